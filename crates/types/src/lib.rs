@@ -1,0 +1,44 @@
+//! Plain data that every layer shares: names, sizes, offsets, exit states and the places of sockets.
+//!
+//! Nothing here performs I/O, so the crate builds for any target. Values that come from a peer are
+//! checked when they are made ([`SessionName::new`], [`Size::new`]); whoever holds one can rely on it.
+
+mod exit;
+mod name;
+pub mod paths;
+mod size;
+
+pub use exit::ExitStatus;
+pub use name::{NameError, SessionName};
+pub use paths::Paths;
+pub use size::Size;
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Absolute position in the output of one PTY: the number of bytes before it since the PTY was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Offset(pub u64);
+
+impl fmt::Display for Offset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Number of a PTY within its session: 0 is the agent, the others are shells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PtyId(pub u32);
+
+impl PtyId {
+    /// The PTY a session is made for.
+    pub const AGENT: Self = Self(0);
+}
+
+impl fmt::Display for PtyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
