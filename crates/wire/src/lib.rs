@@ -1,1 +1,18 @@
-//! Placeholder.
+//! Codecs of the dialects Switchboard speaks: bytes to messages and back.
+//!
+//! Nothing here performs I/O. A decoder owns a buffer: push the bytes that arrived, pull messages until
+//! it says `Ok(None)` ("more bytes are needed"). Encoders append to a buffer of the caller. Both halves
+//! of each protocol are here, so the daemon and the command line cannot disagree about a message.
+//!
+//! * [`frame`]: reassembly of frames behind a length prefix, shared by both dialects;
+//! * [`keepty`]: binary frames, specified in `docs/protocols/keepty.md`;
+//! * [`coop`]: JSON commands and tagged stream frames, specified in `docs/protocols/coop.md`.
+//!
+//! What a message *does* is no business of this crate: it never refuses a message that is well-formed.
+
+pub mod coop;
+pub mod frame;
+pub mod keepty;
+mod text;
+
+pub use frame::{FrameError, LengthPrefixed};

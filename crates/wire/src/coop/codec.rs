@@ -1,0 +1,273 @@
+//! Frames to messages and back.
+//!
+//! Requests are read in two passes over the text: one for the command's name, one for its fields. A
+//! single pass through a tagged enum would have to buffer every field, known or not, in a tree many times
+//! the size of the message.
+
+use super::control::{ClientControl, Event};
+use super::error::{BadMessage, ErrorReply};
+use super::request::{Kill, Request, Send};
+use crate::frame::{LengthPrefixed, PREFIX, prefix};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::borrow::Cow;
+
+/// The only protocol version there is (CO-11).
+pub const VERSION: u32 = 1;
+
+/// Bytes in a frame at most, prefix not counted (CO-14, CO-53).
+pub const MAX_FRAME: usize = 1_048_576;
+
+/// Bytes of terminal data in one frame at most; the tag takes one.
+pub const MAX_DATA: usize = MAX_FRAME - 1;
+
+/// Tag of terminal data (CO-52).
+const TAG_DATA: u8 = 0;
+/// Tag of a control message (CO-52).
+const TAG_CONTROL: u8 = 1;
+
+/// Makes the frame reader of a fresh connection: command mode, where an empty frame is a (bad) message.
+pub fn command_frames() -> LengthPrefixed {
+    LengthPrefixed::new(0, MAX_FRAME)
+}
+
+/// Switches a connection to stream mode, where a frame has at least its tag (CO-53).
+///
+/// Bytes that came together with the request stay and are read as stream frames (CO-54).
+pub fn enter_stream(frames: &mut LengthPrefixed) {
+    frames.set_limits(1, MAX_FRAME);
+}
+
+/// Reads the first message of a client: the version it asks for (CO-11).
+///
+/// Wider than any sensible version, so that every integer gets the answer that names it (CO-12).
+pub fn parse_handshake(body: &[u8]) -> Result<i128, BadMessage> {
+    #[derive(Deserialize)]
+    struct Version {
+        version: i128,
+    }
+    fields::<Version>(object(body)?, "handshake").map(|handshake| handshake.version)
+}
+
+/// Reads a request (CO-15).
+pub fn parse_request(body: &[u8]) -> Result<Request, BadMessage> {
+    let text = object(body)?;
+    let name = command_name(text)?;
+    let request = match name.as_ref() {
+        "create" => Request::Create(fields(text, "create")?),
+        "attach" => Request::Attach(fields(text, "attach")?),
+        "shell" => Request::Shell(fields(text, "shell")?),
+        "ls" => Request::Ls(fields(text, "ls")?),
+        "kill" => Request::Kill(checked_kill(fields(text, "kill")?)?),
+        "serve" => Request::Serve(fields(text, "serve")?),
+        "tunnel" => Request::Tunnel(fields(text, "tunnel")?),
+        "shutdown" => Request::Shutdown(fields(text, "shutdown")?),
+        "detach" => Request::Detach,
+        "sessionls" => Request::SessionLs(fields(text, "sessionls")?),
+        "sessionkill" => Request::SessionKill(fields(text, "sessionkill")?),
+        "logs" => Request::Logs(fields(text, "logs")?),
+        "restart" => Request::Restart(fields(text, "restart")?),
+        "send" => Request::Send(checked_send(fields(text, "send")?)?),
+        "status" => Request::Status,
+        "upgrade" => Request::Upgrade(fields(text, "upgrade")?),
+        // CO-49: `resize` is for stream mode only, so it is as unknown here as anything else.
+        unknown => return Err(BadMessage::new(format!("unknown command '{unknown}'"))),
+    };
+    Ok(request)
+}
+
+/// Reads a control message of a client; `None` is ignored by its receiver (CO-55).
+pub fn parse_client_control(body: &[u8]) -> Option<ClientControl> {
+    #[derive(Deserialize)]
+    struct Size {
+        cols: u16,
+        rows: u16,
+    }
+    let text = object(body).ok()?;
+    match command_name(text).ok()?.as_ref() {
+        "resize" => {
+            let Size { cols, rows } = fields(text, "resize").ok()?;
+            Some(ClientControl::Resize { cols, rows })
+        }
+        "detach" => Some(ClientControl::Detach),
+        _ => None,
+    }
+}
+
+/// Reads a control message of the daemon; `None` is ignored by its receiver (CO-55).
+pub fn parse_event(body: &[u8]) -> Option<Event> {
+    fields(object(body).ok()?, "event").ok()
+}
+
+/// Why a client got no answer it can use.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReplyError {
+    /// The daemon said no.
+    #[error(transparent)]
+    Refused(ErrorReply),
+    /// The answer cannot be understood.
+    #[error("unexpected answer: {0}")]
+    Bad(BadMessage),
+}
+
+/// Reads the answer to a request.
+pub fn parse_reply<T: DeserializeOwned>(body: &[u8]) -> Result<T, ReplyError> {
+    #[derive(Deserialize)]
+    struct Outcome {
+        ok: bool,
+    }
+    let text = object(body).map_err(ReplyError::Bad)?;
+    let outcome: Outcome = fields(text, "answer").map_err(ReplyError::Bad)?;
+    if outcome.ok {
+        return fields(text, "answer").map_err(ReplyError::Bad);
+    }
+    Err(fields(text, "answer").map_or_else(ReplyError::Bad, ReplyError::Refused))
+}
+
+/// Why a message cannot be sent.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// It does not fit into a frame, so the peer would refuse it.
+    #[error("message of {len} bytes, at most {max} are allowed")]
+    TooLarge {
+        /// Its length.
+        len: usize,
+        /// Largest length allowed.
+        max: usize,
+    },
+    /// The value has no JSON form; none of the types of this module gets here.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+}
+
+/// Appends a message of command mode: handshake, request or reply (CO-10).
+///
+/// After an error `out` is as it was.
+pub fn encode_json(value: &impl Serialize, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    append_json(&[], value, out)
+}
+
+/// Appends a control frame of stream mode (CO-52).
+///
+/// After an error `out` is as it was.
+pub fn encode_control(value: &impl Serialize, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    append_json(&[TAG_CONTROL], value, out)
+}
+
+/// Appends terminal data, as several frames when it is longer than [`MAX_DATA`] (CO-52).
+pub fn encode_data(payload: &[u8], out: &mut Vec<u8>) {
+    if payload.is_empty() {
+        out.extend_from_slice(&data_header(0));
+    }
+    for chunk in payload.chunks(MAX_DATA) {
+        out.extend_from_slice(&data_header(chunk.len()));
+        out.extend_from_slice(chunk);
+    }
+}
+
+/// Gives what stands in front of `payload_len` bytes of terminal data, at most [`MAX_DATA`].
+///
+/// With it, output can be written straight from where it lies instead of through [`encode_data`].
+pub fn data_header(payload_len: usize) -> [u8; 5] {
+    debug_assert!(
+        payload_len <= MAX_DATA,
+        "output is cut into frames before it gets here"
+    );
+    let [a, b, c, d] = prefix(payload_len + 1);
+    [a, b, c, d, TAG_DATA]
+}
+
+/// One frame of stream mode, in either direction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StreamFrame {
+    /// Terminal bytes.
+    Data(Vec<u8>),
+    /// JSON: [`parse_client_control`] or [`parse_event`] reads it.
+    Control(Vec<u8>),
+    /// A tag nobody has defined; ignored by its receiver (CO-55).
+    Unknown(u8),
+}
+
+/// Takes the tag off a frame of stream mode.
+///
+/// The limits of [`enter_stream`] let no empty frame through; one would count as no data.
+pub fn parse_stream(mut body: Vec<u8>) -> StreamFrame {
+    let tag = body.first().copied().unwrap_or(TAG_DATA);
+    match tag {
+        TAG_DATA | TAG_CONTROL => {
+            body.drain(..body.len().min(1));
+            if tag == TAG_DATA {
+                StreamFrame::Data(body)
+            } else {
+                StreamFrame::Control(body)
+            }
+        }
+        other => StreamFrame::Unknown(other),
+    }
+}
+
+fn append_json(tag: &[u8], value: &impl Serialize, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    let start = out.len();
+    let result = write_json(tag, value, out);
+    if result.is_err() {
+        out.truncate(start);
+    }
+    result
+}
+
+fn write_json(tag: &[u8], value: &impl Serialize, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    let start = out.len();
+    out.extend_from_slice(&prefix(0));
+    out.extend_from_slice(tag);
+    serde_json::to_writer(&mut *out, value)?;
+    let len = out.len() - start - PREFIX;
+    if len > MAX_FRAME {
+        return Err(EncodeError::TooLarge { len, max: MAX_FRAME });
+    }
+    if let Some(place) = out.get_mut(start..start + PREFIX) {
+        place.copy_from_slice(&prefix(len));
+    }
+    Ok(())
+}
+
+/// Checks that a message is text and an object; the whole of it, since unread fields would slip through
+/// the JSON reader unchecked, and an array would pass for a struct.
+fn object(body: &[u8]) -> Result<&str, BadMessage> {
+    let text = std::str::from_utf8(body).map_err(|_| BadMessage::new("message is not valid UTF-8"))?;
+    if !text.trim_ascii_start().starts_with('{') {
+        return Err(BadMessage::new("message is not a JSON object"));
+    }
+    Ok(text)
+}
+
+fn command_name(text: &str) -> Result<Cow<'_, str>, BadMessage> {
+    #[derive(Deserialize)]
+    struct Command<'a> {
+        #[serde(borrow)]
+        cmd: Cow<'a, str>,
+    }
+    serde_json::from_str::<Command<'_>>(text)
+        .map(|command| command.cmd)
+        .map_err(|error| BadMessage::new(format!("invalid message: {error}")))
+}
+
+fn fields<'a, T: Deserialize<'a>>(text: &'a str, what: &str) -> Result<T, BadMessage> {
+    serde_json::from_str(text).map_err(|error| BadMessage::new(format!("invalid {what}: {error}")))
+}
+
+fn checked_kill(kill: Kill) -> Result<Kill, BadMessage> {
+    if kill.session.is_none() && !kill.all {
+        return Err(BadMessage::new("invalid kill: missing field `session`"));
+    }
+    Ok(kill)
+}
+
+fn checked_send(send: Send) -> Result<Send, BadMessage> {
+    if send.text.is_some() == send.data.is_some() {
+        return Err(BadMessage::new(
+            "invalid send: exactly one of `text` and `data` is needed",
+        ));
+    }
+    Ok(send)
+}

@@ -1,0 +1,36 @@
+//! The coop protocol: JSON commands behind a length, then tagged frames once a terminal is attached.
+//!
+//! A connection starts in command mode ([`command_frames`]): a handshake ([`parse_handshake`],
+//! [`HandshakeReply`]), then requests ([`Request`], [`parse_request`]), each with one reply. A
+//! successful `attach`, `shell` or following `logs` switches it to stream mode ([`enter_stream`]), where
+//! every frame has a tag ([`parse_stream`]) and control frames carry [`ClientControl`] one way and
+//! [`Event`] the other.
+//!
+//! Fields that a peer does not know are ignored on both sides, which is what makes our additions
+//! (`docs/protocols/coop.md`, "Additions") invisible to other clients. `null` means the same as an
+//! absent field.
+
+mod base64;
+mod codec;
+mod control;
+mod error;
+mod reply;
+mod request;
+
+pub use base64::Base64;
+pub use codec::{
+    EncodeError, MAX_DATA, MAX_FRAME, ReplyError, StreamFrame, VERSION, command_frames, data_header,
+    encode_control, encode_data, encode_json, enter_stream, parse_client_control, parse_event,
+    parse_handshake, parse_reply, parse_request, parse_stream,
+};
+pub use control::{ClientControl, Event};
+pub use error::{BadMessage, ErrorCode, ErrorReply};
+pub use reply::{
+    Attached, Created, DaemonStatus, DialectState, DialectStatus, HandshakeReply, KeeperStatus, LogsReply,
+    LsReply, OkReply, Origin, PtyItem, PtyRole, RestartReply, ServeReply, SessionDetails, SessionItem,
+    SessionLsReply, SessionStatus, StatusReply, TunnelReply,
+};
+pub use request::{
+    Attach, Create, Handshake, Kill, Logs, Ls, Request, Restart, Send, Serve, SessionKill, SessionLs, Shell,
+    Shutdown, Start, StreamOptions, Tunnel, Until, Upgrade,
+};

@@ -1,0 +1,356 @@
+//! What the daemon answers in command mode.
+//!
+//! Field order is the order on the wire, kept as other clients know it. Optional fields are left out
+//! when there is nothing to say, so an answer that needs none of our additions shows none.
+
+use super::base64::Base64;
+use super::codec::VERSION;
+use super::error::ErrorCode;
+use serde::{Deserialize, Serialize};
+use swb_types::{Offset, PtyId};
+
+/// Answer to the handshake (CO-11, CO-12).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandshakeReply {
+    /// Version the daemon speaks, also when it refuses.
+    pub version: u32,
+    /// Whether commands may follow.
+    pub ok: bool,
+    /// Reason of a refusal, for programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorCode>,
+    /// Reason of a refusal, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+impl HandshakeReply {
+    /// Welcomes the client.
+    pub fn accepted() -> Self {
+        Self {
+            version: VERSION,
+            ok: true,
+            error: None,
+            message: None,
+        }
+    }
+
+    /// Turns the client away; the message names what it asked for (CO-12).
+    pub fn refused(asked: i128) -> Self {
+        let message = format!("Unsupported protocol version {asked}");
+        Self {
+            version: VERSION,
+            ok: false,
+            error: Some(ErrorCode::VersionMismatch),
+            message: Some(message),
+        }
+    }
+}
+
+/// Says that a request was carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OkReply {
+    /// Always true.
+    pub ok: bool,
+}
+
+impl Default for OkReply {
+    fn default() -> Self {
+        Self { ok: true }
+    }
+}
+
+/// Answer to `create` (CO-19).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Created {
+    /// Always true.
+    pub ok: bool,
+    /// Name of the new session.
+    pub session: String,
+    /// Its first process, 0 when it waits for a terminal.
+    pub pid: u32,
+}
+
+/// Answer to `attach` and `shell`, after which the connection is in stream mode (CO-29, CO-34).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attached {
+    /// Always true.
+    pub ok: bool,
+    /// Number of the PTY: always in the answer to `shell`, else an *addition*.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pty: Option<PtyId>,
+    /// *Addition*: position of the first byte that will be sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offset: Option<Offset>,
+    /// *Addition*: position of the end of the output when the client attached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub head: Option<Offset>,
+    /// *Addition*: process on the PTY.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// *Addition*: columns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cols: Option<u16>,
+    /// *Addition*: rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u16>,
+}
+
+impl Default for Attached {
+    fn default() -> Self {
+        Self {
+            ok: true,
+            pty: None,
+            offset: None,
+            head: None,
+            pid: None,
+            cols: None,
+            rows: None,
+        }
+    }
+}
+
+/// Answer to `ls` (CO-37).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LsReply {
+    /// Always true.
+    pub ok: bool,
+    /// The sessions.
+    pub sessions: Vec<SessionItem>,
+}
+
+/// One session in a list (CO-37).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionItem {
+    /// Name.
+    pub name: String,
+    /// Directory.
+    pub workspace: String,
+    /// Its first process.
+    pub pid: u32,
+    /// When it was made, in Unix seconds.
+    pub created: u64,
+    /// Its PTYs.
+    pub ptys: Vec<PtyItem>,
+    /// Clients on the web.
+    pub web_clients: u32,
+    /// Clients on this machine (CO-39).
+    pub local_clients: u32,
+    /// *Addition*: more, when `details` was asked for.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub details: Option<SessionDetails>,
+}
+
+/// *Addition*: what `ls` tells about a session with `details`; the fields stand beside the others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionDetails {
+    /// Command of the agent PTY.
+    pub argv: Vec<String>,
+    /// Where the session stands.
+    pub status: SessionStatus,
+    /// How its command ended, if it did.
+    pub exit_code: Option<i32>,
+    /// Columns.
+    pub cols: u16,
+    /// Rows.
+    pub rows: u16,
+    /// Clients of all dialects.
+    pub clients: u32,
+    /// How it was made.
+    pub origin: Origin,
+    /// End of the output so far.
+    pub offset: Offset,
+}
+
+/// Where a session stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SessionStatus {
+    /// The command has not been started.
+    Starting,
+    /// The command runs.
+    Running,
+    /// The command ended and will be started again.
+    Restarting,
+    /// The command ended for good.
+    Exited,
+}
+
+/// How a session was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// From Coopfiles.
+    Coop,
+    /// From a command line.
+    Run,
+}
+
+/// One PTY in a list (CO-37, CO-38).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PtyItem {
+    /// Number.
+    pub id: PtyId,
+    /// What it is for.
+    pub role: PtyRole,
+    /// What runs on it.
+    pub command: String,
+    /// The process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+}
+
+/// What a PTY is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PtyRole {
+    /// The command the session was made for.
+    Agent,
+    /// A shell beside it.
+    Shell,
+}
+
+/// Answer to `serve` (CO-42).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServeReply {
+    /// Always true.
+    pub ok: bool,
+    /// Port bound.
+    pub port: u16,
+    /// Address bound.
+    pub host: String,
+    /// Secret that requests must carry.
+    pub token: String,
+}
+
+/// Answer to `tunnel` (CO-47).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TunnelReply {
+    /// Always true.
+    pub ok: bool,
+    /// The SDP offer.
+    pub offer_sdp: Base64,
+    /// Code to type.
+    pub short_code: String,
+    /// Text to show as a QR code.
+    pub qr_data: String,
+}
+
+/// Answer to `sessionls` (CO-51).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionLsReply {
+    /// Always true.
+    pub ok: bool,
+    /// Name of the session.
+    pub session: String,
+    /// Its PTYs.
+    pub ptys: Vec<PtyItem>,
+}
+
+/// Answer to `logs` (CO-51).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogsReply {
+    /// Always true.
+    pub ok: bool,
+    /// The output.
+    pub log_data: Base64,
+}
+
+impl LogsReply {
+    /// Bytes of output that surely fit into one answer: base64 makes four bytes of three, and the words
+    /// around them need fewer than the 64 bytes set aside.
+    pub const MAX_DATA: usize = (super::MAX_FRAME - 64) / 4 * 3;
+}
+
+/// Answer to `restart` (CO-51).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestartReply {
+    /// Always true.
+    pub ok: bool,
+    /// The new process.
+    pub pid: u32,
+    /// Number of the PTY.
+    pub pty: PtyId,
+}
+
+/// *Addition*: answer to `status`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatusReply {
+    /// Always true.
+    pub ok: bool,
+    /// The process that holds the terminals.
+    pub keeper: KeeperStatus,
+    /// The process that answers.
+    pub daemon: DaemonStatus,
+    /// Every dialect, also those that are off.
+    pub dialects: Vec<DialectStatus>,
+    /// Number of live sessions.
+    pub sessions: u32,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+/// The keeper, as [`StatusReply`] tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeeperStatus {
+    /// Its process.
+    pub pid: u32,
+}
+
+/// The daemon, as [`StatusReply`] tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DaemonStatus {
+    /// Its process.
+    pub pid: u32,
+    /// How often the keeper had to start it again.
+    pub restarts: u32,
+    /// Version of the program.
+    pub version: String,
+    /// Whether a client started it, so that it ends when it is no longer needed.
+    pub auto: bool,
+    /// When it was started, in Unix seconds.
+    pub started: u64,
+}
+
+/// One dialect, as [`StatusReply`] tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DialectStatus {
+    /// Name of the dialect.
+    pub name: String,
+    /// Its socket, or the directory of its sockets.
+    pub socket: String,
+    /// How it is doing.
+    pub state: DialectState,
+}
+
+/// How a dialect is doing; on the wire `listening`, `off` or `failed: ` and the reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum DialectState {
+    /// Clients can connect.
+    Listening,
+    /// Not wanted.
+    Off,
+    /// Wanted, but not possible, with the reason.
+    Failed(String),
+}
+
+impl From<String> for DialectState {
+    fn from(text: String) -> Self {
+        match text.as_str() {
+            "listening" => Self::Listening,
+            "off" => Self::Off,
+            other => Self::Failed(other.strip_prefix("failed: ").unwrap_or(other).to_owned()),
+        }
+    }
+}
+
+impl From<DialectState> for String {
+    fn from(state: DialectState) -> Self {
+        match state {
+            DialectState::Listening => "listening".to_owned(),
+            DialectState::Off => "off".to_owned(),
+            DialectState::Failed(reason) => format!("failed: {reason}"),
+        }
+    }
+}
