@@ -1,0 +1,63 @@
+//! The daemon's end of the connection to the keeper.
+
+use crate::proto::{self, GLOBAL, Kind, Packet, Received};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use std::io;
+use std::path::Path;
+
+/// A connection to a keeper. Neither sending nor receiving waits; use [`Link::as_fd`] to wait.
+#[derive(Debug)]
+pub struct Link {
+    socket: OwnedFd,
+}
+
+impl Link {
+    /// Connects and says hello; the answer is the first packet received.
+    pub fn connect(path: &Path) -> io::Result<Self> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+        let peer = rustix::net::sockopt::socket_peercred(&socket)?;
+        if peer.uid != rustix::process::getuid() {
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                "the keeper belongs to another user",
+            ));
+        }
+        proto::send(
+            &socket,
+            Packet::new(Kind::Hello, GLOBAL).args(proto::VERSION, 0),
+            &[],
+        )?;
+        Ok(Self { socket })
+    }
+
+    /// Process id of the keeper.
+    pub fn keeper_pid(&self) -> io::Result<i32> {
+        let peer = rustix::net::sockopt::socket_peercred(&self.socket)?;
+        Ok(rustix::process::Pid::as_raw(Some(peer.pid)))
+    }
+
+    /// Sends a packet; `WouldBlock` when the keeper has not caught up.
+    pub fn send(&self, packet: Packet, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+        Ok(proto::send(&self.socket, packet, fds)?)
+    }
+
+    /// Receives a packet; `WouldBlock` when there is none.
+    pub fn receive(&self) -> io::Result<Received> {
+        Ok(proto::receive(&self.socket)?)
+    }
+}
+
+impl AsFd for Link {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl std::os::fd::AsRawFd for Link {
+    fn as_raw_fd(&self) -> std::os::fd::RawFd {
+        std::os::fd::AsRawFd::as_raw_fd(&self.socket)
+    }
+}

@@ -1,0 +1,144 @@
+//! Opening PTYs and turning a fork into the program of a [`Spec`].
+
+use crate::proto::Stage;
+use crate::spec::Spec;
+use crate::sys::{self, Fork};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::pipe::PipeFlags;
+use rustix::process::{Pid, PidfdFlags, Resource, Rlimit};
+use rustix::pty::OpenptFlags;
+use rustix::termios::{InputModes, OptionalActions, OutputModes, Winsize};
+use std::ffi::CString;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+
+/// A process this keeper is the parent of.
+#[derive(Debug)]
+pub(crate) struct Child {
+    pub(crate) pid: Pid,
+    /// Readable when the process has ended.
+    pub(crate) pidfd: OwnedFd,
+    /// Closes when the process has become its program; carries the reason when it could not.
+    pub(crate) started: OwnedFd,
+}
+
+/// Makes a PTY of the given size, with the modes an interactive program expects.
+pub(crate) fn open(cols: u16, rows: u16) -> io::Result<(OwnedFd, OwnedFd)> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let master = rustix::pty::openpt(flags)?;
+    rustix::pty::unlockpt(&master)?;
+    let slave = rustix::pty::ioctl_tiocgptpeer(&master, flags)?;
+    let mut modes = rustix::termios::tcgetattr(&slave)?;
+    // KP-25
+    modes.input_modes |= InputModes::IUTF8;
+    modes.output_modes |= OutputModes::OPOST | OutputModes::ONLCR;
+    rustix::termios::tcsetattr(&slave, OptionalActions::Now, &modes)?;
+    resize(&master, cols, rows)?;
+    rustix::fs::fcntl_setfl(&master, OFlags::RDWR | OFlags::NONBLOCK)?;
+    Ok((master, slave))
+}
+
+/// Tells a PTY its size.
+pub fn resize(master: impl AsFd, cols: u16, rows: u16) -> rustix::io::Result<()> {
+    rustix::termios::tcsetwinsize(
+        master,
+        Winsize {
+            ws_row: rows,
+            ws_col: cols,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        },
+    )
+}
+
+/// Starts the program described by `spec` on `terminal`, or without one.
+///
+/// Returns as soon as the process exists: entering a directory or loading a program can take any time,
+/// and the keeper waits for nobody. [`Child::started`] tells how it went.
+pub(crate) fn spawn(spec: &OwnedFd, terminal: Option<&OwnedFd>, limits: Rlimit) -> io::Result<Child> {
+    let (started, report) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+    match sys::fork()? {
+        Fork::Child => {
+            let (stage, error) = become_program(spec, terminal, limits);
+            let mut bytes = [0; 5];
+            bytes[0] = stage as u8;
+            bytes[1..].copy_from_slice(&error.raw_os_error().unwrap_or(0).to_le_bytes());
+            // Nobody is left to tell when even this fails.
+            let _written = rustix::io::write(&report, &bytes);
+            sys::exit_now(127)
+        }
+        Fork::Parent(pid) => {
+            let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidData)?;
+            let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::NONBLOCK)?;
+            Ok(Child { pid, pidfd, started })
+        }
+    }
+}
+
+/// Reads what the child said before it became its program: nothing if all went well.
+pub(crate) fn start_result(started: &OwnedFd) -> Result<(), (Stage, i32)> {
+    let mut bytes = [0; 5];
+    match rustix::io::read(started, &mut bytes) {
+        Ok(5) => {
+            let [stage, errno @ ..] = bytes;
+            Err((Stage::from_u64(stage.into()), i32::from_le_bytes(errno)))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn become_program(spec: &OwnedFd, terminal: Option<&OwnedFd>, limits: Rlimit) -> (Stage, io::Error) {
+    let attach = || -> io::Result<Spec> {
+        sys::reset_signals();
+        rustix::process::setsid()?;
+        match terminal {
+            Some(slave) => {
+                rustix::process::ioctl_tiocsctty(slave)?;
+                stdio(slave.as_fd())?;
+            }
+            None => {
+                let null = rustix::fs::open("/dev/null", OFlags::RDWR, Mode::empty())?;
+                stdio(null.as_fd())?;
+            }
+        }
+        rustix::process::setrlimit(Resource::Nofile, limits)?;
+        sys::close_others_on_exec();
+        Spec::from_memfd(spec)
+    };
+    let spec = match attach() {
+        Ok(spec) => spec,
+        Err(error) => return (Stage::Setup, error),
+    };
+    rustix::process::umask(Mode::from_raw_mode(spec.umask));
+    if let Err(error) = std::env::set_current_dir(&spec.dir) {
+        return (Stage::Directory, error);
+    }
+    (Stage::Program, exec(&spec))
+}
+
+fn stdio(fd: BorrowedFd<'_>) -> io::Result<()> {
+    (0..3).try_for_each(|target| sys::dup_to(fd, target))
+}
+
+/// Runs the program of `spec` in place of this one, as `execvpe` would.
+pub(crate) fn exec(spec: &Spec) -> io::Error {
+    let strings = || Ok::<_, io::Error>((spec.argv_strings()?, spec.env_strings()?));
+    let (argv, env) = match strings() {
+        Ok(strings) => strings,
+        Err(error) => return error,
+    };
+    let mut reason = io::Error::from(Errno::NOENT);
+    for path in spec.candidates() {
+        let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
+            continue;
+        };
+        let error = sys::exec(&path, &argv, &env);
+        // A directory without the program is no news; one where it cannot be run is.
+        if !matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR)) {
+            reason = error;
+        }
+    }
+    reason
+}

@@ -1,0 +1,493 @@
+//! The keeper's loop: one thread, one epoll, no allocation once a session runs, no waiting for anybody.
+//!
+//! Whatever the daemon has to learn is kept as flags on the slots ([`crate::slot::Unsent`]) rather than
+//! in a queue, so a daemon that does not read costs nothing and misses nothing.
+
+use crate::proto::{self, GLOBAL, KEY_DAEMON, KEYS, Kind, Packet, Received};
+use crate::pty::{self, Child};
+use crate::slot::{Rest, Slot};
+use crate::spec::Spec;
+use crate::successor::Successor;
+use crate::wake::{Doorbell, MAX_SLOTS};
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::SocketFlags;
+use rustix::process::{Rlimit, WaitId, WaitIdOptions};
+use std::io;
+use std::time::{Duration, Instant};
+
+/// How long a keeper that nobody has ever spoken to waits for its first daemon.
+const FIRST_HELLO: Duration = Duration::from_secs(10);
+/// How long the output of children that ended while no daemon ran is kept for the next one.
+const LINGER: Duration = Duration::from_secs(24 * 60 * 60);
+/// Packets taken from the daemon before the PTYs get their turn.
+const PACKETS_PER_ROUND: usize = 64;
+/// Epoll events taken per round; the kernel rotates through what is left.
+const EVENTS_PER_ROUND: usize = 128;
+
+/// What an epoll event is about; the slot is in the low half of the event's data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+enum Source {
+    Listener = 0,
+    Daemon = 1,
+    DaemonProcess = 2,
+    Master = 3,
+    Process = 4,
+    Started = 5,
+}
+
+fn data(source: Source, slot: u32) -> EventData {
+    EventData::new_u64(u64::from(source as u32) << 32 | u64::from(slot))
+}
+
+/// A daemon's connection.
+#[derive(Debug)]
+pub(crate) struct Daemon {
+    pub(crate) socket: OwnedFd,
+    pub(crate) pid: u64,
+    /// It has said hello, and everything it must know is being sent.
+    pub(crate) welcomed: bool,
+    /// `Adopted` has not been sent yet.
+    pub(crate) adopting: bool,
+}
+
+/// The keeper's whole state.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    pub(crate) listener: OwnedFd,
+    /// Holding its lock is what makes this process the keeper of its directory.
+    pub(crate) lock: OwnedFd,
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) global: [Option<OwnedFd>; KEYS],
+    pub(crate) global_unsent: u8,
+    pub(crate) bell: Doorbell,
+    pub(crate) daemon: Option<Daemon>,
+    pub(crate) successor: Successor,
+    /// The limit on open files that children are to have, which is not the keeper's own.
+    pub(crate) limits: Rlimit,
+    epoll: OwnedFd,
+    idle_since: Instant,
+}
+
+impl Keeper {
+    pub(crate) fn new(listener: OwnedFd, lock: OwnedFd, limits: Rlimit) -> io::Result<Self> {
+        Self::with_parts(listener, lock, limits, Doorbell::create()?, Successor::default())
+    }
+
+    pub(crate) fn with_parts(
+        listener: OwnedFd,
+        lock: OwnedFd,
+        limits: Rlimit,
+        bell: Doorbell,
+        successor: Successor,
+    ) -> io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &listener, data(Source::Listener, 0), EventFlags::IN)?;
+        Ok(Self {
+            listener,
+            lock,
+            slots: Vec::new(),
+            global: Default::default(),
+            global_unsent: 0,
+            bell,
+            daemon: None,
+            successor,
+            limits,
+            epoll,
+            idle_since: Instant::now(),
+        })
+    }
+
+    /// Watches a slot's descriptors after the slot was filled.
+    pub(crate) fn watch(&self, index: u32) -> io::Result<()> {
+        let slot = &self.slots[index as usize];
+        if let Some(master) = &slot.master {
+            epoll::add(&self.epoll, master, data(Source::Master, index), EventFlags::IN)?;
+        }
+        if let Some(child) = &slot.child {
+            epoll::add(
+                &self.epoll,
+                &child.pidfd,
+                data(Source::Process, index),
+                EventFlags::IN,
+            )?;
+            if slot.starting {
+                epoll::add(
+                    &self.epoll,
+                    &child.started,
+                    data(Source::Started, index),
+                    EventFlags::IN,
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Watches the daemon's connection.
+    pub(crate) fn watch_daemon(&self) -> io::Result<()> {
+        if let Some(daemon) = &self.daemon {
+            epoll::add(
+                &self.epoll,
+                &daemon.socket,
+                data(Source::Daemon, 0),
+                EventFlags::IN,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Runs until nobody needs this keeper any more.
+    pub(crate) fn run(&mut self) -> io::Result<()> {
+        let mut events = Vec::with_capacity(EVENTS_PER_ROUND);
+        loop {
+            let Some(timeout) = self.before_sleep() else {
+                return Ok(());
+            };
+            events.clear();
+            let timeout = rustix::fs::Timespec {
+                tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: timeout.subsec_nanos().into(),
+            };
+            match epoll::wait(
+                &self.epoll,
+                rustix::buffer::spare_capacity(&mut events),
+                Some(&timeout),
+            ) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            self.round(&events);
+        }
+    }
+
+    /// Does what is due without an event; gives the time to sleep, or nothing when the keeper is done.
+    fn before_sleep(&mut self) -> Option<Duration> {
+        let now = Instant::now();
+        if self.daemon.is_none() && self.successor.due(now) {
+            self.start_daemon(now);
+        }
+        if self.slots.iter().any(|slot| slot.draining.is_some()) {
+            return Some(Duration::ZERO);
+        }
+        if self.daemon.is_some() || self.successor.awaited() {
+            self.idle_since = now;
+            return Some(self.successor.until_due(now).unwrap_or(LINGER));
+        }
+        let patience = if self.slots.iter().any(Slot::busy) {
+            return Some(LINGER);
+        } else if self.slots.iter().any(Slot::occupied) {
+            LINGER
+        } else if self.successor.was_served() {
+            return None;
+        } else {
+            FIRST_HELLO
+        };
+        patience.checked_sub(now.duration_since(self.idle_since))
+    }
+
+    fn round(&mut self, events: &[epoll::Event]) {
+        // Control first: a key pressed in one session does not wait for the flood of another.
+        let source = |event: &epoll::Event| (event.data.u64() >> 32) as u32;
+        for event in events
+            .iter()
+            .filter(|e| source(e) <= Source::DaemonProcess as u32)
+        {
+            match source(event) {
+                0 => self.accept(),
+                1 => self.serve_daemon(),
+                _ => self.reap_daemon(),
+            }
+        }
+        let mut ring = false;
+        for event in events.iter().filter(|e| source(e) > Source::DaemonProcess as u32) {
+            let index = event.data.u64() as u32;
+            match source(event) {
+                3 => ring |= self.read_output(index),
+                4 => self.reap(index),
+                _ => self.note_start(index),
+            }
+        }
+        for index in 0..self.slots.len() {
+            let slot = &mut self.slots[index];
+            if slot.draining.is_some() {
+                if let Some(master) = slot.drain() {
+                    // The daemon's duplicate keeps it registered beyond our close.
+                    let _deleted = epoll::delete(&self.epoll, &master);
+                }
+                ring |= slot.announce(index as u32, &self.bell);
+            }
+        }
+        if ring {
+            self.bell.ring();
+        }
+        self.send_news();
+    }
+
+    fn read_output(&mut self, index: u32) -> bool {
+        let slot = &mut self.slots[index as usize];
+        let (n, rest) = slot.read();
+        if rest == Rest::End
+            && let Some(master) = &slot.master
+        {
+            // A hung-up master is readable for ever; the child's end will tell the rest.
+            let _deleted = epoll::delete(&self.epoll, master);
+        }
+        n > 0 && slot.announce(index, &self.bell)
+    }
+
+    fn reap(&mut self, index: u32) {
+        self.slots[index as usize].reap();
+    }
+
+    fn note_start(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        if let Some(child) = &slot.child {
+            let _deleted = epoll::delete(&self.epoll, &child.started);
+        }
+        slot.note_start();
+    }
+
+    fn accept(&mut self) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let Ok(socket) = rustix::net::accept_with(&self.listener, flags) else {
+            return;
+        };
+        let Ok(peer) = rustix::net::sockopt::socket_peercred(&socket) else {
+            return;
+        };
+        if peer.uid != rustix::process::getuid() {
+            return;
+        }
+        // The former daemon may have died without our having looked at its connection since.
+        self.serve_daemon();
+        if let Some(daemon) = self.daemon.as_ref().filter(|daemon| daemon.welcomed) {
+            let busy = Packet::new(Kind::Busy, GLOBAL).args(daemon.pid, 0);
+            // If it cannot be told it will notice the closed connection.
+            let _sent = proto::send(&socket, busy, &[]);
+            return;
+        }
+        let pid = rustix::process::Pid::as_raw(Some(peer.pid)) as u64;
+        self.daemon = Some(Daemon {
+            socket,
+            pid,
+            welcomed: false,
+            adopting: false,
+        });
+        if self.watch_daemon().is_err() {
+            self.daemon = None;
+        }
+    }
+
+    fn serve_daemon(&mut self) {
+        for _ in 0..PACKETS_PER_ROUND {
+            let Some(daemon) = &self.daemon else { return };
+            match proto::receive(&daemon.socket) {
+                Ok(Received::Packet(packet, [fd, _])) => {
+                    if let Err(errno) = self.obey(&packet, fd)
+                        && let Some(daemon) = &self.daemon
+                    {
+                        let (a, b) = (errno.raw_os_error() as u64, packet.kind as u64);
+                        let refused = Packet::new(Kind::Refused, packet.slot).key(packet.key).args(a, b);
+                        let _sent = proto::send(&daemon.socket, refused, &[]);
+                    }
+                }
+                Ok(Received::Unknown) | Err(Errno::INTR) => {}
+                Ok(Received::Closed) => return self.daemon_left(),
+                Err(Errno::AGAIN) => return,
+                Err(_) => return self.daemon_left(),
+            }
+        }
+    }
+
+    fn daemon_left(&mut self) {
+        if let Some(daemon) = self.daemon.take() {
+            self.successor.daemon_left(daemon.welcomed, Instant::now());
+        }
+    }
+
+    fn obey(&mut self, packet: &Packet, fd: Option<OwnedFd>) -> Result<(), Errno> {
+        match packet.kind {
+            Kind::Hello => self.welcome(),
+            Kind::Spawn => self.spawn(packet, fd.ok_or(Errno::BADF)?),
+            Kind::Signal => self.slot(packet.slot)?.signal(packet.a),
+            Kind::Hold => self.hold(packet, Some(fd.ok_or(Errno::BADF)?)),
+            Kind::Drop => self.hold(packet, None),
+            Kind::Free => self.free(packet.slot),
+            Kind::Goodbye => {
+                self.successor.goodbye();
+                self.daemon = None;
+                Ok(())
+            }
+            Kind::Handover => {
+                self.successor
+                    .expect_back(Instant::now() + Duration::from_millis(packet.a.min(60_000)));
+                Ok(())
+            }
+            Kind::Replace => self.replace(&fd.ok_or(Errno::BADF)?),
+            _ => Err(Errno::NOSYS),
+        }
+    }
+
+    fn welcome(&mut self) -> Result<(), Errno> {
+        let Some(daemon) = &mut self.daemon else {
+            return Ok(());
+        };
+        let packet = Packet::new(Kind::Welcome, GLOBAL).args(proto::VERSION, self.successor.restarts());
+        proto::send(&daemon.socket, packet, &[self.bell.memory(), self.bell.event()])?;
+        daemon.welcomed = true;
+        daemon.adopting = true;
+        self.successor.daemon_came(Instant::now());
+        for slot in self.slots.iter_mut().filter(|slot| slot.occupied()) {
+            slot.unsent.state = true;
+            slot.unsent.held = bits(&slot.held);
+        }
+        self.global_unsent = bits(&self.global);
+        Ok(())
+    }
+
+    fn slot(&mut self, index: u32) -> Result<&mut Slot, Errno> {
+        let index = index as usize;
+        if index >= MAX_SLOTS {
+            return Err(Errno::INVAL);
+        }
+        if index >= self.slots.len() {
+            self.slots.resize_with(index + 1, Slot::default);
+        }
+        Ok(&mut self.slots[index])
+    }
+
+    fn spawn(&mut self, packet: &Packet, spec: OwnedFd) -> Result<(), Errno> {
+        let limits = self.limits;
+        let slot = self.slot(packet.slot)?;
+        if slot.busy() {
+            return Err(Errno::BUSY);
+        }
+        let started = slot
+            .spawn(&spec, packet, limits)
+            .and_then(|()| self.watch(packet.slot));
+        started.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+    }
+
+    fn hold(&mut self, packet: &Packet, fd: Option<OwnedFd>) -> Result<(), Errno> {
+        let key = usize::from(packet.key);
+        let places = match packet.slot {
+            GLOBAL => &mut self.global,
+            slot => &mut self.slot(slot)?.held,
+        };
+        *places.get_mut(key).ok_or(Errno::INVAL)? = fd;
+        Ok(())
+    }
+
+    fn free(&mut self, index: u32) -> Result<(), Errno> {
+        let slot = self.slot(index)?;
+        if slot.child.is_some() {
+            // The pidfd is closed with the slot; a reaped-by-nobody child would stay a zombie, so it is
+            // ended and the slot given up when it is gone.
+            let _signalled = slot.signal(9);
+            return Err(Errno::BUSY);
+        }
+        *slot = Slot::default();
+        Ok(())
+    }
+
+    fn replace(&mut self, spec: &OwnedFd) -> Result<(), Errno> {
+        if self
+            .slots
+            .iter()
+            .any(|slot| slot.starting || slot.draining.is_some())
+        {
+            return Err(Errno::BUSY);
+        }
+        let error = crate::handover::exec(self, spec);
+        Err(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+    }
+
+    /// Tells the daemon what it does not know yet, as far as its socket takes it.
+    fn send_news(&mut self) {
+        let Some(daemon) = &mut self.daemon else { return };
+        if !daemon.welcomed {
+            return;
+        }
+        let socket = daemon.socket.as_fd();
+        let mut send_all = || -> rustix::io::Result<()> {
+            while self.global_unsent != 0 {
+                let key = self.global_unsent.trailing_zeros() as usize;
+                if let Some(fd) = &self.global[key] {
+                    proto::send(
+                        socket,
+                        Packet::new(Kind::Held, GLOBAL).key(key as u16),
+                        &[fd.as_fd()],
+                    )?;
+                }
+                self.global_unsent &= !(1 << key);
+            }
+            for (index, slot) in self.slots.iter_mut().enumerate() {
+                while slot.unsent.any() {
+                    slot.send_news(index as u32, socket)?;
+                }
+            }
+            if daemon.adopting {
+                proto::send(socket, Packet::new(Kind::Adopted, GLOBAL), &[])?;
+            }
+            Ok(())
+        };
+        let sent = send_all();
+        daemon.adopting &= sent.is_err();
+        // Wait for room only when something is left: a writable socket is always ready.
+        let interest = if sent.is_err() {
+            EventFlags::IN | EventFlags::OUT
+        } else {
+            EventFlags::IN
+        };
+        let _modified = epoll::modify(&self.epoll, &daemon.socket, data(Source::Daemon, 0), interest);
+    }
+
+    fn start_daemon(&mut self, now: Instant) {
+        let Some(spec) = &self.global[usize::from(KEY_DAEMON)] else {
+            return self.successor.goodbye();
+        };
+        let started = pty::spawn(spec, None, self.limits).and_then(|child| {
+            epoll::add(
+                &self.epoll,
+                &child.pidfd,
+                data(Source::DaemonProcess, 0),
+                EventFlags::IN,
+            )?;
+            Ok(child)
+        });
+        self.successor.started(started.ok(), now);
+    }
+
+    fn reap_daemon(&mut self) {
+        let Some(child) = self.successor.process() else {
+            return;
+        };
+        if has_ended(child) {
+            let _deleted = epoll::delete(&self.epoll, &child.pidfd);
+            let needed = self.slots.iter().any(Slot::occupied);
+            self.successor
+                .process_ended(self.daemon.is_some(), needed, Instant::now());
+        }
+    }
+}
+
+fn has_ended(child: &Child) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+    !matches!(
+        rustix::process::waitid(WaitId::PidFd(child.pidfd.as_fd()), options),
+        Ok(None)
+    )
+}
+
+fn bits(held: &[Option<OwnedFd>; KEYS]) -> u8 {
+    held.iter()
+        .enumerate()
+        .fold(0, |bits, (key, fd)| bits | u8::from(fd.is_some()) << key)
+}
+
+/// Reads the program of the keeper's next image.
+pub(crate) fn next_image(spec: &OwnedFd) -> io::Result<Spec> {
+    Spec::from_memfd(spec)
+}

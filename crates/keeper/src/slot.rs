@@ -1,0 +1,240 @@
+//! One slot: a PTY with its child and ring, and the descriptors held with it.
+
+use crate::proto::{self, KEYS, Kind, Packet, SlotFlags, Stage};
+use crate::pty::{self, Child};
+use crate::ring;
+use crate::wake::Doorbell;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::process::{Pid, Rlimit, Signal, WaitId, WaitIdOptions};
+use std::io;
+
+/// Bytes read from one PTY before the others get their turn: sixteen of the kernel's 4 KiB portions.
+const READ_ROUND: usize = 64 * 1024;
+/// A shorter read than this emptied the PTY; asking again would only cost a system call.
+const FULL_READ: usize = 4095;
+/// Bytes read after a child's end at most, in case something it left behind floods the terminal.
+const DRAIN_LIMIT: u64 = 4 * 1024 * 1024;
+
+/// What the daemon has not been told yet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Unsent {
+    /// The whole state, for a new daemon. It comprises the other news.
+    pub(crate) state: bool,
+    pub(crate) spawned: bool,
+    pub(crate) failed: Option<(Stage, i32)>,
+    pub(crate) exited: bool,
+    /// Held descriptors to give to a new daemon, by key.
+    pub(crate) held: u8,
+}
+
+impl Unsent {
+    pub(crate) fn any(&self) -> bool {
+        *self != Self::default()
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Slot {
+    pub(crate) ring: Option<ring::Writer>,
+    pub(crate) master: Option<OwnedFd>,
+    pub(crate) child: Option<Child>,
+    /// Process id of the latest child, also after its end.
+    pub(crate) pid: u64,
+    /// The child has not become its program yet.
+    pub(crate) starting: bool,
+    /// How the child ended ([`proto::encode_exit`]), once its output is complete.
+    pub(crate) exit: Option<u64>,
+    /// It ended, and output may be left in the PTY; the second number is where draining stops.
+    pub(crate) draining: Option<(u64, u64)>,
+    pub(crate) held: [Option<OwnedFd>; KEYS],
+    pub(crate) unsent: Unsent,
+}
+
+/// What a round of reading left.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// Maybe more.
+    More,
+    /// Nothing for now.
+    Empty,
+    /// Every process has closed the terminal.
+    End,
+}
+
+impl Slot {
+    pub(crate) fn occupied(&self) -> bool {
+        self.ring.is_some() || self.held.iter().any(Option::is_some)
+    }
+
+    /// Whether a child lives, or its output is not complete yet.
+    pub(crate) fn busy(&self) -> bool {
+        self.child.is_some() || self.draining.is_some()
+    }
+
+    /// Starts a child; the ring is made with the first one and kept for the next.
+    pub(crate) fn spawn(&mut self, spec: &OwnedFd, request: &Packet, limits: Rlimit) -> io::Result<()> {
+        let (cols, rows) = ((request.a >> 16) as u16, request.a as u16);
+        if self.ring.is_none() {
+            let keep = usize::try_from(request.b).map_err(|_| io::ErrorKind::InvalidInput)?;
+            self.ring = Some(ring::Writer::create(keep)?);
+        }
+        let (master, slave) = pty::open(cols, rows)?;
+        let child = pty::spawn(spec, Some(&slave), limits)?;
+        self.pid = Pid::as_raw(Some(child.pid)) as u64;
+        self.child = Some(child);
+        self.master = Some(master);
+        self.starting = true;
+        self.exit = None;
+        Ok(())
+    }
+
+    /// Moves output from the PTY into the ring, at most one round of it.
+    pub(crate) fn read(&mut self) -> (usize, Rest) {
+        let (Some(ring), Some(master)) = (&mut self.ring, &self.master) else {
+            return (0, Rest::End);
+        };
+        let mut total = 0;
+        while total < READ_ROUND {
+            match ring.fill(|space| rustix::io::read(master, space)) {
+                Ok(0) | Err(Errno::IO) => return (total, Rest::End),
+                Ok(n) if n < FULL_READ => return (total + n, Rest::Empty),
+                Ok(n) => total += n,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return (total, Rest::Empty),
+                Err(_) => return (total, Rest::End),
+            }
+        }
+        (total, Rest::More)
+    }
+
+    /// Tells sleepers about new bytes; says whether the daemon's bell is to be rung.
+    pub(crate) fn announce(&self, index: u32, bell: &Doorbell) -> bool {
+        if let Some(ring) = &self.ring {
+            ring.wake();
+        }
+        bell.published(index)
+    }
+
+    /// Notes that the child has ended, if it has.
+    pub(crate) fn reap(&mut self) {
+        let Some(child) = &self.child else { return };
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+        let status = match rustix::process::waitid(WaitId::PidFd(child.pidfd.as_fd()), options) {
+            Ok(Some(status)) => proto::encode_exit(status.exit_status(), status.terminating_signal()),
+            Ok(None) | Err(Errno::INTR) => return,
+            // Somebody else reaped it; all we know is that it is gone.
+            Err(_) => proto::encode_exit(None, None),
+        };
+        if self.starting {
+            self.note_start();
+        }
+        self.child = None;
+        self.draining = Some((status, self.head() + DRAIN_LIMIT));
+    }
+
+    /// Reads on after the child's end; once nothing is left the exit can be reported.
+    ///
+    /// The kernel delivers everything a dead child wrote before a read finds the PTY empty, so the first
+    /// empty read is the end, also when a background process keeps the terminal open.
+    /// Gives the master, to be closed: that hangs up whatever the child left behind on the terminal.
+    pub(crate) fn drain(&mut self) -> Option<OwnedFd> {
+        let (status, limit) = self.draining?;
+        let (_, rest) = self.read();
+        // A short read may have been cut by a split in the kernel's buffers: ask until it says empty.
+        let empty = rest == Rest::End || (rest == Rest::Empty && self.read().0 == 0);
+        if !empty && self.head() < limit {
+            return None;
+        }
+        self.draining = None;
+        self.exit = Some(status);
+        self.unsent.exited = true;
+        self.master.take()
+    }
+
+    /// Takes note that the child has become its program, or could not.
+    pub(crate) fn note_start(&mut self) {
+        let Some(child) = &self.child else { return };
+        self.starting = false;
+        match pty::start_result(&child.started) {
+            Ok(()) => self.unsent.spawned = true,
+            Err(failure) => self.unsent.failed = Some(failure),
+        }
+    }
+
+    pub(crate) fn signal(&self, number: u64) -> Result<(), Errno> {
+        let child = self.child.as_ref().ok_or(Errno::SRCH)?;
+        let number = i32::try_from(number).map_err(|_| Errno::INVAL)?;
+        let signal = Signal::from_named_raw(number).ok_or(Errno::INVAL)?;
+        // Until the child has called setsid there is no such group yet.
+        rustix::process::kill_process_group(child.pid, signal)
+            .or_else(|_| rustix::process::kill_process(child.pid, signal))
+    }
+
+    pub(crate) fn head(&self) -> u64 {
+        self.ring.as_ref().map_or(0, ring::Writer::head)
+    }
+
+    /// Sends the most important thing the daemon does not know yet about this slot.
+    pub(crate) fn send_news(&mut self, index: u32, socket: BorrowedFd<'_>) -> rustix::io::Result<()> {
+        if self.unsent.state {
+            self.send_state(index, socket)?;
+            self.unsent = Unsent {
+                held: self.unsent.held,
+                ..Unsent::default()
+            };
+        } else if let Some((stage, errno)) = self.unsent.failed {
+            let packet = Packet::new(Kind::SpawnFailed, index).args(errno as u64, stage as u64);
+            proto::send(socket, packet, &[])?;
+            self.unsent.failed = None;
+        } else if self.unsent.spawned {
+            let packet = Packet::new(Kind::Spawned, index).args(self.pid, 0);
+            self.send_with_fds(packet, socket)?;
+            self.unsent.spawned = false;
+        } else if self.unsent.exited {
+            let packet = Packet::new(Kind::Exited, index).args(self.exit.unwrap_or(0), self.head());
+            proto::send(socket, packet, &[])?;
+            self.unsent.exited = false;
+        } else if self.unsent.held != 0 {
+            let key = self.unsent.held.trailing_zeros() as usize;
+            if let Some(fd) = &self.held[key] {
+                proto::send(
+                    socket,
+                    Packet::new(Kind::Held, index).key(key as u16),
+                    &[fd.as_fd()],
+                )?;
+            }
+            self.unsent.held &= !(1 << key);
+        }
+        Ok(())
+    }
+
+    fn send_state(&self, index: u32, socket: BorrowedFd<'_>) -> rustix::io::Result<()> {
+        let mut flags = 0;
+        for (set, flag) in [
+            (self.ring.is_some(), SlotFlags::RING),
+            (self.master.is_some(), SlotFlags::RUNNING),
+            (self.exit.is_some(), SlotFlags::EXITED),
+            (self.starting, SlotFlags::STARTING),
+        ] {
+            flags |= if set { flag } else { 0 };
+        }
+        let packet = Packet::new(Kind::Slot, index)
+            .key(flags)
+            .args(self.pid, self.exit.unwrap_or(0));
+        self.send_with_fds(packet, socket)
+    }
+
+    /// Sends a packet with the ring and, while it is open, the master.
+    fn send_with_fds(&self, packet: Packet, socket: BorrowedFd<'_>) -> rustix::io::Result<()> {
+        let ring = match &self.ring {
+            Some(ring) => Some(ring.read_only().map_err(|_| Errno::NFILE)?),
+            None => None,
+        };
+        match (&ring, &self.master) {
+            (Some(ring), Some(master)) => proto::send(socket, packet, &[ring.as_fd(), master.as_fd()]),
+            (Some(ring), None) => proto::send(socket, packet, &[ring.as_fd()]),
+            _ => proto::send(socket, packet, &[]),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The keeper's start: lock, socket, own session, then the loop.
+
+use crate::server::Keeper;
+use crate::sys::{self, Fork};
+use rustix::fd::OwnedFd;
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::process::{Resource, Rlimit};
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+
+/// Exit code when another keeper has the directory; the caller connects to that one.
+const ALREADY_RUNNING: i32 = 3;
+
+/// Runs the keeper: `--socket PATH` for a new one, `--resume FD` for the next image of a running one.
+///
+/// The process that was called returns as soon as the socket listens; a child of it, in a session of
+/// its own, is the keeper. Gives the process's exit code.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> i32 {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let texts: Vec<&str> = args.iter().filter_map(|arg| arg.to_str()).collect();
+    let outcome = match texts.as_slice() {
+        ["--socket", path] => fresh(Path::new(path)),
+        // The arguments of the first image stay in front when an image is replaced.
+        ["--socket", _, .., "--resume", fd] | ["--resume", fd] => resumed(fd),
+        _ => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "the keeper is started by `swb daemon`",
+        )),
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("swb keeper: {error}");
+        1
+    })
+}
+
+fn fresh(socket: &Path) -> io::Result<i32> {
+    let lock = rustix::fs::open(
+        socket.with_extension("lock"),
+        OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW,
+        Mode::RUSR | Mode::WUSR,
+    )?;
+    if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Ok(ALREADY_RUNNING);
+    }
+    let listener = listen(socket)?;
+    let mut keeper = Keeper::new(listener, lock, raise_file_limit())?;
+    if let Fork::Parent(_) = sys::fork()? {
+        return Ok(0);
+    }
+    detach()?;
+    let result = keeper.run();
+    // The lock is still ours, so the path is too.
+    let _removed = std::fs::remove_file(socket);
+    result.map(|()| 0)
+}
+
+fn resumed(fd: &str) -> io::Result<i32> {
+    let fd = fd
+        .parse()
+        .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    sys::ignore_signals();
+    let mut keeper = crate::handover::resume(fd)?;
+    let address = rustix::net::getsockname(&keeper.listener)?;
+    keeper.run()?;
+    if let Ok(address) = SocketAddrUnix::try_from(address)
+        && let Some(path) = address.path()
+    {
+        use std::os::unix::ffi::OsStrExt;
+        let _removed = std::fs::remove_file(std::ffi::OsStr::from_bytes(path.to_bytes()));
+    }
+    Ok(0)
+}
+
+fn listen(path: &Path) -> io::Result<OwnedFd> {
+    // Whoever bound this path before us has lost the lock and with it the right to it.
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    let umask = rustix::process::umask(Mode::from_raw_mode(0o177));
+    let bound = rustix::net::bind(&socket, &SocketAddrUnix::new(path)?);
+    rustix::process::umask(umask);
+    bound?;
+    rustix::net::listen(&socket, 16)?;
+    Ok(socket)
+}
+
+/// Leaves the terminal, session and directory of whoever started us.
+fn detach() -> io::Result<()> {
+    rustix::process::setsid()?;
+    sys::ignore_signals();
+    std::env::set_current_dir("/")?;
+    let null = rustix::fs::open("/dev/null", OFlags::RDWR, Mode::empty())?;
+    (0..3).try_for_each(|target| sys::dup_to(&null, target))
+}
+
+/// Allows as many open files as the system lets us; gives what children are to have instead.
+fn raise_file_limit() -> Rlimit {
+    let before = rustix::process::getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: before.maximum,
+        maximum: before.maximum,
+    };
+    // Without it there is room for fewer sessions, which is reported when it happens.
+    let _raised = rustix::process::setrlimit(Resource::Nofile, raised);
+    before
+}

@@ -1,0 +1,204 @@
+//! Who comes after the daemon: whether, when and how often the keeper starts another one.
+//!
+//! A pure state machine; the loop tells it what happened and asks what is due.
+
+use crate::pty::Child;
+use std::time::{Duration, Instant};
+
+/// A daemon that lived at least this long was not part of a crash loop.
+const STABLE: Duration = Duration::from_secs(5);
+/// First pause between two quick failures; it doubles up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+/// Longest pause between two tries: sessions are kept and wait for a daemon that works.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// Quick failures after which a keeper that holds nothing gives up.
+const GIVE_UP: u32 = 8;
+/// How long a started daemon may take to say hello before another one is tried.
+const HELLO: Duration = Duration::from_secs(20);
+
+#[derive(Debug, Default)]
+pub(crate) struct Successor {
+    /// When to start the next daemon, if one is to be started.
+    due: Option<Instant>,
+    /// The daemon this keeper started last, while it lives.
+    process: Option<Child>,
+    came: Option<Instant>,
+    quick_failures: u32,
+    restarts: u64,
+    served: bool,
+    said_goodbye: bool,
+}
+
+impl Successor {
+    /// Continues the count of a former image of this process.
+    pub(crate) fn resumed(restarts: u64) -> Self {
+        Self {
+            restarts,
+            served: true,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn daemon_came(&mut self, now: Instant) {
+        self.due = None;
+        self.came = Some(now);
+        self.served = true;
+        self.said_goodbye = false;
+    }
+
+    pub(crate) fn goodbye(&mut self) {
+        self.due = None;
+        self.came = None;
+        self.said_goodbye = true;
+    }
+
+    /// The daemon announces that it will be back by itself until `deadline`.
+    pub(crate) fn expect_back(&mut self, deadline: Instant) {
+        self.due = Some(deadline);
+    }
+
+    /// The connection ended without a goodbye.
+    pub(crate) fn daemon_left(&mut self, welcomed: bool, now: Instant) {
+        if !welcomed {
+            return;
+        }
+        let lived = self
+            .came
+            .take()
+            .map_or(Duration::ZERO, |came| now.duration_since(came));
+        self.quick_failures = if lived >= STABLE {
+            0
+        } else {
+            self.quick_failures + 1
+        };
+        if self.due.is_none_or(|due| due <= now) {
+            // The first failure is repaired at once; only a series of them is slowed down.
+            let pause = if self.quick_failures <= 2 {
+                Duration::ZERO
+            } else {
+                self.pause()
+            };
+            self.due = Some(now + pause);
+        }
+    }
+
+    fn pause(&self) -> Duration {
+        FIRST_PAUSE
+            .saturating_mul(1 << self.quick_failures.min(16))
+            .min(LONGEST_PAUSE)
+    }
+
+    pub(crate) fn due(&self, now: Instant) -> bool {
+        self.due.is_some_and(|due| due <= now)
+    }
+
+    pub(crate) fn until_due(&self, now: Instant) -> Option<Duration> {
+        self.due.map(|due| due.saturating_duration_since(now))
+    }
+
+    pub(crate) fn started(&mut self, process: Option<Child>, now: Instant) {
+        self.restarts += 1;
+        self.due = Some(if process.is_some() {
+            now + HELLO
+        } else {
+            now + self.pause()
+        });
+        self.process = process;
+    }
+
+    pub(crate) fn process(&self) -> Option<&Child> {
+        self.process.as_ref()
+    }
+
+    /// The process this keeper started has ended; `connected` says whether some daemon serves now.
+    pub(crate) fn process_ended(&mut self, connected: bool, needed: bool, now: Instant) {
+        self.process = None;
+        if connected || self.said_goodbye {
+            return;
+        }
+        if self.came.is_none() && self.due.is_some_and(|due| due > now + LONGEST_PAUSE) {
+            // It ended before it said hello.
+            self.quick_failures += 1;
+            self.due = Some(now + self.pause());
+        }
+        if self.quick_failures >= GIVE_UP && !needed {
+            self.due = None;
+        }
+    }
+
+    /// Whether a daemon is expected, so that the keeper has to stay.
+    pub(crate) fn awaited(&self) -> bool {
+        self.due.is_some()
+    }
+
+    /// Whether a daemon was ever here.
+    pub(crate) fn was_served(&self) -> bool {
+        self.served
+    }
+
+    pub(crate) fn restarts(&self) -> u64 {
+        self.restarts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crash_is_repaired_at_once_and_a_series_ever_more_slowly() {
+        let mut now = Instant::now();
+        let mut successor = Successor::default();
+        let mut pauses = Vec::new();
+        for _ in 0..12 {
+            successor.daemon_came(now);
+            successor.daemon_left(true, now);
+            let pause = successor.until_due(now).unwrap();
+            pauses.push(pause);
+            now += pause;
+            assert!(successor.due(now));
+            successor.started(None, now);
+        }
+        assert_eq!(pauses[0], Duration::ZERO);
+        assert!(pauses.is_sorted());
+        assert_eq!(*pauses.last().unwrap(), LONGEST_PAUSE);
+        successor.daemon_came(now);
+        successor.daemon_left(true, now + STABLE);
+        assert_eq!(
+            successor.until_due(now + STABLE),
+            Some(Duration::ZERO),
+            "a long life ends the series"
+        );
+    }
+
+    #[test]
+    fn after_a_goodbye_nobody_is_awaited() {
+        let now = Instant::now();
+        let mut successor = Successor::default();
+        successor.daemon_came(now);
+        successor.goodbye();
+        assert!(!successor.awaited());
+        assert!(successor.was_served());
+    }
+
+    #[test]
+    fn a_daemon_that_replaces_itself_is_waited_for() {
+        let now = Instant::now();
+        let mut successor = Successor::default();
+        successor.daemon_came(now);
+        successor.expect_back(now + Duration::from_secs(3));
+        successor.daemon_left(true, now);
+        assert!(!successor.due(now + Duration::from_secs(2)));
+        assert!(successor.due(now + Duration::from_secs(3)));
+        successor.daemon_came(now + Duration::from_secs(1));
+        assert!(!successor.awaited());
+    }
+
+    #[test]
+    fn a_stranger_that_never_said_hello_changes_nothing() {
+        let now = Instant::now();
+        let mut successor = Successor::default();
+        successor.daemon_left(false, now);
+        assert!(!successor.awaited());
+    }
+}

@@ -1,0 +1,186 @@
+//! Every unsafe call of the keeper and its client half: mappings, fork and exec.
+
+#![allow(unsafe_code)]
+
+use rustix::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use rustix::mm::{self, MapFlags, ProtFlags};
+use std::ffi::CString;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+/// A shared mapping of a whole memfd, unmapped on drop.
+///
+/// Another process changes the memory at any time. Words are therefore only reached as atomics, and
+/// bytes only as arguments of system calls or by volatile-free copies that the caller validates.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    base: NonNull<u8>,
+    len: usize,
+    writable: bool,
+}
+
+// SAFETY: the mapping is plain shared memory; all access goes through atomics or system calls.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps `len` bytes of `fd`, whose length the caller has checked.
+    pub(crate) fn new(fd: impl AsFd, len: usize, writable: bool) -> io::Result<Self> {
+        let prot = if writable {
+            ProtFlags::READ | ProtFlags::WRITE
+        } else {
+            ProtFlags::READ
+        };
+        // SAFETY: a fresh mapping at an address the kernel chooses touches no existing memory.
+        let base = unsafe { mm::mmap(std::ptr::null_mut(), len, prot, MapFlags::SHARED, fd, 0)? };
+        let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::InvalidData)?;
+        Ok(Self { base, len, writable })
+    }
+
+    fn checked(&self, at: usize, len: usize) -> *mut u8 {
+        assert!(
+            at.checked_add(len).is_some_and(|end| end <= self.len),
+            "offset inside the mapping"
+        );
+        // SAFETY: just checked to lie inside the mapping.
+        unsafe { self.base.as_ptr().add(at) }
+    }
+
+    /// The 64-bit word at `at`, which is a multiple of eight.
+    pub(crate) fn word64(&self, at: usize) -> &AtomicU64 {
+        assert!(at.is_multiple_of(8), "aligned word");
+        // SAFETY: in bounds, aligned (mappings start on a page), and only used atomically everywhere.
+        unsafe { &*self.checked(at, 8).cast::<AtomicU64>() }
+    }
+
+    /// The 32-bit word at `at`, which is a multiple of four.
+    pub(crate) fn word32(&self, at: usize) -> &AtomicU32 {
+        assert!(at.is_multiple_of(4), "aligned word");
+        // SAFETY: as in `word64`.
+        unsafe { &*self.checked(at, 4).cast::<AtomicU32>() }
+    }
+
+    /// Bytes for a system call to read from. The contents may change meanwhile; see [`Mapping`].
+    pub(crate) fn io_slice(&self, at: usize, len: usize) -> IoSlice<'_> {
+        // SAFETY: in bounds and mapped while `self` lives. The slice is only handed to the kernel, which
+        // copies whatever is there; the ring's caller validates afterwards that it was not overwritten.
+        IoSlice::new(unsafe { std::slice::from_raw_parts(self.checked(at, len), len) })
+    }
+
+    /// Bytes for a system call to write into.
+    pub(crate) fn io_slice_mut(&mut self, at: usize, len: usize) -> IoSliceMut<'_> {
+        assert!(self.writable, "mapping is writable");
+        // SAFETY: in bounds, writable, and `&mut self` makes this process's access exclusive.
+        IoSliceMut::new(unsafe { std::slice::from_raw_parts_mut(self.checked(at, len), len) })
+    }
+
+    /// Appends bytes to `out`; the caller validates afterwards that they were not overwritten.
+    pub(crate) fn copy_to(&self, at: usize, len: usize, out: &mut Vec<u8>) {
+        out.reserve(len);
+        let from = self.checked(at, len);
+        // SAFETY: source in bounds, destination reserved above, and the two cannot overlap. Torn bytes are
+        // possible and are discarded by the caller's validation.
+        unsafe {
+            std::ptr::copy_nonoverlapping(from, out.as_mut_ptr().add(out.len()), len);
+            out.set_len(out.len() + len);
+        }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: unmaps exactly what `new` mapped, and no borrow outlives `self`.
+        let _unmapped = unsafe { mm::munmap(self.base.as_ptr().cast(), self.len) };
+    }
+}
+
+/// What `fork` returned.
+pub(crate) enum Fork {
+    Parent(i32),
+    Child,
+}
+
+/// Forks. The keeper has one thread, so the child may go on as an ordinary process.
+pub(crate) fn fork() -> io::Result<Fork> {
+    // SAFETY: single-threaded process (see above); tests that call this only exec or exit in the child.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(Fork::Child),
+        pid => Ok(Fork::Parent(pid)),
+    }
+}
+
+/// Ends a forked child without running exit handlers that belong to its parent.
+pub(crate) fn exit_now(code: i32) -> ! {
+    // SAFETY: `_exit` is always safe to call.
+    unsafe { libc::_exit(code) }
+}
+
+/// Gives signals back their defaults and unblocks them all, as a fresh program expects.
+pub(crate) fn reset_signals() {
+    // SAFETY: called in a forked child or a fresh keeper; sets default dispositions and an empty mask.
+    unsafe {
+        for signal in 1..32 {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+    }
+}
+
+/// Lets the keeper survive what a terminal's end or a stray `kill` sends.
+pub(crate) fn ignore_signals() {
+    for signal in [
+        libc::SIGHUP,
+        libc::SIGINT,
+        libc::SIGQUIT,
+        libc::SIGTERM,
+        libc::SIGPIPE,
+        libc::SIGTSTP,
+    ] {
+        // SAFETY: ignoring a signal runs no handler.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}
+
+/// Marks every descriptor from 3 on to be closed by `exec`.
+pub(crate) fn close_others_on_exec() {
+    // SAFETY: only sets a flag on descriptors; has no memory effects.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+}
+
+/// Makes `fd` the descriptor number `target` of this process.
+pub(crate) fn dup_to(fd: impl AsFd, target: RawFd) -> io::Result<()> {
+    // SAFETY: called for 0, 1 and 2 only, in a forked child or a keeper that has no other use of them.
+    match unsafe { libc::dup2(fd.as_fd().as_raw_fd(), target) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// Replaces the program; returns only with the reason why it could not.
+pub(crate) fn exec(path: &CString, argv: &[CString], env: &[CString]) -> io::Error {
+    let pointers = |list: &[CString]| -> Vec<*const libc::c_char> {
+        list.iter()
+            .map(|s| s.as_ptr())
+            .chain([std::ptr::null()])
+            .collect()
+    };
+    let (argv, env) = (pointers(argv), pointers(env));
+    // SAFETY: both arrays end with a null pointer and point to NUL-terminated strings that outlive the call.
+    unsafe { libc::execve(path.as_ptr(), argv.as_ptr(), env.as_ptr()) };
+    io::Error::last_os_error()
+}
+
+/// Takes over a descriptor that the previous image of this process left open for us.
+pub(crate) fn adopt_fd(raw: RawFd) -> Option<OwnedFd> {
+    // SAFETY: `fcntl` only asks whether the number is open.
+    if raw < 3 || unsafe { libc::fcntl(raw, libc::F_GETFD) } == -1 {
+        return None;
+    }
+    // SAFETY: it is open, and the hand-over record lists each descriptor once, so nobody else owns it.
+    Some(unsafe { OwnedFd::from_raw_fd(raw) })
+}

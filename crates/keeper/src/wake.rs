@@ -1,0 +1,138 @@
+//! The doorbell: how the keeper tells a sleeping daemon which PTYs have new output, and only then.
+//!
+//! A memfd shared by both holds one `armed` word per slot and a bitmap of slots to look at. A daemon
+//! that has read everything arms the slot and looks at the ring's head once more before it sleeps; a
+//! keeper that published bytes looks whether the slot is armed. Both sides use sequentially consistent
+//! operations, so at least one of them notices the other. An eventfd carries the actual wake-up.
+
+use crate::sys::Mapping;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{MemfdFlags, SealFlags};
+use std::io;
+use std::sync::atomic::Ordering;
+
+/// Slots a keeper has at most: four times what the largest measured user needs.
+pub const MAX_SLOTS: usize = 8192;
+
+const AT_PENDING: usize = 0;
+const PENDING_WORDS: usize = MAX_SLOTS / 64;
+const AT_ARMED: usize = PENDING_WORDS * 8;
+const LEN: usize = AT_ARMED + MAX_SLOTS * 4;
+
+/// One side's view of the doorbell.
+#[derive(Debug)]
+pub struct Doorbell {
+    map: Mapping,
+    memory: OwnedFd,
+    event: OwnedFd,
+}
+
+impl Doorbell {
+    pub(crate) fn create() -> io::Result<Self> {
+        let memory =
+            rustix::fs::memfd_create("swb-doorbell", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        rustix::fs::ftruncate(&memory, LEN as u64)?;
+        rustix::fs::fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        let flags = rustix::event::EventfdFlags::NONBLOCK | rustix::event::EventfdFlags::CLOEXEC;
+        let event = rustix::event::eventfd(0, flags)?;
+        Self::open(memory, event)
+    }
+
+    /// Maps a doorbell from the two descriptors the keeper sent.
+    pub fn open(memory: OwnedFd, event: OwnedFd) -> io::Result<Self> {
+        if rustix::fs::fstat(&memory)?.st_size != LEN as i64 {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "not a doorbell"));
+        }
+        Ok(Self {
+            map: Mapping::new(&memory, LEN, true)?,
+            memory,
+            event,
+        })
+    }
+
+    /// Asks to be woken when `slot` gets output. Look at the ring's head again before sleeping.
+    pub fn arm(&self, slot: u32) {
+        self.map.word32(armed_at(slot)).store(1, Ordering::SeqCst);
+    }
+
+    /// Marks `slot` for the daemon if it asked; says whether [`Doorbell::ring`] is due.
+    pub(crate) fn published(&self, slot: u32) -> bool {
+        let armed = self.map.word32(armed_at(slot));
+        if armed.load(Ordering::SeqCst) == 0 {
+            return false;
+        }
+        armed.store(0, Ordering::SeqCst);
+        let (word, bit) = (slot as usize / 64, slot % 64);
+        self.map
+            .word64(AT_PENDING + word * 8)
+            .fetch_or(1 << bit, Ordering::SeqCst);
+        true
+    }
+
+    pub(crate) fn ring(&self) {
+        // It can only fail when the counter is full, and then the daemon is being woken anyway.
+        let _rung = rustix::io::write(&self.event, &1u64.to_ne_bytes());
+    }
+
+    /// Takes the slots that got output since the last call and passes each to `woken`.
+    pub fn answer(&self, mut woken: impl FnMut(u32)) {
+        // The counter's value says nothing; reading it only silences the bell.
+        let _count = rustix::io::read(&self.event, &mut [0u8; 8]);
+        for word in 0..PENDING_WORDS {
+            let pending = self.map.word64(AT_PENDING + word * 8);
+            if pending.load(Ordering::Relaxed) == 0 {
+                continue;
+            }
+            let mut bits = pending.swap(0, Ordering::SeqCst);
+            while bits != 0 {
+                woken(word as u32 * 64 + bits.trailing_zeros());
+                bits &= bits - 1;
+            }
+        }
+    }
+
+    /// The eventfd to wait on.
+    pub fn event(&self) -> BorrowedFd<'_> {
+        self.event.as_fd()
+    }
+
+    pub(crate) fn memory(&self) -> BorrowedFd<'_> {
+        self.memory.as_fd()
+    }
+}
+
+fn armed_at(slot: u32) -> usize {
+    AT_ARMED + (slot as usize % MAX_SLOTS) * 4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answered(bell: &Doorbell) -> Vec<u32> {
+        let mut slots = Vec::new();
+        bell.answer(|slot| slots.push(slot));
+        slots
+    }
+
+    #[test]
+    fn only_armed_slots_ring_and_only_once() {
+        let keeper = Doorbell::create().unwrap();
+        let daemon = Doorbell::open(
+            keeper.memory().try_clone_to_owned().unwrap(),
+            keeper.event().try_clone_to_owned().unwrap(),
+        )
+        .unwrap();
+        assert!(!keeper.published(5));
+        for slot in [0, 5, 63, 64, MAX_SLOTS as u32 - 1] {
+            daemon.arm(slot);
+        }
+        for slot in [5, 64, MAX_SLOTS as u32 - 1] {
+            assert!(keeper.published(slot));
+        }
+        assert!(!keeper.published(5), "disarmed by the first one");
+        keeper.ring();
+        assert_eq!(answered(&daemon), [5, 64, MAX_SLOTS as u32 - 1]);
+        assert_eq!(answered(&daemon), [] as [u32; 0]);
+    }
+}
