@@ -1,0 +1,700 @@
+//! The coop messages field by field: what is read, what is refused, what is written.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use serde_json::{Value, json};
+use swb_types::{Offset, PtyId};
+use swb_wire::coop::{
+    self, Attach, Attached, BadMessage, Base64, ClientControl, Create, DaemonStatus, DialectState,
+    DialectStatus, EncodeError, ErrorCode, ErrorReply, Event, HandshakeReply, KeeperStatus, Kill, LogsReply,
+    LsReply, OkReply, Origin, PtyItem, PtyRole, ReplyError, Request, Restart, SessionDetails, SessionItem,
+    SessionStatus, Start, StatusReply, StreamFrame, Until,
+};
+
+fn request(value: &Value) -> Result<Request, BadMessage> {
+    coop::parse_request(value.to_string().as_bytes())
+}
+
+#[track_caller]
+fn accepted(value: &Value) -> Request {
+    request(value).unwrap_or_else(|error| panic!("{value}: {error}"))
+}
+
+fn json_of(value: &impl serde::Serialize) -> Value {
+    serde_json::to_value(value).unwrap()
+}
+
+// CO-19, CO-29, CO-34, CO-42
+#[test]
+fn absent_fields_have_the_defaults_of_the_protocol() {
+    let Request::Attach(attach) = accepted(&json!({"cmd": "attach", "session": "a"})) else {
+        panic!()
+    };
+    assert_eq!((attach.pty(), attach.size()), (PtyId(0), (120, 40)));
+    assert_eq!(attach.stream_options(), coop::StreamOptions::default());
+    assert_eq!(attach.stream_options().history(), 262_144);
+    assert!(!attach.stream_options().wants_offsets());
+
+    let Request::Shell(shell) = accepted(&json!({"cmd": "shell", "session": "a"})) else {
+        panic!()
+    };
+    assert_eq!(
+        (shell.command(), shell.size(), shell.force_new),
+        ("/bin/sh", (120, 40), None)
+    );
+
+    let Request::Serve(serve) = accepted(&json!({"cmd": "serve"})) else {
+        panic!()
+    };
+    assert_eq!(
+        (serve.port(), serve.host(), &serve.token),
+        (8888, "127.0.0.1", &None)
+    );
+
+    let Request::Create(create) = accepted(&json!({"cmd": "create", "workspace": "/w"})) else {
+        panic!()
+    };
+    assert_eq!(
+        create,
+        Create {
+            workspace: "/w".into(),
+            ..Create::default()
+        }
+    );
+}
+
+// CO-36: an explicit false is not the same as nothing
+#[test]
+fn force_new_is_told_apart_from_its_absence() {
+    let shell = |force: Value| match accepted(&json!({"cmd": "shell", "session": "a", "force_new": force})) {
+        Request::Shell(shell) => shell.force_new,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(shell(json!(false)), Some(false));
+    assert_eq!(shell(json!(true)), Some(true));
+    assert_eq!(shell(Value::Null), None);
+}
+
+#[test]
+fn null_is_an_absent_field() {
+    let create = json!({"cmd": "create", "workspace": "/w", "name": null, "coopfile": null, "detach": null,
+        "argv": null, "env": null, "umask": null, "cols": null, "rows": null, "restart": null, "start": null,
+        "unique": null, "hide": null, "require": null});
+    assert_eq!(
+        accepted(&create),
+        Request::Create(Create {
+            workspace: "/w".into(),
+            ..Create::default()
+        })
+    );
+    let attach = json!({"cmd": "attach", "session": "a", "pty": null, "cols": null, "rows": null,
+        "resume": null, "watch": null, "history": null, "offsets": null, "until": null});
+    assert_eq!(
+        accepted(&attach),
+        Request::Attach(Attach {
+            session: "a".into(),
+            ..Attach::default()
+        })
+    );
+    assert_eq!(
+        accepted(&json!({"cmd": "kill", "all": true, "session": null})),
+        Request::Kill(Kill {
+            all: true,
+            ..Kill::default()
+        })
+    );
+}
+
+// CO-15
+#[test]
+fn missing_and_mistyped_fields_are_refused() {
+    let bad = [
+        json!({"cmd": 5}),
+        json!({"cmd": null}),
+        json!({"cmd": "LS"}),
+        json!({"cmd": ""}),
+        json!({"cmd": "create", "workspace": 1}),
+        json!({"cmd": "create", "workspace": null}),
+        json!({"cmd": "create", "workspace": "/w", "name": 1}),
+        json!({"cmd": "create", "workspace": "/w", "detach": "yes"}),
+        json!({"cmd": "create", "workspace": "/w", "argv": "ls"}),
+        json!({"cmd": "create", "workspace": "/w", "argv": [1]}),
+        json!({"cmd": "create", "workspace": "/w", "env": ["A=B"]}),
+        json!({"cmd": "create", "workspace": "/w", "env": {"A": 1}}),
+        json!({"cmd": "create", "workspace": "/w", "umask": -1}),
+        json!({"cmd": "create", "workspace": "/w", "start": "later"}),
+        json!({"cmd": "create", "workspace": "/w", "hide": "keepty"}),
+        json!({"cmd": "attach"}),
+        json!({"cmd": "attach", "session": 5}),
+        json!({"cmd": "attach", "session": "a", "pty": -1}),
+        json!({"cmd": "attach", "session": "a", "pty": 4_294_967_296_u64}),
+        json!({"cmd": "attach", "session": "a", "cols": "x"}),
+        json!({"cmd": "attach", "session": "a", "cols": 65_536}),
+        json!({"cmd": "attach", "session": "a", "rows": -1}),
+        json!({"cmd": "attach", "session": "a", "rows": 1.5}),
+        json!({"cmd": "attach", "session": "a", "resume": "0"}),
+        json!({"cmd": "attach", "session": "a", "history": -1}),
+        json!({"cmd": "attach", "session": "a", "until": "noon"}),
+        json!({"cmd": "shell"}),
+        json!({"cmd": "shell", "session": "a", "command": ["sh"]}),
+        json!({"cmd": "shell", "session": "a", "force_new": 1}),
+        json!({"cmd": "ls", "details": 1}),
+        json!({"cmd": "kill"}),
+        json!({"cmd": "kill", "all": false}),
+        json!({"cmd": "serve", "port": 65_536}),
+        json!({"cmd": "serve", "token": 7}),
+        json!({"cmd": "tunnel"}),
+        json!({"cmd": "shutdown", "kill": "all"}),
+        json!({"cmd": "sessionls"}),
+        json!({"cmd": "sessionkill", "session": "a"}),
+        json!({"cmd": "logs"}),
+        json!({"cmd": "logs", "session": "a", "tail_lines": -5}),
+        json!({"cmd": "restart"}),
+        json!({"cmd": "send", "session": "a"}),
+        json!({"cmd": "send", "session": "a", "text": "x", "data": "eA=="}),
+        json!({"cmd": "send", "session": "a", "data": "not base64!"}),
+        json!({"cmd": "upgrade", "exe": 1}),
+        json!(["ls"]),
+        json!("ls"),
+        Value::Null,
+    ];
+    for value in bad {
+        let error = request(&value).expect_err(&value.to_string());
+        assert!(!error.to_string().is_empty());
+        assert_eq!(ErrorReply::from(error).error, ErrorCode::InvalidCommand);
+    }
+}
+
+// CO-15: also inside a field nobody reads, or twice
+#[test]
+fn the_whole_message_must_be_good_json() {
+    for body in [
+        &b"{\"cmd\":\"ls\",\"x\":\"\xff\"}"[..],
+        b"{\"cmd\":\"ls\"} trailing",
+        b"{\"cmd\":\"ls\"",
+        b"{\"cmd\":\"ls\",\"x\":nope}",
+        b"{\"cmd\":\"ls\",\"cmd\":\"status\"}",
+        b"\xef\xbb\xbf{\"cmd\":\"ls\"}",
+        b"",
+        b"   ",
+    ] {
+        assert!(
+            coop::parse_request(body).is_err(),
+            "{}",
+            String::from_utf8_lossy(body)
+        );
+    }
+    assert_eq!(
+        coop::parse_request(b" \n{ \"cmd\" : \"\\u006cs\" } "),
+        Ok(Request::Ls(coop::Ls::default()))
+    );
+}
+
+// CO-16
+#[test]
+fn unknown_fields_are_ignored_everywhere() {
+    for cmd in ["ls", "detach", "status", "shutdown", "upgrade", "serve"] {
+        let plain = accepted(&json!({"cmd": cmd}));
+        let extra = json!({"zz": [{"cmd": "kill"}], "cmd": cmd, "session_id": 5});
+        assert_eq!(accepted(&extra), plain);
+    }
+    assert_eq!(coop::parse_handshake(br#"{"client":"x","version":1}"#), Ok(1));
+    assert_eq!(
+        coop::parse_event(br#"{"event":"detached","why":"x"}"#),
+        Some(Event::Detached)
+    );
+}
+
+// CO-15: an explanation quotes the peer, but the answer stays small
+#[test]
+fn a_huge_mistake_gets_a_small_answer() {
+    let long = "\u{1}".repeat(1_000_000);
+    for value in [
+        json!({"cmd": long}),
+        json!({"cmd": "attach", "session": "a", "cols": long}),
+        json!({"cmd": "create", "workspace": "/w", "start": long}),
+    ] {
+        let mut out = Vec::new();
+        coop::encode_json(&ErrorReply::from(request(&value).unwrap_err()), &mut out).unwrap();
+        assert!(out.len() < 8192, "{}", out.len());
+    }
+    let reply = ErrorReply::new(ErrorCode::SessionNotFound, format!("Session '{long}' not found"));
+    assert!(serde_json::to_string(&reply).unwrap().len() < 8192);
+}
+
+// CO-11, CO-12, CO-13
+#[test]
+fn every_integer_is_a_version_and_nothing_else_is() {
+    for (text, version) in [
+        (r#"{"version":1}"#, 1),
+        (r#"{"version":2}"#, 2),
+        (r#"{"version":0}"#, 0),
+        (r#"{"version":-1}"#, -1),
+        (r#"{"version":18446744073709551615}"#, i128::from(u64::MAX)),
+    ] {
+        assert_eq!(coop::parse_handshake(text.as_bytes()), Ok(version));
+    }
+    for text in [
+        r#"{"version":"1"}"#,
+        r#"{"version":1.0}"#,
+        r#"{"version":null}"#,
+        "{}",
+        "[1]",
+        "1",
+        "",
+        r#"{"cmd":"ls"}"#,
+    ] {
+        assert!(coop::parse_handshake(text.as_bytes()).is_err(), "{text}");
+    }
+    let refused = json_of(&HandshakeReply::refused(-7));
+    assert_eq!((&refused["version"], &refused["ok"]), (&json!(1), &json!(false)));
+    assert_eq!(refused["error"], "VERSION_MISMATCH");
+    assert!(refused["message"].as_str().unwrap().contains("-7"));
+}
+
+// CO-41
+#[test]
+fn kill_needs_a_session_unless_it_means_all() {
+    let kill = |value| match accepted(&value) {
+        Request::Kill(kill) => kill,
+        other => panic!("{other:?}"),
+    };
+    let one = kill(json!({"cmd": "kill", "session": "a", "force": true}));
+    assert_eq!(
+        one,
+        Kill {
+            session: Some("a".into()),
+            all: false,
+            force: true
+        }
+    );
+    assert!(kill(json!({"cmd": "kill", "all": true})).all);
+}
+
+// CO-51
+#[test]
+fn later_commands_are_read() {
+    assert_eq!(
+        accepted(&json!({"cmd": "sessionls", "session": "a"})),
+        Request::SessionLs(coop::SessionLs { session: "a".into() })
+    );
+    assert_eq!(
+        accepted(&json!({"cmd": "sessionkill", "session": "a", "pty": 2})),
+        Request::SessionKill(coop::SessionKill {
+            session: "a".into(),
+            pty: PtyId(2)
+        })
+    );
+    let logs = json!({"cmd": "logs", "session": "a", "pty": 1, "follow": true, "tail_lines": 50});
+    let Request::Logs(logs) = accepted(&logs) else {
+        panic!()
+    };
+    assert_eq!(
+        (logs.pty(), logs.follow, logs.tail_lines),
+        (PtyId(1), true, Some(50))
+    );
+    let restart = accepted(&json!({"cmd": "restart", "session": "a", "pty": 0}));
+    assert_eq!(
+        restart,
+        Request::Restart(Restart {
+            session: "a".into(),
+            pty: Some(PtyId(0))
+        })
+    );
+}
+
+#[test]
+fn our_additions_are_read() {
+    let create = json!({"cmd": "create", "workspace": "/w", "argv": ["vi", "x"], "env": {"A": "b"},
+        "umask": 18, "cols": 100, "rows": 30, "restart": true, "start": "writer", "unique": true,
+        "hide": ["coop"], "require": ["keepty"]});
+    let Request::Create(create) = accepted(&create) else {
+        panic!()
+    };
+    assert_eq!(
+        create.argv.as_deref(),
+        Some(&["vi".to_owned(), "x".to_owned()][..])
+    );
+    assert_eq!(create.env.unwrap()["A"], "b");
+    assert_eq!(
+        (create.umask, create.cols, create.rows),
+        (Some(0o22), Some(100), Some(30))
+    );
+    assert_eq!(
+        (create.restart, create.start, create.unique),
+        (Some(true), Some(Start::Writer), true)
+    );
+    assert_eq!(
+        (create.hide, create.require),
+        (vec!["coop".to_owned()], vec!["keepty".to_owned()])
+    );
+
+    let stream = json!({"cmd": "attach", "session": "a", "resume": 5_000_000_000_u64, "watch": true,
+        "history": 0, "until": "head"});
+    let Request::Attach(attach) = accepted(&stream) else {
+        panic!()
+    };
+    let options = attach.stream_options();
+    assert_eq!(
+        (options.resume, options.watch),
+        (Some(Offset(5_000_000_000)), true)
+    );
+    assert_eq!((options.history(), options.until), (0, Some(Until::Head)));
+    assert!(options.wants_offsets(), "implied by resume");
+
+    let shell = json!({"cmd": "shell", "session": "a", "argv": ["bash"], "env": {}, "offsets": true});
+    let Request::Shell(shell) = accepted(&shell) else {
+        panic!()
+    };
+    assert!(shell.stream_options().wants_offsets());
+    assert_eq!(
+        (shell.argv, shell.env),
+        (Some(vec!["bash".to_owned()]), Some([].into()))
+    );
+
+    let Request::Ls(ls) = accepted(&json!({"cmd": "ls", "details": true, "all": true})) else {
+        panic!()
+    };
+    assert!(ls.details && ls.all);
+    let Request::Shutdown(shutdown) = accepted(&json!({"cmd": "shutdown", "kill": true})) else {
+        panic!()
+    };
+    assert!(shutdown.kill);
+    assert_eq!(accepted(&json!({"cmd": "status"})), Request::Status);
+    let upgrade = accepted(&json!({"cmd": "upgrade", "exe": "/bin/swb", "keeper": true}));
+    assert_eq!(
+        upgrade,
+        Request::Upgrade(coop::Upgrade {
+            exe: Some("/bin/swb".into()),
+            keeper: true
+        })
+    );
+}
+
+#[test]
+fn send_takes_text_or_bytes() {
+    let send = |value| match accepted(&value) {
+        Request::Send(send) => send,
+        other => panic!("{other:?}"),
+    };
+    let text = send(json!({"cmd": "send", "session": "a", "text": "größe\r"}));
+    assert_eq!(
+        (text.pty(), text.into_bytes()),
+        (PtyId(0), "größe\r".as_bytes().to_vec())
+    );
+    let data = send(json!({"cmd": "send", "session": "a", "pty": 3, "data": "AP8b"}));
+    assert_eq!((data.pty(), data.into_bytes()), (PtyId(3), vec![0, 0xff, 0x1b]));
+    assert_eq!(
+        send(json!({"cmd": "send", "session": "a", "text": ""})).into_bytes(),
+        b""
+    );
+}
+
+// CO-55, CO-58
+#[test]
+fn control_messages_of_clients() {
+    let parse = |text: &str| coop::parse_client_control(text.as_bytes());
+    assert_eq!(
+        parse(r#"{"cmd":"resize","cols":200,"rows":50,"x":1}"#),
+        Some(ClientControl::Resize { cols: 200, rows: 50 })
+    );
+    assert_eq!(
+        parse(r#"{"cmd":"detach","cols":"x"}"#),
+        Some(ClientControl::Detach)
+    );
+    for ignored in [
+        r#"{"cmd":"resize","cols":200}"#,
+        r#"{"cmd":"resize","cols":65536,"rows":50}"#,
+        r#"{"cmd":"resize","cols":"200","rows":50}"#,
+        r#"{"cmd":"resize","cols":-1,"rows":50}"#,
+        r#"{"cmd":"ls"}"#,
+        r#"["detach"]"#,
+        r#""detach""#,
+        "",
+    ] {
+        assert_eq!(parse(ignored), None, "{ignored}");
+    }
+    assert_eq!(
+        coop::parse_client_control(b"{\"cmd\":\"detach\",\"x\":\"\xff\"}"),
+        None
+    );
+}
+
+// CO-61, CO-62, CO-66
+#[test]
+fn events_are_written_and_read() {
+    for (event, text) in [
+        (
+            Event::PtyExited { code: 137 },
+            r#"{"event":"pty_exited","code":137}"#,
+        ),
+        (
+            Event::PtyRestarting { delay_ms: 1000 },
+            r#"{"event":"pty_restarting","delay_ms":1000}"#,
+        ),
+        (Event::Detached, r#"{"event":"detached"}"#),
+        (
+            Event::Lagged {
+                dropped: 3,
+                offset: None,
+            },
+            r#"{"event":"lagged","dropped":3}"#,
+        ),
+        (
+            Event::Lagged {
+                dropped: 3,
+                offset: Some(Offset(9)),
+            },
+            r#"{"event":"lagged","dropped":3,"offset":9}"#,
+        ),
+        (
+            Event::End { offset: Offset(12) },
+            r#"{"event":"end","offset":12}"#,
+        ),
+    ] {
+        assert_eq!(serde_json::to_string(&event).unwrap(), text);
+        assert_eq!(coop::parse_event(text.as_bytes()), Some(event));
+    }
+    for ignored in [r#"{"ok":true}"#, r#"{"event":"party"}"#, "[]", "{nope"] {
+        assert_eq!(coop::parse_event(ignored.as_bytes()), None, "{ignored}");
+    }
+}
+
+// CO-18
+#[test]
+fn error_codes_are_written_as_they_are_called() {
+    use ErrorCode::*;
+    for code in [
+        BindFailed,
+        FrontFailed,
+        InternalError,
+        InvalidCommand,
+        LimitReached,
+        MessageTooLarge,
+        NotImplemented,
+        PtyNotFound,
+        SessionEnded,
+        SessionExists,
+        SessionNotFound,
+        SpawnFailed,
+        TunnelFailed,
+        VersionMismatch,
+    ] {
+        assert_eq!(json_of(&code), code.as_str());
+        assert_eq!(
+            serde_json::from_value::<ErrorCode>(json!(code.as_str())).unwrap(),
+            code
+        );
+        assert!(
+            code.as_str().bytes().all(|b| b.is_ascii_uppercase() || b == b'_'),
+            "{code}"
+        );
+    }
+    assert_eq!(
+        serde_json::from_value::<ErrorCode>(json!("ROOTFS_NOT_FOUND")).unwrap(),
+        Unknown
+    );
+}
+
+// CO-18, CO-21
+#[test]
+fn refusals_reach_the_client_as_such() {
+    let plain = ErrorReply::new(ErrorCode::PtyNotFound, "no PTY 9");
+    assert_eq!(
+        serde_json::to_string(&plain).unwrap(),
+        r#"{"ok":false,"error":"PTY_NOT_FOUND","message":"no PTY 9"}"#
+    );
+    let exists = ErrorReply::new(ErrorCode::SessionExists, "taken").with_session("nlst");
+    assert_eq!(json_of(&exists)["session"], "nlst");
+
+    let text = serde_json::to_vec(&exists).unwrap();
+    assert_eq!(
+        coop::parse_reply::<OkReply>(&text),
+        Err(ReplyError::Refused(exists))
+    );
+    let text = serde_json::to_vec(&HandshakeReply::refused(2)).unwrap();
+    let Err(ReplyError::Refused(reply)) = coop::parse_reply::<HandshakeReply>(&text) else {
+        panic!()
+    };
+    assert_eq!(reply.error, ErrorCode::VersionMismatch);
+    for bad in ["{}", "[true]", r#"{"ok":1}"#, r#"{"ok":false}"#, "nope"] {
+        let reply = coop::parse_reply::<OkReply>(bad.as_bytes());
+        assert!(matches!(reply, Err(ReplyError::Bad(_))), "{bad}: {reply:?}");
+    }
+}
+
+fn item(details: Option<SessionDetails>) -> SessionItem {
+    let pty = PtyItem {
+        id: PtyId(0),
+        role: PtyRole::Agent,
+        command: "cat".into(),
+        pid: Some(5),
+    };
+    SessionItem {
+        name: "a".into(),
+        workspace: "/w".into(),
+        pid: 5,
+        created: 1_739_097_600,
+        ptys: vec![pty],
+        web_clients: 0,
+        local_clients: 1,
+        details,
+    }
+}
+
+// CO-37, CO-38
+#[test]
+fn details_stand_beside_the_known_fields_and_only_when_asked_for() {
+    let details = SessionDetails {
+        argv: vec!["cat".into()],
+        status: SessionStatus::Running,
+        exit_code: None,
+        cols: 80,
+        rows: 24,
+        clients: 2,
+        origin: Origin::Run,
+        offset: Offset(99),
+    };
+    let with = json_of(&item(Some(details)));
+    assert_eq!(with["status"], "running");
+    assert_eq!(with["origin"], "run");
+    assert_eq!(with["offset"], 99);
+    assert!(
+        with.as_object().unwrap().contains_key("exit_code"),
+        "null, not absent"
+    );
+    assert!(with["exit_code"].is_null());
+    let without = json_of(&item(None));
+    let keys: Vec<&str> = without.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(keys.len(), 7, "{keys:?}");
+
+    for value in [with, without] {
+        let reply = json!({"ok": true, "sessions": [value]});
+        let read: LsReply = coop::parse_reply(reply.to_string().as_bytes()).unwrap();
+        assert_eq!(json_of(&read), reply);
+    }
+}
+
+#[test]
+fn status_goes_both_ways() {
+    let dialect = |name: &str, state| DialectStatus {
+        name: name.into(),
+        socket: "/s".into(),
+        state,
+    };
+    let status = StatusReply {
+        ok: true,
+        keeper: KeeperStatus { pid: 1 },
+        daemon: DaemonStatus {
+            pid: 2,
+            restarts: 3,
+            version: "0.1.0".into(),
+            auto: true,
+            started: 4,
+        },
+        dialects: vec![
+            dialect("coop", DialectState::Listening),
+            dialect("keepty", DialectState::Off),
+            dialect("x", DialectState::Failed("in use".into())),
+        ],
+        sessions: 5,
+        warnings: vec!["careful".into()],
+    };
+    let value = json_of(&status);
+    assert_eq!(value["dialects"][0]["state"], "listening");
+    assert_eq!(value["dialects"][1]["state"], "off");
+    assert_eq!(value["dialects"][2]["state"], "failed: in use");
+    assert_eq!(
+        value["daemon"],
+        json!({"pid":2,"restarts":3,"version":"0.1.0","auto":true,"started":4})
+    );
+    assert_eq!(
+        coop::parse_reply::<StatusReply>(value.to_string().as_bytes()),
+        Ok(status)
+    );
+}
+
+#[test]
+fn positions_are_in_the_attach_answer_when_asked_for() {
+    let attached = Attached {
+        pty: Some(PtyId(0)),
+        offset: Some(Offset(10)),
+        head: Some(Offset(20)),
+        pid: Some(5),
+        cols: Some(80),
+        rows: Some(24),
+        ..Attached::default()
+    };
+    let expected = json!({"ok":true,"pty":0,"offset":10,"head":20,"pid":5,"cols":80,"rows":24});
+    assert_eq!(json_of(&attached), expected);
+    assert_eq!(
+        coop::parse_reply::<Attached>(expected.to_string().as_bytes()),
+        Ok(attached)
+    );
+}
+
+// CO-14
+#[test]
+fn a_message_that_would_be_refused_is_not_written() {
+    let mut out = b"before".to_vec();
+    let pad = |len: usize| json!({"x": "a".repeat(len - 8)});
+    coop::encode_json(&pad(coop::MAX_FRAME), &mut out).unwrap();
+    assert_eq!(out.len(), 6 + 4 + coop::MAX_FRAME);
+    out.truncate(6);
+    let error = coop::encode_json(&pad(coop::MAX_FRAME + 1), &mut out).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            EncodeError::TooLarge {
+                len: 1_048_577,
+                max: 1_048_576
+            }
+        ),
+        "{error}"
+    );
+    assert_eq!(out, b"before");
+    assert!(
+        coop::encode_control(&pad(coop::MAX_FRAME), &mut out).is_err(),
+        "the tag counts"
+    );
+    assert_eq!(out, b"before");
+}
+
+// CO-51
+#[test]
+fn the_longest_log_fits_one_frame() {
+    let reply = |len| LogsReply {
+        ok: true,
+        log_data: Base64(vec![7; len]),
+    };
+    let mut out = Vec::new();
+    coop::encode_json(&reply(LogsReply::MAX_DATA), &mut out).unwrap();
+    assert!(out.len() > coop::MAX_FRAME - 64, "no space is given away");
+    assert_eq!(
+        coop::parse_reply::<LogsReply>(&out[4..]),
+        Ok(reply(LogsReply::MAX_DATA))
+    );
+}
+
+// CO-52, CO-53
+#[test]
+fn long_data_becomes_several_frames() {
+    let bytes: Vec<u8> = (0..coop::MAX_DATA + 1).map(|i| (i % 251) as u8).collect();
+    let mut out = Vec::new();
+    coop::encode_data(&bytes, &mut out);
+    assert_eq!(out[..5], coop::data_header(coop::MAX_DATA));
+    assert_eq!(out[..5], [0, 0x10, 0, 0, 0]);
+    let mut frames = coop::command_frames();
+    coop::enter_stream(&mut frames);
+    frames.push(&out);
+    let mut data = Vec::new();
+    let mut count = 0;
+    while let Some(body) = frames.next().unwrap() {
+        let StreamFrame::Data(part) = coop::parse_stream(body) else {
+            panic!()
+        };
+        data.extend(part);
+        count += 1;
+    }
+    assert_eq!((count, data == bytes), (2, true));
+}

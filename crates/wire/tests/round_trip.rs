@@ -1,0 +1,322 @@
+//! Whatever is written can be read back, however the bytes are cut; whatever arrives never panics.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use proptest::collection::{btree_map, vec};
+use proptest::option::of;
+use proptest::prelude::*;
+use swb_types::{Offset, PtyId};
+use swb_wire::coop::{self, Base64, ClientControl, Event, Request, StreamFrame};
+use swb_wire::keepty::{self, Message, Role};
+use swb_wire::{FrameError, LengthPrefixed};
+
+/// Cuts bytes into pieces of the given lengths, over and over.
+fn pieces<'a>(bytes: &'a [u8], lengths: &[usize]) -> Vec<&'a [u8]> {
+    let mut rest = bytes;
+    let mut pieces = Vec::new();
+    for length in lengths.iter().cycle() {
+        if rest.is_empty() {
+            break;
+        }
+        let (piece, tail) = rest.split_at((*length).clamp(1, rest.len()));
+        pieces.push(piece);
+        rest = tail;
+    }
+    pieces
+}
+
+fn lengths() -> impl Strategy<Value = Vec<usize>> {
+    vec(1..40_usize, 1..8)
+}
+
+fn message() -> impl Strategy<Value = Message> {
+    let role = prop_oneof![Just(Role::Writer), Just(Role::Watcher), Just(Role::Monitor)];
+    let bytes = || vec(any::<u8>(), 0..300);
+    prop_oneof![
+        (role, any::<u16>(), any::<u16>()).prop_map(|(role, cols, rows)| Message::Hello { role, cols, rows }),
+        any::<(u32, u16, u16)>().prop_map(|(pid, cols, rows)| Message::HelloAck { pid, cols, rows }),
+        bytes().prop_map(Message::Input),
+        bytes().prop_map(Message::Output),
+        any::<(u16, u16)>().prop_map(|(cols, rows)| Message::Resize { cols, rows }),
+        any::<(u32, u16, u16)>().prop_map(|(generation, cols, rows)| Message::ResizeAck {
+            generation,
+            cols,
+            rows
+        }),
+        any::<i32>().prop_map(|code| Message::Exit { code }),
+        Just(Message::Shutdown),
+        Just(Message::Ping),
+        Just(Message::Pong),
+        ".{0,40}".prop_map(Message::Error),
+    ]
+}
+
+type KeeptyOutcome = (Vec<Message>, Option<keepty::DecodeError>);
+
+fn keepty_decode(pieces: &[&[u8]]) -> KeeptyOutcome {
+    let mut decoder = keepty::Decoder::new();
+    let mut messages = Vec::new();
+    for piece in pieces {
+        decoder.push(piece);
+        loop {
+            match decoder.next() {
+                Ok(Some(message)) => messages.push(message),
+                Ok(None) => break,
+                Err(error) => return (messages, Some(error)),
+            }
+        }
+    }
+    (messages, None)
+}
+
+fn text() -> impl Strategy<Value = String> {
+    ".{0,30}"
+}
+
+fn argv() -> impl Strategy<Value = Option<Vec<String>>> {
+    of(vec(text(), 0..4))
+}
+
+fn until() -> impl Strategy<Value = Option<coop::Until>> {
+    of(Just(coop::Until::Head))
+}
+
+fn create() -> impl Strategy<Value = Request> {
+    let known = (of(text()), text(), of(text()), any::<Option<bool>>());
+    let process = (argv(), of(btree_map(text(), text(), 0..4)), any::<Option<u32>>());
+    let start = of(prop_oneof![Just(coop::Start::Now), Just(coop::Start::Writer)]);
+    let session = (
+        any::<(Option<u16>, Option<u16>, Option<bool>)>(),
+        start,
+        any::<bool>(),
+    );
+    let fronts = (vec(text(), 0..3), vec(text(), 0..3));
+    (known, process, session, fronts).prop_map(|(known, process, session, (hide, require))| {
+        let (name, workspace, coopfile, detach) = known;
+        let (argv, env, umask) = process;
+        let ((cols, rows, restart), start, unique) = session;
+        Request::Create(coop::Create {
+            name,
+            workspace,
+            coopfile,
+            detach,
+            argv,
+            env,
+            umask,
+            cols,
+            rows,
+            restart,
+            start,
+            unique,
+            hide,
+            require,
+        })
+    })
+}
+
+fn attach() -> impl Strategy<Value = Request> {
+    let numbers = any::<(Option<u32>, Option<u16>, Option<u16>, Option<u64>, Option<u64>)>();
+    (text(), numbers, any::<(bool, bool)>(), until()).prop_map(|(session, numbers, flags, until)| {
+        let (pty, cols, rows, resume, history) = numbers;
+        let (watch, offsets) = flags;
+        let (pty, resume) = (pty.map(PtyId), resume.map(Offset));
+        Request::Attach(coop::Attach {
+            session,
+            pty,
+            cols,
+            rows,
+            resume,
+            watch,
+            history,
+            offsets,
+            until,
+        })
+    })
+}
+
+fn shell() -> impl Strategy<Value = Request> {
+    let process = (
+        of(text()),
+        argv(),
+        of(btree_map(text(), text(), 0..4)),
+        any::<Option<bool>>(),
+    );
+    let numbers = any::<(Option<u16>, Option<u16>, Option<u64>, Option<u64>)>();
+    (text(), process, numbers, any::<(bool, bool)>(), until()).prop_map(
+        |(session, process, numbers, flags, until)| {
+            let (command, argv, env, force_new) = process;
+            let (cols, rows, resume, history) = numbers;
+            let (watch, offsets) = flags;
+            let resume = resume.map(Offset);
+            Request::Shell(coop::Shell {
+                session,
+                command,
+                cols,
+                rows,
+                force_new,
+                argv,
+                env,
+                resume,
+                watch,
+                history,
+                offsets,
+                until,
+            })
+        },
+    )
+}
+
+fn small_request() -> impl Strategy<Value = Request> {
+    let pty = || any::<Option<u32>>().prop_map(|pty| pty.map(PtyId));
+    let bytes = vec(any::<u8>(), 0..60).prop_map(|bytes| (None, Some(Base64(bytes))));
+    let typed = prop_oneof![text().prop_map(|text| (Some(text), None)), bytes];
+    prop_oneof![
+        any::<(bool, bool)>().prop_map(|(details, all)| Request::Ls(coop::Ls { details, all })),
+        (text(), any::<(bool, bool)>()).prop_map(|(session, (all, force))| {
+            Request::Kill(coop::Kill {
+                session: Some(session),
+                all,
+                force,
+            })
+        }),
+        (any::<Option<u16>>(), of(text()), of(text()))
+            .prop_map(|(port, host, token)| Request::Serve(coop::Serve { port, host, token })),
+        text().prop_map(|session| Request::Tunnel(coop::Tunnel { session })),
+        any::<bool>().prop_map(|kill| Request::Shutdown(coop::Shutdown { kill })),
+        Just(Request::Detach),
+        Just(Request::Status),
+        text().prop_map(|session| Request::SessionLs(coop::SessionLs { session })),
+        (text(), any::<u32>()).prop_map(|(session, pty)| Request::SessionKill(coop::SessionKill {
+            session,
+            pty: PtyId(pty)
+        })),
+        (text(), pty(), any::<(bool, Option<u64>)>()).prop_map(|(session, pty, (follow, tail_lines))| {
+            Request::Logs(coop::Logs {
+                session,
+                pty,
+                follow,
+                tail_lines,
+            })
+        }),
+        (text(), pty()).prop_map(|(session, pty)| Request::Restart(coop::Restart { session, pty })),
+        (text(), pty(), typed).prop_map(|(session, pty, (text, data))| Request::Send(coop::Send {
+            session,
+            pty,
+            text,
+            data
+        })),
+        (of(text()), any::<bool>()).prop_map(|(exe, keeper)| Request::Upgrade(coop::Upgrade { exe, keeper })),
+    ]
+}
+
+fn request() -> impl Strategy<Value = Request> {
+    prop_oneof![create(), attach(), shell(), small_request()]
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        any::<i32>().prop_map(|code| Event::PtyExited { code }),
+        any::<u64>().prop_map(|delay_ms| Event::PtyRestarting { delay_ms }),
+        Just(Event::Detached),
+        any::<(u64, Option<u64>)>().prop_map(|(dropped, offset)| Event::Lagged {
+            dropped,
+            offset: offset.map(Offset)
+        }),
+        any::<u64>().prop_map(|offset| Event::End {
+            offset: Offset(offset)
+        }),
+    ]
+}
+
+/// Gives all frames of a stream that arrives in pieces.
+fn frames(mut reader: LengthPrefixed, pieces: &[&[u8]]) -> Result<Vec<Vec<u8>>, FrameError> {
+    let mut bodies = Vec::new();
+    for piece in pieces {
+        reader.push(piece);
+        while let Some(body) = reader.next()? {
+            bodies.push(body);
+        }
+    }
+    assert!(reader.is_empty());
+    Ok(bodies)
+}
+
+fn stream_frames() -> LengthPrefixed {
+    let mut frames = coop::command_frames();
+    coop::enter_stream(&mut frames);
+    frames
+}
+
+proptest! {
+    // KP-1, KP-6
+    #[test]
+    fn keepty_messages_come_back(messages in vec(message(), 0..8), lengths in lengths()) {
+        let mut bytes = Vec::new();
+        for message in &messages {
+            keepty::encode(message, &mut bytes);
+        }
+        prop_assert_eq!(keepty_decode(&pieces(&bytes, &lengths)), (messages, None));
+    }
+
+    // KP-1: the result depends on the bytes, never on how they arrive
+    #[test]
+    fn keepty_arbitrary_bytes(body in vec(any::<u8>(), 0..200), kind in 0..16_u8, lengths in lengths()) {
+        // A plausible head makes sure that the payload readers are reached.
+        let mut bytes = vec![0, 0, 0, body.len() as u8 / 2 + 2, 1, kind];
+        bytes.extend(&body);
+        for bytes in [&bytes, &body] {
+            prop_assert_eq!(keepty_decode(&pieces(bytes, &lengths)), keepty_decode(&[&bytes[..]]));
+        }
+    }
+
+    // CO-10, CO-15
+    #[test]
+    fn coop_requests_come_back(requests in vec(request(), 0..5), lengths in lengths()) {
+        let mut bytes = Vec::new();
+        for request in &requests {
+            coop::encode_json(request, &mut bytes).unwrap();
+        }
+        let bodies = frames(coop::command_frames(), &pieces(&bytes, &lengths)).unwrap();
+        let read: Vec<Request> = bodies.iter().map(|body| coop::parse_request(body).unwrap()).collect();
+        prop_assert_eq!(read, requests);
+    }
+
+    // CO-52
+    #[test]
+    fn coop_stream_comes_back(
+        data in vec(any::<u8>(), 0..300), event in event(), size in any::<(u16, u16)>(), lengths in lengths(),
+    ) {
+        let resize = ClientControl::Resize { cols: size.0, rows: size.1 };
+        let mut bytes = Vec::new();
+        coop::encode_data(&data, &mut bytes);
+        coop::encode_control(&event, &mut bytes).unwrap();
+        coop::encode_control(&resize, &mut bytes).unwrap();
+        let bodies = frames(stream_frames(), &pieces(&bytes, &lengths)).unwrap();
+        let frames: Vec<StreamFrame> = bodies.into_iter().map(coop::parse_stream).collect();
+        let [StreamFrame::Data(first), StreamFrame::Control(second), StreamFrame::Control(third)] = &frames[..]
+        else {
+            return Err(TestCaseError::fail(format!("{frames:?}")));
+        };
+        prop_assert_eq!(first, &data);
+        prop_assert_eq!(coop::parse_event(second), Some(event));
+        prop_assert_eq!(coop::parse_client_control(third), Some(resize));
+    }
+
+    // CO-15, CO-55
+    #[test]
+    fn coop_readers_never_panic(bytes in vec(any::<u8>(), 0..200), text in "[\\[\\]{}:,\"a-z0-9 ]{0,60}") {
+        for body in [&bytes[..], text.as_bytes()] {
+            let answers = (
+                coop::parse_handshake(body).is_ok(),
+                coop::parse_request(body).is_ok(),
+                coop::parse_client_control(body).is_some(),
+                coop::parse_event(body).is_some(),
+                coop::parse_reply::<coop::LsReply>(body).is_ok(),
+            );
+            // Whatever is accepted is at least an object.
+            let object = serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(body).is_ok();
+            let any = answers.0 || answers.1 || answers.2 || answers.3 || answers.4;
+            prop_assert!(!any || object);
+        }
+    }
+}
