@@ -1,1 +1,35 @@
-//! Placeholder.
+//! Sessions behind one [`Engine`] handle, whatever protocol their clients speak.
+//!
+//! A tour in the order a request travels:
+//!
+//! 1. [`Engine`] (`api.rs`) is the only door: create, find, list, kill, subscribe.
+//! 2. The registry (`registry.rs`) maps names to [`Session`] handles; it is the only shared map.
+//! 3. Each session is one task (`session/owner.rs`) that owns its state; handles send it commands over a
+//!    bounded channel and read a published [`View`].
+//! 4. A [`Pty`] (`pty/`) is what clients touch: [`Pty::input`] merges keys, a [`Cursor`] walks the output in
+//!    shared memory with everything that happened in between (resizes, restarts, the end) in its place.
+//! 5. The keeper link (`keeper.rs`) turns requests into packets and packets into news for the owners.
+//!
+//! The engine reads no environment, no home directory and no configuration file, and knows no dialect:
+//! what tells them apart are labels it compares and never interprets.
+
+mod api;
+mod entrance;
+mod error;
+mod event;
+mod keeper;
+pub mod limits;
+mod process;
+mod pty;
+mod registry;
+mod session;
+mod spec;
+mod sys;
+
+pub use api::{Engine, Options};
+pub use entrance::Entrance;
+pub use error::Error;
+pub use event::{Event, EventKind};
+pub use pty::{Cursor, InputError, Mark, Pty, Step};
+pub use session::{ClientGuard, Phase, PtyView, Session, View};
+pub use spec::{RestartPolicy, SessionSpec, ShellSpec, Start};

@@ -1,0 +1,267 @@
+//! The [`Engine`] handle: the only door to sessions.
+
+use crate::entrance::Entrance;
+use crate::error::Error;
+use crate::event::{Event, Events};
+use crate::keeper::{Estate, KEY_RECORD, Keeper};
+use crate::limits;
+use crate::session::{Adoption, Owner, Record, Session, Surroundings, free_slots};
+use crate::spec::SessionSpec;
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use swb_keeper::Spec;
+use tokio::sync::{broadcast, oneshot};
+use tokio_util::task::TaskTracker;
+
+/// How an engine is to run.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Options {
+    /// Socket of the keeper.
+    pub keeper_socket: PathBuf,
+    /// Bytes of output kept per PTY.
+    pub ring: usize,
+}
+
+impl Options {
+    /// The usual options with the keeper behind `keeper_socket`.
+    pub fn new(keeper_socket: PathBuf) -> Self {
+        Self {
+            keeper_socket,
+            ring: limits::RING,
+        }
+    }
+}
+
+/// A cloneable handle to the engine.
+#[derive(Clone)]
+pub struct Engine {
+    around: Surroundings,
+    tasks: TaskTracker,
+    fronts: Arc<Mutex<BTreeMap<u16, OwnedFd>>>,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine")
+            .field("sessions", &self.count())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// Connects to the keeper and finds all its sessions again.
+    pub async fn connect(options: Options, entrances: Vec<Arc<dyn Entrance>>) -> Result<Self, Error> {
+        let (keeper, estate) = Keeper::connect(&options.keeper_socket).await?;
+        let around = Surroundings {
+            keeper: keeper.clone(),
+            registry: Arc::default(),
+            events: Arc::new(Events::new()),
+            entrances: entrances.into(),
+            ring: options.ring,
+        };
+        let tasks = TaskTracker::new();
+        tasks.spawn(keeper.clone().answer_doorbell());
+        let engine = Self {
+            around,
+            tasks,
+            fronts: Arc::default(),
+        };
+        engine.adopt(estate);
+        engine.tasks.spawn(keeper.serve());
+        Ok(engine)
+    }
+
+    fn adopt(&self, estate: Estate) {
+        let mut sessions: BTreeMap<u64, Adoption> = BTreeMap::new();
+        for (slot, adopted) in estate.slots {
+            let record = adopted.held.get(&KEY_RECORD).map(Record::from_memfd);
+            match record {
+                Some(Ok(record)) => {
+                    let uid = record.uid;
+                    let adoption = sessions.entry(uid).or_insert_with(|| Adoption {
+                        uid,
+                        slots: BTreeMap::new(),
+                    });
+                    adoption.slots.insert(record.pty, (slot, record, adopted));
+                }
+                Some(Err(error)) => {
+                    tracing::warn!(slot, %error, "leaving a terminal alone whose record is unreadable")
+                }
+                None => self.around.keeper.free_slot(slot),
+            }
+        }
+        for (_, adoption) in sessions {
+            let ending = adoption.is_ending();
+            if let Some((session, owner)) = Owner::adopt(adoption, self.around.clone()) {
+                if !ending {
+                    self.around.registry.adopt(session);
+                }
+                self.tasks.spawn(owner.run(None));
+            }
+        }
+        *self.fronts.lock().unwrap_or_else(PoisonError::into_inner) = estate.global;
+    }
+
+    /// Makes a session. When it returns, its process runs (or waits for its first client) and its
+    /// entrances are open.
+    pub async fn create(&self, spec: SessionSpec) -> Result<Session, Error> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let bound_to = spec.bind_workspace.then(|| spec.workspace.clone());
+        let (name, unique) = (spec.name.clone(), spec.unique);
+        let mut made = None;
+        let session = self
+            .around
+            .registry
+            .insert(&name, unique, bound_to.as_deref(), |name| {
+                let uid = now.as_nanos() as u64;
+                let (session, owner) = Owner::new(name, spec, uid, now.as_secs(), self.around.clone())?;
+                made = Some(owner);
+                Ok(session)
+            })?;
+        let gone = || Error::Ended(session.name().clone());
+        let mut owner = made.ok_or_else(gone)?;
+        if let Err(error) = owner.enter(&mut BTreeMap::new()) {
+            self.around.registry.remove(&session);
+            return Err(error);
+        }
+        let (started, outcome) = oneshot::channel();
+        self.tasks.spawn(owner.run(Some(started)));
+        let outcome = outcome.await.map_err(|_| gone())?;
+        if outcome.is_err() {
+            // Its owner will end it and free the rest; the name is free now.
+            self.around.registry.remove(&session);
+        }
+        outcome.map(|()| session)
+    }
+
+    /// A live session by name.
+    pub fn find(&self, name: &str) -> Result<Session, Error> {
+        self.around
+            .registry
+            .get(name)
+            .ok_or_else(|| Error::NoSession(name.to_owned()))
+    }
+
+    /// A live session by name, or the newest ended one that is still remembered.
+    pub fn find_remembered(&self, name: &str) -> Result<Session, Error> {
+        self.around
+            .registry
+            .get_remembered(name)
+            .ok_or_else(|| Error::NoSession(name.to_owned()))
+    }
+
+    /// The live session of a directory: the one bound to it, else the newest.
+    pub fn of_workspace(&self, workspace: &Path) -> Option<Session> {
+        self.around.registry.of_workspace(workspace)
+    }
+
+    /// All live sessions by name.
+    pub fn sessions(&self) -> Vec<Session> {
+        self.around.registry.live()
+    }
+
+    /// Ended sessions that are still remembered, oldest first.
+    pub fn remembered(&self) -> Vec<Session> {
+        self.around.registry.ended()
+    }
+
+    /// Number of live sessions.
+    pub fn count(&self) -> usize {
+        self.around.registry.count()
+    }
+
+    /// Ends all processes of a session: politely, and after `grace` for good. Its name is free at once.
+    ///
+    /// Returns when they have ended. Killing goes on when the call is dropped.
+    pub async fn kill(&self, session: &Session, grace: Duration) {
+        self.around.registry.remove(session);
+        let session = session.clone();
+        // On a task of its own: whoever asked may hang up before it is done.
+        let killing = self.tasks.spawn(async move { session.kill(grace).await });
+        let _ended = killing.await;
+    }
+
+    /// Forgets ended sessions, all or those of one name; says how many.
+    pub fn forget(&self, name: Option<&str>) -> usize {
+        let gone = self.around.registry.forget(name);
+        gone.iter()
+            .for_each(|session| free_slots(&self.around.keeper, session));
+        gone.len()
+    }
+
+    /// Follows what happens.
+    pub fn subscribe(&self) -> broadcast::Receiver<Event> {
+        self.around.events.subscribe()
+    }
+
+    /// Process id of the keeper.
+    pub fn keeper_pid(&self) -> i32 {
+        self.around.keeper.pid
+    }
+
+    /// How often the keeper had to start a daemon.
+    pub fn restarts(&self) -> u64 {
+        self.around.keeper.restarts
+    }
+
+    /// Waits until the keeper is gone.
+    pub async fn keeper_lost(&self) {
+        self.around.keeper.lost.cancelled().await;
+    }
+
+    /// The listening socket that an earlier daemon's front `index` left.
+    pub fn take_front(&self, index: u16) -> Option<OwnedFd> {
+        self.fronts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&Keeper::front_key(index))
+    }
+
+    /// Leaves the listening socket of front `index` with the keeper, so that connects wait during a restart.
+    pub fn keep_front(&self, index: u16, listener: OwnedFd) {
+        self.around.keeper.hold_front(index, listener);
+    }
+
+    /// Takes that back.
+    pub fn drop_front(&self, index: u16) {
+        self.around.keeper.drop_front(index);
+    }
+
+    /// Says how the next daemon is to be started should this one vanish.
+    pub fn leave_successor(&self, spec: &Spec) -> std::io::Result<()> {
+        self.around.keeper.leave_successor(spec)
+    }
+
+    /// Replaces the keeper's program under its running children.
+    pub fn replace_keeper(&self, spec: &Spec) -> std::io::Result<()> {
+        self.around.keeper.replace_keeper(spec)
+    }
+
+    /// Tells the keeper that this process will replace its own program and be back.
+    pub async fn hand_over(&self, patience: Duration) {
+        self.around.keeper.hand_over(patience.as_millis() as u64);
+        self.around.keeper.flush().await;
+    }
+
+    /// Lets go of everything: sessions live on in the keeper, entrances close, nobody is to follow.
+    pub async fn shutdown(&self) {
+        self.forget(None);
+        for session in self.sessions() {
+            for entrance in self
+                .around
+                .entrances
+                .iter()
+                .filter(|e| session.is_offered_to(e.label()))
+            {
+                entrance.close(&session);
+            }
+            session.leave_entrances(&self.around);
+        }
+        self.around.keeper.goodbye();
+        self.around.keeper.flush().await;
+    }
+}

@@ -1,0 +1,20 @@
+//! Per-session ways in, such as a socket that is named after the session.
+
+use crate::Session;
+use std::os::fd::OwnedFd;
+
+/// A front that gives each session a way in of its own.
+///
+/// The engine opens it before a session's process can start and closes it when the session ends, so that
+/// nobody finds a session without its entrance. The descriptor it returns (a listening socket, say) is
+/// duplicated into the keeper and handed back after a restart, so that no connect ever fails meanwhile.
+pub trait Entrance: Send + Sync {
+    /// Name under which sessions can be kept out of this front.
+    fn label(&self) -> &'static str;
+
+    /// Opens the way into `session`; `kept` is what an earlier daemon's call returned.
+    fn open(&self, session: &Session, kept: Option<OwnedFd>) -> Result<OwnedFd, String>;
+
+    /// Closes the way into `session`; clients that are inside stay until they have seen its end.
+    fn close(&self, session: &Session);
+}

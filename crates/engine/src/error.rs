@@ -1,0 +1,49 @@
+//! What can go wrong in the engine, by cause.
+
+use swb_types::{NameError, PtyId, SessionName};
+
+/// Why an operation of the engine was refused or failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A name that cannot be used.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The name belongs to a live session.
+    #[error("a session named '{0}' already exists")]
+    NameTaken(SessionName),
+    /// The workspace is bound to a live session.
+    #[error("the workspace already has the session '{0}'")]
+    WorkspaceTaken(SessionName),
+    /// There is no such session.
+    #[error("no session named '{0}'")]
+    NoSession(String),
+    /// The session has no such PTY.
+    #[error("session '{session}' has no PTY {pty}")]
+    NoPty {
+        /// The session asked.
+        session: SessionName,
+        /// The PTY asked for.
+        pty: PtyId,
+    },
+    /// The process or session has ended.
+    #[error("session '{0}' has ended")]
+    Ended(SessionName),
+    /// The command cannot be run.
+    #[error("cannot start '{command}': {reason}")]
+    CannotStart {
+        /// The program.
+        command: String,
+        /// Why, in words.
+        reason: String,
+    },
+    /// One of the limits was reached.
+    #[error("{0}")]
+    Limit(&'static str),
+    /// An entrance that the creator insists on could not be opened.
+    #[error("{0}")]
+    Entrance(String),
+    /// The keeper is gone or refuses.
+    #[error("the keeper is not available: {0}")]
+    Keeper(String),
+}

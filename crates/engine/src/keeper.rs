@@ -1,0 +1,434 @@
+//! The link to the keeper: requests become packets, packets become news for the session they concern.
+//!
+//! Sending never waits: what the socket does not take at once is queued, with a bound that only a dead
+//! keeper reaches. One task receives; another answers the doorbell.
+
+use crate::error::Error;
+use crate::limits;
+use crate::pty::Pty;
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use swb_keeper::proto::{GLOBAL, KEY_DAEMON, Kind, Packet, Received, SlotFlags, Stage, VERSION};
+use swb_keeper::{Doorbell, Link, MAX_SLOTS, Reader, Spec};
+use swb_types::{ExitStatus, Size};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// Key under which a PTY's record is held.
+pub(crate) const KEY_RECORD: u16 = 0;
+/// First key of the entrances' descriptors, by position.
+pub(crate) const KEY_ENTRANCE: u16 = 4;
+/// First global key that fronts may use for their listening sockets.
+const KEY_FRONT: u16 = 1;
+
+/// What the keeper tells the owner of a slot.
+#[derive(Debug)]
+pub(crate) enum News {
+    Spawned {
+        pid: i32,
+        ring: Option<Reader>,
+        master: Option<OwnedFd>,
+    },
+    /// `over`: there was no process at all, so no end will be told.
+    SpawnFailed {
+        reason: String,
+        over: bool,
+    },
+    Exited {
+        status: ExitStatus,
+    },
+    /// The keeper is gone, and with it every process.
+    KeeperLost,
+}
+
+/// Who hears about a slot.
+#[derive(Debug, Clone)]
+pub(crate) struct SlotOwner {
+    pub(crate) pty: Arc<Pty>,
+    pub(crate) news: mpsc::Sender<(u32, News)>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    slots: BTreeMap<u32, Option<SlotOwner>>,
+    queue: VecDeque<(Packet, Vec<OwnedFd>)>,
+}
+
+/// Cloneable handle to the keeper.
+#[derive(Debug, Clone)]
+pub(crate) struct Keeper {
+    link: Arc<AsyncFd<Link>>,
+    shared: Arc<Mutex<Shared>>,
+    /// Cancelled when the keeper is gone.
+    pub(crate) lost: CancellationToken,
+    pub(crate) bell: Arc<Doorbell>,
+    pub(crate) pid: i32,
+    pub(crate) restarts: u64,
+}
+
+/// A slot as a former daemon left it.
+#[derive(Debug, Default)]
+pub(crate) struct Adopted {
+    pub(crate) ring: Option<OwnedFd>,
+    pub(crate) master: Option<OwnedFd>,
+    pub(crate) pid: i32,
+    pub(crate) exit: Option<ExitStatus>,
+    pub(crate) starting: bool,
+    pub(crate) held: BTreeMap<u16, OwnedFd>,
+}
+
+/// Everything a former daemon left with the keeper.
+#[derive(Debug, Default)]
+pub(crate) struct Estate {
+    pub(crate) slots: BTreeMap<u32, Adopted>,
+    pub(crate) global: BTreeMap<u16, OwnedFd>,
+}
+
+impl Keeper {
+    /// Connects, and takes over what the keeper holds.
+    pub(crate) async fn connect(socket: &Path) -> Result<(Self, Estate), Error> {
+        let unavailable = |error: io::Error| Error::Keeper(error.to_string());
+        let link = Link::connect(socket).map_err(unavailable)?;
+        let pid = link.keeper_pid().map_err(unavailable)?;
+        let link =
+            crate::sys::register(link, Interest::READABLE | Interest::WRITABLE).map_err(unavailable)?;
+        let adoption = tokio::time::timeout(limits::ADOPTION, adopt(&link)).await;
+        let (bell, restarts, estate) = adoption
+            .map_err(|_| Error::Keeper("it does not answer".into()))?
+            .map_err(unavailable)?;
+        let slots = estate.slots.keys().map(|slot| (*slot, None)).collect();
+        let shared = Arc::new(Mutex::new(Shared {
+            slots,
+            queue: VecDeque::new(),
+        }));
+        let lost = CancellationToken::new();
+        Ok((
+            Self {
+                link: Arc::new(link),
+                shared,
+                lost,
+                bell: Arc::new(bell),
+                pid,
+                restarts,
+            },
+            estate,
+        ))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the lowest free slot.
+    pub(crate) fn reserve_slot(&self) -> Result<u32, Error> {
+        let mut shared = self.lock();
+        let free = (0..MAX_SLOTS as u32).find(|slot| !shared.slots.contains_key(slot));
+        let slot = free.ok_or(Error::Limit("no room for another terminal"))?;
+        shared.slots.insert(slot, None);
+        Ok(slot)
+    }
+
+    /// Says who hears about a slot from now on.
+    pub(crate) fn own_slot(&self, slot: u32, owner: SlotOwner) {
+        self.lock().slots.insert(slot, Some(owner));
+    }
+
+    /// Gives a slot and everything held with it up. Its process, if any, must have ended.
+    pub(crate) fn free_slot(&self, slot: u32) {
+        self.lock().slots.remove(&slot);
+        self.send(Packet::new(Kind::Free, slot), vec![]);
+    }
+
+    pub(crate) fn spawn(&self, slot: u32, spec: &Spec, size: Size, ring: usize) -> io::Result<()> {
+        let spec = spec.to_memfd()?;
+        let size = u64::from(size.cols()) << 16 | u64::from(size.rows());
+        self.send(Packet::new(Kind::Spawn, slot).args(size, ring as u64), vec![spec]);
+        Ok(())
+    }
+
+    pub(crate) fn signal(&self, slot: u32, signal: i32) {
+        self.send(Packet::new(Kind::Signal, slot).args(signal as u64, 0), vec![]);
+    }
+
+    pub(crate) fn hold(&self, slot: u32, key: u16, fd: OwnedFd) {
+        self.send(Packet::new(Kind::Hold, slot).key(key), vec![fd]);
+    }
+
+    pub(crate) fn drop_held(&self, slot: u32, key: u16) {
+        self.send(Packet::new(Kind::Drop, slot).key(key), vec![]);
+    }
+
+    pub(crate) fn hold_front(&self, index: u16, fd: OwnedFd) {
+        self.hold(GLOBAL, KEY_FRONT + index, fd);
+    }
+
+    pub(crate) fn drop_front(&self, index: u16) {
+        self.drop_held(GLOBAL, KEY_FRONT + index);
+    }
+
+    pub(crate) fn front_key(index: u16) -> u16 {
+        KEY_FRONT + index
+    }
+
+    pub(crate) fn leave_successor(&self, spec: &Spec) -> io::Result<()> {
+        self.hold(GLOBAL, KEY_DAEMON, spec.to_memfd()?);
+        Ok(())
+    }
+
+    pub(crate) fn replace_keeper(&self, spec: &Spec) -> io::Result<()> {
+        self.send(Packet::new(Kind::Replace, GLOBAL), vec![spec.to_memfd()?]);
+        Ok(())
+    }
+
+    pub(crate) fn hand_over(&self, patience_ms: u64) {
+        self.send(Packet::new(Kind::Handover, GLOBAL).args(patience_ms, 0), vec![]);
+    }
+
+    pub(crate) fn goodbye(&self) {
+        self.send(Packet::new(Kind::Goodbye, GLOBAL), vec![]);
+    }
+
+    /// Waits until the keeper has been given everything.
+    pub(crate) async fn flush(&self) {
+        while !self.lock().queue.is_empty() && !self.is_lost() {
+            let Ok(mut guard) = self.link.writable().await else {
+                return;
+            };
+            guard.clear_ready();
+            self.send_queued();
+        }
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost.is_cancelled()
+    }
+
+    fn send(&self, packet: Packet, fds: Vec<OwnedFd>) {
+        {
+            let mut shared = self.lock();
+            if self.is_lost() {
+                return;
+            }
+            if shared.queue.len() >= limits::KEEPER_QUEUE {
+                tracing::error!("the keeper does not take requests any more");
+                self.lost.cancel();
+                return;
+            }
+            shared.queue.push_back((packet, fds));
+        }
+        self.send_queued();
+    }
+
+    fn send_queued(&self) {
+        let mut shared = self.lock();
+        while let Some((packet, fds)) = shared.queue.front() {
+            let borrowed: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
+            match self.link.get_ref().send(*packet, &borrowed) {
+                Ok(()) => drop(shared.queue.pop_front()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // Too many descriptors in flight: the keeper will take some soon.
+                Err(error) if error.raw_os_error() == Some(rustix::io::Errno::TOOMANYREFS.raw_os_error()) => {
+                    return;
+                }
+                Err(_) => {
+                    // The receiving task will notice the end and tell everybody.
+                    shared.queue.clear();
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Receives until the keeper is gone.
+    pub(crate) async fn serve(self) {
+        loop {
+            let Ok(mut ready) = self.link.ready(Interest::READABLE | Interest::WRITABLE).await else {
+                break;
+            };
+            if ready.ready().is_writable() {
+                ready.clear_ready_matching(tokio::io::Ready::WRITABLE);
+                self.send_queued();
+            }
+            if !ready.ready().is_readable() {
+                continue;
+            }
+            match self.link.get_ref().receive() {
+                Ok(Received::Packet(packet, [first, second])) => self.dispatch(&packet, first, second),
+                Ok(Received::Unknown) => {}
+                Ok(Received::Closed) => break,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    ready.clear_ready_matching(tokio::io::Ready::READABLE);
+                }
+                Err(error) => {
+                    tracing::error!(%error, "reading from the keeper");
+                    break;
+                }
+            }
+        }
+        self.lose();
+    }
+
+    fn lose(&self) {
+        let owners: Vec<(u32, SlotOwner)> = {
+            let mut shared = self.lock();
+            self.lost.cancel();
+            shared.queue.clear();
+            shared
+                .slots
+                .iter()
+                .filter_map(|(slot, owner)| Some((*slot, owner.clone()?)))
+                .collect()
+        };
+        for (slot, owner) in owners {
+            tell(&owner, slot, News::KeeperLost);
+        }
+    }
+
+    /// Wakes the readers of PTYs that got output, until the daemon ends.
+    pub(crate) async fn answer_doorbell(self) {
+        let Ok(event) = self.bell.event().try_clone_to_owned() else {
+            return;
+        };
+        let Ok(event) = crate::sys::register(event, Interest::READABLE) else {
+            return;
+        };
+        while let Ok(mut ready) = event.readable().await {
+            ready.clear_ready();
+            let shared = self.lock();
+            self.bell.answer(|slot| {
+                if let Some(Some(owner)) = shared.slots.get(&slot) {
+                    owner.pty.wake();
+                }
+            });
+        }
+    }
+
+    fn dispatch(&self, packet: &Packet, first: Option<OwnedFd>, second: Option<OwnedFd>) {
+        let owner = self.lock().slots.get(&packet.slot).cloned().flatten();
+        let news = match packet.kind {
+            Kind::Spawned => News::Spawned {
+                pid: packet.a as i32,
+                ring: first.and_then(open_ring),
+                master: second,
+            },
+            Kind::SpawnFailed => News::SpawnFailed {
+                reason: start_failure(packet.a, packet.b),
+                over: false,
+            },
+            Kind::Exited => News::Exited {
+                status: exit_status(packet.a),
+            },
+            Kind::Refused if packet.b == Kind::Spawn as u64 => News::SpawnFailed {
+                reason: start_failure(packet.a, Stage::Setup as u64),
+                over: true,
+            },
+            Kind::Refused => {
+                let error = io::Error::from_raw_os_error(packet.a as i32);
+                tracing::warn!(slot = packet.slot, request = packet.b, %error, "the keeper refused a request");
+                return;
+            }
+            _ => return,
+        };
+        match owner {
+            Some(owner) => tell(&owner, packet.slot, news),
+            None => tracing::debug!(slot = packet.slot, "news about a slot nobody owns"),
+        }
+    }
+}
+
+fn tell(owner: &SlotOwner, slot: u32, news: News) {
+    // The queue has room for all news a session can have; it is closed when the session is gone.
+    if let Err(mpsc::error::TrySendError::Full(_)) = owner.news.try_send((slot, news)) {
+        tracing::error!(slot, "a session does not listen to its keeper");
+    }
+}
+
+async fn adopt(link: &AsyncFd<Link>) -> io::Result<(Doorbell, u64, Estate)> {
+    let mut welcome = None;
+    let mut estate = Estate::default();
+    loop {
+        let received = link.async_io(Interest::READABLE, Link::receive).await?;
+        let (packet, [first, second]) = match received {
+            Received::Packet(packet, fds) => (packet, fds),
+            Received::Unknown => continue,
+            Received::Closed => return Err(io::ErrorKind::ConnectionReset.into()),
+        };
+        match packet.kind {
+            Kind::Welcome => {
+                if packet.a != VERSION {
+                    tracing::info!(
+                        keeper = packet.a,
+                        daemon = VERSION,
+                        "the keeper speaks a neighbouring version"
+                    );
+                }
+                let missing = || io::Error::new(io::ErrorKind::InvalidData, "a welcome without a doorbell");
+                let bell = Doorbell::open(first.ok_or_else(missing)?, second.ok_or_else(missing)?)?;
+                welcome = Some((bell, packet.b));
+            }
+            Kind::Busy => {
+                let text = format!("another daemon is already running (pid {})", packet.a);
+                return Err(io::Error::new(io::ErrorKind::AddrInUse, text));
+            }
+            Kind::Slot => adopt_slot(
+                estate.slots.entry(packet.slot).or_default(),
+                &packet,
+                first,
+                second,
+            ),
+            Kind::Held => {
+                let Some(fd) = first else { continue };
+                match packet.slot {
+                    GLOBAL => estate.global.insert(packet.key, fd),
+                    slot => estate.slots.entry(slot).or_default().held.insert(packet.key, fd),
+                };
+            }
+            Kind::Adopted => break,
+            _ => {}
+        }
+    }
+    let (bell, restarts) = welcome.ok_or(io::ErrorKind::InvalidData)?;
+    Ok((bell, restarts, estate))
+}
+
+fn adopt_slot(slot: &mut Adopted, packet: &Packet, first: Option<OwnedFd>, second: Option<OwnedFd>) {
+    let has = |flag| packet.key & flag != 0;
+    slot.ring = first;
+    slot.master = second;
+    slot.pid = packet.a as i32;
+    slot.exit = has(SlotFlags::EXITED).then(|| exit_status(packet.b));
+    slot.starting = has(SlotFlags::STARTING);
+}
+
+pub(crate) fn open_ring(fd: OwnedFd) -> Option<Reader> {
+    Reader::open(fd)
+        .inspect_err(|error| tracing::error!(%error, "mapping a ring"))
+        .ok()
+}
+
+fn exit_status(word: u64) -> ExitStatus {
+    match word {
+        256.. => ExitStatus::Signal((word - 256) as i32 & 0x7f),
+        code => ExitStatus::Code(code as i32),
+    }
+}
+
+fn start_failure(errno: u64, stage: u64) -> String {
+    let reason = io::Error::from_raw_os_error(errno as i32);
+    let reason = reason.to_string();
+    let reason = reason
+        .split(" (os error")
+        .next()
+        .unwrap_or_default()
+        .to_lowercase();
+    match Stage::from_u64(stage) {
+        Stage::Setup => format!("no terminal could be made for it: {reason}"),
+        Stage::Directory => format!("its directory cannot be entered: {reason}"),
+        Stage::Program => reason,
+    }
+}

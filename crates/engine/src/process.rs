@@ -1,0 +1,75 @@
+//! Looking at processes: who belongs to a terminal session, and what a signal would do to them.
+
+use rustix::process::{Pid, Signal};
+use std::path::Path;
+
+/// Sends `signal` to every process of terminal session `sid`, however it is grouped.
+///
+/// Job control puts each job into a process group of its own, so the group of the session's first
+/// process is not enough to end them all.
+pub(crate) fn signal_session(sid: i32, signal: Signal) {
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let Some(pid) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse::<i32>().ok())
+        else {
+            continue;
+        };
+        if session_of(&entry.path()) == Some(sid)
+            && let Some(pid) = Pid::from_raw(pid)
+        {
+            // It may have ended meanwhile.
+            let _signalled = rustix::process::kill_process(pid, signal);
+        }
+    }
+}
+
+/// Whether any process of terminal session `sid` is left.
+pub(crate) fn session_lives(sid: i32) -> bool {
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return false;
+    };
+    entries
+        .flatten()
+        .any(|entry| session_of(&entry.path()) == Some(sid))
+}
+
+/// Whether process `pid` ignores SIGTERM, as interactive shells do.
+pub(crate) fn ignores_sigterm(pid: i32) -> bool {
+    let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else {
+        return false;
+    };
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0);
+    mask >> (Signal::TERM.as_raw() - 1) & 1 == 1
+}
+
+/// Session id of a process that is not a zombie.
+fn session_of(proc_dir: &Path) -> Option<i32> {
+    let stat = std::fs::read_to_string(proc_dir.join("stat")).ok()?;
+    // pid (name) state ppid pgrp session …; the name may contain anything, so start behind its end.
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+    let state = fields.next()?;
+    let session = fields.nth(2)?.parse().ok()?;
+    (state != "Z" && state != "X").then_some(session)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_session_is_found() {
+        let own = rustix::process::getsid(None).unwrap();
+        let own = Pid::as_raw(Some(own));
+        assert!(session_lives(own));
+        assert_eq!(session_of(Path::new("/proc/self")), Some(own));
+        assert!(!ignores_sigterm(std::process::id() as i32));
+    }
+}

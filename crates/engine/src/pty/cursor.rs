@@ -1,0 +1,111 @@
+//! A reader's place in the output of one PTY.
+
+use super::{Mark, Pty};
+use std::sync::Arc;
+use swb_keeper::Reader;
+
+/// A reader's place in the output and among its marks. It costs a few words and delays nobody.
+#[derive(Debug)]
+pub struct Cursor {
+    pty: Arc<Pty>,
+    offset: u64,
+    next_mark: u64,
+}
+
+/// What comes next for a reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Output from the cursor up to this offset can be taken; then call [`Cursor::advance`].
+    Output {
+        /// End of the bytes.
+        to: u64,
+    },
+    /// Something happened here. The cursor is already past it.
+    Mark(Mark),
+    /// The reader was too slow: bytes up to at least this offset are gone. Call [`Cursor::skip`].
+    Lost {
+        /// Oldest offset that can still be read.
+        oldest: u64,
+    },
+    /// Nothing yet; [`Cursor::wait`].
+    Idle,
+}
+
+impl Cursor {
+    pub(super) fn new(pty: Arc<Pty>, offset: u64) -> Self {
+        let next_mark = pty.marks.for_newcomer();
+        Self {
+            pty,
+            offset,
+            next_mark,
+        }
+    }
+
+    /// Offset of the next byte it will take.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The PTY it reads.
+    pub fn pty(&self) -> &Arc<Pty> {
+        &self.pty
+    }
+
+    /// The ring the bytes are in; there is one whenever a step gave [`Step::Output`].
+    pub fn ring(&self) -> Option<&Reader> {
+        self.pty.ring()
+    }
+
+    /// Says what comes next, at most `most` bytes of it.
+    pub fn step(&mut self, most: u64) -> Step {
+        // The order matters: a resize sets its mark before the PTY learns the size. If the mark is not
+        // there after the head was read, all bytes up to that head were written at the old size.
+        let head = self.pty.head();
+        let mark = self.pty.marks.get(self.next_mark);
+        let mut limit = head;
+        if let Some((number, offset, mark)) = mark {
+            if offset <= self.offset {
+                self.next_mark = number + 1;
+                return Step::Mark(mark);
+            }
+            limit = limit.min(offset);
+        }
+        if self.offset >= limit {
+            return Step::Idle;
+        }
+        match self.pty.ring() {
+            Some(ring) if ring.intact(self.offset) => Step::Output {
+                to: limit.min(self.offset + most),
+            },
+            Some(ring) => Step::Lost {
+                oldest: ring.oldest(ring.head()),
+            },
+            None => Step::Idle,
+        }
+    }
+
+    /// Moves past `n` bytes that were taken.
+    pub fn advance(&mut self, n: u64) {
+        self.offset += n;
+    }
+
+    /// Goes on at `offset` after a loss.
+    pub fn skip(&mut self, offset: u64) {
+        self.offset = self.offset.max(offset);
+    }
+
+    /// Waits until [`Cursor::step`] has something to say. Nothing is lost when the wait is dropped.
+    pub async fn wait(&self) {
+        loop {
+            let changed = self.pty.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            // First ask to be woken, then look again: see `swb_keeper::Doorbell`.
+            self.pty.bell.arm(self.pty.slot);
+            if self.pty.head() > self.offset || self.pty.marks.count() > self.next_mark {
+                return;
+            }
+            changed.await;
+        }
+    }
+}

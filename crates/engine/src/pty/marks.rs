@@ -1,0 +1,101 @@
+//! What happened between two bytes of output: resizes, restarts, the end.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use swb_types::{ExitStatus, Size};
+
+/// Something that happened at a certain place in the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// The terminal has this size from here on; `generation` counts from 1.
+    Resized {
+        /// Number of this resize.
+        generation: u32,
+        /// The new size.
+        size: Size,
+    },
+    /// The process ended and will be started again.
+    Restarting {
+        /// Pause before that.
+        delay_ms: u64,
+    },
+    /// The process ended for good; no output follows.
+    Exited(ExitStatus),
+}
+
+/// The newest marks of a PTY, numbered from 0.
+#[derive(Debug, Default)]
+pub(crate) struct Marks {
+    /// Number of the next mark. Readers compare it with theirs and take the lock only if it differs.
+    count: AtomicU64,
+    list: Mutex<VecDeque<(u64, Mark)>>,
+}
+
+impl Marks {
+    pub(crate) fn push(&self, offset: u64, mark: Mark, most: usize) {
+        let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        if list.len() == most {
+            list.pop_front();
+        }
+        list.push_back((offset, mark));
+        // SeqCst: a reader that saw output from behind this mark also sees the mark.
+        self.count.fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.count.load(Ordering::SeqCst)
+    }
+
+    /// The first mark numbered `from` or later that is still there, with its number and offset.
+    pub(crate) fn get(&self, from: u64) -> Option<(u64, u64, Mark)> {
+        if self.count() <= from {
+            return None;
+        }
+        let list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        let oldest = self.count() - list.len() as u64;
+        let number = from.max(oldest);
+        let (offset, mark) = list.get((number - oldest) as usize)?;
+        Some((number, *offset, *mark))
+    }
+
+    /// Where a newcomer starts: behind all marks, except that the end is news to everybody.
+    pub(crate) fn for_newcomer(&self) -> u64 {
+        let list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = matches!(list.back(), Some((_, Mark::Exited(_))));
+        self.count() - u64::from(ended)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resized(generation: u32) -> Mark {
+        Mark::Resized {
+            generation,
+            size: Size::DEFAULT,
+        }
+    }
+
+    #[test]
+    fn old_marks_give_way_and_numbers_stay() {
+        let marks = Marks::default();
+        for n in 0..5 {
+            marks.push(u64::from(n) * 10, resized(n), 3);
+        }
+        assert_eq!(marks.get(0), Some((2, 20, resized(2))));
+        assert_eq!(marks.get(4), Some((4, 40, resized(4))));
+        assert_eq!(marks.get(5), None);
+    }
+
+    #[test]
+    fn only_the_end_concerns_a_newcomer() {
+        let marks = Marks::default();
+        marks.push(1, resized(1), 3);
+        assert_eq!(marks.for_newcomer(), 1);
+        marks.push(9, Mark::Exited(ExitStatus::Code(3)), 3);
+        assert_eq!(marks.for_newcomer(), 1);
+        assert_eq!(marks.get(1), Some((1, 9, Mark::Exited(ExitStatus::Code(3)))));
+    }
+}

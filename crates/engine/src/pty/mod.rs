@@ -1,0 +1,217 @@
+//! What clients touch of one PTY: its input, its output, its size.
+//!
+//! A [`Pty`] lives as long as anybody looks at it, also beyond the end of its process. Its output is
+//! never queued: a [`Cursor`] reads it from the ring.
+
+mod cursor;
+mod input;
+mod marks;
+
+pub use cursor::{Cursor, Step};
+pub use input::InputError;
+pub use marks::Mark;
+
+use crate::limits;
+use marks::Marks;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use swb_keeper::{Doorbell, Reader};
+use swb_types::{ExitStatus, PtyId, Size};
+use tokio::sync::{Notify, watch};
+
+/// One terminal of a session.
+#[derive(Debug)]
+pub struct Pty {
+    id: PtyId,
+    slot: u32,
+    bell: Arc<Doorbell>,
+    /// Set with the first start.
+    ring: OnceLock<Reader>,
+    /// Woken when the ring has grown or a mark was set.
+    changed: Notify,
+    marks: Marks,
+    size: AtomicU32,
+    /// Who may write right now, in order of arrival.
+    turn: tokio::sync::Mutex<()>,
+    input_waiting: AtomicUsize,
+    line: watch::Sender<Line>,
+    generation: Mutex<u32>,
+}
+
+/// Where input goes.
+#[derive(Debug, Clone)]
+pub(crate) enum Line {
+    /// Nowhere yet: the process has not started, or is about to be started again.
+    Closed,
+    /// To a process.
+    Open(Arc<OwnedFd>),
+    /// Nowhere any more.
+    Ended,
+}
+
+impl Pty {
+    pub(crate) fn new(id: PtyId, slot: u32, size: Size, bell: Arc<Doorbell>) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            slot,
+            bell,
+            ring: OnceLock::new(),
+            changed: Notify::new(),
+            marks: Marks::default(),
+            size: AtomicU32::new(pack(size)),
+            turn: tokio::sync::Mutex::new(()),
+            input_waiting: AtomicUsize::new(0),
+            line: watch::Sender::new(Line::Closed),
+            generation: Mutex::new(0),
+        })
+    }
+
+    /// Its number within the session.
+    pub fn id(&self) -> PtyId {
+        self.id
+    }
+
+    pub(crate) fn slot(&self) -> u32 {
+        self.slot
+    }
+
+    /// Its size in character cells.
+    pub fn size(&self) -> Size {
+        let packed = self.size.load(Ordering::Relaxed);
+        Size::new((packed >> 16) as u16, packed as u16).unwrap_or(Size::DEFAULT)
+    }
+
+    /// Offset of the next byte of output.
+    pub fn head(&self) -> u64 {
+        self.ring.get().map_or(0, Reader::head)
+    }
+
+    /// Offset of the oldest byte that is still kept.
+    pub fn oldest(&self) -> u64 {
+        self.ring.get().map_or(0, |ring| ring.oldest(ring.head()))
+    }
+
+    /// The output, once a process has been started.
+    pub fn ring(&self) -> Option<&Reader> {
+        self.ring.get()
+    }
+
+    /// Copies the output from `from` (or the oldest kept byte) up to now.
+    pub fn history(&self, from: u64) -> Vec<u8> {
+        let Some(ring) = self.ring.get() else {
+            return Vec::new();
+        };
+        let mut out = Vec::new();
+        // The writer can outrun one copy, hardly two, and never the guarantee of `keep` for long.
+        for _ in 0..8 {
+            let head = ring.head();
+            if ring.copy(from.clamp(ring.oldest(head), head), head, &mut out) {
+                break;
+            }
+        }
+        out
+    }
+
+    /// A reader of the output from `from` on; everything kept before that can be reached too.
+    pub fn cursor(self: &Arc<Self>, from: u64) -> Cursor {
+        Cursor::new(Arc::clone(self), from)
+    }
+
+    /// Bytes of output are there, or a mark was set: everybody who waits looks again.
+    pub(crate) fn wake(&self) {
+        self.changed.notify_waiters();
+    }
+
+    /// A process was started behind `master` and writes to `ring`.
+    pub(crate) fn opened(&self, ring: Reader, master: Option<OwnedFd>) {
+        self.connect(ring, master);
+        // It may have been resized since the start was asked for.
+        self.apply_size(self.size());
+        self.wake();
+    }
+
+    /// A process that an earlier daemon started was found again.
+    pub(crate) fn adopted(&self, ring: Reader, master: Option<OwnedFd>) {
+        if let Some(master) = &master
+            && let Ok(size) = rustix::termios::tcgetwinsize(master)
+            && let Some(size) = Size::new(size.ws_col, size.ws_row)
+        {
+            self.size.store(pack(size), Ordering::Relaxed);
+        }
+        self.connect(ring, master);
+    }
+
+    fn connect(&self, ring: Reader, master: Option<OwnedFd>) {
+        // A process that is started again goes on in the ring that is already mapped.
+        let _first = self.ring.set(ring);
+        if let Some(master) = master {
+            self.line.send_replace(Line::Open(Arc::new(master)));
+        }
+    }
+
+    /// Tells whoever is in the foreground of the terminal to look at its size.
+    pub(crate) fn winch(&self) {
+        if let Line::Open(master) = &*self.line.borrow()
+            && let Ok(group) = rustix::termios::tcgetpgrp(master)
+        {
+            let _signalled = rustix::process::kill_process_group(group, rustix::process::Signal::WINCH);
+        }
+    }
+
+    /// The process is gone and will be started again after `delay_ms`.
+    pub(crate) fn restarting(&self, delay_ms: u64) {
+        self.line.send_replace(Line::Closed);
+        self.mark(Mark::Restarting { delay_ms });
+    }
+
+    /// The process is gone for good.
+    pub(crate) fn ended(&self, status: ExitStatus) {
+        self.line.send_replace(Line::Ended);
+        self.mark(Mark::Exited(status));
+    }
+
+    /// Whether input has somewhere to go.
+    pub fn is_open(&self) -> bool {
+        matches!(*self.line.borrow(), Line::Open(_))
+    }
+
+    /// Sets the size and, if `announce`, marks the place in the output where it changed.
+    ///
+    /// The mark is set before the PTY learns its size: whatever the program writes at the new size comes
+    /// behind it.
+    pub(crate) fn resize(&self, size: Size, announce: bool) {
+        self.size.store(pack(size), Ordering::Relaxed);
+        if announce {
+            let generation = {
+                let mut generation = self.generation.lock().unwrap_or_else(PoisonError::into_inner);
+                *generation = generation.wrapping_add(1);
+                *generation
+            };
+            self.mark(Mark::Resized { generation, size });
+        }
+        self.apply_size(size);
+    }
+
+    /// Tells only the kernel, for a size nobody is to remember.
+    pub(crate) fn apply_size(&self, size: Size) {
+        if let Line::Open(master) = &*self.line.borrow() {
+            // A PTY that is hung up has no use for a size.
+            let _resized = swb_keeper::resize(master, size.cols(), size.rows());
+        }
+    }
+
+    /// Number of announced resizes so far.
+    pub fn generation(&self) -> u32 {
+        *self.generation.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn mark(&self, mark: Mark) {
+        self.marks.push(self.head(), mark, limits::MARKS);
+        self.wake();
+    }
+}
+
+fn pack(size: Size) -> u32 {
+    u32::from(size.cols()) << 16 | u32::from(size.rows())
+}

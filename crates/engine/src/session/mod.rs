@@ -1,0 +1,310 @@
+//! A session: its handle, what it publishes, and who is looking.
+//!
+//! [`Session`] is what everybody holds. The state behind it belongs to one task, `owner::Owner`; handles
+//! send it commands and read the [`View`] it publishes.
+
+mod owner;
+mod record;
+
+pub(crate) use owner::{Adoption, Owner, Surroundings, free_slots};
+pub(crate) use record::Record;
+
+use crate::error::Error;
+use crate::keeper::KEY_ENTRANCE;
+use crate::pty::Pty;
+use crate::spec::{SessionSpec, ShellSpec};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use swb_types::{ExitStatus, PtyId, SessionName, Size};
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// A handle to a session; cheap to clone. Dropping it does nothing to the session.
+#[derive(Debug, Clone)]
+pub struct Session {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    name: SessionName,
+    uid: u64,
+    spec: Arc<SessionSpec>,
+    /// Unix seconds.
+    created: u64,
+    commands: mpsc::Sender<Command>,
+    view: watch::Receiver<View>,
+    clients: Mutex<BTreeMap<&'static str, usize>>,
+}
+
+/// What a session shows of itself.
+#[derive(Debug, Clone, Default)]
+pub struct View {
+    /// Its PTYs by number: PTY 0 and the shells that live.
+    pub ptys: Vec<PtyView>,
+    /// The session is over: it has no process and will get none.
+    pub ended: bool,
+}
+
+/// What a PTY shows of itself.
+#[derive(Debug, Clone)]
+pub struct PtyView {
+    /// The PTY.
+    pub pty: Arc<Pty>,
+    /// Program and arguments.
+    pub argv: Arc<[String]>,
+    /// Process id of its latest process, 0 before the first.
+    pub pid: i32,
+    /// Where it is in its life.
+    pub phase: Phase,
+}
+
+/// Where a PTY's process is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// It starts when the first interactive client comes.
+    Waiting,
+    /// It is being started.
+    Starting,
+    /// It runs.
+    Running,
+    /// It ended and will be started again.
+    Restarting,
+    /// It ended for good.
+    Exited(ExitStatus),
+}
+
+pub(crate) type Reply<T> = oneshot::Sender<Result<T, Error>>;
+
+/// What handles ask of the owner.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// Start PTY 0 if it waits for its first client, with this size if given.
+    Start {
+        size: Option<Size>,
+        reply: Reply<()>,
+    },
+    OpenShell {
+        spec: ShellSpec,
+        reply: Reply<Arc<Pty>>,
+    },
+    Resize {
+        pty: PtyId,
+        size: Size,
+        only_if_changed: bool,
+        reply: Reply<()>,
+    },
+    Nudge {
+        pty: PtyId,
+    },
+    Winch {
+        pty: PtyId,
+        generation: u32,
+    },
+    Restart {
+        pty: PtyId,
+        reply: Reply<i32>,
+    },
+    KillPty {
+        pty: PtyId,
+        reply: Reply<()>,
+    },
+    /// End all processes; those that live after `grace` are killed.
+    Kill {
+        grace: Duration,
+        done: oneshot::Sender<()>,
+    },
+}
+
+impl Session {
+    /// Its name.
+    pub fn name(&self) -> &SessionName {
+        &self.shared.name
+    }
+
+    /// Directory it belongs to.
+    pub fn workspace(&self) -> &Path {
+        &self.shared.spec.workspace
+    }
+
+    /// When it was made, in Unix seconds.
+    pub fn created(&self) -> u64 {
+        self.shared.created
+    }
+
+    /// Label of whoever made it.
+    pub fn origin(&self) -> &str {
+        &self.shared.spec.origin
+    }
+
+    /// Whether its workspace can have no other session of this kind.
+    pub fn binds_workspace(&self) -> bool {
+        self.shared.spec.bind_workspace
+    }
+
+    /// Whether the front of this label offers it.
+    pub fn is_offered_to(&self, label: &str) -> bool {
+        !self.shared.spec.hidden.iter().any(|hidden| hidden == label)
+    }
+
+    /// Environment its first process was given.
+    pub fn env(&self) -> &BTreeMap<String, String> {
+        &self.shared.spec.env
+    }
+
+    /// What it shows of itself right now.
+    pub fn view(&self) -> View {
+        self.shared.view.borrow().clone()
+    }
+
+    /// Waits until the session is over.
+    pub async fn ended(&self) {
+        // An owner that is gone has no process left either.
+        let mut view = self.shared.view.clone();
+        let _view = view.wait_for(|view| view.ended).await;
+    }
+
+    /// One of its PTYs.
+    pub fn pty(&self, id: PtyId) -> Result<PtyView, Error> {
+        let view = self.shared.view.borrow();
+        let found = view.ptys.iter().find(|view| view.pty.id() == id);
+        found.cloned().ok_or_else(|| Error::NoPty {
+            session: self.name().clone(),
+            pty: id,
+        })
+    }
+
+    /// Counts a client of the front `label` until the guard is dropped.
+    pub fn join(&self, label: &'static str) -> ClientGuard {
+        *self.clients_table().entry(label).or_default() += 1;
+        ClientGuard {
+            session: self.clone(),
+            label,
+        }
+    }
+
+    /// Clients that are looking, of one front or of all.
+    pub fn clients(&self, label: Option<&str>) -> usize {
+        let clients = self.clients_table();
+        clients
+            .iter()
+            .filter(|(front, _)| label.is_none_or(|label| label == **front))
+            .map(|(_, n)| n)
+            .sum()
+    }
+
+    fn clients_table(&self) -> std::sync::MutexGuard<'_, BTreeMap<&'static str, usize>> {
+        self.shared.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts PTY 0 if it has waited for its first client; afterwards it is running or being started.
+    pub async fn start(&self, size: Option<Size>) -> Result<(), Error> {
+        self.ask(|reply| Command::Start { size, reply }).await
+    }
+
+    /// Opens a further PTY.
+    pub async fn open_shell(&self, spec: ShellSpec) -> Result<Arc<Pty>, Error> {
+        self.ask(|reply| Command::OpenShell { spec, reply }).await
+    }
+
+    /// Sets a PTY's size and announces it in its output.
+    pub async fn resize(&self, pty: PtyId, size: Size) -> Result<(), Error> {
+        self.ask(|reply| Command::Resize {
+            pty,
+            size,
+            only_if_changed: false,
+            reply,
+        })
+        .await
+    }
+
+    /// Sets a PTY's size for a newcomer: a size that is no news is not announced.
+    pub async fn fit(&self, pty: PtyId, size: Size) -> Result<(), Error> {
+        self.ask(|reply| Command::Resize {
+            pty,
+            size,
+            only_if_changed: true,
+            reply,
+        })
+        .await
+    }
+
+    /// Makes the program on a PTY redraw, by a size that changes for a moment.
+    pub async fn nudge(&self, pty: PtyId) {
+        let _sent = self.shared.commands.send(Command::Nudge { pty }).await;
+    }
+
+    /// Tells the program once more to look at its size, unless it was resized since `generation`.
+    pub async fn winch(&self, pty: PtyId, generation: u32) {
+        let _sent = self
+            .shared
+            .commands
+            .send(Command::Winch { pty, generation })
+            .await;
+    }
+
+    /// Ends the process on a PTY and starts it anew; gives the new process id.
+    pub async fn restart(&self, pty: PtyId) -> Result<i32, Error> {
+        self.ask(|reply| Command::Restart { pty, reply }).await
+    }
+
+    /// Ends one PTY and its process.
+    pub async fn kill_pty(&self, pty: PtyId) -> Result<(), Error> {
+        self.ask(|reply| Command::KillPty { pty, reply }).await
+    }
+
+    pub(crate) async fn kill(&self, grace: Duration) {
+        let (done, ended) = oneshot::channel();
+        if self
+            .shared
+            .commands
+            .send(Command::Kill { grace, done })
+            .await
+            .is_ok()
+        {
+            let _ended = ended.await;
+        }
+    }
+
+    async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, Error> {
+        let (reply, answer) = oneshot::channel();
+        let gone = || Error::Ended(self.name().clone());
+        self.shared
+            .commands
+            .send(command(reply))
+            .await
+            .map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+
+    /// Takes the entrances' descriptors back from the keeper, for an orderly stop.
+    pub(crate) fn leave_entrances(&self, around: &Surroundings) {
+        if let Ok(agent) = self.pty(PtyId::AGENT) {
+            for index in 0..around.entrances.len() {
+                around
+                    .keeper
+                    .drop_held(agent.pty.slot(), KEY_ENTRANCE + index as u16);
+            }
+        }
+    }
+
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+}
+
+/// Counts one client of a session as long as it lives.
+#[derive(Debug)]
+pub struct ClientGuard {
+    session: Session,
+    label: &'static str,
+}
+
+impl Drop for ClientGuard {
+    fn drop(&mut self) {
+        if let Some(count) = self.session.clients_table().get_mut(self.label) {
+            *count = count.saturating_sub(1);
+        }
+    }
+}

@@ -1,0 +1,772 @@
+//! The task that owns a session: it alone decides what happens to its processes.
+//!
+//! It waits for three things: commands of handles, news from the keeper, and deadlines. Nothing in here
+//! waits for a process, a client or the keeper in between, so a session that is stuck stops nobody.
+
+use super::record::{Body, Record};
+use super::{Command, Phase, PtyView, Reply, Session, Shared, View};
+use crate::entrance::Entrance;
+use crate::error::Error;
+use crate::event::{EventKind, Events};
+use crate::keeper::{self, Adopted, KEY_ENTRANCE, KEY_RECORD, Keeper, News, SlotOwner};
+use crate::limits;
+use crate::process;
+use crate::pty::Pty;
+use crate::registry::Registry;
+use crate::spec::{SessionSpec, ShellSpec, Start};
+use rustix::process::Signal;
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use swb_keeper::Spec;
+use swb_types::{ExitStatus, PtyId, SessionName, Size};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
+
+/// What the owners of all sessions share.
+#[derive(Clone)]
+pub(crate) struct Surroundings {
+    pub(crate) keeper: Keeper,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) events: Arc<Events>,
+    pub(crate) entrances: Arc<[Arc<dyn Entrance>]>,
+    pub(crate) ring: usize,
+}
+
+pub(crate) struct Owner {
+    session: Session,
+    around: Surroundings,
+    view: watch::Sender<View>,
+    commands: mpsc::Receiver<Command>,
+    news: mpsc::Receiver<(u32, News)>,
+    news_sender: mpsc::Sender<(u32, News)>,
+    terminals: BTreeMap<PtyId, Terminal>,
+    next_pty: u32,
+    ending: Option<Ending>,
+}
+
+/// One PTY as its owner sees it.
+struct Terminal {
+    pty: Arc<Pty>,
+    argv: Arc<[String]>,
+    shell: Option<ShellSpec>,
+    pid: i32,
+    phase: Phase,
+    started: Option<Instant>,
+    short_runs: u32,
+    starters: Vec<Starter>,
+    /// The program could not be run; its process is about to end.
+    failed: bool,
+    /// Not to be started again, whatever the policy says.
+    dismissed: bool,
+    /// To be started again as soon as it has ended.
+    restart_wanted: bool,
+    restart_at: Option<Instant>,
+    kill_at: Option<Instant>,
+    restore_size_at: Option<Instant>,
+}
+
+/// Who waits for a process to run.
+enum Starter {
+    First(Reply<()>),
+    Shell(Reply<Arc<Pty>>),
+    Restart(Reply<i32>),
+}
+
+struct Ending {
+    deadline: Instant,
+    waiting: Vec<oneshot::Sender<()>>,
+    /// Terminal sessions whose stragglers are killed at the deadline.
+    sids: Vec<i32>,
+}
+
+/// A session as a former daemon left it: its PTYs' records and slots.
+pub(crate) struct Adoption {
+    pub(crate) uid: u64,
+    pub(crate) slots: BTreeMap<u32, (u32, Record, Adopted)>,
+}
+
+impl Adoption {
+    /// Whether it was being killed, so that its name is free already.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.slots
+            .get(&0)
+            .is_some_and(|(_, record, _)| matches!(record.body, Body::Session { ending: true, .. }))
+    }
+}
+
+impl Terminal {
+    fn new(pty: Arc<Pty>, argv: &[String], shell: Option<ShellSpec>, phase: Phase) -> Self {
+        Self {
+            pty,
+            argv: argv.into(),
+            shell,
+            pid: 0,
+            phase,
+            started: None,
+            short_runs: 0,
+            starters: Vec::new(),
+            failed: false,
+            dismissed: false,
+            restart_wanted: false,
+            restart_at: None,
+            kill_at: None,
+            restore_size_at: None,
+        }
+    }
+
+    fn has_process(&self) -> bool {
+        matches!(self.phase, Phase::Starting | Phase::Running)
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        [self.restart_at, self.kill_at, self.restore_size_at]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn tell_starters(&mut self, outcome: Result<(), Error>) {
+        for starter in self.starters.drain(..) {
+            // A starter that went away does not need to know.
+            match starter {
+                Starter::First(reply) => drop(reply.send(outcome.clone())),
+                Starter::Shell(reply) => drop(reply.send(outcome.clone().map(|()| Arc::clone(&self.pty)))),
+                Starter::Restart(reply) => drop(reply.send(outcome.clone().map(|()| self.pid))),
+            }
+        }
+    }
+}
+
+impl Owner {
+    /// Makes a session that is not entered anywhere yet.
+    pub(crate) fn new(
+        name: SessionName,
+        spec: SessionSpec,
+        uid: u64,
+        created: u64,
+        around: Surroundings,
+    ) -> Result<(Session, Self), Error> {
+        let slot = around.keeper.reserve_slot()?;
+        let spec = Arc::new(SessionSpec {
+            name: name.clone(),
+            ..spec
+        });
+        let mut owner = Self::bare(name, Arc::clone(&spec), uid, created, around);
+        let pty = Pty::new(
+            PtyId::AGENT,
+            slot,
+            spec.size,
+            Arc::clone(&owner.around.keeper.bell),
+        );
+        owner.add_terminal(Terminal::new(pty, &spec.argv, None, Phase::Waiting));
+        owner.publish();
+        Ok((owner.session.clone(), owner))
+    }
+
+    fn bare(name: SessionName, spec: Arc<SessionSpec>, uid: u64, created: u64, around: Surroundings) -> Self {
+        let (command_sender, commands) = mpsc::channel(limits::COMMANDS);
+        let (news_sender, news) = mpsc::channel(limits::NEWS);
+        let view = watch::Sender::new(View::default());
+        let shared = Shared {
+            name,
+            uid,
+            spec,
+            created,
+            commands: command_sender,
+            view: view.subscribe(),
+            clients: Mutex::default(),
+        };
+        Self {
+            session: Session {
+                shared: Arc::new(shared),
+            },
+            around,
+            view,
+            commands,
+            news,
+            news_sender,
+            terminals: BTreeMap::new(),
+            next_pty: 1,
+            ending: None,
+        }
+    }
+
+    /// Opens the entrances and leaves the session's record with the keeper.
+    pub(crate) fn enter(&mut self, kept: &mut BTreeMap<u16, OwnedFd>) -> Result<(), Error> {
+        let slot = self.agent_slot();
+        for (index, entrance) in self.around.entrances.iter().enumerate() {
+            let label = entrance.label();
+            if !self.session.is_offered_to(label) {
+                continue;
+            }
+            let key = KEY_ENTRANCE + index as u16;
+            match entrance.open(&self.session, kept.remove(&key)) {
+                Ok(fd) => self.around.keeper.hold(slot, key, fd),
+                Err(reason) if self.spec().required.iter().any(|required| required == label) => {
+                    self.close_entrances();
+                    self.around.keeper.free_slot(slot);
+                    return Err(Error::Entrance(reason));
+                }
+                Err(reason) => {
+                    tracing::warn!(session = %self.session.name(), front = label, reason, "not reachable there");
+                }
+            }
+        }
+        self.store();
+        Ok(())
+    }
+
+    /// Rebuilds a session from what a former daemon left; nothing when it never came to life.
+    pub(crate) fn adopt(adoption: Adoption, around: Surroundings) -> Option<(Session, Self)> {
+        let Adoption { uid, mut slots } = adoption;
+        let (slot, record, adopted) = slots.remove(&0)?;
+        let Body::Session {
+            spec,
+            created,
+            next_pty,
+            ending,
+        } = record.body
+        else {
+            return None;
+        };
+        if adopted.ring.is_none() && (spec.start == Start::Now || ending) {
+            // Its creator was never told that it exists.
+            around.keeper.free_slot(slot);
+            return None;
+        }
+        let mut owner = Self::bare(spec.name.clone(), Arc::clone(&spec), uid, created, around);
+        owner.next_pty = next_pty;
+        let mut kept = owner.adopt_terminal(PtyId::AGENT, slot, &spec.argv, None, adopted, spec.size);
+        for (pty, (slot, record, adopted)) in slots {
+            if let Body::Shell { spec } = record.body {
+                let (argv, size) = (spec.argv.clone(), spec.size);
+                owner.adopt_terminal(PtyId(pty), slot, &argv, Some(spec), adopted, size);
+            }
+        }
+        if ending {
+            owner.begin_ending(Duration::ZERO, None);
+        } else {
+            // Nothing is required of entrances here: the session is there, whoever can reach it.
+            let _entered = owner.enter(&mut kept);
+        }
+        owner.publish();
+        Some((owner.session.clone(), owner))
+    }
+
+    fn adopt_terminal(
+        &mut self,
+        id: PtyId,
+        slot: u32,
+        argv: &[String],
+        shell: Option<ShellSpec>,
+        state: Adopted,
+        size: Size,
+    ) -> BTreeMap<u16, OwnedFd> {
+        let pty = Pty::new(id, slot, size, Arc::clone(&self.around.keeper.bell));
+        let phase = match (&state.ring, state.starting) {
+            (None, _) => Phase::Waiting,
+            (_, true) => Phase::Starting,
+            _ => Phase::Running,
+        };
+        if let Some(ring) = state.ring.and_then(keeper::open_ring) {
+            pty.adopted(ring, state.master);
+        }
+        let mut terminal = Terminal::new(pty, argv, shell, phase);
+        terminal.pid = state.pid;
+        self.add_terminal(terminal);
+        if let Some(status) = state.exit {
+            // It ended while nobody looked; this is how its owner learns it.
+            let _sent = self.news_sender.try_send((slot, News::Exited { status }));
+        }
+        state.held
+    }
+
+    fn add_terminal(&mut self, terminal: Terminal) {
+        let owner = SlotOwner {
+            pty: Arc::clone(&terminal.pty),
+            news: self.news_sender.clone(),
+        };
+        self.around.keeper.own_slot(terminal.pty.slot(), owner);
+        self.terminals.insert(terminal.pty.id(), terminal);
+    }
+
+    /// Runs the session; `first` hears whether its process could be started.
+    pub(crate) async fn run(mut self, first: Option<Reply<()>>) {
+        self.around.events.emit(self.session.name(), EventKind::Opened);
+        if let Some(first) = first {
+            match self.spec().start {
+                Start::Now => self.start_agent(Some(Starter::First(first))),
+                Start::FirstClient => drop(first.send(Ok(()))),
+            }
+        }
+        while !self.is_over() {
+            let deadline = self.next_deadline();
+            let sleep = async {
+                match deadline {
+                    Some(deadline) => tokio::time::sleep_until(deadline).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                Some((slot, news)) = self.news.recv() => self.hear(slot, news),
+                Some(command) = self.commands.recv() => self.obey(command),
+                () = sleep => self.meet_deadlines(Instant::now()),
+            }
+            self.publish();
+        }
+        self.finish().await;
+    }
+
+    fn spec(&self) -> &Arc<SessionSpec> {
+        &self.session.shared.spec
+    }
+
+    fn agent_slot(&self) -> u32 {
+        self.terminals
+            .get(&PtyId::AGENT)
+            .map_or(u32::MAX, |terminal| terminal.pty.slot())
+    }
+
+    /// Nothing lives, and nothing will.
+    fn is_over(&self) -> bool {
+        self.terminals
+            .values()
+            .all(|terminal| matches!(terminal.phase, Phase::Exited(_)))
+    }
+
+    async fn finish(mut self) {
+        self.close_entrances();
+        self.view.send_modify(|view| view.ended = true);
+        self.around.events.emit(self.session.name(), EventKind::Closed);
+        match self.ending.take() {
+            None => {
+                for forgotten in self.around.registry.remember(&self.session) {
+                    free_slots(&self.around.keeper, &forgotten);
+                }
+            }
+            Some(ending) => {
+                self.around.registry.remove(&self.session);
+                free_slots(&self.around.keeper, &self.session);
+                for waiting in ending.waiting {
+                    // Whoever asked may have left.
+                    let _told = waiting.send(());
+                }
+                end_stragglers(&ending.sids, ending.deadline).await;
+            }
+        }
+    }
+
+    fn close_entrances(&self) {
+        for (index, entrance) in self.around.entrances.iter().enumerate() {
+            if self.session.is_offered_to(entrance.label()) {
+                entrance.close(&self.session);
+                self.around
+                    .keeper
+                    .drop_held(self.agent_slot(), KEY_ENTRANCE + index as u16);
+            }
+        }
+    }
+
+    fn publish(&self) {
+        let ptys = self.terminals.values().map(|terminal| PtyView {
+            pty: Arc::clone(&terminal.pty),
+            argv: Arc::clone(&terminal.argv),
+            pid: terminal.pid,
+            phase: terminal.phase,
+        });
+        let ptys = ptys.collect();
+        self.view.send_modify(|view| view.ptys = ptys);
+    }
+
+    /// Leaves the records of the session and its shells with the keeper.
+    fn store(&self) {
+        for terminal in self.terminals.values() {
+            let body = match &terminal.shell {
+                Some(spec) => Body::Shell { spec: spec.clone() },
+                None => Body::Session {
+                    spec: Arc::clone(self.spec()),
+                    created: self.session.created(),
+                    next_pty: self.next_pty,
+                    ending: self.ending.is_some(),
+                },
+            };
+            match Record::new(self.session.shared.uid, terminal.pty.id().0, body).to_memfd() {
+                Ok(record) => self.around.keeper.hold(terminal.pty.slot(), KEY_RECORD, record),
+                Err(error) => tracing::error!(session = %self.session.name(), %error, "storing its record"),
+            }
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let ending = self.ending.as_ref().map(|ending| ending.deadline);
+        self.terminals
+            .values()
+            .filter_map(Terminal::next_deadline)
+            .chain(ending)
+            .min()
+    }
+
+    fn meet_deadlines(&mut self, now: Instant) {
+        let due = |at: &mut Option<Instant>| at.is_some_and(|at| at <= now).then(|| *at = None).is_some();
+        let mut restarts = Vec::new();
+        for (id, terminal) in &mut self.terminals {
+            if due(&mut terminal.restore_size_at) {
+                terminal.pty.apply_size(terminal.pty.size());
+            }
+            if due(&mut terminal.kill_at) && terminal.has_process() {
+                self.around
+                    .keeper
+                    .signal(terminal.pty.slot(), Signal::KILL.as_raw());
+            }
+            if due(&mut terminal.restart_at) {
+                restarts.push(*id);
+            }
+        }
+        for id in restarts {
+            self.start(id, None);
+        }
+        if let Some(ending) = &mut self.ending
+            && ending.deadline <= now
+        {
+            // Once more if even this is not answered, which only a process in the kernel's hands does.
+            ending.deadline = now + limits::KILL_GRACE;
+            for sid in &ending.sids {
+                process::signal_session(*sid, Signal::KILL);
+            }
+            for terminal in self.terminals.values().filter(|terminal| terminal.has_process()) {
+                self.around
+                    .keeper
+                    .signal(terminal.pty.slot(), Signal::KILL.as_raw());
+            }
+        }
+    }
+
+    // ---- what handles ask ----
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Start { size, reply } => {
+                let waits = self
+                    .terminals
+                    .get(&PtyId::AGENT)
+                    .is_some_and(|t| t.phase == Phase::Waiting);
+                if waits {
+                    if let (Some(size), Some(terminal)) = (size, self.terminals.get(&PtyId::AGENT)) {
+                        terminal.pty.resize(size, false);
+                    }
+                    self.start_agent(None);
+                }
+                drop(reply.send(Ok(())));
+            }
+            Command::OpenShell { spec, reply } => self.open_shell(spec, reply),
+            Command::Resize {
+                pty,
+                size,
+                only_if_changed,
+                reply,
+            } => {
+                let outcome = self.terminal(pty).map(|terminal| {
+                    terminal.restore_size_at = None;
+                    terminal
+                        .pty
+                        .resize(size, !only_if_changed || terminal.pty.size() != size);
+                });
+                drop(reply.send(outcome));
+            }
+            Command::Nudge { pty } => self.nudge(pty),
+            Command::Winch { pty, generation } => {
+                if let Ok(terminal) = self.terminal(pty)
+                    && terminal.pty.generation() == generation
+                {
+                    terminal.pty.winch();
+                }
+            }
+            Command::Restart { pty, reply } => self.restart(pty, reply),
+            Command::KillPty { pty, reply } => {
+                let outcome = self.terminal(pty).map(|terminal| terminal.dismissed = true);
+                if outcome.is_ok() {
+                    self.end_process(pty);
+                }
+                drop(reply.send(outcome));
+            }
+            Command::Kill { grace, done } => self.begin_ending(grace, Some(done)),
+        }
+    }
+
+    fn terminal(&mut self, id: PtyId) -> Result<&mut Terminal, Error> {
+        let missing = || Error::NoPty {
+            session: self.session.name().clone(),
+            pty: id,
+        };
+        self.terminals.get_mut(&id).ok_or_else(missing)
+    }
+
+    fn open_shell(&mut self, spec: ShellSpec, reply: Reply<Arc<Pty>>) {
+        let refuse = |reply: Reply<Arc<Pty>>, error| drop(reply.send(Err(error)));
+        if self.ending.is_some() {
+            return refuse(reply, Error::Ended(self.session.name().clone()));
+        }
+        if self.terminals.len() >= limits::PTYS_PER_SESSION {
+            return refuse(
+                reply,
+                Error::Limit("too many terminals in this session; close some of them first"),
+            );
+        }
+        let slot = match self.around.keeper.reserve_slot() {
+            Ok(slot) => slot,
+            Err(error) => return refuse(reply, error),
+        };
+        let id = PtyId(self.next_pty);
+        // Numbers are not used again, so that a late client cannot land on a stranger's shell (CO-35).
+        self.next_pty += 1;
+        let pty = Pty::new(id, slot, spec.size, Arc::clone(&self.around.keeper.bell));
+        let argv = spec.argv.clone();
+        self.add_terminal(Terminal::new(pty, &argv, Some(spec), Phase::Waiting));
+        self.store();
+        self.start(id, Some(Starter::Shell(reply)));
+    }
+
+    fn nudge(&mut self, id: PtyId) {
+        let Ok(terminal) = self.terminal(id) else { return };
+        if terminal.phase == Phase::Running
+            && let Some(narrower) = terminal.pty.size().narrower()
+        {
+            terminal.pty.apply_size(narrower);
+            terminal.restore_size_at = Some(Instant::now() + limits::NUDGE);
+        }
+    }
+
+    fn restart(&mut self, id: PtyId, reply: Reply<i32>) {
+        let terminal = match self.terminal(id) {
+            Ok(terminal) => terminal,
+            Err(error) => return drop(reply.send(Err(error))),
+        };
+        terminal.short_runs = 0;
+        match terminal.phase {
+            Phase::Starting | Phase::Running => {
+                terminal.restart_wanted = true;
+                terminal.starters.push(Starter::Restart(reply));
+                self.end_process(id);
+            }
+            Phase::Waiting | Phase::Restarting | Phase::Exited(_) => {
+                terminal.restart_at = None;
+                self.start(id, Some(Starter::Restart(reply)));
+            }
+        }
+    }
+
+    /// Asks the process on a PTY to end, and sees to it that it does.
+    fn end_process(&mut self, id: PtyId) {
+        let Some(terminal) = self.terminals.get_mut(&id) else {
+            return;
+        };
+        match terminal.phase {
+            Phase::Starting | Phase::Running => {
+                terminal.kill_at = Some(Instant::now() + limits::KILL_GRACE);
+                ask_to_end(&self.around.keeper, terminal);
+            }
+            Phase::Waiting | Phase::Restarting => {
+                self.end_terminal(id, ExitStatus::Signal(Signal::TERM.as_raw()))
+            }
+            Phase::Exited(_) => {}
+        }
+    }
+
+    fn begin_ending(&mut self, grace: Duration, done: Option<oneshot::Sender<()>>) {
+        let deadline = Instant::now() + grace;
+        let ending = self.ending.get_or_insert_with(|| Ending {
+            deadline,
+            waiting: Vec::new(),
+            sids: Vec::new(),
+        });
+        ending.deadline = ending.deadline.min(deadline);
+        ending.waiting.extend(done);
+        self.store();
+        let ids: Vec<PtyId> = self.terminals.keys().copied().collect();
+        for id in ids {
+            let Some(terminal) = self.terminals.get_mut(&id) else {
+                continue;
+            };
+            terminal.dismissed = true;
+            if terminal.pid > 0
+                && let Some(ending) = &mut self.ending
+                && !ending.sids.contains(&terminal.pid)
+            {
+                ending.sids.push(terminal.pid);
+            }
+            if terminal.has_process() && !grace.is_zero() {
+                process::signal_session(terminal.pid, Signal::TERM);
+            }
+            self.end_process(id);
+        }
+    }
+
+    // ---- what the keeper tells ----
+
+    fn hear(&mut self, slot: u32, news: News) {
+        let Some(id) = self
+            .terminals
+            .values()
+            .find(|t| t.pty.slot() == slot)
+            .map(|t| t.pty.id())
+        else {
+            return;
+        };
+        let Some(terminal) = self.terminals.get_mut(&id) else {
+            return;
+        };
+        match news {
+            News::Spawned { pid, ring, master } => {
+                terminal.pid = pid;
+                terminal.phase = Phase::Running;
+                terminal.started = Some(Instant::now());
+                if let Some(ring) = ring {
+                    terminal.pty.opened(ring, master);
+                }
+                terminal.tell_starters(Ok(()));
+                if terminal.dismissed {
+                    // It was dismissed while it started, when a signal might have found nobody.
+                    ask_to_end(&self.around.keeper, terminal);
+                }
+                self.around
+                    .events
+                    .emit(self.session.name(), EventKind::Started(id));
+            }
+            News::SpawnFailed { reason, over } => {
+                let command = terminal.argv.first().cloned().unwrap_or_default();
+                terminal.tell_starters(Err(Error::CannotStart { command, reason }));
+                terminal.failed = true;
+                if over {
+                    self.end_terminal(id, ExitStatus::NOT_STARTED);
+                }
+            }
+            News::Exited { status } => self.process_ended(id, status),
+            News::KeeperLost => {
+                terminal.dismissed = true;
+                // What the kernel does to children whose terminal vanishes.
+                self.end_terminal(id, ExitStatus::Signal(Signal::HUP.as_raw()));
+            }
+        }
+    }
+
+    fn process_ended(&mut self, id: PtyId, status: ExitStatus) {
+        let policy = self.spec().restart;
+        let Some(terminal) = self.terminals.get_mut(&id) else {
+            return;
+        };
+        terminal.kill_at = None;
+        if terminal.failed {
+            return self.end_terminal(id, ExitStatus::NOT_STARTED);
+        }
+        if std::mem::take(&mut terminal.restart_wanted) && self.ending.is_none() {
+            terminal.pty.restarting(0);
+            terminal.phase = Phase::Restarting;
+            return self.start(id, None);
+        }
+        let ran = terminal.started.map(|started| started.elapsed());
+        let is_agent = id == PtyId::AGENT && !terminal.dismissed && self.ending.is_none();
+        let delay = policy
+            .after_exit(ran, &mut terminal.short_runs)
+            .filter(|_| is_agent);
+        match delay {
+            Some(delay) => {
+                terminal.phase = Phase::Restarting;
+                terminal.restart_at = Some(Instant::now() + delay);
+                terminal.pty.restarting(policy.delay_ms);
+            }
+            None => self.end_terminal(id, status),
+        }
+    }
+
+    /// The process on a PTY is gone for good.
+    fn end_terminal(&mut self, id: PtyId, status: ExitStatus) {
+        let Some(terminal) = self.terminals.get_mut(&id) else {
+            return;
+        };
+        if matches!(terminal.phase, Phase::Exited(_)) {
+            return;
+        }
+        terminal.tell_starters(Err(Error::Ended(self.session.name().clone())));
+        terminal.phase = Phase::Exited(status);
+        terminal.restart_at = None;
+        terminal.pty.ended(status);
+        self.around
+            .events
+            .emit(self.session.name(), EventKind::Exited(id, status));
+        if id == PtyId::AGENT {
+            self.close_entrances();
+        } else if let Some(terminal) = self.terminals.remove(&id) {
+            // A shell's number leaves with it; whoever reads its output still has it mapped.
+            self.around.keeper.free_slot(terminal.pty.slot());
+        }
+    }
+
+    fn start_agent(&mut self, starter: Option<Starter>) {
+        self.start(PtyId::AGENT, starter);
+    }
+
+    fn start(&mut self, id: PtyId, starter: Option<Starter>) {
+        let session = Arc::clone(self.spec());
+        let ring = self.around.ring;
+        let Some(terminal) = self.terminals.get_mut(&id) else {
+            return;
+        };
+        terminal.starters.extend(starter);
+        let shell_env = terminal.shell.as_ref().and_then(|shell| shell.env.as_ref());
+        let env = shell_env.unwrap_or(&session.env);
+        let spec = Spec {
+            argv: terminal.argv.iter().map(Into::into).collect(),
+            env: env
+                .iter()
+                .map(|(key, value)| (key.into(), value.into()))
+                .collect(),
+            dir: session.workspace.clone(),
+            umask: session.umask,
+        };
+        terminal.failed = false;
+        terminal.phase = Phase::Starting;
+        let sent = self
+            .around
+            .keeper
+            .spawn(terminal.pty.slot(), &spec, terminal.pty.size(), ring);
+        let failure = match sent {
+            Err(error) => Some(error.to_string()),
+            Ok(()) if self.around.keeper.is_lost() => Some("the keeper is gone".to_owned()),
+            Ok(()) => None,
+        };
+        if let Some(reason) = failure {
+            self.hear(
+                self.terminals[&id].pty.slot(),
+                News::SpawnFailed { reason, over: true },
+            );
+        }
+    }
+}
+
+/// Sends the polite signal. A process that ignores it, as interactive shells do, gets the one a closing
+/// terminal would send.
+fn ask_to_end(keeper: &Keeper, terminal: &Terminal) {
+    keeper.signal(terminal.pty.slot(), Signal::TERM.as_raw());
+    if process::ignores_sigterm(terminal.pid) {
+        keeper.signal(terminal.pty.slot(), Signal::HUP.as_raw());
+    }
+    keeper.signal(terminal.pty.slot(), Signal::CONT.as_raw());
+}
+
+/// Gives up the slots of a session that nobody will look at again.
+pub(crate) fn free_slots(keeper: &Keeper, session: &Session) {
+    for view in session.view().ptys {
+        keeper.free_slot(view.pty.slot());
+    }
+}
+
+async fn end_stragglers(sids: &[i32], deadline: Instant) {
+    if sids.iter().any(|sid| process::session_lives(*sid)) {
+        tokio::time::sleep_until(deadline).await;
+        for sid in sids {
+            process::signal_session(*sid, Signal::KILL);
+        }
+    }
+}
