@@ -1,0 +1,100 @@
+//! How much memory a further idle session costs.
+
+use std::process::Child;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::{Bench, Lineup, Values, detached};
+use crate::peers::{Kind, Peer};
+use crate::puppet::{Gate, Puppet};
+use crate::report::{Budget, Metric, Unit};
+use crate::{proc, wait};
+
+/// Sessions at the first and at the second reading.
+const FEW: u32 = 10;
+const MANY: u32 = 100;
+
+/// KiB that a further idle session of `swb` may cost.
+const LIMIT: f64 = 64.0;
+
+pub(super) fn take(bench: &mut Bench) -> Result<Vec<Metric>> {
+    let mut lineup = bench.lineup(&Kind::KEEPERS)?;
+    let ballast = Ballast::new(&lineup)?;
+    let stages = lineup.stage(bench, growth);
+    drop(ballast);
+    let values: Values = stages.into_iter().map(|(kind, kib)| (kind, vec![kib])).collect();
+    let title = format!("memory (PSS) per further idle session, {FEW} to {MANY}");
+    Ok(vec![
+        Metric::new("memory", title, Unit::Kibibytes, values).budget(Budget::Absolute { max: LIMIT }),
+    ])
+}
+
+fn growth(peer: &mut dyn Peer, gate: &Gate) -> Result<f64> {
+    let mut sessions = Vec::new();
+    let few = grow(peer, gate, &mut sessions, FEW)?;
+    let many = grow(peer, gate, &mut sessions, MANY)?;
+    eprintln!("memory: {few} KiB with {FEW}, {many} KiB with {MANY} sessions");
+    Ok((many as f64 - few as f64) / f64::from(MANY - FEW))
+}
+
+fn grow(peer: &mut dyn Peer, gate: &Gate, sessions: &mut Vec<Puppet>, to: u32) -> Result<u64> {
+    for number in sessions.len()..to as usize {
+        sessions.push(detached(peer, gate, &format!("m{number}"))?);
+    }
+    settled(peer)
+}
+
+/// The servers' memory once it no longer changes, or after a few seconds.
+fn settled(peer: &dyn Peer) -> Result<u64> {
+    let mut last = pss(peer)?;
+    for _ in 0..10 {
+        wait::pause(Duration::from_millis(300));
+        let now = pss(peer)?;
+        if now == last {
+            break;
+        }
+        last = now;
+    }
+    Ok(last)
+}
+
+fn pss(peer: &dyn Peer) -> Result<u64> {
+    peer.servers()?.into_iter().map(proc::pss_kib).sum()
+}
+
+/// Idle processes beside the sessions.
+///
+/// PSS divides a shared page by its users. The programs in the sessions share the C library with the servers,
+/// which would thus seem to shrink with every session; with many other users from the start they hardly do.
+struct Ballast {
+    children: Vec<Child>,
+    puppets: Vec<Puppet>,
+}
+
+impl Ballast {
+    fn new(lineup: &Lineup) -> Result<Self> {
+        let mut ballast = Self {
+            children: Vec::new(),
+            puppets: Vec::new(),
+        };
+        for number in 0..MANY {
+            let name = format!("b{number}");
+            let argv = lineup.gate.argv(&name);
+            ballast
+                .children
+                .push(lineup.place.command(&argv[0]).args(&argv[1..]).spawn()?);
+            ballast.puppets.push(lineup.gate.wait(&name)?.0);
+        }
+        Ok(ballast)
+    }
+}
+
+impl Drop for Ballast {
+    fn drop(&mut self) {
+        self.puppets.clear();
+        for child in &mut self.children {
+            child.wait().ok();
+        }
+    }
+}

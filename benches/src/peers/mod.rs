@@ -1,0 +1,205 @@
+//! The contenders, each behind the same few verbs.
+//!
+//! A peer lives in a [`Place`] of its own run of a measure and is gone when it is dropped, together with
+//! its sessions: every process in a session is a puppet and ends with the gate.
+
+mod dtach;
+mod raw;
+mod relay;
+mod screen;
+mod swb;
+mod tmux;
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::proc;
+use crate::pty::Terminal;
+
+pub(crate) use raw::Raw;
+pub(crate) use swb::Swb;
+
+/// Every contender, in the order of the table's columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Raw,
+    Relay,
+    Swb,
+    Dtach,
+    Tmux,
+    Screen,
+}
+
+impl Kind {
+    /// All of them.
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Raw,
+        Self::Relay,
+        Self::Swb,
+        Self::Dtach,
+        Self::Tmux,
+        Self::Screen,
+    ];
+
+    /// Those that keep sessions on behalf of a user, as opposed to the yardsticks.
+    pub(crate) const KEEPERS: [Self; 4] = [Self::Swb, Self::Dtach, Self::Tmux, Self::Screen];
+
+    /// Its heading in the table.
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Self::Raw => "raw PTY",
+            Self::Relay => "ideal relay",
+            Self::Swb => "swb",
+            Self::Dtach => "dtach",
+            Self::Tmux => "tmux",
+            Self::Screen => "screen",
+        }
+    }
+
+    /// The line with which an installed program tells its version.
+    pub(crate) fn version(self, swb: &Path) -> Option<String> {
+        let (program, flag) = match self {
+            Self::Raw | Self::Relay => return None,
+            Self::Swb => (swb.as_os_str(), "--version"),
+            Self::Dtach => (OsStr::new("dtach"), "--version"),
+            Self::Tmux => (OsStr::new("tmux"), "-V"),
+            Self::Screen => (OsStr::new("screen"), "-v"),
+        };
+        // GNU screen prints its version and fails.
+        let output = Command::new(program)
+            .arg(flag)
+            .stdin(Stdio::null())
+            .output()
+            .ok()?;
+        Some(
+            String::from_utf8_lossy(&output.stdout)
+                .lines()
+                .next()?
+                .trim()
+                .into(),
+        )
+    }
+
+    /// Starts the contender in this place.
+    pub(crate) fn start(self, place: &Place) -> Result<Box<dyn Peer>> {
+        Ok(match self {
+            Self::Raw => Box::new(Raw::new(place)),
+            Self::Relay => Box::new(relay::Relay::new(place)),
+            Self::Swb => Box::new(Swb::start(place)?),
+            Self::Dtach => Box::new(dtach::Dtach::new(place)?),
+            Self::Tmux => Box::new(tmux::Tmux::new(place)?),
+            Self::Screen => Box::new(screen::Screen::new(place)?),
+        })
+    }
+}
+
+/// What every contender can do.
+pub(crate) trait Peer {
+    /// Starts a session nobody watches. Returns as soon as the contender says that it is there.
+    fn create(&mut self, session: &str, argv: &[OsString]) -> Result<()>;
+
+    /// Starts a client of the session on a terminal of the benchmark.
+    fn attach(&mut self, session: &str) -> Result<Terminal>;
+
+    /// The processes that keep the sessions, without the programs in them.
+    fn servers(&self) -> Result<Vec<u32>>;
+
+    /// Starts a session with the command line that a user would type, where [`Peer::create`] does not.
+    fn create_by_command(&mut self, session: &str, argv: &[OsString]) -> Result<()> {
+        self.create(session, argv)
+    }
+}
+
+/// A private directory and environment for the contenders of one measure.
+#[derive(Clone)]
+pub(crate) struct Place {
+    /// The directory, with a path short enough for sockets.
+    pub(crate) dir: PathBuf,
+    /// This benchmark's own executable.
+    pub(crate) exe: PathBuf,
+    /// The `swb` to be measured.
+    pub(crate) swb: PathBuf,
+}
+
+impl Place {
+    /// Makes the directories.
+    pub(crate) fn new(dir: PathBuf, exe: PathBuf, swb: PathBuf) -> Result<Self> {
+        let place = Self { dir, exe, swb };
+        for dir in [place.dir.clone(), place.home(), place.runtime()] {
+            let made = DirBuilder::new().mode(0o700).create(&dir);
+            made.with_context(|| format!("cannot make {}", dir.display()))?;
+        }
+        Ok(place)
+    }
+
+    /// A command whose environment is that of the place, and nothing of the caller's but `PATH`.
+    pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().current_dir(&self.dir).stdin(Stdio::null());
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command
+            .env("HOME", self.home())
+            .env("XDG_RUNTIME_DIR", self.runtime());
+        command
+            .env("LANG", "C.UTF-8")
+            .env("TERM", "xterm-256color")
+            .env("SHELL", "/bin/sh");
+        command.env(proc::TAG, &self.dir);
+        command
+    }
+
+    /// `$HOME` of the contenders.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.dir.join("h")
+    }
+
+    /// `$XDG_RUNTIME_DIR` of the contenders.
+    pub(crate) fn runtime(&self) -> PathBuf {
+        self.dir.join("r")
+    }
+
+    fn file(&self, name: &str, content: &str) -> Result<PathBuf> {
+        let path = self.dir.join(name);
+        fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(path)
+    }
+
+    /// Processes of this place with that short name.
+    fn servers_named(&self, name: &str) -> Vec<u32> {
+        proc::tagged(&self.dir)
+            .into_iter()
+            .filter(|pid| proc::name(*pid).as_deref() == Some(name))
+            .collect()
+    }
+}
+
+/// Fails with a hint if the program is not installed.
+fn installed(program: &str) -> Result<()> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if std::env::split_paths(&path).any(|dir| dir.join(program).is_file()) {
+        return Ok(());
+    }
+    bail!("not installed (scripts/bench-peers.sh installs it)")
+}
+
+/// Runs a command to its end and returns what it printed; what it complained about becomes the error.
+fn run(mut command: Command) -> Result<String> {
+    let output = command
+        .output()
+        .with_context(|| format!("cannot start {:?}", command.get_program()))?;
+    if !output.status.success() {
+        let text = [output.stdout, output.stderr].concat();
+        bail!(
+            "{:?} ended with {}: {}",
+            command,
+            output.status,
+            String::from_utf8_lossy(&text).trim()
+        );
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into())
+}

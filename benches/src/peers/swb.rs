@@ -1,0 +1,155 @@
+//! `swb`: a daemon of its own, spoken to through its control socket, with `swb attach` as client.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use super::{Peer, Place, run};
+use crate::pty::{SIZE, Terminal};
+use crate::wait;
+
+/// How long a daemon may take until it answers; the command line gives it as much.
+const START: Duration = Duration::from_millis(2500);
+
+/// Longest answer that is read: the protocol's own limit.
+const MAX_FRAME: usize = 1 << 20;
+
+pub(crate) struct Swb {
+    place: Place,
+    daemon: Child,
+}
+
+impl Swb {
+    pub(crate) fn start(place: &Place) -> Result<Self> {
+        if !place.swb.is_file() {
+            bail!(
+                "{} does not exist (cargo build --release -p swb makes it)",
+                place.swb.display()
+            );
+        }
+        let log = place.dir.join("swb.log");
+        let mut command = place.command(&place.swb);
+        command
+            .arg("daemon")
+            .stdout(File::create(&log)?)
+            .stderr(File::options().append(true).open(&log)?);
+        let daemon = command.spawn().context("cannot start swb daemon")?;
+        let swb = Self {
+            place: place.clone(),
+            daemon,
+        };
+        if wait::until(START, || swb.connect().ok()).is_none() {
+            let log = fs::read_to_string(log).unwrap_or_default();
+            bail!(
+                "daemon not ready within {START:?}; its log ends with {:?}",
+                log.lines().last()
+            );
+        }
+        Ok(swb)
+    }
+
+    fn command(&self) -> Command {
+        self.place.command(&self.place.swb)
+    }
+
+    fn connect(&self) -> Result<Control> {
+        Control::open(self.place.runtime().join("switchboard/control.sock"))
+    }
+}
+
+impl Peer for Swb {
+    fn create(&mut self, session: &str, argv: &[OsString]) -> Result<()> {
+        let (cols, rows) = SIZE;
+        let argv: Vec<_> = argv.iter().map(|a| a.to_string_lossy()).collect();
+        let request = json!({
+            "cmd": "create", "name": session, "workspace": self.place.dir, "argv": argv, "cols": cols, "rows": rows,
+        });
+        self.connect()?.ask(&request).map(drop)
+    }
+
+    fn attach(&mut self, session: &str) -> Result<Terminal> {
+        let mut command = self.command();
+        command.args(["attach", session]);
+        Terminal::spawn(command)
+    }
+
+    fn servers(&self) -> Result<Vec<u32>> {
+        let mut command = self.command();
+        command.args(["status", "--json"]);
+        let status: Value = serde_json::from_str(&run(command)?).context("swb status printed no JSON")?;
+        let pid = |part: &str| {
+            status[part]["pid"]
+                .as_u64()
+                .and_then(|pid| u32::try_from(pid).ok())
+        };
+        let pids = pid("keeper")
+            .zip(pid("daemon"))
+            .context("swb status names no processes")?;
+        Ok(vec![pids.0, pids.1])
+    }
+
+    fn create_by_command(&mut self, session: &str, argv: &[OsString]) -> Result<()> {
+        let mut command = self.command();
+        command.args(["run", "-d", "-n", session, "--"]).args(argv);
+        run(command).map(drop)
+    }
+}
+
+impl Drop for Swb {
+    fn drop(&mut self) {
+        let mut command = self.command();
+        command.args(["shutdown", "--kill"]);
+        if let Err(e) = run(command) {
+            eprintln!("swb did not shut down: {e:#}");
+            self.daemon.kill().ok();
+        }
+        let ended = || self.daemon.try_wait().ok().flatten();
+        if wait::until(Duration::from_secs(5), ended).is_none() {
+            eprintln!("swb daemon is still there after its shutdown");
+            self.daemon.kill().ok();
+            self.daemon.wait().ok();
+        }
+    }
+}
+
+/// A connection that speaks the control protocol: JSON behind a length of 4 bytes, big endian.
+struct Control {
+    stream: UnixStream,
+}
+
+impl Control {
+    fn open(socket: PathBuf) -> Result<Self> {
+        let stream = UnixStream::connect(socket)?;
+        stream.set_read_timeout(Some(wait::STEP))?;
+        let mut control = Self { stream };
+        control.ask(&json!({"version": 1}))?;
+        Ok(control)
+    }
+
+    fn ask(&mut self, request: &Value) -> Result<Value> {
+        let body = request.to_string();
+        let mut frame = u32::try_from(body.len())?.to_be_bytes().to_vec();
+        frame.extend_from_slice(body.as_bytes());
+        self.stream.write_all(&frame)?;
+        let mut length = [0; 4];
+        self.stream.read_exact(&mut length).context("no answer")?;
+        let length = usize::try_from(u32::from_be_bytes(length))?;
+        if length > MAX_FRAME {
+            bail!("an answer of {length} bytes");
+        }
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body)?;
+        let reply: Value = serde_json::from_slice(&body)?;
+        if reply["ok"] != true {
+            bail!("swb refused {request}: {reply}");
+        }
+        Ok(reply)
+    }
+}
