@@ -1,0 +1,34 @@
+#!/bin/sh
+# Runs every fuzz target for SECONDS each and fails on the first crash.
+#
+#   fuzz/run.sh SECONDS [TARGET...]
+#
+# Stable Rust is enough: the coverage that libFuzzer steers by comes from plain LLVM passes, and the crates
+# under test hold no unsafe code for an address sanitizer to watch. The corpus starts with the golden
+# vectors and grows in fuzz/corpus; an input that crashes is left in fuzz/artifacts.
+set -eu
+
+seconds=${1:?usage: fuzz/run.sh SECONDS [TARGET...]}
+shift
+[ $# -gt 0 ] || set -- keepty_decoder coop_decoder
+
+cd "$(dirname "$0")"
+host=$(rustc -vV | sed -n 's/^host: //p')
+
+cargo run --quiet --package swb-fuzz-seeds -- corpus
+
+# With --target given, the flags reach the targets but not build scripts, which could not link with them.
+RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1"
+for option in level=4 inline-8bit-counters pc-table trace-compares; do
+    RUSTFLAGS="$RUSTFLAGS -Cllvm-args=-sanitizer-coverage-$option"
+done
+export RUSTFLAGS
+
+# The longest golden conversation that is a seed has fewer bytes than max_len. A frame that large holds
+# every construct; rss_limit_mb catches memory set aside for a length that was only announced.
+for target in "$@"; do
+    mkdir -p "artifacts/$target"
+    cargo run --quiet --release --target "$host" --bin "$target" -- \
+        -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=512 -verbosity=0 -print_final_stats=1 \
+        -artifact_prefix="artifacts/$target/" "corpus/$target"
+done
