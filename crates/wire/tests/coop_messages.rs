@@ -214,8 +214,10 @@ fn a_huge_mistake_gets_a_small_answer() {
         json!({"cmd": "attach", "session": "a", "cols": long}),
         json!({"cmd": "create", "workspace": "/w", "start": long}),
     ] {
+        let bad = request(&value).unwrap_err();
+        assert!(bad.to_string().len() <= 1024, "it is logged, too");
         let mut out = Vec::new();
-        coop::encode_json(&ErrorReply::from(request(&value).unwrap_err()), &mut out).unwrap();
+        coop::encode_json(&ErrorReply::from(bad), &mut out).unwrap();
         assert!(out.len() < 8192, "{}", out.len());
     }
     let reply = ErrorReply::new(ErrorCode::SessionNotFound, format!("Session '{long}' not found"));
@@ -301,6 +303,45 @@ fn later_commands_are_read() {
             pty: Some(PtyId(0))
         })
     );
+}
+
+// CO-47, CO-51
+#[test]
+fn answers_to_later_commands_and_tunnels() {
+    let pty = PtyItem {
+        id: PtyId(1),
+        role: PtyRole::Shell,
+        command: "/bin/sh".into(),
+        pid: None,
+    };
+    let list = coop::SessionLsReply {
+        ok: true,
+        session: "a".into(),
+        ptys: vec![pty],
+    };
+    assert_eq!(
+        json_of(&list),
+        json!({"ok": true, "session": "a", "ptys": [{"id": 1, "role": "shell", "command": "/bin/sh"}]})
+    );
+    let restart = coop::RestartReply {
+        ok: true,
+        pid: 7,
+        pty: PtyId(0),
+    };
+    assert_eq!(json_of(&restart), json!({"ok": true, "pid": 7, "pty": 0}));
+    let logs = LogsReply {
+        ok: true,
+        log_data: Base64(vec![0, 0xff, 0x1b, b'x']),
+    };
+    assert_eq!(json_of(&logs), json!({"ok": true, "log_data": "AP8beA=="}));
+    let tunnel = coop::TunnelReply {
+        ok: true,
+        offer_sdp: Base64(b"v=0".to_vec()),
+        short_code: "abc123".into(),
+        qr_data: "text".into(),
+    };
+    let expected = json!({"ok": true, "offer_sdp": "dj0w", "short_code": "abc123", "qr_data": "text"});
+    assert_eq!(json_of(&tunnel), expected);
 }
 
 #[test]
