@@ -1,0 +1,495 @@
+//! Finds the detach key in what the user types.
+//!
+//! Pure. A key reaches us as a plain byte, or, when the program has switched on a richer keyboard
+//! protocol, as `CSI code ; modifiers u` (kitty, fixterms) or `CSI 27 ; modifiers ; code ~` (xterm's
+//! modifyOtherKeys). All of them name the same key. The start of such a sequence has to be held back until
+//! it is decided; [`Matcher::patience`] says for how long, because a lone escape character is a key too.
+
+use super::escape::number;
+use std::time::Duration;
+
+/// How long an escape character, or `ESC [`, may be a key of its own that waits for nothing. Terminals send
+/// a sequence in one piece; 25 ms is less than anyone notices.
+const LONE_ESCAPE: Duration = Duration::from_millis(25);
+
+/// How long the rest of a sequence with digits in it may take over a slow line. No key looks like this.
+const SEQUENCE: Duration = Duration::from_millis(250);
+
+/// Bytes of a sequence held back at most; a key with every optional field has fewer.
+const MAX_HELD: usize = 48;
+
+/// Keys in a sequence at most.
+const MAX_KEYS: usize = 16;
+
+/// One key: a character, perhaps with Ctrl.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Chord {
+    character: char,
+    ctrl: bool,
+}
+
+/// The key, or the keys one after the other, that leave a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DetachKey(Vec<Chord>);
+
+/// Why a text names no detach key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is no detach key; use C- and a character (C-], C-a), plain characters (,,,d), or none")]
+pub(crate) struct KeyError(String);
+
+impl DetachKey {
+    /// Ctrl+], as telnet and coop have it.
+    pub(crate) fn ctrl(character: char) -> Self {
+        Self(vec![Chord {
+            character,
+            ctrl: true,
+        }])
+    }
+
+    /// Reads `C-]`, `^]`, `,,,d` or `none`.
+    pub(crate) fn parse(text: &str) -> Result<Self, KeyError> {
+        let refused = || KeyError(text.to_owned());
+        if text.eq_ignore_ascii_case("none") {
+            return Ok(Self(Vec::new()));
+        }
+        if let Some(name) = ["C-", "c-", "^", "Ctrl+", "ctrl+"]
+            .iter()
+            .find_map(|prefix| text.strip_prefix(prefix))
+        {
+            let mut characters = name.chars();
+            let character = characters
+                .next()
+                .map(|c| c.to_ascii_lowercase())
+                .ok_or_else(refused)?;
+            // Ctrl+[ is the escape key, and Enter and Tab are needed for other things.
+            let usable =
+                matches!(character, 'a'..='z' | '\\' | ']' | '^' | '_' | '@') && !"ijm".contains(character);
+            return if usable && characters.next().is_none() {
+                Ok(Self::ctrl(character))
+            } else {
+                Err(refused())
+            };
+        }
+        let keys: Vec<Chord> = text
+            .chars()
+            .map(|character| Chord {
+                character,
+                ctrl: false,
+            })
+            .collect();
+        let plain = keys.iter().all(|key| key.character.is_ascii_graphic());
+        // A single letter would make that letter impossible to type.
+        if plain && (2..=MAX_KEYS).contains(&keys.len()) {
+            Ok(Self(keys))
+        } else {
+            Err(refused())
+        }
+    }
+
+    /// A key of its own, for programs that take no other input.
+    pub(crate) fn plain(character: char) -> Self {
+        Self(vec![Chord {
+            character,
+            ctrl: false,
+        }])
+    }
+}
+
+/// Watches the input of one attachment.
+#[derive(Debug, Clone)]
+pub(crate) struct Matcher {
+    keys: Vec<DetachKey>,
+    /// The last keys pressed, as many as the longest detach key has.
+    recent: Vec<Chord>,
+    longest: usize,
+    /// Start of a sequence that may become a key.
+    held: Vec<u8>,
+}
+
+/// What a byte did to the sequence that is held.
+enum Step {
+    More,
+    Ended,
+    /// It cannot become a key any more.
+    Other,
+}
+
+/// A key event in an escape sequence.
+struct Event {
+    chord: Option<Chord>,
+    released: bool,
+}
+
+impl Matcher {
+    /// Makes a matcher for several keys, each of which detaches.
+    pub(crate) fn new(keys: Vec<DetachKey>) -> Self {
+        let longest = keys.iter().map(|key| key.0.len()).max().unwrap_or(0);
+        Self {
+            keys,
+            recent: Vec::new(),
+            longest,
+            held: Vec::new(),
+        }
+    }
+
+    /// Takes input and appends to `out` what is for the program; true when the user wants to leave.
+    ///
+    /// What was typed behind the detach key is dropped.
+    pub(crate) fn feed(&mut self, input: &[u8], out: &mut Vec<u8>) -> bool {
+        if self.longest == 0 {
+            out.extend_from_slice(input);
+            return false;
+        }
+        input.iter().any(|byte| self.step(*byte, out))
+    }
+
+    /// How long to wait for more input before [`Matcher::give_up`], if something is held back.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        match self.held.len() {
+            0 => None,
+            1 | 2 => Some(LONE_ESCAPE),
+            _ => Some(SEQUENCE),
+        }
+    }
+
+    /// Lets go of what is held back: it was no key of ours.
+    pub(crate) fn give_up(&mut self, out: &mut Vec<u8>) {
+        out.append(&mut self.held);
+    }
+
+    fn step(&mut self, byte: u8, out: &mut Vec<u8>) -> bool {
+        if self.held.is_empty() {
+            if byte == 0x1b {
+                self.held.push(byte);
+                return false;
+            }
+            return self.pressed(plain_key(byte), &[byte], out);
+        }
+        if byte == 0x1b {
+            self.give_up(out);
+            self.held.push(byte);
+            return false;
+        }
+        self.held.push(byte);
+        match advance(&self.held) {
+            Step::More => false,
+            Step::Other => {
+                self.recent.clear();
+                self.give_up(out);
+                false
+            }
+            Step::Ended => {
+                let raw = std::mem::take(&mut self.held);
+                self.sequence(&raw, out)
+            }
+        }
+    }
+
+    fn sequence(&mut self, raw: &[u8], out: &mut Vec<u8>) -> bool {
+        match key_event(raw) {
+            Some(Event {
+                chord: Some(chord),
+                released: true,
+            }) => {
+                // The program never saw this key go down, so it must not see it come up.
+                let ours = self.keys.iter().any(|key| key.0 == [chord]);
+                if !ours {
+                    out.extend_from_slice(raw);
+                }
+                false
+            }
+            Some(Event {
+                chord,
+                released: false,
+            }) => self.pressed(chord, raw, out),
+            // A modifier or another key coming up changes nothing about what was pressed.
+            Some(Event {
+                chord: None,
+                released: true,
+            }) => {
+                out.extend_from_slice(raw);
+                false
+            }
+            None => self.pressed(None, raw, out),
+        }
+    }
+
+    fn pressed(&mut self, chord: Option<Chord>, raw: &[u8], out: &mut Vec<u8>) -> bool {
+        let Some(chord) = chord else {
+            self.recent.clear();
+            out.extend_from_slice(raw);
+            return false;
+        };
+        if self.recent.len() == self.longest {
+            self.recent.remove(0);
+        }
+        self.recent.push(chord);
+        if self
+            .keys
+            .iter()
+            .any(|key| !key.0.is_empty() && self.recent.ends_with(&key.0))
+        {
+            return true;
+        }
+        // The keys of a sequence pass on at once: holding them back would make every comma lag.
+        out.extend_from_slice(raw);
+        false
+    }
+}
+
+/// Reads a key from its plain byte.
+fn plain_key(byte: u8) -> Option<Chord> {
+    match byte {
+        0x20..=0x7e => Some(Chord {
+            character: char::from(byte),
+            ctrl: false,
+        }),
+        0 => Some(Chord {
+            character: '@',
+            ctrl: true,
+        }),
+        0x01..=0x1a => Some(Chord {
+            character: char::from(byte + 0x60),
+            ctrl: true,
+        }),
+        0x1c..=0x1f => Some(Chord {
+            character: char::from(byte + 0x40),
+            ctrl: true,
+        }),
+        _ => None,
+    }
+}
+
+fn advance(held: &[u8]) -> Step {
+    match (held.len(), held.last()) {
+        (2, Some(b'[')) => Step::More,
+        (3, Some(b'0'..=b'9')) => Step::More,
+        (4..=MAX_HELD, Some(b'0'..=b';')) => Step::More,
+        (4..=MAX_HELD, Some(b'u' | b'~')) => Step::Ended,
+        _ => Step::Other,
+    }
+}
+
+/// Reads `CSI code[:shifted[:base]] ; modifiers[:event] [; text] u` and `CSI 27 ; modifiers ; code ~`.
+fn key_event(raw: &[u8]) -> Option<Event> {
+    let (last, body) = raw.strip_prefix(b"\x1b[")?.split_last()?;
+    let fields: Vec<&[u8]> = body.split(|byte| *byte == b';').collect();
+    if *last == b'~' {
+        let [b"27", modifiers, code] = fields[..] else {
+            return None;
+        };
+        return Some(Event {
+            chord: chord([number(code), None, None], number(modifiers)),
+            released: false,
+        });
+    }
+    let mut codes = fields.first()?.split(|byte| *byte == b':').map(number);
+    let codes = [
+        codes.next().flatten(),
+        codes.next().flatten(),
+        codes.next().flatten(),
+    ];
+    let mut state = fields
+        .get(1)
+        .copied()
+        .unwrap_or_default()
+        .split(|byte| *byte == b':');
+    let modifiers = state.next().and_then(number);
+    let released = state.next().and_then(number) == Some(3);
+    Some(Event {
+        chord: chord(codes, modifiers),
+        released,
+    })
+}
+
+/// Makes a key of what a terminal reports: its code, the code with Shift, the code on a US keyboard.
+fn chord([code, shifted, base]: [Option<u32>; 3], modifiers: Option<u32>) -> Option<Chord> {
+    const SHIFT: u32 = 1;
+    const CTRL: u32 = 4;
+    /// Caps Lock and Num Lock, which are no part of what the user means.
+    const LOCKS: u32 = 64 | 128;
+    let modifiers = modifiers.unwrap_or(1).saturating_sub(1) & !LOCKS;
+    if modifiers & !(SHIFT | CTRL) != 0 {
+        return None;
+    }
+    let ctrl = modifiers & CTRL != 0;
+    let ascii = |code: Option<u32>| {
+        code.and_then(|code| u8::try_from(code).ok())
+            .map(char::from)
+            .filter(char::is_ascii_graphic)
+    };
+    let character = if modifiers & SHIFT != 0 {
+        // Without the shifted code nobody can tell which character Shift makes.
+        ascii(shifted)?
+    } else {
+        // On a keyboard for another script the key is known by where it would be on a US one.
+        ascii(code).or_else(|| ascii(base))?
+    };
+    Some(Chord {
+        character: if ctrl {
+            character.to_ascii_lowercase()
+        } else {
+            character
+        },
+        ctrl,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(keys: &[&str], chunks: &[&[u8]]) -> (bool, Vec<u8>) {
+        let keys = keys.iter().map(|key| DetachKey::parse(key).unwrap()).collect();
+        let mut matcher = Matcher::new(keys);
+        let mut out = Vec::new();
+        for chunk in chunks {
+            if matcher.feed(chunk, &mut out) {
+                return (true, out);
+            }
+        }
+        matcher.give_up(&mut out);
+        (false, out)
+    }
+
+    /// Checks the outcome for every cut of the input.
+    fn check(keys: &[&str], input: &[u8], detaches: bool, passes: &[u8]) {
+        for cut in 0..=input.len() {
+            let result = run(keys, &[&input[..cut], &input[cut..]]);
+            assert_eq!(result, (detaches, passes.to_vec()), "{input:?} cut at {cut}");
+        }
+        let bytes: Vec<&[u8]> = input.chunks(1).collect();
+        assert_eq!(
+            run(keys, &bytes),
+            (detaches, passes.to_vec()),
+            "{input:?} byte by byte"
+        );
+    }
+
+    #[test]
+    fn every_form_of_the_key_is_known() {
+        for form in [
+            &b"\x1d"[..],
+            b"\x1b[93;5u",
+            b"\x1b[93;5:1u",
+            b"\x1b[93;5:2u",
+            b"\x1b[93;69u",
+            b"\x1b[93;133u",
+            b"\x1b[93;197:1u",
+            b"\x1b[93::93;5u",
+            b"\x1b[93:125;5u",
+            b"\x1b[1098::93;5u",
+            b"\x1b[57:93;6u",
+            b"\x1b[93;5;93u",
+            b"\x1b[27;5;93~",
+        ] {
+            let mut input = b"ab".to_vec();
+            input.extend_from_slice(form);
+            input.extend_from_slice(b"dropped");
+            check(&["C-]"], &input, true, b"ab");
+        }
+    }
+
+    #[test]
+    fn other_keys_pass_untouched() {
+        for input in [
+            &b"\x1b"[..],
+            b"\x1b\x1b",
+            b"\x1b[A",
+            b"\x1b[",
+            b"\x1bOP",
+            b"\x1b[93u",
+            b"\x1b[93;1u",
+            b"\x1b[93;7u",
+            b"\x1b[93;13u",
+            b"\x1b[94;5u",
+            b"\x1b[27;5;94~",
+            b"\x1b[27;6;93~",
+            b"\x1b[15;5~",
+            b"\x1b[<0;10;5M",
+            b"\x1b[200~pasted\x1b[201~",
+            b"\x1b[57442;5u",
+            b"\x1b[57442;1:3u",
+            "größe\r\n".as_bytes(),
+        ] {
+            check(&["C-]"], input, false, input);
+        }
+    }
+
+    #[test]
+    fn the_release_of_the_key_is_swallowed() {
+        check(&["C-]"], b"a\x1b[93;5:3ub", false, b"ab");
+        check(&["C-]"], b"\x1b[97;5:3u", false, b"\x1b[97;5:3u");
+    }
+
+    // KP-52
+    #[test]
+    fn a_sequence_of_plain_keys_passes_until_it_is_complete() {
+        check(&[",,,d"], b"a,,,d", true, b"a,,,");
+        check(&[",,,d"], b",,,,d", true, b",,,,");
+        check(&[",,,d"], b",,x,d", false, b",,x,d");
+        check(&[",,,d"], b",,\x1b[A,d", false, b",,\x1b[A,d");
+        check(
+            &[",,,d"],
+            b"\x1b[44u\x1b[44;1:3u\x1b[44u\x1b[44u\x1b[100u",
+            true,
+            b"\x1b[44u\x1b[44;1:3u\x1b[44u\x1b[44u",
+        );
+    }
+
+    #[test]
+    fn a_watcher_has_several_keys() {
+        let mut matcher = Matcher::new(vec![DetachKey::plain('q'), DetachKey::ctrl('c')]);
+        let mut out = Vec::new();
+        assert!(!matcher.feed(b"x", &mut out));
+        assert!(matcher.clone().feed(b"q", &mut out));
+        assert!(matcher.clone().feed(b"\x03", &mut out));
+        assert!(matcher.feed(b"\x1b[113u", &mut out));
+    }
+
+    #[test]
+    fn a_lone_escape_is_not_held_for_long() {
+        let mut matcher = Matcher::new(vec![DetachKey::ctrl(']')]);
+        let mut out = Vec::new();
+        assert_eq!(matcher.patience(), None);
+        assert!(!matcher.feed(b"\x1b", &mut out));
+        assert_eq!(matcher.patience(), Some(LONE_ESCAPE));
+        matcher.give_up(&mut out);
+        assert_eq!((matcher.patience(), out.as_slice()), (None, &b"\x1b"[..]));
+        assert!(!matcher.feed(b"\x1b[9", &mut out));
+        assert_eq!(matcher.patience(), Some(SEQUENCE));
+    }
+
+    #[test]
+    fn endless_digits_are_let_go() {
+        let input = [b"\x1b[".as_slice(), &[b'9'; 100]].concat();
+        check(&["C-]"], &input, false, &input);
+    }
+
+    #[test]
+    fn keys_have_names() {
+        assert_eq!(DetachKey::parse("C-]"), Ok(DetachKey::ctrl(']')));
+        assert_eq!(DetachKey::parse("^A"), Ok(DetachKey::ctrl('a')));
+        assert_eq!(DetachKey::parse("ctrl+]"), Ok(DetachKey::ctrl(']')));
+        assert_eq!(DetachKey::parse(",,,d").unwrap().0.len(), 4);
+        assert!(DetachKey::parse("none").unwrap().0.is_empty());
+        for bad in [
+            "",
+            "a",
+            "C-",
+            "C-[",
+            "C-m",
+            "C-aa",
+            "ä,",
+            "a b",
+            "12345678901234567",
+        ] {
+            assert!(DetachKey::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn without_a_key_everything_passes() {
+        check(&["none"], b"\x1d\x1b[93;5u", false, b"\x1d\x1b[93;5u");
+    }
+}

@@ -1,0 +1,602 @@
+//! Follows what a program has changed about the terminal, so that it can be given back as it was.
+//!
+//! Pure: output goes in, [`Modes::undo`] says at any moment which bytes bring the terminal back. Only what
+//! the program really changed is undone, because not every terminal ignores what it does not know. What
+//! happened before the first byte that was fed is unknown and left alone.
+
+use super::escape::{Control, Item, Kind, Standing, Tokenizer, number};
+
+/// Private modes that are off in a fresh terminal; each becomes one bit of [`State::set`].
+const OFF_BY_DEFAULT: [u16; 26] = [
+    1, // cursor keys send application sequences
+    5, // reverse video
+    6, // origin is the scroll region
+    9, // X10 mouse
+    45, 66, // reverse wrap, application keypad
+    69, // left and right margins
+    1000, 1001, 1002, 1003, // mouse: buttons, highlight, drag, motion
+    1004, // focus reports
+    1005, 1006, 1015, 1016, // mouse encodings
+    1045, // extended reverse wrap
+    2004, 2026, // bracketed paste, synchronized output
+    2027, 2029, 2031, 2048, // grapheme clusters, passive mouse, colour scheme and size reports
+    5522, 7727, 9001, // paste events, application escape key, win32 input
+];
+
+/// Private modes that are on in a fresh terminal; each becomes one bit of [`State::cleared`].
+const ON_BY_DEFAULT: [u16; 3] = [
+    7,  // lines wrap
+    8,  // keys repeat
+    25, // the cursor is visible
+];
+
+/// Origin mode, whose reset moves the cursor home.
+const ORIGIN: u16 = 6;
+/// The keypad mode that `ESC =` switches as well.
+const KEYPAD: u16 = 66;
+
+/// Follows one output stream.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Modes {
+    tokenizer: Tokenizer,
+    state: State,
+}
+
+/// What differs from a fresh terminal.
+#[derive(Debug, Clone, Default)]
+struct State {
+    set: u32,
+    cleared: u8,
+    /// Modes without `?`: insert (4) and newline (20).
+    insert: bool,
+    newline: bool,
+    /// The mode number that switched to the alternate screen.
+    alternate: Option<u16>,
+    /// Kitty keyboard flags of the primary and the alternate screen, which have a stack each.
+    keyboard: [Keyboard; 2],
+    modify_other_keys: bool,
+    format_other_keys: bool,
+    cursor_shape: bool,
+    scroll_region: bool,
+    pen: Pen,
+    /// What `ESC 7` keeps, and what comes back with the primary screen.
+    saved: Pen,
+    link: bool,
+    colours: Colours,
+    progress: bool,
+    /// Pushed titles: both, icon only, window only.
+    titles: [u16; 3],
+    line: Line,
+    /// Where the primary screen's cursor waits while the alternate one is shown.
+    primary_line: Line,
+}
+
+/// How text is drawn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Pen {
+    attributes: bool,
+    shifted_out: bool,
+    charset: bool,
+}
+
+/// Kitty keyboard flags of one screen.
+#[derive(Debug, Clone, Copy, Default)]
+struct Keyboard {
+    pushed: u16,
+    /// Flags were set without being pushed first.
+    base: bool,
+}
+
+/// Colours that programs redefine.
+#[derive(Debug, Clone, Copy, Default)]
+struct Colours {
+    palette: bool,
+    foreground: bool,
+    background: bool,
+    cursor: bool,
+}
+
+/// What is known about the line the cursor is on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Line {
+    /// Nothing stands on it and the cursor is at its start.
+    #[default]
+    Fresh,
+    /// The last byte was a carriage return behind text.
+    Returned,
+    /// Anything else.
+    Used,
+}
+
+impl Modes {
+    /// Takes output on its way to the terminal.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        let state = &mut self.state;
+        self.tokenizer.feed(bytes, |item| match item {
+            Item::Text(text) => state.text(text),
+            Item::Sequence(kind, raw) => state.sequence(kind, raw),
+            Item::Opaque(_) => {}
+        });
+    }
+
+    /// Gives the shortest bytes that bring the terminal back and leave the cursor on a fresh line.
+    pub(crate) fn undo(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        match self.tokenizer.standing() {
+            Standing::Ground => {}
+            Standing::Sequence => out.push(0x18),
+            Standing::Text => out.extend_from_slice(b"\x1b\\"),
+        }
+        self.state.undo(&mut out);
+        out
+    }
+}
+
+impl State {
+    fn text(&mut self, text: &[u8]) {
+        if let Some(at) = memchr::memrchr2(0x0e, 0x0f, text) {
+            self.pen.shifted_out = text.get(at) == Some(&0x0e);
+        }
+        let above = without_newlines(text);
+        let fed = above.len() < text.len();
+        self.line = match (self.line, above) {
+            (_, [.., b'\r']) if fed => Line::Fresh,
+            (Line::Returned, []) if fed => Line::Fresh,
+            (Line::Fresh, _) if above.iter().all(|byte| matches!(byte, b'\r' | b'\n')) => Line::Fresh,
+            (_, [.., b'\r']) => Line::Returned,
+            _ => Line::Used,
+        };
+    }
+
+    fn sequence(&mut self, kind: Kind, raw: &[u8]) {
+        match kind {
+            Kind::Control => {
+                if let Some(control) = Control::parse(raw) {
+                    self.control(control);
+                }
+            }
+            Kind::Escape => self.escape(raw.get(1..).unwrap_or_default()),
+            Kind::System => self.system(raw.get(2..).unwrap_or_default()),
+            Kind::Device | Kind::Application => {}
+        }
+    }
+
+    fn escape(&mut self, body: &[u8]) {
+        match body {
+            b"=" => self.set_private(KEYPAD, true),
+            b">" => self.set_private(KEYPAD, false),
+            b"7" => self.saved = self.pen,
+            b"8" => {
+                self.pen = self.saved;
+                self.line = Line::Used;
+            }
+            b"c" => {
+                *self = Self {
+                    titles: self.titles,
+                    line: Line::Fresh,
+                    ..Self::default()
+                }
+            }
+            b"n" | b"o" => self.pen.shifted_out = true,
+            [b'(', .., last] => self.pen.charset = *last != b'B',
+            b"D" | b"E" | b"M" => self.line = Line::Used,
+            _ => {}
+        }
+    }
+
+    fn control(&mut self, control: Control<'_>) {
+        match (control.prefix, control.intermediates, control.last) {
+            (b'?', b"", b'h' | b'l') => {
+                for mode in control.numbers().flatten() {
+                    self.set_private(u16::try_from(mode).unwrap_or(u16::MAX), control.last == b'h');
+                }
+            }
+            (0, b"", b'h' | b'l') => self.set_ansi(control),
+            (0, b"", b'm') => self.pen.attributes = control.params.iter().any(|b| !matches!(b, b'0' | b';')),
+            (b'>', b"", b'm') => self.set_key_resource(control),
+            (b'>', b"", b'n') if control.first_or(0) == 4 => self.modify_other_keys = false,
+            (b'>', b"", b'f') if control.first_or(0) == 4 => {
+                self.format_other_keys = control.numbers().nth(1).flatten().unwrap_or(0) != 0;
+            }
+            (b'>' | b'<' | b'=', b"", b'u') => self.set_keyboard(control),
+            (0, b" ", b'q') => self.cursor_shape = control.first_or(0) != 0,
+            (0, b"!", b'p') => self.soft_reset(),
+            (0, b"", b'r') => {
+                self.scroll_region = !control.params.is_empty();
+                self.line = Line::Used;
+            }
+            (0, b"", b't') => self.window(control),
+            (0, b"", b'A'..=b'I' | b'Z' | b'`' | b'a' | b'd' | b'e' | b'f' | b'u') => self.line = Line::Used,
+            _ => {}
+        }
+    }
+
+    fn set_private(&mut self, mode: u16, on: bool) {
+        if matches!(mode, 47 | 1047 | 1049) {
+            return self.set_alternate(mode, on);
+        }
+        if mode == ORIGIN {
+            self.line = Line::Used;
+        }
+        if let Some(bit) = OFF_BY_DEFAULT.iter().position(|known| *known == mode) {
+            self.set = with_bit(self.set, bit, on);
+        } else if let Some(bit) = ON_BY_DEFAULT.iter().position(|known| *known == mode) {
+            let cleared = with_bit(u32::from(self.cleared), bit, !on);
+            self.cleared = u8::try_from(cleared).unwrap_or(self.cleared);
+        }
+    }
+
+    fn set_alternate(&mut self, mode: u16, on: bool) {
+        match (on, self.alternate) {
+            (true, None) => {
+                self.primary_line = if mode == 1049 { self.line } else { Line::Used };
+                self.saved = if mode == 1049 { self.pen } else { self.saved };
+                self.alternate = Some(mode);
+            }
+            (false, Some(_)) => {
+                self.pen = if mode == 1049 { self.saved } else { self.pen };
+                self.line = self.primary_line;
+                self.alternate = None;
+            }
+            _ => {}
+        }
+    }
+
+    fn set_ansi(&mut self, control: Control<'_>) {
+        let on = control.last == b'h';
+        for mode in control.numbers().flatten() {
+            match mode {
+                4 => self.insert = on,
+                20 => self.newline = on,
+                _ => {}
+            }
+        }
+    }
+
+    fn set_key_resource(&mut self, control: Control<'_>) {
+        let mut numbers = control.numbers();
+        match numbers.next().flatten() {
+            Some(4) => self.modify_other_keys = numbers.next().flatten().unwrap_or(0) != 0,
+            None => self.modify_other_keys = false,
+            Some(_) => {}
+        }
+    }
+
+    fn set_keyboard(&mut self, control: Control<'_>) {
+        let [primary, alternate] = &mut self.keyboard;
+        let keyboard = if self.alternate.is_some() {
+            alternate
+        } else {
+            primary
+        };
+        match control.prefix {
+            b'>' => keyboard.pushed = keyboard.pushed.saturating_add(1),
+            b'<' => {
+                let count = u16::try_from(control.first_or(1).max(1)).unwrap_or(u16::MAX);
+                // Popping more than there is empties the stack and with it the flags set below it.
+                keyboard.base &= count <= keyboard.pushed;
+                keyboard.pushed = keyboard.pushed.saturating_sub(count);
+            }
+            _ if keyboard.pushed == 0 => keyboard.base = control.first_or(0) != 0,
+            _ => {}
+        }
+    }
+
+    /// DECSTR, which leaves screens, mouse and keyboard reporting as they are.
+    fn soft_reset(&mut self) {
+        for mode in [1, ORIGIN, KEYPAD, 69] {
+            self.set_private(mode, false);
+        }
+        for mode in ON_BY_DEFAULT {
+            self.set_private(mode, true);
+        }
+        self.insert = false;
+        self.scroll_region = false;
+        self.pen = Pen::default();
+        self.saved = Pen::default();
+        self.line = Line::Used;
+    }
+
+    fn window(&mut self, control: Control<'_>) {
+        let mut numbers = control.numbers();
+        let operation = numbers.next().flatten();
+        let which = numbers.next().flatten().unwrap_or(0);
+        let Some(pushed) = self.titles.get_mut(which as usize) else {
+            return;
+        };
+        match operation {
+            Some(22) => *pushed = pushed.saturating_add(1),
+            Some(23) => *pushed = pushed.saturating_sub(1),
+            _ => {}
+        }
+    }
+
+    fn system(&mut self, body: &[u8]) {
+        let body = body
+            .strip_suffix(b"\x07")
+            .or_else(|| body.strip_suffix(b"\x1b\\"))
+            .unwrap_or(body);
+        let (code, rest) = match memchr::memchr(b';', body) {
+            Some(at) => (number(&body[..at]), &body[at + 1..]),
+            None => (number(body), &b""[..]),
+        };
+        let asks = rest.ends_with(b"?");
+        match code {
+            Some(4) if !asks => self.colours.palette = true,
+            Some(8) => self.link = !rest.ends_with(b";"),
+            Some(9) if rest.starts_with(b"4;") => self.progress = !rest.starts_with(b"4;0"),
+            Some(10) if !asks => self.colours.foreground = true,
+            Some(11) if !asks => self.colours.background = true,
+            Some(12) if !asks => self.colours.cursor = true,
+            Some(104) if rest.is_empty() => self.colours.palette = false,
+            Some(110) => self.colours.foreground = false,
+            Some(111) => self.colours.background = false,
+            Some(112) => self.colours.cursor = false,
+            _ => {}
+        }
+    }
+
+    fn undo(&self, out: &mut Vec<u8>) {
+        self.undo_modes(out);
+        // Both move the cursor home. On the alternate screen that does no harm, so this comes first.
+        let homed = self.scroll_region || self.is_set(ORIGIN);
+        if self.scroll_region {
+            out.extend_from_slice(b"\x1b[r");
+        }
+        let [primary, alternate] = self.keyboard;
+        let mut pen = self.pen;
+        let mut line = self.line;
+        if let Some(mode) = self.alternate {
+            alternate.undo(out);
+            out.extend_from_slice(format!("\x1b[?{mode}l").as_bytes());
+            line = self.primary_line;
+            if mode == 1049 {
+                pen = Pen {
+                    attributes: pen.attributes || self.saved.attributes,
+                    shifted_out: pen.shifted_out || self.saved.shifted_out,
+                    charset: pen.charset || self.saved.charset,
+                };
+            }
+        }
+        primary.undo(out);
+        pen.undo(out);
+        self.undo_decoration(out);
+        if homed && self.alternate != Some(1049) {
+            // Where the cursor was is lost; below everything it can hide nothing.
+            out.extend_from_slice(b"\x1b[999B");
+            line = Line::Used;
+        }
+        if line != Line::Fresh {
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+
+    fn undo_modes(&self, out: &mut Vec<u8>) {
+        list(out, "?", &OFF_BY_DEFAULT, self.set, 'l');
+        list(out, "?", &ON_BY_DEFAULT, u32::from(self.cleared), 'h');
+        list(
+            out,
+            "",
+            &[4, 20],
+            u32::from(self.insert) | u32::from(self.newline) << 1,
+            'l',
+        );
+        if self.modify_other_keys {
+            out.extend_from_slice(b"\x1b[>4m");
+        }
+        if self.format_other_keys {
+            out.extend_from_slice(b"\x1b[>4f");
+        }
+    }
+
+    fn undo_decoration(&self, out: &mut Vec<u8>) {
+        let Colours {
+            palette,
+            foreground,
+            background,
+            cursor,
+        } = self.colours;
+        let simple: [(bool, &[u8]); 7] = [
+            (self.link, b"\x1b]8;;\x1b\\"),
+            (self.cursor_shape, b"\x1b[0 q"),
+            (palette, b"\x1b]104\x1b\\"),
+            (foreground, b"\x1b]110\x1b\\"),
+            (background, b"\x1b]111\x1b\\"),
+            (cursor, b"\x1b]112\x1b\\"),
+            (self.progress, b"\x1b]9;4;0\x1b\\"),
+        ];
+        for (_, bytes) in simple.iter().filter(|(changed, _)| *changed) {
+            out.extend_from_slice(bytes);
+        }
+        for (which, pushed) in self.titles.iter().enumerate() {
+            // Terminals keep ten titles or so; a program that pushes on and on gets no flood of pops.
+            for _ in 0..(*pushed).min(16) {
+                out.extend_from_slice(format!("\x1b[23;{which}t").as_bytes());
+            }
+        }
+    }
+
+    fn is_set(&self, mode: u16) -> bool {
+        OFF_BY_DEFAULT
+            .iter()
+            .position(|known| *known == mode)
+            .is_some_and(|bit| self.set & (1 << bit) != 0)
+    }
+}
+
+impl Keyboard {
+    fn undo(self, out: &mut Vec<u8>) {
+        if self.pushed > 0 {
+            out.extend_from_slice(format!("\x1b[<{}u", self.pushed).as_bytes());
+        }
+        if self.base {
+            out.extend_from_slice(b"\x1b[=0u");
+        }
+    }
+}
+
+impl Pen {
+    fn undo(self, out: &mut Vec<u8>) {
+        if self.shifted_out {
+            out.push(0x0f);
+        }
+        if self.charset {
+            out.extend_from_slice(b"\x1b(B");
+        }
+        if self.attributes {
+            out.extend_from_slice(b"\x1b[m");
+        }
+    }
+}
+
+/// Cuts newlines off the end.
+fn without_newlines(text: &[u8]) -> &[u8] {
+    let end = text
+        .iter()
+        .rposition(|byte| *byte != b'\n')
+        .map_or(0, |last| last + 1);
+    text.get(..end).unwrap_or_default()
+}
+
+fn with_bit(bits: u32, bit: usize, on: bool) -> u32 {
+    if on { bits | 1 << bit } else { bits & !(1 << bit) }
+}
+
+/// Appends one control sequence that names every mode whose bit is set, or nothing.
+fn list(out: &mut Vec<u8>, prefix: &str, modes: &[u16], bits: u32, last: char) {
+    let numbers: Vec<String> = modes
+        .iter()
+        .enumerate()
+        .filter(|(bit, _)| bits & (1 << bit) != 0)
+        .map(|(_, mode)| mode.to_string())
+        .collect();
+    if !numbers.is_empty() {
+        out.extend_from_slice(format!("\x1b[{prefix}{}{last}", numbers.join(";")).as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn undo(output: &[u8]) -> String {
+        let mut whole = Modes::default();
+        whole.feed(output);
+        let expected = whole.undo();
+        for cut in 0..=output.len() {
+            let mut modes = Modes::default();
+            modes.feed(&output[..cut]);
+            modes.feed(&output[cut..]);
+            let both = (
+                String::from_utf8_lossy(&expected),
+                String::from_utf8_lossy(&modes.undo()).into_owned(),
+            );
+            assert_eq!(both.0, both.1, "cut at {cut}");
+        }
+        String::from_utf8(expected).unwrap()
+    }
+
+    #[test]
+    fn an_untouched_terminal_needs_nothing() {
+        assert_eq!(undo(b""), "");
+        assert_eq!(undo(b"\x1b[1mbold\x1b[0m\r\n"), "");
+        assert_eq!(
+            undo(b"\x1b[?1049h\x1b[?25l\x1b[?1000;1006h\x1b[?1006;1000l\x1b[?25h\x1b[?1049l"),
+            ""
+        );
+        assert_eq!(
+            undo(b"\x1b[>1u\x1b[<u\x1b=\x1b>\x1b[>4;2m\x1b[>4m\x1b[4 q\x1b[ q"),
+            ""
+        );
+    }
+
+    #[test]
+    fn modes_are_undone_in_one_go() {
+        assert_eq!(
+            undo(b"\x1b[?1h\x1b=\x1b[?2004h\x1b[?25l\x1b[?7l"),
+            "\x1b[?1;66;2004l\x1b[?7;25h"
+        );
+        assert_eq!(
+            undo(b"\x1b[?1000h\x1b[?1002h\x1b[?1006h\x1b[?1004h"),
+            "\x1b[?1000;1002;1004;1006l"
+        );
+        assert_eq!(undo(b"\x1b[4h\x1b[20h"), "\x1b[4;20l");
+    }
+
+    #[test]
+    fn the_primary_screen_comes_back() {
+        assert_eq!(undo(b"\x1b[?1049h\x1b[2J\x1b[3;4Htext"), "\x1b[?1049l");
+        assert_eq!(undo(b"\x1b[?47htext"), "\x1b[?47l\r\n");
+        // The cursor returns to a line on which a prompt stands.
+        assert_eq!(undo(b"$ vi\x1b[?1049htext"), "\x1b[?1049l\r\n");
+        // Attributes that were on when the program switched come back with the cursor.
+        assert_eq!(undo(b"\x1b[1m\x1b[?1049h\x1b[m"), "\x1b[?1049l\x1b[m");
+    }
+
+    #[test]
+    fn the_keyboard_has_a_stack_per_screen() {
+        assert_eq!(
+            undo(b"\x1b[>1u\x1b[?1049h\x1b[>3u\x1b[>5u"),
+            "\x1b[<2u\x1b[?1049l\x1b[<1u"
+        );
+        assert_eq!(undo(b"\x1b[=1u"), "\x1b[=0u");
+        assert_eq!(undo(b"\x1b[=1u\x1b[<3u"), "");
+        assert_eq!(undo(b"\x1b[>1u\x1b[=5;1u"), "\x1b[<1u");
+        assert_eq!(undo(b"\x1b[>4;2m\x1b[>4;1f"), "\x1b[>4m\x1b[>4f");
+    }
+
+    #[test]
+    fn a_region_moves_the_cursor_below_everything() {
+        assert_eq!(undo(b"\x1b[1;20r"), "\x1b[r\x1b[999B\r\n");
+        assert_eq!(undo(b"\x1b[1;20r\x1b[r\r\n"), "");
+        assert_eq!(undo(b"\x1b[?6h"), "\x1b[?6l\x1b[999B\r\n");
+        assert_eq!(undo(b"\x1b[?1049h\x1b[1;20r"), "\x1b[r\x1b[?1049l");
+        // Restoring a private mode looks alike and is none.
+        assert_eq!(undo(b"\x1b[?1000r"), "");
+    }
+
+    #[test]
+    fn pen_and_decoration() {
+        assert_eq!(undo(b"\x1b[1;38;5;0mx\r\n"), "\x1b[m");
+        assert_eq!(undo(b"\x0e"), "\x0f\r\n");
+        assert_eq!(undo(b"\x1b(0\x1b[4 q"), "\x1b(B\x1b[0 q");
+        assert_eq!(undo(b"\x1b[31m\x1b7\x1b[m\x1b8\r\n"), "\x1b[m");
+        assert_eq!(undo(b"\x1b]8;;http://x\x07\r\n"), "\x1b]8;;\x1b\\");
+        assert_eq!(undo(b"\x1b]8;;http://x\x07y\x1b]8;;\x07\r\n"), "");
+        assert_eq!(undo(b"\x1b]11;?\x07"), "");
+        assert_eq!(
+            undo(b"\x1b]12;red\x1b\\\x1b]4;1;red\x07"),
+            "\x1b]104\x1b\\\x1b]112\x1b\\"
+        );
+        assert_eq!(undo(b"\x1b]9;4;1;50\x07"), "\x1b]9;4;0\x1b\\");
+        assert_eq!(undo(b"\x1b[22;0t\x1b[22;2t\x1b[23;2t"), "\x1b[23;0t");
+    }
+
+    #[test]
+    fn resets_clear_what_they_reset() {
+        assert_eq!(undo(b"\x1b[?1049h\x1b[?1000h\x1b[>1u\x1b[1m\x1bc"), "");
+        assert_eq!(
+            undo(b"\x1b[?1000h\x1b[?25l\x1b[1m\x1b[4h\x1b[2;3r\x1b[!p\r\n"),
+            "\x1b[?1000l"
+        );
+    }
+
+    #[test]
+    fn an_unfinished_sequence_is_aborted() {
+        let mut modes = Modes::default();
+        modes.feed(b"\r\n\x1b[?10");
+        assert_eq!(modes.undo(), b"\x18");
+        let mut modes = Modes::default();
+        modes.feed(b"\x1b]0;ti");
+        assert_eq!(modes.undo(), b"\x1b\\");
+    }
+
+    #[test]
+    fn the_cursor_ends_on_a_fresh_line() {
+        assert_eq!(undo(b"text"), "\r\n");
+        assert_eq!(undo(b"text\r\n"), "");
+        assert_eq!(undo(b"50%\r"), "\r\n");
+        assert_eq!(undo(b"text\n"), "\r\n");
+        assert_eq!(undo(b"\r\n\x1b[?2004h$ \x1b[K"), "\x1b[?2004l\r\n");
+    }
+}
