@@ -1,0 +1,720 @@
+//! The attach loop: a terminal on one side, a session on the other.
+//!
+//! One thread and one `poll`. The loop owns the position in the session's output; when the daemon dies it
+//! connects anew and names that position, so that no byte is lost or doubled on the screen. What the user
+//! types meanwhile is kept. Neither side can block the other: see [`outbox`] and [`screen`].
+
+pub(crate) mod inbox;
+mod outbox;
+mod screen;
+pub(crate) mod speech;
+
+use crate::error::{Failure, FailureKind, Outcome};
+use crate::panics;
+use crate::terminal::detach::{DetachKey, Matcher};
+use crate::terminal::signals::Signals;
+use crate::terminal::size;
+use inbox::{Inbox, Message};
+use outbox::Outbox;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::stdio::stdin;
+use screen::Screen;
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
+use speech::{Notice, Speech};
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use swb_types::{Offset, PtyId, Size};
+use swb_wire::coop::{self, Attach, Attached, Handshake, HandshakeReply, Request};
+
+/// How long a lost daemon is waited for. It is back within a second; after ten nobody is bringing it back.
+const RECONNECT_WAIT: Duration = Duration::from_secs(10);
+
+/// Pause between two tries to connect.
+const RECONNECT_PAUSE: Duration = Duration::from_millis(20);
+
+/// How long the daemon may take to say goodbye.
+const GOODBYE_WAIT: Duration = Duration::from_millis(300);
+
+/// Bytes read from the keyboard at once.
+const KEYBOARD_READ: usize = 16 * 1024;
+
+/// What to attach to, and how.
+pub(crate) struct Plan {
+    /// The name of the session, for messages.
+    pub(crate) session: String,
+    /// The protocol of `socket`.
+    pub(crate) speech: &'static dyn Speech,
+    /// A connection that is in stream mode.
+    pub(crate) socket: UnixStream,
+    /// How to come back when the connection is lost; without it that is the end.
+    pub(crate) resume: Option<Resume>,
+    /// Position of the first byte that comes.
+    pub(crate) offset: Offset,
+    /// How much of what comes first is old.
+    pub(crate) old: Old,
+    /// The keys that detach.
+    pub(crate) keys: Vec<DetachKey>,
+    /// Whether and how the keyboard is used.
+    pub(crate) keyboard: Keyboard,
+    /// The size the session was told.
+    pub(crate) size: Size,
+}
+
+/// What the user's keyboard is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keyboard {
+    /// It types into the session.
+    Types,
+    /// It only leaves.
+    Leaves,
+    /// It is left alone, and so is the terminal.
+    Unused,
+}
+
+/// How much of the first output was shown before, to somebody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Old {
+    /// So many bytes.
+    Bytes(u64),
+    /// The first frame, as keepty replays it (KP-30).
+    FirstFrame,
+}
+
+/// How to come back to a stream.
+#[derive(Debug, Clone)]
+pub(crate) struct Resume {
+    /// The control socket.
+    pub(crate) socket: PathBuf,
+    /// The session's name.
+    pub(crate) session: String,
+    /// Which of its terminals.
+    pub(crate) pty: PtyId,
+    /// Whether only to look on.
+    pub(crate) watch: bool,
+}
+
+/// How an attachment came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The process ended with this code.
+    Exited(i32),
+    /// The user pressed the detach key.
+    Left,
+    /// The daemon said goodbye.
+    Dismissed,
+    /// Everything asked for has come.
+    Complete,
+    /// The connection is gone and there is no way back.
+    Lost,
+    /// The user's terminal is gone.
+    HungUp,
+    /// Nobody reads our output any more.
+    Unread,
+    /// This signal asked us to end.
+    Signalled(i32),
+}
+
+impl Ending {
+    /// The exit code of a command that passes on what became of the child.
+    pub(crate) fn exit_code(self) -> u8 {
+        match self {
+            Self::Exited(code) => code_to_u8(code),
+            Self::Left | Self::Dismissed | Self::Complete | Self::Unread => 0,
+            Self::Lost => 1,
+            Self::HungUp => code_to_u8(128 + SIGHUP),
+            Self::Signalled(signal) => code_to_u8(128 + signal),
+        }
+    }
+}
+
+/// Gives the part of an exit code that the system passes on.
+fn code_to_u8(code: i32) -> u8 {
+    u8::try_from(code & 0xff).unwrap_or(u8::MAX)
+}
+
+/// Attaches, tells the user how it ended, and gives the child's exit code.
+pub(crate) fn run_and_report(plan: Plan) -> Outcome {
+    let session = plan.session.clone();
+    let ending = run(plan)?;
+    match ending {
+        Ending::Left => eprintln!("[detached from {session}]"),
+        Ending::Dismissed => {
+            eprintln!("[detached from {session}: the daemon was shut down, the session lives on]")
+        }
+        Ending::Lost => {
+            return Err(Failure::general(format!(
+                "the connection to session '{session}' was lost"
+            )));
+        }
+        Ending::Exited(_) | Ending::Complete | Ending::HungUp | Ending::Unread | Ending::Signalled(_) => {}
+    }
+    Ok(ending.exit_code())
+}
+
+/// Attaches until something ends it.
+pub(crate) fn run(plan: Plan) -> Result<Ending, Failure> {
+    panics::keep_for_later();
+    let mut attachment = Attachment::new(plan)?;
+    let result = attachment.run();
+    attachment.screen.finish(&attachment.inbox);
+    if matches!(result, Ok(Ending::Left)) {
+        attachment.say_goodbye();
+    }
+    result
+}
+
+struct Attachment {
+    speech: &'static dyn Speech,
+    session: String,
+    socket: Option<UnixStream>,
+    resume: Option<Resume>,
+    /// Since when there is no stream, and when to try again.
+    lost: Option<Lost>,
+    /// The peer takes no more input; what it sent is still read.
+    deaf: bool,
+    offset: Offset,
+    old: Old,
+    inbox: Inbox,
+    outbox: Outbox,
+    screen: Screen,
+    signals: Option<Signals>,
+    keyboard: Keyboard,
+    /// The size the session was told last.
+    told: Size,
+    matcher: Matcher,
+    /// When the matcher lets go of what it holds back.
+    release: Option<Instant>,
+    typed: Vec<u8>,
+    read_buffer: Box<[u8]>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Lost {
+    since: Instant,
+    next_try: Instant,
+}
+
+/// What a wait was ended by.
+#[derive(Debug, Default)]
+struct Woken {
+    signal: bool,
+    keyboard: bool,
+    readable: bool,
+    writable: bool,
+}
+
+impl Attachment {
+    fn new(plan: Plan) -> Result<Self, Failure> {
+        plan.socket.set_nonblocking(true)?;
+        let uses_terminal = plan.keyboard != Keyboard::Unused;
+        // Caught before the terminal changes, so that no signal can leave it changed.
+        let caught = [SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGWINCH, SIGCONT];
+        let signals = if uses_terminal {
+            Some(Signals::catch(&caught)?)
+        } else {
+            None
+        };
+        Ok(Self {
+            speech: plan.speech,
+            session: plan.session,
+            socket: Some(plan.socket),
+            resume: plan.resume,
+            lost: None,
+            deaf: false,
+            offset: plan.offset,
+            old: plan.old,
+            inbox: Inbox::new(plan.speech.layout()),
+            outbox: Outbox::default(),
+            screen: Screen::open(uses_terminal)?,
+            signals,
+            keyboard: plan.keyboard,
+            told: plan.size,
+            matcher: Matcher::new(plan.keys),
+            release: None,
+            typed: Vec::new(),
+            read_buffer: vec![0; KEYBOARD_READ].into(),
+        })
+    }
+
+    fn run(&mut self) -> Result<Ending, Failure> {
+        // The size may have changed between the request and the first look at signals.
+        self.send_size();
+        loop {
+            if let Some(ending) = self.pump()? {
+                return Ok(ending);
+            }
+            let woken = self.wait()?;
+            if let Some(ending) = self.turn(&woken)? {
+                return Ok(ending);
+            }
+        }
+    }
+
+    /// Does what a wait was ended by; keys first, because somebody waits for their echo.
+    fn turn(&mut self, woken: &Woken) -> Result<Option<Ending>, Failure> {
+        if woken.keyboard
+            && let Some(ending) = self.read_keyboard()?
+        {
+            return Ok(Some(ending));
+        }
+        self.release_held();
+        if woken.writable {
+            self.send();
+        }
+        if woken.readable
+            && let Some(ending) = self.read_socket()
+        {
+            return Ok(Some(ending));
+        }
+        if woken.signal
+            && let Some(ending) = self.handle_signals()
+        {
+            return Ok(Some(ending));
+        }
+        self.reconnect_if_due()?;
+        Ok(None)
+    }
+
+    /// Moves everything that has arrived on to the screen.
+    fn pump(&mut self) -> Result<Option<Ending>, Failure> {
+        loop {
+            if let Err(error) = self.screen.flush(&self.inbox) {
+                return output_failed(&error).map(Some);
+            }
+            if self.screen.is_blocked() {
+                return Ok(None);
+            }
+            if self.gather()? {
+                continue;
+            }
+            let Some(message) = self.next_message()? else {
+                return Ok(None);
+            };
+            if let Some(ending) = self.handle_message(&message)? {
+                return Ok(Some(ending));
+            }
+        }
+    }
+
+    /// Hands the data at the front of the inbox to the screen; tells whether there was any.
+    fn gather(&mut self) -> Result<bool, Failure> {
+        let mut any = false;
+        while !self.screen.is_full() {
+            let Some(range) = self.inbox.next_data().map_err(broken_stream)? else {
+                break;
+            };
+            any = true;
+            let length = range.len() as u64;
+            self.offset.0 = self.offset.0.saturating_add(length);
+            if self.old == Old::FirstFrame {
+                self.old = Old::Bytes(length + self.inbox.rest_of_frame() as u64);
+            }
+            let Old::Bytes(left) = self.old else { continue };
+            let old = left.min(length);
+            let count = usize::try_from(old).unwrap_or(usize::MAX);
+            self.screen.add(&self.inbox, range, count, old == left);
+            self.old = Old::Bytes(left - old);
+        }
+        Ok(any)
+    }
+
+    fn next_message(&mut self) -> Result<Option<Message>, Failure> {
+        self.inbox.next_message().map_err(broken_stream)
+    }
+
+    fn handle_message(&mut self, message: &Message) -> Result<Option<Ending>, Failure> {
+        if message.tag.is_empty() {
+            return self.handle_answer(&message.payload).map(|()| None);
+        }
+        match self.speech.understand(message) {
+            Notice::Exited(code) => return Ok(Some(Ending::Exited(code))),
+            Notice::Detached => return Ok(Some(Ending::Dismissed)),
+            Notice::End => return Ok(Some(Ending::Complete)),
+            Notice::Lagged(offset) => self.lagged(offset),
+            Notice::Ping => {
+                let pong = self.speech.pong();
+                self.outbox.finish_with(self.speech, &pong);
+                self.send();
+            }
+            Notice::Nothing => {}
+        }
+        Ok(None)
+    }
+
+    /// Takes an answer on a connection that is being made anew.
+    fn handle_answer(&mut self, body: &[u8]) -> Result<(), Failure> {
+        if self.inbox.awaits_answers() {
+            coop::parse_reply::<HandshakeReply>(body)?;
+            return Ok(());
+        }
+        let attached: Attached = coop::parse_reply(body)?;
+        if let Some(offset) = attached.offset {
+            self.offset = offset;
+        }
+        self.lost = None;
+        self.send_size();
+        Ok(())
+    }
+
+    fn lagged(&mut self, offset: Option<Offset>) {
+        if let Some(offset) = offset {
+            self.offset = offset;
+        }
+        // On the screen itself a notice would do more harm than the gap.
+        if !rustix::termios::isatty(rustix::stdio::stderr()) {
+            eprintln!(
+                "swb: the terminal was too slow, some output of '{}' is missing",
+                self.session
+            );
+        }
+    }
+
+    fn wait(&self) -> Result<Woken, Failure> {
+        let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(4);
+        let standard_input = stdin();
+        let wants_keys = self.keyboard != Keyboard::Unused && self.outbox.room() > 0;
+        if wants_keys {
+            fds.push(PollFd::new(&standard_input, PollFlags::IN));
+        }
+        if let Some(signals) = &self.signals {
+            fds.push(PollFd::new(signals, PollFlags::IN));
+        }
+        if self.screen.is_blocked() {
+            fds.push(PollFd::new(&self.screen, PollFlags::OUT));
+        }
+        let interest = self.socket_interest();
+        if let Some(socket) = self.socket.as_ref().filter(|_| !interest.is_empty()) {
+            fds.push(PollFd::new(socket, interest));
+        }
+        match poll(&mut fds, self.timeout().as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut results = fds.iter().map(PollFd::revents);
+        let mut next = |present: bool| {
+            if present {
+                results.next().unwrap_or(PollFlags::empty())
+            } else {
+                PollFlags::empty()
+            }
+        };
+        let keyboard = next(wants_keys);
+        let signal = next(self.signals.is_some());
+        next(self.screen.is_blocked());
+        let socket = next(!interest.is_empty());
+        let bad = PollFlags::HUP | PollFlags::ERR;
+        Ok(Woken {
+            signal: !signal.is_empty(),
+            keyboard: !keyboard.is_empty(),
+            readable: interest.contains(PollFlags::IN) && socket.intersects(PollFlags::IN | bad),
+            writable: interest.contains(PollFlags::OUT) && socket.intersects(PollFlags::OUT | bad),
+        })
+    }
+
+    fn socket_interest(&self) -> PollFlags {
+        let mut interest = PollFlags::empty();
+        if self.socket.is_none() {
+            return interest;
+        }
+        if !self.screen.is_blocked() {
+            interest |= PollFlags::IN;
+        }
+        if self.can_send() && self.outbox.is_pending() {
+            interest |= PollFlags::OUT;
+        }
+        interest
+    }
+
+    fn timeout(&self) -> Option<Timespec> {
+        let lost = self.lost.map(|lost| match self.socket {
+            Some(_) => lost.since + RECONNECT_WAIT,
+            None => lost.next_try,
+        });
+        let due = [lost, self.release].into_iter().flatten().min()?;
+        let left = due.saturating_duration_since(Instant::now());
+        Some(Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(left.subsec_nanos()),
+        })
+    }
+
+    fn read_keyboard(&mut self) -> Result<Option<Ending>, Failure> {
+        let room = self.read_buffer.len().min(self.outbox.room());
+        let buffer = self.read_buffer.get_mut(..room).unwrap_or_default();
+        let count = match rustix::io::read(stdin(), buffer) {
+            Ok(0) | Err(Errno::IO) if self.screen.has_keyboard() => return Ok(Some(Ending::HungUp)),
+            Ok(0) => {
+                // No more input, but the session goes on.
+                self.keyboard = Keyboard::Unused;
+                return Ok(None);
+            }
+            Ok(count) => count,
+            Err(Errno::INTR | Errno::AGAIN) => return Ok(None),
+            Err(error) => return Err(Failure::io("cannot read standard input", &error.into())),
+        };
+        let mut typed = std::mem::take(&mut self.typed);
+        typed.clear();
+        let input = self.read_buffer.get(..count).unwrap_or_default();
+        // Only keys can mean the detach key; a file that is piped in is input from its first byte to its last.
+        let leaves = if self.screen.has_keyboard() {
+            self.matcher.feed(input, &mut typed)
+        } else {
+            typed.extend_from_slice(input);
+            false
+        };
+        self.release = self.matcher.patience().map(|patience| Instant::now() + patience);
+        self.take_typed(&typed);
+        self.typed = typed;
+        Ok(leaves.then_some(Ending::Left))
+    }
+
+    /// Lets go of a lone escape character that turned out to be a key.
+    fn release_held(&mut self) {
+        if self.release.is_some_and(|due| Instant::now() >= due) {
+            let mut typed = std::mem::take(&mut self.typed);
+            typed.clear();
+            self.matcher.give_up(&mut typed);
+            self.release = None;
+            self.take_typed(&typed);
+            self.typed = typed;
+        }
+    }
+
+    fn take_typed(&mut self, typed: &[u8]) {
+        match self.keyboard {
+            Keyboard::Types => {
+                self.outbox.push(typed);
+                self.send();
+            }
+            // Asks for a redraw, as keepty's watchers do.
+            Keyboard::Leaves if typed == b"r" && self.speech.watchers_resize() => {
+                self.outbox.resize(self.told);
+                self.send();
+            }
+            Keyboard::Leaves | Keyboard::Unused => {}
+        }
+    }
+
+    fn can_send(&self) -> bool {
+        self.socket.is_some() && !self.deaf && !self.inbox.awaits_answers()
+    }
+
+    fn send(&mut self) {
+        if self.can_send()
+            && let Some(socket) = &self.socket
+            && self.outbox.flush(socket, self.speech).is_err()
+        {
+            // What the peer said before it left is still to be read; its end will show there.
+            self.deaf = true;
+        }
+    }
+
+    fn send_size(&mut self) {
+        let wanted = self.keyboard == Keyboard::Types
+            || (self.keyboard == Keyboard::Leaves && self.speech.watchers_resize());
+        if wanted
+            && self.screen.has_keyboard()
+            && let Some(size) = size::current().filter(|size| *size != self.told)
+        {
+            self.told = size;
+            self.outbox.resize(size);
+        }
+    }
+
+    fn read_socket(&mut self) -> Option<Ending> {
+        let socket = self.socket.as_ref()?;
+        match self.inbox.fill(socket) {
+            Ok(0) => self.disconnected(),
+            Ok(_) => None,
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+                ) =>
+            {
+                None
+            }
+            Err(_) => self.disconnected(),
+        }
+    }
+
+    fn disconnected(&mut self) -> Option<Ending> {
+        self.socket = None;
+        self.deaf = false;
+        self.inbox.restart(0);
+        self.outbox.disconnected();
+        if self.resume.is_none() {
+            return Some(Ending::Lost);
+        }
+        let now = Instant::now();
+        self.lost = Some(match self.lost {
+            // Lost again before the stream was back: no reason to hurry.
+            Some(lost) => Lost {
+                next_try: now + RECONNECT_PAUSE,
+                ..lost
+            },
+            None => Lost {
+                since: now,
+                next_try: now,
+            },
+        });
+        None
+    }
+
+    fn reconnect_if_due(&mut self) -> Result<(), Failure> {
+        let Some(lost) = self.lost else { return Ok(()) };
+        let now = Instant::now();
+        if now >= lost.since + RECONNECT_WAIT {
+            return Err(Failure::new(
+                FailureKind::Disconnected,
+                "the daemon went away and did not come back",
+            )
+            .hint(format!(
+                "the session lives on; `swb attach {}` returns to it",
+                self.session
+            )));
+        }
+        if self.socket.is_some() || now < lost.next_try {
+            return Ok(());
+        }
+        let size = size::current().unwrap_or(self.told);
+        match self
+            .resume
+            .as_ref()
+            .map(|resume| resume.connect(self.offset, size))
+        {
+            Some(Ok(socket)) => {
+                self.told = size;
+                self.inbox.restart(2);
+                self.socket = Some(socket);
+            }
+            _ => {
+                self.lost = Some(Lost {
+                    next_try: now + RECONNECT_PAUSE,
+                    ..lost
+                })
+            }
+        }
+        Ok(())
+    }
+
+    fn handle_signals(&mut self) -> Option<Ending> {
+        let raised = self.signals.as_mut().map(Signals::take).unwrap_or_default();
+        for signal in raised {
+            match signal {
+                SIGWINCH => self.send_size(),
+                SIGCONT => {
+                    self.screen.renew();
+                    self.send_size();
+                }
+                SIGHUP => return Some(Ending::HungUp),
+                other => return Some(Ending::Signalled(other)),
+            }
+        }
+        self.send();
+        None
+    }
+
+    /// Sends what was typed before the detach key, and waits until the daemon knows that we left.
+    fn say_goodbye(&mut self) {
+        if !self.can_send() {
+            return;
+        }
+        let goodbye = self.speech.goodbye();
+        self.outbox.finish_with(self.speech, &goodbye);
+        let Some(mut socket) = self.socket.take() else {
+            return;
+        };
+        let deadline = Instant::now() + GOODBYE_WAIT;
+        let mut ignored = vec![0; KEYBOARD_READ];
+        loop {
+            if self.outbox.flush(&socket, self.speech).is_err() {
+                return;
+            }
+            if goodbye.is_empty() && !self.outbox.is_pending() {
+                return;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            let out = if self.outbox.is_pending() {
+                PollFlags::OUT
+            } else {
+                PollFlags::empty()
+            };
+            let wait = Timespec {
+                tv_sec: 0,
+                tv_nsec: i64::from(left.subsec_nanos()),
+            };
+            let mut fds = [PollFd::new(&socket, PollFlags::IN | out)];
+            if poll(&mut fds, Some(&wait)).is_err() {
+                return;
+            }
+            match socket.read(&mut ignored) {
+                Ok(0) => return,
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+impl Resume {
+    /// Connects without waiting and asks for the stream from `offset` on; the answers are still to come.
+    fn connect(&self, offset: Offset, size: Size) -> io::Result<UnixStream> {
+        use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        connect(&socket, &SocketAddrUnix::new(&self.socket)?)?;
+        let socket = UnixStream::from(socket);
+        let mut message = Vec::new();
+        let request = Request::Attach(self.request(offset, size));
+        coop::encode_json(
+            &Handshake {
+                version: coop::VERSION,
+            },
+            &mut message,
+        )
+        .and_then(|()| coop::encode_json(&request, &mut message))
+        .map_err(io::Error::other)?;
+        // A fresh socket takes a few hundred bytes at once.
+        let sent = rustix::io::write(&socket, &message)?;
+        if sent == message.len() {
+            Ok(socket)
+        } else {
+            Err(io::ErrorKind::WriteZero.into())
+        }
+    }
+
+    fn request(&self, offset: Offset, size: Size) -> Attach {
+        Attach {
+            session: self.session.clone(),
+            pty: Some(self.pty),
+            cols: Some(size.cols()),
+            rows: Some(size.rows()),
+            resume: Some(offset),
+            watch: self.watch,
+            offsets: true,
+            ..Attach::default()
+        }
+    }
+}
+
+fn broken_stream(error: inbox::BadFrame) -> Failure {
+    Failure::general(format!("the stream cannot be followed: {error}"))
+}
+
+/// Decides what it means that standard output takes nothing any more.
+fn output_failed(error: &io::Error) -> Result<Ending, Failure> {
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        // The window was closed, or whoever read our output has ended: both are a way to detach.
+        Some(Errno::IO) => Ok(Ending::HungUp),
+        Some(Errno::PIPE) => Ok(Ending::Unread),
+        _ => Err(Failure::io("cannot write to standard output", error)),
+    }
+}

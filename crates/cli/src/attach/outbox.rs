@@ -1,0 +1,147 @@
+//! What the user types, on its way to the daemon.
+//!
+//! Bounded: when the daemon takes no more, [`Outbox::room`] runs out and standard input is not read further.
+//! A frame that was cut off by the end of its connection was never carried out, so its input goes out again
+//! on the next one.
+
+use super::speech::Speech;
+use std::io;
+use std::os::fd::AsFd;
+use swb_types::Size;
+
+/// Bytes of input that wait at most, also while there is no connection.
+const CAPACITY: usize = 64 * 1024;
+
+/// The sending side.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    /// Input without frames around it.
+    waiting: Vec<u8>,
+    /// A message that goes before the input.
+    resize: Option<Size>,
+    /// The frame that is being sent, and how much of it has been.
+    frame: Vec<u8>,
+    sent: usize,
+    /// The input in that frame, in case it has to be sent again.
+    carried: Vec<u8>,
+}
+
+impl Outbox {
+    /// Bytes of input that may be added.
+    pub(crate) fn room(&self) -> usize {
+        CAPACITY.saturating_sub(self.waiting.len() + self.carried.len())
+    }
+
+    /// Adds input.
+    pub(crate) fn push(&mut self, input: &[u8]) {
+        self.waiting.extend_from_slice(input);
+    }
+
+    /// Asks for a new size; only the last one counts.
+    pub(crate) fn resize(&mut self, size: Size) {
+        self.resize = Some(size);
+    }
+
+    /// Tells whether something waits to be sent.
+    pub(crate) fn is_pending(&self) -> bool {
+        self.sent < self.frame.len() || self.resize.is_some() || !self.waiting.is_empty()
+    }
+
+    /// Adds a message that is sent behind everything else.
+    pub(crate) fn finish_with(&mut self, speech: &dyn Speech, message: &[u8]) {
+        self.frame_rest(speech);
+        self.frame.extend_from_slice(message);
+    }
+
+    /// Sends what the socket takes without waiting.
+    pub(crate) fn flush(&mut self, socket: impl AsFd, speech: &dyn Speech) -> io::Result<()> {
+        loop {
+            if self.sent == self.frame.len() {
+                self.frame.clear();
+                self.carried.clear();
+                self.sent = 0;
+                self.frame_rest(speech);
+            }
+            let rest = self.frame.get(self.sent..).unwrap_or_default();
+            if rest.is_empty() {
+                return Ok(());
+            }
+            match rustix::io::write(&socket, rest) {
+                Ok(count) => self.sent += count,
+                Err(rustix::io::Errno::AGAIN) => return Ok(()),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Prepares for another connection: what did not go out whole will go out again.
+    pub(crate) fn disconnected(&mut self) {
+        if self.sent < self.frame.len() {
+            self.carried.append(&mut self.waiting);
+            std::mem::swap(&mut self.carried, &mut self.waiting);
+        }
+        self.carried.clear();
+        self.frame.clear();
+        self.sent = 0;
+        // The size goes with the new attachment.
+        self.resize = None;
+    }
+
+    fn frame_rest(&mut self, speech: &dyn Speech) {
+        if let Some(size) = self.resize.take() {
+            speech.put_resize(size, &mut self.frame);
+        }
+        if !self.waiting.is_empty() {
+            speech.put_input(&self.waiting, &mut self.frame);
+            self.carried.append(&mut self.waiting);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attach::speech::Coop;
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn input_is_framed_and_counted() {
+        let (socket, mut peer) = UnixStream::pair().unwrap();
+        let mut outbox = Outbox::default();
+        assert!(!outbox.is_pending());
+        outbox.push(b"ab");
+        outbox.push(b"c");
+        assert_eq!(outbox.room(), CAPACITY - 3);
+        outbox.flush(&socket, &Coop).unwrap();
+        assert!(!outbox.is_pending());
+        assert_eq!(outbox.room(), CAPACITY);
+        let mut frame = [0; 8];
+        peer.read_exact(&mut frame).unwrap();
+        assert_eq!(&frame, b"\0\0\0\x04\0abc");
+    }
+
+    #[test]
+    fn a_frame_cut_off_goes_out_again() {
+        let (socket, peer) = UnixStream::pair().unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let mut outbox = Outbox::default();
+        // Fills the socket until a frame is stuck half-way.
+        let chunk = vec![b'x'; CAPACITY];
+        while outbox.room() > 0 {
+            outbox.push(&chunk[..outbox.room()]);
+            outbox.flush(&socket, &Coop).unwrap();
+            if outbox.is_pending() {
+                break;
+            }
+        }
+        let stuck = CAPACITY - outbox.room();
+        assert!(stuck > 0 && outbox.is_pending());
+        outbox.push(b"y");
+        drop(peer);
+        outbox.disconnected();
+        assert_eq!(outbox.waiting.len(), stuck + 1);
+        assert_eq!(outbox.waiting.last(), Some(&b'y'));
+    }
+}

@@ -1,0 +1,224 @@
+//! The user's side of an attachment: where output goes, and the terminal that is given back in the end.
+//!
+//! Output is written without waiting, on an open file of our own: switching the shared one to non-blocking
+//! would do the same to the user's shell. When the terminal takes no more, [`Screen::is_blocked`] says so and
+//! nothing further is read from the daemon.
+
+use super::inbox::Inbox;
+use crate::terminal::history::History;
+use crate::terminal::modes::Modes;
+use crate::terminal::raw::RawMode;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::{Errno, writev};
+use rustix::stdio::stdout;
+use std::io::{self, IoSlice};
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// Ranges of output gathered into one write at most.
+const GATHER: usize = 16;
+
+/// How long a terminal that takes nothing is waited for at the end.
+const LAST_WAIT: Duration = Duration::from_millis(500);
+
+/// The user's terminal, or whatever standard output is.
+#[derive(Debug)]
+pub(crate) struct Screen {
+    /// Our own open file, if standard output can be opened again.
+    own: Option<OwnedFd>,
+    /// What the program changed; followed only on a terminal.
+    modes: Option<Modes>,
+    raw: Option<RawMode>,
+    history: History,
+    /// Old output without what must not happen twice; goes before `ranges`.
+    filtered: Vec<u8>,
+    filtered_done: usize,
+    /// Output that lies in the inbox.
+    ranges: Vec<Range<usize>>,
+    blocked: bool,
+}
+
+impl Screen {
+    /// Takes over standard output, and the keyboard too if `keyboard` says so and there is one.
+    pub(crate) fn open(keyboard: bool) -> io::Result<Self> {
+        let terminal = rustix::termios::isatty(stdout());
+        let raw = if keyboard { RawMode::enter()? } else { None };
+        Ok(Self {
+            own: reopen_output(terminal),
+            modes: (terminal && keyboard).then(Modes::default),
+            raw,
+            history: History::default(),
+            filtered: Vec::new(),
+            filtered_done: 0,
+            ranges: Vec::with_capacity(GATHER),
+            blocked: false,
+        })
+    }
+
+    /// Tells whether keys come one by one from a terminal.
+    pub(crate) fn has_keyboard(&self) -> bool {
+        self.raw.is_some()
+    }
+
+    /// Tells whether output waits for the terminal.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.blocked
+    }
+
+    /// Tells whether there is no room for another range.
+    pub(crate) fn is_full(&self) -> bool {
+        self.ranges.len() == GATHER
+    }
+
+    /// Adds output that lies in `inbox`; the first `old` bytes of it have been shown before, and with
+    /// `last_old` no others have.
+    pub(crate) fn add(&mut self, inbox: &Inbox, range: Range<usize>, old: usize, last_old: bool) {
+        let middle = range.start + old.min(range.len());
+        if old > 0 {
+            let begin = self.filtered.len();
+            self.history
+                .feed(inbox.bytes(range.start..middle), &mut self.filtered);
+            if last_old {
+                self.history.finish(&mut self.filtered);
+            }
+            self.follow(begin);
+        }
+        if middle < range.end {
+            if let Some(modes) = &mut self.modes {
+                modes.feed(inbox.bytes(middle..range.end));
+            }
+            self.ranges.push(middle..range.end);
+        }
+    }
+
+    fn follow(&mut self, begin: usize) {
+        if let Some(modes) = &mut self.modes {
+            modes.feed(self.filtered.get(begin..).unwrap_or_default());
+        }
+    }
+
+    /// Writes what the terminal takes.
+    pub(crate) fn flush(&mut self, inbox: &Inbox) -> io::Result<()> {
+        while self.has_pending() {
+            match self.write_once(inbox) {
+                Ok(count) => self.written(count),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    self.blocked = true;
+                    return Ok(());
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.blocked = false;
+        Ok(())
+    }
+
+    fn has_pending(&self) -> bool {
+        self.filtered_done < self.filtered.len() || !self.ranges.is_empty()
+    }
+
+    fn write_once(&self, inbox: &Inbox) -> Result<usize, Errno> {
+        let mut slices = [IoSlice::new(&[]); GATHER + 1];
+        let filtered = self.filtered.get(self.filtered_done..).unwrap_or_default();
+        let pieces =
+            std::iter::once(filtered).chain(self.ranges.iter().map(|range| inbox.bytes(range.clone())));
+        let pieces = pieces.filter(|piece| !piece.is_empty());
+        let mut count = 0;
+        for (slot, piece) in slices.iter_mut().zip(pieces) {
+            *slot = IoSlice::new(piece);
+            count += 1;
+        }
+        writev(self.as_fd(), slices.get(..count).unwrap_or_default())
+    }
+
+    fn written(&mut self, mut count: usize) {
+        let filtered = count.min(self.filtered.len() - self.filtered_done);
+        self.filtered_done += filtered;
+        count -= filtered;
+        if self.filtered_done == self.filtered.len() {
+            self.filtered.clear();
+            self.filtered_done = 0;
+        }
+        let mut whole = 0;
+        for range in &mut self.ranges {
+            let part = count.min(range.len());
+            range.start += part;
+            count -= part;
+            if range.start < range.end {
+                break;
+            }
+            whole += 1;
+        }
+        self.ranges.drain(..whole);
+    }
+
+    /// Makes the keyboard raw again after somebody else had it.
+    pub(crate) fn renew(&self) {
+        if let Some(raw) = &self.raw {
+            // If this fails the terminal is gone, which the next read reports.
+            drop(raw.renew());
+        }
+    }
+
+    /// Writes the rest and gives the terminal back as it was.
+    pub(crate) fn finish(&mut self, inbox: &Inbox) {
+        let deadline = Instant::now() + LAST_WAIT;
+        while self.flush(inbox).is_ok() && self.blocked && Instant::now() < deadline {
+            let mut fds = [PollFd::new(self, PollFlags::OUT)];
+            let wait = Timespec {
+                tv_sec: 0,
+                tv_nsec: i64::from(LAST_WAIT.subsec_nanos()),
+            };
+            let _ = poll(&mut fds, Some(&wait));
+        }
+        self.give_back();
+    }
+
+    fn give_back(&mut self) {
+        if let Some(modes) = self.modes.take() {
+            let undo = modes.undo();
+            let mut rest = undo.as_slice();
+            // A terminal that takes nothing now would not take it later either.
+            while let Ok(count) = rustix::io::write(self.as_fd(), rest)
+                && count > 0
+            {
+                rest = rest.get(count..).unwrap_or_default();
+            }
+        }
+        self.raw = None;
+    }
+}
+
+impl Drop for Screen {
+    /// Also reached by a panic, which is when it matters.
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
+impl AsFd for Screen {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.own {
+            Some(own) => own.as_fd(),
+            None => stdout(),
+        }
+    }
+}
+
+/// Opens standard output a second time, so that not waiting is a matter of our own.
+///
+/// Only where a second open file writes to the same place: a regular file would be overwritten from its
+/// beginning.
+fn reopen_output(terminal: bool) -> Option<OwnedFd> {
+    let fifo = || {
+        rustix::fs::fstat(stdout()).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo)
+    };
+    if !terminal && !fifo() {
+        return None;
+    }
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    rustix::fs::open("/proc/self/fd/1", flags, Mode::empty()).ok()
+}

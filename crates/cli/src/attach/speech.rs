@@ -1,0 +1,214 @@
+//! The two protocols an attachment can run over, reduced to what the loop needs.
+
+use super::inbox::{Layout, Message};
+use swb_types::{Offset, Size};
+use swb_wire::{coop, keepty};
+
+/// Something the daemon said beside terminal data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Notice {
+    /// The process has ended with this code.
+    Exited(i32),
+    /// The daemon says goodbye; the session goes on.
+    Detached,
+    /// Everything up to here has been sent, and no more was asked for.
+    End,
+    /// Some output was lost to slowness; the stream goes on at the offset.
+    Lagged(Option<Offset>),
+    /// A question whose answer is due.
+    Ping,
+    /// Nothing that matters here.
+    Nothing,
+}
+
+/// One protocol in stream mode.
+pub(crate) trait Speech {
+    /// How its frames begin.
+    fn layout(&self) -> Layout;
+    /// Understands a frame that is no terminal data.
+    fn understand(&self, message: &Message) -> Notice;
+    /// Appends input.
+    fn put_input(&self, input: &[u8], out: &mut Vec<u8>);
+    /// Appends a change of size.
+    fn put_resize(&self, size: Size, out: &mut Vec<u8>);
+    /// Gives the goodbye of a client that detaches.
+    fn goodbye(&self) -> Vec<u8>;
+    /// Gives the answer to [`Notice::Ping`].
+    fn pong(&self) -> Vec<u8>;
+    /// Tells whether a client that only looks on asks for a redraw by telling its size.
+    fn watchers_resize(&self) -> bool;
+}
+
+/// The control socket.
+#[derive(Debug)]
+pub(crate) struct Coop;
+
+/// The socket of one keepty session.
+#[derive(Debug)]
+pub(crate) struct Keepty;
+
+impl Speech for Coop {
+    fn layout(&self) -> Layout {
+        Layout {
+            tag: 1,
+            max: coop::MAX_FRAME,
+            data: &[0],
+        }
+    }
+
+    fn understand(&self, message: &Message) -> Notice {
+        // CO-55: tags and events this client does not know are ignored.
+        let event = (message.tag == [1])
+            .then(|| coop::parse_event(&message.payload))
+            .flatten();
+        match event {
+            Some(coop::Event::PtyExited { code }) => Notice::Exited(code),
+            Some(coop::Event::Detached) => Notice::Detached,
+            Some(coop::Event::End { .. }) => Notice::End,
+            Some(coop::Event::Lagged { offset, .. }) => Notice::Lagged(offset),
+            Some(coop::Event::PtyRestarting { .. }) | None => Notice::Nothing,
+        }
+    }
+
+    fn put_input(&self, input: &[u8], out: &mut Vec<u8>) {
+        coop::encode_data(input, out);
+    }
+
+    fn put_resize(&self, size: Size, out: &mut Vec<u8>) {
+        put_control(
+            &coop::ClientControl::Resize {
+                cols: size.cols(),
+                rows: size.rows(),
+            },
+            out,
+        );
+    }
+
+    fn goodbye(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_control(&coop::ClientControl::Detach, &mut out);
+        out
+    }
+
+    fn pong(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn watchers_resize(&self) -> bool {
+        false
+    }
+}
+
+fn put_control(control: &coop::ClientControl, out: &mut Vec<u8>) {
+    coop::encode_control(control, out).expect("a few numbers always fit a frame");
+}
+
+impl Speech for Keepty {
+    fn layout(&self) -> Layout {
+        // Version 1, kind 4 (KP-4, KP-6).
+        Layout {
+            tag: 2,
+            max: keepty::MAX_PAYLOAD + 2,
+            data: &[1, 4],
+        }
+    }
+
+    fn understand(&self, message: &Message) -> Notice {
+        let mut decoder = keepty::Decoder::new();
+        let length = u32::try_from(message.tag.len() + message.payload.len()).unwrap_or(u32::MAX);
+        decoder.push(&length.to_be_bytes());
+        decoder.push(&message.tag);
+        decoder.push(&message.payload);
+        match decoder.next() {
+            Ok(Some(keepty::Message::Exit { code })) => Notice::Exited(code),
+            Ok(Some(keepty::Message::Ping)) => Notice::Ping,
+            _ => Notice::Nothing,
+        }
+    }
+
+    fn put_input(&self, input: &[u8], out: &mut Vec<u8>) {
+        keepty::encode(&keepty::Message::Input(input.to_vec()), out);
+    }
+
+    fn put_resize(&self, size: Size, out: &mut Vec<u8>) {
+        keepty::encode(
+            &keepty::Message::Resize {
+                cols: size.cols(),
+                rows: size.rows(),
+            },
+            out,
+        );
+    }
+
+    fn goodbye(&self) -> Vec<u8> {
+        // There is no such message; closing the connection is it (KP-28).
+        Vec::new()
+    }
+
+    fn pong(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        keepty::encode(&keepty::Message::Pong, &mut out);
+        out
+    }
+
+    // KP-36
+    fn watchers_resize(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn coop_notice(tag: u8, json: &str) -> Notice {
+        Coop.understand(&Message {
+            tag: vec![tag],
+            payload: json.as_bytes().to_vec(),
+        })
+    }
+
+    #[test]
+    fn coop_events_are_understood() {
+        assert_eq!(
+            coop_notice(1, r#"{"event":"pty_exited","code":137}"#),
+            Notice::Exited(137)
+        );
+        assert_eq!(coop_notice(1, r#"{"event":"detached"}"#), Notice::Detached);
+        assert_eq!(
+            coop_notice(1, r#"{"event":"lagged","dropped":3,"offset":9}"#),
+            Notice::Lagged(Some(Offset(9)))
+        );
+        assert_eq!(coop_notice(1, r#"{"event":"end","offset":9}"#), Notice::End);
+        assert_eq!(
+            coop_notice(1, r#"{"event":"pty_restarting","delay_ms":1000}"#),
+            Notice::Nothing
+        );
+        assert_eq!(coop_notice(1, r#"{"ok":true}"#), Notice::Nothing);
+        assert_eq!(coop_notice(7, r#"{"event":"detached"}"#), Notice::Nothing);
+    }
+
+    #[test]
+    fn keepty_messages_are_understood() {
+        let notice = |kind: u8, payload: &[u8]| {
+            Keepty.understand(&Message {
+                tag: vec![1, kind],
+                payload: payload.to_vec(),
+            })
+        };
+        assert_eq!(notice(10, &[0, 0, 0, 5]), Notice::Exited(5));
+        assert_eq!(notice(12, &[]), Notice::Ping);
+        assert_eq!(notice(6, &[0; 8]), Notice::Nothing);
+        assert_eq!(notice(99, &[]), Notice::Nothing);
+    }
+
+    #[test]
+    fn data_has_the_tag_the_layout_names() {
+        let mut out = Vec::new();
+        Coop.put_input(b"x", &mut out);
+        assert_eq!(&out[4..5], Coop.layout().data);
+        let mut out = Vec::new();
+        keepty::encode(&keepty::Message::Output(b"x".to_vec()), &mut out);
+        assert_eq!(&out[4..6], Keepty.layout().data);
+    }
+}

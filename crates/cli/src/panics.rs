@@ -1,0 +1,35 @@
+//! What a panic says while the terminal is in our hands.
+//!
+//! The message would be lost on an alternate screen, so it is kept until every guard has run and `main` has
+//! the terminal back.
+
+use crate::terminal::raw;
+use std::io::Write;
+use std::panic;
+use std::sync::{Mutex, PoisonError};
+
+static SAID: Mutex<String> = Mutex::new(String::new());
+
+/// Makes panics of this thread restore the terminal first and speak later.
+pub(crate) fn keep_for_later() {
+    let here = std::thread::current().id();
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        if std::thread::current().id() != here {
+            // Nothing unwinds to `main` from there.
+            return usual(info);
+        }
+        raw::restore();
+        let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+        said.push_str(&format!(
+            "swb: internal error: {info}\nhint: please report this; sessions are not affected\n"
+        ));
+    }));
+}
+
+/// Says what was kept.
+pub(crate) fn speak() {
+    let said = std::mem::take(&mut *SAID.lock().unwrap_or_else(PoisonError::into_inner));
+    // Without standard error there is nobody to tell.
+    drop(std::io::stderr().write_all(said.as_bytes()));
+}
