@@ -1,0 +1,72 @@
+//! The part of the configuration file that concerns the command line.
+//!
+//! Read leniently: the daemon checks the file and complains about it; a client must work all the same, if
+//! only to stop a daemon whose configuration is broken.
+
+use crate::terminal::detach::{DetachKey, KeyError};
+use serde::Deserialize;
+use std::path::Path;
+
+/// What the user set for the command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Config {
+    /// The key that leaves a session.
+    pub(crate) detach_key: DetachKey,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            detach_key: DetachKey::ctrl(']'),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct File {
+    cli: Option<Cli>,
+}
+
+#[derive(Deserialize)]
+struct Cli {
+    detach_key: Option<String>,
+}
+
+impl Config {
+    /// Reads the file; whatever cannot be read keeps its default. A detach key that is none is reported,
+    /// because silence would leave the user without the key they expect.
+    pub(crate) fn load(path: &Path) -> Result<Self, KeyError> {
+        std::fs::read_to_string(path).map_or_else(|_| Ok(Self::default()), |text| Self::parse(&text))
+    }
+
+    fn parse(text: &str) -> Result<Self, KeyError> {
+        let key = toml::from_str::<File>(text)
+            .ok()
+            .and_then(|file| file.cli)
+            .and_then(|cli| cli.detach_key);
+        match key {
+            Some(key) => Ok(Self {
+                detach_key: DetachKey::parse(&key)?,
+            }),
+            None => Ok(Self::default()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_part_is_read() {
+        let config = Config::parse("[sessions]\nnew = 1\n[cli]\ndetach_key = \"C-a\"\nother = 2\n").unwrap();
+        assert_eq!(config.detach_key, DetachKey::ctrl('a'));
+        assert_eq!(Config::parse("not toml at all").unwrap(), Config::default());
+        assert_eq!(Config::parse("").unwrap(), Config::default());
+        assert!(Config::parse("[cli]\ndetach_key = \"C-\"").is_err());
+        assert_eq!(
+            Config::load(Path::new("/nowhere/config.toml")).unwrap(),
+            Config::default()
+        );
+    }
+}

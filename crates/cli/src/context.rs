@@ -1,0 +1,272 @@
+//! What every command needs: where things are, how to reach the daemon, how to answer the user.
+
+use crate::config::Config;
+use crate::control::Control;
+use crate::error::{Failure, FailureKind};
+use crate::start;
+use serde::{Serialize, de::DeserializeOwned};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use swb_types::{Paths, SessionName};
+use swb_wire::coop::{Ls, LsReply, Request, SessionItem, SessionStatus, StatusReply};
+
+/// How long a question that can be repeated is repeated while the daemon keeps dying.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// The surroundings of one command.
+#[derive(Debug)]
+pub(crate) struct Context {
+    /// The name this program was called by, for messages.
+    pub(crate) program: &'static str,
+    /// Where sockets and files are.
+    pub(crate) paths: Paths,
+    /// The configuration file the user named.
+    pub(crate) config_file: Option<PathBuf>,
+    /// Whether programs read our output.
+    pub(crate) json: bool,
+}
+
+impl Context {
+    /// Takes the surroundings from the environment.
+    pub(crate) fn from_env(
+        program: &'static str,
+        config_file: Option<PathBuf>,
+        json: bool,
+    ) -> Result<Self, Failure> {
+        let paths = Paths::from_env(|key| std::env::var_os(key)).ok_or_else(|| {
+            Failure::general("HOME is not set, so there is no place for sockets")
+                .hint("set HOME to your home directory")
+        })?;
+        Ok(Self {
+            program,
+            paths,
+            config_file,
+            json,
+        })
+    }
+
+    /// Connects to the daemon; starts it, and says so, if there is none.
+    pub(crate) fn connect(&self) -> Result<Control, Failure> {
+        let running = start::ensure(&self.paths, self.config_file.as_deref())?;
+        let mut control = running.control;
+        if let Some(pid) = running.started {
+            eprintln!("{}: started the daemon (pid {pid})", self.program);
+            // Whoever starts a daemon is the one to hear what it could not do (XS-1).
+            if let Ok(status) = control.request::<StatusReply>(&Request::Status) {
+                for warning in status.warnings {
+                    eprintln!("{}: {warning}", self.program);
+                }
+            }
+        }
+        Ok(control)
+    }
+
+    /// Connects to the daemon if there is one.
+    pub(crate) fn connect_if_running(&self) -> Result<Option<Control>, Failure> {
+        start::open(&self.paths.control_socket())
+    }
+
+    /// Asks the daemon something that does no harm when it is asked twice.
+    pub(crate) fn ask<T: DeserializeOwned>(&self, request: &Request) -> Result<T, Failure> {
+        let deadline = Instant::now() + RETRY;
+        loop {
+            match self.connect()?.request(request) {
+                Err(failure) if failure.kind() == FailureKind::Disconnected && Instant::now() < deadline => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// Asks the daemon to do something; never repeated, since nobody knows how far it came.
+    pub(crate) fn tell<T: DeserializeOwned>(&self, request: &Request) -> Result<T, Failure> {
+        self.connect()?.request(request)
+    }
+
+    /// Gives all sessions, also those that have ended and are remembered.
+    pub(crate) fn sessions(&self) -> Result<Vec<SessionItem>, Failure> {
+        let reply: LsReply = self.ask(&Request::Ls(Ls {
+            details: true,
+            all: true,
+        }))?;
+        Ok(reply.sessions)
+    }
+
+    /// Gives the name that was said, or that of this directory's session.
+    pub(crate) fn session_or_here(&self, name: Option<String>) -> Result<String, Failure> {
+        if let Some(name) = name {
+            return Ok(name);
+        }
+        let here = workspace(None)?;
+        newest_in(self.sessions()?, &here)
+            .map(|session| session.name)
+            .ok_or_else(|| {
+                Failure::new(FailureKind::NoSession, format!("there is no session in {here}"))
+                    .hint("`swb` alone starts one; `swb ls` shows the others")
+            })
+    }
+
+    /// Gives the user's settings for the command line.
+    pub(crate) fn config(&self) -> Result<Config, Failure> {
+        let path = self
+            .config_file
+            .clone()
+            .unwrap_or_else(|| self.paths.config_file());
+        Config::load(&path).map_err(|error| {
+            Failure::general(format!("{}: [cli] detach_key: {error}", path.display()))
+                .hint("correct the file")
+        })
+    }
+
+    /// Answers the user: as JSON, or as the text made from the same data.
+    pub(crate) fn answer<T: Serialize>(
+        &self,
+        data: &T,
+        text: impl FnOnce(&T) -> String,
+    ) -> Result<(), Failure> {
+        let mut text = if self.json {
+            serde_json::to_string_pretty(data)? + "\n"
+        } else {
+            text(data)
+        };
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        let mut out = std::io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        Ok(out.flush()?)
+    }
+}
+
+/// Gives the newest live session of a directory.
+pub(crate) fn newest_in(sessions: Vec<SessionItem>, workspace: &str) -> Option<SessionItem> {
+    sessions
+        .into_iter()
+        .filter(|session| session.workspace == workspace && status(session) != SessionStatus::Exited)
+        .max_by_key(|session| session.created)
+}
+
+/// Where a session stands; without details it is listed because it runs.
+pub(crate) fn status(session: &SessionItem) -> SessionStatus {
+    session
+        .details
+        .as_ref()
+        .map_or(SessionStatus::Running, |details| details.status)
+}
+
+/// Gives the full path of a directory, the current one if none is named.
+pub(crate) fn workspace(dir: Option<&Path>) -> Result<String, Failure> {
+    let dir = dir.unwrap_or(Path::new("."));
+    let full = dir
+        .canonicalize()
+        .map_err(|error| Failure::io(format!("cannot use {}", dir.display()), &error))?;
+    if !full.is_dir() {
+        return Err(Failure::general(format!("{} is no directory", full.display())));
+    }
+    full.into_os_string().into_string().map_err(|_| {
+        Failure::general("the name of the directory is not valid UTF-8")
+            .hint("rename it, or use `-w` with another one")
+    })
+}
+
+/// Makes a session name from the last component of a directory.
+pub(crate) fn name_for(workspace: &str) -> SessionName {
+    SessionName::from_path_component(workspace.rsplit('/').next().unwrap_or_default())
+}
+
+/// Checks a name that the user chose.
+pub(crate) fn checked_name(name: &str) -> Result<(), Failure> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let valid = name.chars().all(plain) && !name.starts_with('-') && SessionName::new(name).is_ok();
+    if valid {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("'{name}' cannot be a session name"))
+        .hint("letters, digits, '.', '_' and '-' make a name, 200 at most"))
+}
+
+/// Gives the environment of this process, as far as it is text.
+pub(crate) fn environment() -> BTreeMap<String, String> {
+    std::env::vars_os()
+        .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
+/// Gives the user's shell.
+pub(crate) fn shell() -> String {
+    std::env::var("SHELL")
+        .ok()
+        .filter(|shell| !shell.is_empty())
+        .unwrap_or_else(|| "/bin/sh".to_owned())
+}
+
+/// Gives the file mode mask of this process.
+pub(crate) fn umask() -> u32 {
+    // There is no way to read it but to change it; nothing else runs in this process meanwhile.
+    let mask = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    rustix::process::umask(mask);
+    mask.as_raw_mode()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use swb_wire::coop::{Origin, SessionDetails};
+
+    fn session(name: &str, workspace: &str, created: u64, status: SessionStatus) -> SessionItem {
+        let details = SessionDetails {
+            argv: vec!["sh".into()],
+            status,
+            exit_code: None,
+            cols: 80,
+            rows: 24,
+            clients: 0,
+            origin: Origin::Run,
+            offset: swb_types::Offset(0),
+        };
+        SessionItem {
+            name: name.into(),
+            workspace: workspace.into(),
+            pid: 1,
+            created,
+            ptys: Vec::new(),
+            web_clients: 0,
+            local_clients: 0,
+            details: Some(details),
+        }
+    }
+
+    #[test]
+    fn the_newest_live_session_of_a_directory_counts() {
+        let sessions = vec![
+            session("a", "/w", 1, SessionStatus::Running),
+            session("b", "/w", 2, SessionStatus::Starting),
+            session("c", "/w", 3, SessionStatus::Exited),
+            session("d", "/other", 4, SessionStatus::Running),
+        ];
+        assert_eq!(newest_in(sessions.clone(), "/w").unwrap().name, "b");
+        assert!(newest_in(sessions, "/none").is_none());
+    }
+
+    #[test]
+    fn chosen_names_are_plain() {
+        for name in ["a", "api-2", "v1.2_x", ".hidden"] {
+            assert!(checked_name(name).is_ok(), "{name}");
+        }
+        for name in ["", ".", "..", "a b", "a/b", "größe", "-d", "a\n"] {
+            assert_eq!(checked_name(name).unwrap_err().kind().exit_code(), 2, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn names_come_from_directories() {
+        assert_eq!(name_for("/home/u/my repo").as_str(), "my-repo");
+        assert_eq!(name_for("/").as_str(), "session");
+    }
+
+    #[test]
+    fn reading_the_mask_does_not_change_it() {
+        assert_eq!(umask(), umask());
+    }
+}

@@ -1,0 +1,187 @@
+//! The blocking client of the control socket: handshake, then requests with one answer each.
+//!
+//! Reads exactly the bytes of each answer and not one more, so that the socket can be handed on when the
+//! connection turns into a stream.
+
+use crate::error::{Failure, FailureKind};
+use serde::de::DeserializeOwned;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+use swb_wire::coop::{self, Handshake, HandshakeReply, Request};
+
+/// How long the daemon may take to answer the handshake. One that is being restarted needs up to a second;
+/// after ten something hangs.
+const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
+
+/// A connection in command mode.
+#[derive(Debug)]
+pub(crate) struct Control {
+    stream: UnixStream,
+}
+
+impl Control {
+    /// Connects and shakes hands; nothing when nobody listens.
+    pub(crate) fn open(socket: &Path) -> Result<Option<Self>, Failure> {
+        let stream = match UnixStream::connect(socket) {
+            Ok(stream) => stream,
+            Err(error) if nobody_listens(&error) => return Ok(None),
+            Err(error) => {
+                return Err(Failure::io(
+                    format!("cannot connect to {}", socket.display()),
+                    &error,
+                ));
+            }
+        };
+        let mut control = Self { stream };
+        control.handshake()?;
+        Ok(Some(control))
+    }
+
+    /// Asks for something and waits for the answer.
+    pub(crate) fn request<T: DeserializeOwned>(&mut self, request: &Request) -> Result<T, Failure> {
+        let mut message = Vec::new();
+        coop::encode_json(request, &mut message)
+            .map_err(|error| Failure::general(format!("the request cannot be sent: {error}")))?;
+        self.send(&message)?;
+        Ok(coop::parse_reply(&self.receive()?)?)
+    }
+
+    /// Waits until the daemon ends the connection, for `limit` at most; tells whether it did.
+    pub(crate) fn wait_for_end(mut self, limit: Duration) -> bool {
+        let ended = |stream: &mut UnixStream| stream.read(&mut [0; 256]).map(|count| count == 0);
+        if self.stream.set_read_timeout(Some(limit)).is_err() {
+            return false;
+        }
+        match ended(&mut self.stream) {
+            Ok(ended) => ended,
+            Err(error) => !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut),
+        }
+    }
+
+    /// Gives the socket away, right behind the last answer.
+    pub(crate) fn into_stream(self) -> UnixStream {
+        self.stream
+    }
+
+    fn handshake(&mut self) -> Result<(), Failure> {
+        self.stream.set_read_timeout(Some(HANDSHAKE_WAIT))?;
+        let mut message = Vec::new();
+        coop::encode_json(
+            &Handshake {
+                version: coop::VERSION,
+            },
+            &mut message,
+        )
+        .map_err(|error| Failure::general(error.to_string()))?;
+        self.send(&message)?;
+        coop::parse_reply::<HandshakeReply>(&self.receive()?)?;
+        Ok(self.stream.set_read_timeout(None)?)
+    }
+
+    fn send(&mut self, message: &[u8]) -> Result<(), Failure> {
+        self.stream.write_all(message).map_err(|error| lost(&error))
+    }
+
+    fn receive(&mut self) -> Result<Vec<u8>, Failure> {
+        let mut length = [0; 4];
+        self.stream
+            .read_exact(&mut length)
+            .map_err(|error| lost(&error))?;
+        let length = u32::from_be_bytes(length) as usize;
+        if length > coop::MAX_FRAME {
+            return Err(Failure::general(format!(
+                "the daemon announced an answer of {length} bytes"
+            )));
+        }
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body).map_err(|error| lost(&error))?;
+        Ok(body)
+    }
+}
+
+/// Tells whether a failed connect means that there is no daemon.
+pub(crate) fn nobody_listens(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+    )
+}
+
+fn lost(error: &io::Error) -> Failure {
+    let (what, hint) = match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => (
+            "the daemon does not answer",
+            "`swb status` shows its pid; kill that process and it comes back",
+        ),
+        _ => (
+            "the daemon went away before it answered",
+            "try again; sessions are not affected",
+        ),
+    };
+    Failure::new(FailureKind::Disconnected, what).hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+    use swb_wire::coop::{Created, ErrorReply, Ls, LsReply, OkReply};
+
+    /// Answers the handshake and then each request with the next of `answers`.
+    fn daemon(answers: Vec<Vec<u8>>) -> (tempfile::TempDir, std::path::PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let listener = UnixListener::bind(&path).unwrap();
+        std::thread::spawn(move || {
+            let (mut peer, _) = listener.accept().unwrap();
+            let mut hello = Vec::new();
+            coop::encode_json(&HandshakeReply::accepted(), &mut hello).unwrap();
+            for answer in std::iter::once(hello).chain(answers) {
+                let mut length = [0; 4];
+                peer.read_exact(&mut length).unwrap();
+                let mut body = vec![0; u32::from_be_bytes(length) as usize];
+                peer.read_exact(&mut body).unwrap();
+                peer.write_all(&answer).unwrap();
+            }
+        });
+        (dir, path)
+    }
+
+    fn frame(value: &impl serde::Serialize) -> Vec<u8> {
+        let mut out = Vec::new();
+        coop::encode_json(value, &mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn answers_and_refusals_come_back() {
+        let refusal = ErrorReply::new(coop::ErrorCode::SessionNotFound, "no session 'x'");
+        let (_dir, path) = daemon(vec![
+            frame(&LsReply {
+                ok: true,
+                sessions: Vec::new(),
+            }),
+            frame(&refusal),
+        ]);
+        let mut control = Control::open(&path).unwrap().unwrap();
+        let list: LsReply = control.request(&Request::Ls(Ls::default())).unwrap();
+        assert!(list.sessions.is_empty());
+        let refused = control
+            .request::<Created>(&Request::Create(coop::Create::default()))
+            .unwrap_err();
+        assert_eq!(refused.kind(), FailureKind::NoSession);
+        let gone = control.request::<OkReply>(&Request::Status).unwrap_err();
+        assert_eq!(gone.kind(), FailureKind::Disconnected);
+    }
+
+    #[test]
+    fn nobody_there_is_no_failure() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(Control::open(&dir.path().join("none")).unwrap().is_none());
+        let path = dir.path().join("stale");
+        drop(UnixListener::bind(&path).unwrap());
+        assert!(Control::open(&path).unwrap().is_none());
+    }
+}

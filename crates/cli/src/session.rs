@@ -1,0 +1,199 @@
+//! Making sessions and going to them: what several commands share.
+
+use crate::attach::speech::Coop;
+use crate::attach::{self, Keyboard, Old, Plan, Resume};
+use crate::context::{self, Context};
+use crate::error::{Failure, FailureKind, Outcome};
+use crate::terminal::detach::DetachKey;
+use crate::terminal::size;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+use swb_types::{Offset, PtyId, Size};
+use swb_wire::coop::{Attach, Attached, Create, Created, Request, Shell};
+
+/// How long attaching is tried again while the daemon keeps dying.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// Where to go, and how.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    /// Name or workspace.
+    pub(crate) session: String,
+    /// Which terminal.
+    pub(crate) pty: PtyId,
+    /// Whether only to look on.
+    pub(crate) watch: bool,
+    /// The detach key, if not the configured one.
+    pub(crate) detach_key: Option<String>,
+    /// Whether nobody can have seen the session's output before.
+    pub(crate) fresh: bool,
+}
+
+impl Target {
+    /// The command of a session that was there before.
+    pub(crate) fn existing(session: String) -> Self {
+        Self {
+            session,
+            pty: PtyId::AGENT,
+            watch: false,
+            detach_key: None,
+            fresh: false,
+        }
+    }
+}
+
+/// Makes a session from a command line, with the surroundings of this process.
+pub(crate) fn create(context: &Context, request: Create) -> Result<Created, Failure> {
+    context.tell(&Request::Create(request))
+}
+
+/// Gives a request for a session that runs `argv` as if it had been started right here.
+pub(crate) fn from_here(workspace: String, argv: Vec<String>) -> Create {
+    let size = size::current().unwrap_or(Size::DEFAULT);
+    Create {
+        workspace,
+        argv: Some(argv),
+        env: Some(context::environment()),
+        umask: Some(context::umask()),
+        cols: Some(size.cols()),
+        rows: Some(size.rows()),
+        ..Create::default()
+    }
+}
+
+/// Goes to a session and stays until it ends or the user leaves; gives its exit code.
+pub(crate) fn go(context: &Context, target: &Target) -> Outcome {
+    let keys = keys(context, target)?;
+    let size = size::current().unwrap_or(Size::DEFAULT);
+    let request = Request::Attach(Attach {
+        session: target.session.clone(),
+        pty: Some(target.pty),
+        cols: Some(size.cols()),
+        rows: Some(size.rows()),
+        watch: target.watch,
+        offsets: true,
+        ..Attach::default()
+    });
+    let (socket, attached) = open_stream(context, &request)?;
+    attach::run_and_report(plan(context, target, socket, &attached, keys, size))
+}
+
+/// Opens another shell in a session and stays until it ends or the user leaves; gives its exit code.
+pub(crate) fn open_shell(
+    context: &Context,
+    mut target: Target,
+    argv: Vec<String>,
+    force_new: Option<bool>,
+) -> Outcome {
+    let keys = keys(context, &target)?;
+    let size = size::current().unwrap_or(Size::DEFAULT);
+    let request = Request::Shell(Shell {
+        session: target.session.clone(),
+        command: argv.first().cloned(),
+        cols: Some(size.cols()),
+        rows: Some(size.rows()),
+        force_new,
+        argv: Some(argv),
+        env: Some(context::environment()),
+        offsets: true,
+        ..Shell::default()
+    });
+    let mut control = context.connect()?;
+    let attached: Attached = control.request(&request)?;
+    target.pty = attached.pty.unwrap_or(target.pty);
+    attach::run_and_report(plan(
+        context,
+        &target,
+        control.into_stream(),
+        &attached,
+        keys,
+        size,
+    ))
+}
+
+/// Attaches, trying again while the daemon dies before it answers: nothing has happened yet.
+pub(crate) fn open_stream(context: &Context, request: &Request) -> Result<(UnixStream, Attached), Failure> {
+    let deadline = Instant::now() + RETRY;
+    loop {
+        let mut control = context.connect()?;
+        match control.request(request) {
+            Err(failure) if failure.kind() == FailureKind::Disconnected && Instant::now() < deadline => {}
+            result => return result.map(|attached| (control.into_stream(), attached)),
+        }
+    }
+}
+
+/// Reads a detach key, the configured one if none is named.
+fn keys(context: &Context, target: &Target) -> Result<Vec<DetachKey>, Failure> {
+    let key = match &target.detach_key {
+        Some(key) => DetachKey::parse(key).map_err(|error| Failure::usage(error.to_string()))?,
+        None => context.config()?.detach_key,
+    };
+    let mut keys = vec![key];
+    if target.watch {
+        keys.extend([DetachKey::plain('q'), DetachKey::ctrl('c')]);
+    }
+    Ok(keys)
+}
+
+fn plan(
+    context: &Context,
+    target: &Target,
+    socket: UnixStream,
+    attached: &Attached,
+    keys: Vec<DetachKey>,
+    size: Size,
+) -> Plan {
+    let offset = attached.offset.unwrap_or_default();
+    let head = attached.head.unwrap_or(offset);
+    let old = if target.fresh {
+        0
+    } else {
+        head.0.saturating_sub(offset.0)
+    };
+    Plan {
+        session: target.session.clone(),
+        speech: &Coop,
+        socket,
+        resume: Some(Resume {
+            socket: context.paths.control_socket(),
+            session: target.session.clone(),
+            pty: target.pty,
+            watch: target.watch,
+        }),
+        offset,
+        old: Old::Bytes(old),
+        keys,
+        keyboard: if target.watch {
+            Keyboard::Leaves
+        } else {
+            Keyboard::Types
+        },
+        size,
+    }
+}
+
+/// Follows a terminal's output from an offset on, without touching the user's terminal.
+pub(crate) fn follow(context: &Context, session: &str, pty: PtyId, from: Offset) -> Outcome {
+    let request = Request::Attach(Attach {
+        session: session.to_owned(),
+        pty: Some(pty),
+        resume: Some(from),
+        watch: true,
+        offsets: true,
+        ..Attach::default()
+    });
+    let (socket, attached) = open_stream(context, &request)?;
+    let target = Target {
+        pty,
+        watch: true,
+        fresh: true,
+        ..Target::existing(session.to_owned())
+    };
+    let mut plan = plan(context, &target, socket, &attached, Vec::new(), Size::DEFAULT);
+    plan.keyboard = Keyboard::Unused;
+    match attach::run(plan)? {
+        attach::Ending::Lost => Err(Failure::general("the connection was lost")),
+        _ => Ok(0),
+    }
+}

@@ -1,0 +1,378 @@
+//! Starts the daemon when none answers.
+//!
+//! A lock in the socket directory makes sure that of many commands at once only one starts it; the others
+//! wait and find it running. The daemon inherits nothing: no terminal, no pipe, no working directory.
+
+use crate::control::Control;
+use crate::error::{Failure, FailureKind};
+use crate::sys;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use swb_types::Paths;
+
+/// How long a daemon may take until it answers.
+const START_WAIT: Duration = Duration::from_millis(2500);
+
+/// How long another command that is starting the daemon may hold the lock: its own wait and a little more.
+const LOCK_WAIT: Duration = Duration::from_millis(3500);
+
+/// Pause between two looks at the socket. The daemon needs a few milliseconds, and a look costs next to
+/// nothing.
+const LOOK_PAUSE: Duration = Duration::from_millis(3);
+
+/// Bytes of the log read to find out why the daemon did not start.
+const LOG_TAIL: u64 = 4096;
+
+/// A running daemon.
+#[derive(Debug)]
+pub(crate) struct Running {
+    /// A connection to it.
+    pub(crate) control: Control,
+    /// Its process, when this call started it.
+    pub(crate) started: Option<u32>,
+}
+
+/// Connects to the daemon, and starts it if there is none.
+pub(crate) fn ensure(paths: &Paths, config: Option<&Path>) -> Result<Running, Failure> {
+    let socket = paths.control_socket();
+    prepare_run_dir(&paths.run_dir())?;
+    if let Some(control) = open(&socket)? {
+        return Ok(Running {
+            control,
+            started: None,
+        });
+    }
+    let _lock = lock(&paths.run_dir().join("start.lock"))?;
+    if let Some(control) = open(&socket)? {
+        return Ok(Running {
+            control,
+            started: None,
+        });
+    }
+    start(paths, config, &socket)
+}
+
+/// Connects, again and again while the daemon dies under the handshake: its keeper is bringing it back.
+pub(crate) fn open(socket: &Path) -> Result<Option<Control>, Failure> {
+    let deadline = Instant::now() + START_WAIT;
+    loop {
+        match Control::open(socket) {
+            Err(failure) if failure.kind() == FailureKind::Disconnected && Instant::now() < deadline => {
+                pause(LOOK_PAUSE, None);
+            }
+            result => return result,
+        }
+    }
+}
+
+/// Gives the path of this very program, also when its file was replaced meanwhile.
+pub(crate) fn own_program() -> PathBuf {
+    let running = Path::new("/proc/self/exe");
+    match std::env::current_exe() {
+        Ok(path) if path.exists() => path,
+        // A newer version may lie where this one did.
+        Ok(path) => match path
+            .to_str()
+            .and_then(|text| text.strip_suffix(" (deleted)"))
+            .map(PathBuf::from)
+        {
+            Some(path) if path.exists() => path,
+            _ => running.to_owned(),
+        },
+        Err(_) => running.to_owned(),
+    }
+}
+
+/// Makes the directory of our sockets and refuses one that others could have prepared.
+pub(crate) fn prepare_run_dir(dir: &Path) -> Result<(), Failure> {
+    let refuse = |why: &str| {
+        Failure::general(format!("the socket directory {} {why}", dir.display()))
+            .hint("remove it, or set XDG_RUNTIME_DIR to a directory of your own")
+    };
+    let metadata = match fs::symlink_metadata(dir) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(dir)
+                .map_err(|error| refuse(&format!("cannot be made: {error}")))?;
+            fs::symlink_metadata(dir).map_err(|error| refuse(&error.to_string()))?
+        }
+        Err(error) => return Err(refuse(&format!("cannot be used: {error}"))),
+    };
+    if metadata.is_symlink() {
+        return Err(refuse("is a symbolic link"));
+    }
+    if !metadata.is_dir() {
+        return Err(refuse("is no directory"));
+    }
+    if metadata.uid() != geteuid().as_raw() {
+        return Err(refuse("belongs to another user"));
+    }
+    if metadata.mode() & 0o077 != 0 {
+        fs::set_permissions(dir, fs::Permissions::from_mode(0o700))
+            .map_err(|error| refuse(&format!("is open to others: {error}")))?;
+    }
+    Ok(())
+}
+
+fn lock(path: &Path) -> Result<File, Failure> {
+    let failed = |error: io::Error| Failure::io(format!("cannot lock {}", path.display()), &error);
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(failed)?;
+    let deadline = Instant::now() + LOCK_WAIT;
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(file),
+            Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) if Instant::now() < deadline => {
+                pause(LOOK_PAUSE, None);
+            }
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                return Err(Failure::new(
+                    FailureKind::NoDaemon,
+                    "another command is starting the daemon and does not come to an end",
+                )
+                .hint(format!("`fuser {}` shows which", path.display())));
+            }
+            Err(error) => return Err(failed(error.into())),
+        }
+    }
+}
+
+fn start(paths: &Paths, config: Option<&Path>, socket: &Path) -> Result<Running, Failure> {
+    let mut log = Log::open(&paths.daemon_log());
+    let mut child = spawn(config, log.stdio())?;
+    let pid = child.id();
+    let died = i32::try_from(pid)
+        .ok()
+        .and_then(Pid::from_raw)
+        .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    let deadline = Instant::now() + START_WAIT;
+    loop {
+        // Looked at first: a daemon that found another one running ends, and that other one answers.
+        let ended = child.try_wait().ok().flatten();
+        if let Some(control) = open(socket)? {
+            reap_later(child);
+            return Ok(Running {
+                control,
+                started: ended.is_none().then_some(pid),
+            });
+        }
+        if let Some(status) = ended {
+            return Err(log.failure(&format!("the daemon ended at once ({status})")));
+        }
+        if Instant::now() >= deadline {
+            reap_later(child);
+            return Err(log.failure("the daemon does not answer"));
+        }
+        pause(LOOK_PAUSE, died.as_ref());
+    }
+}
+
+fn spawn(config: Option<&Path>, stderr: Stdio) -> Result<Child, Failure> {
+    sys::keep_descriptors_private();
+    // The name decides what the program does, and this one may have been called as `keepty`.
+    let mut command = Command::new(own_program());
+    command.arg0("swb").arg("daemon").arg("--auto");
+    if let Some(config) = config {
+        // The daemon starts elsewhere.
+        command.arg("--config").arg(std::path::absolute(config)?);
+    }
+    command
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(stderr);
+    sys::in_new_session(&mut command).spawn().map_err(|error| {
+        Failure::new(
+            FailureKind::NoDaemon,
+            format!("the daemon cannot be started: {error}"),
+        )
+    })
+}
+
+/// Leaves no zombie when the daemon ends before this process does.
+fn reap_later(mut child: Child) {
+    std::thread::spawn(move || drop(child.wait()));
+}
+
+/// Waits a little, or until the process behind `died` has ended.
+fn pause(time: Duration, died: Option<&OwnedFd>) {
+    let mut fds: Vec<PollFd<'_>> = died.iter().map(|fd| PollFd::new(*fd, PollFlags::IN)).collect();
+    let time = Timespec {
+        tv_sec: 0,
+        tv_nsec: i64::from(time.subsec_nanos()),
+    };
+    // An early return only means one more look.
+    let _ = poll(&mut fds, Some(&time));
+}
+
+/// The log of a daemon that has no terminal.
+struct Log {
+    path: PathBuf,
+    file: Option<File>,
+    /// Where the new daemon's part begins.
+    begin: u64,
+}
+
+impl Log {
+    fn open(path: &Path) -> Self {
+        let open = || {
+            if let Some(dir) = path.parent() {
+                DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+            }
+            OpenOptions::new()
+                .create(true)
+                .append(true)
+                .read(true)
+                .mode(0o600)
+                .open(path)
+        };
+        // A daemon without a log is better than none.
+        let mut file = open().ok();
+        let begin = file
+            .as_mut()
+            .and_then(|file| file.seek(SeekFrom::End(0)).ok())
+            .unwrap_or(0);
+        Self {
+            path: path.to_owned(),
+            file,
+            begin,
+        }
+    }
+
+    fn stdio(&self) -> Stdio {
+        self.file
+            .as_ref()
+            .and_then(|file| file.try_clone().ok())
+            .map_or_else(Stdio::null, Stdio::from)
+    }
+
+    fn failure(&mut self, what: &str) -> Failure {
+        let message = match self.last_line() {
+            Some(line) => format!("{what}: {line}"),
+            None => what.to_owned(),
+        };
+        Failure::new(FailureKind::NoDaemon, message).hint(format!(
+            "`swb daemon` shows more; the log is {}",
+            self.path.display()
+        ))
+    }
+
+    fn last_line(&mut self) -> Option<String> {
+        let file = self.file.as_mut()?;
+        let end = file.seek(SeekFrom::End(0)).ok()?;
+        file.seek(SeekFrom::Start(self.begin.max(end.saturating_sub(LOG_TAIL))))
+            .ok()?;
+        let mut text = Vec::new();
+        file.take(LOG_TAIL).read_to_end(&mut text).ok()?;
+        let text = String::from_utf8_lossy(&text);
+        text.lines()
+            .rev()
+            .map(str::trim)
+            .find(|line| !line.is_empty())
+            .map(str::to_owned)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn a_missing_directory_is_made_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = dir.path().join("a/run");
+        prepare_run_dir(&run).unwrap();
+        assert_eq!(fs::metadata(&run).unwrap().mode() & 0o777, 0o700);
+        fs::set_permissions(&run, fs::Permissions::from_mode(0o755)).unwrap();
+        prepare_run_dir(&run).unwrap();
+        assert_eq!(fs::metadata(&run).unwrap().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn links_and_files_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(dir.path(), &link).unwrap();
+        assert!(
+            prepare_run_dir(&link)
+                .unwrap_err()
+                .to_string()
+                .ends_with("is a symbolic link")
+        );
+        let file = dir.path().join("file");
+        fs::write(&file, "").unwrap();
+        assert!(
+            prepare_run_dir(&file)
+                .unwrap_err()
+                .to_string()
+                .ends_with("is no directory")
+        );
+        assert!(
+            prepare_run_dir(&file.join("below"))
+                .unwrap_err()
+                .to_string()
+                .contains("cannot be")
+        );
+    }
+
+    #[test]
+    fn the_log_tells_why() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state/daemon.log");
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "old line\n").unwrap();
+        let mut log = Log::open(&path);
+        assert_eq!(
+            log.failure("the daemon does not answer").to_string(),
+            "the daemon does not answer"
+        );
+        OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .unwrap()
+            .write_all(b"one\nport taken\n\n")
+            .unwrap();
+        let failure = log.failure("the daemon ended");
+        assert_eq!(
+            (failure.to_string().as_str(), failure.kind().exit_code()),
+            ("the daemon ended: port taken", 4)
+        );
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_written_is_done_without() {
+        let mut log = Log::open(Path::new("/proc/nowhere/daemon.log"));
+        assert!(log.file.is_none());
+        assert_eq!(log.failure("no").to_string(), "no");
+    }
+
+    #[test]
+    fn of_two_starters_one_waits() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let first = lock(&path).unwrap();
+        let other = path.clone();
+        let waiting = std::thread::spawn(move || lock(&other).is_ok());
+        pause(Duration::from_millis(20), None);
+        drop(first);
+        assert!(waiting.join().unwrap());
+    }
+}

@@ -1,0 +1,40 @@
+//! The two things the standard library offers no safe way for.
+#![allow(
+    unsafe_code,
+    reason = "raw descriptors of unknown origin, and code between fork and exec"
+)]
+
+use rustix::io::{FdFlags, fcntl_setfd};
+use std::os::fd::{BorrowedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// Keeps every descriptor but the standard three from reaching programs started later.
+///
+/// Whoever started this process may have left pipes open in it; a daemon that inherited them would keep
+/// their readers waiting for ever.
+pub(crate) fn keep_descriptors_private() {
+    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else {
+        return;
+    };
+    let numbers = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<RawFd>().ok());
+    // Collected first: the directory itself has a descriptor, which is gone again below.
+    let numbers: Vec<RawFd> = numbers.filter(|number| *number > 2).collect();
+    for number in numbers {
+        // SAFETY: the borrow ends with this call, which neither closes the descriptor nor uses the file behind
+        // it; a number that is no longer open only makes the call fail.
+        let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
+        // Failure means that the descriptor is gone, and with it the reason to mark it.
+        let _ = fcntl_setfd(descriptor, FdFlags::CLOEXEC);
+    }
+}
+
+/// Makes a command run in a session of its own, so that no terminal can hang it up.
+pub(crate) fn in_new_session(command: &mut Command) -> &mut Command {
+    let setsid = || rustix::process::setsid().map(|_| ()).map_err(Into::into);
+    // SAFETY: between fork and exec only async-signal-safe work is allowed; this is one system call and no
+    // allocation.
+    unsafe { command.pre_exec(setsid) }
+}
