@@ -1,0 +1,319 @@
+//! The command line of coop: what its users type.
+//!
+//! Talks to our own control socket, which speaks the same protocol; which command a session runs is for the
+//! daemon to read from the Coopfiles (CO-26).
+
+use crate::args::{self as swb_args, parse_pty};
+use crate::commands::{self, report};
+use crate::context::{self, Context};
+use crate::error::{FailureKind, Outcome};
+use crate::session::{self, Target};
+use crate::table;
+use clap::{Args, Parser, Subcommand};
+use serde::Serialize;
+use std::ffi::OsString;
+use swb_types::PtyId;
+use swb_wire::coop::{
+    Create, OkReply, PtyItem, PtyRole, Request, Restart, RestartReply, SessionKill, SessionLs, SessionLsReply,
+};
+
+/// The name this program answers by.
+const PROGRAM: &str = "coop";
+
+/// Sessions of coding agents, one per workspace.
+///
+/// Without a command, goes to the session of the current directory, or starts its agent.
+#[derive(Debug, Parser)]
+#[command(
+    name = "coop",
+    version,
+    disable_help_subcommand = true,
+    after_help = "\
+Press Ctrl+] to leave a session; it runs on.
+
+Exit codes: 0 success, 1 failure, 2 wrong usage, 3 no such session, 4 the daemon did not start."
+)]
+struct Cli {
+    /// Print data as JSON
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Go to a session
+    Attach(AttachArgs),
+    /// Open a shell in a session
+    Shell(ShellArgs),
+    /// List sessions
+    #[command(visible_alias = "list")]
+    Ls,
+    /// End a session
+    Kill(swb_args::Kill),
+    /// Show what a session wrote
+    Logs(swb_args::Logs),
+    /// Start the agent of a session anew
+    Restart(PtyArgs),
+    /// Look after the terminals of one session
+    #[command(subcommand)]
+    Session(SessionCommand),
+    /// Show how the daemon is doing
+    Status,
+    /// End the daemon; sessions live on
+    Shutdown,
+}
+
+#[derive(Debug, Args)]
+struct AttachArgs {
+    /// Session or workspace [default: that of this directory]
+    session: Option<String>,
+    /// Terminal of the session: 0 is the agent, the others are shells
+    #[arg(long, default_value = "0", value_parser = parse_pty)]
+    pty: PtyId,
+}
+
+#[derive(Debug, Args)]
+struct ShellArgs {
+    /// Session or workspace [default: that of this directory]
+    session: Option<String>,
+    /// Open another shell even if there is one
+    #[arg(long)]
+    new: bool,
+    /// Program to run
+    #[arg(long, default_value = "/bin/sh")]
+    command: String,
+}
+
+#[derive(Debug, Args)]
+struct PtyArgs {
+    /// Session or workspace [default: that of this directory]
+    session: Option<String>,
+    /// Terminal of the session: 0 is the agent, the others are shells
+    #[arg(long, default_value = "0", value_parser = parse_pty)]
+    pty: PtyId,
+}
+
+#[derive(Debug, Subcommand)]
+enum SessionCommand {
+    /// List the terminals of a session
+    Ls {
+        /// Session or workspace [default: that of this directory]
+        session: Option<String>,
+    },
+    /// End one terminal of a session
+    Kill {
+        /// Terminal of the session: 0 is the agent, the others are shells
+        #[arg(value_parser = parse_pty)]
+        pty: PtyId,
+        /// Session or workspace [default: that of this directory]
+        #[arg(short, long)]
+        session: Option<String>,
+    },
+}
+
+/// What `session ls --json` tells.
+#[derive(Debug, Serialize)]
+struct Terminals {
+    session: String,
+    ptys: Vec<PtyItem>,
+}
+
+/// What `restart --json` tells.
+#[derive(Debug, Serialize)]
+struct Restarted {
+    session: String,
+    pty: PtyId,
+    pid: u32,
+}
+
+/// What `session kill --json` tells.
+#[derive(Debug, Serialize)]
+struct Killed {
+    session: String,
+    pty: PtyId,
+}
+
+/// Runs as `coop`.
+pub(crate) fn main(args: Vec<OsString>) -> u8 {
+    match swb_args::parse::<Cli>(args, 2) {
+        Ok(cli) => report(PROGRAM, dispatch(cli)),
+        Err(code) => code,
+    }
+}
+
+fn dispatch(cli: Cli) -> Outcome {
+    let context = Context::from_env(PROGRAM, None, cli.json)?;
+    match cli.command {
+        None => create_or_attach(&context),
+        Some(Command::Attach(args)) => session::go(
+            &context,
+            &Target {
+                pty: args.pty,
+                ..Target::existing(named(args.session)?)
+            },
+        ),
+        Some(Command::Shell(args)) => {
+            let target = Target::existing(named(args.session)?);
+            session::open_shell(&context, target, vec![args.command], Some(args.new))
+        }
+        Some(Command::Ls) => commands::ls::run(&context, &swb_args::Ls { running: true }),
+        Some(Command::Kill(args)) => commands::kill::run(&context, &args),
+        Some(Command::Logs(args)) => {
+            let name = Some(named(args.name)?);
+            commands::logs::run(&context, swb_args::Logs { name, ..args })
+        }
+        Some(Command::Restart(args)) => restart(&context, args),
+        Some(Command::Session(SessionCommand::Ls { session })) => list_terminals(&context, session),
+        Some(Command::Session(SessionCommand::Kill { pty, session })) => {
+            kill_terminal(&context, session, pty)
+        }
+        Some(Command::Status) => commands::status::run(&context),
+        Some(Command::Shutdown) => commands::shutdown::run(&context, &swb_args::Shutdown { kill: false }),
+    }
+}
+
+/// Gives what the user said, or the current directory: a path stands for the session of that workspace (CO-30).
+fn named(session: Option<String>) -> Result<String, crate::error::Failure> {
+    session.map_or_else(|| context::workspace(None), Ok)
+}
+
+fn create_or_attach(context: &Context) -> Outcome {
+    let request = Create {
+        workspace: context::workspace(None)?,
+        detach: Some(false),
+        ..Create::default()
+    };
+    match session::create(context, request) {
+        Ok(created) => session::go(
+            context,
+            &Target {
+                fresh: true,
+                ..Target::existing(created.session)
+            },
+        ),
+        // CO-21, CO-22: the answer names the session that is there.
+        Err(failure) if failure.kind() == FailureKind::Exists => match failure.existing() {
+            Some(existing) => session::go(context, &Target::existing(existing.to_owned())),
+            None => Err(failure),
+        },
+        Err(failure) => Err(failure),
+    }
+}
+
+fn restart(context: &Context, args: PtyArgs) -> Outcome {
+    let session = named(args.session)?;
+    let reply: RestartReply = context.tell(&Request::Restart(Restart {
+        session: session.clone(),
+        pty: Some(args.pty),
+    }))?;
+    context.answer(
+        &Restarted {
+            session,
+            pty: reply.pty,
+            pid: reply.pid,
+        },
+        |restarted| format!("Restarted {} (pid {})\n", restarted.session, restarted.pid),
+    )?;
+    Ok(0)
+}
+
+fn list_terminals(context: &Context, session: Option<String>) -> Outcome {
+    let reply: SessionLsReply = context.ask(&Request::SessionLs(SessionLs {
+        session: named(session)?,
+    }))?;
+    context.answer(
+        &Terminals {
+            session: reply.session,
+            ptys: reply.ptys,
+        },
+        |terminals| text(&terminals.ptys),
+    )?;
+    Ok(0)
+}
+
+fn kill_terminal(context: &Context, session: Option<String>, pty: PtyId) -> Outcome {
+    let session = named(session)?;
+    let _: OkReply = context.tell(&Request::SessionKill(SessionKill {
+        session: session.clone(),
+        pty,
+    }))?;
+    context.answer(&Killed { session, pty }, |killed| {
+        format!("Killed terminal {} of {}\n", killed.pty, killed.session)
+    })?;
+    Ok(0)
+}
+
+fn text(ptys: &[PtyItem]) -> String {
+    let role = |pty: &PtyItem| match pty.role {
+        PtyRole::Agent => "agent".to_owned(),
+        PtyRole::Shell => "shell".to_owned(),
+    };
+    let pid = |pty: &PtyItem| pty.pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string());
+    let rows: Vec<[String; 4]> = ptys
+        .iter()
+        .map(|pty| {
+            [
+                pty.id.to_string(),
+                role(pty),
+                pid(pty),
+                table::printable(&pty.command),
+            ]
+        })
+        .collect();
+    table::layout(["PTY", "ROLE", "PID", "COMMAND"], &rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn terminals_are_listed() {
+        let ptys = [
+            PtyItem {
+                id: PtyId(0),
+                role: PtyRole::Agent,
+                command: "claude".into(),
+                pid: Some(7),
+            },
+            PtyItem {
+                id: PtyId(2),
+                role: PtyRole::Shell,
+                command: "/bin/sh".into(),
+                pid: None,
+            },
+        ];
+        insta::assert_snapshot!(text(&ptys), @r"
+        PTY  ROLE   PID  COMMAND
+        0    agent  7    claude
+        2    shell  -    /bin/sh
+        ");
+    }
+
+    #[test]
+    fn verbs_parse() {
+        for args in [
+            &["coop"][..],
+            &["coop", "attach"],
+            &["coop", "attach", "a", "--pty", "1"],
+            &["coop", "shell", "a", "--new"],
+            &["coop", "kill", "--all", "--force"],
+            &["coop", "logs", "a", "-f"],
+            &["coop", "session", "ls"],
+            &["coop", "session", "kill", "2", "-s", "a"],
+            &["coop", "restart", "a"],
+            &["coop", "status", "--json"],
+            &["coop", "shutdown"],
+        ] {
+            assert!(Cli::try_parse_from(args).is_ok(), "{args:?}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! `keepty broker`: a session in the foreground (KP-53).
+//!
+//! The session itself lives in our daemon like any other. This process only looks on, ends with the child's
+//! exit code, and passes SIGTERM and SIGINT on as a request to end (KP-48).
+
+use super::link::Link;
+use super::{BrokerArgs, create};
+use crate::attach::Ending;
+use crate::attach::inbox::Inbox;
+use crate::attach::speech::{Keepty, Notice, Speech};
+use crate::context::Context;
+use crate::error::{Failure, Outcome};
+use crate::terminal::signals::Signals;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::time::{Duration, Instant};
+use swb_types::Size;
+use swb_wire::keepty::{Message, Role};
+
+/// How long a session whose connection was lost is looked for again: a daemon is back within a second.
+const RETURN_WAIT: Duration = Duration::from_secs(5);
+
+/// Pause between two tries.
+const RETURN_PAUSE: Duration = Duration::from_millis(20);
+
+/// Starts the session and stays until it ends.
+pub(super) fn run(context: &Context, args: BrokerArgs) -> Outcome {
+    // KP-47: a terminal that goes away does not end the session.
+    let mut signals = Signals::catch(&[SIGTERM, SIGINT, SIGHUP])?;
+    create(context, &args.session_id, args.what)?;
+    let mut asked = false;
+    let mut lost: Option<Instant> = None;
+    loop {
+        match Link::open(context, &args.session_id, Role::Monitor, Size::DEFAULT) {
+            Ok((link, _)) => {
+                lost = None;
+                if let Some(code) = look_on(link, &mut signals, &mut asked)? {
+                    return Ok(Ending::Exited(code).exit_code());
+                }
+            }
+            Err(failure) if lost.is_some_and(|since| since.elapsed() > RETURN_WAIT) => return Err(failure),
+            Err(_) => {}
+        }
+        lost.get_or_insert_with(Instant::now);
+        let pause = Timespec {
+            tv_sec: 0,
+            tv_nsec: i64::from(RETURN_PAUSE.subsec_nanos()),
+        };
+        let _ = poll(&mut [], Some(&pause));
+    }
+}
+
+/// Looks on until the session ends, which gives its exit code, or the connection is lost.
+fn look_on(mut link: Link, signals: &mut Signals, asked: &mut bool) -> Result<Option<i32>, Failure> {
+    let mut inbox = Inbox::new(Keepty.layout());
+    if *asked {
+        link.send(&Message::Shutdown)?;
+    }
+    loop {
+        let (signal, readable) = {
+            let mut fds = [
+                PollFd::new(&*signals, PollFlags::IN),
+                PollFd::new(&link, PollFlags::IN),
+            ];
+            match poll(&mut fds, None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            (!fds[0].revents().is_empty(), !fds[1].revents().is_empty())
+        };
+        if signal && signals.take().iter().any(|number| *number != SIGHUP) {
+            *asked = true;
+            link.send(&Message::Shutdown)?;
+        }
+        if !readable {
+            continue;
+        }
+        if !matches!(inbox.fill(&link), Ok(count) if count > 0) {
+            return Ok(None);
+        }
+        if let Some(code) = take_all(&mut inbox, &mut link)? {
+            return Ok(Some(code));
+        }
+    }
+}
+
+/// Takes everything that has arrived; the output is for others.
+fn take_all(inbox: &mut Inbox, link: &mut Link) -> Result<Option<i32>, Failure> {
+    let odd = |error: crate::attach::inbox::BadFrame| Failure::general(error.to_string());
+    loop {
+        while inbox.next_data().map_err(odd)?.is_some() {}
+        let Some(message) = inbox.next_message().map_err(odd)? else {
+            return Ok(None);
+        };
+        match Keepty.understand(&message) {
+            Notice::Exited(code) => return Ok(Some(code)),
+            Notice::Ping => link.send(&Message::Pong)?,
+            _ => {}
+        }
+    }
+}

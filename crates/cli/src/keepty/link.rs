@@ -1,0 +1,101 @@
+//! A blocking connection to one keepty session.
+
+use crate::context::Context;
+use crate::control::nobody_listens;
+use crate::error::{Failure, FailureKind};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+use swb_types::Size;
+use swb_wire::keepty::{Decoder, Message, Role, encode};
+
+/// How long a session may take to answer.
+const WAIT: Duration = Duration::from_secs(5);
+
+/// Largest message read before the stream begins, in bytes; only `HelloAck` and `Error` can come.
+const MAX_ANSWER: usize = 64 * 1024;
+
+/// A connection that has said hello.
+#[derive(Debug)]
+pub(super) struct Link {
+    stream: UnixStream,
+}
+
+impl Link {
+    /// Connects in a role; gives the connection and the process of the session, 0 if it has not started.
+    pub(super) fn open(context: &Context, id: &str, role: Role, size: Size) -> Result<(Self, u32), Failure> {
+        let stream = connect(context, id)?;
+        stream.set_read_timeout(Some(WAIT))?;
+        let mut link = Self { stream };
+        link.send(&Message::Hello {
+            role,
+            cols: size.cols(),
+            rows: size.rows(),
+        })?;
+        let silent = || Failure::general(format!("Session '{id}' does not respond"));
+        match link.receive().map_err(|_| silent())? {
+            Some(Message::HelloAck { pid, .. }) => {
+                link.stream.set_read_timeout(None)?;
+                Ok((link, pid))
+            }
+            Some(Message::Error(text)) => Err(Failure::general(format!("Session '{id}' refused: {text}"))),
+            _ => Err(silent()),
+        }
+    }
+
+    /// Sends a message.
+    pub(super) fn send(&mut self, message: &Message) -> Result<(), Failure> {
+        let mut bytes = Vec::new();
+        encode(message, &mut bytes);
+        self.stream.write_all(&bytes).map_err(|error| {
+            Failure::new(
+                FailureKind::Disconnected,
+                format!("Session disconnected: {error}"),
+            )
+        })
+    }
+
+    /// Gives the socket away, right behind the last message received.
+    pub(super) fn into_stream(self) -> UnixStream {
+        self.stream
+    }
+
+    /// Receives one message, reading not one byte more; nothing at the end of the stream.
+    fn receive(&mut self) -> io::Result<Option<Message>> {
+        let mut length = [0; 4];
+        self.stream.read_exact(&mut length)?;
+        let count = u32::from_be_bytes(length) as usize;
+        if count > MAX_ANSWER {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let mut body = vec![0; count];
+        self.stream.read_exact(&mut body)?;
+        let mut decoder = Decoder::new();
+        decoder.push(&length);
+        decoder.push(&body);
+        decoder.next().map_err(io::Error::other)
+    }
+}
+
+impl AsFd for Link {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+fn connect(context: &Context, id: &str) -> Result<UnixStream, Failure> {
+    let path = context.paths.keepty_socket(id);
+    let not_running = || {
+        Failure::general(format!("Session '{id}' is not running")).hint("`keepty list` shows those that are")
+    };
+    match UnixStream::connect(&path) {
+        Ok(stream) => Ok(stream),
+        // The session may live on in the keeper while no daemon offers it.
+        Err(error) if nobody_listens(&error) && context.paths.keeper_socket().exists() => {
+            drop(context.connect()?);
+            UnixStream::connect(&path).map_err(|_| not_running())
+        }
+        Err(_) => Err(not_running()),
+    }
+}

@@ -1,0 +1,337 @@
+//! The command line of keepty: what its users and SDKs call (KP-49 to KP-53).
+//!
+//! New sessions are made through our own daemon. Everything else speaks the keepty protocol on the session's
+//! socket, so it works just as well with a session of the original program.
+
+mod broker;
+mod link;
+
+use crate::args;
+use crate::attach::speech::Keepty;
+use crate::attach::{self, Ending, Keyboard, Old, Plan};
+use crate::commands::report;
+use crate::context::{self, Context};
+use crate::control::nobody_listens;
+use crate::error::{Failure, FailureKind, Outcome};
+use crate::session;
+use crate::terminal::detach::DetachKey;
+use crate::terminal::size;
+use clap::{Args, Parser, Subcommand};
+use link::Link;
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use swb_types::{Offset, SessionName, Size};
+use swb_wire::coop::{Create, Start};
+use swb_wire::keepty::{Message, Role};
+
+/// The name this program answers by.
+const PROGRAM: &str = "keepty";
+
+/// What keepty always says about its terminal (KP-24).
+const TERM: &str = "xterm-256color";
+
+/// Keys that detach a Writer (KP-52).
+const DETACH: &str = ",,,d";
+
+/// Persistent terminal sessions.
+#[derive(Debug, Parser)]
+#[command(name = "keepty", version, disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Start a session, and attach to it if this is a terminal
+    Start(StartArgs),
+    /// Attach to a running session; ,,,d detaches
+    Attach(AttachArgs),
+    /// List sessions
+    #[command(visible_alias = "ls")]
+    List,
+    /// End a session
+    Stop {
+        /// Session
+        id: String,
+    },
+    /// Run a session in the foreground
+    #[command(hide = true)]
+    Broker(BrokerArgs),
+}
+
+#[derive(Debug, Args)]
+struct StartArgs {
+    /// Session
+    id: String,
+    /// Do not attach
+    #[arg(short, long)]
+    detach: bool,
+    #[command(flatten)]
+    what: What,
+}
+
+#[derive(Debug, Args)]
+struct BrokerArgs {
+    /// Session
+    #[arg(long)]
+    session_id: String,
+    #[command(flatten)]
+    what: What,
+}
+
+#[derive(Debug, Args)]
+struct AttachArgs {
+    /// Session
+    id: String,
+    /// Look on; Ctrl+C or q leaves
+    #[arg(short, long)]
+    watch: bool,
+}
+
+/// What a session runs, and where.
+#[derive(Debug, Args)]
+struct What {
+    /// Directory the command runs in [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    working_dir: Option<PathBuf>,
+    /// Columns of the terminal [default: those of this one]
+    #[arg(long)]
+    cols: Option<u16>,
+    /// Rows of the terminal [default: those of this one]
+    #[arg(long)]
+    rows: Option<u16>,
+    /// Command and its arguments [default: your shell]
+    #[arg(last = true, value_name = "CMD")]
+    command: Vec<String>,
+}
+
+/// Runs as `keepty`.
+pub(crate) fn main(args: Vec<OsString>) -> u8 {
+    match args::parse::<Cli>(args, 1) {
+        Ok(cli) => report(PROGRAM, dispatch(cli.command)),
+        Err(code) => code,
+    }
+}
+
+fn dispatch(command: Command) -> Outcome {
+    let context = Context::from_env(PROGRAM, None, false)?;
+    match command {
+        Command::Start(args) => start(&context, args),
+        Command::Attach(args) => attach(&context, &args.id, args.watch),
+        Command::List => list(&context.paths.keepty_dir()),
+        Command::Stop { id } => stop(&context, &id),
+        Command::Broker(args) => broker::run(&context, args),
+    }
+}
+
+/// KP-49. Nothing of ours stays behind with the caller's pipes, so a caller that reads them to their end gets it.
+fn start(context: &Context, args: StartArgs) -> Outcome {
+    create(context, &args.id, args.what)?;
+    writeln!(std::io::stdout().lock(), "Started session {}", args.id)?;
+    if !args.detach && rustix::termios::isatty(rustix::stdio::stdin()) {
+        return attach(context, &args.id, false);
+    }
+    Ok(0)
+}
+
+/// Makes the session; its socket exists when this returns.
+fn create(context: &Context, id: &str, what: What) -> Result<(), Failure> {
+    check_id(id)?;
+    let running = || Failure::new(FailureKind::Exists, format!("Session '{id}' is already running"));
+    // The original program may hold the name; our daemon knows nothing of it (KP-14).
+    if UnixStream::connect(context.paths.keepty_socket(id)).is_ok() {
+        return Err(running());
+    }
+    let workspace = context::workspace(what.working_dir.as_deref())?;
+    let argv = if what.command.is_empty() {
+        vec![context::shell()]
+    } else {
+        what.command
+    };
+    let mut request = session::from_here(workspace, argv);
+    request
+        .env
+        .get_or_insert_default()
+        .insert("TERM".to_owned(), TERM.to_owned());
+    let created = session::create(
+        context,
+        Create {
+            name: Some(id.to_owned()),
+            cols: what.cols.filter(|cols| *cols > 0).or(request.cols),
+            rows: what.rows.filter(|rows| *rows > 0).or(request.rows),
+            start: Some(Start::Writer),
+            require: vec!["keepty".to_owned()],
+            ..request
+        },
+    );
+    match created {
+        Ok(_) => Ok(()),
+        Err(failure) if failure.kind() == FailureKind::Exists => Err(running()),
+        Err(failure) => Err(failure),
+    }
+}
+
+// KP-13
+fn check_id(id: &str) -> Result<(), Failure> {
+    SessionName::new(id)
+        .map(drop)
+        .map_err(|error| Failure::general(format!("'{id}' cannot be a session ID: {error}")))
+}
+
+/// KP-52.
+fn attach(context: &Context, id: &str, watch: bool) -> Outcome {
+    let size = size::current().unwrap_or(Size::DEFAULT);
+    let role = if watch { Role::Watcher } else { Role::Writer };
+    let (link, pid) = Link::open(context, id, role, size)?;
+    let leave = if watch {
+        "Ctrl+C or q leaves"
+    } else {
+        "Type ,,,d to detach"
+    };
+    eprintln!("[Attached to {id}. {leave}.]");
+    let detach = DetachKey::parse(DETACH).map_err(|error| Failure::general(error.to_string()))?;
+    let plan = Plan {
+        session: id.to_owned(),
+        speech: &Keepty,
+        socket: link.into_stream(),
+        resume: None,
+        offset: Offset(0),
+        // KP-21, KP-30, KP-31: the first Writer and Watchers get no replay.
+        old: if pid == 0 || watch {
+            Old::Bytes(0)
+        } else {
+            Old::FirstFrame
+        },
+        keys: if watch {
+            vec![DetachKey::plain('q'), DetachKey::ctrl('c')]
+        } else {
+            vec![detach]
+        },
+        keyboard: if watch { Keyboard::Leaves } else { Keyboard::Types },
+        size,
+    };
+    match attach::run(plan)? {
+        Ending::Exited(code) => eprintln!("[Session exited with code {code}]"),
+        Ending::Left => eprintln!("[Detached from {id}]"),
+        Ending::Signalled(signal) => return Ok(Ending::Signalled(signal).exit_code()),
+        Ending::Lost => {
+            return Err(
+                Failure::general("Session disconnected").hint(format!("`keepty attach {id}` returns to it"))
+            );
+        }
+        Ending::Complete | Ending::Dismissed | Ending::HungUp | Ending::Unread => {}
+    }
+    Ok(0)
+}
+
+/// KP-50.
+fn stop(context: &Context, id: &str) -> Outcome {
+    let size = Size::DEFAULT;
+    let (mut link, _) = Link::open(context, id, Role::Monitor, size)?;
+    link.send(&Message::Shutdown)?;
+    eprintln!("Session '{id}' stopping");
+    Ok(0)
+}
+
+/// KP-51.
+fn list(dir: &Path) -> Outcome {
+    let mut sessions: Vec<(String, bool)> = match std::fs::read_dir(dir) {
+        Ok(entries) => entries
+            .flatten()
+            .filter_map(|entry| {
+                let id = session_id(entry.file_name().to_str()?)?.to_owned();
+                Some((id, is_alive(&entry.path())))
+            })
+            .collect(),
+        Err(_) => Vec::new(),
+    };
+    if sessions.is_empty() {
+        eprintln!("No running sessions");
+        return Ok(0);
+    }
+    sessions.sort();
+    let mut out = std::io::stdout().lock();
+    for (id, alive) in sessions {
+        writeln!(out, "  {id}  ({})", if alive { "running" } else { "stale" })?;
+    }
+    Ok(0)
+}
+
+fn session_id(file_name: &str) -> Option<&str> {
+    file_name.strip_prefix("keepty-")?.strip_suffix(".sock")
+}
+
+fn is_alive(socket: &Path) -> bool {
+    match UnixStream::connect(socket) {
+        Ok(_) => true,
+        Err(error) => !nobody_listens(&error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn parse(args: &[&str]) -> Command {
+        Cli::try_parse_from(args).unwrap().command
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    // KP-49: as the SDKs call it.
+    #[test]
+    fn start_takes_what_sdks_say() {
+        let Command::Start(args) = parse(&["keepty", "start", "s1", "--working-dir", "/w", "--", "bash -l"])
+        else {
+            panic!("not start")
+        };
+        assert_eq!((args.id.as_str(), args.detach), ("s1", false));
+        assert_eq!(args.what.working_dir, Some("/w".into()));
+        assert_eq!(args.what.command, ["bash -l"]);
+        let Command::Start(args) = parse(&["keepty", "start", "-d", "s1", "--cols", "100", "--rows", "30"])
+        else {
+            panic!("not start")
+        };
+        assert!(args.detach && args.what.command.is_empty());
+        assert_eq!((args.what.cols, args.what.rows), (Some(100), Some(30)));
+    }
+
+    #[test]
+    fn the_other_verbs_parse() {
+        assert!(matches!(parse(&["keepty", "ls"]), Command::List));
+        assert!(matches!(parse(&["keepty", "list"]), Command::List));
+        assert!(matches!(
+            parse(&["keepty", "attach", "-w", "a"]),
+            Command::Attach(AttachArgs { watch: true, .. })
+        ));
+        assert!(matches!(parse(&["keepty", "stop", "a"]), Command::Stop { .. }));
+        let Command::Broker(args) = parse(&["keepty", "broker", "--session-id", "a", "--", "sh", "-c", "x"])
+        else {
+            panic!("not broker")
+        };
+        assert_eq!((args.session_id.as_str(), args.what.command.len()), ("a", 3));
+    }
+
+    // KP-13
+    #[test]
+    fn bad_ids_are_refused() {
+        for id in ["", "..", "../x", "a/b"] {
+            assert_eq!(check_id(id).unwrap_err().kind().exit_code(), 1, "{id:?}");
+        }
+        assert!(check_id("my session:1").is_ok());
+    }
+
+    #[test]
+    fn socket_names_are_taken_apart() {
+        assert_eq!(session_id("keepty-a.b.sock"), Some("a.b"));
+        assert_eq!(session_id("other.sock"), None);
+        assert_eq!(session_id("keepty-a"), None);
+    }
+}
