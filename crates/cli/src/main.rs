@@ -1,1 +1,55 @@
-fn main() {}
+//! `swb`: the user's program, the daemon and the keeper in one file.
+//!
+//! The name it is called by decides what it does: `keepty` and `coop` answer as those programs do, any other
+//! name is `swb` itself. `daemon` and `keeper` work under every name, because processes of ours start each
+//! other by them.
+
+mod args;
+mod attach;
+mod commands;
+mod config;
+mod context;
+mod control;
+mod coop;
+mod error;
+mod keepty;
+mod panics;
+mod session;
+mod start;
+mod sys;
+mod table;
+mod terminal;
+
+use std::ffi::OsString;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Exit code of a program that panicked, as Rust programs have it.
+const PANICKED: u8 = 101;
+
+fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    if args.get(1).is_some_and(|verb| verb == "keeper") {
+        return commands::keeper(args.into_iter().skip(2));
+    }
+    let result = panic::catch_unwind(AssertUnwindSafe(|| personality(args)));
+    ExitCode::from(result.unwrap_or_else(|_| {
+        panics::speak();
+        PANICKED
+    }))
+}
+
+/// Runs as whatever the program was called.
+fn personality(args: Vec<OsString>) -> u8 {
+    let name = args
+        .first()
+        .and_then(|path| Path::new(path).file_name())
+        .and_then(|name| name.to_str());
+    let daemon = args.get(1).is_some_and(|verb| verb == "daemon");
+    match name {
+        Some("keepty") if !daemon => keepty::main(args),
+        Some("coop") if !daemon => coop::main(args),
+        _ => commands::main(args),
+    }
+}

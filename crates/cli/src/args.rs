@@ -1,0 +1,380 @@
+//! The arguments of `swb`.
+
+use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use swb_types::PtyId;
+
+/// What stands below the options in `swb --help`.
+const AFTER_HELP: &str = "\
+Examples:
+  swb                          go to this directory's session, or start one with your shell
+  swb run -n api -- claude     run an agent in a session named 'api'
+  swb run -d -- make watch     run something in the background
+  swb attach api               come back to it, from any terminal
+  swb send api 'run the tests' --enter
+  swb ls                       show what runs
+
+Press Ctrl+] to leave a session; it runs on. Closing the window does the same.
+
+Exit codes:
+  0    success
+  1    failure; for `status`, also that no daemon runs
+  2    wrong usage
+  3    no such session
+  4    the daemon did not start
+  `run`, `attach` and `shell` pass on the exit code of the command they show, 128+N when
+  signal N ended it, and 0 when you detach.
+
+Any command but `status` and `shutdown` starts the daemon when none runs.
+
+Environment:
+  HOME               needed; sockets and files are found from it
+  XDG_RUNTIME_DIR    place of the sockets, unless unset
+  XDG_CONFIG_HOME    place of switchboard/config.toml, ~/.config unless set
+  SHELL              command of a session that names none";
+
+/// Keeps the terminals of coding agents alive and lets any client reach them.
+///
+/// Without a command, goes to the session of the current directory, or starts one with your shell.
+#[derive(Debug, Parser)]
+#[command(name = "swb", version, after_help = AFTER_HELP, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    /// Configuration file to use instead of $XDG_CONFIG_HOME/switchboard/config.toml
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Print data as JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    /// What to do
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a command in a new session
+    Run(Run),
+    /// Go to a session that runs
+    Attach(Attach),
+    /// Open another shell in a session
+    Shell(Shell),
+    /// List sessions
+    #[command(visible_alias = "list")]
+    Ls(Ls),
+    /// End sessions
+    Kill(Kill),
+    /// Type text into a session without going there
+    Send(Send),
+    /// Show what a session wrote
+    Logs(Logs),
+    /// Show how the daemon is doing
+    ///
+    /// Exits with 1 when no daemon runs; it is not started.
+    Status,
+    /// Run the daemon in the foreground
+    ///
+    /// It logs to standard error, is ready when its sockets exist, and ends with exit code 0 on SIGTERM or
+    /// SIGINT. Sessions live on and are all there when it runs again.
+    Daemon(Daemon),
+    /// End the daemon; sessions live on unless --kill is given
+    Shutdown(Shutdown),
+    /// Replace the running daemon by this program, under running sessions
+    Upgrade(Upgrade),
+    /// Print a completion script
+    Completions(Completions),
+    /// Print the manual page
+    Man(Man),
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  swb run -- claude                  session named after the directory
+  swb run -n api -w ~/src/api -- codex --full-auto
+  swb run -d -n build -- make -j8    in the background
+  swb run -d --json -- make | jq -r .session
+
+The command gets your environment, file mode mask, TERM and terminal size.")]
+pub(crate) struct Run {
+    /// Name of the session, made of letters, digits, '.', '_' and '-' [default: the directory's name]
+    #[arg(short, long)]
+    pub(crate) name: Option<String>,
+    /// Do not go there; print the name and return
+    #[arg(short, long)]
+    pub(crate) detach: bool,
+    /// Directory to run in [default: the current one]
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Dialect in which the session cannot be reached; may be repeated
+    #[arg(long, value_name = "DIALECT")]
+    pub(crate) hide: Vec<String>,
+    /// Key that detaches, such as C-] or C-a; `none` for no key
+    #[arg(long, value_name = "KEY")]
+    pub(crate) detach_key: Option<String>,
+    /// Command and its arguments [default: your shell]
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
+    pub(crate) command: Vec<String>,
+}
+
+/// Arguments of `attach`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  swb attach                 this directory's session
+  swb attach api             the session named 'api'
+  swb attach api --watch     look on; q or Ctrl+C leaves
+  swb attach api --pty 1     the first shell opened in it
+
+Survives a restart of the daemon. Exits with the exit code of the session's command.")]
+pub(crate) struct Attach {
+    /// Session [default: that of this directory]
+    pub(crate) name: Option<String>,
+    /// Look on: type nothing, change no size
+    #[arg(short, long)]
+    pub(crate) watch: bool,
+    /// Terminal of the session: 0 is its command, the others are shells
+    #[arg(long, value_name = "N", default_value = "0", value_parser = parse_pty)]
+    pub(crate) pty: PtyId,
+    /// Key that detaches, such as C-] or C-a; `none` for no key
+    #[arg(long, value_name = "KEY")]
+    pub(crate) detach_key: Option<String>,
+}
+
+/// Arguments of `shell`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  swb shell api              a shell beside the command of 'api'
+  swb shell api -- htop      another program instead")]
+pub(crate) struct Shell {
+    /// Session [default: that of this directory]
+    pub(crate) name: Option<String>,
+    /// Key that detaches, such as C-] or C-a; `none` for no key
+    #[arg(long, value_name = "KEY")]
+    pub(crate) detach_key: Option<String>,
+    /// Command and its arguments [default: your shell]
+    #[arg(last = true, value_name = "CMD")]
+    pub(crate) command: Vec<String>,
+}
+
+/// Arguments of `ls`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  swb ls
+  swb ls --json | jq -r '.[] | select(.status == \"running\") | .name'
+
+Sessions that have ended are listed for a while, with their exit code; `swb kill` forgets one.")]
+pub(crate) struct Ls {
+    /// Leave out sessions that have ended
+    #[arg(long)]
+    pub(crate) running: bool,
+}
+
+/// Arguments of `kill`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  swb kill api build
+  swb kill --all
+  swb kill -f stuck
+
+Sends SIGTERM, waits up to 5 seconds, then sends SIGKILL.")]
+pub(crate) struct Kill {
+    /// Sessions
+    #[arg(value_name = "NAME", required_unless_present = "all", conflicts_with = "all")]
+    pub(crate) names: Vec<String>,
+    /// Every session
+    #[arg(short, long)]
+    pub(crate) all: bool,
+    /// Send SIGKILL at once
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+/// Arguments of `send`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  swb send api 'run the tests' --enter
+  printf '\\003' | swb send api -        presses Ctrl+C
+  swb send api - < prompt.txt
+
+Returns when the session's terminal has taken every byte.")]
+pub(crate) struct Send {
+    /// Session
+    pub(crate) name: String,
+    /// What to type; `-` reads it from standard input
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) text: String,
+    /// Press Enter afterwards
+    #[arg(short, long)]
+    pub(crate) enter: bool,
+    /// Terminal of the session: 0 is its command, the others are shells
+    #[arg(long, value_name = "N", default_value = "0", value_parser = parse_pty)]
+    pub(crate) pty: PtyId,
+}
+
+/// Arguments of `logs`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  swb logs api
+  swb logs api --tail 50 --follow
+
+Shows the last megabyte of output as the program wrote it, escape sequences included.")]
+pub(crate) struct Logs {
+    /// Session [default: that of this directory]
+    pub(crate) name: Option<String>,
+    /// Terminal of the session: 0 is its command, the others are shells
+    #[arg(long, value_name = "N", default_value = "0", value_parser = parse_pty)]
+    pub(crate) pty: PtyId,
+    /// Go on with what comes
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// Only the last N lines
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) tail: Option<usize>,
+}
+
+/// Arguments of `daemon`.
+#[derive(Debug, Args)]
+pub(crate) struct Daemon {
+    /// End when no longer needed; given when another command starts the daemon
+    #[arg(long, hide = true)]
+    pub(crate) auto: bool,
+}
+
+/// Arguments of `shutdown`.
+#[derive(Debug, Args)]
+pub(crate) struct Shutdown {
+    /// End all sessions first
+    #[arg(long)]
+    pub(crate) kill: bool,
+}
+
+/// Arguments of `upgrade`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  swb upgrade                        after a new swb was installed
+  swb upgrade --exe ./target/release/swb
+  swb upgrade --keeper               the process that holds the terminals, too
+
+Sessions do not notice; attached terminals reconnect by themselves.")]
+pub(crate) struct Upgrade {
+    /// Program to run from now on [default: this one]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) exe: Option<PathBuf>,
+    /// Replace the keeper first
+    #[arg(long)]
+    pub(crate) keeper: bool,
+}
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  swb completions bash > ~/.local/share/bash-completion/completions/swb
+  swb completions zsh > ~/.zfunc/_swb
+  swb completions fish > ~/.config/fish/completions/swb.fish")]
+pub(crate) struct Completions {
+    /// Shell to complete for
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Arguments of `man`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  swb man | man -l -
+  swb man --dir ~/.local/share/man/man1")]
+pub(crate) struct Man {
+    /// Write a page for every command into this directory instead
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+/// Reads the number of a terminal.
+pub(crate) fn parse_pty(text: &str) -> Result<PtyId, std::num::ParseIntError> {
+    text.parse().map(PtyId)
+}
+
+/// Parses the arguments of a personality, or tells the exit code of a usage error that was reported.
+pub(crate) fn parse<P: Parser>(args: impl IntoIterator<Item = OsString>, usage_code: u8) -> Result<P, u8> {
+    P::try_parse_from(args).map_err(|error| {
+        // Help and version come as errors too. If they cannot be printed there is nobody to tell.
+        drop(error.print());
+        if error.use_stderr() { usage_code } else { 0 }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn command(args: &[&str]) -> Command {
+        Cli::try_parse_from(args).unwrap().command.unwrap()
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_command_keeps_its_own_options() {
+        for args in [
+            &["swb", "run", "-d", "--", "ls", "-l", "--json"][..],
+            &["swb", "run", "-d", "ls", "-l", "--json"],
+        ] {
+            let Command::Run(run) = command(args) else {
+                panic!("not run")
+            };
+            assert!(run.detach);
+            assert_eq!(run.command, ["ls", "-l", "--json"]);
+        }
+        let Command::Shell(shell) = command(&["swb", "shell", "api", "--", "htop", "-d"]) else {
+            panic!("not shell")
+        };
+        assert_eq!((shell.name.as_deref(), shell.command.len()), (Some("api"), 2));
+        let Command::Shell(shell) = command(&["swb", "shell", "--", "htop"]) else {
+            panic!("not shell")
+        };
+        assert_eq!((shell.name, shell.command.len()), (None, 1));
+    }
+
+    #[test]
+    fn options_that_belong_to_all_stand_anywhere() {
+        for args in [["swb", "--json", "ls"], ["swb", "ls", "--json"]] {
+            assert!(Cli::try_parse_from(args).unwrap().json);
+        }
+        let cli = Cli::try_parse_from(["swb", "daemon", "--config", "/c", "--auto"]).unwrap();
+        assert_eq!(cli.config, Some("/c".into()));
+    }
+
+    #[test]
+    fn kill_needs_names_or_all() {
+        assert!(Cli::try_parse_from(["swb", "kill"]).is_err());
+        assert!(Cli::try_parse_from(["swb", "kill", "a", "--all"]).is_err());
+        assert!(Cli::try_parse_from(["swb", "kill", "a", "b", "-f"]).is_ok());
+    }
+
+    #[test]
+    fn text_may_look_like_an_option() {
+        let Command::Send(send) = command(&["swb", "send", "a", "-x", "--enter"]) else {
+            panic!("not send")
+        };
+        assert_eq!((send.text.as_str(), send.enter), ("-x", true));
+        let Command::Send(send) = command(&["swb", "send", "a", "-"]) else {
+            panic!("not send")
+        };
+        assert_eq!(send.text, "-");
+    }
+}

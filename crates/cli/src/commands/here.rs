@@ -1,0 +1,31 @@
+//! `swb` alone: this directory's session.
+
+use crate::context::{self, Context};
+use crate::error::Outcome;
+use crate::session::{self, Target};
+use swb_wire::coop::Create;
+
+/// Goes to the newest session of the current directory, or starts one with the user's shell.
+pub(super) fn run(context: &Context) -> Outcome {
+    let workspace = context::workspace(None)?;
+    if let Some(session) = context::newest_in(context.sessions()?, &workspace) {
+        return session::go(context, &Target::existing(session.name));
+    }
+    let name = context::name_for(&workspace).to_string();
+    let request = session::from_here(workspace, vec![context::shell()]);
+    let created = session::create(
+        context,
+        Create {
+            name: Some(name),
+            unique: true,
+            ..request
+        },
+    )?;
+    session::go(
+        context,
+        &Target {
+            fresh: true,
+            ..Target::existing(created.session)
+        },
+    )
+}

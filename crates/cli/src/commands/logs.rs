@@ -1,0 +1,125 @@
+//! `swb logs`: what a session wrote.
+
+use crate::args;
+use crate::attach::inbox::Inbox;
+use crate::attach::speech::{Coop, Notice, Speech};
+use crate::context::Context;
+use crate::error::{Failure, FailureKind, Outcome};
+use crate::session;
+use serde::Serialize;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use swb_types::{Offset, PtyId};
+use swb_wire::coop::{Attach, Request, Until};
+
+/// Bytes of old output asked for: more than any ring holds, so always everything.
+const EVERYTHING: u64 = 1 << 40;
+
+/// What `logs --json` tells.
+#[derive(Debug, Serialize)]
+struct Log {
+    session: String,
+    pty: PtyId,
+    /// Position of the end of `text` in the session's output.
+    offset: Offset,
+    /// The output; bytes that are no UTF-8 are replaced.
+    text: String,
+}
+
+/// Shows old output, and then what comes if the user wants to follow.
+pub(crate) fn run(context: &Context, args: args::Logs) -> Outcome {
+    if args.follow && context.json {
+        return Err(Failure::usage("--follow and --json do not go together"));
+    }
+    let session = context.session_or_here(args.name)?;
+    let (bytes, end) = fetch(context, &session, args.pty)?;
+    let shown = args.tail.map_or(bytes.as_slice(), |lines| tail(&bytes, lines));
+    if context.json {
+        let text = String::from_utf8_lossy(shown).into_owned();
+        context.answer(
+            &Log {
+                session,
+                pty: args.pty,
+                offset: end,
+                text,
+            },
+            |_| String::new(),
+        )?;
+        return Ok(0);
+    }
+    let mut out = std::io::stdout().lock();
+    out.write_all(shown)?;
+    out.flush()?;
+    drop(out);
+    if args.follow {
+        return session::follow(context, &session, args.pty, end);
+    }
+    Ok(0)
+}
+
+/// Fetches all output there is, and the position of its end.
+fn fetch(context: &Context, session: &str, pty: PtyId) -> Result<(Vec<u8>, Offset), Failure> {
+    let request = Request::Attach(Attach {
+        session: session.to_owned(),
+        pty: Some(pty),
+        watch: true,
+        history: Some(EVERYTHING),
+        offsets: true,
+        until: Some(Until::Head),
+        ..Attach::default()
+    });
+    let (socket, attached) = session::open_stream(context, &request)?;
+    let begin = attached.offset.unwrap_or_default();
+    let bytes = read_to_end(&socket)?;
+    let end = Offset(begin.0 + bytes.len() as u64);
+    Ok((bytes, end))
+}
+
+fn read_to_end(socket: &UnixStream) -> Result<Vec<u8>, Failure> {
+    let mut inbox = Inbox::new(Coop.layout());
+    let mut bytes = Vec::new();
+    let odd = |error: crate::attach::inbox::BadFrame| Failure::general(error.to_string());
+    loop {
+        while let Some(range) = inbox.next_data().map_err(odd)? {
+            bytes.extend_from_slice(inbox.bytes(range));
+        }
+        if let Some(message) = inbox.next_message().map_err(odd)? {
+            match Coop.understand(&message) {
+                Notice::End | Notice::Exited(_) | Notice::Detached => return Ok(bytes),
+                _ => continue,
+            }
+        }
+        if inbox.fill(socket)? == 0 {
+            return Err(Failure::new(
+                FailureKind::Disconnected,
+                "the daemon went away in the middle of the output",
+            )
+            .hint("try again; sessions are not affected"));
+        }
+    }
+}
+
+/// Gives the last lines of a text; one that has not ended yet counts.
+fn tail(bytes: &[u8], lines: usize) -> &[u8] {
+    let body = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let begin = match lines.checked_sub(1) {
+        None => bytes.len(),
+        Some(skip) => memchr::memrchr_iter(b'\n', body).nth(skip).map_or(0, |at| at + 1),
+    };
+    bytes.get(begin..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_has_whole_lines() {
+        assert_eq!(tail(b"a\nb\nc\n", 2), b"b\nc\n");
+        assert_eq!(tail(b"a\nb\nc", 2), b"b\nc");
+        assert_eq!(tail(b"a\nb\n", 9), b"a\nb\n");
+        assert_eq!(tail(b"a\nb\n", 0), b"");
+        assert_eq!(tail(b"", 3), b"");
+        assert_eq!(tail(b"\n\n", 1), b"\n");
+    }
+}

@@ -1,0 +1,205 @@
+//! `swb ls`: what sessions there are.
+
+use crate::args;
+use crate::context::{self, Context};
+use crate::error::Outcome;
+use crate::table;
+use serde::Serialize;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+use swb_wire::coop::{Origin, PtyItem, SessionItem, SessionStatus};
+
+/// One session as `ls --json` shows it.
+#[derive(Debug, Serialize)]
+struct Row {
+    name: String,
+    workspace: String,
+    command: Vec<String>,
+    pid: u32,
+    /// Unix seconds.
+    created: u64,
+    size: Option<Size>,
+    clients: u32,
+    status: SessionStatus,
+    exit_code: Option<i32>,
+    origin: Option<Origin>,
+    ptys: Vec<PtyItem>,
+}
+
+#[derive(Debug, Serialize)]
+struct Size {
+    cols: u16,
+    rows: u16,
+}
+
+/// Lists sessions, oldest first.
+pub(crate) fn run(context: &Context, args: &args::Ls) -> Outcome {
+    let mut sessions = context.sessions()?;
+    sessions.sort_by(|a, b| (a.created, &a.name).cmp(&(b.created, &b.name)));
+    let rows: Vec<Row> = sessions
+        .into_iter()
+        .filter(|session| !args.running || context::status(session) != SessionStatus::Exited)
+        .map(Row::from)
+        .collect();
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |time| time.as_secs());
+    context.answer(&rows, |rows| text(rows, now, &context.paths.home))?;
+    Ok(0)
+}
+
+impl From<SessionItem> for Row {
+    fn from(session: SessionItem) -> Self {
+        let agent = session
+            .ptys
+            .first()
+            .map(|pty| vec![pty.command.clone()])
+            .unwrap_or_default();
+        let status = context::status(&session);
+        let details = session.details.as_ref();
+        Self {
+            command: details.map_or(agent, |details| details.argv.clone()),
+            size: details.map(|details| Size {
+                cols: details.cols,
+                rows: details.rows,
+            }),
+            clients: details.map_or(session.local_clients + session.web_clients, |details| {
+                details.clients
+            }),
+            status,
+            exit_code: details.and_then(|details| details.exit_code),
+            origin: details.map(|details| details.origin),
+            name: session.name,
+            workspace: session.workspace,
+            pid: session.pid,
+            created: session.created,
+            ptys: session.ptys,
+        }
+    }
+}
+
+fn text(rows: &[Row], now: u64, home: &Path) -> String {
+    if rows.is_empty() {
+        return "No sessions. `swb run -- CMD` starts one.\n".to_owned();
+    }
+    let cells: Vec<[String; 8]> = rows.iter().map(|row| row.cells(now, home)).collect();
+    table::layout(
+        [
+            "NAME",
+            "STATUS",
+            "PID",
+            "SIZE",
+            "CLIENTS",
+            "AGE",
+            "WORKSPACE",
+            "COMMAND",
+        ],
+        &cells,
+    )
+}
+
+impl Row {
+    fn cells(&self, now: u64, home: &Path) -> [String; 8] {
+        let status = match (self.status, self.exit_code) {
+            (SessionStatus::Starting, _) => "starting".to_owned(),
+            (SessionStatus::Running, _) => "running".to_owned(),
+            (SessionStatus::Restarting, _) => "restarting".to_owned(),
+            (SessionStatus::Exited, Some(code)) => format!("exited ({code})"),
+            (SessionStatus::Exited, None) => "exited".to_owned(),
+        };
+        let pid = if self.pid == 0 || self.status == SessionStatus::Exited {
+            "-".to_owned()
+        } else {
+            self.pid.to_string()
+        };
+        [
+            table::printable(&self.name),
+            status,
+            pid,
+            self.size
+                .as_ref()
+                .map_or_else(|| "-".to_owned(), |size| format!("{}x{}", size.cols, size.rows)),
+            self.clients.to_string(),
+            table::age(now.saturating_sub(self.created)),
+            table::printable(&short_path(&self.workspace, home)),
+            table::command_line(&self.command),
+        ]
+    }
+}
+
+/// Writes `~` for the home directory.
+fn short_path(path: &str, home: &Path) -> String {
+    match Path::new(path).strip_prefix(home) {
+        Ok(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
+        Ok(rest) => format!("~/{}", rest.display()),
+        Err(_) => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows() -> Vec<Row> {
+        let row = |name: &str, workspace: &str, command: &[&str], status, exit_code| Row {
+            name: name.into(),
+            workspace: workspace.into(),
+            command: command.iter().map(|word| (*word).to_owned()).collect(),
+            pid: 4711,
+            created: 1000,
+            size: Some(Size { cols: 120, rows: 40 }),
+            clients: 1,
+            status,
+            exit_code,
+            origin: Some(Origin::Run),
+            ptys: Vec::new(),
+        };
+        vec![
+            row(
+                "api",
+                "/home/u/src/api",
+                &["claude", "--resume"],
+                SessionStatus::Running,
+                None,
+            ),
+            row(
+                "build",
+                "/srv",
+                &["sh", "-c", "make -j8"],
+                SessionStatus::Exited,
+                Some(2),
+            ),
+        ]
+    }
+
+    #[test]
+    fn people_get_a_table() {
+        insta::assert_snapshot!(text(&rows(), 4600, Path::new("/home/u")), @r"
+        NAME   STATUS      PID   SIZE    CLIENTS  AGE  WORKSPACE  COMMAND
+        api    running     4711  120x40  1        1h   ~/src/api  claude --resume
+        build  exited (2)  -     120x40  1        1h   /srv       sh -c 'make -j8'
+        ");
+        insta::assert_snapshot!(text(&[], 0, Path::new("/")), @"No sessions. `swb run -- CMD` starts one.");
+    }
+
+    #[test]
+    fn programs_get_every_field() {
+        let json = serde_json::to_value(rows()).unwrap();
+        for key in [
+            "name",
+            "workspace",
+            "command",
+            "pid",
+            "created",
+            "size",
+            "clients",
+            "status",
+            "exit_code",
+        ] {
+            assert!(json[0].get(key).is_some(), "{key}");
+        }
+        assert_eq!(json[1]["status"], "exited");
+        assert_eq!(json[1]["exit_code"], 2);
+        assert_eq!(json[0]["exit_code"], serde_json::Value::Null);
+    }
+}

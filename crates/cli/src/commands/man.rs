@@ -1,0 +1,22 @@
+//! `swb man`: the manual page.
+
+use crate::args::{Cli, Man};
+use crate::error::{Failure, Outcome};
+use clap::CommandFactory;
+use std::io::Write;
+
+/// Prints the page of `swb`, or writes the pages of all commands into a directory.
+pub(super) fn run(args: &Man) -> Outcome {
+    let command = Cli::command();
+    if let Some(dir) = &args.dir {
+        let failed =
+            |error: std::io::Error| Failure::io(format!("cannot write to {}", dir.display()), &error);
+        std::fs::create_dir_all(dir).map_err(failed)?;
+        clap_mangen::generate_to(command, dir).map_err(failed)?;
+        return Ok(0);
+    }
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command).render(&mut page)?;
+    std::io::stdout().lock().write_all(&page)?;
+    Ok(0)
+}

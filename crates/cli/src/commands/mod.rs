@@ -1,0 +1,64 @@
+//! The verbs of `swb`, one file each.
+
+mod attach;
+mod completions;
+mod daemon;
+mod here;
+pub(crate) mod kill;
+pub(crate) mod logs;
+pub(crate) mod ls;
+mod man;
+mod run;
+mod send;
+mod shell;
+pub(crate) mod shutdown;
+pub(crate) mod status;
+mod upgrade;
+
+use crate::args::{self, Cli, Command};
+use crate::context::Context;
+use crate::error::Outcome;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Runs as `swb`.
+pub(crate) fn main(args: Vec<OsString>) -> u8 {
+    match args::parse::<Cli>(args, 2) {
+        Ok(cli) => report("swb", dispatch(cli)),
+        Err(code) => code,
+    }
+}
+
+/// Runs as the keeper; its arguments are a private matter between our own processes.
+pub(crate) fn keeper(args: impl Iterator<Item = OsString>) -> ExitCode {
+    let code = swb_keeper::run(args);
+    ExitCode::from(u8::try_from(code).unwrap_or(1))
+}
+
+/// Tells the user what went wrong, and gives the exit code.
+pub(crate) fn report(program: &str, outcome: Outcome) -> u8 {
+    outcome.unwrap_or_else(|failure| {
+        eprint!("{}", failure.render(program));
+        failure.kind().exit_code()
+    })
+}
+
+fn dispatch(cli: Cli) -> Outcome {
+    let context = || Context::from_env("swb", cli.config.clone(), cli.json);
+    match cli.command {
+        None => here::run(&context()?),
+        Some(Command::Run(args)) => run::run(&context()?, args),
+        Some(Command::Attach(args)) => attach::run(&context()?, args),
+        Some(Command::Shell(args)) => shell::run(&context()?, args),
+        Some(Command::Ls(args)) => ls::run(&context()?, &args),
+        Some(Command::Kill(args)) => kill::run(&context()?, &args),
+        Some(Command::Send(args)) => send::run(&context()?, args),
+        Some(Command::Logs(args)) => logs::run(&context()?, args),
+        Some(Command::Status) => status::run(&context()?),
+        Some(Command::Daemon(args)) => daemon::run(cli.config, &args),
+        Some(Command::Shutdown(args)) => shutdown::run(&context()?, &args),
+        Some(Command::Upgrade(args)) => upgrade::run(&context()?, args),
+        Some(Command::Completions(args)) => completions::run(&args),
+        Some(Command::Man(args)) => man::run(&args),
+    }
+}

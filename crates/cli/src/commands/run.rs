@@ -1,0 +1,57 @@
+//! `swb run`: a command in a new session.
+
+use crate::args;
+use crate::context::{self, Context};
+use crate::error::Outcome;
+use crate::session::{self, Target};
+use serde::Serialize;
+use swb_wire::coop::Create;
+
+/// What `run --detach` tells.
+#[derive(Debug, Serialize)]
+struct Started {
+    session: String,
+    pid: u32,
+    workspace: String,
+}
+
+/// Makes the session and goes there, unless it is to run in the background.
+pub(super) fn run(context: &Context, args: args::Run) -> Outcome {
+    if let Some(name) = &args.name {
+        context::checked_name(name)?;
+    }
+    let workspace = context::workspace(args.workspace.as_deref())?;
+    let argv = if args.command.is_empty() {
+        vec![context::shell()]
+    } else {
+        args.command
+    };
+    let request = Create {
+        unique: args.name.is_none(),
+        name: Some(
+            args.name
+                .unwrap_or_else(|| context::name_for(&workspace).to_string()),
+        ),
+        hide: args.hide,
+        detach: Some(args.detach),
+        ..session::from_here(workspace.clone(), argv)
+    };
+    let created = session::create(context, request)?;
+    if args.detach {
+        let started = Started {
+            session: created.session,
+            pid: created.pid,
+            workspace,
+        };
+        context.answer(&started, |started| {
+            format!("Started session {} (pid {})", started.session, started.pid)
+        })?;
+        return Ok(0);
+    }
+    let target = Target {
+        detach_key: args.detach_key,
+        fresh: true,
+        ..Target::existing(created.session)
+    };
+    session::go(context, &target)
+}

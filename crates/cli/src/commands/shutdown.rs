@@ -1,0 +1,63 @@
+//! `swb shutdown`: end the daemon.
+
+use crate::args;
+use crate::context::Context;
+use crate::error::{FailureKind, Outcome};
+use serde::Serialize;
+use std::time::Duration;
+use swb_wire::coop::{OkReply, Request, Shutdown};
+
+/// How long the daemon may take to say goodbye to everybody.
+const WAIT: Duration = Duration::from_secs(5);
+
+/// What `shutdown` tells programs.
+#[derive(Debug, Serialize)]
+struct Stopped {
+    /// Whether a daemon was running.
+    stopped: bool,
+    /// Whether its sessions were ended.
+    killed: bool,
+}
+
+/// Ends the daemon, and the sessions too if the user says so.
+pub(crate) fn run(context: &Context, args: &args::Shutdown) -> Outcome {
+    let mut running = context.connect_if_running()?;
+    // Only a daemon can reach the sessions that a keeper still holds.
+    if running.is_none() && args.kill && context.paths.keeper_socket().exists() {
+        running = Some(context.connect()?);
+    }
+    let Some(mut control) = running else {
+        context.answer(
+            &Stopped {
+                stopped: false,
+                killed: false,
+            },
+            |_| "No daemon runs.\n".to_owned(),
+        )?;
+        return Ok(0);
+    };
+    match control.request::<OkReply>(&Request::Shutdown(Shutdown { kill: args.kill })) {
+        Ok(_) => {}
+        // Ending was what it was asked for.
+        Err(failure) if failure.kind() == FailureKind::Disconnected && !args.kill => {}
+        Err(failure) => return Err(failure),
+    }
+    if !control.wait_for_end(WAIT) {
+        eprintln!("{}: the daemon is still busy ending", context.program);
+    }
+    context.answer(
+        &Stopped {
+            stopped: true,
+            killed: args.kill,
+        },
+        |stopped| {
+            let sessions = if stopped.killed {
+                "all sessions were killed"
+            } else {
+                "sessions live on"
+            };
+            format!("The daemon has ended; {sessions}.\n")
+        },
+    )?;
+    Ok(0)
+}

@@ -1,0 +1,142 @@
+//! `swb status`: how the daemon is doing.
+
+use crate::context::Context;
+use crate::error::Outcome;
+use crate::table;
+use serde::Serialize;
+use std::time::{SystemTime, UNIX_EPOCH};
+use swb_wire::coop::{DaemonStatus, DialectStatus, KeeperStatus, Request, StatusReply};
+
+/// Exit code when no daemon runs.
+const NOT_RUNNING: u8 = 1;
+
+/// What `status --json` tells; without a daemon the first two are null.
+#[derive(Debug, Serialize)]
+struct Status {
+    keeper: Option<KeeperStatus>,
+    daemon: Option<DaemonStatus>,
+    dialects: Vec<DialectStatus>,
+    sessions: u32,
+    warnings: Vec<String>,
+}
+
+/// Shows the state of the daemon; never starts it.
+pub(crate) fn run(context: &Context) -> Outcome {
+    let status = match context.connect_if_running()? {
+        Some(mut control) => Status::from(control.request::<StatusReply>(&Request::Status)?),
+        None => Status {
+            keeper: None,
+            daemon: None,
+            dialects: Vec::new(),
+            sessions: 0,
+            warnings: Vec::new(),
+        },
+    };
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |time| time.as_secs());
+    let code = if status.daemon.is_some() { 0 } else { NOT_RUNNING };
+    context.answer(&status, |status| text(status, now))?;
+    Ok(code)
+}
+
+impl From<StatusReply> for Status {
+    fn from(reply: StatusReply) -> Self {
+        Self {
+            keeper: Some(reply.keeper),
+            daemon: Some(reply.daemon),
+            dialects: reply.dialects,
+            sessions: reply.sessions,
+            warnings: reply.warnings,
+        }
+    }
+}
+
+fn text(status: &Status, now: u64) -> String {
+    let Some(daemon) = &status.daemon else {
+        return "No daemon runs. Any other command starts it.\n".to_owned();
+    };
+    let keeper = status.keeper.as_ref().map_or(0, |keeper| keeper.pid);
+    let up = table::age(now.saturating_sub(daemon.started));
+    let mut out = format!(
+        "daemon    pid {}, version {}, up {up}, restarted {} times{}\nkeeper    pid {keeper}\nsessions  {}\n\n",
+        daemon.pid,
+        daemon.version,
+        daemon.restarts,
+        if daemon.auto { ", ends when idle" } else { "" },
+        status.sessions,
+    );
+    let rows: Vec<[String; 3]> = status
+        .dialects
+        .iter()
+        .map(|dialect| {
+            [
+                dialect.name.clone(),
+                table::printable(&String::from(dialect.state.clone())),
+                table::printable(&dialect.socket),
+            ]
+        })
+        .collect();
+    out.push_str(&table::layout(["DIALECT", "STATE", "SOCKET"], &rows));
+    for warning in &status.warnings {
+        out.push_str(&format!("\nwarning: {}\n", table::printable(warning)));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use swb_wire::coop::DialectState;
+
+    fn status() -> Status {
+        Status {
+            keeper: Some(KeeperStatus { pid: 10 }),
+            daemon: Some(DaemonStatus {
+                pid: 11,
+                restarts: 2,
+                version: "0.1.0".into(),
+                auto: true,
+                started: 100,
+            }),
+            dialects: vec![
+                DialectStatus {
+                    name: "keepty".into(),
+                    socket: "/r/keepty".into(),
+                    state: DialectState::Listening,
+                },
+                DialectStatus {
+                    name: "coop".into(),
+                    socket: "/h/.coop/sock".into(),
+                    state: DialectState::Failed("taken".into()),
+                },
+            ],
+            sessions: 3,
+            warnings: vec!["the coop socket is taken".into()],
+        }
+    }
+
+    #[test]
+    fn people_get_a_summary() {
+        insta::assert_snapshot!(text(&status(), 220), @r"
+        daemon    pid 11, version 0.1.0, up 2m, restarted 2 times, ends when idle
+        keeper    pid 10
+        sessions  3
+
+        DIALECT  STATE          SOCKET
+        keepty   listening      /r/keepty
+        coop     failed: taken  /h/.coop/sock
+
+        warning: the coop socket is taken
+        ");
+    }
+
+    #[test]
+    fn programs_get_the_promised_keys() {
+        let json = serde_json::to_value(status()).unwrap();
+        assert_eq!(json["keeper"]["pid"], 10);
+        assert_eq!(json["daemon"]["restarts"], 2);
+        assert_eq!(json["dialects"][1]["state"], "failed: taken");
+        assert_eq!(json["sessions"], 3);
+    }
+}

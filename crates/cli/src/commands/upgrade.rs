@@ -1,0 +1,66 @@
+//! `swb upgrade`: a new daemon under running sessions.
+
+use crate::args;
+use crate::context::Context;
+use crate::error::{Failure, FailureKind, Outcome};
+use crate::start;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::time::Duration;
+use swb_wire::coop::{OkReply, Request, StatusReply, Upgrade};
+
+/// How long the old daemon may take to give way.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// What `upgrade` tells programs.
+#[derive(Debug, Serialize)]
+struct Upgraded {
+    version: String,
+    pid: u32,
+    previous: String,
+    sessions: u32,
+}
+
+/// Has the daemon replace itself, and waits until the new one answers.
+pub(super) fn run(context: &Context, args: args::Upgrade) -> Outcome {
+    let exe = program(args.exe)?;
+    let mut control = context.connect()?;
+    let before: StatusReply = control.request(&Request::Status)?;
+    let _: OkReply = control.request(&Request::Upgrade(Upgrade {
+        exe: Some(exe),
+        keeper: args.keeper,
+    }))?;
+    // The connection ends when the old image does, so whoever answers next is the new one.
+    if !control.wait_for_end(WAIT) {
+        return Err(
+            Failure::new(FailureKind::General, "the daemon did not give way to the new one")
+                .hint("its log says why; sessions are not affected"),
+        );
+    }
+    let after: StatusReply = context.ask(&Request::Status)?;
+    let upgraded = Upgraded {
+        version: after.daemon.version,
+        pid: after.daemon.pid,
+        previous: before.daemon.version,
+        sessions: after.sessions,
+    };
+    context.answer(&upgraded, |upgraded| {
+        format!(
+            "The daemon now runs version {} (pid {}), before {}.\n",
+            upgraded.version, upgraded.pid, upgraded.previous
+        )
+    })?;
+    Ok(0)
+}
+
+fn program(exe: Option<PathBuf>) -> Result<String, Failure> {
+    let exe = match exe {
+        Some(path) => path
+            .canonicalize()
+            .map_err(|error| Failure::io(format!("cannot use {}", path.display()), &error))?,
+        None => start::own_program(),
+    };
+    exe.into_os_string()
+        .into_string()
+        .map_err(|_| Failure::general("the path of the program is not valid UTF-8").hint("move it elsewhere"))
+}
