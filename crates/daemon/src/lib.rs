@@ -1,1 +1,16 @@
-//! Placeholder.
+//! The daemon's wiring: configuration, keeper, fronts, signals, upgrade. No logic of sessions here.
+//!
+//! Order of a start: configuration, log, private directory, keeper, engine (which finds all sessions
+//! again), fronts. Order of a stop: no new connections, every connection says goodbye in its dialect,
+//! sessions are left to the keeper, sockets go away.
+
+mod config;
+mod fronts;
+mod host;
+mod idle;
+mod keeper;
+mod log;
+mod run;
+
+pub use config::{CliConfig, Config};
+pub use run::{Options, run};

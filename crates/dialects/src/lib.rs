@@ -1,1 +1,14 @@
-//! Placeholder.
+//! The dialects: each translates between the messages of one protocol and the engine.
+//!
+//! An adapter keeps only what belongs to one connection: handshake, role, place in the output. What
+//! outlives a connection is the engine's. Common to all: listening safely ([`listen`]), accepting and
+//! reading ([`conn`](self)), and sending output straight from the ring (`outlet.rs`).
+
+mod conn;
+pub mod coop;
+pub mod keepty;
+pub mod limits;
+pub mod listen;
+mod outlet;
+
+pub use conn::Fronts;

@@ -174,17 +174,6 @@ impl Engine {
         self.around.registry.count()
     }
 
-    /// Ends all processes of a session: politely, and after `grace` for good. Its name is free at once.
-    ///
-    /// Returns when they have ended. Killing goes on when the call is dropped.
-    pub async fn kill(&self, session: &Session, grace: Duration) {
-        self.around.registry.remove(session);
-        let session = session.clone();
-        // On a task of its own: whoever asked may hang up before it is done.
-        let killing = self.tasks.spawn(async move { session.kill(grace).await });
-        let _ended = killing.await;
-    }
-
     /// Forgets ended sessions, all or those of one name; says how many.
     pub fn forget(&self, name: Option<&str>) -> usize {
         let gone = self.around.registry.forget(name);

@@ -335,7 +335,11 @@ mod tests {
         writer
             .fill(|space| {
                 let lost_before = 30_000 + space.len() as u64 - 20_480;
-                seen = Some((lost_before <= oldest, reader.intact(lost_before), reader.intact(lost_before - 1)));
+                seen = Some((
+                    lost_before <= oldest,
+                    reader.intact(lost_before),
+                    reader.intact(lost_before - 1),
+                ));
                 space[0] = 9;
                 Ok(1)
             })

@@ -158,6 +158,18 @@ impl Session {
         self.shared.view.borrow().clone()
     }
 
+    /// Waits until PTY 0 is not being started any more, and shows it then.
+    pub async fn settled(&self) -> Result<PtyView, Error> {
+        let mut view = self.shared.view.clone();
+        let starting = |view: &View| {
+            view.ptys
+                .first()
+                .is_some_and(|agent| agent.phase == Phase::Starting)
+        };
+        let _settled = view.wait_for(|view| !starting(view)).await;
+        self.pty(PtyId::AGENT)
+    }
+
     /// Waits until the session is over.
     pub async fn ended(&self) {
         // An owner that is gone has no process left either.
@@ -254,7 +266,10 @@ impl Session {
         self.ask(|reply| Command::KillPty { pty, reply }).await
     }
 
-    pub(crate) async fn kill(&self, grace: Duration) {
+    /// Ends all its processes: politely, and those that live after `grace` for good.
+    ///
+    /// Its name is free at once. Returns when they have ended; dropping the call stops nothing.
+    pub async fn kill(&self, grace: Duration) {
         let (done, ended) = oneshot::channel();
         if self
             .shared

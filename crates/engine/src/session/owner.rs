@@ -575,6 +575,7 @@ impl Owner {
     }
 
     fn begin_ending(&mut self, grace: Duration, done: Option<oneshot::Sender<()>>) {
+        self.around.registry.remove(&self.session);
         let deadline = Instant::now() + grace;
         let ending = self.ending.get_or_insert_with(|| Ending {
             deadline,

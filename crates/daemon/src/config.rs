@@ -1,0 +1,122 @@
+//! The configuration file.
+//!
+//! Every key is listed in `docs/configuration.md`. A key that is not known is an error with its line, so
+//! that a misspelt one does not silently do nothing.
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+use std::path::Path;
+
+/// The whole configuration file; everything in it is optional.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct Config {
+    /// The daemon itself.
+    pub daemon: DaemonConfig,
+    /// The coop front.
+    pub coop: FrontConfig,
+    /// The keepty front.
+    pub keepty: FrontConfig,
+    /// The command line.
+    pub cli: CliConfig,
+}
+
+/// `[daemon]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct DaemonConfig {
+    /// What is logged: `error`, `warn`, `info`, `debug`, `trace`, or a filter per module.
+    pub log_level: String,
+    /// Bytes of output kept per terminal.
+    pub ring_bytes: usize,
+}
+
+impl Default for DaemonConfig {
+    fn default() -> Self {
+        Self {
+            log_level: "info".to_owned(),
+            ring_bytes: swb_engine::limits::RING,
+        }
+    }
+}
+
+/// A front that can be switched off.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct FrontConfig {
+    /// Whether it is offered.
+    pub enabled: bool,
+}
+
+impl Default for FrontConfig {
+    fn default() -> Self {
+        Self { enabled: true }
+    }
+}
+
+/// `[cli]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct CliConfig {
+    /// The key that detaches: `C-]`, another control key, a sequence of characters, or `none`.
+    pub detach_key: String,
+}
+
+impl Default for CliConfig {
+    fn default() -> Self {
+        Self {
+            detach_key: "C-]".to_owned(),
+        }
+    }
+}
+
+impl Config {
+    /// Reads the file at `path`; one that is not `required` may be missing.
+    pub fn load(path: &Path, required: bool) -> Result<Self> {
+        let text = match std::fs::read_to_string(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => {
+                return Ok(Self::default());
+            }
+            text => text.with_context(|| format!("cannot read the configuration file {}", path.display()))?,
+        };
+        Self::parse(&text).with_context(|| format!("the configuration file {} is not right", path.display()))
+    }
+
+    fn parse(text: &str) -> Result<Self> {
+        let config: Self = toml::from_str(text)?;
+        let ring = config.daemon.ring_bytes;
+        // The upper bound keeps a typing error from taking all memory; the lower one is a dialect's promise.
+        anyhow::ensure!(
+            (swb_engine::limits::RING..=64 << 20).contains(&ring),
+            "daemon.ring_bytes must be between 1048576 and 67108864, not {ring}"
+        );
+        Ok(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_file_gives_the_defaults() {
+        let config = Config::parse("").unwrap();
+        assert_eq!(config, Config::default());
+        assert!(config.coop.enabled && config.keepty.enabled);
+        assert_eq!(config.cli.detach_key, "C-]");
+    }
+
+    #[test]
+    fn an_unknown_key_is_an_error_with_its_line() {
+        let error = Config::parse("[coop]\nenabled = true\nenable = false\n")
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("line 3") && error.contains("enable"), "{error}");
+        assert!(Config::parse("[nonsense]\n").is_err());
+        assert!(Config::parse("[daemon]\nring_bytes = 5\n").is_err());
+    }
+}

@@ -1,0 +1,158 @@
+//! Opening the fronts and knowing how each is doing.
+
+use anyhow::{Context, Result, bail};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use swb_dialects::coop::Coop;
+use swb_dialects::keepty::Keepty;
+use swb_dialects::{Fronts, listen};
+use swb_engine::{Engine, Entrance};
+use swb_types::Paths;
+use swb_wire::coop::{DialectState, DialectStatus};
+
+use crate::config::Config;
+
+/// Keeper keys of the two listening sockets.
+const FRONT_CONTROL: u16 = 0;
+const FRONT_COOP: u16 = 1;
+
+/// The fronts of a daemon as they turned out.
+#[derive(Debug, Default)]
+pub(crate) struct Opened {
+    pub(crate) dialects: Vec<DialectStatus>,
+    /// Socket files to remove at the end.
+    sockets: Vec<(u16, PathBuf)>,
+    pid_file: Option<PathBuf>,
+}
+
+impl Opened {
+    fn note(&mut self, name: &str, socket: &Path, state: DialectState) {
+        if let DialectState::Failed(reason) = &state {
+            tracing::error!(front = name, reason, "a front cannot be offered");
+        }
+        let socket = socket.to_string_lossy().into_owned();
+        self.dialects.push(DialectStatus {
+            name: name.to_owned(),
+            socket,
+            state,
+        });
+    }
+
+    /// Prepares the fronts that give every session an entrance of its own.
+    pub(crate) fn entrances(
+        &mut self,
+        config: &Config,
+        paths: &Paths,
+        fronts: &Fronts,
+    ) -> Vec<Arc<dyn Entrance>> {
+        let dir = paths.keepty_dir();
+        if !config.keepty.enabled {
+            self.note("keepty", &dir, DialectState::Off);
+            return Vec::new();
+        }
+        match Keepty::new(dir.clone(), fronts.clone()) {
+            Ok(keepty) => {
+                self.note("keepty", &dir, DialectState::Listening);
+                vec![Arc::new(keepty)]
+            }
+            Err(error) => {
+                self.note("keepty", &dir, DialectState::Failed(error.to_string()));
+                Vec::new()
+            }
+        }
+    }
+
+    /// Makes the place of the coop socket and listens there, if it is wanted.
+    pub(crate) fn coop(
+        &mut self,
+        config: &Config,
+        paths: &Paths,
+        engine: &Engine,
+    ) -> Result<Option<OwnedFd>> {
+        let socket = paths.coop_socket();
+        if !config.coop.enabled {
+            self.note("coop", &socket, DialectState::Off);
+            return Ok(None);
+        }
+        let opened = coop_dir(paths).and_then(|()| self.listener(FRONT_COOP, &socket, engine));
+        match opened {
+            Ok(listener) => {
+                self.note("coop", &socket, DialectState::Listening);
+                self.write_pid_file(paths);
+                Ok(Some(listener))
+            }
+            Err(error) => {
+                self.note("coop", &socket, DialectState::Failed(format!("{error:#}")));
+                let others = self
+                    .dialects
+                    .iter()
+                    .any(|dialect| dialect.state == DialectState::Listening);
+                // CO-5
+                if !others {
+                    bail!("the coop front cannot be offered, and there is no other: {error:#}");
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Listens on the socket of our own command line; without it there is no daemon.
+    pub(crate) fn control(&mut self, paths: &Paths, engine: &Engine) -> Result<OwnedFd> {
+        self.listener(FRONT_CONTROL, &paths.control_socket(), engine)
+            .context("the control socket cannot be offered")
+    }
+
+    fn listener(&mut self, front: u16, path: &Path, engine: &Engine) -> Result<OwnedFd> {
+        // A listener whose file was removed meanwhile cannot be reached; make a new one.
+        let kept = engine
+            .take_front(front)
+            .filter(|_| path.symlink_metadata().is_ok());
+        let listener = match kept {
+            Some(kept) => kept,
+            None => listen::bind(path)?,
+        };
+        engine.keep_front(front, listener.try_clone()?);
+        self.sockets.push((front, path.to_owned()));
+        Ok(listener)
+    }
+
+    /// CO-9
+    fn write_pid_file(&mut self, paths: &Paths) {
+        let path = paths.coop_dir().join("daemon.pid");
+        match std::fs::write(&path, format!("{}\n", std::process::id())) {
+            Ok(()) => self.pid_file = Some(path),
+            Err(error) => tracing::warn!(%error, "cannot write {}", path.display()),
+        }
+    }
+
+    /// Lets clients in.
+    pub(crate) fn serve(coop: &Coop, listeners: impl IntoIterator<Item = OwnedFd>) -> Result<()> {
+        for listener in listeners {
+            coop.listen(listener)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the sockets away for good.
+    pub(crate) fn close(&self, engine: &Engine) {
+        for (front, path) in &self.sockets {
+            engine.drop_front(*front);
+            listen::unlink(path);
+        }
+        if let Some(path) = &self.pid_file {
+            let _removed = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// `~/.coop` and, because the original client would otherwise begin to build it, an empty
+/// `rootfs/base` in it (CO-3, CO-68).
+fn coop_dir(paths: &Paths) -> Result<()> {
+    listen::private_dir(&paths.coop_dir())?;
+    let base = paths.coop_dir().join("rootfs/base");
+    if let Err(error) = listen::private_dir(&base) {
+        tracing::warn!(%error, "cannot make the directory the coop client looks for");
+    }
+    Ok(())
+}

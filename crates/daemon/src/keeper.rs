@@ -1,0 +1,59 @@
+//! Finding the keeper, or starting one.
+
+use anyhow::{Context, Result, bail};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use swb_dialects::listen;
+use swb_engine::{Engine, Entrance, Error, Options};
+use swb_types::Paths;
+
+/// Tries to reach a keeper: each start is quick, but one that is just ending has to be given time.
+const TRIES: u32 = 20;
+/// Pause between tries.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Connects the engine to the keeper of this user, starting one if there is none.
+pub(crate) async fn connect(
+    paths: &Paths,
+    exe: &Path,
+    ring: usize,
+    entrances: Vec<std::sync::Arc<dyn Entrance>>,
+) -> Result<Engine> {
+    listen::private_dir(&paths.run_dir())?;
+    let socket = paths.keeper_socket();
+    let mut options = Options::new(socket.clone());
+    options.ring = ring;
+    let mut last = None;
+    for try_number in 0..TRIES {
+        match Engine::connect(options.clone(), entrances.clone()).await {
+            Ok(engine) => return Ok(engine),
+            Err(Error::Keeper(reason)) if reason.contains("already running") => bail!("{reason}"),
+            Err(error) => last = Some(error),
+        }
+        if try_number % 4 == 0 {
+            start(exe, &socket)?;
+        } else {
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+    let reason = last.map_or_else(String::new, |error| error.to_string());
+    bail!("no keeper could be reached at {}: {reason}", socket.display())
+}
+
+/// Starts a keeper; when this returns it listens, or another one does.
+fn start(exe: &Path, socket: &Path) -> Result<()> {
+    let mut command = Command::new(exe);
+    command.arg("keeper").arg("--socket").arg(socket);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let output = command
+        .output()
+        .with_context(|| format!("cannot start {} keeper", exe.display()))?;
+    match output.status.code() {
+        Some(0 | 3) => Ok(()),
+        _ => bail!("{}", String::from_utf8_lossy(&output.stderr).trim()),
+    }
+}

@@ -1,0 +1,120 @@
+//! The log: standard error for a daemon somebody looks at, a bounded file for one nobody does.
+//!
+//! A full disk or a missing directory costs log lines and nothing else.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
+
+/// Size at which the log file is put aside; the one before it is dropped.
+const MAX_LEN: u64 = 4 << 20;
+
+/// Begins logging, to `file` if given, else to standard error.
+pub(crate) fn begin(level: &str, file: Option<&Path>) {
+    let filter = EnvFilter::try_new(level).unwrap_or_else(|_| EnvFilter::new("info"));
+    let base = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_target(false);
+    // Logging twice over (in tests) is no reason to fail.
+    let _begun = match file {
+        Some(path) => base.with_ansi(false).with_writer(LogFile::open(path)).try_init(),
+        None => base
+            .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
+            .with_writer(io::stderr)
+            .try_init(),
+    };
+}
+
+#[derive(Debug, Clone)]
+struct LogFile(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    path: PathBuf,
+    file: Option<File>,
+    len: u64,
+}
+
+impl LogFile {
+    fn open(path: &Path) -> Self {
+        let mut state = State {
+            path: path.to_owned(),
+            file: None,
+            len: 0,
+        };
+        state.reopen();
+        Self(Arc::new(Mutex::new(state)))
+    }
+}
+
+impl State {
+    fn reopen(&mut self) {
+        let open = || {
+            OpenOptions::new()
+                .create(true)
+                .append(true)
+                .mode(0o600)
+                .open(&self.path)
+        };
+        self.file = open().ok();
+        self.len = self
+            .file
+            .as_ref()
+            .and_then(|file| file.metadata().ok())
+            .map_or(0, |meta| meta.len());
+    }
+}
+
+impl Write for LogFile {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.len > MAX_LEN {
+            let _aside = std::fs::rename(&state.path, state.path.with_extension("log.1"));
+            state.reopen();
+        }
+        if let Some(file) = &mut state.file {
+            // The line is lost then; there is nowhere to say so.
+            let _written = file.write_all(line);
+            state.len += line.len() as u64;
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for LogFile {
+    type Writer = Self;
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_bounded_and_a_missing_directory_is_no_error() {
+        let dir = std::env::temp_dir().join(format!("swb-log-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let path = dir.join("daemon.log");
+        let mut log = LogFile::open(&path);
+        let line = vec![b'x'; 1 << 20];
+        for _ in 0..12 {
+            log.write_all(&line).unwrap();
+        }
+        assert!(path.metadata().unwrap().len() <= MAX_LEN + (2 << 20));
+        assert!(path.with_extension("log.1").exists());
+        std::fs::remove_dir_all(&dir).unwrap();
+        LogFile::open(&dir.join("no/such/dir"))
+            .write_all(b"lost")
+            .unwrap();
+    }
+}

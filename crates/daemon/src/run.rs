@@ -1,0 +1,253 @@
+//! A daemon's life from start to stop.
+
+use crate::config::Config;
+use crate::fronts::Opened;
+use crate::host::{DaemonHost, Stop, Upgrade};
+use crate::{idle, keeper, log};
+use anyhow::{Context, Result};
+use rustix::fs::Mode;
+use rustix::process::{Resource, Rlimit};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, UNIX_EPOCH};
+use swb_dialects::Fronts;
+use swb_dialects::coop::{Coop, Settings};
+use swb_engine::Engine;
+use swb_keeper::Spec;
+use swb_types::Paths;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+/// Variable by which a keeper tells the daemon it starts where to log.
+const LOG_FILE: &str = "SWB_LOG_FILE";
+/// How long connections may take to say goodbye.
+const GOODBYES: Duration = Duration::from_secs(3);
+/// How long the keeper waits for a daemon that replaces its own program.
+const HANDOVER: Duration = Duration::from_secs(10);
+
+/// How `swb daemon` was called.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Options {
+    /// Configuration file, if not the usual one.
+    pub config: Option<PathBuf>,
+    /// Started by another command: ends when there is nothing left to do.
+    pub auto: bool,
+}
+
+impl Options {
+    /// Puts the options together.
+    pub fn new(config: Option<PathBuf>, auto: bool) -> Self {
+        Self { config, auto }
+    }
+}
+
+/// What the daemon found around itself when it started.
+struct Setting {
+    options: Options,
+    config: Config,
+    paths: Paths,
+    exe: PathBuf,
+    umask: u32,
+}
+
+/// Runs the daemon until it is told to stop.
+pub fn run(options: Options) -> Result<()> {
+    let paths = Paths::from_env(|key| std::env::var_os(key))
+        .context("HOME is not set; set it to your home directory")?;
+    let file = options.config.clone().unwrap_or_else(|| paths.config_file());
+    let config = Config::load(&file, options.config.is_some())?;
+    let log_file = std::env::var_os(LOG_FILE).map(PathBuf::from);
+    log::begin(&config.daemon.log_level, log_file.as_deref());
+    let exe = std::env::current_exe().context("cannot find the program itself")?;
+    // From here on whatever the daemon creates is private from its first moment (CO-2).
+    let umask = rustix::process::umask(Mode::from_raw_mode(0o177)).as_raw_mode();
+    raise_file_limit();
+    let setting = Setting {
+        options,
+        config,
+        paths,
+        exe,
+        umask,
+    };
+    // One thread: moving bytes between sockets and shared memory is not worth handing tasks around, and
+    // a key's way is shortest when nobody else has to be woken.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let end = runtime.block_on(setting.serve())?;
+    drop(runtime);
+    match end {
+        End::Stopped => Ok(()),
+        End::Again(exe) => Err(setting.become_program(&exe)),
+    }
+}
+
+enum End {
+    Stopped,
+    /// This program, or another one, is to run in this process's place.
+    Again(PathBuf),
+}
+
+impl Setting {
+    async fn serve(&self) -> Result<End> {
+        let fronts = Fronts::default();
+        let mut opened = Opened::default();
+        let entrances = opened.entrances(&self.config, &self.paths, &fronts);
+        let engine =
+            keeper::connect(&self.paths, &self.exe, self.config.daemon.ring_bytes, entrances).await?;
+        let listeners = opened.coop(&self.config, &self.paths, &engine).and_then(|coop| {
+            let control = opened.control(&self.paths, &engine)?;
+            Ok([Some(control), coop].into_iter().flatten())
+        });
+        let listeners = match listeners {
+            Ok(listeners) => listeners,
+            Err(error) => {
+                opened.close(&engine);
+                engine.shutdown().await;
+                return Err(error);
+            }
+        };
+        engine.leave_successor(&self.successor()?)?;
+        let (stop, mut stops) = mpsc::channel(1);
+        let host = Arc::new(DaemonHost {
+            engine: engine.clone(),
+            dialects: opened.dialects.clone(),
+            warnings: Vec::new(),
+            exe: self.exe.clone(),
+            auto: self.options.auto,
+            started: UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_secs()),
+            stop,
+            prepared: Mutex::new(None),
+        });
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let coop = Coop::new(engine.clone(), fronts.clone(), host, self.coop_settings());
+        Opened::serve(&coop, listeners)?;
+        tracing::info!(
+            pid = std::process::id(),
+            keeper = engine.keeper_pid(),
+            sessions = engine.count(),
+            "ready"
+        );
+        let why = tokio::select! {
+            _ = terminate.recv() => Stop::Asked,
+            _ = interrupt.recv() => Stop::Asked,
+            Some(stop) = stops.recv() => stop,
+            () = idle::nothing_to_do(&engine, &fronts), if self.options.auto => Stop::Asked,
+            () = engine.keeper_lost() => return Ok(self.after_keeper_loss(&opened, &engine).await),
+        };
+        match why {
+            Stop::Asked => self.stop(&fronts, &opened, &engine).await,
+            Stop::Upgrade(upgrade) => self.hand_over(&engine, &upgrade).await,
+        }
+    }
+
+    async fn stop(&self, fronts: &Fronts, opened: &Opened, engine: &Engine) -> Result<End> {
+        tracing::info!(sessions = engine.count(), "stopping; sessions live on");
+        opened.close(engine);
+        fronts.stop.cancel();
+        fronts.tasks.close();
+        if tokio::time::timeout(GOODBYES, fronts.tasks.wait()).await.is_err() {
+            tracing::warn!("some connections did not end in time");
+        }
+        engine.shutdown().await;
+        Ok(End::Stopped)
+    }
+
+    async fn hand_over(&self, engine: &Engine, upgrade: &Upgrade) -> Result<End> {
+        tracing::info!(program = %upgrade.exe.display(), keeper = upgrade.keeper, "another program takes over");
+        if upgrade.keeper {
+            let socket = self.paths.keeper_socket();
+            let argv = vec![
+                upgrade.exe.clone().into(),
+                "keeper".into(),
+                "--socket".into(),
+                socket.into(),
+            ];
+            engine.replace_keeper(&self.spec(argv, std::env::vars_os().collect()))?;
+        }
+        engine.hand_over(HANDOVER).await;
+        Ok(End::Again(upgrade.exe.clone()))
+    }
+
+    /// Without its keeper every session is gone; all that is left is to tell and to begin anew.
+    async fn after_keeper_loss(&self, opened: &Opened, engine: &Engine) -> End {
+        tracing::error!("the keeper is gone, and all sessions with it; starting over");
+        // Gives connections the time to pass the end of their sessions on.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        opened.close(engine);
+        End::Again(self.exe.clone())
+    }
+
+    fn arguments(&self) -> Vec<OsString> {
+        let mut arguments = vec!["daemon".into()];
+        if self.options.auto {
+            arguments.push("--auto".into());
+        }
+        if let Some(config) = &self.options.config {
+            arguments.push("--config".into());
+            arguments.push(
+                std::path::absolute(config)
+                    .unwrap_or_else(|_| config.clone())
+                    .into(),
+            );
+        }
+        arguments
+    }
+
+    /// How the keeper is to start the next daemon, should this one vanish.
+    fn successor(&self) -> Result<Spec> {
+        let mut argv = vec![self.exe.clone().into()];
+        argv.extend(self.arguments());
+        let mut env: Vec<(OsString, OsString)> =
+            std::env::vars_os().filter(|(key, _)| key != LOG_FILE).collect();
+        let log = self.paths.daemon_log();
+        if let Some(dir) = log.parent()
+            && let Err(error) = swb_dialects::listen::private_dir(dir)
+        {
+            tracing::warn!(%error, "a daemon started by the keeper will not be able to log");
+        }
+        env.push((LOG_FILE.into(), log.into()));
+        Ok(self.spec(argv, env))
+    }
+
+    fn spec(&self, argv: Vec<OsString>, env: Vec<(OsString, OsString)>) -> Spec {
+        Spec {
+            argv,
+            env,
+            dir: "/".into(),
+            umask: self.umask,
+        }
+    }
+
+    fn become_program(&self, exe: &Path) -> anyhow::Error {
+        rustix::process::umask(Mode::from_raw_mode(self.umask));
+        let error = Command::new(exe).args(self.arguments()).exec();
+        anyhow::Error::new(error).context(format!("cannot run {}", exe.display()))
+    }
+
+    fn coop_settings(&self) -> Settings {
+        let env: BTreeMap<String, String> = std::env::vars_os()
+            .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
+            .filter(|(key, _)| key != LOG_FILE)
+            .collect();
+        Settings::new(env, self.umask, self.paths.config_home.join("coop/default.toml"))
+    }
+}
+
+/// Sessions need descriptors; take as many as the system allows.
+fn raise_file_limit() {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    if let Err(error) = rustix::process::setrlimit(Resource::Nofile, raised) {
+        tracing::warn!(%error, "the number of open files stays limited");
+    }
+}

@@ -1,0 +1,165 @@
+//! What every connection has in common: who may connect, how it is read, what ends it.
+
+use crate::limits;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use std::future::Future;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use swb_engine::{InputError, Pty};
+use tokio::net::{UnixListener, UnixStream};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// What the fronts of a daemon share: their tasks, the signal to stop, and the number of connections.
+#[derive(Debug, Clone, Default)]
+pub struct Fronts {
+    /// Every connection and every accepting loop.
+    pub tasks: TaskTracker,
+    /// Cancelled when the daemon stops: connections say goodbye in their own way.
+    pub stop: CancellationToken,
+    open: Arc<AtomicUsize>,
+}
+
+impl Fronts {
+    /// Connections that are open right now.
+    pub fn connections(&self) -> usize {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    /// Serves the connections of one listening socket until `stop`, at most `most` at a time.
+    pub(crate) fn accept<F>(
+        &self,
+        listener: OwnedFd,
+        stop: CancellationToken,
+        most: usize,
+        serve: impl Fn(UnixStream) -> F + Send + 'static,
+    ) -> io::Result<()>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let listener = std::os::unix::net::UnixListener::from(listener);
+        listener.set_nonblocking(true)?;
+        let listener = UnixListener::from_std(listener)?;
+        let fronts = self.clone();
+        let here = Arc::new(AtomicUsize::new(0));
+        self.tasks.spawn(async move {
+            loop {
+                let stream = tokio::select! {
+                    () = stop.cancelled() => return,
+                    accepted = listener.accept() => match accepted {
+                        Ok((stream, _)) => stream,
+                        Err(error) => {
+                            // Out of descriptors, most likely: let connections end before the next try.
+                            tracing::warn!(%error, "accepting a connection");
+                            tokio::time::sleep(limits::GONE_CHECK).await;
+                            continue;
+                        }
+                    },
+                };
+                let counted = Counted::new(&[&fronts.open, &here]);
+                if here.load(Ordering::Relaxed) > most || !same_user(&stream) {
+                    continue;
+                }
+                let serving = serve(stream);
+                fronts.tasks.spawn(async move {
+                    let _counted = counted;
+                    serving.await;
+                });
+            }
+        });
+        Ok(())
+    }
+}
+
+/// Counts a connection in several places while it lives.
+struct Counted(Vec<Arc<AtomicUsize>>);
+
+impl Counted {
+    fn new(counters: &[&Arc<AtomicUsize>]) -> Self {
+        let counters: Vec<_> = counters.iter().map(|counter| Arc::clone(counter)).collect();
+        for counter in &counters {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+        Self(counters)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        for counter in &self.0 {
+            counter.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// CO-7: only the user the daemon runs as gets in, whatever the file modes say.
+fn same_user(stream: &UnixStream) -> bool {
+    let ours = rustix::process::getuid().as_raw();
+    let same = stream.peer_cred().is_ok_and(|peer| peer.uid() == ours);
+    if !same {
+        tracing::warn!("closed a connection of another user");
+    }
+    same
+}
+
+/// Reads what has arrived and passes it to `push`; `false` at the end of the stream.
+///
+/// Nothing is lost when the wait is dropped.
+pub(crate) async fn read_some(stream: &UnixStream, mut push: impl FnMut(&[u8])) -> bool {
+    loop {
+        if stream.readable().await.is_err() {
+            return false;
+        }
+        // On the stack and only while there is something to read, so that idle connections need none.
+        let mut buffer = [0; limits::READ_BUFFER];
+        match stream.try_read(&mut buffer) {
+            Ok(0) => return false,
+            Ok(n) => {
+                push(&buffer[..n]);
+                return true;
+            }
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+                ) => {}
+            Err(_) => return false,
+        }
+    }
+}
+
+/// Whether the peer has closed its side, also while bytes it sent before are still unread.
+pub(crate) fn peer_gone(stream: &UnixStream) -> bool {
+    let mut fds = [PollFd::new(stream, PollFlags::RDHUP)];
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    rustix::event::poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
+}
+
+/// Delivers input completely, however long the program takes to read it; the connection is not read
+/// meanwhile. When its client goes away, `gone` is called and the delivery goes on.
+pub(crate) async fn deliver(
+    stream: &UnixStream,
+    pty: &Pty,
+    bytes: &[u8],
+    gone: impl FnOnce(),
+) -> Result<(), InputError> {
+    let input = pty.input(bytes);
+    tokio::pin!(input);
+    let mut gone = Some(gone);
+    loop {
+        tokio::select! {
+            biased;
+            delivered = &mut input => return delivered,
+            () = tokio::time::sleep(limits::GONE_CHECK), if gone.is_some() => {
+                if peer_gone(stream) && let Some(gone) = gone.take() {
+                    gone();
+                }
+            }
+        }
+    }
+}

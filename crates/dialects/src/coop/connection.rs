@@ -1,0 +1,200 @@
+//! A coop connection in command mode: handshake, then one answer per request.
+
+use super::stream::{Stream, StreamEnd};
+use super::{Coop, errors};
+use crate::conn::read_some;
+use crate::limits;
+use crate::outlet::Outlet;
+use serde::Serialize;
+use swb_engine::Error;
+use swb_wire::coop::{
+    BadMessage, ErrorCode, ErrorReply, HandshakeReply, MAX_FRAME, OkReply, Request, VERSION, command_frames,
+    encode_json, parse_handshake, parse_request,
+};
+use swb_wire::frame::{FrameError, LengthPrefixed};
+use tokio::net::UnixStream;
+
+pub(super) struct Connection {
+    pub(super) coop: Coop,
+    pub(super) stream: UnixStream,
+    pub(super) frames: LengthPrefixed,
+}
+
+/// What follows an answer.
+pub(super) enum Next {
+    /// The next request.
+    Request,
+    /// Stream mode.
+    Stream(Box<Stream>),
+    /// The end of the connection.
+    Close,
+    /// The end of the daemon.
+    ShutDown,
+    /// Another program in place of the daemon.
+    Upgrade,
+}
+
+/// An answer and what follows it; errors leave the connection as it is (CO-15).
+pub(super) type Answer = Result<(Vec<u8>, Next), ErrorReply>;
+
+impl Connection {
+    pub(super) fn new(coop: Coop, stream: UnixStream) -> Self {
+        Self {
+            coop,
+            stream,
+            frames: command_frames(),
+        }
+    }
+
+    pub(super) async fn run(mut self) {
+        let stop = self.coop.fronts.stop.clone();
+        let handshake = tokio::time::timeout(limits::COOP_HANDSHAKE, self.handshake());
+        let welcome = tokio::select! {
+            welcome = handshake => welcome.unwrap_or(false),
+            () = stop.cancelled() => false,
+        };
+        if !welcome {
+            return;
+        }
+        let next = tokio::select! {
+            next = self.commands() => next,
+            () = stop.cancelled() => return,
+        };
+        match next {
+            Next::Stream(stream) => {
+                let end = stream.run(&self.stream, &mut self.frames, &stop).await;
+                if end == StreamEnd::Broken {
+                    tracing::debug!("a coop client vanished");
+                }
+            }
+            Next::ShutDown => self.coop.host.shut_down(),
+            Next::Upgrade => self.coop.host.upgrade(),
+            Next::Request | Next::Close => {}
+        }
+    }
+
+    /// The next frame; nothing at the end of the stream or after an impossible length.
+    async fn frame(&mut self) -> Option<Vec<u8>> {
+        loop {
+            match self.frames.next() {
+                Ok(Some(frame)) => return Some(frame),
+                Ok(None) => {}
+                Err(FrameError::TooLarge { len, .. }) => {
+                    // CO-14: the payload is never read, so the connection cannot go on.
+                    let text = format!("a message of {len} bytes is longer than {MAX_FRAME}");
+                    self.send(&ErrorReply::new(ErrorCode::MessageTooLarge, text))
+                        .await;
+                    return None;
+                }
+                Err(_) => return None,
+            }
+            let frames = &mut self.frames;
+            if !read_some(&self.stream, |bytes| frames.push(bytes)).await {
+                return None;
+            }
+        }
+    }
+
+    async fn handshake(&mut self) -> bool {
+        let Some(frame) = self.frame().await else {
+            return false;
+        };
+        match parse_handshake(&frame) {
+            Ok(version) if version == i128::from(VERSION) => self.send(&HandshakeReply::accepted()).await,
+            Ok(other) => {
+                // CO-12
+                self.send(&HandshakeReply::refused(other)).await;
+                false
+            }
+            Err(bad) => {
+                // CO-13
+                self.send(&ErrorReply::from(bad)).await;
+                false
+            }
+        }
+    }
+
+    async fn commands(&mut self) -> Next {
+        loop {
+            let Some(frame) = self.frame().await else {
+                return Next::Close;
+            };
+            let answer = match parse_request(&frame) {
+                Ok(request) => self.answer(request).await,
+                Err(bad) => Err(bad.into()),
+            };
+            let (bytes, next) = match answer {
+                Ok(answer) => answer,
+                Err(error) => match ok(&error) {
+                    Ok(bytes) => (bytes, Next::Request),
+                    Err(_) => return Next::Close,
+                },
+            };
+            if Outlet::new(&self.stream).send(&bytes).await.is_err() {
+                return Next::Close;
+            }
+            if !matches!(next, Next::Request) {
+                return next;
+            }
+        }
+    }
+
+    async fn answer(&self, request: Request) -> Answer {
+        match request {
+            Request::Create(create) => self.create(create).await,
+            Request::Attach(attach) => self.attach(attach).await,
+            Request::Shell(shell) => self.shell(shell).await,
+            Request::Ls(ls) => self.list(&ls),
+            Request::Kill(kill) => self.kill(kill).await,
+            Request::Serve(_) => Err(not_yet("serve")),
+            Request::Tunnel(tunnel) => {
+                self.resolve(&tunnel.session)?;
+                Err(not_yet("tunnel"))
+            }
+            Request::Shutdown(shutdown) => self.shut_down(&shutdown).await,
+            // CO-50
+            Request::Detach => Ok((ok(&OkReply::default())?, Next::Close)),
+            Request::SessionLs(ls) => self.session_ls(&ls),
+            Request::SessionKill(kill) => self.session_kill(&kill).await,
+            Request::Logs(logs) => self.logs(&logs),
+            Request::Restart(restart) => self.restart(&restart).await,
+            Request::Send(send) => self.send_input(send).await,
+            Request::Status => Ok((ok(&self.coop.host.status())?, Next::Request)),
+            Request::Upgrade(upgrade) => self.upgrade(upgrade).await,
+        }
+    }
+
+    async fn send(&self, value: &impl Serialize) -> bool {
+        let Ok(bytes) = ok(value) else { return false };
+        let outlet = Outlet::new(&self.stream);
+        let sent = outlet.send(&bytes);
+        matches!(tokio::time::timeout(limits::GOODBYE, sent).await, Ok(Ok(())))
+    }
+}
+
+/// Encodes an answer.
+pub(super) fn ok(value: &impl Serialize) -> Result<Vec<u8>, ErrorReply> {
+    let mut bytes = Vec::new();
+    encode_json(value, &mut bytes).map_err(|error| {
+        ErrorReply::new(
+            ErrorCode::InternalError,
+            format!("the answer is too long: {error}"),
+        )
+    })?;
+    Ok(bytes)
+}
+
+pub(super) fn refused(error: Error) -> ErrorReply {
+    errors::reply(&error)
+}
+
+pub(super) fn invalid(text: impl Into<String>) -> ErrorReply {
+    BadMessage(text.into()).into()
+}
+
+fn not_yet(what: &str) -> ErrorReply {
+    ErrorReply::new(
+        ErrorCode::NotImplemented,
+        format!("this version of the daemon does not offer '{what}'"),
+    )
+}

@@ -1,0 +1,198 @@
+//! Coopfiles: what to run in a workspace, merged from three layers (CO-26, CO-27).
+//!
+//! Two layouts exist: `[agent] command, args` and the newer `[sandbox] agent, args, shell`. Both are read
+//! in every layer. Sections that describe a sandbox we do not build are checked to be well-formed TOML
+//! and reported as unused.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use swb_engine::RestartPolicy;
+use toml::{Table, Value};
+
+/// Sections that belong to the original's root file system.
+const UNUSED: [&str; 5] = ["network", "base", "packages", "setup", "mounts"];
+
+/// What the layers say together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Coopfile {
+    pub(super) command: Option<String>,
+    pub(super) args: Vec<String>,
+    pub(super) env: BTreeMap<String, String>,
+    auto_restart: Option<bool>,
+    restart_delay_ms: Option<u64>,
+    pub(super) unused: Vec<String>,
+}
+
+impl Coopfile {
+    /// Lays the text of a further Coopfile over what there is; says what is wrong with it.
+    pub(super) fn merge(&mut self, text: &str) -> Result<(), String> {
+        let table: Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
+        self.merge_command(&table, "agent", "command")?;
+        self.merge_command(&table, "sandbox", "agent")?;
+        for (key, value) in section(&table, "env")?.into_iter().flatten() {
+            let value = match value {
+                Value::String(text) => text.clone(),
+                Value::Integer(_) | Value::Float(_) | Value::Boolean(_) => value.to_string(),
+                _ => return Err(format!("[env] {key} must be text")),
+            };
+            self.env.insert(key.clone(), value);
+        }
+        if let Some(session) = section(&table, "session")? {
+            if let Some(auto) = session.get("auto_restart") {
+                self.auto_restart = Some(
+                    auto.as_bool()
+                        .ok_or("[session] auto_restart must be true or false")?,
+                );
+            }
+            if let Some(delay) = session.get("restart_delay_ms") {
+                let delay = delay.as_integer().and_then(|delay| u64::try_from(delay).ok());
+                self.restart_delay_ms = Some(delay.ok_or("[session] restart_delay_ms must be a number")?);
+            }
+        }
+        self.unused.extend(
+            UNUSED
+                .iter()
+                .filter(|name| table.contains_key(**name))
+                .map(|name| (*name).to_owned()),
+        );
+        Ok(())
+    }
+
+    fn merge_command(&mut self, table: &Table, section_name: &str, key: &str) -> Result<(), String> {
+        let Some(section) = section(table, section_name)? else {
+            return Ok(());
+        };
+        if let Some(command) = section.get(key) {
+            let command = command.as_str().filter(|command| !command.is_empty());
+            let command = command.ok_or_else(|| format!("[{section_name}] {key} must be a command"))?;
+            self.command = Some(command.to_owned());
+            // Arguments belong to a command: those of an overridden one would only confuse the new one.
+            self.args.clear();
+        }
+        if let Some(args) = section.get("args") {
+            let args = args
+                .as_array()
+                .map(|args| args.iter().map(|arg| arg.as_str().map(str::to_owned)).collect());
+            let wrong = || format!("[{section_name}] args must be a list of texts");
+            self.args = args.flatten().ok_or_else(wrong)?;
+        }
+        Ok(())
+    }
+
+    /// Lays a Coopfile over what there is if the file exists; at most `max` bytes of it.
+    pub(super) fn merge_file(&mut self, path: &Path, max: u64) -> Result<(), String> {
+        let told = |error: String| format!("{}: {error}", path.display());
+        match std::fs::metadata(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(told(error.to_string())),
+            Ok(meta) if meta.len() > max => return Err(told("too long for a Coopfile".into())),
+            Ok(meta) if !meta.is_file() => return Err(told("not a file".into())),
+            Ok(_) => {}
+        }
+        let text = std::fs::read_to_string(path).map_err(|error| told(error.to_string()))?;
+        self.merge(&text).map_err(told)
+    }
+
+    /// What happens when the agent ends; it is started again unless a Coopfile says no (CO-62).
+    pub(super) fn restart(&self) -> RestartPolicy {
+        let default = RestartPolicy::ALWAYS;
+        RestartPolicy {
+            auto: self.auto_restart.unwrap_or(default.auto),
+            delay_ms: self.restart_delay_ms.unwrap_or(default.delay_ms),
+        }
+    }
+}
+
+fn section<'a>(table: &'a Table, name: &str) -> Result<Option<&'a Table>, String> {
+    match table.get(name) {
+        None => Ok(None),
+        Some(Value::Table(section)) => Ok(Some(section)),
+        Some(_) => Err(format!("{name} must be a section")),
+    }
+}
+
+/// Gives the value of an `[env]` entry: `$NAME` and `${NAME}` come from `daemon` (CO-28).
+pub(super) fn env_value(value: &str, daemon: &BTreeMap<String, String>) -> String {
+    let Some(name) = value.strip_prefix('$') else {
+        return value.to_owned();
+    };
+    let name = name
+        .strip_prefix('{')
+        .and_then(|name| name.strip_suffix('}'))
+        .unwrap_or(name);
+    daemon.get(name).cloned().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged(layers: &[&str]) -> Coopfile {
+        let mut coopfile = Coopfile::default();
+        layers.iter().for_each(|layer| coopfile.merge(layer).unwrap());
+        coopfile
+    }
+
+    // CO-26, CO-27
+    #[test]
+    fn later_layers_override_earlier_ones_in_both_layouts() {
+        let both = merged(&[
+            "[agent]\ncommand = 'a'\nargs = ['1']",
+            "[sandbox]\nagent = 'b'\nargs = ['2']",
+        ]);
+        assert_eq!(
+            (both.command.as_deref(), both.args),
+            (Some("b"), vec!["2".to_owned()])
+        );
+        let back = merged(&[
+            "[sandbox]\nagent = 'b'\nargs = ['2']\nshell = '/bin/zsh'",
+            "[agent]\ncommand = 'c'",
+        ]);
+        assert_eq!((back.command.as_deref(), back.args), (Some("c"), vec![]));
+        let only_args = merged(&[
+            "[agent]\ncommand = 'a'\nargs = ['1']",
+            "[agent]\nargs = ['2', '3']",
+        ]);
+        assert_eq!(
+            (only_args.command.as_deref(), only_args.args.len()),
+            (Some("a"), 2)
+        );
+    }
+
+    // CO-62
+    #[test]
+    fn restart_policy() {
+        assert_eq!(merged(&[]).restart(), RestartPolicy::ALWAYS);
+        let policy = merged(&["[session]\nauto_restart = false\nrestart_delay_ms = 5"]).restart();
+        assert_eq!(
+            policy,
+            RestartPolicy {
+                auto: false,
+                delay_ms: 5
+            }
+        );
+    }
+
+    // CO-28
+    #[test]
+    fn env_values_may_come_from_the_daemon() {
+        let daemon = BTreeMap::from([("HOME".to_owned(), "/h".to_owned())]);
+        assert_eq!(env_value("$HOME", &daemon), "/h");
+        assert_eq!(env_value("${HOME}", &daemon), "/h");
+        assert_eq!(env_value("$NOPE", &daemon), "");
+        assert_eq!(env_value("a$HOME", &daemon), "a$HOME");
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let wrong = |text: &str| Coopfile::default().merge(text).unwrap_err();
+        assert!(wrong("[agent").contains("TOML parse error"));
+        assert_eq!(wrong("[agent]\ncommand = 5"), "[agent] command must be a command");
+        assert_eq!(
+            wrong("[sandbox]\nargs = [1]"),
+            "[sandbox] args must be a list of texts"
+        );
+        assert_eq!(wrong("env = 1"), "env must be a section");
+        assert_eq!(merged(&["[network]\nmode = 'none'"]).unused, ["network"]);
+    }
+}

@@ -1,0 +1,101 @@
+//! The coop front: JSON commands, then a terminal stream on the same connection.
+//!
+//! It also is the control protocol of our own command line, on a socket of its own; what that needs
+//! beyond coop is optional fields and commands (`docs/protocols/coop.md`). One connection is one
+//! [`connection::Connection`]; commands are in `commands.rs`, stream mode is in `stream.rs`.
+
+mod commands;
+mod connection;
+mod coopfile;
+mod errors;
+mod items;
+mod stream;
+
+use crate::conn::Fronts;
+use crate::limits;
+use connection::Connection;
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use swb_engine::Engine;
+use swb_wire::coop::StatusReply;
+
+/// Label of this front, and of the sessions it makes from Coopfiles.
+pub const LABEL: &str = "coop";
+/// Label of sessions made from a command line.
+pub const RUN: &str = "run";
+
+/// What the front asks of the daemon around it.
+pub trait Host: Send + Sync {
+    /// How the daemon is doing.
+    fn status(&self) -> StatusReply;
+
+    /// Begins an orderly stop; returns at once.
+    fn shut_down(&self);
+
+    /// Checks that the program at `exe` (or the present one) can take over, and keeps it in mind.
+    fn prepare_upgrade(
+        &self,
+        exe: Option<PathBuf>,
+        keeper: bool,
+    ) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>>;
+
+    /// Lets it take over; returns at once.
+    fn upgrade(&self);
+}
+
+/// What all connections of the front share.
+#[derive(Clone)]
+pub struct Coop {
+    engine: Engine,
+    fronts: Fronts,
+    host: Arc<dyn Host>,
+    settings: Arc<Settings>,
+}
+
+/// What the daemon knows and the front needs.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Settings {
+    /// Environment of the daemon; agents get it (CO-28).
+    pub env: BTreeMap<String, String>,
+    /// File mode creation mask of agents.
+    pub umask: u32,
+    /// The user's own Coopfile.
+    pub default_coopfile: PathBuf,
+}
+
+impl Settings {
+    /// Puts the settings together.
+    pub fn new(env: BTreeMap<String, String>, umask: u32, default_coopfile: PathBuf) -> Self {
+        Self {
+            env,
+            umask,
+            default_coopfile,
+        }
+    }
+}
+
+impl Coop {
+    /// Makes the front; [`Coop::listen`] opens its sockets.
+    pub fn new(engine: Engine, fronts: Fronts, host: Arc<dyn Host>, settings: Settings) -> Self {
+        Self {
+            engine,
+            fronts,
+            host,
+            settings: Arc::new(settings),
+        }
+    }
+
+    /// Serves the connections of a listening socket until the daemon stops.
+    pub fn listen(&self, listener: OwnedFd) -> io::Result<()> {
+        let coop = self.clone();
+        let serve = move |stream| Connection::new(coop.clone(), stream).run();
+        self.fronts
+            .accept(listener, self.fronts.stop.clone(), limits::CONNECTIONS, serve)
+    }
+}

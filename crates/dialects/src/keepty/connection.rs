@@ -1,0 +1,326 @@
+//! One keepty connection: Hello, then frames both ways until either side has had enough.
+
+use super::roles::{ConnectionId, Roles};
+use crate::conn::{Fronts, deliver, peer_gone, read_some};
+use crate::limits;
+use crate::outlet::{Outlet, OutputError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use swb_engine::{Cursor, Mark, Phase, Pty, Session, Step};
+use swb_types::{PtyId, Size};
+use swb_wire::keepty::{Decoder, MAX_PAYLOAD, Message, Role, encode, output_header};
+use tokio::net::UnixStream;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub(super) struct Connection {
+    stream: UnixStream,
+    session: Session,
+    roles: Arc<Mutex<Roles>>,
+    stop: CancellationToken,
+    later: TaskTracker,
+}
+
+/// A client that has said what it wants to be.
+struct Client<'a> {
+    connection: &'a Connection,
+    id: ConnectionId,
+    role: Role,
+    pty: Arc<Pty>,
+}
+
+impl Connection {
+    pub(super) fn new(
+        stream: UnixStream,
+        session: Session,
+        roles: Arc<Mutex<Roles>>,
+        fronts: &Fronts,
+    ) -> Self {
+        Self {
+            stream,
+            session,
+            roles,
+            stop: fronts.stop.clone(),
+            later: fronts.tasks.clone(),
+        }
+    }
+
+    pub(super) async fn run(self) {
+        let mut decoder = Decoder::new();
+        // KP-17
+        let hello = tokio::time::timeout(limits::KEEPTY_HELLO, self.hello(&mut decoder));
+        let hello = tokio::select! {
+            hello = hello => hello,
+            () = self.stop.cancelled() => return,
+        };
+        let Ok(Some((role, cols, rows))) = hello else {
+            return;
+        };
+        let _client = self.session.join(super::LABEL);
+        self.serve(role, cols, rows, decoder).await;
+    }
+
+    /// The first message; nothing if it is not a Hello (KP-18).
+    async fn hello(&self, decoder: &mut Decoder) -> Option<(Role, u16, u16)> {
+        loop {
+            match decoder.next() {
+                Ok(Some(Message::Hello { role, cols, rows })) => return Some((role, cols, rows)),
+                Ok(Some(_)) | Err(_) => return None,
+                Ok(None) => {}
+            }
+            if !read_some(&self.stream, |bytes| decoder.push(bytes)).await {
+                return None;
+            }
+        }
+    }
+
+    fn roles(&self) -> MutexGuard<'_, Roles> {
+        self.roles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn serve(&self, role: Role, cols: u16, rows: u16, mut decoder: Decoder) {
+        let Ok(agent) = self.session.pty(PtyId::AGENT) else {
+            return;
+        };
+        let id = self.roles().enter(role);
+        let client = Client {
+            connection: self,
+            id,
+            role,
+            pty: agent.pty,
+        };
+        let (say, said) = mpsc::channel(limits::SAID);
+        let Some(cursor) = client.greet(cols, rows).await else {
+            return self.roles().leave(id);
+        };
+        let output = client.send_output(cursor, said);
+        let input = client.take_input(&mut decoder, say);
+        tokio::pin!(output, input);
+        tokio::select! {
+            () = &mut output => {
+                // A client that typed something and left at once has still typed it.
+                if peer_gone(&self.stream) {
+                    input.await;
+                }
+            }
+            () = &mut input => {}
+        }
+        self.roles().leave(id);
+    }
+}
+
+impl Client<'_> {
+    fn session(&self) -> &Session {
+        &self.connection.session
+    }
+
+    fn is_writer(&self) -> bool {
+        self.connection.roles().is_writer(self.id)
+    }
+
+    /// Answers the Hello and brings the client up to date; gives its place in the live output.
+    async fn greet(&self, cols: u16, rows: u16) -> Option<Cursor> {
+        let agent = self.session().settled().await.ok()?;
+        let size = Size::or_current(cols, rows, self.pty.size());
+        if agent.phase == Phase::Waiting {
+            return self.greet_before_start(size).await;
+        }
+        if self.role == Role::Writer {
+            // KP-33. The newcomer learns the size from its HelloAck, the others by ResizeAck.
+            self.session().fit(PtyId::AGENT, size).await.ok()?;
+        }
+        self.acknowledge(agent.pid, self.pty.size()).await?;
+        let cursor = match self.role {
+            Role::Writer | Role::Monitor => self.replay().await?,
+            Role::Watcher => self.pty.cursor(self.pty.head()), // KP-31
+        };
+        // KP-32
+        if self.role != Role::Monitor {
+            self.session().nudge(PtyId::AGENT).await;
+        }
+        Some(cursor)
+    }
+
+    async fn greet_before_start(&self, size: Size) -> Option<Cursor> {
+        let cursor = self.pty.cursor(0);
+        if self.role == Role::Writer {
+            // KP-20, KP-21: the answer first, then the command, so that no byte of it is missed.
+            self.acknowledge(0, size).await?;
+            self.session().start(Some(size)).await.ok()?;
+        } else {
+            self.acknowledge(0, self.pty.size()).await?;
+        }
+        Some(cursor)
+    }
+
+    async fn acknowledge(&self, pid: i32, size: Size) -> Option<()> {
+        let (cols, rows) = (size.cols(), size.rows());
+        self.send(&Message::HelloAck {
+            pid: pid.max(0) as u32,
+            cols,
+            rows,
+        })
+        .await
+    }
+
+    /// Sends what is kept of the output as one frame (KP-30).
+    async fn replay(&self) -> Option<Cursor> {
+        loop {
+            let head = self.pty.head();
+            let from = self.pty.oldest().max(head.saturating_sub(MAX_PAYLOAD as u64));
+            let mut cursor = self.pty.cursor(from);
+            if from == head {
+                return Some(cursor);
+            }
+            let outlet = Outlet::new(&self.connection.stream);
+            let header = output_header((head - from) as usize);
+            let sent = outlet.send_output(&header, &mut cursor, head);
+            match tokio::time::timeout(limits::KEEPTY_WRITE, sent).await {
+                Ok(Ok(())) => return Some(cursor),
+                // The program outran us before anything was sent: take what is newest now.
+                Ok(Err(OutputError::Lost)) => tokio::task::yield_now().await,
+                Ok(Err(OutputError::Broken)) | Err(_) => return None,
+            }
+        }
+    }
+
+    async fn send(&self, message: &Message) -> Option<()> {
+        let mut bytes = Vec::new();
+        encode(message, &mut bytes);
+        let outlet = Outlet::new(&self.connection.stream);
+        let sent = outlet.send(&bytes);
+        tokio::time::timeout(limits::KEEPTY_WRITE, sent).await.ok()?.ok()
+    }
+
+    /// Passes on output and what happens in it, until the end of the session or of the client's patience.
+    async fn send_output(&self, mut cursor: Cursor, mut said: mpsc::Receiver<Message>) {
+        let outlet = Outlet::new(&self.connection.stream);
+        let mut pieces = 0;
+        loop {
+            match cursor.step(limits::OUTPUT_FRAME) {
+                Step::Output { to } => {
+                    let header = output_header((to - cursor.offset()) as usize);
+                    let sent = outlet.send_output(&header, &mut cursor, to);
+                    // KP-45: who does not read is let go, and nobody else waits for it.
+                    match tokio::time::timeout(limits::KEEPTY_WRITE, sent).await {
+                        Ok(Ok(())) => {}
+                        Ok(Err(_)) | Err(_) => return,
+                    }
+                }
+                Step::Mark(Mark::Resized { generation, size }) => {
+                    let ack = Message::ResizeAck {
+                        generation,
+                        cols: size.cols(),
+                        rows: size.rows(),
+                    };
+                    if self.send(&ack).await.is_none() {
+                        return;
+                    }
+                }
+                Step::Mark(Mark::Restarting { .. }) => {}
+                Step::Mark(Mark::Exited(status)) => {
+                    // KP-42, KP-43; the end of this function closes the connection.
+                    self.send(&Message::Exit { code: status.code() }).await;
+                    return;
+                }
+                Step::Lost { .. } => return,
+                Step::Idle => tokio::select! {
+                    () = cursor.wait() => {}
+                    () = self.connection.stop.cancelled() => return,
+                    Some(message) = said.recv() => if self.send(&message).await.is_none() { return },
+                },
+            }
+            pieces += 1;
+            if pieces % limits::PIECES_PER_TURN == 0 {
+                tokio::task::yield_now().await;
+                if self.connection.stop.is_cancelled() {
+                    return;
+                }
+                if let Ok(message) = said.try_recv()
+                    && self.send(&message).await.is_none()
+                {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Obeys the client until it goes away or says something impossible.
+    async fn take_input(&self, decoder: &mut Decoder, say: mpsc::Sender<Message>) {
+        loop {
+            match decoder.next() {
+                Ok(Some(message)) => {
+                    if !self.obey(message, &say).await {
+                        return;
+                    }
+                }
+                Ok(None) => {
+                    if !read_some(&self.connection.stream, |bytes| decoder.push(bytes)).await {
+                        return;
+                    }
+                }
+                // KP-2, KP-3, KP-4
+                Err(error) => {
+                    tracing::debug!(session = %self.session().name(), %error, "closing a keepty connection");
+                    return;
+                }
+            }
+        }
+    }
+
+    async fn obey(&self, message: Message, say: &mpsc::Sender<Message>) -> bool {
+        match message {
+            Message::Input(bytes) if self.is_writer() => {
+                let gone = || self.connection.roles().leave(self.id);
+                // What cannot be delivered has nobody left to want it.
+                let _delivered = deliver(&self.connection.stream, &self.pty, &bytes, gone).await;
+            }
+            Message::Resize { cols, rows } => self.resize(cols, rows).await,
+            Message::Shutdown => {
+                if self.connection.roles().may_shut_down(self.id, self.role) {
+                    // KP-40. The end comes to this client as to all others.
+                    self.session().kill(limits::KEEPTY_GRACE).await;
+                    // The writing half ends the connection after Exit.
+                    std::future::pending::<()>().await;
+                }
+            }
+            Message::Ping => return say.send(Message::Pong).await.is_ok(),
+            // KP-5, KP-7, KP-26: ignored.
+            Message::Input(_)
+            | Message::Hello { .. }
+            | Message::HelloAck { .. }
+            | Message::Output(_)
+            | Message::ResizeAck { .. }
+            | Message::Exit { .. }
+            | Message::Pong
+            | Message::Error(_)
+            | Message::Malformed(_) => {}
+        }
+        true
+    }
+
+    async fn resize(&self, cols: u16, rows: u16) {
+        // KP-37
+        let Some(size) = Size::new(cols, rows) else { return };
+        match self.role {
+            Role::Writer if self.is_writer() => {
+                let before = self.pty.size();
+                if self.session().resize(PtyId::AGENT, size).await.is_ok() && size.cols() > before.cols() {
+                    self.winch_later();
+                }
+            }
+            // KP-36
+            Role::Watcher if cols >= self.pty.size().cols() => self.session().nudge(PtyId::AGENT).await,
+            Role::Writer | Role::Watcher | Role::Monitor => {}
+        }
+    }
+
+    /// KP-35: some programs redraw too early after a widening and need to be told again.
+    fn winch_later(&self) {
+        let (session, generation) = (self.session().clone(), self.pty.generation());
+        self.connection.later.spawn(async move {
+            tokio::time::sleep(limits::KEEPTY_WINCH).await;
+            session.winch(PtyId::AGENT, generation).await;
+        });
+    }
+}

@@ -1,0 +1,99 @@
+//! The keepty front: one socket per session, on which Writers, Watchers and Monitors meet.
+//!
+//! [`Keepty`] is an [`Entrance`]: the engine opens it with every session that is offered here, and it
+//! accepts connections until the session ends. Roles are kept per session in `roles.rs`; a connection's
+//! life is in `connection.rs`.
+
+mod connection;
+mod roles;
+
+use crate::conn::Fronts;
+use crate::limits;
+use crate::listen::{self, BindError};
+use connection::Connection;
+use roles::Roles;
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use swb_engine::{Entrance, Session};
+use tokio_util::sync::CancellationToken;
+
+/// Label of this front.
+pub const LABEL: &str = "keepty";
+
+/// The keepty front.
+#[derive(Debug)]
+pub struct Keepty {
+    dir: PathBuf,
+    fronts: Fronts,
+    /// Open entrances by session name; cancelling one stops its accepting.
+    open: Mutex<BTreeMap<String, CancellationToken>>,
+}
+
+impl Keepty {
+    /// Prepares the front with its sockets in `dir`.
+    pub fn new(dir: PathBuf, fronts: Fronts) -> Result<Self, BindError> {
+        listen::private_dir(&dir)?;
+        Ok(Self {
+            dir,
+            fronts,
+            open: Mutex::default(),
+        })
+    }
+
+    fn path(&self, session: &Session) -> PathBuf {
+        self.dir.join(format!("keepty-{}.sock", session.name()))
+    }
+
+    fn table(&self) -> MutexGuard<'_, BTreeMap<String, CancellationToken>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn listener(&self, session: &Session, kept: Option<OwnedFd>) -> Result<OwnedFd, String> {
+        let path = self.path(session);
+        let (len, max) = (path.as_os_str().len(), limits::KEEPTY_PATH);
+        if len >= max {
+            return Err(BindError::TooLong { path, len, max }.to_string());
+        }
+        // A kept listener whose file somebody removed cannot be reached any more.
+        if let Some(kept) = kept.filter(|_| path.exists()) {
+            return Ok(kept);
+        }
+        listen::private_dir(&self.dir).map_err(|error| error.to_string())?;
+        listen::bind(&path).map_err(|error| match error {
+            BindError::Live(_) => format!("session '{}' is already running", session.name()),
+            other => other.to_string(),
+        })
+    }
+}
+
+impl Entrance for Keepty {
+    fn label(&self) -> &'static str {
+        LABEL
+    }
+
+    fn open(&self, session: &Session, kept: Option<OwnedFd>) -> Result<OwnedFd, String> {
+        let listener = self.listener(session, kept)?;
+        let keep = listener.try_clone().map_err(|error| error.to_string())?;
+        let stop = self.fronts.stop.child_token();
+        let (fronts, session_handle) = (self.fronts.clone(), session.clone());
+        let roles = Arc::new(Mutex::new(Roles::default()));
+        let serve =
+            move |stream| Connection::new(stream, session_handle.clone(), Arc::clone(&roles), &fronts).run();
+        self.fronts
+            .accept(listener, stop.clone(), limits::KEEPTY_CONNECTIONS, serve)
+            .map_err(|error| error.to_string())?;
+        if let Some(former) = self.table().insert(session.name().to_string(), stop) {
+            former.cancel();
+        }
+        Ok(keep)
+    }
+
+    fn close(&self, session: &Session) {
+        if let Some(stop) = self.table().remove(session.name().as_str()) {
+            stop.cancel();
+            listen::unlink(&self.path(session));
+        }
+    }
+}

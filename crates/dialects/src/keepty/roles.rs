@@ -1,0 +1,77 @@
+//! Who may do what among the keepty clients of one session.
+
+use swb_wire::keepty::Role;
+
+/// Tells connections apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ConnectionId(u64);
+
+/// The roles taken in one session. The exclusive Writer is a rule among keepty clients only (XS-4).
+#[derive(Debug, Default)]
+pub(super) struct Roles {
+    next: u64,
+    writer: Option<ConnectionId>,
+}
+
+impl Roles {
+    /// Enters a connection; the newest Writer replaces the one before (KP-27).
+    pub(super) fn enter(&mut self, role: Role) -> ConnectionId {
+        self.next += 1;
+        let id = ConnectionId(self.next);
+        if role == Role::Writer {
+            self.writer = Some(id);
+        }
+        id
+    }
+
+    /// A connection is gone; a replaced Writer does not get the role back (KP-28).
+    pub(super) fn leave(&mut self, id: ConnectionId) {
+        if self.writer == Some(id) {
+            self.writer = None;
+        }
+    }
+
+    /// Whether `id` types and decides the size (KP-26).
+    pub(super) fn is_writer(&self, id: ConnectionId) -> bool {
+        self.writer == Some(id)
+    }
+
+    /// Whether `id` may end the session (KP-39).
+    pub(super) fn may_shut_down(&self, id: ConnectionId, role: Role) -> bool {
+        role == Role::Monitor || self.writer.is_none() || self.is_writer(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // KP-27, KP-28
+    #[test]
+    fn the_newest_writer_counts_until_it_leaves() {
+        let mut roles = Roles::default();
+        let first = roles.enter(Role::Writer);
+        assert!(roles.is_writer(first));
+        let second = roles.enter(Role::Writer);
+        assert!(!roles.is_writer(first) && roles.is_writer(second));
+        roles.leave(first);
+        assert!(roles.is_writer(second), "a replaced Writer takes nothing with it");
+        roles.leave(second);
+        assert!(!roles.is_writer(first) && !roles.is_writer(second));
+    }
+
+    // KP-39
+    #[test]
+    fn shutdown_is_for_the_writer_monitors_and_the_unsupervised() {
+        let mut roles = Roles::default();
+        let watcher = roles.enter(Role::Watcher);
+        assert!(roles.may_shut_down(watcher, Role::Watcher), "there is no Writer");
+        let replaced = roles.enter(Role::Writer);
+        let writer = roles.enter(Role::Writer);
+        let monitor = roles.enter(Role::Monitor);
+        assert!(!roles.may_shut_down(watcher, Role::Watcher));
+        assert!(!roles.may_shut_down(replaced, Role::Writer));
+        assert!(roles.may_shut_down(writer, Role::Writer));
+        assert!(roles.may_shut_down(monitor, Role::Monitor));
+    }
+}

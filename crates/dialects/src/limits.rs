@@ -1,0 +1,39 @@
+//! Caps and waits of the dialects, with their reasons. Frame limits are in the wire crate.
+
+use std::time::Duration;
+
+/// Largest piece of output per frame. A PTY gives about 4 KiB per read; gathering sixteen of them saves
+/// system calls, and a key's echo never waits for more than this.
+pub const OUTPUT_FRAME: u64 = 64 * 1024;
+/// Pieces sent to one client before the others get their turn.
+pub const PIECES_PER_TURN: u32 = 4;
+/// Bytes taken from a socket per read.
+pub const READ_BUFFER: usize = 16 * 1024;
+/// Things a connection's reading half may tell its writing half before it waits.
+pub const SAID: usize = 8;
+/// Connections one listening socket serves at a time; further ones are closed at once.
+pub const CONNECTIONS: usize = 1024;
+/// How long a goodbye may take on a socket that does not drain.
+pub const GOODBYE: Duration = Duration::from_secs(1);
+/// How often a connection whose input waits is looked after.
+pub const GONE_CHECK: Duration = Duration::from_millis(200);
+
+/// coop: a connection that has not said its version by then is closed.
+pub const COOP_HANDSHAKE: Duration = Duration::from_secs(30);
+/// coop: how long `kill` waits for the end before it answers; the killing goes on.
+pub const COOP_KILL_ANSWER: Duration = Duration::from_secs(1);
+/// coop: Coopfiles longer than this are refused.
+pub const COOPFILE: u64 = 1 << 20;
+
+/// keepty: connections per session (KP-19).
+pub const KEEPTY_CONNECTIONS: usize = 32;
+/// keepty: time for a complete Hello (KP-17).
+pub const KEEPTY_HELLO: Duration = Duration::from_secs(5);
+/// keepty: a write that blocks this long ends the connection (KP-45).
+pub const KEEPTY_WRITE: Duration = Duration::from_secs(5);
+/// keepty: time between the signals of a Shutdown (KP-40).
+pub const KEEPTY_GRACE: Duration = Duration::from_secs(2);
+/// keepty: after a widening resize the program is told once more (KP-35).
+pub const KEEPTY_WINCH: Duration = Duration::from_millis(40);
+/// keepty: socket paths of this many bytes or more are refused (KP-12).
+pub const KEEPTY_PATH: usize = 104;

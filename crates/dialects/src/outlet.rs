@@ -1,0 +1,110 @@
+//! The way out: frames to one client, output straight from the ring.
+//!
+//! On the ordinary path nothing is copied between ring and socket: a frame's head and the bytes in
+//! shared memory go out in one system call, and afterwards the ring is asked whether the writer overran
+//! them meanwhile. Only what a full socket leaves of a frame is copied, so that the frame can be
+//! finished whatever happens to the ring; and a client that lags far behind, near the end that is being
+//! overwritten, is served from a copy that was validated first.
+
+use std::io::{self, IoSlice};
+use swb_engine::Cursor;
+use tokio::net::UnixStream;
+
+/// Why output was not sent.
+#[derive(Debug)]
+pub(crate) enum OutputError {
+    /// The bytes are gone; nothing was sent.
+    Lost,
+    /// The client cannot be reached any more, or got bytes that were overwritten on the way.
+    Broken,
+}
+
+impl From<io::Error> for OutputError {
+    fn from(_: io::Error) -> Self {
+        Self::Broken
+    }
+}
+
+/// The writing half of a connection.
+#[derive(Debug)]
+pub(crate) struct Outlet<'a> {
+    stream: &'a UnixStream,
+}
+
+impl<'a> Outlet<'a> {
+    pub(crate) fn new(stream: &'a UnixStream) -> Self {
+        Self { stream }
+    }
+
+    /// Sends all of `bytes`, as long as the client takes to read them.
+    pub(crate) async fn send(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            rest = &rest[self.write(&[IoSlice::new(rest)]).await?..];
+        }
+        Ok(())
+    }
+
+    /// Sends the output from the cursor up to `to` behind `head`, and moves the cursor.
+    pub(crate) async fn send_output(
+        &self,
+        head: &[u8],
+        cursor: &mut Cursor,
+        to: u64,
+    ) -> Result<(), OutputError> {
+        let from = cursor.offset();
+        let sent = self.send_range(head, cursor, from, to).await;
+        if sent.is_ok() {
+            cursor.advance(to - from);
+        }
+        sent
+    }
+
+    async fn send_range(&self, head: &[u8], cursor: &Cursor, from: u64, to: u64) -> Result<(), OutputError> {
+        let ring = cursor.ring().ok_or(OutputError::Lost)?;
+        if ring.head() - from > ring.keep() / 2 {
+            let mut copy = head.to_vec();
+            if !ring.copy(from, to, &mut copy) {
+                return Err(OutputError::Lost);
+            }
+            return Ok(self.send(&copy).await?);
+        }
+        let total = head.len() + (to - from) as usize;
+        let written = loop {
+            let [first, second] = ring.pieces(from, to).ok_or(OutputError::Lost)?;
+            match self
+                .stream
+                .try_write_vectored(&[IoSlice::new(head), first, second])
+            {
+                Ok(0) => return Err(OutputError::Broken),
+                Ok(n) => break n,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.stream.writable().await?,
+                Err(error) => return Err(error.into()),
+            }
+        };
+        if written < total {
+            let mut rest = head.get(written..).unwrap_or_default().to_vec();
+            let sent = written.saturating_sub(head.len()) as u64;
+            if !ring.copy(from + sent, to, &mut rest) {
+                return Err(OutputError::Broken);
+            }
+            self.send(&rest).await?;
+        }
+        // What was taken in place is only now known to have been right.
+        if ring.intact(from) || written < total {
+            Ok(())
+        } else {
+            Err(OutputError::Broken)
+        }
+    }
+
+    async fn write(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        loop {
+            match self.stream.try_write_vectored(pieces) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.stream.writable().await?,
+                done => return done,
+            }
+        }
+    }
+}
