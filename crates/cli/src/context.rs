@@ -65,6 +65,7 @@ impl Context {
 
     /// Connects to the daemon if there is one.
     pub(crate) fn connect_if_running(&self) -> Result<Option<Control>, Failure> {
+        start::check_run_dir(&self.paths.run_dir())?;
         start::open(&self.paths.control_socket())
     }
 

@@ -92,38 +92,46 @@ pub(crate) fn own_program() -> PathBuf {
     }
 }
 
-/// Makes the directory of our sockets and refuses one that others could have prepared.
+/// Makes the directory of our sockets if it is missing, and refuses one that others could have prepared.
 pub(crate) fn prepare_run_dir(dir: &Path) -> Result<(), Failure> {
-    let refuse = |why: &str| {
-        Failure::general(format!("the socket directory {} {why}", dir.display()))
-            .hint("remove it, or set XDG_RUNTIME_DIR to a directory of your own")
-    };
+    if check_run_dir(dir)? {
+        return Ok(());
+    }
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .map_err(|error| refused(dir, &format!("cannot be made: {error}")))?;
+    // Somebody else may have been faster.
+    check_run_dir(dir).map(drop)
+}
+
+/// Checks the directory of our sockets; false when there is none.
+pub(crate) fn check_run_dir(dir: &Path) -> Result<bool, Failure> {
     let metadata = match fs::symlink_metadata(dir) {
         Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(dir)
-                .map_err(|error| refuse(&format!("cannot be made: {error}")))?;
-            fs::symlink_metadata(dir).map_err(|error| refuse(&error.to_string()))?
-        }
-        Err(error) => return Err(refuse(&format!("cannot be used: {error}"))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(refused(dir, &format!("cannot be used: {error}"))),
     };
     if metadata.is_symlink() {
-        return Err(refuse("is a symbolic link"));
+        return Err(refused(dir, "is a symbolic link"));
     }
     if !metadata.is_dir() {
-        return Err(refuse("is no directory"));
+        return Err(refused(dir, "is no directory"));
     }
     if metadata.uid() != geteuid().as_raw() {
-        return Err(refuse("belongs to another user"));
+        return Err(refused(dir, "belongs to another user"));
     }
     if metadata.mode() & 0o077 != 0 {
         fs::set_permissions(dir, fs::Permissions::from_mode(0o700))
-            .map_err(|error| refuse(&format!("is open to others: {error}")))?;
+            .map_err(|error| refused(dir, &format!("is open to others: {error}")))?;
     }
-    Ok(())
+    Ok(true)
+}
+
+fn refused(dir: &Path, why: &str) -> Failure {
+    Failure::general(format!("the socket directory {} {why}", dir.display()))
+        .hint("remove it, or set XDG_RUNTIME_DIR to a directory of your own")
 }
 
 fn lock(path: &Path) -> Result<File, Failure> {

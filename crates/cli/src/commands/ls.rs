@@ -14,7 +14,9 @@ use swb_wire::coop::{Origin, PtyItem, SessionItem, SessionStatus};
 struct Row {
     name: String,
     workspace: String,
-    command: Vec<String>,
+    /// The command line, quoted as a shell would take it.
+    command: String,
+    argv: Vec<String>,
     pid: u32,
     /// Unix seconds.
     created: u64,
@@ -57,8 +59,10 @@ impl From<SessionItem> for Row {
             .unwrap_or_default();
         let status = context::status(&session);
         let details = session.details.as_ref();
+        let argv = details.map_or(agent, |details| details.argv.clone());
         Self {
-            command: details.map_or(agent, |details| details.argv.clone()),
+            command: table::command_line(&argv),
+            argv,
             size: details.map(|details| Size {
                 cols: details.cols,
                 rows: details.rows,
@@ -122,7 +126,7 @@ impl Row {
             self.clients.to_string(),
             table::age(now.saturating_sub(self.created)),
             table::printable(&short_path(&self.workspace, home)),
-            table::command_line(&self.command),
+            self.command.clone(),
         ]
     }
 }
@@ -141,10 +145,11 @@ mod tests {
     use super::*;
 
     fn rows() -> Vec<Row> {
-        let row = |name: &str, workspace: &str, command: &[&str], status, exit_code| Row {
+        let row = |name: &str, workspace: &str, command: &str, status, exit_code| Row {
             name: name.into(),
             workspace: workspace.into(),
-            command: command.iter().map(|word| (*word).to_owned()).collect(),
+            command: command.to_owned(),
+            argv: command.split(' ').map(str::to_owned).collect(),
             pid: 4711,
             created: 1000,
             size: Some(Size { cols: 120, rows: 40 }),
@@ -158,14 +163,14 @@ mod tests {
             row(
                 "api",
                 "/home/u/src/api",
-                &["claude", "--resume"],
+                "claude --resume",
                 SessionStatus::Running,
                 None,
             ),
             row(
                 "build",
                 "/srv",
-                &["sh", "-c", "make -j8"],
+                "sh -c 'make -j8'",
                 SessionStatus::Exited,
                 Some(2),
             ),

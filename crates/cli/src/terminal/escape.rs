@@ -108,6 +108,12 @@ impl Tokenizer {
         if !text.is_empty() {
             visit(Item::Text(text));
         }
+        // Nearly all sequences are control sequences that lie here as a whole; no need to copy those.
+        if let Some(length) = whole_control(rest) {
+            let (sequence, rest) = rest.split_at(length);
+            visit(Item::Sequence(Kind::Control, sequence));
+            return rest;
+        }
         let Some((_, rest)) = rest.split_first() else {
             return rest;
         };
@@ -238,6 +244,16 @@ impl Tokenizer {
         }
         self.held.clear();
     }
+}
+
+/// Gives the length of the control sequence that `bytes` begins with, if all of it is there and plain.
+fn whole_control(bytes: &[u8]) -> Option<usize> {
+    let body = bytes
+        .strip_prefix(b"\x1b[")?
+        .get(..MAX_SEQUENCE)
+        .or(bytes.get(2..))?;
+    let at = body.iter().position(|byte| !matches!(byte, 0x20..=0x3f))?;
+    matches!(body.get(at), Some(0x40..=0x7e)).then_some(at + 3)
 }
 
 /// The parts of a control sequence.
