@@ -31,19 +31,11 @@ const HANDOVER: Duration = Duration::from_secs(10);
 
 /// How `swb daemon` was called.
 #[derive(Debug, Clone, Default)]
-#[non_exhaustive]
 pub struct Options {
     /// Configuration file, if not the usual one.
     pub config: Option<PathBuf>,
     /// Started by another command: ends when there is nothing left to do.
     pub auto: bool,
-}
-
-impl Options {
-    /// Puts the options together.
-    pub fn new(config: Option<PathBuf>, auto: bool) -> Self {
-        Self { config, auto }
-    }
 }
 
 /// What the daemon found around itself when it started.

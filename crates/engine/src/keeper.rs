@@ -94,11 +94,10 @@ impl Keeper {
     pub(crate) async fn connect(socket: &Path) -> Result<(Self, Estate), Error> {
         let unavailable = |error: io::Error| Error::Keeper(error.to_string());
         let link = Link::connect(socket).map_err(unavailable)?;
-        let pid = link.keeper_pid().map_err(unavailable)?;
         let link =
             crate::sys::register(link, Interest::READABLE | Interest::WRITABLE).map_err(unavailable)?;
         let adoption = tokio::time::timeout(limits::ADOPTION, adopt(&link)).await;
-        let (bell, restarts, estate) = adoption
+        let (bell, about, estate) = adoption
             .map_err(|_| Error::Keeper("it does not answer".into()))?
             .map_err(unavailable)?;
         let slots = estate.slots.keys().map(|slot| (*slot, None)).collect();
@@ -106,6 +105,7 @@ impl Keeper {
             slots,
             queue: VecDeque::new(),
         }));
+        let (pid, restarts) = (about as u32 as i32, about >> 32);
         let lost = CancellationToken::new();
         Ok((
             Self {
@@ -153,6 +153,13 @@ impl Keeper {
 
     pub(crate) fn signal(&self, slot: u32, signal: i32) {
         self.send(Packet::new(Kind::Signal, slot).args(signal as u64, 0), vec![]);
+    }
+
+    /// Says how far the keeper may write in a slot before the readers have caught up.
+    pub(crate) fn set_gate(&self, slot: u32, offset: Option<u64>) {
+        if self.bell.set_gate(slot, offset) {
+            self.send(Packet::new(Kind::GoOn, slot), vec![]);
+        }
     }
 
     pub(crate) fn hold(&self, slot: u32, key: u16, fd: OwnedFd) {
@@ -392,8 +399,8 @@ async fn adopt(link: &AsyncFd<Link>) -> io::Result<(Doorbell, u64, Estate)> {
             _ => {}
         }
     }
-    let (bell, restarts) = welcome.ok_or(io::ErrorKind::InvalidData)?;
-    Ok((bell, restarts, estate))
+    let (bell, about) = welcome.ok_or(io::ErrorKind::InvalidData)?;
+    Ok((bell, about, estate))
 }
 
 fn adopt_slot(slot: &mut Adopted, packet: &Packet, first: Option<OwnedFd>, second: Option<OwnedFd>) {

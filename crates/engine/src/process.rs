@@ -3,23 +3,31 @@
 use rustix::process::{Pid, Signal};
 use std::path::Path;
 
-/// Sends `signal` to every process of terminal session `sid`, however it is grouped.
+/// Sends `signal` to the processes of terminal session `sid` that are not in its first process group.
 ///
-/// Job control puts each job into a process group of its own, so the group of the session's first
-/// process is not enough to end them all.
+/// Job control puts each job into a group of its own, so signalling the first group does not reach all.
+pub(crate) fn signal_jobs(sid: i32, signal: Signal) {
+    signal_members(sid, signal, |group| group != sid);
+}
+
+/// Sends `signal` to every process of terminal session `sid`, however it is grouped.
 pub(crate) fn signal_session(sid: i32, signal: Signal) {
+    signal_members(sid, signal, |_| true);
+}
+
+fn signal_members(sid: i32, signal: Signal, wanted: impl Fn(i32) -> bool) {
+    // 0 is the session of processes from outside this pid name space, 1 that of init: never ours.
+    if sid <= 1 {
+        return;
+    }
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return;
     };
     for entry in entries.flatten() {
-        let Some(pid) = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse::<i32>().ok())
-        else {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
             continue;
         };
-        if session_of(&entry.path()) == Some(sid)
+        if membership(&entry.path()).is_some_and(|(group, session)| session == sid && wanted(group))
             && let Some(pid) = Pid::from_raw(pid)
         {
             // It may have ended meanwhile.
@@ -35,7 +43,7 @@ pub(crate) fn session_lives(sid: i32) -> bool {
     };
     entries
         .flatten()
-        .any(|entry| session_of(&entry.path()) == Some(sid))
+        .any(|entry| membership(&entry.path()).is_some_and(|(_, session)| session == sid))
 }
 
 /// Whether process `pid` ignores SIGTERM, as interactive shells do.
@@ -50,14 +58,15 @@ pub(crate) fn ignores_sigterm(pid: i32) -> bool {
     mask >> (Signal::TERM.as_raw() - 1) & 1 == 1
 }
 
-/// Session id of a process that is not a zombie.
-fn session_of(proc_dir: &Path) -> Option<i32> {
+/// Process group and session of a process that is not a zombie.
+fn membership(proc_dir: &Path) -> Option<(i32, i32)> {
     let stat = std::fs::read_to_string(proc_dir.join("stat")).ok()?;
     // pid (name) state ppid pgrp session …; the name may contain anything, so start behind its end.
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
     let state = fields.next()?;
-    let session = fields.nth(2)?.parse().ok()?;
-    (state != "Z" && state != "X").then_some(session)
+    let group = fields.nth(1)?.parse().ok()?;
+    let session = fields.next()?.parse().ok()?;
+    (state != "Z" && state != "X").then_some((group, session))
 }
 
 #[cfg(test)]
@@ -69,7 +78,10 @@ mod tests {
         let own = rustix::process::getsid(None).unwrap();
         let own = Pid::as_raw(Some(own));
         assert!(session_lives(own));
-        assert_eq!(session_of(Path::new("/proc/self")), Some(own));
+        assert_eq!(
+            membership(Path::new("/proc/self")).map(|(_, session)| session),
+            Some(own)
+        );
         assert!(!ignores_sigterm(std::process::id() as i32));
     }
 }

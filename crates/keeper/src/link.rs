@@ -33,12 +33,6 @@ impl Link {
         Ok(Self { socket })
     }
 
-    /// Process id of the keeper.
-    pub fn keeper_pid(&self) -> io::Result<i32> {
-        let peer = rustix::net::sockopt::socket_peercred(&self.socket)?;
-        Ok(rustix::process::Pid::as_raw(Some(peer.pid)))
-    }
-
     /// Sends a packet; `WouldBlock` when the keeper has not caught up.
     pub fn send(&self, packet: Packet, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
         Ok(proto::send(&self.socket, packet, fds)?)

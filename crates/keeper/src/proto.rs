@@ -49,8 +49,11 @@ pub enum Kind {
     Handover = 8,
     /// Replaces the keeper's image with the program of the [`crate::Spec`] that comes with it.
     Replace = 9,
+    /// The gate of a slot was raised while the keeper stood before it.
+    GoOn = 10,
 
-    /// Answer to `Hello`: `a` is the keeper's version, `b` its restarts of daemons; with the doorbell.
+    /// Answer to `Hello`: `a` is the keeper's version, `b` its pid and, in the upper half, how many
+    /// daemons it had to start; with the doorbell.
     Welcome = 101,
     /// Answer to `Hello` while another daemon, pid `a`, has the keeper.
     Busy = 102,

@@ -8,7 +8,7 @@ use crate::pty::{self, Child};
 use crate::slot::{Rest, Slot};
 use crate::spec::Spec;
 use crate::successor::Successor;
-use crate::wake::{Doorbell, MAX_SLOTS};
+use crate::wake::{Doorbell, MAX_SLOTS, PATIENCE};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
@@ -69,6 +69,10 @@ pub(crate) struct Keeper {
     pub(crate) limits: Rlimit,
     epoll: OwnedFd,
     idle_since: Instant,
+    /// Slots to look at without an event: draining, or standing before a gate.
+    restless: Vec<u32>,
+    /// Some slot has something to tell the daemon.
+    news: bool,
 }
 
 impl Keeper {
@@ -97,6 +101,9 @@ impl Keeper {
             limits,
             epoll,
             idle_since: Instant::now(),
+            // Room for all there can be, so that the loop never allocates.
+            restless: Vec::with_capacity(MAX_SLOTS),
+            news: false,
         })
     }
 
@@ -168,8 +175,8 @@ impl Keeper {
         if self.daemon.is_none() && self.successor.due(now) {
             self.start_daemon(now);
         }
-        if self.slots.iter().any(|slot| slot.draining.is_some()) {
-            return Some(Duration::ZERO);
+        if let Some(soon) = self.soonest_restless(now) {
+            return Some(soon);
         }
         if self.daemon.is_some() || self.successor.awaited() {
             self.idle_since = now;
@@ -185,6 +192,15 @@ impl Keeper {
             FIRST_HELLO
         };
         patience.checked_sub(now.duration_since(self.idle_since))
+    }
+
+    /// When a slot has to be looked at without an event.
+    fn soonest_restless(&self, now: Instant) -> Option<Duration> {
+        let until = |index: &u32| match self.slots[*index as usize].waiting {
+            Some((since, _)) => (since + PATIENCE).saturating_duration_since(now),
+            None => Duration::ZERO,
+        };
+        self.restless.iter().map(until).min()
     }
 
     fn round(&mut self, events: &[epoll::Event]) {
@@ -209,16 +225,7 @@ impl Keeper {
                 _ => self.note_start(index),
             }
         }
-        for index in 0..self.slots.len() {
-            let slot = &mut self.slots[index];
-            if slot.draining.is_some() {
-                if let Some(master) = slot.drain() {
-                    // The daemon's duplicate keeps it registered beyond our close.
-                    let _deleted = epoll::delete(&self.epoll, &master);
-                }
-                ring |= slot.announce(index as u32, &self.bell);
-            }
-        }
+        ring |= self.look_after_restless();
         if ring {
             self.bell.ring();
         }
@@ -227,18 +234,74 @@ impl Keeper {
 
     fn read_output(&mut self, index: u32) -> bool {
         let slot = &mut self.slots[index as usize];
-        let (n, rest) = slot.read();
-        if rest == Rest::End
+        let (n, rest) = slot.read(self.bell.gate(index));
+        if matches!(rest, Rest::End | Rest::Gate)
             && let Some(master) = &slot.master
         {
-            // A hung-up master is readable for ever; the child's end will tell the rest.
+            // A hung-up master is readable for ever, and so is one that has to wait: look elsewhere for news
+            // of them, at the child's end or at the gate.
             let _deleted = epoll::delete(&self.epoll, master);
+        }
+        if rest == Rest::Gate {
+            slot.waiting = Some((Instant::now(), self.bell.gate(index).unwrap_or(0)));
+            self.bell.set_held(index, true);
+            self.restless.push(index);
         }
         n > 0 && slot.announce(index, &self.bell)
     }
 
+    /// Looks at slots that drain or stand before a gate; says whether the daemon's bell is to be rung.
+    fn look_after_restless(&mut self) -> bool {
+        let mut ring = false;
+        let mut at = 0;
+        while let Some(&index) = self.restless.get(at) {
+            let slot = &mut self.slots[index as usize];
+            if slot.waiting.is_some() {
+                self.try_gate(index);
+            } else if slot.draining.is_some() {
+                if let Some(master) = slot.drain() {
+                    // The daemon's duplicate keeps it registered beyond our close.
+                    let _deleted = epoll::delete(&self.epoll, &master);
+                }
+                self.news |= slot.unsent.any();
+                ring |= slot.announce(index, &self.bell);
+            }
+            let slot = &self.slots[index as usize];
+            if slot.waiting.is_none() && slot.draining.is_none() {
+                self.restless.swap_remove(at);
+            } else {
+                at += 1;
+            }
+        }
+        ring
+    }
+
+    /// Goes on with a slot whose gate has moved, or has stood still for too long.
+    fn try_gate(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        let Some((since, gate)) = slot.waiting else { return };
+        let now_at = self.bell.gate(index);
+        let ended = slot.child.is_none();
+        if now_at == Some(gate) && !ended {
+            if since.elapsed() < PATIENCE {
+                return;
+            }
+            slot.ignored = Some(gate);
+        }
+        slot.waiting = None;
+        self.bell.set_held(index, false);
+        if let Some(master) = &slot.master {
+            let _added = epoll::add(&self.epoll, master, data(Source::Master, index), EventFlags::IN);
+        }
+    }
+
     fn reap(&mut self, index: u32) {
-        self.slots[index as usize].reap();
+        let slot = &mut self.slots[index as usize];
+        slot.reap();
+        self.news |= slot.unsent.any();
+        if slot.draining.is_some() && slot.waiting.is_none() {
+            self.restless.push(index);
+        }
     }
 
     fn note_start(&mut self, index: u32) {
@@ -247,6 +310,14 @@ impl Keeper {
             let _deleted = epoll::delete(&self.epoll, &child.started);
         }
         slot.note_start();
+        self.news |= slot.unsent.any();
+    }
+
+    /// Nobody reads any more: children must not wait for them.
+    fn open_gates(&mut self) {
+        for index in 0..self.slots.len() as u32 {
+            self.bell.set_gate(index, None);
+        }
     }
 
     fn accept(&mut self) {
@@ -302,6 +373,7 @@ impl Keeper {
     }
 
     fn daemon_left(&mut self) {
+        self.open_gates();
         if let Some(daemon) = self.daemon.take() {
             self.successor.daemon_left(daemon.welcomed, Instant::now());
         }
@@ -311,11 +383,18 @@ impl Keeper {
         match packet.kind {
             Kind::Hello => self.welcome(),
             Kind::Spawn => self.spawn(packet, fd.ok_or(Errno::BADF)?),
-            Kind::Signal => self.slot(packet.slot)?.signal(packet.a),
+            Kind::Signal => match self.slot(packet.slot)?.signal(packet.a) {
+                // It ended by itself meanwhile, which the daemon will hear.
+                Err(Errno::SRCH) => Ok(()),
+                outcome => outcome,
+            },
             Kind::Hold => self.hold(packet, Some(fd.ok_or(Errno::BADF)?)),
             Kind::Drop => self.hold(packet, None),
             Kind::Free => self.free(packet.slot),
+            // Every round looks at the gates; this packet only makes one begin.
+            Kind::GoOn => Ok(()),
             Kind::Goodbye => {
+                self.open_gates();
                 self.successor.goodbye();
                 self.daemon = None;
                 Ok(())
@@ -334,7 +413,8 @@ impl Keeper {
         let Some(daemon) = &mut self.daemon else {
             return Ok(());
         };
-        let packet = Packet::new(Kind::Welcome, GLOBAL).args(proto::VERSION, self.successor.restarts());
+        let about = self.successor.restarts() << 32 | u64::from(std::process::id());
+        let packet = Packet::new(Kind::Welcome, GLOBAL).args(proto::VERSION, about);
         proto::send(&daemon.socket, packet, &[self.bell.memory(), self.bell.event()])?;
         daemon.welcomed = true;
         daemon.adopting = true;
@@ -344,6 +424,7 @@ impl Keeper {
             slot.unsent.held = bits(&slot.held);
         }
         self.global_unsent = bits(&self.global);
+        self.news = true;
         Ok(())
     }
 
@@ -389,6 +470,8 @@ impl Keeper {
             return Err(Errno::BUSY);
         }
         *slot = Slot::default();
+        self.bell.set_gate(index, None);
+        self.restless.retain(|restless| *restless != index);
         Ok(())
     }
 
@@ -407,7 +490,7 @@ impl Keeper {
     /// Tells the daemon what it does not know yet, as far as its socket takes it.
     fn send_news(&mut self) {
         let Some(daemon) = &mut self.daemon else { return };
-        if !daemon.welcomed {
+        if !daemon.welcomed || !self.news {
             return;
         }
         let socket = daemon.socket.as_fd();
@@ -435,6 +518,7 @@ impl Keeper {
         };
         let sent = send_all();
         daemon.adopting &= sent.is_err();
+        self.news = sent.is_err();
         // Wait for room only when something is left: a writable socket is always ready.
         let interest = if sent.is_err() {
             EventFlags::IN | EventFlags::OUT

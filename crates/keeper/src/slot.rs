@@ -8,6 +8,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::process::{Pid, Rlimit, Signal, WaitId, WaitIdOptions};
 use std::io;
+use std::time::Instant;
 
 /// Bytes read from one PTY before the others get their turn: sixteen of the kernel's 4 KiB portions.
 const READ_ROUND: usize = 64 * 1024;
@@ -47,6 +48,10 @@ pub(crate) struct Slot {
     pub(crate) exit: Option<u64>,
     /// It ended, and output may be left in the PTY; the second number is where draining stops.
     pub(crate) draining: Option<(u64, u64)>,
+    /// It stands before a gate: since when, and which one.
+    pub(crate) waiting: Option<(Instant, u64)>,
+    /// A gate that did not move in time and is ignored until it does.
+    pub(crate) ignored: Option<u64>,
     pub(crate) held: [Option<OwnedFd>; KEYS],
     pub(crate) unsent: Unsent,
 }
@@ -60,6 +65,8 @@ pub(crate) enum Rest {
     Empty,
     /// Every process has closed the terminal.
     End,
+    /// A reader has to catch up first.
+    Gate,
 }
 
 impl Slot {
@@ -89,13 +96,19 @@ impl Slot {
         Ok(())
     }
 
-    /// Moves output from the PTY into the ring, at most one round of it.
-    pub(crate) fn read(&mut self) -> (usize, Rest) {
+    /// Moves output from the PTY into the ring, at most one round of it, and not far beyond `gate`.
+    pub(crate) fn read(&mut self, gate: Option<u64>) -> (usize, Rest) {
         let (Some(ring), Some(master)) = (&mut self.ring, &self.master) else {
             return (0, Rest::End);
         };
+        let limit = gate
+            .filter(|gate| self.ignored != Some(*gate))
+            .unwrap_or(u64::MAX);
         let mut total = 0;
         while total < READ_ROUND {
+            if ring.head() >= limit {
+                return (total, Rest::Gate);
+            }
             match ring.fill(|space| rustix::io::read(master, space)) {
                 Ok(0) | Err(Errno::IO) => return (total, Rest::End),
                 Ok(n) if n < FULL_READ => return (total + n, Rest::Empty),
@@ -140,9 +153,9 @@ impl Slot {
     /// Gives the master, to be closed: that hangs up whatever the child left behind on the terminal.
     pub(crate) fn drain(&mut self) -> Option<OwnedFd> {
         let (status, limit) = self.draining?;
-        let (_, rest) = self.read();
+        let (_, rest) = self.read(None);
         // A short read may have been cut by a split in the kernel's buffers: ask until it says empty.
-        let empty = rest == Rest::End || (rest == Rest::Empty && self.read().0 == 0);
+        let empty = rest == Rest::End || (rest == Rest::Empty && self.read(None).0 == 0);
         if !empty && self.head() < limit {
             return None;
         }

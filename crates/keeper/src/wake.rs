@@ -4,6 +4,12 @@
 //! that has read everything arms the slot and looks at the ring's head once more before it sleeps; a
 //! keeper that published bytes looks whether the slot is armed. Both sides use sequentially consistent
 //! operations, so at least one of them notices the other. An eventfd carries the actual wake-up.
+//!
+//! The other way round the daemon sets a `gate` per slot: the offset up to which the keeper may write
+//! before the slowest live reader has caught up. A keeper that stands before a gate says so in `held`,
+//! and a daemon that raises the gate sends it on. The gate is a courtesy, not a lock: the keeper waits
+//! `PATIENCE` at most and then ignores a gate that does not move, so that neither a reader that stopped
+//! nor a daemon that hangs can stall a child.
 
 use crate::sys::Mapping;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -17,7 +23,15 @@ pub const MAX_SLOTS: usize = 8192;
 const AT_PENDING: usize = 0;
 const PENDING_WORDS: usize = MAX_SLOTS / 64;
 const AT_ARMED: usize = PENDING_WORDS * 8;
-const LEN: usize = AT_ARMED + MAX_SLOTS * 4;
+const AT_HELD: usize = AT_ARMED + MAX_SLOTS * 4;
+const AT_GATE: usize = AT_HELD + MAX_SLOTS * 4;
+const LEN: usize = AT_GATE + MAX_SLOTS * 8;
+
+/// How long the keeper stands before a gate that does not move. Long enough for a reader on a busy
+/// machine to get its turn, short enough to be no stall.
+pub(crate) const PATIENCE: std::time::Duration = std::time::Duration::from_millis(100);
+/// No gate: an offset that is never reached. Zero, so that fresh memory is open.
+const OPEN: u64 = 0;
 
 /// One side's view of the doorbell.
 #[derive(Debug)]
@@ -69,6 +83,27 @@ impl Doorbell {
         true
     }
 
+    /// Lets the keeper write up to `offset` in `slot`, or without bound. Says whether it stood before the
+    /// former gate and is to be sent on.
+    pub fn set_gate(&self, slot: u32, offset: Option<u64>) -> bool {
+        self.map
+            .word64(gate_at(slot))
+            .store(offset.unwrap_or(OPEN), Ordering::SeqCst);
+        self.map.word32(held_at(slot)).load(Ordering::SeqCst) != 0
+    }
+
+    /// The gate of `slot`, if there is one.
+    pub(crate) fn gate(&self, slot: u32) -> Option<u64> {
+        Some(self.map.word64(gate_at(slot)).load(Ordering::SeqCst)).filter(|gate| *gate != OPEN)
+    }
+
+    /// Says whether the keeper stands before the gate of `slot`.
+    pub(crate) fn set_held(&self, slot: u32, held: bool) {
+        self.map
+            .word32(held_at(slot))
+            .store(u32::from(held), Ordering::SeqCst);
+    }
+
     pub(crate) fn ring(&self) {
         // It can only fail when the counter is full, and then the daemon is being woken anyway.
         let _rung = rustix::io::write(&self.event, &1u64.to_ne_bytes());
@@ -99,6 +134,14 @@ impl Doorbell {
     pub(crate) fn memory(&self) -> BorrowedFd<'_> {
         self.memory.as_fd()
     }
+}
+
+fn held_at(slot: u32) -> usize {
+    AT_HELD + (slot as usize % MAX_SLOTS) * 4
+}
+
+fn gate_at(slot: u32) -> usize {
+    AT_GATE + (slot as usize % MAX_SLOTS) * 8
 }
 
 fn armed_at(slot: u32) -> usize {
@@ -134,5 +177,19 @@ mod tests {
         keeper.ring();
         assert_eq!(answered(&daemon), [5, 64, MAX_SLOTS as u32 - 1]);
         assert_eq!(answered(&daemon), [] as [u32; 0]);
+    }
+
+    #[test]
+    fn a_gate_is_open_until_it_is_set_and_tells_who_stands_before_it() {
+        let bell = Doorbell::create().unwrap();
+        assert_eq!(bell.gate(7), None);
+        assert!(!bell.set_gate(7, Some(100)));
+        assert_eq!(
+            (bell.gate(7), bell.gate(6), bell.gate(8)),
+            (Some(100), None, None)
+        );
+        bell.set_held(7, true);
+        assert!(bell.set_gate(7, None));
+        assert_eq!(bell.gate(7), None);
     }
 }

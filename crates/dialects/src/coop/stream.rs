@@ -14,7 +14,6 @@ use swb_wire::coop::{
 };
 use swb_wire::frame::LengthPrefixed;
 use tokio::net::UnixStream;
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// A connection that has been promised a stream.
@@ -74,7 +73,7 @@ impl Stream {
             until,
             counted,
         } = self;
-        let detach = Notify::new();
+        let detach = CancellationToken::new();
         let output = Sender {
             stream,
             cursor,
@@ -123,7 +122,7 @@ struct Receiver<'a> {
     session: &'a Session,
     pty: &'a Pty,
     watch: bool,
-    detach: &'a Notify,
+    detach: &'a CancellationToken,
 }
 
 impl Receiver<'_> {
@@ -151,7 +150,7 @@ impl Receiver<'_> {
                 StreamFrame::Control(body) => match parse_client_control(&body) {
                     Some(ClientControl::Resize { cols, rows }) => self.resize(cols, rows).await,
                     Some(ClientControl::Detach) => {
-                        self.detach.notify_one();
+                        self.detach.cancel();
                         return Said::Detach;
                     }
                     None => {}
@@ -175,7 +174,7 @@ struct Sender<'a> {
     cursor: Cursor,
     options: StreamOptions,
     until: Option<u64>,
-    detach: &'a Notify,
+    detach: &'a CancellationToken,
     stop: &'a CancellationToken,
 }
 
@@ -211,8 +210,8 @@ impl Sender<'_> {
                 }
                 Step::Lost { .. } => self.lagged().await,
                 Step::Idle => tokio::select! {
-                    () = self.cursor.wait() => {}
-                    () = self.detach.notified() => return self.goodbye(true).await,
+                    () = self.cursor.wait() => pieces = 0,
+                    () = self.detach.cancelled() => return self.goodbye(true).await,
                     () = self.stop.cancelled() => return self.goodbye(false).await,
                 },
             }
@@ -223,8 +222,7 @@ impl Sender<'_> {
                     return self.goodbye(false).await;
                 }
                 // A detach does not wait for the end of a flood.
-                let now = tokio::time::timeout(std::time::Duration::ZERO, self.detach.notified());
-                if now.await.is_ok() {
+                if self.detach.is_cancelled() {
                     return self.goodbye(true).await;
                 }
             }
@@ -239,7 +237,7 @@ impl Sender<'_> {
         let leaving = async {
             tokio::select! {
                 () = stop.cancelled() => {}
-                () = detach.notified() => detach.notify_one(),
+                () = detach.cancelled() => {}
             }
             tokio::time::sleep(limits::GOODBYE).await;
         };

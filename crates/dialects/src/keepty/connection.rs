@@ -225,7 +225,7 @@ impl Client<'_> {
                 }
                 Step::Lost { .. } => return,
                 Step::Idle => tokio::select! {
-                    () = cursor.wait() => {}
+                    () = cursor.wait() => pieces = 0,
                     () = self.connection.stop.cancelled() => return,
                     Some(message) = said.recv() => if self.send(&message).await.is_none() { return },
                 },

@@ -1,5 +1,6 @@
 //! A reader's place in the output of one PTY.
 
+use super::pace::Place;
 use super::{Mark, Pty};
 use std::sync::Arc;
 use swb_keeper::Reader;
@@ -10,6 +11,7 @@ pub struct Cursor {
     pty: Arc<Pty>,
     offset: u64,
     next_mark: u64,
+    place: Arc<Place>,
 }
 
 /// What comes next for a reader.
@@ -34,10 +36,13 @@ pub enum Step {
 impl Cursor {
     pub(super) fn new(pty: Arc<Pty>, offset: u64) -> Self {
         let next_mark = pty.marks.for_newcomer();
+        let place = pty.pace.enter(offset);
+        pty.update_gate();
         Self {
             pty,
             offset,
             next_mark,
+            place,
         }
     }
 
@@ -87,11 +92,17 @@ impl Cursor {
     /// Moves past `n` bytes that were taken.
     pub fn advance(&mut self, n: u64) {
         self.offset += n;
+        if self.place.advance(self.offset) {
+            self.pty.update_gate();
+        }
     }
 
     /// Goes on at `offset` after a loss.
     pub fn skip(&mut self, offset: u64) {
         self.offset = self.offset.max(offset);
+        self.place.advance(self.offset);
+        self.place.set_lagging(true);
+        self.pty.update_gate();
     }
 
     /// Waits until [`Cursor::step`] has something to say. Nothing is lost when the wait is dropped.
@@ -101,11 +112,21 @@ impl Cursor {
             tokio::pin!(changed);
             changed.as_mut().enable();
             // First ask to be woken, then look again: see `swb_keeper::Doorbell`.
-            self.pty.bell.arm(self.pty.slot);
+            self.pty.keeper.bell.arm(self.pty.slot);
             if self.pty.head() > self.offset || self.pty.marks.count() > self.next_mark {
                 return;
             }
+            if self.place.set_lagging(false) {
+                self.pty.update_gate();
+            }
             changed.await;
         }
+    }
+}
+
+impl Drop for Cursor {
+    fn drop(&mut self) {
+        self.pty.pace.leave(&self.place);
+        self.pty.update_gate();
     }
 }

@@ -6,17 +6,20 @@
 mod cursor;
 mod input;
 mod marks;
+mod pace;
 
 pub use cursor::{Cursor, Step};
 pub use input::InputError;
 pub use marks::Mark;
 
+use crate::keeper::Keeper;
 use crate::limits;
 use marks::Marks;
+use pace::Pace;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use swb_keeper::{Doorbell, Reader};
+use swb_keeper::Reader;
 use swb_types::{ExitStatus, PtyId, Size};
 use tokio::sync::{Notify, watch};
 
@@ -25,12 +28,13 @@ use tokio::sync::{Notify, watch};
 pub struct Pty {
     id: PtyId,
     slot: u32,
-    bell: Arc<Doorbell>,
+    keeper: Keeper,
     /// Set with the first start.
     ring: OnceLock<Reader>,
     /// Woken when the ring has grown or a mark was set.
     changed: Notify,
     marks: Marks,
+    pace: Pace,
     size: AtomicU32,
     /// Who may write right now, in order of arrival.
     turn: tokio::sync::Mutex<()>,
@@ -51,14 +55,15 @@ pub(crate) enum Line {
 }
 
 impl Pty {
-    pub(crate) fn new(id: PtyId, slot: u32, size: Size, bell: Arc<Doorbell>) -> Arc<Self> {
+    pub(crate) fn new(id: PtyId, slot: u32, size: Size, keeper: Keeper) -> Arc<Self> {
         Arc::new(Self {
             id,
             slot,
-            bell,
+            keeper,
             ring: OnceLock::new(),
             changed: Notify::new(),
             marks: Marks::default(),
+            pace: Pace::default(),
             size: AtomicU32::new(pack(size)),
             turn: tokio::sync::Mutex::new(()),
             input_waiting: AtomicUsize::new(0),
@@ -118,6 +123,14 @@ impl Pty {
         Cursor::new(Arc::clone(self), from)
     }
 
+    /// Lets the keeper know how far it may write.
+    fn update_gate(&self) {
+        // After the end the slot may be another PTY's.
+        if let Some(ring) = self.ring.get().filter(|_| !self.is_over()) {
+            self.keeper.set_gate(self.slot, self.pace.gate(ring));
+        }
+    }
+
     /// Bytes of output are there, or a mark was set: everybody who waits looks again.
     pub(crate) fn wake(&self) {
         self.changed.notify_waiters();
@@ -169,6 +182,10 @@ impl Pty {
     pub(crate) fn ended(&self, status: ExitStatus) {
         self.line.send_replace(Line::Ended);
         self.mark(Mark::Exited(status));
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(*self.line.borrow(), Line::Ended)
     }
 
     /// Whether input has somewhere to go.

@@ -77,7 +77,7 @@ enum Starter {
 struct Ending {
     deadline: Instant,
     waiting: Vec<oneshot::Sender<()>>,
-    /// Terminal sessions whose stragglers are killed at the deadline.
+    /// Terminal sessions, by their first process, whose stragglers are killed at the deadline.
     sids: Vec<i32>,
 }
 
@@ -85,6 +85,14 @@ struct Ending {
 pub(crate) struct Adoption {
     pub(crate) uid: u64,
     pub(crate) slots: BTreeMap<u32, (u32, Record, Adopted)>,
+}
+
+impl Ending {
+    fn note(&mut self, sid: i32) {
+        if !self.sids.contains(&sid) {
+            self.sids.push(sid);
+        }
+    }
 }
 
 impl Adoption {
@@ -154,12 +162,7 @@ impl Owner {
             ..spec
         });
         let mut owner = Self::bare(name, Arc::clone(&spec), uid, created, around);
-        let pty = Pty::new(
-            PtyId::AGENT,
-            slot,
-            spec.size,
-            Arc::clone(&owner.around.keeper.bell),
-        );
+        let pty = Pty::new(PtyId::AGENT, slot, spec.size, owner.around.keeper.clone());
         owner.add_terminal(Terminal::new(pty, &spec.argv, None, Phase::Waiting));
         owner.publish();
         Ok((owner.session.clone(), owner))
@@ -264,7 +267,7 @@ impl Owner {
         state: Adopted,
         size: Size,
     ) -> BTreeMap<u16, OwnedFd> {
-        let pty = Pty::new(id, slot, size, Arc::clone(&self.around.keeper.bell));
+        let pty = Pty::new(id, slot, size, self.around.keeper.clone());
         let phase = match (&state.ring, state.starting) {
             (None, _) => Phase::Waiting,
             (_, true) => Phase::Starting,
@@ -521,7 +524,7 @@ impl Owner {
         let id = PtyId(self.next_pty);
         // Numbers are not used again, so that a late client cannot land on a stranger's shell (CO-35).
         self.next_pty += 1;
-        let pty = Pty::new(id, slot, spec.size, Arc::clone(&self.around.keeper.bell));
+        let pty = Pty::new(id, slot, spec.size, self.around.keeper.clone());
         let argv = spec.argv.clone();
         self.add_terminal(Terminal::new(pty, &argv, Some(spec), Phase::Waiting));
         self.store();
@@ -591,14 +594,12 @@ impl Owner {
                 continue;
             };
             terminal.dismissed = true;
-            if terminal.pid > 0
+            // Only of a process that lives: the number of one that is gone may be somebody else's by now.
+            if terminal.phase == Phase::Running
                 && let Some(ending) = &mut self.ending
-                && !ending.sids.contains(&terminal.pid)
             {
-                ending.sids.push(terminal.pid);
-            }
-            if terminal.has_process() && !grace.is_zero() {
-                process::signal_session(terminal.pid, Signal::TERM);
+                ending.note(terminal.pid);
+                process::signal_jobs(terminal.pid, Signal::TERM);
             }
             self.end_process(id);
         }
@@ -627,6 +628,9 @@ impl Owner {
                     terminal.pty.opened(ring, master);
                 }
                 terminal.tell_starters(Ok(()));
+                if let Some(ending) = &mut self.ending {
+                    ending.note(pid);
+                }
                 if terminal.dismissed {
                     // It was dismissed while it started, when a signal might have found nobody.
                     ask_to_end(&self.around.keeper, terminal);
