@@ -339,7 +339,7 @@ impl Attachment {
                 self.outbox.finish_with(self.speech, &pong);
                 self.send();
             }
-            Notice::Nothing => {}
+            Notice::Pong | Notice::Nothing => {}
         }
         Ok(None)
     }

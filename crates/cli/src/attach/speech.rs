@@ -17,6 +17,8 @@ pub(crate) enum Notice {
     Lagged(Option<Offset>),
     /// A question whose answer is due.
     Ping,
+    /// The answer to our own question.
+    Pong,
     /// Nothing that matters here.
     Nothing,
 }
@@ -122,6 +124,7 @@ impl Speech for Keepty {
         match decoder.next() {
             Ok(Some(keepty::Message::Exit { code })) => Notice::Exited(code),
             Ok(Some(keepty::Message::Ping)) => Notice::Ping,
+            Ok(Some(keepty::Message::Pong)) => Notice::Pong,
             _ => Notice::Nothing,
         }
     }

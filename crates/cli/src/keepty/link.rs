@@ -1,17 +1,22 @@
 //! A blocking connection to one keepty session.
 
+use crate::attach::inbox::Inbox;
+use crate::attach::speech::{Keepty, Notice, Speech};
 use crate::context::Context;
 use crate::control::nobody_listens;
 use crate::error::{Failure, FailureKind};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use swb_types::Size;
 use swb_wire::keepty::{Decoder, Message, Role, encode};
 
 /// How long a session may take to answer.
 const WAIT: Duration = Duration::from_secs(5);
+
+/// How long the answer to the last question is waited for; a session that is ending may have none.
+const SETTLE_WAIT: Duration = Duration::from_millis(500);
 
 /// Largest message read before the stream begins, in bytes; only `HelloAck` and `Error` can come.
 const MAX_ANSWER: usize = 64 * 1024;
@@ -54,6 +59,37 @@ impl Link {
                 format!("Session disconnected: {error}"),
             )
         })
+    }
+
+    /// Waits until the session has taken everything sent so far, as far as it can tell.
+    ///
+    /// A peer that vanishes right behind its last message may take the message with it: whoever is busy
+    /// writing to it sees the broken connection first.
+    pub(super) fn settle(&mut self) {
+        let deadline = Instant::now() + SETTLE_WAIT;
+        let mut inbox = Inbox::new(Keepty.layout());
+        if self.send(&Message::Ping).is_err() {
+            return;
+        }
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.stream.set_read_timeout(Some(left)).is_err() {
+                return;
+            }
+            match inbox.fill(&self.stream) {
+                Ok(count) if count > 0 => {}
+                _ => return,
+            }
+            loop {
+                while let Ok(Some(_)) = inbox.next_data() {}
+                let Ok(Some(message)) = inbox.next_message() else {
+                    break;
+                };
+                if matches!(Keepty.understand(&message), Notice::Pong | Notice::Exited(_)) {
+                    return;
+                }
+            }
+        }
     }
 
     /// Gives the socket away, right behind the last message received.

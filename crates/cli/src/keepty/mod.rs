@@ -232,6 +232,7 @@ fn stop(context: &Context, id: &str) -> Outcome {
     let size = Size::DEFAULT;
     let (mut link, _) = Link::open(context, id, Role::Monitor, size)?;
     link.send(&Message::Shutdown)?;
+    link.settle();
     eprintln!("Session '{id}' stopping");
     Ok(0)
 }
