@@ -1,1 +1,46 @@
-//! Placeholder.
+//! Harness for tests with a real daemon, real sockets and real terminals.
+//!
+//! - [`Swb`]: a throw-away home with a daemon in it, and the means to call the program there;
+//! - [`CoopClient`], [`KeeptyClient`]: raw clients that see and send exactly what the wire carries;
+//! - [`Terminal`]: a program on a PTY of the test, as a person at a terminal would have it;
+//! - [`wait_for`]: waiting for a fact instead of for time.
+
+mod coop;
+mod keepty;
+mod swb;
+mod terminal;
+
+pub use coop::{CoopClient, StreamItem};
+pub use keepty::{Frame, KeeptyClient};
+pub use swb::Swb;
+pub use terminal::Terminal;
+
+use std::time::{Duration, Instant};
+
+/// How long anything in a test may take before it counts as never: far more than a busy machine needs.
+pub const LIMIT: Duration = Duration::from_secs(30);
+/// How long to look for something that must not happen.
+pub const QUIET: Duration = Duration::from_millis(300);
+
+/// Looks at a fact again and again until it holds; panics with `what` if it does not within [`LIMIT`].
+#[track_caller]
+pub fn wait_for<T>(what: &str, mut fact: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + LIMIT;
+    loop {
+        if let Some(found) = fact() {
+            return found;
+        }
+        assert!(Instant::now() < end, "waited in vain for {what}");
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+}
+
+/// Whether a process exists and is no zombie.
+pub fn is_alive(pid: i64) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
+        !stat
+            .rsplit(") ")
+            .next()
+            .is_some_and(|rest| rest.starts_with(['Z', 'X']))
+    })
+}

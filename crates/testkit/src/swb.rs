@@ -1,0 +1,224 @@
+//! A home directory of its own with a daemon in it.
+
+use crate::{CoopClient, KeeptyClient, LIMIT, is_alive, wait_for};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+use swb_types::Paths;
+use swb_wire::keepty::Role;
+
+/// A throw-away installation: own home, own runtime directory, own daemon. Everything it started is
+/// ended when it is dropped.
+#[derive(Debug)]
+pub struct Swb {
+    exe: PathBuf,
+    dir: tempfile::TempDir,
+    daemon: Option<Child>,
+}
+
+impl Swb {
+    /// Makes the directories; no daemon runs yet.
+    pub fn new(exe: &str) -> Self {
+        // Short, because socket paths can have only about a hundred bytes.
+        let dir = tempfile::Builder::new()
+            .prefix("swb")
+            .rand_bytes(5)
+            .tempdir_in("/tmp")
+            .expect("a directory");
+        for name in ["h", "r", "w"] {
+            std::fs::create_dir(dir.path().join(name)).expect("a directory");
+        }
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        std::fs::set_permissions(dir.path().join("r"), private).expect("permissions");
+        Self {
+            exe: exe.into(),
+            dir,
+            daemon: None,
+        }
+    }
+
+    /// The same with a daemon in the foreground, ready.
+    pub fn start(exe: &str) -> Self {
+        let mut swb = Self::new(exe);
+        swb.start_daemon();
+        swb
+    }
+
+    /// Starts the daemon in the foreground and waits until it is ready; its log is in `daemon.log`.
+    pub fn start_daemon(&mut self) {
+        let log = std::fs::File::options()
+            .create(true)
+            .append(true)
+            .open(self.dir.path().join("daemon.log"));
+        let mut command = self.command(&["daemon"]);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log.expect("a log"));
+        self.daemon = Some(command.spawn().expect("the daemon starts"));
+        wait_for("the daemon's sockets", || self.try_status());
+    }
+
+    /// The daemon that [`Swb::start_daemon`] started, for waiting on it.
+    pub fn daemon(&mut self) -> &mut Child {
+        self.daemon.as_mut().expect("a daemon was started")
+    }
+
+    /// The directory all this is in.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// A fresh workspace directory.
+    pub fn workspace(&self, name: &str) -> PathBuf {
+        let path = self.dir.path().join("w").join(name);
+        std::fs::create_dir_all(&path).expect("a directory");
+        path
+    }
+
+    /// Where sockets and files are.
+    pub fn paths(&self) -> Paths {
+        let (home, runtime) = (self.dir.path().join("h"), self.dir.path().join("r"));
+        let var = |key: &str| match key {
+            "HOME" => Some(home.clone().into_os_string()),
+            "XDG_RUNTIME_DIR" => Some(runtime.clone().into_os_string()),
+            _ => None,
+        };
+        Paths::from_env(var).expect("a home")
+    }
+
+    /// The program, called in this home.
+    pub fn command(&self, args: &[&str]) -> Command {
+        self.command_as(&self.exe, args)
+    }
+
+    /// The program under another name (`keepty`, `coop`), called in this home.
+    pub fn named(&self, name: &str, args: &[&str]) -> Command {
+        let link = self.dir.path().join(name);
+        if !link.exists() {
+            std::os::unix::fs::symlink(&self.exe, &link).expect("a link");
+        }
+        self.command_as(&link, args)
+    }
+
+    fn command_as(&self, exe: &Path, args: &[&str]) -> Command {
+        let paths = self.paths();
+        let mut command = Command::new(exe);
+        command
+            .args(args)
+            .current_dir(self.dir.path().join("w"))
+            .stdin(Stdio::null());
+        command
+            .env("HOME", &paths.home)
+            .env("SHELL", "/bin/sh")
+            .env("TERM", "xterm-256color");
+        command.env("XDG_RUNTIME_DIR", self.dir.path().join("r"));
+        for key in ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "TMPDIR", "ENV", "BASH_ENV"] {
+            command.env_remove(key);
+        }
+        command
+    }
+
+    /// Runs the program to its end.
+    pub fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().expect("the program runs")
+    }
+
+    /// Runs the program, insists on success and gives its standard output.
+    #[track_caller]
+    pub fn ok(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success(),
+            "swb {args:?} failed ({}): {error}{}",
+            output.status,
+            self.log()
+        );
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Runs the program with `--json` and reads its answer.
+    #[track_caller]
+    pub fn json(&self, args: &[&str]) -> Value {
+        let text = self.ok(&[args, &["--json"]].concat());
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{args:?} gave no JSON ({error}): {text}"))
+    }
+
+    fn try_status(&self) -> Option<Value> {
+        let mut client = CoopClient::connect(&self.paths().control_socket()).ok()?;
+        client.hello();
+        Some(client.ask(&serde_json::json!({"cmd": "status"})))
+    }
+
+    /// What the daemon says of itself; waits for one that is being restarted.
+    pub fn status(&self) -> Value {
+        wait_for("the daemon", || self.try_status())
+    }
+
+    /// Process id of the daemon that serves now.
+    pub fn daemon_pid(&self) -> i64 {
+        self.status()["daemon"]["pid"].as_i64().expect("a pid")
+    }
+
+    /// Process id of the keeper.
+    pub fn keeper_pid(&self) -> i64 {
+        self.status()["keeper"]["pid"].as_i64().expect("a pid")
+    }
+
+    /// A connection to the coop socket, past the handshake.
+    pub fn coop(&self) -> CoopClient {
+        let mut client = CoopClient::connect(&self.paths().coop_socket()).expect("the coop socket");
+        client.hello();
+        client
+    }
+
+    /// A connection to a session's keepty socket that has not said hello.
+    pub fn keepty_raw(&self, session: &str) -> KeeptyClient {
+        KeeptyClient::connect(&self.paths().keepty_socket(session)).expect("the keepty socket")
+    }
+
+    /// A connection to a session's keepty socket with its Hello answered; see [`KeeptyClient::ack`].
+    pub fn keepty(&self, session: &str, role: Role, cols: u16, rows: u16) -> KeeptyClient {
+        let mut client = self.keepty_raw(session);
+        client.hello(role, cols, rows);
+        client
+    }
+
+    /// The daemon's log, for messages of failed tests.
+    pub fn log(&self) -> String {
+        let read = |path: PathBuf| std::fs::read_to_string(path).unwrap_or_default();
+        let own = read(self.dir.path().join("daemon.log"));
+        format!("\n--- log ---\n{own}{}", read(self.paths().daemon_log()))
+    }
+}
+
+impl Drop for Swb {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.log());
+        }
+        // Ends the sessions in order if it can; the rest is for whatever a failed test left.
+        let keeper = self
+            .try_status()
+            .and_then(|status| status["keeper"]["pid"].as_i64());
+        let mut end = self.command(&["shutdown", "--kill"]);
+        if let Ok(mut child) = end.stdout(Stdio::null()).stderr(Stdio::null()).spawn() {
+            let deadline = std::time::Instant::now() + LIMIT;
+            while child.try_wait().is_ok_and(|status| status.is_none())
+                && std::time::Instant::now() < deadline
+            {
+                std::thread::park_timeout(Duration::from_millis(10));
+            }
+            let _ended = (child.kill(), child.wait());
+        }
+        if let Some(mut daemon) = self.daemon.take() {
+            let _ended = (daemon.kill(), daemon.wait());
+        }
+        if let Some(pid) = keeper.filter(|pid| is_alive(*pid)) {
+            let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+            let _killed = pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::KILL));
+        }
+    }
+}

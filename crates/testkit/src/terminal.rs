@@ -1,0 +1,176 @@
+//! A program on a PTY of the test.
+
+use crate::LIMIT;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::pty::OpenptFlags;
+use rustix::termios::{Termios, Winsize};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+/// A program with a terminal, and the person in front of it.
+#[derive(Debug)]
+pub struct Terminal {
+    master: OwnedFd,
+    /// Kept open so that the terminal and its modes outlive the program.
+    slave: OwnedFd,
+    child: Child,
+    seen: Vec<u8>,
+}
+
+impl Terminal {
+    /// Starts `command` on a fresh terminal.
+    pub fn start(mut command: Command, cols: u16, rows: u16) -> Self {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let master = rustix::pty::openpt(flags).expect("a terminal");
+        rustix::pty::unlockpt(&master).expect("a terminal");
+        let slave = rustix::pty::ioctl_tiocgptpeer(&master, flags).expect("a terminal");
+        let size = Winsize {
+            ws_row: rows,
+            ws_col: cols,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        rustix::termios::tcsetwinsize(&master, size).expect("a size");
+        let stdio = || slave.try_clone().expect("a descriptor");
+        command.stdin(stdio()).stdout(stdio()).stderr(stdio());
+        let child = command.spawn().expect("the program starts");
+        Self {
+            master,
+            slave,
+            child,
+            seen: Vec::new(),
+        }
+    }
+
+    /// The program's process.
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// The terminal's modes.
+    pub fn modes(&self) -> Termios {
+        rustix::termios::tcgetattr(&self.slave).expect("modes")
+    }
+
+    /// Types.
+    pub fn type_in(&self, bytes: &[u8]) {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let n = rustix::io::write(&self.master, rest).expect("the terminal takes keys");
+            rest = &rest[n..];
+        }
+    }
+
+    /// Changes the size of the window and tells the program.
+    pub fn resize(&self, cols: u16, rows: u16) {
+        let size = Winsize {
+            ws_row: rows,
+            ws_col: cols,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        rustix::termios::tcsetwinsize(&self.master, size).expect("a size");
+        self.signal(rustix::process::Signal::WINCH);
+    }
+
+    /// Sends the program a signal.
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal).expect("the program lives");
+    }
+
+    /// Everything the terminal has shown so far.
+    pub fn seen(&self) -> &[u8] {
+        &self.seen
+    }
+
+    /// Forgets what was shown so far.
+    pub fn forget(&mut self) {
+        self.seen.clear();
+    }
+
+    /// Waits until `text` has been shown since the last [`Terminal::forget`].
+    #[track_caller]
+    pub fn until(&mut self, text: &str) {
+        let end = Instant::now() + LIMIT;
+        while !contains(&self.seen, text.as_bytes()) {
+            let shown = String::from_utf8_lossy(&self.seen).into_owned();
+            assert!(
+                self.read(end),
+                "the terminal never showed {text:?}, but {shown:?}"
+            );
+        }
+    }
+
+    /// Whether `text` is shown within `limit`.
+    pub fn shows(&mut self, text: &str, limit: Duration) -> bool {
+        let end = Instant::now() + limit;
+        while !contains(&self.seen, text.as_bytes()) {
+            if !self.read(end) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Waits for the program's end and reads what is left; gives its exit code, or 128 plus the signal.
+    #[track_caller]
+    pub fn wait(&mut self) -> i32 {
+        let end = Instant::now() + LIMIT;
+        let status = loop {
+            self.read(Instant::now() + Duration::from_millis(20));
+            if let Some(status) = self.child.try_wait().expect("a child") {
+                break status;
+            }
+            let shown = String::from_utf8_lossy(&self.seen);
+            assert!(
+                Instant::now() < end,
+                "the program did not end; the terminal shows {shown:?}"
+            );
+        };
+        while self.read(Instant::now() + Duration::from_millis(20)) {}
+        code(status)
+    }
+
+    fn read(&mut self, end: Instant) -> bool {
+        let left = end.saturating_duration_since(Instant::now());
+        let left = Timespec {
+            tv_sec: left.as_secs() as i64,
+            tv_nsec: left.subsec_nanos().into(),
+        };
+        let mut fds = [PollFd::new(&self.master, PollFlags::IN)];
+        match rustix::event::poll(&mut fds, Some(&left)) {
+            Ok(0) => return false,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => panic!("polling the terminal: {error}"),
+        }
+        let mut bytes = [0; 65536];
+        match rustix::io::read(&self.master, &mut bytes) {
+            Ok(0) => false,
+            Ok(n) => {
+                self.seen.extend_from_slice(&bytes[..n]);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ended = (self.child.kill(), self.child.wait());
+    }
+}
+
+fn code(status: ExitStatus) -> i32 {
+    status
+        .code()
+        .unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+}
+
+fn contains(data: &[u8], text: &[u8]) -> bool {
+    data.windows(text.len()).any(|window| window == text)
+}
