@@ -4,14 +4,19 @@
 //! connects anew and names that position, so that no byte is lost or doubled on the screen. What the user
 //! types meanwhile is kept. Neither side can block the other: see [`outbox`] and [`screen`].
 
+mod ending;
 pub(crate) mod inbox;
 mod outbox;
+mod plan;
 mod screen;
 pub(crate) mod speech;
 
+pub(crate) use ending::Ending;
+pub(crate) use plan::{Keyboard, Old, Plan, Resume};
+
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::panics;
-use crate::terminal::detach::{DetachKey, Matcher};
+use crate::terminal::detach::Matcher;
 use crate::terminal::signals::Signals;
 use crate::terminal::size;
 use inbox::{Inbox, Message};
@@ -24,10 +29,9 @@ use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 use speech::{Notice, Speech};
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use swb_types::{Offset, PtyId, Size};
-use swb_wire::coop::{self, Attach, Attached, Handshake, HandshakeReply, Request};
+use swb_types::{Offset, Size};
+use swb_wire::coop::{self, Attached, HandshakeReply};
 
 /// How long a lost daemon is waited for. It is back within a second; after ten nobody is bringing it back.
 const RECONNECT_WAIT: Duration = Duration::from_secs(10);
@@ -40,100 +44,6 @@ const GOODBYE_WAIT: Duration = Duration::from_millis(300);
 
 /// Bytes read from the keyboard at once.
 const KEYBOARD_READ: usize = 16 * 1024;
-
-/// What to attach to, and how.
-pub(crate) struct Plan {
-    /// The name of the session, for messages.
-    pub(crate) session: String,
-    /// The protocol of `socket`.
-    pub(crate) speech: &'static dyn Speech,
-    /// A connection that is in stream mode.
-    pub(crate) socket: UnixStream,
-    /// How to come back when the connection is lost; without it that is the end.
-    pub(crate) resume: Option<Resume>,
-    /// Position of the first byte that comes.
-    pub(crate) offset: Offset,
-    /// How much of what comes first is old.
-    pub(crate) old: Old,
-    /// The keys that detach.
-    pub(crate) keys: Vec<DetachKey>,
-    /// Whether and how the keyboard is used.
-    pub(crate) keyboard: Keyboard,
-    /// The size the session was told.
-    pub(crate) size: Size,
-}
-
-/// What the user's keyboard is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Keyboard {
-    /// It types into the session.
-    Types,
-    /// It only leaves.
-    Leaves,
-    /// It is left alone, and so is the terminal.
-    Unused,
-}
-
-/// How much of the first output was shown before, to somebody.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Old {
-    /// So many bytes.
-    Bytes(u64),
-    /// The first frame, as keepty replays it (KP-30).
-    FirstFrame,
-}
-
-/// How to come back to a stream.
-#[derive(Debug, Clone)]
-pub(crate) struct Resume {
-    /// The control socket.
-    pub(crate) socket: PathBuf,
-    /// The session's name.
-    pub(crate) session: String,
-    /// Which of its terminals.
-    pub(crate) pty: PtyId,
-    /// Whether only to look on.
-    pub(crate) watch: bool,
-}
-
-/// How an attachment came to its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// The process ended with this code.
-    Exited(i32),
-    /// The user pressed the detach key.
-    Left,
-    /// The daemon said goodbye.
-    Dismissed,
-    /// Everything asked for has come.
-    Complete,
-    /// The connection is gone and there is no way back.
-    Lost,
-    /// The user's terminal is gone.
-    HungUp,
-    /// Nobody reads our output any more.
-    Unread,
-    /// This signal asked us to end.
-    Signalled(i32),
-}
-
-impl Ending {
-    /// The exit code of a command that passes on what became of the child.
-    pub(crate) fn exit_code(self) -> u8 {
-        match self {
-            Self::Exited(code) => code_to_u8(code),
-            Self::Left | Self::Dismissed | Self::Complete | Self::Unread => 0,
-            Self::Lost => 1,
-            Self::HungUp => code_to_u8(128 + SIGHUP),
-            Self::Signalled(signal) => code_to_u8(128 + signal),
-        }
-    }
-}
-
-/// Gives the part of an exit code that the system passes on.
-fn code_to_u8(code: i32) -> u8 {
-    u8::try_from(code & 0xff).unwrap_or(u8::MAX)
-}
 
 /// Attaches, tells the user how it ended, and gives the child's exit code.
 pub(crate) fn run_and_report(plan: Plan) -> Outcome {
@@ -660,47 +570,6 @@ impl Attachment {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(_) => return,
             }
-        }
-    }
-}
-
-impl Resume {
-    /// Connects without waiting and asks for the stream from `offset` on; the answers are still to come.
-    fn connect(&self, offset: Offset, size: Size) -> io::Result<UnixStream> {
-        use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        connect(&socket, &SocketAddrUnix::new(&self.socket)?)?;
-        let socket = UnixStream::from(socket);
-        let mut message = Vec::new();
-        let request = Request::Attach(self.request(offset, size));
-        coop::encode_json(
-            &Handshake {
-                version: coop::VERSION,
-            },
-            &mut message,
-        )
-        .and_then(|()| coop::encode_json(&request, &mut message))
-        .map_err(io::Error::other)?;
-        // A fresh socket takes a few hundred bytes at once.
-        let sent = rustix::io::write(&socket, &message)?;
-        if sent == message.len() {
-            Ok(socket)
-        } else {
-            Err(io::ErrorKind::WriteZero.into())
-        }
-    }
-
-    fn request(&self, offset: Offset, size: Size) -> Attach {
-        Attach {
-            session: self.session.clone(),
-            pty: Some(self.pty),
-            cols: Some(size.cols()),
-            rows: Some(size.rows()),
-            resume: Some(offset),
-            watch: self.watch,
-            offsets: true,
-            ..Attach::default()
         }
     }
 }

@@ -18,10 +18,12 @@ use crate::terminal::detach::DetachKey;
 use crate::terminal::size;
 use clap::{Args, Parser, Subcommand};
 use link::Link;
+use rustix::event::{Timespec, poll};
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use swb_types::{Offset, SessionName, Size};
 use swb_wire::coop::{Create, Start};
 use swb_wire::keepty::{Message, Role};
@@ -34,6 +36,9 @@ const TERM: &str = "xterm-256color";
 
 /// Keys that detach a Writer (KP-52).
 const DETACH: &str = ",,,d";
+
+/// How long the socket of a new session may take to appear (KP-49).
+const SOCKET_WAIT: Duration = Duration::from_secs(5);
 
 /// Persistent terminal sessions.
 #[derive(Debug, Parser)]
@@ -168,10 +173,29 @@ fn create(context: &Context, id: &str, what: What) -> Result<(), Failure> {
         },
     );
     match created {
-        Ok(_) => Ok(()),
+        Ok(_) => wait_for_socket(&context.paths.keepty_socket(id)),
         Err(failure) if failure.kind() == FailureKind::Exists => Err(running()),
         Err(failure) => Err(failure),
     }
+}
+
+/// Waits until SDKs can find the session (KP-49).
+fn wait_for_socket(socket: &Path) -> Result<(), Failure> {
+    let deadline = Instant::now() + SOCKET_WAIT;
+    while !socket.exists() {
+        if Instant::now() >= deadline {
+            return Err(
+                Failure::general(format!("the session has no socket at {}", socket.display()))
+                    .hint("`swb status` says why keepty is not offered"),
+            );
+        }
+        let pause = Timespec {
+            tv_sec: 0,
+            tv_nsec: 10_000_000,
+        };
+        let _ = poll(&mut [], Some(&pause));
+    }
+    Ok(())
 }
 
 // KP-13

@@ -1,0 +1,105 @@
+//! What to attach to, how, and how to come back to it.
+
+use super::speech::Speech;
+use crate::terminal::detach::DetachKey;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use swb_types::{Offset, PtyId, Size};
+use swb_wire::coop::{self, Attach, Handshake, Request};
+
+/// What to attach to, and how.
+pub(crate) struct Plan {
+    /// The name of the session, for messages.
+    pub(crate) session: String,
+    /// The protocol of `socket`.
+    pub(crate) speech: &'static dyn Speech,
+    /// A connection that is in stream mode.
+    pub(crate) socket: UnixStream,
+    /// How to come back when the connection is lost; without it that is the end.
+    pub(crate) resume: Option<Resume>,
+    /// Position of the first byte that comes.
+    pub(crate) offset: Offset,
+    /// How much of what comes first is old.
+    pub(crate) old: Old,
+    /// The keys that detach.
+    pub(crate) keys: Vec<DetachKey>,
+    /// Whether and how the keyboard is used.
+    pub(crate) keyboard: Keyboard,
+    /// The size the session was told.
+    pub(crate) size: Size,
+}
+
+/// What the user's keyboard is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keyboard {
+    /// It types into the session.
+    Types,
+    /// It only leaves.
+    Leaves,
+    /// It is left alone, and so is the terminal.
+    Unused,
+}
+
+/// How much of the first output was shown before, to somebody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Old {
+    /// So many bytes.
+    Bytes(u64),
+    /// The first frame, as keepty replays it (KP-30).
+    FirstFrame,
+}
+
+/// How to come back to a stream.
+#[derive(Debug, Clone)]
+pub(crate) struct Resume {
+    /// The control socket.
+    pub(crate) socket: PathBuf,
+    /// The session's name.
+    pub(crate) session: String,
+    /// Which of its terminals.
+    pub(crate) pty: PtyId,
+    /// Whether only to look on.
+    pub(crate) watch: bool,
+}
+
+impl Resume {
+    /// Connects without waiting and asks for the stream from `offset` on; the answers are still to come.
+    pub(super) fn connect(&self, offset: Offset, size: Size) -> io::Result<UnixStream> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        connect(&socket, &SocketAddrUnix::new(&self.socket)?)?;
+        let socket = UnixStream::from(socket);
+        let mut message = Vec::new();
+        let request = Request::Attach(self.request(offset, size));
+        coop::encode_json(
+            &Handshake {
+                version: coop::VERSION,
+            },
+            &mut message,
+        )
+        .and_then(|()| coop::encode_json(&request, &mut message))
+        .map_err(io::Error::other)?;
+        // A fresh socket takes a few hundred bytes at once.
+        let sent = rustix::io::write(&socket, &message)?;
+        if sent == message.len() {
+            Ok(socket)
+        } else {
+            Err(io::ErrorKind::WriteZero.into())
+        }
+    }
+
+    fn request(&self, offset: Offset, size: Size) -> Attach {
+        Attach {
+            session: self.session.clone(),
+            pty: Some(self.pty),
+            cols: Some(size.cols()),
+            rows: Some(size.rows()),
+            resume: Some(offset),
+            watch: self.watch,
+            offsets: true,
+            ..Attach::default()
+        }
+    }
+}
