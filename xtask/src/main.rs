@@ -1,1 +1,55 @@
-fn main() {}
+//! Project tasks: `cargo xtask` lists them, `cargo xtask ci` runs what CI runs.
+
+mod deps;
+mod docs;
+mod steps;
+
+use anyhow::{Result, bail};
+use std::process::ExitCode;
+
+/// The tasks, with what they do.
+const TASKS: [(&str, &str); 5] = [
+    ("ci", "run every check and every test, installing what they need"),
+    ("setup", "install what the tests need: Python packages in .venv"),
+    ("deps", "check the direction of dependencies between crates"),
+    (
+        "docs",
+        "write docs/cli.md from the program's help texts (--check: compare only)",
+    ),
+    (
+        "fuzz",
+        "run each fuzz target for the given number of seconds (default 10)",
+    ),
+];
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    match run(&words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(words: &[&str]) -> Result<()> {
+    std::env::set_current_dir(steps::root())?;
+    match words {
+        [] => {
+            for (name, what) in TASKS {
+                println!("cargo xtask {name:<6} {what}");
+            }
+            Ok(())
+        }
+        ["ci"] => steps::ci(),
+        ["setup"] => steps::setup(),
+        ["deps"] => deps::check(),
+        ["docs"] => docs::write(),
+        ["docs", "--check"] => docs::check(),
+        ["fuzz"] => steps::fuzz("10"),
+        ["fuzz", seconds] => steps::fuzz(seconds),
+        _ => bail!("no such task; `cargo xtask` lists them"),
+    }
+}
