@@ -7,9 +7,12 @@ use std::time::{Duration, Instant};
 
 /// A daemon that lived at least this long was not part of a crash loop.
 const STABLE: Duration = Duration::from_secs(5);
-/// First pause between two quick failures; it doubles up to [`LONGEST_PAUSE`].
+/// First pause between two quick failures; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-/// Longest pause between two tries: sessions are kept and wait for a daemon that works.
+/// Longest pause after a daemon that had come up. It is back within a second however often it is killed,
+/// and one that crashes at once costs little.
+const PAUSE_AFTER_LIFE: Duration = Duration::from_millis(200);
+/// Longest pause after one that never said hello: it will hardly work the next moment, and sessions wait.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Quick failures after which a keeper that holds nothing gives up.
 const GIVE_UP: u32 = 8;
@@ -78,7 +81,7 @@ impl Successor {
             } else {
                 self.pause()
             };
-            self.due = Some(now + pause);
+            self.due = Some(now + pause.min(PAUSE_AFTER_LIFE));
         }
     }
 
@@ -146,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_crash_is_repaired_at_once_and_a_series_ever_more_slowly() {
+    fn a_crash_is_repaired_at_once_and_a_series_soon() {
         let mut now = Instant::now();
         let mut successor = Successor::default();
         let mut pauses = Vec::new();
@@ -161,7 +164,7 @@ mod tests {
         }
         assert_eq!(pauses[0], Duration::ZERO);
         assert!(pauses.is_sorted());
-        assert_eq!(*pauses.last().unwrap(), LONGEST_PAUSE);
+        assert_eq!(*pauses.last().unwrap(), PAUSE_AFTER_LIFE);
         successor.daemon_came(now);
         successor.daemon_left(true, now + STABLE);
         assert_eq!(

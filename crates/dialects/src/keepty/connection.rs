@@ -90,23 +90,25 @@ impl Connection {
             pty: agent.pty,
         };
         let (say, said) = mpsc::channel(limits::SAID);
-        let Some(cursor) = client.greet(cols, rows).await else {
-            return self.roles().leave(id);
-        };
-        let output = client.send_output(cursor, said);
-        let input = client.take_input(&mut decoder, say);
-        tokio::pin!(output, input);
-        tokio::select! {
-            () = &mut output => {
-                // A client that typed something and left at once has still typed it.
-                if peer_gone(&self.stream) {
-                    input.await;
-                }
+        match client.greet(cols, rows).await {
+            Some(cursor) => client.converse(cursor, said, &mut decoder, say).await,
+            // A client that said something and left at once has still said it.
+            None if peer_gone(&self.stream) => {
+                client.take_input(&mut decoder, say).await;
             }
-            () = &mut input => {}
+            None => {}
         }
         self.roles().leave(id);
     }
+}
+
+/// How a client's own part of the conversation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum InputEnd {
+    /// It is gone, or said something impossible.
+    Gone,
+    /// It asked for the end of the session.
+    ShutDown,
 }
 
 impl Client<'_> {
@@ -116,6 +118,28 @@ impl Client<'_> {
 
     fn is_writer(&self) -> bool {
         self.connection.roles().is_writer(self.id)
+    }
+
+    /// Both halves of the conversation, until one of them ends it.
+    async fn converse(
+        &self,
+        cursor: Cursor,
+        said: mpsc::Receiver<Message>,
+        decoder: &mut Decoder,
+        say: mpsc::Sender<Message>,
+    ) {
+        let output = self.send_output(cursor, said);
+        let input = self.take_input(decoder, say);
+        tokio::pin!(output, input);
+        tokio::select! {
+            () = &mut output => {
+                if peer_gone(&self.connection.stream) {
+                    input.await;
+                }
+            }
+            // The end comes to the one who asked for it as to all others.
+            end = &mut input => if end == InputEnd::ShutDown { output.await },
+        }
     }
 
     /// Answers the Hello and brings the client up to date; gives its place in the live output.
@@ -246,29 +270,29 @@ impl Client<'_> {
     }
 
     /// Obeys the client until it goes away or says something impossible.
-    async fn take_input(&self, decoder: &mut Decoder, say: mpsc::Sender<Message>) {
+    async fn take_input(&self, decoder: &mut Decoder, say: mpsc::Sender<Message>) -> InputEnd {
         loop {
             match decoder.next() {
                 Ok(Some(message)) => {
-                    if !self.obey(message, &say).await {
-                        return;
+                    if let Some(end) = self.obey(message, &say).await {
+                        return end;
                     }
                 }
                 Ok(None) => {
                     if !read_some(&self.connection.stream, |bytes| decoder.push(bytes)).await {
-                        return;
+                        return InputEnd::Gone;
                     }
                 }
                 // KP-2, KP-3, KP-4
                 Err(error) => {
                     tracing::debug!(session = %self.session().name(), %error, "closing a keepty connection");
-                    return;
+                    return InputEnd::Gone;
                 }
             }
         }
     }
 
-    async fn obey(&self, message: Message, say: &mpsc::Sender<Message>) -> bool {
+    async fn obey(&self, message: Message, say: &mpsc::Sender<Message>) -> Option<InputEnd> {
         match message {
             Message::Input(bytes) if self.is_writer() => {
                 let gone = || self.connection.roles().leave(self.id);
@@ -278,13 +302,15 @@ impl Client<'_> {
             Message::Resize { cols, rows } => self.resize(cols, rows).await,
             Message::Shutdown => {
                 if self.connection.roles().may_shut_down(self.id, self.role) {
-                    // KP-40. The end comes to this client as to all others.
+                    // KP-40
                     self.session().kill(limits::KEEPTY_GRACE).await;
-                    // The writing half ends the connection after Exit.
-                    std::future::pending::<()>().await;
+                    return Some(InputEnd::ShutDown);
                 }
             }
-            Message::Ping => return say.send(Message::Pong).await.is_ok(),
+            Message::Ping => {
+                // The writing half is gone when this does not reach it, and ends the conversation.
+                let _said = say.send(Message::Pong).await;
+            }
             // KP-5, KP-7, KP-26: ignored.
             Message::Input(_)
             | Message::Hello { .. }
@@ -296,7 +322,7 @@ impl Client<'_> {
             | Message::Error(_)
             | Message::Malformed(_) => {}
         }
-        true
+        None
     }
 
     async fn resize(&self, cols: u16, rows: u16) {

@@ -199,6 +199,17 @@ impl Owner {
     /// Opens the entrances and leaves the session's record with the keeper.
     pub(crate) fn enter(&mut self, kept: &mut BTreeMap<u16, OwnedFd>) -> Result<(), Error> {
         let slot = self.agent_slot();
+        let offered = |label: &String| {
+            self.around
+                .entrances
+                .iter()
+                .any(|entrance| entrance.label() == label)
+        };
+        if let Some(missing) = self.spec().required.iter().find(|label| !offered(label)) {
+            let reason = format!("the {missing} front is not offered by this daemon");
+            self.around.keeper.free_slot(slot);
+            return Err(Error::Entrance(reason));
+        }
         for (index, entrance) in self.around.entrances.iter().enumerate() {
             let label = entrance.label();
             if !self.session.is_offered_to(label) {
