@@ -1,6 +1,6 @@
 //! A raw coop client.
 
-use crate::LIMIT;
+use crate::{LIMIT, QUIET};
 use serde_json::{Value, json};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -28,10 +28,7 @@ pub struct CoopClient {
 impl CoopClient {
     /// Connects without saying anything.
     pub fn connect(path: &Path) -> io::Result<Self> {
-        Ok(Self {
-            stream: UnixStream::connect(path)?,
-            buffer: Vec::new(),
-        })
+        Ok(Self { stream: UnixStream::connect(path)?, buffer: Vec::new() })
     }
 
     /// The socket, for what this client does not do.
@@ -52,10 +49,7 @@ impl CoopClient {
     /// Shakes hands and insists on success.
     #[track_caller]
     pub fn hello(&mut self) {
-        assert_eq!(
-            self.ask(&json!({"version": 1})),
-            json!({"version": 1, "ok": true})
-        );
+        assert_eq!(self.ask(&json!({"version": 1})), json!({"version": 1, "ok": true}));
     }
 
     /// Sends a command and gives its answer.
@@ -78,10 +72,7 @@ impl CoopClient {
     pub fn error(&mut self, message: &Value) -> String {
         let answer = self.ask(message);
         assert_eq!(answer["ok"], false, "{message} was answered {answer}");
-        assert!(
-            answer["message"].is_string(),
-            "an error explains itself: {answer}"
-        );
+        assert!(answer["message"].is_string(), "an error explains itself: {answer}");
         answer["error"].as_str().expect("a code").to_owned()
     }
 
@@ -126,15 +117,36 @@ impl CoopClient {
             match self.item(LIMIT) {
                 Some(StreamItem::Data(bytes)) => data.extend_from_slice(&bytes),
                 Some(StreamItem::Control(_)) => {}
-                other => panic!(
-                    "{other:?} instead of {text:?} after {:?}",
-                    String::from_utf8_lossy(&data)
-                ),
+                other => panic!("{other:?} instead of {text:?} after {:?}", String::from_utf8_lossy(&data)),
             }
             if data.windows(text.len()).any(|window| window == text.as_bytes()) {
                 return data;
             }
         }
+    }
+
+    /// Reads the stream until the event `name`; gives the data before it and the event.
+    #[track_caller]
+    pub fn event(&mut self, name: &str) -> (Vec<u8>, Value) {
+        let mut data = Vec::new();
+        loop {
+            match self.item(LIMIT) {
+                Some(StreamItem::Data(bytes)) => data.extend_from_slice(&bytes),
+                Some(StreamItem::Control(control)) if control["event"] == name => return (data, control),
+                Some(StreamItem::Control(_)) => {}
+                other => panic!(
+                    "{other:?} instead of the event {name:?} after {:?}",
+                    String::from_utf8_lossy(&data)
+                ),
+            }
+        }
+    }
+
+    /// Insists that nothing comes, not even the end, for a while.
+    #[track_caller]
+    pub fn quiet(&mut self) {
+        let item = self.item(QUIET);
+        assert_eq!(item, None, "nothing was to come");
     }
 
     /// Reads the stream to its end; gives all data and all control messages.
@@ -178,9 +190,7 @@ impl CoopClient {
 
 /// Reads what is there into `buffer`: `None` at `end`, 0 at the end of the stream.
 pub(crate) fn read_more(stream: &mut UnixStream, buffer: &mut Vec<u8>, end: Instant) -> Option<usize> {
-    let left = end
-        .checked_duration_since(Instant::now())
-        .filter(|left| !left.is_zero())?;
+    let left = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
     stream.set_read_timeout(Some(left)).expect("a timeout");
     let mut bytes = [0; 65536];
     match stream.read(&mut bytes) {

@@ -21,21 +21,14 @@ impl Swb {
     /// Makes the directories; no daemon runs yet.
     pub fn new(exe: &str) -> Self {
         // Short, because socket paths can have only about a hundred bytes.
-        let dir = tempfile::Builder::new()
-            .prefix("swb")
-            .rand_bytes(5)
-            .tempdir_in("/tmp")
-            .expect("a directory");
+        let dir =
+            tempfile::Builder::new().prefix("swb").rand_bytes(5).tempdir_in("/tmp").expect("a directory");
         for name in ["h", "r", "w"] {
             std::fs::create_dir(dir.path().join(name)).expect("a directory");
         }
         let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
         std::fs::set_permissions(dir.path().join("r"), private).expect("permissions");
-        Self {
-            exe: exe.into(),
-            dir,
-            daemon: None,
-        }
+        Self { exe: exe.into(), dir, daemon: None }
     }
 
     /// The same with a daemon in the foreground, ready.
@@ -47,15 +40,15 @@ impl Swb {
 
     /// Starts the daemon in the foreground and waits until it is ready; its log is in `daemon.log`.
     pub fn start_daemon(&mut self) {
-        let log = std::fs::File::options()
-            .create(true)
-            .append(true)
-            .open(self.dir.path().join("daemon.log"));
+        self.start_daemon_with(|_| {});
+    }
+
+    /// The same with changes to how it is called.
+    pub fn start_daemon_with(&mut self, change: impl FnOnce(&mut Command)) {
+        let log = std::fs::File::options().create(true).append(true).open(self.dir.path().join("daemon.log"));
         let mut command = self.command(&["daemon"]);
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log.expect("a log"));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log.expect("a log"));
+        change(&mut command);
         self.daemon = Some(command.spawn().expect("the daemon starts"));
         wait_for("the daemon's sockets", || self.try_status());
     }
@@ -105,14 +98,8 @@ impl Swb {
     fn command_as(&self, exe: &Path, args: &[&str]) -> Command {
         let paths = self.paths();
         let mut command = Command::new(exe);
-        command
-            .args(args)
-            .current_dir(self.dir.path().join("w"))
-            .stdin(Stdio::null());
-        command
-            .env("HOME", &paths.home)
-            .env("SHELL", "/bin/sh")
-            .env("TERM", "xterm-256color");
+        command.args(args).current_dir(self.dir.path().join("w")).stdin(Stdio::null());
+        command.env("HOME", &paths.home).env("SHELL", "/bin/sh").env("TERM", "xterm-256color");
         command.env("XDG_RUNTIME_DIR", self.dir.path().join("r"));
         for key in ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "TMPDIR", "ENV", "BASH_ENV"] {
             command.env_remove(key);
@@ -130,12 +117,7 @@ impl Swb {
     pub fn ok(&self, args: &[&str]) -> String {
         let output = self.run(args);
         let error = String::from_utf8_lossy(&output.stderr);
-        assert!(
-            output.status.success(),
-            "swb {args:?} failed ({}): {error}{}",
-            output.status,
-            self.log()
-        );
+        assert!(output.status.success(), "swb {args:?} failed ({}): {error}{}", output.status, self.log());
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
@@ -174,6 +156,23 @@ impl Swb {
         client
     }
 
+    /// Makes a session that runs `argv` in the common directory; gives its process id.
+    #[track_caller]
+    pub fn make(&self, name: &str, argv: &[&str]) -> i64 {
+        let created = self.coop().ok(&serde_json::json!({
+            "cmd": "create", "name": name, "workspace": self.workspace(""), "argv": argv,
+        }));
+        created["pid"].as_i64().expect("a pid")
+    }
+
+    /// A connection in stream mode on PTY 0 of a session.
+    #[track_caller]
+    pub fn attach(&self, session: &str) -> CoopClient {
+        let mut client = self.coop();
+        client.ok(&serde_json::json!({"cmd": "attach", "session": session}));
+        client
+    }
+
     /// A connection to a session's keepty socket that has not said hello.
     pub fn keepty_raw(&self, session: &str) -> KeeptyClient {
         KeeptyClient::connect(&self.paths().keepty_socket(session)).expect("the keepty socket")
@@ -200,9 +199,7 @@ impl Drop for Swb {
             eprintln!("{}", self.log());
         }
         // Ends the sessions in order if it can; the rest is for whatever a failed test left.
-        let keeper = self
-            .try_status()
-            .and_then(|status| status["keeper"]["pid"].as_i64());
+        let keeper = self.try_status().and_then(|status| status["keeper"]["pid"].as_i64());
         let mut end = self.command(&["shutdown", "--kill"]);
         if let Ok(mut child) = end.stdout(Stdio::null()).stderr(Stdio::null()).spawn() {
             let deadline = std::time::Instant::now() + LIMIT;
