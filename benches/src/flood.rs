@@ -69,9 +69,7 @@ impl Text {
 
     /// How many bytes the first `length` become on a terminal, where each newline also gets a carriage return.
     pub(crate) fn shown_length(&self, length: u64) -> u64 {
-        self.pieces(length)
-            .map(|p| p.len() as u64 + memchr::memchr_iter(b'\n', p).count() as u64)
-            .sum()
+        self.pieces(length).map(|p| p.len() as u64 + memchr::memchr_iter(b'\n', p).count() as u64).sum()
     }
 }
 

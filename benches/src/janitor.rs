@@ -34,12 +34,7 @@ impl Scratch {
         let dir = tempfile::Builder::new().prefix("swbb").tempdir_in("/tmp")?.keep();
         let mut command = Command::new(exe);
         // Its own process group, so that a Ctrl+C meant for the run does not end it.
-        command
-            .arg(MODE)
-            .arg(&dir)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .process_group(0);
+        command.arg(MODE).arg(&dir).stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);
         let mut janitor = command.spawn().context("cannot start the janitor")?;
         let alive = janitor.stdin.take();
         Ok(Self { dir, janitor, alive })

@@ -74,39 +74,23 @@ fn bench(options: &Options) -> Result<ExitCode> {
         Some(path) => std::path::absolute(path)?,
         None => exe.with_file_name("swb"),
     };
-    let mut scale = if options.quick {
-        Scale::quick()
-    } else {
-        Scale::full()
-    };
+    let mut scale = if options.quick { Scale::quick() } else { Scale::full() };
     scale.rounds = options.rounds.unwrap_or(scale.rounds);
     let conditions = conditions(&scale, &swb);
     let mut bench = Bench::new(exe, swb, scale)?;
-    let measures = if options.only.is_empty() {
-        Measure::value_variants()
-    } else {
-        &options.only[..]
-    };
+    let measures = if options.only.is_empty() { Measure::value_variants() } else { &options.only[..] };
     let mut metrics = Vec::new();
     for measure in measures {
         metrics.extend(measure.take(&mut bench)?);
     }
-    let report = Report {
-        conditions,
-        metrics,
-        notes: std::mem::take(&mut bench.notes),
-    };
+    let report = Report { conditions, metrics, notes: std::mem::take(&mut bench.notes) };
     println!("{}", report.markdown());
     if let Some(path) = &options.json {
         let text = serde_json::to_string_pretty(&report.json())? + "\n";
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     let missed = report.metrics.iter().any(report::Metric::missed);
-    Ok(if options.check && missed {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(if options.check && missed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// What a reader must know about the machine and the run.
@@ -117,10 +101,7 @@ fn conditions(scale: &Scale, swb: &Path) -> Vec<String> {
     let load = load.split(' ').next().unwrap_or_default();
     let versions: Vec<String> = Kind::ALL.iter().filter_map(|kind| kind.version(swb)).collect();
     vec![
-        format!(
-            "Linux {}, {cores} cores, load {load} before the run",
-            kernel.trim()
-        ),
+        format!("Linux {}, {cores} cores, load {load} before the run", kernel.trim()),
         format!(
             "{} rounds; per round {} MiB of output, {} keys, {} sessions created; medians, ratios paired by round",
             scale.rounds,

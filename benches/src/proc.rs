@@ -38,28 +38,19 @@ pub(crate) fn tagged(dir: &Path) -> Vec<u32> {
     mark.extend_from_slice(dir.as_os_str().as_bytes());
     let belongs = |pid: &u32| {
         let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environ
-            .split(|b| *b == 0)
-            .any(|variable| variable.starts_with(&mark))
+        environ.split(|b| *b == 0).any(|variable| variable.starts_with(&mark))
     };
     all().into_iter().filter(belongs).collect()
 }
 
 /// The short name of a process.
 pub(crate) fn name(pid: u32) -> Option<String> {
-    Some(
-        fs::read_to_string(format!("/proc/{pid}/comm"))
-            .ok()?
-            .trim_end()
-            .into(),
-    )
+    Some(fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim_end().into())
 }
 
 fn all() -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries
-        .filter_map(|e| e.file_name().to_str()?.parse().ok())
-        .collect()
+    entries.filter_map(|e| e.file_name().to_str()?.parse().ok()).collect()
 }
 
 fn parse_pss(rollup: &str) -> Option<u64> {

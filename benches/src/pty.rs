@@ -34,13 +34,8 @@ impl Terminal {
         command.stdout(Stdio::from(slave.try_clone()?));
         command.stderr(Stdio::from(slave));
         crate::sys::control_terminal(&mut command);
-        let child = command
-            .spawn()
-            .with_context(|| format!("cannot start {:?}", command.get_program()))?;
-        Ok(Self {
-            master: master.into(),
-            child,
-        })
+        let child = command.spawn().with_context(|| format!("cannot start {:?}", command.get_program()))?;
+        Ok(Self { master: master.into(), child })
     }
 
     /// Another handle on the master.
@@ -93,11 +88,7 @@ impl Terminal {
     /// Waits until the program has switched off line editing and echo, so that every key reaches it.
     pub(crate) fn wait_raw(&self) -> Result<()> {
         let cooked = LocalModes::ICANON | LocalModes::ECHO;
-        let raw = || {
-            tcgetattr(&self.master)
-                .is_ok_and(|t| !t.local_modes.intersects(cooked))
-                .then_some(())
-        };
+        let raw = || tcgetattr(&self.master).is_ok_and(|t| !t.local_modes.intersects(cooked)).then_some(());
         wait::until(Duration::from_secs(5), raw).context("the client never switched its terminal to raw mode")
     }
 }
@@ -125,14 +116,6 @@ fn open() -> io::Result<(OwnedFd, OwnedFd)> {
     unlockpt(&master)?;
     let slave = ioctl_tiocgptpeer(&master, flags)?;
     let (ws_col, ws_row) = SIZE;
-    tcsetwinsize(
-        &slave,
-        Winsize {
-            ws_row,
-            ws_col,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        },
-    )?;
+    tcsetwinsize(&slave, Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 })?;
     Ok((master, slave))
 }

@@ -33,21 +33,12 @@ impl Gate {
         let path = dir.join("gate");
         let listener =
             UnixListener::bind(&path).with_context(|| format!("cannot bind {}", path.display()))?;
-        Ok(Self {
-            exe: exe.into(),
-            path,
-            listener,
-        })
+        Ok(Self { exe: exe.into(), path, listener })
     }
 
     /// The command line of a puppet of this gate.
     pub(crate) fn argv(&self, name: &str) -> Vec<OsString> {
-        vec![
-            self.exe.clone().into(),
-            MODE.into(),
-            self.path.clone().into(),
-            name.into(),
-        ]
+        vec![self.exe.clone().into(), MODE.into(), self.path.clone().into(), name.into()]
     }
 
     /// Waits for the puppet of that name, and says when it was first heard of.
@@ -57,10 +48,7 @@ impl Gate {
             let (stream, _) = self.listener.accept()?;
             let heard = Instant::now();
             stream.set_read_timeout(Some(wait::STEP))?;
-            let mut puppet = Puppet {
-                lines: BufReader::new(stream),
-                marks: 0,
-            };
+            let mut puppet = Puppet { lines: BufReader::new(stream), marks: 0 };
             // Another name is a late comer from a session that was given up.
             if puppet.answer()? == name {
                 return Ok((puppet, heard));
@@ -93,9 +81,7 @@ impl Puppet {
 
     /// How long the puppet was busy with the flood.
     pub(crate) fn flood_time(&mut self) -> Result<Duration> {
-        Ok(Duration::from_nanos(
-            self.answer()?.parse().context("unexpected answer")?,
-        ))
+        Ok(Duration::from_nanos(self.answer()?.parse().context("unexpected answer")?))
     }
 
     /// Has it write without end, until [`Puppet::stop`].
@@ -126,12 +112,7 @@ impl Puppet {
 
     fn answer(&mut self) -> Result<String> {
         let mut line = String::new();
-        if self
-            .lines
-            .read_line(&mut line)
-            .context("the session's program does not answer")?
-            == 0
-        {
+        if self.lines.read_line(&mut line).context("the session's program does not answer")? == 0 {
             bail!("the session's program is gone");
         }
         Ok(line.trim_end().into())

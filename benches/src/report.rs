@@ -66,10 +66,7 @@ impl Budget {
         let swb = values.get(&Kind::Swb)?;
         let against = |of: Kind, f: fn(f64, f64) -> f64| paired(swb, values.get(&of)?, f);
         let verdict = |measured: Option<f64>, pass: &dyn Fn(f64) -> bool| {
-            measured.map(|measured| Verdict {
-                measured,
-                pass: pass(measured),
-            })
+            measured.map(|measured| Verdict { measured, pass: pass(measured) })
         };
         match self {
             Self::Absolute { max } => verdict(median(swb), &|m| m <= max),
@@ -109,26 +106,16 @@ pub(crate) struct Metric {
 
 impl Metric {
     pub(crate) fn new(key: &'static str, title: impl Into<String>, unit: Unit, values: Values) -> Self {
-        Self {
-            key,
-            title: title.into(),
-            unit,
-            values,
-            budget: None,
-        }
+        Self { key, title: title.into(), unit, values, budget: None }
     }
 
     pub(crate) fn budget(self, budget: Budget) -> Self {
-        Self {
-            budget: Some(budget),
-            ..self
-        }
+        Self { budget: Some(budget), ..self }
     }
 
     /// Whether there is a budget that was missed or could not be judged.
     pub(crate) fn missed(&self) -> bool {
-        self.budget
-            .is_some_and(|b| !b.judge(&self.values).is_some_and(|v| v.pass))
+        self.budget.is_some_and(|b| !b.judge(&self.values).is_some_and(|v| v.pass))
     }
 
     fn row(&self) -> String {
@@ -142,10 +129,9 @@ impl Metric {
             return row + " | | |";
         };
         let (measured, word) = match budget.judge(&self.values) {
-            Some(v) => (
-                budget.describe_measured(self.unit, v.measured),
-                if v.pass { "pass" } else { "**FAIL**" },
-            ),
+            Some(v) => {
+                (budget.describe_measured(self.unit, v.measured), if v.pass { "pass" } else { "**FAIL**" })
+            }
             None => ("—".into(), "—"),
         };
         write!(row, " {} | {measured} | {word} |", budget.describe(self.unit)).ok();
@@ -156,12 +142,7 @@ impl Metric {
         let values: serde_json::Map<String, Value> = self
             .values
             .iter()
-            .map(|(kind, rounds)| {
-                (
-                    kind.label().into(),
-                    json!({"median": median(rounds), "rounds": rounds}),
-                )
-            })
+            .map(|(kind, rounds)| (kind.label().into(), json!({"median": median(rounds), "rounds": rounds})))
             .collect();
         let verdict = self.budget.map(|budget| {
             let verdict = budget.judge(&self.values);
@@ -191,19 +172,11 @@ impl Report {
     pub(crate) fn markdown(&self) -> String {
         let mut lines = Vec::new();
         let heads: Vec<&str> = Kind::ALL.iter().map(|k| k.label()).collect();
-        lines.push(format!(
-            "| measure | {} | budget for swb | swb is at | verdict |",
-            heads.join(" | ")
-        ));
+        lines.push(format!("| measure | {} | budget for swb | swb is at | verdict |", heads.join(" | ")));
         lines.push(format!("|---|{}---|---|---|", "--:|".repeat(heads.len())));
         lines.extend(self.metrics.iter().map(Metric::row));
         lines.push(String::new());
-        lines.extend(
-            self.conditions
-                .iter()
-                .chain(&self.notes)
-                .map(|line| format!("- {line}")),
-        );
+        lines.extend(self.conditions.iter().chain(&self.notes).map(|line| format!("- {line}")));
         lines.join("\n")
     }
 
@@ -242,14 +215,7 @@ mod tests {
 
     #[test]
     fn a_budget_without_numbers_is_missed_and_shown_as_unknown() {
-        let metric = metric(
-            Budget::AtMost {
-                factor: 1.5,
-                of: Kind::Relay,
-            },
-            &[],
-            &[2.0],
-        );
+        let metric = metric(Budget::AtMost { factor: 1.5, of: Kind::Relay }, &[], &[2.0]);
         assert!(metric.missed());
         assert_eq!(
             metric.row(),
@@ -261,17 +227,9 @@ mod tests {
     fn every_row_has_as_many_cells_as_the_heading() {
         let judged = metric(Budget::Absolute { max: 1.0 }, &[2.0], &[]);
         let plain = Metric::new("p", "plain", Unit::Percent, Values::new());
-        let report = Report {
-            conditions: vec![],
-            metrics: vec![judged, plain],
-            notes: vec![],
-        };
-        let cells: Vec<usize> = report
-            .markdown()
-            .lines()
-            .filter(|l| !l.is_empty())
-            .map(|l| l.matches('|').count())
-            .collect();
+        let report = Report { conditions: vec![], metrics: vec![judged, plain], notes: vec![] };
+        let cells: Vec<usize> =
+            report.markdown().lines().filter(|l| !l.is_empty()).map(|l| l.matches('|').count()).collect();
         assert_eq!(cells, [11; 4]);
     }
 }

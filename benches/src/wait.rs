@@ -34,10 +34,7 @@ pub(crate) fn readable<const N: usize>(fds: [&dyn AsFd; N], until: Instant) -> i
 }
 
 /// Lets time pass.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "idle time is itself what some benchmarks measure"
-)]
+#[expect(clippy::disallowed_methods, reason = "idle time is itself what some benchmarks measure")]
 pub(crate) fn pause(time: Duration) {
     std::thread::sleep(time);
 }

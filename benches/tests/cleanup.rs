@@ -8,17 +8,10 @@ use std::time::{Duration, Instant};
 #[test]
 fn a_killed_run_leaves_no_process_and_no_directory() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_swb-bench"));
-    command
-        .args(["--quick", "--only", "echo"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped());
+    command.args(["--quick", "--only", "echo"]).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut run = command.spawn().unwrap();
-    let mut lines = BufReader::new(run.stderr.take().unwrap())
-        .lines()
-        .map_while(Result::ok);
-    let scratch = lines
-        .find_map(|l| Some(PathBuf::from(l.strip_prefix("scratch directory: ")?)))
-        .unwrap();
+    let mut lines = BufReader::new(run.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let scratch = lines.find_map(|l| Some(PathBuf::from(l.strip_prefix("scratch directory: ")?))).unwrap();
     // By then every contender has sessions and a client.
     lines.find(|l| l.starts_with("echo, round 1")).unwrap();
     assert!(has_processes(&scratch));

@@ -13,16 +13,7 @@ const ALLOWED: [(&str, &[&str]); 10] = [
     ("swb-keeper", &[]),
     ("swb-engine", &["swb-types", "swb-keeper"]),
     ("swb-dialects", &["swb-types", "swb-wire", "swb-engine"]),
-    (
-        "swb-daemon",
-        &[
-            "swb-types",
-            "swb-wire",
-            "swb-keeper",
-            "swb-engine",
-            "swb-dialects",
-        ],
-    ),
+    ("swb-daemon", &["swb-types", "swb-wire", "swb-keeper", "swb-engine", "swb-dialects"]),
     ("swb", &["swb-types", "swb-wire", "swb-daemon", "swb-keeper"]),
     ("swb-testkit", &["swb-types", "swb-wire"]),
     ("swb-bench", &[]),
@@ -37,12 +28,7 @@ const DIALECTS: [&str; 4] = ["keepty", "coop", "clippy", "scriptschnell"];
 pub(crate) fn check() -> Result<()> {
     let output = command("cargo", &["metadata", "--format-version", "1", "--no-deps"]).output()?;
     let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
-    let ours: Vec<&str> = metadata["packages"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(name)
-        .collect();
+    let ours: Vec<&str> = metadata["packages"].as_array().into_iter().flatten().filter_map(name).collect();
     for package in metadata["packages"].as_array().into_iter().flatten() {
         let package_name = name(package).unwrap_or_default();
         let allowed = ALLOWED.iter().find(|(name, _)| *name == package_name);
@@ -51,10 +37,7 @@ pub(crate) fn check() -> Result<()> {
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
             let to = name(dependency).unwrap_or_default();
             let checked = dependency["kind"].is_null() && ours.contains(&to);
-            ensure!(
-                !checked || allowed.contains(&to),
-                "{package_name} must not depend on {to}"
-            );
+            ensure!(!checked || allowed.contains(&to), "{package_name} must not depend on {to}");
         }
     }
     dialect_names(Path::new("crates/engine/src"))
@@ -73,15 +56,9 @@ fn dialect_names(dir: &Path) -> Result<()> {
         }
         let text = fs::read_to_string(&path)?.to_lowercase();
         for (number, line) in text.lines().enumerate() {
-            let found = DIALECTS
-                .iter()
-                .find(|dialect| line.contains(**dialect) && !line.contains("clippy::"));
-            ensure!(
-                found.is_none(),
-                "{}:{}: names the dialect {found:?}",
-                path.display(),
-                number + 1
-            );
+            let found =
+                DIALECTS.iter().find(|dialect| line.contains(**dialect) && !line.contains("clippy::"));
+            ensure!(found.is_none(), "{}:{}: names the dialect {found:?}", path.display(), number + 1);
         }
     }
     Ok(())

@@ -15,10 +15,7 @@ pub(crate) fn write() -> Result<()> {
 /// Fails when the page is not what the program says.
 pub(crate) fn check() -> Result<()> {
     let written = fs::read_to_string(page_path()).unwrap_or_default();
-    ensure!(
-        written == page()?,
-        "docs/cli.md is not what the program says; run `cargo xtask docs`"
-    );
+    ensure!(written == page()?, "docs/cli.md is not what the program says; run `cargo xtask docs`");
     Ok(())
 }
 
@@ -41,10 +38,7 @@ fn page() -> Result<String> {
 fn verbs(help: &str) -> Vec<String> {
     let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let lines = lines.take_while(|line| !line.is_empty());
-    lines
-        .filter_map(|line| line.split_whitespace().next())
-        .map(str::to_owned)
-        .collect()
+    lines.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
 
 fn help(words: &[&str]) -> Result<String> {
@@ -52,18 +46,8 @@ fn help(words: &[&str]) -> Result<String> {
     let exe = target.join("debug/swb");
     let mut program = command(&exe.to_string_lossy(), words);
     // A fixed width, whatever terminal this runs in.
-    let output = program
-        .arg("--help")
-        .env("COLUMNS", "100")
-        .output()
-        .context("cannot run swb")?;
+    let output = program.arg("--help").env("COLUMNS", "100").output().context("cannot run swb")?;
     ensure!(output.status.success(), "swb {words:?} --help failed");
     let text = String::from_utf8(output.stdout)?;
-    Ok(text
-        .lines()
-        .map(str::trim_end)
-        .collect::<Vec<_>>()
-        .join("\n")
-        .trim()
-        .to_owned())
+    Ok(text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim().to_owned())
 }

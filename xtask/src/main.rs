@@ -12,14 +12,8 @@ const TASKS: [(&str, &str); 5] = [
     ("ci", "run every check and every test, installing what they need"),
     ("setup", "install what the tests need: Python packages in .venv"),
     ("deps", "check the direction of dependencies between crates"),
-    (
-        "docs",
-        "write docs/cli.md from the program's help texts (--check: compare only)",
-    ),
-    (
-        "fuzz",
-        "run each fuzz target for the given number of seconds (default 10)",
-    ),
+    ("docs", "write docs/cli.md from the program's help texts (--check: compare only)"),
+    ("fuzz", "run each fuzz target for the given number of seconds (default 10)"),
 ];
 
 fn main() -> ExitCode {

@@ -8,39 +8,18 @@ use std::time::Instant;
 
 /// The project's directory.
 pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .map(Path::to_owned)
-        .unwrap_or_default()
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default()
 }
 
 /// Everything, the tests last, so that their closing lines are the last thing to be seen.
 pub(crate) fn ci() -> Result<()> {
     step("set-up", setup)?;
     step("format", || cargo(&["fmt", "--all", "--check"]))?;
-    step("lints", || {
-        cargo(&[
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--quiet",
-            "--",
-            "-D",
-            "warnings",
-        ])
-    })?;
+    step("lints", || cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))?;
     step("dependencies", deps::check)?;
     step("documentation", || {
-        let mut doc = command(
-            "cargo",
-            &[
-                "doc",
-                "--workspace",
-                "--no-deps",
-                "--document-private-items",
-                "--quiet",
-            ],
-        );
+        let mut doc =
+            command("cargo", &["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"]);
         run(doc.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links"))
     })?;
     step("help texts", docs::check)?;
@@ -61,51 +40,23 @@ pub(crate) fn fuzz(seconds: &str) -> Result<()> {
 
 /// Types and codecs must build where there are no files and no sockets: the proof that no I/O crept in.
 fn wasm() -> Result<()> {
-    let installed = command(
-        "rustc",
-        &["--print", "target-libdir", "--target", "wasm32-unknown-unknown"],
-    )
-    .output()?;
+    let installed =
+        command("rustc", &["--print", "target-libdir", "--target", "wasm32-unknown-unknown"]).output()?;
     let libraries = PathBuf::from(String::from_utf8_lossy(&installed.stdout).trim());
     if !libraries.exists() {
         println!("skipped: this toolchain has no wasm32-unknown-unknown");
         return Ok(());
     }
-    cargo(&[
-        "check",
-        "--quiet",
-        "--target",
-        "wasm32-unknown-unknown",
-        "-p",
-        "swb-types",
-        "-p",
-        "swb-wire",
-    ])
+    cargo(&["check", "--quiet", "--target", "wasm32-unknown-unknown", "-p", "swb-types", "-p", "swb-wire"])
 }
 
 fn tests() -> Result<()> {
-    let nextest = command("cargo", &["nextest", "--version"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
+    let nextest =
+        command("cargo", &["nextest", "--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
     if nextest.is_ok_and(|status| status.success()) {
-        cargo(&[
-            "nextest",
-            "run",
-            "--workspace",
-            "--no-fail-fast",
-            "--status-level",
-            "slow",
-        ])
+        cargo(&["nextest", "run", "--workspace", "--no-fail-fast", "--status-level", "slow"])
     } else {
-        cargo(&[
-            "test",
-            "--workspace",
-            "--no-fail-fast",
-            "--lib",
-            "--bins",
-            "--tests",
-        ])
+        cargo(&["test", "--workspace", "--no-fail-fast", "--lib", "--bins", "--tests"])
     }
 }
 
@@ -130,14 +81,7 @@ pub(crate) fn command(program: &str, args: &[&str]) -> Command {
 
 /// Runs a program and insists on its success.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
-    let status = command
-        .status()
-        .with_context(|| format!("cannot run {:?}", command.get_program()))?;
-    ensure!(
-        status.success(),
-        "{:?} {:?} failed: {status}",
-        command.get_program(),
-        command.get_args()
-    );
+    let status = command.status().with_context(|| format!("cannot run {:?}", command.get_program()))?;
+    ensure!(status.success(), "{:?} {:?} failed: {status}", command.get_program(), command.get_args());
     Ok(())
 }

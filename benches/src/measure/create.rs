@@ -17,28 +17,15 @@ const EXTRA: f64 = 10.0;
 type Create = fn(&mut dyn Peer, &str, &[OsString]) -> Result<()>;
 
 pub(super) fn take(bench: &mut Bench) -> Result<Vec<Metric>> {
-    let by_request = rows(bench, "create", &[Kind::Raw, Kind::Swb], |peer, session, argv| {
-        peer.create(session, argv)
+    let by_request =
+        rows(bench, "create", &[Kind::Raw, Kind::Swb], |peer, session, argv| peer.create(session, argv))?;
+    let by_command = rows(bench, "create by command", &Kind::KEEPERS, |peer, session, argv| {
+        peer.create_by_command(session, argv)
     })?;
-    let by_command = rows(
-        bench,
-        "create by command",
-        &Kind::KEEPERS,
-        |peer, session, argv| peer.create_by_command(session, argv),
-    )?;
-    let budget = Budget::AtMostPlus {
-        extra: EXTRA,
-        of: Kind::Raw,
-    };
+    let budget = Budget::AtMostPlus { extra: EXTRA, of: Kind::Raw };
     let ms = Unit::Milliseconds;
     Ok(vec![
-        Metric::new(
-            "create",
-            "request for a session until its program runs",
-            ms,
-            by_request,
-        )
-        .budget(budget),
+        Metric::new("create", "request for a session until its program runs", ms, by_request).budget(budget),
         Metric::new("create-command", "the same with the command line", ms, by_command),
     ])
 }
@@ -48,11 +35,7 @@ fn rows(bench: &mut Bench, measure: &str, kinds: &[Kind], create: Create) -> Res
     // A first session that stays, so that no server starts or ends during the measurement.
     let kept = lineup.stage(bench, |peer, gate| detached(peer, gate, "kept"));
     let gate = &lineup.gate;
-    let mut peers: Vec<_> = lineup
-        .peers
-        .iter_mut()
-        .map(|(kind, peer)| (*kind, peer.as_mut()))
-        .collect();
+    let mut peers: Vec<_> = lineup.peers.iter_mut().map(|(kind, peer)| (*kind, peer.as_mut())).collect();
     peers.retain(|(kind, _)| kept.iter().any(|(k, _)| k == kind));
     let creates = bench.scale.creates;
     let mut count = 0;

@@ -14,17 +14,8 @@ pub(super) fn take(bench: &mut Bench) -> Result<Vec<Metric>> {
         puppet.flood(flood)?;
         Ok(flood as f64 / puppet.flood_time()?.as_secs_f64() / 1e6)
     });
-    let budget = Budget::AtLeast {
-        factor: 0.9,
-        of: Kind::Raw,
-    };
+    let budget = Budget::AtLeast { factor: 0.9, of: Kind::Raw };
     Ok(vec![
-        Metric::new(
-            "detached",
-            "output with no client",
-            Unit::MegabytesPerSecond,
-            values,
-        )
-        .budget(budget),
+        Metric::new("detached", "output with no client", Unit::MegabytesPerSecond, values).budget(budget),
     ])
 }

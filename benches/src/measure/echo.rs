@@ -22,24 +22,14 @@ pub(super) fn take(bench: &mut Bench) -> Result<Vec<Metric>> {
     let keys = bench.scale.keys;
     let alone = bench.rounds("echo", &mut stages, |stage| stage.round(keys));
     let alone_tail = tails(&mut stages);
-    let beside = bench.rounds("echo beside a flood", &mut stages, |stage| {
-        stage.round_beside_flood(keys)
-    });
+    let beside = bench.rounds("echo beside a flood", &mut stages, |stage| stage.round_beside_flood(keys));
     let beside_tail = tails(&mut stages);
-    let budget = Budget::AtMost {
-        factor: 1.5,
-        of: Kind::Dtach,
-    };
+    let budget = Budget::AtMost { factor: 1.5, of: Kind::Dtach };
     let us = Unit::Microseconds;
     Ok(vec![
         Metric::new("echo", "key to echo, median", us, alone).budget(budget),
         Metric::new("echo-p99", "key to echo, 99th percentile", us, alone_tail),
-        Metric::new(
-            "echo-flood",
-            "key to echo beside a flooding session, median",
-            us,
-            beside,
-        ),
+        Metric::new("echo-flood", "key to echo beside a flooding session, median", us, beside),
         Metric::new(
             "echo-flood-p99",
             "key to echo beside a flooding session, 99th percentile",
@@ -61,11 +51,7 @@ impl Stage {
         let other = detached(peer, gate, "other")?;
         main.puppet.echo()?;
         main.terminal.wait_raw()?;
-        Ok(Self {
-            main,
-            other,
-            samples: Vec::new(),
-        })
+        Ok(Self { main, other, samples: Vec::new() })
     }
 
     fn round(&mut self, keys: u32) -> Result<f64> {
@@ -94,8 +80,5 @@ impl Stage {
 /// The 99th percentile over all rounds, whose single rounds have too few keys for it.
 fn tails(stages: &mut [(Kind, Stage)]) -> Values {
     let tail = |stage: &mut Stage| stats::quantile(&std::mem::take(&mut stage.samples), 0.99);
-    stages
-        .iter_mut()
-        .filter_map(|(kind, stage)| Some((*kind, vec![tail(stage)?])))
-        .collect()
+    stages.iter_mut().filter_map(|(kind, stage)| Some((*kind, vec![tail(stage)?]))).collect()
 }

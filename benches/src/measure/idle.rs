@@ -44,37 +44,22 @@ struct Used {
 
 impl Used {
     fn so_far(servers: &[u32]) -> Result<Self> {
-        let ticks = servers
-            .iter()
-            .map(|pid| proc::cpu_ticks(*pid))
-            .sum::<Result<u64>>()?;
-        let micros = servers
-            .iter()
-            .map(|pid| proc::cpu_micros(*pid))
-            .sum::<Result<f64>>()?;
+        let ticks = servers.iter().map(|pid| proc::cpu_ticks(*pid)).sum::<Result<u64>>()?;
+        let micros = servers.iter().map(|pid| proc::cpu_micros(*pid)).sum::<Result<f64>>()?;
         Ok(Self { ticks, micros })
     }
 }
 
 fn watch(peer: &mut dyn Peer, gate: &Gate, sessions: u32, window: Duration) -> Result<Used> {
-    let puppets: Result<Vec<Puppet>> = (0..sessions)
-        .map(|n| detached(peer, gate, &format!("i{n}")))
-        .collect();
+    let puppets: Result<Vec<Puppet>> =
+        (0..sessions).map(|n| detached(peer, gate, &format!("i{n}"))).collect();
     let puppets = puppets?;
     let servers = peer.servers()?;
     wait::pause(SETTLE);
     let before = Used::so_far(&servers)?;
     wait::pause(window);
     let after = Used::so_far(&servers)?;
-    let used = Used {
-        ticks: after.ticks - before.ticks,
-        micros: after.micros - before.micros,
-    };
-    eprintln!(
-        "idle: {} ticks, {:.0} µs with {} sessions",
-        used.ticks,
-        used.micros,
-        puppets.len()
-    );
+    let used = Used { ticks: after.ticks - before.ticks, micros: after.micros - before.micros };
+    eprintln!("idle: {} ticks, {:.0} µs with {} sessions", used.ticks, used.micros, puppets.len());
     Ok(used)
 }

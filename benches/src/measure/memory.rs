@@ -25,9 +25,7 @@ pub(super) fn take(bench: &mut Bench) -> Result<Vec<Metric>> {
     drop(ballast);
     let values: Values = stages.into_iter().map(|(kind, kib)| (kind, vec![kib])).collect();
     let title = format!("memory (PSS) per further idle session, {FEW} to {MANY}");
-    Ok(vec![
-        Metric::new("memory", title, Unit::Kibibytes, values).budget(Budget::Absolute { max: LIMIT }),
-    ])
+    Ok(vec![Metric::new("memory", title, Unit::Kibibytes, values).budget(Budget::Absolute { max: LIMIT })])
 }
 
 fn growth(peer: &mut dyn Peer, gate: &Gate) -> Result<f64> {
@@ -74,16 +72,11 @@ struct Ballast {
 
 impl Ballast {
     fn new(lineup: &Lineup) -> Result<Self> {
-        let mut ballast = Self {
-            children: Vec::new(),
-            puppets: Vec::new(),
-        };
+        let mut ballast = Self { children: Vec::new(), puppets: Vec::new() };
         for number in 0..MANY {
             let name = format!("b{number}");
             let argv = lineup.gate.argv(&name);
-            ballast
-                .children
-                .push(lineup.place.command(&argv[0]).args(&argv[1..]).spawn()?);
+            ballast.children.push(lineup.place.command(&argv[0]).args(&argv[1..]).spawn()?);
             ballast.puppets.push(lineup.gate.wait(&name)?.0);
         }
         Ok(ballast)

@@ -83,14 +83,7 @@ impl Scale {
 
     /// For a look in between: well under a minute.
     pub(crate) fn quick() -> Self {
-        Self {
-            rounds: 3,
-            flood: 16 << 20,
-            keys: 100,
-            creates: 5,
-            idle: 100,
-            window: Duration::from_secs(3),
-        }
+        Self { rounds: 3, flood: 16 << 20, keys: 100, creates: 5, idle: 100, window: Duration::from_secs(3) }
     }
 }
 
@@ -109,14 +102,7 @@ impl Bench {
     pub(crate) fn new(exe: PathBuf, swb: PathBuf, scale: Scale) -> Result<Self> {
         let scratch = Scratch::new(&exe)?;
         eprintln!("scratch directory: {}", scratch.dir().display());
-        Ok(Self {
-            scratch,
-            exe,
-            swb,
-            lineups: 0,
-            scale,
-            notes: Vec::new(),
-        })
+        Ok(Self { scratch, exe, swb, lineups: 0, scale, notes: Vec::new() })
     }
 
     /// Adds a remark below the table, once.
@@ -230,10 +216,7 @@ impl Attached {
         // Without history, a mark written before the client was there is lost; hence more than one.
         while Instant::now() < end {
             let mark = puppet.mark()?;
-            if terminal
-                .wait_for(&mark, Instant::now() + Duration::from_millis(100))
-                .is_ok()
-            {
+            if terminal.wait_for(&mark, Instant::now() + Duration::from_millis(100)).is_ok() {
                 return Ok(Self { terminal, puppet });
             }
         }

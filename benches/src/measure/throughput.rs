@@ -23,26 +23,12 @@ pub(super) fn take(bench: &mut Bench) -> Result<Vec<Metric>> {
         // The worst round: a contender that drops output does so only now and then.
         shares.insert(kind, vec![stage.shares.into_iter().fold(100.0, f64::min)]);
     }
-    let budget = Budget::AtLeast {
-        factor: 0.8,
-        of: Kind::Relay,
-    };
+    let budget = Budget::AtLeast { factor: 0.8, of: Kind::Relay };
     let rate = Unit::MegabytesPerSecond;
     Ok(vec![
-        Metric::new(
-            "throughput",
-            "output that reaches one attached client",
-            rate,
-            values,
-        )
-        .budget(budget),
+        Metric::new("throughput", "output that reaches one attached client", rate, values).budget(budget),
         Metric::new("pace", "output the child writes meanwhile", rate, paces),
-        Metric::new(
-            "delivered",
-            "share of it that reaches the client, worst round",
-            Unit::Percent,
-            shares,
-        ),
+        Metric::new("delivered", "share of it that reaches the client, worst round", Unit::Percent, shares),
     ])
 }
 
@@ -55,11 +41,7 @@ struct Stage {
 impl Stage {
     fn new(peer: &mut dyn Peer, gate: &Gate) -> Result<Self> {
         let session = Attached::new(peer, gate, "main")?;
-        Ok(Self {
-            session,
-            paces: Vec::new(),
-            shares: Vec::new(),
-        })
+        Ok(Self { session, paces: Vec::new(), shares: Vec::new() })
     }
 
     /// Floods the client once. Bytes that never reached it do not count.

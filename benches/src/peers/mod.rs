@@ -37,14 +37,8 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// All of them.
-    pub(crate) const ALL: [Self; 6] = [
-        Self::Raw,
-        Self::Relay,
-        Self::Swb,
-        Self::Dtach,
-        Self::Tmux,
-        Self::Screen,
-    ];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Raw, Self::Relay, Self::Swb, Self::Dtach, Self::Tmux, Self::Screen];
 
     /// Those that keep sessions on behalf of a user, as opposed to the yardsticks.
     pub(crate) const KEEPERS: [Self; 4] = [Self::Swb, Self::Dtach, Self::Tmux, Self::Screen];
@@ -71,18 +65,8 @@ impl Kind {
             Self::Screen => (OsStr::new("screen"), "-v"),
         };
         // GNU screen prints its version and fails.
-        let output = Command::new(program)
-            .arg(flag)
-            .stdin(Stdio::null())
-            .output()
-            .ok()?;
-        Some(
-            String::from_utf8_lossy(&output.stdout)
-                .lines()
-                .next()?
-                .trim()
-                .into(),
-        )
+        let output = Command::new(program).arg(flag).stdin(Stdio::null()).output().ok()?;
+        Some(String::from_utf8_lossy(&output.stdout).lines().next()?.trim().into())
     }
 
     /// Starts the contender in this place.
@@ -142,13 +126,8 @@ impl Place {
         let mut command = Command::new(program);
         command.env_clear().current_dir(&self.dir).stdin(Stdio::null());
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command
-            .env("HOME", self.home())
-            .env("XDG_RUNTIME_DIR", self.runtime());
-        command
-            .env("LANG", "C.UTF-8")
-            .env("TERM", "xterm-256color")
-            .env("SHELL", "/bin/sh");
+        command.env("HOME", self.home()).env("XDG_RUNTIME_DIR", self.runtime());
+        command.env("LANG", "C.UTF-8").env("TERM", "xterm-256color").env("SHELL", "/bin/sh");
         command.env(proc::TAG, &self.dir);
         command
     }
@@ -171,10 +150,7 @@ impl Place {
 
     /// Processes of this place with that short name.
     fn servers_named(&self, name: &str) -> Vec<u32> {
-        proc::tagged(&self.dir)
-            .into_iter()
-            .filter(|pid| proc::name(*pid).as_deref() == Some(name))
-            .collect()
+        proc::tagged(&self.dir).into_iter().filter(|pid| proc::name(*pid).as_deref() == Some(name)).collect()
     }
 }
 
@@ -189,17 +165,10 @@ fn installed(program: &str) -> Result<()> {
 
 /// Runs a command to its end and returns what it printed; what it complained about becomes the error.
 fn run(mut command: Command) -> Result<String> {
-    let output = command
-        .output()
-        .with_context(|| format!("cannot start {:?}", command.get_program()))?;
+    let output = command.output().with_context(|| format!("cannot start {:?}", command.get_program()))?;
     if !output.status.success() {
         let text = [output.stdout, output.stderr].concat();
-        bail!(
-            "{:?} ended with {}: {}",
-            command,
-            output.status,
-            String::from_utf8_lossy(&text).trim()
-        );
+        bail!("{:?} ended with {}: {}", command, output.status, String::from_utf8_lossy(&text).trim());
     }
     Ok(String::from_utf8_lossy(&output.stdout).into())
 }

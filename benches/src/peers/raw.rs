@@ -21,10 +21,7 @@ pub(crate) struct Raw {
 
 impl Raw {
     pub(crate) fn new(place: &Place) -> Self {
-        Self {
-            place: place.clone(),
-            sessions: HashMap::new(),
-        }
+        Self { place: place.clone(), sessions: HashMap::new() }
     }
 
     /// Starts the program on a terminal.
@@ -66,11 +63,7 @@ impl Drained {
         let (stopped, stop) = std::io::pipe()?;
         let master = terminal.master()?;
         let thread = std::thread::spawn(move || drain(master, &stopped));
-        Ok(Self {
-            terminal,
-            stop,
-            thread,
-        })
+        Ok(Self { terminal, stop, thread })
     }
 
     fn take(self) -> Terminal {

@@ -18,10 +18,7 @@ pub(super) struct Relay {
 
 impl Relay {
     pub(super) fn new(place: &Place) -> Self {
-        Self {
-            place: place.clone(),
-            servers: HashMap::new(),
-        }
+        Self { place: place.clone(), servers: HashMap::new() }
     }
 
     fn socket(&self, session: &str) -> PathBuf {

@@ -17,23 +17,14 @@ pub(super) struct Screen {
 impl Screen {
     pub(super) fn new(place: &Place) -> Result<Self> {
         installed("screen")?;
-        let config = place.file(
-            "screenrc",
-            "startup_message off\ndefutf8 on\ndefflow off\nvbell off\n",
-        )?;
-        Ok(Self {
-            place: place.clone(),
-            config,
-        })
+        let config = place.file("screenrc", "startup_message off\ndefutf8 on\ndefflow off\nvbell off\n")?;
+        Ok(Self { place: place.clone(), config })
     }
 
     fn command(&self) -> Command {
         let mut command = self.place.command("screen");
         // It insists on a directory of its own with mode 0700, and the runtime directory has that.
-        command
-            .env("SCREENDIR", self.place.runtime())
-            .arg("-c")
-            .arg(&self.config);
+        command.env("SCREENDIR", self.place.runtime()).arg("-c").arg(&self.config);
         command
     }
 }

@@ -29,28 +29,16 @@ pub(crate) struct Swb {
 impl Swb {
     pub(crate) fn start(place: &Place) -> Result<Self> {
         if !place.swb.is_file() {
-            bail!(
-                "{} does not exist (cargo build --release -p swb makes it)",
-                place.swb.display()
-            );
+            bail!("{} does not exist (cargo build --release -p swb makes it)", place.swb.display());
         }
         let log = place.dir.join("swb.log");
         let mut command = place.command(&place.swb);
-        command
-            .arg("daemon")
-            .stdout(File::create(&log)?)
-            .stderr(File::options().append(true).open(&log)?);
+        command.arg("daemon").stdout(File::create(&log)?).stderr(File::options().append(true).open(&log)?);
         let daemon = command.spawn().context("cannot start swb daemon")?;
-        let swb = Self {
-            place: place.clone(),
-            daemon,
-        };
+        let swb = Self { place: place.clone(), daemon };
         if wait::until(START, || swb.connect().ok()).is_none() {
             let log = fs::read_to_string(log).unwrap_or_default();
-            bail!(
-                "daemon not ready within {START:?}; its log ends with {:?}",
-                log.lines().last()
-            );
+            bail!("daemon not ready within {START:?}; its log ends with {:?}", log.lines().last());
         }
         Ok(swb)
     }
@@ -84,14 +72,8 @@ impl Peer for Swb {
         let mut command = self.command();
         command.args(["status", "--json"]);
         let status: Value = serde_json::from_str(&run(command)?).context("swb status printed no JSON")?;
-        let pid = |part: &str| {
-            status[part]["pid"]
-                .as_u64()
-                .and_then(|pid| u32::try_from(pid).ok())
-        };
-        let pids = pid("keeper")
-            .zip(pid("daemon"))
-            .context("swb status names no processes")?;
+        let pid = |part: &str| status[part]["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+        let pids = pid("keeper").zip(pid("daemon")).context("swb status names no processes")?;
         Ok(vec![pids.0, pids.1])
     }
 

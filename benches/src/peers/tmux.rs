@@ -19,19 +19,12 @@ impl Tmux {
         installed("tmux")?;
         // Without the status line, whose clock would show up as noise.
         let config = place.file("tmux.conf", "set -g status off\nset -s escape-time 0\n")?;
-        Ok(Self {
-            place: place.clone(),
-            config,
-        })
+        Ok(Self { place: place.clone(), config })
     }
 
     fn command(&self) -> Command {
         let mut command = self.place.command("tmux");
-        command
-            .arg("-S")
-            .arg(self.place.dir.join("tmux"))
-            .arg("-f")
-            .arg(&self.config);
+        command.arg("-S").arg(self.place.dir.join("tmux")).arg("-f").arg(&self.config);
         command
     }
 }
@@ -41,9 +34,7 @@ impl Peer for Tmux {
         let (cols, rows) = SIZE;
         let mut command = self.command();
         command.args(["new-session", "-d", "-s", session]);
-        command
-            .args(["-x", &cols.to_string(), "-y", &rows.to_string(), "--"])
-            .args(argv);
+        command.args(["-x", &cols.to_string(), "-y", &rows.to_string(), "--"]).args(argv);
         run(command).map(drop)
     }
 
@@ -57,11 +48,7 @@ impl Peer for Tmux {
         let mut command = self.command();
         command.args(["display-message", "-p", "#{pid}"]);
         let pid = run(command)?;
-        Ok(vec![
-            pid.trim()
-                .parse()
-                .with_context(|| format!("tmux says its pid is {pid:?}"))?,
-        ])
+        Ok(vec![pid.trim().parse().with_context(|| format!("tmux says its pid is {pid:?}"))?])
     }
 }
 

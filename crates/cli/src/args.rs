@@ -334,9 +334,7 @@ mod tests {
             &["swb", "run", "-d", "--", "ls", "-l", "--json"][..],
             &["swb", "run", "-d", "ls", "-l", "--json"],
         ] {
-            let Command::Run(run) = command(args) else {
-                panic!("not run")
-            };
+            let Command::Run(run) = command(args) else { panic!("not run") };
             assert!(run.detach);
             assert_eq!(run.command, ["ls", "-l", "--json"]);
         }
@@ -344,9 +342,7 @@ mod tests {
             panic!("not shell")
         };
         assert_eq!((shell.name.as_deref(), shell.command.len()), (Some("api"), 2));
-        let Command::Shell(shell) = command(&["swb", "shell", "--", "htop"]) else {
-            panic!("not shell")
-        };
+        let Command::Shell(shell) = command(&["swb", "shell", "--", "htop"]) else { panic!("not shell") };
         assert_eq!((shell.name, shell.command.len()), (None, 1));
     }
 
@@ -368,13 +364,9 @@ mod tests {
 
     #[test]
     fn text_may_look_like_an_option() {
-        let Command::Send(send) = command(&["swb", "send", "a", "-x", "--enter"]) else {
-            panic!("not send")
-        };
+        let Command::Send(send) = command(&["swb", "send", "a", "-x", "--enter"]) else { panic!("not send") };
         assert_eq!((send.text.as_str(), send.enter), ("-x", true));
-        let Command::Send(send) = command(&["swb", "send", "a", "-"]) else {
-            panic!("not send")
-        };
+        let Command::Send(send) = command(&["swb", "send", "a", "-"]) else { panic!("not send") };
         assert_eq!(send.text, "-");
     }
 }

@@ -16,9 +16,7 @@ pub(crate) struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self {
-            detach_key: DetachKey::ctrl(']'),
-        }
+        Self { detach_key: DetachKey::ctrl(']') }
     }
 }
 
@@ -40,14 +38,9 @@ impl Config {
     }
 
     fn parse(text: &str) -> Result<Self, KeyError> {
-        let key = toml::from_str::<File>(text)
-            .ok()
-            .and_then(|file| file.cli)
-            .and_then(|cli| cli.detach_key);
+        let key = toml::from_str::<File>(text).ok().and_then(|file| file.cli).and_then(|cli| cli.detach_key);
         match key {
-            Some(key) => Ok(Self {
-                detach_key: DetachKey::parse(&key)?,
-            }),
+            Some(key) => Ok(Self { detach_key: DetachKey::parse(&key)? }),
             None => Ok(Self::default()),
         }
     }
@@ -64,9 +57,6 @@ mod tests {
         assert_eq!(Config::parse("not toml at all").unwrap(), Config::default());
         assert_eq!(Config::parse("").unwrap(), Config::default());
         assert!(Config::parse("[cli]\ndetach_key = \"C-\"").is_err());
-        assert_eq!(
-            Config::load(Path::new("/nowhere/config.toml")).unwrap(),
-            Config::default()
-        );
+        assert_eq!(Config::load(Path::new("/nowhere/config.toml")).unwrap(), Config::default());
     }
 }

@@ -39,12 +39,7 @@ impl Context {
             Failure::general("HOME is not set, so there is no place for sockets")
                 .hint("set HOME to your home directory")
         })?;
-        Ok(Self {
-            program,
-            paths,
-            config_file,
-            json,
-        })
+        Ok(Self { program, paths, config_file, json })
     }
 
     /// Connects to the daemon; starts it, and says so, if there is none.
@@ -87,10 +82,7 @@ impl Context {
 
     /// Gives all sessions, also those that have ended and are remembered.
     pub(crate) fn sessions(&self) -> Result<Vec<SessionItem>, Failure> {
-        let reply: LsReply = self.ask(&Request::Ls(Ls {
-            details: true,
-            all: true,
-        }))?;
+        let reply: LsReply = self.ask(&Request::Ls(Ls { details: true, all: true }))?;
         Ok(reply.sessions)
     }
 
@@ -100,20 +92,15 @@ impl Context {
             return Ok(name);
         }
         let here = workspace(None)?;
-        newest_in(self.sessions()?, &here)
-            .map(|session| session.name)
-            .ok_or_else(|| {
-                Failure::new(FailureKind::NoSession, format!("there is no session in {here}"))
-                    .hint("`swb` alone starts one; `swb ls` shows the others")
-            })
+        newest_in(self.sessions()?, &here).map(|session| session.name).ok_or_else(|| {
+            Failure::new(FailureKind::NoSession, format!("there is no session in {here}"))
+                .hint("`swb` alone starts one; `swb ls` shows the others")
+        })
     }
 
     /// Gives the user's settings for the command line.
     pub(crate) fn config(&self) -> Result<Config, Failure> {
-        let path = self
-            .config_file
-            .clone()
-            .unwrap_or_else(|| self.paths.config_file());
+        let path = self.config_file.clone().unwrap_or_else(|| self.paths.config_file());
         Config::load(&path).map_err(|error| {
             Failure::general(format!("{}: [cli] detach_key: {error}", path.display()))
                 .hint("correct the file")
@@ -126,11 +113,7 @@ impl Context {
         data: &T,
         text: impl FnOnce(&T) -> String,
     ) -> Result<(), Failure> {
-        let mut text = if self.json {
-            serde_json::to_string_pretty(data)? + "\n"
-        } else {
-            text(data)
-        };
+        let mut text = if self.json { serde_json::to_string_pretty(data)? + "\n" } else { text(data) };
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
@@ -150,18 +133,14 @@ pub(crate) fn newest_in(sessions: Vec<SessionItem>, workspace: &str) -> Option<S
 
 /// Where a session stands; without details it is listed because it runs.
 pub(crate) fn status(session: &SessionItem) -> SessionStatus {
-    session
-        .details
-        .as_ref()
-        .map_or(SessionStatus::Running, |details| details.status)
+    session.details.as_ref().map_or(SessionStatus::Running, |details| details.status)
 }
 
 /// Gives the full path of a directory, the current one if none is named.
 pub(crate) fn workspace(dir: Option<&Path>) -> Result<String, Failure> {
     let dir = dir.unwrap_or(Path::new("."));
-    let full = dir
-        .canonicalize()
-        .map_err(|error| Failure::io(format!("cannot use {}", dir.display()), &error))?;
+    let full =
+        dir.canonicalize().map_err(|error| Failure::io(format!("cannot use {}", dir.display()), &error))?;
     if !full.is_dir() {
         return Err(Failure::general(format!("{} is no directory", full.display())));
     }
@@ -196,10 +175,7 @@ pub(crate) fn environment() -> BTreeMap<String, String> {
 
 /// Gives the user's shell.
 pub(crate) fn shell() -> String {
-    std::env::var("SHELL")
-        .ok()
-        .filter(|shell| !shell.is_empty())
-        .unwrap_or_else(|| "/bin/sh".to_owned())
+    std::env::var("SHELL").ok().filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".to_owned())
 }
 
 /// Gives the file mode mask of this process.

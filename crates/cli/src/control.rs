@@ -28,10 +28,7 @@ impl Control {
             Ok(stream) => stream,
             Err(error) if nobody_listens(&error) => return Ok(None),
             Err(error) => {
-                return Err(Failure::io(
-                    format!("cannot connect to {}", socket.display()),
-                    &error,
-                ));
+                return Err(Failure::io(format!("cannot connect to {}", socket.display()), &error));
             }
         };
         let mut control = Self { stream };
@@ -68,13 +65,8 @@ impl Control {
     fn handshake(&mut self) -> Result<(), Failure> {
         self.stream.set_read_timeout(Some(HANDSHAKE_WAIT))?;
         let mut message = Vec::new();
-        coop::encode_json(
-            &Handshake {
-                version: coop::VERSION,
-            },
-            &mut message,
-        )
-        .map_err(|error| Failure::general(error.to_string()))?;
+        coop::encode_json(&Handshake { version: coop::VERSION }, &mut message)
+            .map_err(|error| Failure::general(error.to_string()))?;
         self.send(&message)?;
         coop::parse_reply::<HandshakeReply>(&self.receive()?)?;
         Ok(self.stream.set_read_timeout(None)?)
@@ -86,14 +78,10 @@ impl Control {
 
     fn receive(&mut self) -> Result<Vec<u8>, Failure> {
         let mut length = [0; 4];
-        self.stream
-            .read_exact(&mut length)
-            .map_err(|error| lost(&error))?;
+        self.stream.read_exact(&mut length).map_err(|error| lost(&error))?;
         let length = u32::from_be_bytes(length) as usize;
         if length > coop::MAX_FRAME {
-            return Err(Failure::general(format!(
-                "the daemon announced an answer of {length} bytes"
-            )));
+            return Err(Failure::general(format!("the daemon announced an answer of {length} bytes")));
         }
         let mut body = vec![0; length];
         self.stream.read_exact(&mut body).map_err(|error| lost(&error))?;
@@ -103,22 +91,15 @@ impl Control {
 
 /// Tells whether a failed connect means that there is no daemon.
 pub(crate) fn nobody_listens(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
-    )
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }
 
 fn lost(error: &io::Error) -> Failure {
     let (what, hint) = match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => (
-            "the daemon does not answer",
-            "`swb status` shows its pid; kill that process and it comes back",
-        ),
-        _ => (
-            "the daemon went away before it answered",
-            "try again; sessions are not affected",
-        ),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            ("the daemon does not answer", "`swb status` shows its pid; kill that process and it comes back")
+        }
+        _ => ("the daemon went away before it answered", "try again; sessions are not affected"),
     };
     Failure::new(FailureKind::Disconnected, what).hint(hint)
 }
@@ -158,19 +139,11 @@ mod tests {
     #[test]
     fn answers_and_refusals_come_back() {
         let refusal = ErrorReply::new(coop::ErrorCode::SessionNotFound, "no session 'x'");
-        let (_dir, path) = daemon(vec![
-            frame(&LsReply {
-                ok: true,
-                sessions: Vec::new(),
-            }),
-            frame(&refusal),
-        ]);
+        let (_dir, path) = daemon(vec![frame(&LsReply { ok: true, sessions: Vec::new() }), frame(&refusal)]);
         let mut control = Control::open(&path).unwrap().unwrap();
         let list: LsReply = control.request(&Request::Ls(Ls::default())).unwrap();
         assert!(list.sessions.is_empty());
-        let refused = control
-            .request::<Created>(&Request::Create(coop::Create::default()))
-            .unwrap_err();
+        let refused = control.request::<Created>(&Request::Create(coop::Create::default())).unwrap_err();
         assert_eq!(refused.kind(), FailureKind::NoSession);
         let gone = control.request::<OkReply>(&Request::Status).unwrap_err();
         assert_eq!(gone.kind(), FailureKind::Disconnected);

@@ -147,13 +147,9 @@ fn dispatch(cli: Cli) -> Outcome {
     let context = Context::from_env(PROGRAM, None, cli.json)?;
     match cli.command {
         None => create_or_attach(&context),
-        Some(Command::Attach(args)) => session::go(
-            &context,
-            &Target {
-                pty: args.pty,
-                ..Target::existing(named(args.session)?)
-            },
-        ),
+        Some(Command::Attach(args)) => {
+            session::go(&context, &Target { pty: args.pty, ..Target::existing(named(args.session)?) })
+        }
         Some(Command::Shell(args)) => {
             let target = Target::existing(named(args.session)?);
             session::open_shell(&context, target, vec![args.command], Some(args.new))
@@ -180,19 +176,9 @@ fn named(session: Option<String>) -> Result<String, crate::error::Failure> {
 }
 
 fn create_or_attach(context: &Context) -> Outcome {
-    let request = Create {
-        workspace: context::workspace(None)?,
-        detach: Some(false),
-        ..Create::default()
-    };
+    let request = Create { workspace: context::workspace(None)?, detach: Some(false), ..Create::default() };
     match session::create(context, request) {
-        Ok(created) => session::go(
-            context,
-            &Target {
-                fresh: true,
-                ..Target::existing(created.session)
-            },
-        ),
+        Ok(created) => session::go(context, &Target { fresh: true, ..Target::existing(created.session) }),
         // CO-21, CO-22: the answer names the session that is there.
         Err(failure) if failure.kind() == FailureKind::Exists => match failure.existing() {
             Some(existing) => session::go(context, &Target::existing(existing.to_owned())),
@@ -204,41 +190,24 @@ fn create_or_attach(context: &Context) -> Outcome {
 
 fn restart(context: &Context, args: PtyArgs) -> Outcome {
     let session = named(args.session)?;
-    let reply: RestartReply = context.tell(&Request::Restart(Restart {
-        session: session.clone(),
-        pty: Some(args.pty),
-    }))?;
-    context.answer(
-        &Restarted {
-            session,
-            pty: reply.pty,
-            pid: reply.pid,
-        },
-        |restarted| format!("Restarted {} (pid {})\n", restarted.session, restarted.pid),
-    )?;
+    let reply: RestartReply =
+        context.tell(&Request::Restart(Restart { session: session.clone(), pty: Some(args.pty) }))?;
+    context.answer(&Restarted { session, pty: reply.pty, pid: reply.pid }, |restarted| {
+        format!("Restarted {} (pid {})\n", restarted.session, restarted.pid)
+    })?;
     Ok(0)
 }
 
 fn list_terminals(context: &Context, session: Option<String>) -> Outcome {
-    let reply: SessionLsReply = context.ask(&Request::SessionLs(SessionLs {
-        session: named(session)?,
-    }))?;
-    context.answer(
-        &Terminals {
-            session: reply.session,
-            ptys: reply.ptys,
-        },
-        |terminals| text(&terminals.ptys),
-    )?;
+    let reply: SessionLsReply = context.ask(&Request::SessionLs(SessionLs { session: named(session)? }))?;
+    context
+        .answer(&Terminals { session: reply.session, ptys: reply.ptys }, |terminals| text(&terminals.ptys))?;
     Ok(0)
 }
 
 fn kill_terminal(context: &Context, session: Option<String>, pty: PtyId) -> Outcome {
     let session = named(session)?;
-    let _: OkReply = context.tell(&Request::SessionKill(SessionKill {
-        session: session.clone(),
-        pty,
-    }))?;
+    let _: OkReply = context.tell(&Request::SessionKill(SessionKill { session: session.clone(), pty }))?;
     context.answer(&Killed { session, pty }, |killed| {
         format!("Killed terminal {} of {}\n", killed.pty, killed.session)
     })?;
@@ -253,14 +222,7 @@ fn text(ptys: &[PtyItem]) -> String {
     let pid = |pty: &PtyItem| pty.pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string());
     let rows: Vec<[String; 4]> = ptys
         .iter()
-        .map(|pty| {
-            [
-                pty.id.to_string(),
-                role(pty),
-                pid(pty),
-                table::printable(&pty.command),
-            ]
-        })
+        .map(|pty| [pty.id.to_string(), role(pty), pid(pty), table::printable(&pty.command)])
         .collect();
     table::layout(["PTY", "ROLE", "PID", "COMMAND"], &rows)
 }
@@ -278,18 +240,8 @@ mod tests {
     #[test]
     fn terminals_are_listed() {
         let ptys = [
-            PtyItem {
-                id: PtyId(0),
-                role: PtyRole::Agent,
-                command: "claude".into(),
-                pid: Some(7),
-            },
-            PtyItem {
-                id: PtyId(2),
-                role: PtyRole::Shell,
-                command: "/bin/sh".into(),
-                pid: None,
-            },
+            PtyItem { id: PtyId(0), role: PtyRole::Agent, command: "claude".into(), pid: Some(7) },
+            PtyItem { id: PtyId(2), role: PtyRole::Shell, command: "/bin/sh".into(), pid: None },
         ];
         insta::assert_snapshot!(text(&ptys), @r"
         PTY  ROLE   PID  COMMAND

@@ -52,12 +52,7 @@ impl FailureKind {
 impl Failure {
     /// Makes a failure without a hint.
     pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            message: message.into(),
-            hint: None,
-            existing: None,
-        }
+        Self { kind, message: message.into(), hint: None, existing: None }
     }
 
     /// Makes a failure that has no exit code of its own.
@@ -128,11 +123,7 @@ impl From<serde_json::Error> for Failure {
 
 impl From<ErrorReply> for Failure {
     fn from(reply: ErrorReply) -> Self {
-        let message = if reply.message.is_empty() {
-            reply.error.to_string()
-        } else {
-            reply.message
-        };
+        let message = if reply.message.is_empty() { reply.error.to_string() } else { reply.message };
         let failure = |kind| Self::new(kind, message.clone());
         let mut failure =
             match reply.error {
@@ -163,10 +154,10 @@ impl From<ReplyError> for Failure {
     fn from(error: ReplyError) -> Self {
         match error {
             ReplyError::Refused(reply) => reply.into(),
-            other => Self::general(format!(
-                "the daemon gave an answer this program does not understand ({other})"
-            ))
-            .hint("`swb upgrade` brings the daemon to the version of this program"),
+            other => {
+                Self::general(format!("the daemon gave an answer this program does not understand ({other})"))
+                    .hint("`swb upgrade` brings the daemon to the version of this program")
+            }
         }
     }
 }
@@ -177,29 +168,20 @@ mod tests {
 
     #[test]
     fn texts_say_what_to_do() {
-        let gone = Failure::from(ErrorReply::new(
-            ErrorCode::SessionNotFound,
-            "there is no session 'web'",
-        ));
+        let gone = Failure::from(ErrorReply::new(ErrorCode::SessionNotFound, "there is no session 'web'"));
         insta::assert_snapshot!(gone.render("swb"), @r"
         swb: there is no session 'web'
         hint: `swb ls` shows the sessions there are
         ");
         insta::assert_snapshot!(Failure::usage("a name is needed").render("coop"), @"coop: a name is needed");
-        assert_eq!(
-            Failure::from(io::Error::from(io::ErrorKind::BrokenPipe)).render("swb"),
-            ""
-        );
+        assert_eq!(Failure::from(io::Error::from(io::ErrorKind::BrokenPipe)).render("swb"), "");
     }
 
     #[test]
     fn refusals_keep_their_kind() {
         let taken = ErrorReply::new(ErrorCode::SessionExists, "session 'a' exists").with_session("a");
         let failure = Failure::from(taken);
-        assert_eq!(
-            (failure.kind(), failure.existing()),
-            (FailureKind::Exists, Some("a"))
-        );
+        assert_eq!((failure.kind(), failure.existing()), (FailureKind::Exists, Some("a")));
         let gone = Failure::from(ErrorReply::new(ErrorCode::SessionNotFound, "no session 'x'"));
         assert_eq!(gone.kind().exit_code(), 3);
         let odd = Failure::from(ErrorReply::new(ErrorCode::Unknown, ""));

@@ -42,10 +42,7 @@ fn main() -> ExitCode {
 
 /// Runs as whatever the program was called.
 fn personality(args: Vec<OsString>) -> u8 {
-    let name = args
-        .first()
-        .and_then(|path| Path::new(path).file_name())
-        .and_then(|name| name.to_str());
+    let name = args.first().and_then(|path| Path::new(path).file_name()).and_then(|name| name.to_str());
     let daemon = args.get(1).is_some_and(|verb| verb == "daemon");
     match name {
         Some("keepty") if !daemon => keepty::main(args),

@@ -32,13 +32,7 @@ pub(crate) struct Target {
 impl Target {
     /// The command of a session that was there before.
     pub(crate) fn existing(session: String) -> Self {
-        Self {
-            session,
-            pty: PtyId::AGENT,
-            watch: false,
-            detach_key: None,
-            fresh: false,
-        }
+        Self { session, pty: PtyId::AGENT, watch: false, detach_key: None, fresh: false }
     }
 }
 
@@ -101,14 +95,7 @@ pub(crate) fn open_shell(
     let mut control = context.connect()?;
     let attached: Attached = control.request(&request)?;
     target.pty = attached.pty.unwrap_or(target.pty);
-    attach::run_and_report(plan(
-        context,
-        &target,
-        control.into_stream(),
-        &attached,
-        keys,
-        size,
-    ))
+    attach::run_and_report(plan(context, &target, control.into_stream(), &attached, keys, size))
 }
 
 /// Attaches, trying again while the daemon dies before it answers: nothing has happened yet.
@@ -146,11 +133,7 @@ fn plan(
 ) -> Plan {
     let offset = attached.offset.unwrap_or_default();
     let head = attached.head.unwrap_or(offset);
-    let old = if target.fresh {
-        0
-    } else {
-        head.0.saturating_sub(offset.0)
-    };
+    let old = if target.fresh { 0 } else { head.0.saturating_sub(offset.0) };
     Plan {
         session: target.session.clone(),
         speech: &Coop,
@@ -164,11 +147,7 @@ fn plan(
         offset,
         old: Old::Bytes(old),
         keys,
-        keyboard: if target.watch {
-            Keyboard::Leaves
-        } else {
-            Keyboard::Types
-        },
+        keyboard: if target.watch { Keyboard::Leaves } else { Keyboard::Types },
         size,
     }
 }
@@ -184,12 +163,7 @@ pub(crate) fn follow(context: &Context, session: &str, pty: PtyId, from: Offset)
         ..Attach::default()
     });
     let (socket, attached) = open_stream(context, &request)?;
-    let target = Target {
-        pty,
-        watch: true,
-        fresh: true,
-        ..Target::existing(session.to_owned())
-    };
+    let target = Target { pty, watch: true, fresh: true, ..Target::existing(session.to_owned()) };
     let mut plan = plan(context, &target, socket, &attached, Vec::new(), Size::DEFAULT);
     plan.keyboard = Keyboard::Unused;
     match attach::run(plan)? {

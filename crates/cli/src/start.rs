@@ -46,17 +46,11 @@ pub(crate) fn ensure(paths: &Paths, config: Option<&Path>) -> Result<Running, Fa
     let socket = paths.control_socket();
     prepare_run_dir(&paths.run_dir())?;
     if let Some(control) = open(&socket)? {
-        return Ok(Running {
-            control,
-            started: None,
-        });
+        return Ok(Running { control, started: None });
     }
     let _lock = lock(&paths.run_dir().join("start.lock"))?;
     if let Some(control) = open(&socket)? {
-        return Ok(Running {
-            control,
-            started: None,
-        });
+        return Ok(Running { control, started: None });
     }
     start(paths, config, &socket)
 }
@@ -80,11 +74,7 @@ pub(crate) fn own_program() -> PathBuf {
     match std::env::current_exe() {
         Ok(path) if path.exists() => path,
         // A newer version may lie where this one did.
-        Ok(path) => match path
-            .to_str()
-            .and_then(|text| text.strip_suffix(" (deleted)"))
-            .map(PathBuf::from)
-        {
+        Ok(path) => match path.to_str().and_then(|text| text.strip_suffix(" (deleted)")).map(PathBuf::from) {
             Some(path) if path.exists() => path,
             _ => running.to_owned(),
         },
@@ -136,13 +126,8 @@ fn refused(dir: &Path, why: &str) -> Failure {
 
 fn lock(path: &Path) -> Result<File, Failure> {
     let failed = |error: io::Error| Failure::io(format!("cannot lock {}", path.display()), &error);
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(failed)?;
+    let file =
+        OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path).map_err(failed)?;
     let deadline = Instant::now() + LOCK_WAIT;
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -176,10 +161,7 @@ fn start(paths: &Paths, config: Option<&Path>, socket: &Path) -> Result<Running,
         let ended = child.try_wait().ok().flatten();
         if let Some(control) = open(socket)? {
             reap_later(child);
-            return Ok(Running {
-                control,
-                started: ended.is_none().then_some(pid),
-            });
+            return Ok(Running { control, started: ended.is_none().then_some(pid) });
         }
         if let Some(status) = ended {
             return Err(log.failure(&format!("the daemon ended at once ({status})")));
@@ -201,16 +183,9 @@ fn spawn(config: Option<&Path>, stderr: Stdio) -> Result<Child, Failure> {
         // The daemon starts elsewhere.
         command.arg("--config").arg(std::path::absolute(config)?);
     }
-    command
-        .current_dir("/")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(stderr);
+    command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
     sys::in_new_session(&mut command).spawn().map_err(|error| {
-        Failure::new(
-            FailureKind::NoDaemon,
-            format!("the daemon cannot be started: {error}"),
-        )
+        Failure::new(FailureKind::NoDaemon, format!("the daemon cannot be started: {error}"))
     })
 }
 
@@ -222,10 +197,7 @@ fn reap_later(mut child: Child) {
 /// Waits a little, or until the process behind `died` has ended.
 fn pause(time: Duration, died: Option<&OwnedFd>) {
     let mut fds: Vec<PollFd<'_>> = died.iter().map(|fd| PollFd::new(*fd, PollFlags::IN)).collect();
-    let time = Timespec {
-        tv_sec: 0,
-        tv_nsec: i64::from(time.subsec_nanos()),
-    };
+    let time = Timespec { tv_sec: 0, tv_nsec: i64::from(time.subsec_nanos()) };
     // An early return only means one more look.
     let _ = poll(&mut fds, Some(&time));
 }
@@ -244,31 +216,16 @@ impl Log {
             if let Some(dir) = path.parent() {
                 DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
             }
-            OpenOptions::new()
-                .create(true)
-                .append(true)
-                .read(true)
-                .mode(0o600)
-                .open(path)
+            OpenOptions::new().create(true).append(true).read(true).mode(0o600).open(path)
         };
         // A daemon without a log is better than none.
         let mut file = open().ok();
-        let begin = file
-            .as_mut()
-            .and_then(|file| file.seek(SeekFrom::End(0)).ok())
-            .unwrap_or(0);
-        Self {
-            path: path.to_owned(),
-            file,
-            begin,
-        }
+        let begin = file.as_mut().and_then(|file| file.seek(SeekFrom::End(0)).ok()).unwrap_or(0);
+        Self { path: path.to_owned(), file, begin }
     }
 
     fn stdio(&self) -> Stdio {
-        self.file
-            .as_ref()
-            .and_then(|file| file.try_clone().ok())
-            .map_or_else(Stdio::null, Stdio::from)
+        self.file.as_ref().and_then(|file| file.try_clone().ok()).map_or_else(Stdio::null, Stdio::from)
     }
 
     fn failure(&mut self, what: &str) -> Failure {
@@ -276,25 +233,18 @@ impl Log {
             Some(line) => format!("{what}: {line}"),
             None => what.to_owned(),
         };
-        Failure::new(FailureKind::NoDaemon, message).hint(format!(
-            "`swb daemon` shows more; the log is {}",
-            self.path.display()
-        ))
+        Failure::new(FailureKind::NoDaemon, message)
+            .hint(format!("`swb daemon` shows more; the log is {}", self.path.display()))
     }
 
     fn last_line(&mut self) -> Option<String> {
         let file = self.file.as_mut()?;
         let end = file.seek(SeekFrom::End(0)).ok()?;
-        file.seek(SeekFrom::Start(self.begin.max(end.saturating_sub(LOG_TAIL))))
-            .ok()?;
+        file.seek(SeekFrom::Start(self.begin.max(end.saturating_sub(LOG_TAIL)))).ok()?;
         let mut text = Vec::new();
         file.take(LOG_TAIL).read_to_end(&mut text).ok()?;
         let text = String::from_utf8_lossy(&text);
-        text.lines()
-            .rev()
-            .map(str::trim)
-            .find(|line| !line.is_empty())
-            .map(str::to_owned)
+        text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
     }
 }
 
@@ -319,26 +269,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let link = dir.path().join("link");
         std::os::unix::fs::symlink(dir.path(), &link).unwrap();
-        assert!(
-            prepare_run_dir(&link)
-                .unwrap_err()
-                .to_string()
-                .ends_with("is a symbolic link")
-        );
+        assert!(prepare_run_dir(&link).unwrap_err().to_string().ends_with("is a symbolic link"));
         let file = dir.path().join("file");
         fs::write(&file, "").unwrap();
-        assert!(
-            prepare_run_dir(&file)
-                .unwrap_err()
-                .to_string()
-                .ends_with("is no directory")
-        );
-        assert!(
-            prepare_run_dir(&file.join("below"))
-                .unwrap_err()
-                .to_string()
-                .contains("cannot be")
-        );
+        assert!(prepare_run_dir(&file).unwrap_err().to_string().ends_with("is no directory"));
+        assert!(prepare_run_dir(&file.join("below")).unwrap_err().to_string().contains("cannot be"));
     }
 
     #[test]
@@ -348,16 +283,8 @@ mod tests {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, "old line\n").unwrap();
         let mut log = Log::open(&path);
-        assert_eq!(
-            log.failure("the daemon does not answer").to_string(),
-            "the daemon does not answer"
-        );
-        OpenOptions::new()
-            .append(true)
-            .open(&path)
-            .unwrap()
-            .write_all(b"one\nport taken\n\n")
-            .unwrap();
+        assert_eq!(log.failure("the daemon does not answer").to_string(), "the daemon does not answer");
+        OpenOptions::new().append(true).open(&path).unwrap().write_all(b"one\nport taken\n\n").unwrap();
         let failure = log.failure("the daemon ended");
         assert_eq!(
             (failure.to_string().as_str(), failure.kind().exit_code()),

@@ -1,8 +1,5 @@
 //! The two things the standard library offers no safe way for.
-#![allow(
-    unsafe_code,
-    reason = "raw descriptors of unknown origin, and code between fork and exec"
-)]
+#![allow(unsafe_code, reason = "raw descriptors of unknown origin, and code between fork and exec")]
 
 use rustix::io::{FdFlags, fcntl_setfd};
 use std::os::fd::{BorrowedFd, RawFd};
@@ -17,9 +14,7 @@ pub(crate) fn keep_descriptors_private() {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else {
         return;
     };
-    let numbers = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<RawFd>().ok());
+    let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<RawFd>().ok());
     // Collected first: the directory itself has a descriptor, which is gone again below.
     let numbers: Vec<RawFd> = numbers.filter(|number| *number > 2).collect();
     for number in numbers {

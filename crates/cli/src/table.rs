@@ -43,13 +43,7 @@ pub(crate) fn command_line(argv: &[String]) -> String {
 /// Makes text from elsewhere harmless for a terminal.
 pub(crate) fn printable(text: &str) -> String {
     text.chars()
-        .flat_map(|c| {
-            if c.is_control() {
-                c.escape_default().collect::<Vec<_>>()
-            } else {
-                vec![c]
-            }
-        })
+        .flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] })
         .collect()
 }
 
@@ -71,10 +65,8 @@ mod tests {
 
     #[test]
     fn columns_line_up() {
-        let rows = [
-            ["api".into(), "running".into(), "claude".into()],
-            ["größe".into(), "x".into(), String::new()],
-        ];
+        let rows =
+            [["api".into(), "running".into(), "claude".into()], ["größe".into(), "x".into(), String::new()]];
         insta::assert_snapshot!(layout(["NAME", "STATUS", "COMMAND"], &rows), @r"
         NAME   STATUS   COMMAND
         api    running  claude
@@ -90,9 +82,7 @@ mod tests {
 
     #[test]
     fn command_lines_are_quoted() {
-        let argv: Vec<String> = ["sh", "-c", "echo it's", "a\x1b[2Jb", ""]
-            .map(str::to_owned)
-            .into();
+        let argv: Vec<String> = ["sh", "-c", "echo it's", "a\x1b[2Jb", ""].map(str::to_owned).into();
         assert_eq!(command_line(&argv), r"sh -c 'echo it'\''s' 'a\u{1b}[2Jb' ''");
     }
 }

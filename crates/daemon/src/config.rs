@@ -35,10 +35,7 @@ pub struct DaemonConfig {
 
 impl Default for DaemonConfig {
     fn default() -> Self {
-        Self {
-            log_level: "info".to_owned(),
-            ring_bytes: swb_engine::limits::RING,
-        }
+        Self { log_level: "info".to_owned(), ring_bytes: swb_engine::limits::RING }
     }
 }
 
@@ -68,9 +65,7 @@ pub struct CliConfig {
 
 impl Default for CliConfig {
     fn default() -> Self {
-        Self {
-            detach_key: "C-]".to_owned(),
-        }
+        Self { detach_key: "C-]".to_owned() }
     }
 }
 
@@ -112,9 +107,7 @@ mod tests {
 
     #[test]
     fn an_unknown_key_is_an_error_with_its_line() {
-        let error = Config::parse("[coop]\nenabled = true\nenable = false\n")
-            .unwrap_err()
-            .to_string();
+        let error = Config::parse("[coop]\nenabled = true\nenable = false\n").unwrap_err().to_string();
         assert!(error.contains("line 3") && error.contains("enable"), "{error}");
         assert!(Config::parse("[nonsense]\n").is_err());
         assert!(Config::parse("[daemon]\nring_bytes = 5\n").is_err());

@@ -32,11 +32,7 @@ impl Opened {
             tracing::error!(front = name, reason, "a front cannot be offered");
         }
         let socket = socket.to_string_lossy().into_owned();
-        self.dialects.push(DialectStatus {
-            name: name.to_owned(),
-            socket,
-            state,
-        });
+        self.dialects.push(DialectStatus { name: name.to_owned(), socket, state });
     }
 
     /// Prepares the fronts that give every session an entrance of its own.
@@ -84,10 +80,7 @@ impl Opened {
             }
             Err(error) => {
                 self.note("coop", &socket, DialectState::Failed(format!("{error:#}")));
-                let others = self
-                    .dialects
-                    .iter()
-                    .any(|dialect| dialect.state == DialectState::Listening);
+                let others = self.dialects.iter().any(|dialect| dialect.state == DialectState::Listening);
                 // CO-5
                 if !others {
                     bail!("the coop front cannot be offered, and there is no other: {error:#}");
@@ -105,9 +98,7 @@ impl Opened {
 
     fn listener(&mut self, front: u16, path: &Path, engine: &Engine) -> Result<OwnedFd> {
         // A listener whose file was removed meanwhile cannot be reached; make a new one.
-        let kept = engine
-            .take_front(front)
-            .filter(|_| path.symlink_metadata().is_ok());
+        let kept = engine.take_front(front).filter(|_| path.symlink_metadata().is_ok());
         let listener = match kept {
             Some(kept) => kept,
             None => listen::bind(path)?,

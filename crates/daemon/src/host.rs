@@ -43,9 +43,7 @@ impl Host for DaemonHost {
     fn status(&self) -> StatusReply {
         StatusReply {
             ok: true,
-            keeper: KeeperStatus {
-                pid: self.engine.keeper_pid() as u32,
-            },
+            keeper: KeeperStatus { pid: self.engine.keeper_pid() as u32 },
             daemon: DaemonStatus {
                 pid: std::process::id(),
                 restarts: u32::try_from(self.engine.restarts()).unwrap_or(u32::MAX),
@@ -80,12 +78,7 @@ impl Host for DaemonHost {
     }
 
     fn upgrade(&self) {
-        if let Some(upgrade) = self
-            .prepared
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
-        {
+        if let Some(upgrade) = self.prepared.lock().unwrap_or_else(PoisonError::into_inner).take() {
             let _sent = self.stop.try_send(Stop::Upgrade(upgrade));
         }
     }
@@ -98,18 +91,10 @@ fn check_program(exe: &Path) -> Result<(), String> {
         return Err(cannot("its path is not absolute"));
     }
     let mut command = Command::new(exe);
-    command
-        .arg("--version")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
+    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(|error| cannot(&error.to_string()))?;
     let deadline = Instant::now() + VERSION_PATIENCE;
-    while child
-        .try_wait()
-        .map_err(|error| cannot(&error.to_string()))?
-        .is_none()
-    {
+    while child.try_wait().map_err(|error| cannot(&error.to_string()))?.is_none() {
         if Instant::now() > deadline {
             let _killed = child.kill();
             let _reaped = child.wait();
@@ -117,13 +102,7 @@ fn check_program(exe: &Path) -> Result<(), String> {
         }
         std::thread::park_timeout(Duration::from_millis(10));
     }
-    let output = child
-        .wait_with_output()
-        .map_err(|error| cannot(&error.to_string()))?;
+    let output = child.wait_with_output().map_err(|error| cannot(&error.to_string()))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    if output.status.success() && text.starts_with("swb ") {
-        Ok(())
-    } else {
-        Err(cannot("it is not swb"))
-    }
+    if output.status.success() && text.starts_with("swb ") { Ok(()) } else { Err(cannot("it is not swb")) }
 }

@@ -45,13 +45,8 @@ pub(crate) async fn connect(
 fn start(exe: &Path, socket: &Path) -> Result<()> {
     let mut command = Command::new(exe);
     command.arg("keeper").arg("--socket").arg(socket);
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped());
-    let output = command
-        .output()
-        .with_context(|| format!("cannot start {} keeper", exe.display()))?;
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let output = command.output().with_context(|| format!("cannot start {} keeper", exe.display()))?;
     match output.status.code() {
         Some(0 | 3) => Ok(()),
         _ => bail!("{}", String::from_utf8_lossy(&output.stderr).trim()),

@@ -16,16 +16,11 @@ const MAX_LEN: u64 = 4 << 20;
 /// Begins logging, to `file` if given, else to standard error.
 pub(crate) fn begin(level: &str, file: Option<&Path>) {
     let filter = EnvFilter::try_new(level).unwrap_or_else(|_| EnvFilter::new("info"));
-    let base = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_target(false);
+    let base = tracing_subscriber::fmt().with_env_filter(filter).with_target(false);
     // Logging twice over (in tests) is no reason to fail.
     let _begun = match file {
         Some(path) => base.with_ansi(false).with_writer(LogFile::open(path)).try_init(),
-        None => base
-            .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
-            .with_writer(io::stderr)
-            .try_init(),
+        None => base.with_ansi(io::IsTerminal::is_terminal(&io::stderr())).with_writer(io::stderr).try_init(),
     };
 }
 
@@ -41,11 +36,7 @@ struct State {
 
 impl LogFile {
     fn open(path: &Path) -> Self {
-        let mut state = State {
-            path: path.to_owned(),
-            file: None,
-            len: 0,
-        };
+        let mut state = State { path: path.to_owned(), file: None, len: 0 };
         state.reopen();
         Self(Arc::new(Mutex::new(state)))
     }
@@ -53,19 +44,9 @@ impl LogFile {
 
 impl State {
     fn reopen(&mut self) {
-        let open = || {
-            OpenOptions::new()
-                .create(true)
-                .append(true)
-                .mode(0o600)
-                .open(&self.path)
-        };
+        let open = || OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path);
         self.file = open().ok();
-        self.len = self
-            .file
-            .as_ref()
-            .and_then(|file| file.metadata().ok())
-            .map_or(0, |meta| meta.len());
+        self.len = self.file.as_ref().and_then(|file| file.metadata().ok()).map_or(0, |meta| meta.len());
     }
 }
 
@@ -113,8 +94,6 @@ mod tests {
         assert!(path.metadata().unwrap().len() <= MAX_LEN + (2 << 20));
         assert!(path.with_extension("log.1").exists());
         std::fs::remove_dir_all(&dir).unwrap();
-        LogFile::open(&dir.join("no/such/dir"))
-            .write_all(b"lost")
-            .unwrap();
+        LogFile::open(&dir.join("no/such/dir")).write_all(b"lost").unwrap();
     }
 }

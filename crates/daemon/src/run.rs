@@ -59,18 +59,10 @@ pub fn run(options: Options) -> Result<()> {
     // From here on whatever the daemon creates is private from its first moment (CO-2).
     let umask = rustix::process::umask(Mode::from_raw_mode(0o177)).as_raw_mode();
     raise_file_limit();
-    let setting = Setting {
-        options,
-        config,
-        paths,
-        exe,
-        umask,
-    };
+    let setting = Setting { options, config, paths, exe, umask };
     // One thread: moving bytes between sockets and shared memory is not worth handing tasks around, and
     // a key's way is shortest when nobody else has to be woken.
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let end = runtime.block_on(setting.serve())?;
     drop(runtime);
     match end {
@@ -155,12 +147,7 @@ impl Setting {
         tracing::info!(program = %upgrade.exe.display(), keeper = upgrade.keeper, "another program takes over");
         if upgrade.keeper {
             let socket = self.paths.keeper_socket();
-            let argv = vec![
-                upgrade.exe.clone().into(),
-                "keeper".into(),
-                "--socket".into(),
-                socket.into(),
-            ];
+            let argv = vec![upgrade.exe.clone().into(), "keeper".into(), "--socket".into(), socket.into()];
             engine.replace_keeper(&self.spec(argv, std::env::vars_os().collect()))?;
         }
         engine.hand_over(HANDOVER).await;
@@ -183,11 +170,7 @@ impl Setting {
         }
         if let Some(config) = &self.options.config {
             arguments.push("--config".into());
-            arguments.push(
-                std::path::absolute(config)
-                    .unwrap_or_else(|_| config.clone())
-                    .into(),
-            );
+            arguments.push(std::path::absolute(config).unwrap_or_else(|_| config.clone()).into());
         }
         arguments
     }
@@ -209,12 +192,7 @@ impl Setting {
     }
 
     fn spec(&self, argv: Vec<OsString>, env: Vec<(OsString, OsString)>) -> Spec {
-        Spec {
-            argv,
-            env,
-            dir: "/".into(),
-            umask: self.umask,
-        }
+        Spec { argv, env, dir: "/".into(), umask: self.umask }
     }
 
     fn become_program(&self, exe: &Path) -> anyhow::Error {
@@ -235,10 +213,7 @@ impl Setting {
 /// Sessions need descriptors; take as many as the system allows.
 fn raise_file_limit() {
     let limit = rustix::process::getrlimit(Resource::Nofile);
-    let raised = Rlimit {
-        current: limit.maximum,
-        maximum: limit.maximum,
-    };
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     if let Err(error) = rustix::process::setrlimit(Resource::Nofile, raised) {
         tracing::warn!(%error, "the number of open files stays limited");
     }

@@ -120,11 +120,7 @@ pub(crate) async fn read_some(stream: &UnixStream, mut push: impl FnMut(&[u8])) 
                 push(&buffer[..n]);
                 return true;
             }
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-                ) => {}
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             Err(_) => return false,
         }
     }
@@ -133,10 +129,7 @@ pub(crate) async fn read_some(stream: &UnixStream, mut push: impl FnMut(&[u8])) 
 /// Whether the peer has closed its side, also while bytes it sent before are still unread.
 pub(crate) fn peer_gone(stream: &UnixStream) -> bool {
     let mut fds = [PollFd::new(stream, PollFlags::RDHUP)];
-    let now = Timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     rustix::event::poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
 }
 

@@ -48,10 +48,7 @@ pub enum BindError {
 
 impl BindError {
     fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        |error| Self::Io {
-            path: path.to_owned(),
-            error,
-        }
+        |error| Self::Io { path: path.to_owned(), error }
     }
 }
 
@@ -83,11 +80,7 @@ pub fn private_dir(dir: &Path) -> Result<(), BindError> {
 pub fn bind(path: &Path) -> Result<OwnedFd, BindError> {
     let (len, max) = (path.as_os_str().len(), 108);
     if len >= max {
-        return Err(BindError::TooLong {
-            path: path.to_owned(),
-            len,
-            max,
-        });
+        return Err(BindError::TooLong { path: path.to_owned(), len, max });
     }
     make_room(path)?;
     let listener = UnixListener::bind(path).map_err(BindError::io(path))?;

@@ -72,10 +72,7 @@ impl<'a> Outlet<'a> {
         let total = head.len() + (to - from) as usize;
         let written = loop {
             let [first, second] = ring.pieces(from, to).ok_or(OutputError::Lost)?;
-            match self
-                .stream
-                .try_write_vectored(&[IoSlice::new(head), first, second])
-            {
+            match self.stream.try_write_vectored(&[IoSlice::new(head), first, second]) {
                 Ok(0) => return Err(OutputError::Broken),
                 Ok(n) => break n,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.stream.writable().await?,
@@ -91,11 +88,7 @@ impl<'a> Outlet<'a> {
             self.send(&rest).await?;
         }
         // What was taken in place is only now known to have been right.
-        if ring.intact(from) || written < total {
-            Ok(())
-        } else {
-            Err(OutputError::Broken)
-        }
+        if ring.intact(from) || written < total { Ok(()) } else { Err(OutputError::Broken) }
     }
 
     async fn write(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {

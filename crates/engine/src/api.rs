@@ -29,10 +29,7 @@ pub struct Options {
 impl Options {
     /// The usual options with the keeper behind `keeper_socket`.
     pub fn new(keeper_socket: PathBuf) -> Self {
-        Self {
-            keeper_socket,
-            ring: limits::RING,
-        }
+        Self { keeper_socket, ring: limits::RING }
     }
 }
 
@@ -46,9 +43,7 @@ pub struct Engine {
 
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Engine")
-            .field("sessions", &self.count())
-            .finish_non_exhaustive()
+        f.debug_struct("Engine").field("sessions", &self.count()).finish_non_exhaustive()
     }
 }
 
@@ -65,11 +60,7 @@ impl Engine {
         };
         let tasks = TaskTracker::new();
         tasks.spawn(keeper.clone().answer_doorbell());
-        let engine = Self {
-            around,
-            tasks,
-            fronts: Arc::default(),
-        };
+        let engine = Self { around, tasks, fronts: Arc::default() };
         engine.adopt(estate);
         engine.tasks.spawn(keeper.serve());
         Ok(engine)
@@ -82,10 +73,8 @@ impl Engine {
             match record {
                 Some(Ok(record)) => {
                     let uid = record.uid;
-                    let adoption = sessions.entry(uid).or_insert_with(|| Adoption {
-                        uid,
-                        slots: BTreeMap::new(),
-                    });
+                    let adoption =
+                        sessions.entry(uid).or_insert_with(|| Adoption { uid, slots: BTreeMap::new() });
                     adoption.slots.insert(record.pty, (slot, record, adopted));
                 }
                 Some(Err(error)) => {
@@ -113,15 +102,12 @@ impl Engine {
         let bound_to = spec.bind_workspace.then(|| spec.workspace.clone());
         let (name, unique) = (spec.name.clone(), spec.unique);
         let mut made = None;
-        let session = self
-            .around
-            .registry
-            .insert(&name, unique, bound_to.as_deref(), |name| {
-                let uid = now.as_nanos() as u64;
-                let (session, owner) = Owner::new(name, spec, uid, now.as_secs(), self.around.clone())?;
-                made = Some(owner);
-                Ok(session)
-            })?;
+        let session = self.around.registry.insert(&name, unique, bound_to.as_deref(), |name| {
+            let uid = now.as_nanos() as u64;
+            let (session, owner) = Owner::new(name, spec, uid, now.as_secs(), self.around.clone())?;
+            made = Some(owner);
+            Ok(session)
+        })?;
         let gone = || Error::Ended(session.name().clone());
         let mut owner = made.ok_or_else(gone)?;
         if let Err(error) = owner.enter(&mut BTreeMap::new()) {
@@ -140,18 +126,12 @@ impl Engine {
 
     /// A live session by name.
     pub fn find(&self, name: &str) -> Result<Session, Error> {
-        self.around
-            .registry
-            .get(name)
-            .ok_or_else(|| Error::NoSession(name.to_owned()))
+        self.around.registry.get(name).ok_or_else(|| Error::NoSession(name.to_owned()))
     }
 
     /// A live session by name, or the newest ended one that is still remembered.
     pub fn find_remembered(&self, name: &str) -> Result<Session, Error> {
-        self.around
-            .registry
-            .get_remembered(name)
-            .ok_or_else(|| Error::NoSession(name.to_owned()))
+        self.around.registry.get_remembered(name).ok_or_else(|| Error::NoSession(name.to_owned()))
     }
 
     /// The live session of a directory: the one bound to it, else the newest.
@@ -177,8 +157,7 @@ impl Engine {
     /// Forgets ended sessions, all or those of one name; says how many.
     pub fn forget(&self, name: Option<&str>) -> usize {
         let gone = self.around.registry.forget(name);
-        gone.iter()
-            .for_each(|session| free_slots(&self.around.keeper, session));
+        gone.iter().for_each(|session| free_slots(&self.around.keeper, session));
         gone.len()
     }
 
@@ -204,10 +183,7 @@ impl Engine {
 
     /// The listening socket that an earlier daemon's front `index` left.
     pub fn take_front(&self, index: u16) -> Option<OwnedFd> {
-        self.fronts
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&Keeper::front_key(index))
+        self.fronts.lock().unwrap_or_else(PoisonError::into_inner).remove(&Keeper::front_key(index))
     }
 
     /// Leaves the listening socket of front `index` with the keeper, so that connects wait during a restart.
@@ -240,12 +216,7 @@ impl Engine {
     pub async fn shutdown(&self) {
         self.forget(None);
         for session in self.sessions() {
-            for entrance in self
-                .around
-                .entrances
-                .iter()
-                .filter(|e| session.is_offered_to(e.label()))
-            {
+            for entrance in self.around.entrances.iter().filter(|e| session.is_offered_to(e.label())) {
                 entrance.close(&session);
             }
             session.leave_entrances(&self.around);

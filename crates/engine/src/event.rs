@@ -42,23 +42,12 @@ pub(crate) struct Events {
 
 impl Events {
     pub(crate) fn new() -> Self {
-        Self {
-            sender: broadcast::channel(limits::EVENTS).0,
-            next: Mutex::new(0),
-        }
+        Self { sender: broadcast::channel(limits::EVENTS).0, next: Mutex::new(0) }
     }
 
     pub(crate) fn emit(&self, session: &SessionName, kind: EventKind) {
-        let mut next = self
-            .next
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let event = Event {
-            seq: *next,
-            at: SystemTime::now(),
-            session: session.clone(),
-            kind,
-        };
+        let mut next = self.next.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let event = Event { seq: *next, at: SystemTime::now(), session: session.clone(), kind };
         *next += 1;
         // Sending fails when nobody listens, which is fine.
         let _receivers = self.sender.send(event);

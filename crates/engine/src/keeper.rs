@@ -97,27 +97,13 @@ impl Keeper {
         let link =
             crate::sys::register(link, Interest::READABLE | Interest::WRITABLE).map_err(unavailable)?;
         let adoption = tokio::time::timeout(limits::ADOPTION, adopt(&link)).await;
-        let (bell, about, estate) = adoption
-            .map_err(|_| Error::Keeper("it does not answer".into()))?
-            .map_err(unavailable)?;
+        let (bell, about, estate) =
+            adoption.map_err(|_| Error::Keeper("it does not answer".into()))?.map_err(unavailable)?;
         let slots = estate.slots.keys().map(|slot| (*slot, None)).collect();
-        let shared = Arc::new(Mutex::new(Shared {
-            slots,
-            queue: VecDeque::new(),
-        }));
+        let shared = Arc::new(Mutex::new(Shared { slots, queue: VecDeque::new() }));
         let (pid, restarts) = (about as u32 as i32, about >> 32);
         let lost = CancellationToken::new();
-        Ok((
-            Self {
-                link: Arc::new(link),
-                shared,
-                lost,
-                bell: Arc::new(bell),
-                pid,
-                restarts,
-            },
-            estate,
-        ))
+        Ok((Self { link: Arc::new(link), shared, lost, bell: Arc::new(bell), pid, restarts }, estate))
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
@@ -285,11 +271,7 @@ impl Keeper {
             let mut shared = self.lock();
             self.lost.cancel();
             shared.queue.clear();
-            shared
-                .slots
-                .iter()
-                .filter_map(|(slot, owner)| Some((*slot, owner.clone()?)))
-                .collect()
+            shared.slots.iter().filter_map(|(slot, owner)| Some((*slot, owner.clone()?))).collect()
         };
         for (slot, owner) in owners {
             tell(&owner, slot, News::KeeperLost);
@@ -318,22 +300,14 @@ impl Keeper {
     fn dispatch(&self, packet: &Packet, first: Option<OwnedFd>, second: Option<OwnedFd>) {
         let owner = self.lock().slots.get(&packet.slot).cloned().flatten();
         let news = match packet.kind {
-            Kind::Spawned => News::Spawned {
-                pid: packet.a as i32,
-                ring: first.and_then(open_ring),
-                master: second,
-            },
-            Kind::SpawnFailed => News::SpawnFailed {
-                reason: start_failure(packet.a, packet.b),
-                over: false,
-            },
-            Kind::Exited => News::Exited {
-                status: exit_status(packet.a),
-            },
-            Kind::Refused if packet.b == Kind::Spawn as u64 => News::SpawnFailed {
-                reason: start_failure(packet.a, Stage::Setup as u64),
-                over: true,
-            },
+            Kind::Spawned => {
+                News::Spawned { pid: packet.a as i32, ring: first.and_then(open_ring), master: second }
+            }
+            Kind::SpawnFailed => News::SpawnFailed { reason: start_failure(packet.a, packet.b), over: false },
+            Kind::Exited => News::Exited { status: exit_status(packet.a) },
+            Kind::Refused if packet.b == Kind::Spawn as u64 => {
+                News::SpawnFailed { reason: start_failure(packet.a, Stage::Setup as u64), over: true }
+            }
             Kind::Refused => {
                 let error = io::Error::from_raw_os_error(packet.a as i32);
                 tracing::warn!(slot = packet.slot, request = packet.b, %error, "the keeper refused a request");
@@ -382,12 +356,7 @@ async fn adopt(link: &AsyncFd<Link>) -> io::Result<(Doorbell, u64, Estate)> {
                 let text = format!("another daemon is already running (pid {})", packet.a);
                 return Err(io::Error::new(io::ErrorKind::AddrInUse, text));
             }
-            Kind::Slot => adopt_slot(
-                estate.slots.entry(packet.slot).or_default(),
-                &packet,
-                first,
-                second,
-            ),
+            Kind::Slot => adopt_slot(estate.slots.entry(packet.slot).or_default(), &packet, first, second),
             Kind::Held => {
                 let Some(fd) = first else { continue };
                 match packet.slot {
@@ -413,9 +382,7 @@ fn adopt_slot(slot: &mut Adopted, packet: &Packet, first: Option<OwnedFd>, secon
 }
 
 pub(crate) fn open_ring(fd: OwnedFd) -> Option<Reader> {
-    Reader::open(fd)
-        .inspect_err(|error| tracing::error!(%error, "mapping a ring"))
-        .ok()
+    Reader::open(fd).inspect_err(|error| tracing::error!(%error, "mapping a ring")).ok()
 }
 
 fn exit_status(word: u64) -> ExitStatus {
@@ -428,11 +395,7 @@ fn exit_status(word: u64) -> ExitStatus {
 fn start_failure(errno: u64, stage: u64) -> String {
     let reason = io::Error::from_raw_os_error(errno as i32);
     let reason = reason.to_string();
-    let reason = reason
-        .split(" (os error")
-        .next()
-        .unwrap_or_default()
-        .to_lowercase();
+    let reason = reason.split(" (os error").next().unwrap_or_default().to_lowercase();
     match Stage::from_u64(stage) {
         Stage::Setup => format!("no terminal could be made for it: {reason}"),
         Stage::Directory => format!("its directory cannot be entered: {reason}"),

@@ -41,9 +41,7 @@ pub(crate) fn session_lives(sid: i32) -> bool {
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return false;
     };
-    entries
-        .flatten()
-        .any(|entry| membership(&entry.path()).is_some_and(|(_, session)| session == sid))
+    entries.flatten().any(|entry| membership(&entry.path()).is_some_and(|(_, session)| session == sid))
 }
 
 /// Whether process `pid` ignores SIGTERM, as interactive shells do.
@@ -52,9 +50,7 @@ pub(crate) fn ignores_sigterm(pid: i32) -> bool {
         return false;
     };
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask
-        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .unwrap_or(0);
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
     mask >> (Signal::TERM.as_raw() - 1) & 1 == 1
 }
 
@@ -78,10 +74,7 @@ mod tests {
         let own = rustix::process::getsid(None).unwrap();
         let own = Pid::as_raw(Some(own));
         assert!(session_lives(own));
-        assert_eq!(
-            membership(Path::new("/proc/self")).map(|(_, session)| session),
-            Some(own)
-        );
+        assert_eq!(membership(Path::new("/proc/self")).map(|(_, session)| session), Some(own));
         assert!(!ignores_sigterm(std::process::id() as i32));
     }
 }

@@ -40,18 +40,14 @@ impl Registry {
             return Err(Error::Limit("too many sessions; end some of them first"));
         }
         if let Some(workspace) = bound_to
-            && let Some(other) = tables
-                .live
-                .values()
-                .find(|s| s.binds_workspace() && s.workspace() == workspace)
+            && let Some(other) =
+                tables.live.values().find(|s| s.binds_workspace() && s.workspace() == workspace)
         {
             return Err(Error::WorkspaceTaken(other.name().clone()));
         }
         let numbered = (2..).map(|n| wanted.numbered(n));
         let mut names =
-            std::iter::once(wanted.clone())
-                .chain(numbered)
-                .take(if unique { usize::MAX } else { 1 });
+            std::iter::once(wanted.clone()).chain(numbered).take(if unique { usize::MAX } else { 1 });
         let name = names.find(|name| !tables.live.contains_key(name));
         let name = name.ok_or_else(|| Error::NameTaken(wanted.clone()))?;
         let session = make(name.clone())?;
@@ -71,25 +67,15 @@ impl Registry {
     /// A live session, or else the newest ended one of that name.
     pub(crate) fn get_remembered(&self, name: &str) -> Option<Session> {
         let tables = self.lock();
-        let ended = || {
-            tables
-                .ended
-                .iter()
-                .rev()
-                .find(|session| session.name().as_str() == name)
-        };
+        let ended = || tables.ended.iter().rev().find(|session| session.name().as_str() == name);
         tables.live.get(name).or_else(ended).cloned()
     }
 
     /// The session of a directory: the one bound to it, else the newest.
     pub(crate) fn of_workspace(&self, workspace: &Path) -> Option<Session> {
         let tables = self.lock();
-        let here = tables
-            .live
-            .values()
-            .filter(|session| session.workspace() == workspace);
-        here.max_by_key(|session| (session.binds_workspace(), session.created()))
-            .cloned()
+        let here = tables.live.values().filter(|session| session.workspace() == workspace);
+        here.max_by_key(|session| (session.binds_workspace(), session.created())).cloned()
     }
 
     pub(crate) fn live(&self) -> Vec<Session> {
@@ -107,10 +93,7 @@ impl Registry {
     /// Frees a session's name. Says whether it was still entered.
     pub(crate) fn remove(&self, session: &Session) -> bool {
         let mut tables = self.lock();
-        let entered = tables
-            .live
-            .get(session.name())
-            .is_some_and(|found| found.is(session));
+        let entered = tables.live.get(session.name()).is_some_and(|found| found.is(session));
         if entered {
             tables.live.remove(session.name());
         }

@@ -70,15 +70,9 @@ pub struct RestartPolicy {
 
 impl RestartPolicy {
     /// Ends with its process.
-    pub const NEVER: Self = Self {
-        auto: false,
-        delay_ms: 0,
-    };
+    pub const NEVER: Self = Self { auto: false, delay_ms: 0 };
     /// Starts again after the pause that clients of restarting sessions know.
-    pub const ALWAYS: Self = Self {
-        auto: true,
-        delay_ms: 1000,
-    };
+    pub const ALWAYS: Self = Self { auto: true, delay_ms: 1000 };
 
     /// Decides after a run of `ran` (unknown when an earlier daemon started it); `short` counts short
     /// runs in a row and is kept by the caller.

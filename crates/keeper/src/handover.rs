@@ -112,10 +112,7 @@ pub(crate) fn resume(record: i32) -> io::Result<Keeper> {
     let bytes = read_memfd(&record, MAX_LEN)?;
     let mut words = Words(bytes.chunks_exact(8));
     if (words.next()?, words.next()?) != (MAGIC, FORMAT) {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "a hand-over record of another format",
-        ));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "a hand-over record of another format"));
     }
     let listener = words.fd()?.ok_or_else(broken)?;
     let lock = words.fd()?.ok_or_else(broken)?;
@@ -124,10 +121,7 @@ pub(crate) fn resume(record: i32) -> io::Result<Keeper> {
     let daemon_pid = words.next()?;
     let successor = Successor::resumed(words.next()?);
     let limit = |word| if word == u64::MAX { None } else { Some(word) };
-    let limits = Rlimit {
-        current: limit(words.next()?),
-        maximum: limit(words.next()?),
-    };
+    let limits = Rlimit { current: limit(words.next()?), maximum: limit(words.next()?) };
     let mut keeper = Keeper::with_parts(listener, lock, limits, bell, successor)?;
     for place in &mut keeper.global {
         *place = words.fd()?;
@@ -139,12 +133,7 @@ pub(crate) fn resume(record: i32) -> io::Result<Keeper> {
         keeper.watch(index)?;
     }
     // The daemon was welcomed by the former image, which answered everything before it went.
-    keeper.daemon = socket.map(|socket| Daemon {
-        socket,
-        pid: daemon_pid,
-        welcomed: true,
-        adopting: false,
-    });
+    keeper.daemon = socket.map(|socket| Daemon { socket, pid: daemon_pid, welcomed: true, adopting: false });
     keeper.watch_daemon()?;
     Ok(keeper)
 }
@@ -153,11 +142,7 @@ fn resume_slot(words: &mut Words<'_>) -> io::Result<Slot> {
     let ring = words.fd()?.map(ring::Writer::reopen).transpose()?;
     let master = words.fd()?;
     let pidfd = words.fd()?;
-    let mut slot = Slot {
-        ring,
-        master,
-        ..Slot::default()
-    };
+    let mut slot = Slot { ring, master, ..Slot::default() };
     for place in &mut slot.held {
         *place = words.fd()?;
     }
@@ -165,10 +150,7 @@ fn resume_slot(words: &mut Words<'_>) -> io::Result<Slot> {
     let (ended, exit) = (words.next()?, words.next()?);
     slot.exit = (ended != 0).then_some(exit);
     if let Some(pidfd) = pidfd {
-        let pid = i32::try_from(slot.pid)
-            .ok()
-            .and_then(Pid::from_raw)
-            .ok_or_else(broken)?;
+        let pid = i32::try_from(slot.pid).ok().and_then(Pid::from_raw).ok_or_else(broken)?;
         // The pipe that told of the start has done its work; any closed descriptor stands in for it.
         let (started, _closed) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         slot.child = Some(Child { pid, pidfd, started });

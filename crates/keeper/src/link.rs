@@ -25,11 +25,7 @@ impl Link {
                 "the keeper belongs to another user",
             ));
         }
-        proto::send(
-            &socket,
-            Packet::new(Kind::Hello, GLOBAL).args(proto::VERSION, 0),
-            &[],
-        )?;
+        proto::send(&socket, Packet::new(Kind::Hello, GLOBAL).args(proto::VERSION, 0), &[])?;
         Ok(Self { socket })
     }
 

@@ -165,13 +165,7 @@ pub struct Packet {
 impl Packet {
     /// Makes a packet that needs no more than its kind and slot.
     pub fn new(kind: Kind, slot: u32) -> Self {
-        Self {
-            kind,
-            key: 0,
-            slot,
-            a: 0,
-            b: 0,
-        }
+        Self { kind, key: 0, slot, a: 0, b: 0 }
     }
 
     /// Sets the key.
@@ -266,13 +260,8 @@ mod tests {
     use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
     fn pair() -> (OwnedFd, OwnedFd) {
-        rustix::net::socketpair(
-            AddressFamily::UNIX,
-            SocketType::SEQPACKET,
-            SocketFlags::CLOEXEC,
-            None,
-        )
-        .unwrap()
+        rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+            .unwrap()
     }
 
     #[test]
@@ -281,9 +270,7 @@ mod tests {
         let held = crate::spec::sealed_memfd("x", b"content").unwrap();
         let packet = Packet::new(Kind::Hold, 7).key(3).args(1, u64::MAX);
         send(&a, packet, &[held.as_fd()]).unwrap();
-        let Received::Packet(got, [Some(fd), None]) = receive(&b).unwrap() else {
-            panic!("one packet")
-        };
+        let Received::Packet(got, [Some(fd), None]) = receive(&b).unwrap() else { panic!("one packet") };
         assert_eq!(got, packet);
         assert_eq!(crate::spec::read_memfd(fd, 100).unwrap(), b"content");
         drop(a);
@@ -301,17 +288,7 @@ mod tests {
         let mut longer = Packet::new(Kind::Hello, GLOBAL).args(2, 0).encode().to_vec();
         longer.extend_from_slice(&[9; 8]);
         rustix::io::write(&a, &longer).unwrap();
-        assert!(matches!(
-            receive(&b).unwrap(),
-            Received::Packet(
-                Packet {
-                    kind: Kind::Hello,
-                    a: 2,
-                    ..
-                },
-                _
-            )
-        ));
+        assert!(matches!(receive(&b).unwrap(), Received::Packet(Packet { kind: Kind::Hello, a: 2, .. }, _)));
     }
 
     #[test]

@@ -42,15 +42,7 @@ pub(crate) fn open(cols: u16, rows: u16) -> io::Result<(OwnedFd, OwnedFd)> {
 
 /// Tells a PTY its size.
 pub fn resize(master: impl AsFd, cols: u16, rows: u16) -> rustix::io::Result<()> {
-    rustix::termios::tcsetwinsize(
-        master,
-        Winsize {
-            ws_row: rows,
-            ws_col: cols,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        },
-    )
+    rustix::termios::tcsetwinsize(master, Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 })
 }
 
 /// Starts the program described by `spec` on `terminal`, or without one.

@@ -66,24 +66,14 @@ impl Writer {
         map.word32(AT_LAYOUT).store(LAYOUT, Ordering::Relaxed);
         map.word32(AT_HEADER).store(HEADER as u32, Ordering::Relaxed);
         map.word64(0).store(MAGIC, Ordering::Release);
-        Ok(Self {
-            map,
-            fd,
-            capacity,
-            head: 0,
-        })
+        Ok(Self { map, fd, capacity, head: 0 })
     }
 
     /// Maps a ring that a former image of this process has written.
     pub(crate) fn reopen(fd: OwnedFd) -> io::Result<Self> {
         let (map, capacity, _) = open(&fd, true)?;
         let head = map.word64(AT_HEAD).load(Ordering::Acquire);
-        Ok(Self {
-            map,
-            fd,
-            capacity,
-            head,
-        })
+        Ok(Self { map, fd, capacity, head })
     }
 
     /// Lets `read` fill the next free bytes and publishes what it returned.
@@ -97,9 +87,7 @@ impl Writer {
         let at = (self.head % self.capacity as u64) as usize;
         let len = RESERVE.min(self.capacity - at);
         // SeqCst: the reservation must be visible before the first byte changes.
-        self.map
-            .word64(AT_RESERVED)
-            .store(self.head + len as u64, Ordering::SeqCst);
+        self.map.word64(AT_RESERVED).store(self.head + len as u64, Ordering::SeqCst);
         let n = read(&mut self.map.io_slice_mut(HEADER + at, len))?.min(len);
         self.head += n as u64;
         // SeqCst pairs with a reader that arms its wake flag and then looks at the head once more.
@@ -127,20 +115,13 @@ impl Writer {
     pub(crate) fn read_only(&self) -> io::Result<OwnedFd> {
         use std::os::fd::AsRawFd;
         let path = format!("/proc/self/fd/{}", self.fd.as_raw_fd());
-        Ok(rustix::fs::open(
-            path,
-            OFlags::RDONLY | OFlags::CLOEXEC,
-            Mode::empty(),
-        )?)
+        Ok(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
     }
 }
 
 fn futex_word(map: &Mapping) -> &AtomicU32 {
     // The low half of the head on a little-endian machine: it changes with every byte.
-    const _: () = assert!(
-        cfg!(target_endian = "little"),
-        "the ring's layout is little-endian"
-    );
+    const _: () = assert!(cfg!(target_endian = "little"), "the ring's layout is little-endian");
     map.word32(AT_HEAD)
 }
 
@@ -159,11 +140,7 @@ fn open(fd: &OwnedFd, writable: bool) -> io::Result<(Mapping, usize, usize)> {
         && capacity.checked_add(HEADER) == Some(len)
         && KEEP_RANGE.contains(&keep)
         && keep < capacity;
-    if sound {
-        Ok((map, capacity, keep))
-    } else {
-        Err(bad())
-    }
+    if sound { Ok((map, capacity, keep)) } else { Err(bad()) }
 }
 
 /// A read-only view of a ring; any number of cursors may use one.
@@ -210,10 +187,7 @@ impl Reader {
     /// Nothing when the range is not (or no longer) in the ring.
     pub fn pieces(&self, from: u64, to: u64) -> Option<Pieces<'_>> {
         let (at, first, rest) = self.place(from, to)?;
-        Some([
-            self.map.io_slice(HEADER + at, first),
-            self.map.io_slice(HEADER, rest),
-        ])
+        Some([self.map.io_slice(HEADER + at, first), self.map.io_slice(HEADER, rest)])
     }
 
     /// Appends the bytes `[from, to)` to `out`, or leaves it as it was and says `false` when they are gone.
@@ -240,18 +214,11 @@ impl Reader {
             tv_nsec: timeout.subsec_nanos().into(),
         };
         // Every error means the same to the caller as a wake-up: look again.
-        let _woken = futex::wait(
-            futex_word(&self.map),
-            futex::Flags::empty(),
-            seen as u32,
-            Some(&timeout),
-        );
+        let _woken = futex::wait(futex_word(&self.map), futex::Flags::empty(), seen as u32, Some(&timeout));
     }
 
     fn place(&self, from: u64, to: u64) -> Option<(usize, usize, usize)> {
-        let len = usize::try_from(to.checked_sub(from)?)
-            .ok()
-            .filter(|len| *len <= self.capacity)?;
+        let len = usize::try_from(to.checked_sub(from)?).ok().filter(|len| *len <= self.capacity)?;
         if to > self.head() || !self.intact(from) {
             return None;
         }
@@ -335,11 +302,8 @@ mod tests {
         writer
             .fill(|space| {
                 let lost_before = 30_000 + space.len() as u64 - 20_480;
-                seen = Some((
-                    lost_before <= oldest,
-                    reader.intact(lost_before),
-                    reader.intact(lost_before - 1),
-                ));
+                seen =
+                    Some((lost_before <= oldest, reader.intact(lost_before), reader.intact(lost_before - 1)));
                 space[0] = 9;
                 Ok(1)
             })
@@ -368,10 +332,7 @@ mod tests {
         let writer = Writer::create(4096).unwrap();
         let fd = writer.read_only().unwrap();
         assert!(Mapping::new(&fd, HEADER, true).is_err());
-        assert!(
-            rustix::fs::ftruncate(writer.fd(), 0).is_err(),
-            "sealed against shrinking"
-        );
+        assert!(rustix::fs::ftruncate(writer.fd(), 0).is_err(), "sealed against shrinking");
     }
 
     #[test]

@@ -114,19 +114,9 @@ impl Keeper {
             epoll::add(&self.epoll, master, data(Source::Master, index), EventFlags::IN)?;
         }
         if let Some(child) = &slot.child {
-            epoll::add(
-                &self.epoll,
-                &child.pidfd,
-                data(Source::Process, index),
-                EventFlags::IN,
-            )?;
+            epoll::add(&self.epoll, &child.pidfd, data(Source::Process, index), EventFlags::IN)?;
             if slot.starting {
-                epoll::add(
-                    &self.epoll,
-                    &child.started,
-                    data(Source::Started, index),
-                    EventFlags::IN,
-                )?;
+                epoll::add(&self.epoll, &child.started, data(Source::Started, index), EventFlags::IN)?;
             }
         }
         Ok(())
@@ -135,12 +125,7 @@ impl Keeper {
     /// Watches the daemon's connection.
     pub(crate) fn watch_daemon(&self) -> io::Result<()> {
         if let Some(daemon) = &self.daemon {
-            epoll::add(
-                &self.epoll,
-                &daemon.socket,
-                data(Source::Daemon, 0),
-                EventFlags::IN,
-            )?;
+            epoll::add(&self.epoll, &daemon.socket, data(Source::Daemon, 0), EventFlags::IN)?;
         }
         Ok(())
     }
@@ -157,11 +142,7 @@ impl Keeper {
                 tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
                 tv_nsec: timeout.subsec_nanos().into(),
             };
-            match epoll::wait(
-                &self.epoll,
-                rustix::buffer::spare_capacity(&mut events),
-                Some(&timeout),
-            ) {
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&timeout)) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -206,10 +187,7 @@ impl Keeper {
     fn round(&mut self, events: &[epoll::Event]) {
         // Control first: a key pressed in one session does not wait for the flood of another.
         let source = |event: &epoll::Event| (event.data.u64() >> 32) as u32;
-        for event in events
-            .iter()
-            .filter(|e| source(e) <= Source::DaemonProcess as u32)
-        {
+        for event in events.iter().filter(|e| source(e) <= Source::DaemonProcess as u32) {
             match source(event) {
                 0 => self.accept(),
                 1 => self.serve_daemon(),
@@ -340,12 +318,7 @@ impl Keeper {
             return;
         }
         let pid = rustix::process::Pid::as_raw(Some(peer.pid)) as u64;
-        self.daemon = Some(Daemon {
-            socket,
-            pid,
-            welcomed: false,
-            adopting: false,
-        });
+        self.daemon = Some(Daemon { socket, pid, welcomed: false, adopting: false });
         if self.watch_daemon().is_err() {
             self.daemon = None;
         }
@@ -400,8 +373,7 @@ impl Keeper {
                 Ok(())
             }
             Kind::Handover => {
-                self.successor
-                    .expect_back(Instant::now() + Duration::from_millis(packet.a.min(60_000)));
+                self.successor.expect_back(Instant::now() + Duration::from_millis(packet.a.min(60_000)));
                 Ok(())
             }
             Kind::Replace => self.replace(&fd.ok_or(Errno::BADF)?),
@@ -445,9 +417,7 @@ impl Keeper {
         if slot.busy() {
             return Err(Errno::BUSY);
         }
-        let started = slot
-            .spawn(&spec, packet, limits)
-            .and_then(|()| self.watch(packet.slot));
+        let started = slot.spawn(&spec, packet, limits).and_then(|()| self.watch(packet.slot));
         started.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
     }
 
@@ -476,11 +446,7 @@ impl Keeper {
     }
 
     fn replace(&mut self, spec: &OwnedFd) -> Result<(), Errno> {
-        if self
-            .slots
-            .iter()
-            .any(|slot| slot.starting || slot.draining.is_some())
-        {
+        if self.slots.iter().any(|slot| slot.starting || slot.draining.is_some()) {
             return Err(Errno::BUSY);
         }
         let error = crate::handover::exec(self, spec);
@@ -498,11 +464,7 @@ impl Keeper {
             while self.global_unsent != 0 {
                 let key = self.global_unsent.trailing_zeros() as usize;
                 if let Some(fd) = &self.global[key] {
-                    proto::send(
-                        socket,
-                        Packet::new(Kind::Held, GLOBAL).key(key as u16),
-                        &[fd.as_fd()],
-                    )?;
+                    proto::send(socket, Packet::new(Kind::Held, GLOBAL).key(key as u16), &[fd.as_fd()])?;
                 }
                 self.global_unsent &= !(1 << key);
             }
@@ -520,11 +482,7 @@ impl Keeper {
         daemon.adopting &= sent.is_err();
         self.news = sent.is_err();
         // Wait for room only when something is left: a writable socket is always ready.
-        let interest = if sent.is_err() {
-            EventFlags::IN | EventFlags::OUT
-        } else {
-            EventFlags::IN
-        };
+        let interest = if sent.is_err() { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
         let _modified = epoll::modify(&self.epoll, &daemon.socket, data(Source::Daemon, 0), interest);
     }
 
@@ -533,12 +491,7 @@ impl Keeper {
             return self.successor.goodbye();
         };
         let started = pty::spawn(spec, None, self.limits).and_then(|child| {
-            epoll::add(
-                &self.epoll,
-                &child.pidfd,
-                data(Source::DaemonProcess, 0),
-                EventFlags::IN,
-            )?;
+            epoll::add(&self.epoll, &child.pidfd, data(Source::DaemonProcess, 0), EventFlags::IN)?;
             Ok(child)
         });
         self.successor.started(started.ok(), now);
@@ -551,24 +504,18 @@ impl Keeper {
         if has_ended(child) {
             let _deleted = epoll::delete(&self.epoll, &child.pidfd);
             let needed = self.slots.iter().any(Slot::occupied);
-            self.successor
-                .process_ended(self.daemon.is_some(), needed, Instant::now());
+            self.successor.process_ended(self.daemon.is_some(), needed, Instant::now());
         }
     }
 }
 
 fn has_ended(child: &Child) -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
-    !matches!(
-        rustix::process::waitid(WaitId::PidFd(child.pidfd.as_fd()), options),
-        Ok(None)
-    )
+    !matches!(rustix::process::waitid(WaitId::PidFd(child.pidfd.as_fd()), options), Ok(None))
 }
 
 fn bits(held: &[Option<OwnedFd>; KEYS]) -> u8 {
-    held.iter()
-        .enumerate()
-        .fold(0, |bits, (key, fd)| bits | u8::from(fd.is_some()) << key)
+    held.iter().enumerate().fold(0, |bits, (key, fd)| bits | u8::from(fd.is_some()) << key)
 }
 
 /// Reads the program of the keeper's next image.

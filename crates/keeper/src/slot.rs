@@ -101,9 +101,7 @@ impl Slot {
         let (Some(ring), Some(master)) = (&mut self.ring, &self.master) else {
             return (0, Rest::End);
         };
-        let limit = gate
-            .filter(|gate| self.ignored != Some(*gate))
-            .unwrap_or(u64::MAX);
+        let limit = gate.filter(|gate| self.ignored != Some(*gate)).unwrap_or(u64::MAX);
         let mut total = 0;
         while total < READ_ROUND {
             if ring.head() >= limit {
@@ -192,10 +190,7 @@ impl Slot {
     pub(crate) fn send_news(&mut self, index: u32, socket: BorrowedFd<'_>) -> rustix::io::Result<()> {
         if self.unsent.state {
             self.send_state(index, socket)?;
-            self.unsent = Unsent {
-                held: self.unsent.held,
-                ..Unsent::default()
-            };
+            self.unsent = Unsent { held: self.unsent.held, ..Unsent::default() };
         } else if let Some((stage, errno)) = self.unsent.failed {
             let packet = Packet::new(Kind::SpawnFailed, index).args(errno as u64, stage as u64);
             proto::send(socket, packet, &[])?;
@@ -211,11 +206,7 @@ impl Slot {
         } else if self.unsent.held != 0 {
             let key = self.unsent.held.trailing_zeros() as usize;
             if let Some(fd) = &self.held[key] {
-                proto::send(
-                    socket,
-                    Packet::new(Kind::Held, index).key(key as u16),
-                    &[fd.as_fd()],
-                )?;
+                proto::send(socket, Packet::new(Kind::Held, index).key(key as u16), &[fd.as_fd()])?;
             }
             self.unsent.held &= !(1 << key);
         }
@@ -232,9 +223,7 @@ impl Slot {
         ] {
             flags |= if set { flag } else { 0 };
         }
-        let packet = Packet::new(Kind::Slot, index)
-            .key(flags)
-            .args(self.pid, self.exit.unwrap_or(0));
+        let packet = Packet::new(Kind::Slot, index).key(flags).args(self.pid, self.exit.unwrap_or(0));
         self.send_with_fds(packet, socket)
     }
 

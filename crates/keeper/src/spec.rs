@@ -34,10 +34,7 @@ impl Spec {
         let mut field = |parts: &[&[u8]]| -> io::Result<()> {
             for part in parts {
                 if part.contains(&0) {
-                    return Err(io::Error::new(
-                        io::ErrorKind::InvalidInput,
-                        "a NUL byte in the command",
-                    ));
+                    return Err(io::Error::new(io::ErrorKind::InvalidInput, "a NUL byte in the command"));
                 }
                 bytes.extend_from_slice(part);
             }
@@ -54,10 +51,7 @@ impl Spec {
             field(&[key.as_bytes(), b"=", value.as_bytes()])?;
         }
         if bytes.len() > MAX_LEN {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "command and environment are too long",
-            ));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "command and environment are too long"));
         }
         sealed_memfd("swb-spec", &bytes)
     }
@@ -82,12 +76,7 @@ impl Spec {
                 Some((os(&entry[..at]), os(&entry[at + 1..])))
             })
             .collect::<Option<_>>()?;
-        (argv.len() == count && count > 0).then_some(Self {
-            argv,
-            env,
-            dir,
-            umask,
-        })
+        (argv.len() == count && count > 0).then_some(Self { argv, env, dir, umask })
     }
 
     /// The paths to try for the program, in order.
@@ -98,20 +87,13 @@ impl Spec {
         if program.as_bytes().contains(&b'/') {
             return vec![program.into()];
         }
-        let path = self
-            .env
-            .iter()
-            .find(|(key, _)| key == "PATH")
-            .map(|(_, value)| value.as_os_str());
+        let path = self.env.iter().find(|(key, _)| key == "PATH").map(|(_, value)| value.as_os_str());
         let path = path.unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
         std::env::split_paths(path).map(|dir| dir.join(program)).collect()
     }
 
     pub(crate) fn argv_strings(&self) -> io::Result<Vec<CString>> {
-        self.argv
-            .iter()
-            .map(|arg| Ok(CString::new(arg.as_bytes())?))
-            .collect()
+        self.argv.iter().map(|arg| Ok(CString::new(arg.as_bytes())?)).collect()
     }
 
     pub(crate) fn env_strings(&self) -> io::Result<Vec<CString>> {
@@ -139,10 +121,7 @@ pub fn read_memfd(fd: impl AsFd, max: usize) -> io::Result<Vec<u8>> {
     let fd = fd.as_fd();
     let len = usize::try_from(rustix::fs::fstat(fd)?.st_size).unwrap_or(usize::MAX);
     if len > max {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "stored data is too long",
-        ));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "stored data is too long"));
     }
     let mut bytes = vec![0; len];
     let mut at = 0;
@@ -181,12 +160,7 @@ mod tests {
 
     #[test]
     fn nul_bytes_are_refused() {
-        let spec = Spec {
-            argv: vec!["a\0b".into()],
-            env: vec![],
-            dir: "/".into(),
-            umask: 0,
-        };
+        let spec = Spec { argv: vec!["a\0b".into()], env: vec![], dir: "/".into(), umask: 0 };
         assert!(spec.to_memfd().is_err());
     }
 }

@@ -24,10 +24,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> i32 {
         ["--socket", path] => fresh(Path::new(path)),
         // The arguments of the first image stay in front when an image is replaced.
         ["--socket", _, .., "--resume", fd] | ["--resume", fd] => resumed(fd),
-        _ => Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "the keeper is started by `swb daemon`",
-        )),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "the keeper is started by `swb daemon`")),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("swb keeper: {error}");
@@ -57,9 +54,7 @@ fn fresh(socket: &Path) -> io::Result<i32> {
 }
 
 fn resumed(fd: &str) -> io::Result<i32> {
-    let fd = fd
-        .parse()
-        .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let fd = fd.parse().map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     sys::ignore_signals();
     let mut keeper = crate::handover::resume(fd)?;
     let address = rustix::net::getsockname(&keeper.listener)?;
@@ -101,10 +96,7 @@ fn detach() -> io::Result<()> {
 /// Allows as many open files as the system lets us; gives what children are to have instead.
 fn raise_file_limit() -> Rlimit {
     let before = rustix::process::getrlimit(Resource::Nofile);
-    let raised = Rlimit {
-        current: before.maximum,
-        maximum: before.maximum,
-    };
+    let raised = Rlimit { current: before.maximum, maximum: before.maximum };
     // Without it there is room for fewer sessions, which is reported when it happens.
     let _raised = rustix::process::setrlimit(Resource::Nofile, raised);
     before

@@ -35,11 +35,7 @@ pub(crate) struct Successor {
 impl Successor {
     /// Continues the count of a former image of this process.
     pub(crate) fn resumed(restarts: u64) -> Self {
-        Self {
-            restarts,
-            served: true,
-            ..Self::default()
-        }
+        Self { restarts, served: true, ..Self::default() }
     }
 
     pub(crate) fn daemon_came(&mut self, now: Instant) {
@@ -65,30 +61,17 @@ impl Successor {
         if !welcomed {
             return;
         }
-        let lived = self
-            .came
-            .take()
-            .map_or(Duration::ZERO, |came| now.duration_since(came));
-        self.quick_failures = if lived >= STABLE {
-            0
-        } else {
-            self.quick_failures + 1
-        };
+        let lived = self.came.take().map_or(Duration::ZERO, |came| now.duration_since(came));
+        self.quick_failures = if lived >= STABLE { 0 } else { self.quick_failures + 1 };
         if self.due.is_none_or(|due| due <= now) {
             // The first failure is repaired at once; only a series of them is slowed down.
-            let pause = if self.quick_failures <= 2 {
-                Duration::ZERO
-            } else {
-                self.pause()
-            };
+            let pause = if self.quick_failures <= 2 { Duration::ZERO } else { self.pause() };
             self.due = Some(now + pause.min(PAUSE_AFTER_LIFE));
         }
     }
 
     fn pause(&self) -> Duration {
-        FIRST_PAUSE
-            .saturating_mul(1 << self.quick_failures.min(16))
-            .min(LONGEST_PAUSE)
+        FIRST_PAUSE.saturating_mul(1 << self.quick_failures.min(16)).min(LONGEST_PAUSE)
     }
 
     pub(crate) fn due(&self, now: Instant) -> bool {
@@ -101,11 +84,7 @@ impl Successor {
 
     pub(crate) fn started(&mut self, process: Option<Child>, now: Instant) {
         self.restarts += 1;
-        self.due = Some(if process.is_some() {
-            now + HELLO
-        } else {
-            now + self.pause()
-        });
+        self.due = Some(if process.is_some() { now + HELLO } else { now + self.pause() });
         self.process = process;
     }
 
@@ -167,11 +146,7 @@ mod tests {
         assert_eq!(*pauses.last().unwrap(), PAUSE_AFTER_LIFE);
         successor.daemon_came(now);
         successor.daemon_left(true, now + STABLE);
-        assert_eq!(
-            successor.until_due(now + STABLE),
-            Some(Duration::ZERO),
-            "a long life ends the series"
-        );
+        assert_eq!(successor.until_due(now + STABLE), Some(Duration::ZERO), "a long life ends the series");
     }
 
     #[test]

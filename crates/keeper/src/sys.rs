@@ -28,11 +28,7 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     /// Maps `len` bytes of `fd`, whose length the caller has checked.
     pub(crate) fn new(fd: impl AsFd, len: usize, writable: bool) -> io::Result<Self> {
-        let prot = if writable {
-            ProtFlags::READ | ProtFlags::WRITE
-        } else {
-            ProtFlags::READ
-        };
+        let prot = if writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
         // SAFETY: a fresh mapping at an address the kernel chooses touches no existing memory.
         let base = unsafe { mm::mmap(std::ptr::null_mut(), len, prot, MapFlags::SHARED, fd, 0)? };
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::InvalidData)?;
@@ -40,10 +36,7 @@ impl Mapping {
     }
 
     fn checked(&self, at: usize, len: usize) -> *mut u8 {
-        assert!(
-            at.checked_add(len).is_some_and(|end| end <= self.len),
-            "offset inside the mapping"
-        );
+        assert!(at.checked_add(len).is_some_and(|end| end <= self.len), "offset inside the mapping");
         // SAFETY: just checked to lie inside the mapping.
         unsafe { self.base.as_ptr().add(at) }
     }
@@ -133,14 +126,7 @@ pub(crate) fn reset_signals() {
 
 /// Lets the keeper survive what a terminal's end or a stray `kill` sends.
 pub(crate) fn ignore_signals() {
-    for signal in [
-        libc::SIGHUP,
-        libc::SIGINT,
-        libc::SIGQUIT,
-        libc::SIGTERM,
-        libc::SIGPIPE,
-        libc::SIGTSTP,
-    ] {
+    for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGPIPE, libc::SIGTSTP] {
         // SAFETY: ignoring a signal runs no handler.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
@@ -164,10 +150,7 @@ pub(crate) fn dup_to(fd: impl AsFd, target: RawFd) -> io::Result<()> {
 /// Replaces the program; returns only with the reason why it could not.
 pub(crate) fn exec(path: &CString, argv: &[CString], env: &[CString]) -> io::Error {
     let pointers = |list: &[CString]| -> Vec<*const libc::c_char> {
-        list.iter()
-            .map(|s| s.as_ptr())
-            .chain([std::ptr::null()])
-            .collect()
+        list.iter().map(|s| s.as_ptr()).chain([std::ptr::null()]).collect()
     };
     let (argv, env) = (pointers(argv), pointers(env));
     // SAFETY: both arrays end with a null pointer and point to NUL-terminated strings that outlive the call.

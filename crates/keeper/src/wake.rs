@@ -57,11 +57,7 @@ impl Doorbell {
         if rustix::fs::fstat(&memory)?.st_size != LEN as i64 {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "not a doorbell"));
         }
-        Ok(Self {
-            map: Mapping::new(&memory, LEN, true)?,
-            memory,
-            event,
-        })
+        Ok(Self { map: Mapping::new(&memory, LEN, true)?, memory, event })
     }
 
     /// Asks to be woken when `slot` gets output. Look at the ring's head again before sleeping.
@@ -77,18 +73,14 @@ impl Doorbell {
         }
         armed.store(0, Ordering::SeqCst);
         let (word, bit) = (slot as usize / 64, slot % 64);
-        self.map
-            .word64(AT_PENDING + word * 8)
-            .fetch_or(1 << bit, Ordering::SeqCst);
+        self.map.word64(AT_PENDING + word * 8).fetch_or(1 << bit, Ordering::SeqCst);
         true
     }
 
     /// Lets the keeper write up to `offset` in `slot`, or without bound. Says whether it stood before the
     /// former gate and is to be sent on.
     pub fn set_gate(&self, slot: u32, offset: Option<u64>) -> bool {
-        self.map
-            .word64(gate_at(slot))
-            .store(offset.unwrap_or(OPEN), Ordering::SeqCst);
+        self.map.word64(gate_at(slot)).store(offset.unwrap_or(OPEN), Ordering::SeqCst);
         self.map.word32(held_at(slot)).load(Ordering::SeqCst) != 0
     }
 
@@ -99,9 +91,7 @@ impl Doorbell {
 
     /// Says whether the keeper stands before the gate of `slot`.
     pub(crate) fn set_held(&self, slot: u32, held: bool) {
-        self.map
-            .word32(held_at(slot))
-            .store(u32::from(held), Ordering::SeqCst);
+        self.map.word32(held_at(slot)).store(u32::from(held), Ordering::SeqCst);
     }
 
     pub(crate) fn ring(&self) {
@@ -184,10 +174,7 @@ mod tests {
         let bell = Doorbell::create().unwrap();
         assert_eq!(bell.gate(7), None);
         assert!(!bell.set_gate(7, Some(100)));
-        assert_eq!(
-            (bell.gate(7), bell.gate(6), bell.gate(8)),
-            (Some(100), None, None)
-        );
+        assert_eq!((bell.gate(7), bell.gate(6), bell.gate(8)), (Some(100), None, None));
         bell.set_held(7, true);
         assert!(bell.set_gate(7, None));
         assert_eq!(bell.gate(7), None);

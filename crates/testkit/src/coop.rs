@@ -59,6 +59,12 @@ impl CoopClient {
         self.answer().expect("an answer")
     }
 
+    /// Sends a command and gives its answer; nothing if the connection ends before that.
+    pub fn try_ask(&mut self, message: &Value) -> Option<Value> {
+        self.send(message);
+        serde_json::from_slice(&self.frame(LIMIT)??).ok()
+    }
+
     /// Sends a command and insists that it succeeds.
     #[track_caller]
     pub fn ok(&mut self, message: &Value) -> Value {

@@ -1,7 +1,8 @@
 //! A raw keepty client.
 
-use crate::LIMIT;
 use crate::coop::read_more;
+use crate::{LIMIT, QUIET, Swb};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -27,10 +28,7 @@ pub struct KeeptyClient {
 impl KeeptyClient {
     /// Connects without saying anything.
     pub fn connect(path: &Path) -> io::Result<Self> {
-        Ok(Self {
-            stream: UnixStream::connect(path)?,
-            decoder: Decoder::new(),
-        })
+        Ok(Self { stream: UnixStream::connect(path)?, decoder: Decoder::new() })
     }
 
     /// The socket, for what this client does not do.
@@ -101,10 +99,7 @@ impl KeeptyClient {
             match self.frame(LIMIT) {
                 Some(Frame::Message(Message::Output(bytes))) => data.extend_from_slice(&bytes),
                 Some(Frame::Message(_)) => {}
-                other => panic!(
-                    "{other:?} instead of {text:?} after {:?}",
-                    String::from_utf8_lossy(&data)
-                ),
+                other => panic!("{other:?} instead of {text:?} after {:?}", String::from_utf8_lossy(&data)),
             }
         }
         data
@@ -142,5 +137,73 @@ impl KeeptyClient {
             others.iter().all(|message| matches!(message, Message::Error(_))),
             "{others:?} before the end"
         );
+    }
+
+    /// Insists that nothing comes, not even the end, for a while.
+    #[track_caller]
+    pub fn quiet(&mut self) {
+        let frame = self.frame(QUIET);
+        assert_eq!(frame, None, "where nothing should come");
+    }
+
+    /// Asks for a Pong and waits for it: whatever was sent before has been obeyed then. Gives the output
+    /// that came meanwhile; other messages must not.
+    #[track_caller]
+    pub fn ping(&mut self) -> Vec<u8> {
+        self.send(&Message::Ping);
+        let mut data = Vec::new();
+        loop {
+            match self.message() {
+                Message::Output(bytes) => data.extend_from_slice(&bytes),
+                Message::Pong => return data,
+                other => panic!("{other:?} instead of Pong"),
+            }
+        }
+    }
+
+    /// Reads to the end and insists that Exit comes last, and only once; gives the output and the code.
+    #[track_caller]
+    pub fn exit(&mut self) -> (Vec<u8>, i32) {
+        let mut data = Vec::new();
+        loop {
+            match self.message() {
+                Message::Output(bytes) => data.extend_from_slice(&bytes),
+                Message::Exit { code } => {
+                    assert_eq!(self.frame(LIMIT), Some(Frame::End), "after Exit");
+                    return (data, code);
+                }
+                Message::ResizeAck { .. } => {}
+                other => panic!("{other:?} before Exit"),
+            }
+        }
+    }
+
+    /// Whether the daemon has closed the connection; nothing is read.
+    pub fn is_hung_up(&self) -> bool {
+        let mut fds = [PollFd::new(&self.stream, PollFlags::empty())];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        rustix::event::poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().contains(PollFlags::HUP)
+    }
+}
+
+impl Swb {
+    /// Makes a session through the keepty command line that runs `script` in a shell once its first
+    /// Writer comes.
+    #[track_caller]
+    pub fn keepty_start(&self, session: &str, script: &str) {
+        let args = ["start", "-d", session, "--", "/bin/sh", "-c", script];
+        let output = self.named("keepty", &args).output().expect("the program runs");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "keepty start failed ({}): {error}{}", output.status, self.log());
+    }
+
+    /// The same with its first Writer, at 80×24, who has seen it say `ready`.
+    #[track_caller]
+    pub fn keepty_running(&self, session: &str, script: &str) -> KeeptyClient {
+        self.keepty_start(session, script);
+        let mut writer = self.keepty(session, Role::Writer, 80, 24);
+        assert_eq!(writer.ack(), (0, 80, 24));
+        writer.until("ready\r\n");
+        writer
     }
 }

@@ -2,16 +2,21 @@
 //!
 //! - [`Swb`]: a throw-away home with a daemon in it, and the means to call the program there;
 //! - [`CoopClient`], [`KeeptyClient`]: raw clients that see and send exactly what the wire carries;
+//! - [`Follower`]: a client that comes back at its offset whenever it loses its connection;
 //! - [`Terminal`]: a program on a PTY of the test, as a person at a terminal would have it;
 //! - [`wait_for`]: waiting for a fact instead of for time.
 
 mod coop;
+mod follower;
 mod keepty;
+mod process;
 mod swb;
 mod terminal;
 
 pub use coop::{CoopClient, StreamItem};
+pub use follower::Follower;
 pub use keepty::{Frame, KeeptyClient};
+pub use process::{children, is_alive, is_zombie, keepers_in, signal};
 pub use swb::Swb;
 pub use terminal::Terminal;
 
@@ -33,14 +38,4 @@ pub fn wait_for<T>(what: &str, mut fact: impl FnMut() -> Option<T>) -> T {
         assert!(Instant::now() < end, "waited in vain for {what}");
         std::thread::park_timeout(Duration::from_millis(10));
     }
-}
-
-/// Whether a process exists and is no zombie.
-pub fn is_alive(pid: i64) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
-        !stat
-            .rsplit(") ")
-            .next()
-            .is_some_and(|rest| rest.starts_with(['Z', 'X']))
-    })
 }

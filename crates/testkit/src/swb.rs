@@ -1,10 +1,11 @@
 //! A home directory of its own with a daemon in it.
 
-use crate::{CoopClient, KeeptyClient, LIMIT, is_alive, wait_for};
-use serde_json::Value;
+use crate::{CoopClient, KeeptyClient, LIMIT, children, keepers_in, signal, wait_for};
+use rustix::process::Signal;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use swb_types::Paths;
 use swb_wire::keepty::Role;
 
@@ -128,10 +129,11 @@ impl Swb {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{args:?} gave no JSON ({error}): {text}"))
     }
 
-    fn try_status(&self) -> Option<Value> {
+    /// What the daemon says of itself, if one answers; one that is being restarted is waited for.
+    pub fn try_status(&self) -> Option<Value> {
         let mut client = CoopClient::connect(&self.paths().control_socket()).ok()?;
-        client.hello();
-        Some(client.ask(&serde_json::json!({"cmd": "status"})))
+        client.try_ask(&json!({"version": 1}))?;
+        client.try_ask(&json!({"cmd": "status"}))
     }
 
     /// What the daemon says of itself; waits for one that is being restarted.
@@ -147,6 +149,40 @@ impl Swb {
     /// Process id of the keeper.
     pub fn keeper_pid(&self) -> i64 {
         self.status()["keeper"]["pid"].as_i64().expect("a pid")
+    }
+
+    /// Kills the daemon with SIGKILL; gives how long it took until another one answered.
+    pub fn kill_daemon(&self) -> Duration {
+        let pid = self.daemon_pid();
+        let began = Instant::now();
+        signal(pid, Signal::KILL);
+        wait_for("another daemon", || {
+            self.try_status().filter(|status| status["daemon"]["pid"].as_i64() != Some(pid))
+        });
+        began.elapsed()
+    }
+
+    /// A connection to our own control socket, past the handshake.
+    pub fn control(&self) -> CoopClient {
+        let mut client = CoopClient::connect(&self.paths().control_socket()).expect("the control socket");
+        client.hello();
+        client
+    }
+
+    /// Runs a shell script in a session of its own; gives its process id.
+    #[track_caller]
+    pub fn script(&self, name: &str, script: &str) -> i64 {
+        let workspace = self.dir.path().join("w");
+        let create =
+            json!({"cmd": "create", "name": name, "workspace": workspace, "argv": ["/bin/sh", "-c", script]});
+        self.control().ok(&create)["pid"].as_i64().expect("a pid")
+    }
+
+    /// What is listed about a session, also when it has ended.
+    pub fn session(&self, name: &str) -> Option<Value> {
+        let list = self.control().ok(&json!({"cmd": "ls", "details": true, "all": true}));
+        let sessions = list["sessions"].as_array().expect("a list").iter();
+        sessions.filter(|session| session["name"] == name).next_back().cloned()
     }
 
     /// A connection to the coop socket, past the handshake.
@@ -199,13 +235,10 @@ impl Drop for Swb {
             eprintln!("{}", self.log());
         }
         // Ends the sessions in order if it can; the rest is for whatever a failed test left.
-        let keeper = self.try_status().and_then(|status| status["keeper"]["pid"].as_i64());
         let mut end = self.command(&["shutdown", "--kill"]);
         if let Ok(mut child) = end.stdout(Stdio::null()).stderr(Stdio::null()).spawn() {
-            let deadline = std::time::Instant::now() + LIMIT;
-            while child.try_wait().is_ok_and(|status| status.is_none())
-                && std::time::Instant::now() < deadline
-            {
+            let deadline = Instant::now() + LIMIT;
+            while child.try_wait().is_ok_and(|status| status.is_none()) && Instant::now() < deadline {
                 std::thread::park_timeout(Duration::from_millis(10));
             }
             let _ended = (child.kill(), child.wait());
@@ -213,9 +246,16 @@ impl Drop for Swb {
         if let Some(mut daemon) = self.daemon.take() {
             let _ended = (daemon.kill(), daemon.wait());
         }
-        if let Some(pid) = keeper.filter(|pid| is_alive(*pid)) {
-            let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
-            let _killed = pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::KILL));
+        // One that holds nothing ends by itself a moment after its daemon.
+        let deadline = Instant::now() + Duration::from_secs(1);
+        while Instant::now() < deadline && !keepers_in(self.dir.path()).is_empty() {
+            std::thread::park_timeout(Duration::from_millis(10));
+        }
+        for keeper in keepers_in(self.dir.path()) {
+            for daemon in children(keeper) {
+                signal(daemon, Signal::KILL);
+            }
+            signal(keeper, Signal::KILL);
         }
     }
 }

@@ -27,22 +27,12 @@ impl Terminal {
         let master = rustix::pty::openpt(flags).expect("a terminal");
         rustix::pty::unlockpt(&master).expect("a terminal");
         let slave = rustix::pty::ioctl_tiocgptpeer(&master, flags).expect("a terminal");
-        let size = Winsize {
-            ws_row: rows,
-            ws_col: cols,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
+        let size = Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 };
         rustix::termios::tcsetwinsize(&master, size).expect("a size");
         let stdio = || slave.try_clone().expect("a descriptor");
         command.stdin(stdio()).stdout(stdio()).stderr(stdio());
         let child = command.spawn().expect("the program starts");
-        Self {
-            master,
-            slave,
-            child,
-            seen: Vec::new(),
-        }
+        Self { master, slave, child, seen: Vec::new() }
     }
 
     /// The program's process.
@@ -66,12 +56,7 @@ impl Terminal {
 
     /// Changes the size of the window and tells the program.
     pub fn resize(&self, cols: u16, rows: u16) {
-        let size = Winsize {
-            ws_row: rows,
-            ws_col: cols,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
+        let size = Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 };
         rustix::termios::tcsetwinsize(&self.master, size).expect("a size");
         self.signal(rustix::process::Signal::WINCH);
     }
@@ -98,10 +83,7 @@ impl Terminal {
         let end = Instant::now() + LIMIT;
         while !contains(&self.seen, text.as_bytes()) {
             let shown = String::from_utf8_lossy(&self.seen).into_owned();
-            assert!(
-                self.read(end),
-                "the terminal never showed {text:?}, but {shown:?}"
-            );
+            assert!(self.read(end), "the terminal never showed {text:?}, but {shown:?}");
         }
     }
 
@@ -126,10 +108,7 @@ impl Terminal {
                 break status;
             }
             let shown = String::from_utf8_lossy(&self.seen);
-            assert!(
-                Instant::now() < end,
-                "the program did not end; the terminal shows {shown:?}"
-            );
+            assert!(Instant::now() < end, "the program did not end; the terminal shows {shown:?}");
         };
         while self.read(Instant::now() + Duration::from_millis(20)) {}
         code(status)
@@ -137,10 +116,7 @@ impl Terminal {
 
     fn read(&mut self, end: Instant) -> bool {
         let left = end.saturating_duration_since(Instant::now());
-        let left = Timespec {
-            tv_sec: left.as_secs() as i64,
-            tv_nsec: left.subsec_nanos().into(),
-        };
+        let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
         let mut fds = [PollFd::new(&self.master, PollFlags::IN)];
         match rustix::event::poll(&mut fds, Some(&left)) {
             Ok(0) => return false,
@@ -166,9 +142,7 @@ impl Drop for Terminal {
 }
 
 fn code(status: ExitStatus) -> i32 {
-    status
-        .code()
-        .unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
 fn contains(data: &[u8], text: &[u8]) -> bool {

@@ -52,11 +52,7 @@ impl SessionName {
     /// Makes a name of our own from the last component of a path, replacing what shells find awkward.
     pub fn from_path_component(component: &str) -> Self {
         let keep = |c: char| {
-            if c.is_ascii_alphanumeric() || "._-".contains(c) {
-                c
-            } else {
-                '-'
-            }
+            if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' }
         };
         let name: String = component.chars().map(keep).take(Self::MAX_LEN - 8).collect();
         let name = name.trim_start_matches('-');

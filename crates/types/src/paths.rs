@@ -113,9 +113,6 @@ mod tests {
         let p = paths(&[("HOME", "/h"), ("XDG_RUNTIME_DIR", ""), ("TMPDIR", "/t")]).unwrap();
         assert_eq!(p.keepty_socket("a"), PathBuf::from("/t/keepty/keepty-a.sock"));
         assert_eq!(p.run_dir(), PathBuf::from("/h/.local/state/switchboard/run"));
-        assert_eq!(
-            paths(&[("HOME", "/h")]).unwrap().keepty_dir(),
-            PathBuf::from("/tmp/keepty")
-        );
+        assert_eq!(paths(&[("HOME", "/h")]).unwrap().keepty_dir(), PathBuf::from("/tmp/keepty"));
     }
 }

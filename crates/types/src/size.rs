@@ -22,10 +22,7 @@ impl Size {
     /// Makes a size in which each zero is replaced by that side of `current`.
     pub fn or_current(cols: u16, rows: u16, current: Self) -> Self {
         let pick = |new, old| if new == 0 { old } else { new };
-        Self {
-            cols: pick(cols, current.cols),
-            rows: pick(rows, current.rows),
-        }
+        Self { cols: pick(cols, current.cols), rows: pick(rows, current.rows) }
     }
 
     /// Columns.

@@ -48,13 +48,7 @@ pub struct LengthPrefixed {
 impl LengthPrefixed {
     /// Makes a reader of frames whose length, prefix not counted, lies in `min..=max`.
     pub fn new(min: usize, max: usize) -> Self {
-        Self {
-            min,
-            max,
-            buffer: Vec::new(),
-            taken: 0,
-            failed: None,
-        }
+        Self { min, max, buffer: Vec::new(), taken: 0, failed: None }
     }
 
     /// Adds bytes that arrived. After an error they are dropped: nobody can say what they mean.
@@ -68,10 +62,7 @@ impl LengthPrefixed {
     /// Gives the next whole frame without its prefix, or `Ok(None)` when more bytes are needed.
     ///
     /// An error is repeated by every later call.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "no iterator: after Ok(None) more may follow"
-    )]
+    #[expect(clippy::should_implement_trait, reason = "no iterator: after Ok(None) more may follow")]
     pub fn next(&mut self) -> Result<Option<Vec<u8>>, FrameError> {
         if let Some(error) = self.failed {
             return Err(error);

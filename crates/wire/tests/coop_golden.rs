@@ -38,12 +38,7 @@ impl Reader {
             coop::enter_stream(&mut frames);
         }
         let grants = !["attach_unknown", "attach_bad_pty"].contains(&case.name.as_str());
-        Self {
-            frames,
-            greeted: streaming,
-            streaming,
-            grants,
-        }
+        Self { frames, greeted: streaming, streaming, grants }
     }
 
     fn push(&mut self, bytes: &[u8], items: &mut Vec<Item>) {
@@ -103,22 +98,13 @@ fn control(value: &impl serde::Serialize) -> Vec<u8> {
 }
 
 fn find(name: &str) -> Case {
-    vectors::coop()
-        .into_iter()
-        .find(|case| case.name == name)
-        .unwrap_or_else(|| panic!("no case {name}"))
+    vectors::coop().into_iter().find(|case| case.name == name).unwrap_or_else(|| panic!("no case {name}"))
 }
 
 fn items_of(name: &str) -> Vec<Item> {
     let case = find(name);
     let steps = case.steps.clone();
-    read(
-        &case,
-        steps
-            .iter()
-            .filter(|step| step.to_daemon)
-            .map(|step| &step.bytes[..]),
-    )
+    read(&case, steps.iter().filter(|step| step.to_daemon).map(|step| &step.bytes[..]))
 }
 
 /// Checks one thing a client said against the step it came from; gives whether the bytes came back too.
@@ -127,13 +113,7 @@ fn check_item(name: &str, item: &Item, step: &Step) -> bool {
     match item {
         Item::Handshake(Ok(version)) => {
             assert_eq!(decoded["version"], *version as i64, "{name}");
-            assert_eq!(
-                framed(&Handshake {
-                    version: *version as u32
-                }),
-                *bytes,
-                "{name}"
-            );
+            assert_eq!(framed(&Handshake { version: *version as u32 }), *bytes, "{name}");
         }
         Item::Request(Ok(request)) => {
             if decoded.get("pad").is_some() {
@@ -144,11 +124,7 @@ fn check_item(name: &str, item: &Item, step: &Step) -> bool {
             assert_eq!(framed(request), *bytes, "{name}");
         }
         Item::Stream(StreamFrame::Data(data)) => {
-            assert_eq!(
-                (decoded["tag"].as_u64(), &raw(decoded)),
-                (Some(0), data),
-                "{name}"
-            );
+            assert_eq!((decoded["tag"].as_u64(), &raw(decoded)), (Some(0), data), "{name}");
             let mut out = Vec::new();
             coop::encode_data(data, &mut out);
             assert_eq!(out, *bytes, "{name}");
@@ -187,11 +163,7 @@ fn reply_again<T: serde::de::DeserializeOwned + serde::Serialize>(bytes: &[u8]) 
 fn what_the_daemon_sends_decodes_and_encodes_back() {
     let mut checked = 0;
     for case in vectors::coop() {
-        for step in case
-            .steps
-            .iter()
-            .filter(|step| !step.to_daemon && !step.bytes.is_empty())
-        {
+        for step in case.steps.iter().filter(|step| !step.to_daemon && !step.bytes.is_empty()) {
             let Step { bytes, decoded, .. } = step;
             let again = if decoded.get("version").is_some() {
                 reply_again::<HandshakeReply>(bytes)
@@ -201,12 +173,7 @@ fn what_the_daemon_sends_decodes_and_encodes_back() {
                 reply_again::<ServeReply>(bytes)
             } else if decoded["json"].get("event").is_some() {
                 let event: Event = coop::parse_event(&bytes[5..]).unwrap();
-                assert_eq!(
-                    serde_json::to_value(event).unwrap(),
-                    decoded["json"],
-                    "{}",
-                    case.name
-                );
+                assert_eq!(serde_json::to_value(event).unwrap(), decoded["json"], "{}", case.name);
                 control(&event)
             } else if decoded.get("tag").is_some() {
                 control(&coop::parse_reply::<OkReply>(&bytes[5..]).unwrap())
@@ -226,16 +193,10 @@ fn what_the_daemon_sends_decodes_and_encodes_back() {
 #[test]
 fn plain_answers_have_exactly_the_fields_other_clients_know() {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes[4..].to_vec()).unwrap();
-    assert_eq!(
-        text(framed(&HandshakeReply::accepted())),
-        r#"{"version":1,"ok":true}"#
-    );
+    assert_eq!(text(framed(&HandshakeReply::accepted())), r#"{"version":1,"ok":true}"#);
     assert_eq!(text(framed(&Attached::default())), r#"{"ok":true}"#);
     assert_eq!(text(framed(&OkReply::default())), r#"{"ok":true}"#);
-    let shell = Attached {
-        pty: Some(swb_types::PtyId(1)),
-        ..Attached::default()
-    };
+    let shell = Attached { pty: Some(swb_types::PtyId(1)), ..Attached::default() };
     assert_eq!(text(framed(&shell)), r#"{"ok":true,"pty":1}"#);
 }
 
@@ -301,10 +262,7 @@ fn malformed_requests_are_bad_messages_and_the_frames_go_on() {
         assert_eq!(items.last(), Some(&Item::Request(Ok(Request::Detach))), "{name}");
     }
     let accepted = items_of("create_slash_in_name");
-    assert!(
-        matches!(accepted[..], [_, Item::Request(Ok(Request::Create(_)))]),
-        "{accepted:?}"
-    );
+    assert!(matches!(accepted[..], [_, Item::Request(Ok(Request::Create(_)))]), "{accepted:?}");
 }
 
 // CO-10, CO-12, CO-13
@@ -313,24 +271,15 @@ fn malformed_handshakes_are_told_from_other_versions() {
     assert_eq!(items_of("handshake_version_2"), [Item::Handshake(Ok(2))]);
     let items = items_of("handshake_not_an_object");
     assert!(matches!(items[..], [Item::Handshake(Err(_))]), "{items:?}");
-    let error = FrameError::TooLarge {
-        len: 0x7b22_7665,
-        max: coop::MAX_FRAME,
-    };
+    let error = FrameError::TooLarge { len: 0x7b22_7665, max: coop::MAX_FRAME };
     assert_eq!(items_of("handshake_without_prefix"), [Item::Failed(error)]);
 }
 
 // CO-14, CO-53
 #[test]
 fn lengths_out_of_bounds_fail_the_frames() {
-    let too_large = Item::Failed(FrameError::TooLarge {
-        len: 1_048_577,
-        max: 1_048_576,
-    });
-    assert_eq!(
-        items_of("bad_oversize"),
-        [Item::Handshake(Ok(1)), too_large.clone()]
-    );
+    let too_large = Item::Failed(FrameError::TooLarge { len: 1_048_577, max: 1_048_576 });
+    assert_eq!(items_of("bad_oversize"), [Item::Handshake(Ok(1)), too_large.clone()]);
     assert_eq!(items_of("bad_stream_oversize"), [too_large]);
     let too_short = Item::Failed(FrameError::TooShort { len: 0, min: 1 });
     assert_eq!(items_of("bad_stream_zero_length"), [too_short]);
@@ -340,10 +289,7 @@ fn lengths_out_of_bounds_fail_the_frames() {
 // CO-55
 #[test]
 fn stream_frames_without_meaning_are_ignored_not_errors() {
-    assert_eq!(
-        items_of("bad_stream_unknown_tag"),
-        [Item::Stream(StreamFrame::Unknown(127))]
-    );
+    assert_eq!(items_of("bad_stream_unknown_tag"), [Item::Stream(StreamFrame::Unknown(127))]);
     let items = items_of("bad_stream_control_json");
     let [Item::Stream(StreamFrame::Control(body))] = &items[..] else {
         panic!("{items:?}");
@@ -385,12 +331,7 @@ fn every_split_gives_the_same_messages() {
 fn keys_sent_together_with_the_attach_are_stream_frames() {
     let items = items_of("attach_stream_detach");
     let whole = find("attach_stream_detach");
-    let bytes: Vec<u8> = whole
-        .steps
-        .iter()
-        .filter(|s| s.to_daemon)
-        .flat_map(|s| s.bytes.clone())
-        .collect();
+    let bytes: Vec<u8> = whole.steps.iter().filter(|s| s.to_daemon).flat_map(|s| s.bytes.clone()).collect();
     let at_once = read(&whole, [&bytes[..]]);
     assert_eq!(at_once, items);
     assert_eq!(at_once[3], Item::Stream(StreamFrame::Data(b"hi\r".to_vec())));

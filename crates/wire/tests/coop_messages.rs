@@ -27,40 +27,20 @@ fn json_of(value: &impl serde::Serialize) -> Value {
 // CO-19, CO-29, CO-34, CO-42
 #[test]
 fn absent_fields_have_the_defaults_of_the_protocol() {
-    let Request::Attach(attach) = accepted(&json!({"cmd": "attach", "session": "a"})) else {
-        panic!()
-    };
+    let Request::Attach(attach) = accepted(&json!({"cmd": "attach", "session": "a"})) else { panic!() };
     assert_eq!((attach.pty(), attach.size()), (PtyId(0), (120, 40)));
     assert_eq!(attach.stream_options(), coop::StreamOptions::default());
     assert_eq!(attach.stream_options().history(), 262_144);
     assert!(!attach.stream_options().wants_offsets());
 
-    let Request::Shell(shell) = accepted(&json!({"cmd": "shell", "session": "a"})) else {
-        panic!()
-    };
-    assert_eq!(
-        (shell.command(), shell.size(), shell.force_new),
-        ("/bin/sh", (120, 40), None)
-    );
+    let Request::Shell(shell) = accepted(&json!({"cmd": "shell", "session": "a"})) else { panic!() };
+    assert_eq!((shell.command(), shell.size(), shell.force_new), ("/bin/sh", (120, 40), None));
 
-    let Request::Serve(serve) = accepted(&json!({"cmd": "serve"})) else {
-        panic!()
-    };
-    assert_eq!(
-        (serve.port(), serve.host(), &serve.token),
-        (8888, "127.0.0.1", &None)
-    );
+    let Request::Serve(serve) = accepted(&json!({"cmd": "serve"})) else { panic!() };
+    assert_eq!((serve.port(), serve.host(), &serve.token), (8888, "127.0.0.1", &None));
 
-    let Request::Create(create) = accepted(&json!({"cmd": "create", "workspace": "/w"})) else {
-        panic!()
-    };
-    assert_eq!(
-        create,
-        Create {
-            workspace: "/w".into(),
-            ..Create::default()
-        }
-    );
+    let Request::Create(create) = accepted(&json!({"cmd": "create", "workspace": "/w"})) else { panic!() };
+    assert_eq!(create, Create { workspace: "/w".into(), ..Create::default() });
 }
 
 // CO-36: an explicit false is not the same as nothing
@@ -80,28 +60,13 @@ fn null_is_an_absent_field() {
     let create = json!({"cmd": "create", "workspace": "/w", "name": null, "coopfile": null, "detach": null,
         "argv": null, "env": null, "umask": null, "cols": null, "rows": null, "restart": null, "start": null,
         "unique": null, "hide": null, "require": null});
-    assert_eq!(
-        accepted(&create),
-        Request::Create(Create {
-            workspace: "/w".into(),
-            ..Create::default()
-        })
-    );
+    assert_eq!(accepted(&create), Request::Create(Create { workspace: "/w".into(), ..Create::default() }));
     let attach = json!({"cmd": "attach", "session": "a", "pty": null, "cols": null, "rows": null,
         "resume": null, "watch": null, "history": null, "offsets": null, "until": null});
-    assert_eq!(
-        accepted(&attach),
-        Request::Attach(Attach {
-            session: "a".into(),
-            ..Attach::default()
-        })
-    );
+    assert_eq!(accepted(&attach), Request::Attach(Attach { session: "a".into(), ..Attach::default() }));
     assert_eq!(
         accepted(&json!({"cmd": "kill", "all": true, "session": null})),
-        Request::Kill(Kill {
-            all: true,
-            ..Kill::default()
-        })
+        Request::Kill(Kill { all: true, ..Kill::default() })
     );
 }
 
@@ -178,16 +143,9 @@ fn the_whole_message_must_be_good_json() {
         b"",
         b"   ",
     ] {
-        assert!(
-            coop::parse_request(body).is_err(),
-            "{}",
-            String::from_utf8_lossy(body)
-        );
+        assert!(coop::parse_request(body).is_err(), "{}", String::from_utf8_lossy(body));
     }
-    assert_eq!(
-        coop::parse_request(b" \n{ \"cmd\" : \"\\u006cs\" } "),
-        Ok(Request::Ls(coop::Ls::default()))
-    );
+    assert_eq!(coop::parse_request(b" \n{ \"cmd\" : \"\\u006cs\" } "), Ok(Request::Ls(coop::Ls::default())));
 }
 
 // CO-16
@@ -199,10 +157,7 @@ fn unknown_fields_are_ignored_everywhere() {
         assert_eq!(accepted(&extra), plain);
     }
     assert_eq!(coop::parse_handshake(br#"{"client":"x","version":1}"#), Ok(1));
-    assert_eq!(
-        coop::parse_event(br#"{"event":"detached","why":"x"}"#),
-        Some(Event::Detached)
-    );
+    assert_eq!(coop::parse_event(br#"{"event":"detached","why":"x"}"#), Some(Event::Detached));
 }
 
 // CO-15: an explanation quotes the peer, but the answer stays small
@@ -262,14 +217,7 @@ fn kill_needs_a_session_unless_it_means_all() {
         other => panic!("{other:?}"),
     };
     let one = kill(json!({"cmd": "kill", "session": "a", "force": true}));
-    assert_eq!(
-        one,
-        Kill {
-            session: Some("a".into()),
-            all: false,
-            force: true
-        }
-    );
+    assert_eq!(one, Kill { session: Some("a".into()), all: false, force: true });
     assert!(kill(json!({"cmd": "kill", "all": true})).all);
 }
 
@@ -282,57 +230,27 @@ fn later_commands_are_read() {
     );
     assert_eq!(
         accepted(&json!({"cmd": "sessionkill", "session": "a", "pty": 2})),
-        Request::SessionKill(coop::SessionKill {
-            session: "a".into(),
-            pty: PtyId(2)
-        })
+        Request::SessionKill(coop::SessionKill { session: "a".into(), pty: PtyId(2) })
     );
     let logs = json!({"cmd": "logs", "session": "a", "pty": 1, "follow": true, "tail_lines": 50});
-    let Request::Logs(logs) = accepted(&logs) else {
-        panic!()
-    };
-    assert_eq!(
-        (logs.pty(), logs.follow, logs.tail_lines),
-        (PtyId(1), true, Some(50))
-    );
+    let Request::Logs(logs) = accepted(&logs) else { panic!() };
+    assert_eq!((logs.pty(), logs.follow, logs.tail_lines), (PtyId(1), true, Some(50)));
     let restart = accepted(&json!({"cmd": "restart", "session": "a", "pty": 0}));
-    assert_eq!(
-        restart,
-        Request::Restart(Restart {
-            session: "a".into(),
-            pty: Some(PtyId(0))
-        })
-    );
+    assert_eq!(restart, Request::Restart(Restart { session: "a".into(), pty: Some(PtyId(0)) }));
 }
 
 // CO-47, CO-51
 #[test]
 fn answers_to_later_commands_and_tunnels() {
-    let pty = PtyItem {
-        id: PtyId(1),
-        role: PtyRole::Shell,
-        command: "/bin/sh".into(),
-        pid: None,
-    };
-    let list = coop::SessionLsReply {
-        ok: true,
-        session: "a".into(),
-        ptys: vec![pty],
-    };
+    let pty = PtyItem { id: PtyId(1), role: PtyRole::Shell, command: "/bin/sh".into(), pid: None };
+    let list = coop::SessionLsReply { ok: true, session: "a".into(), ptys: vec![pty] };
     assert_eq!(
         json_of(&list),
         json!({"ok": true, "session": "a", "ptys": [{"id": 1, "role": "shell", "command": "/bin/sh"}]})
     );
-    let restart = coop::RestartReply {
-        ok: true,
-        pid: 7,
-        pty: PtyId(0),
-    };
+    let restart = coop::RestartReply { ok: true, pid: 7, pty: PtyId(0) };
     assert_eq!(json_of(&restart), json!({"ok": true, "pid": 7, "pty": 0}));
-    let logs = LogsReply {
-        ok: true,
-        log_data: Base64(vec![0, 0xff, 0x1b, b'x']),
-    };
+    let logs = LogsReply { ok: true, log_data: Base64(vec![0, 0xff, 0x1b, b'x']) };
     assert_eq!(json_of(&logs), json!({"ok": true, "log_data": "AP8beA=="}));
     let tunnel = coop::TunnelReply {
         ok: true,
@@ -349,67 +267,33 @@ fn our_additions_are_read() {
     let create = json!({"cmd": "create", "workspace": "/w", "argv": ["vi", "x"], "env": {"A": "b"},
         "umask": 18, "cols": 100, "rows": 30, "restart": true, "start": "writer", "unique": true,
         "hide": ["coop"], "require": ["keepty"]});
-    let Request::Create(create) = accepted(&create) else {
-        panic!()
-    };
-    assert_eq!(
-        create.argv.as_deref(),
-        Some(&["vi".to_owned(), "x".to_owned()][..])
-    );
+    let Request::Create(create) = accepted(&create) else { panic!() };
+    assert_eq!(create.argv.as_deref(), Some(&["vi".to_owned(), "x".to_owned()][..]));
     assert_eq!(create.env.unwrap()["A"], "b");
-    assert_eq!(
-        (create.umask, create.cols, create.rows),
-        (Some(0o22), Some(100), Some(30))
-    );
-    assert_eq!(
-        (create.restart, create.start, create.unique),
-        (Some(true), Some(Start::Writer), true)
-    );
-    assert_eq!(
-        (create.hide, create.require),
-        (vec!["coop".to_owned()], vec!["keepty".to_owned()])
-    );
+    assert_eq!((create.umask, create.cols, create.rows), (Some(0o22), Some(100), Some(30)));
+    assert_eq!((create.restart, create.start, create.unique), (Some(true), Some(Start::Writer), true));
+    assert_eq!((create.hide, create.require), (vec!["coop".to_owned()], vec!["keepty".to_owned()]));
 
     let stream = json!({"cmd": "attach", "session": "a", "resume": 5_000_000_000_u64, "watch": true,
         "history": 0, "until": "head"});
-    let Request::Attach(attach) = accepted(&stream) else {
-        panic!()
-    };
+    let Request::Attach(attach) = accepted(&stream) else { panic!() };
     let options = attach.stream_options();
-    assert_eq!(
-        (options.resume, options.watch),
-        (Some(Offset(5_000_000_000)), true)
-    );
+    assert_eq!((options.resume, options.watch), (Some(Offset(5_000_000_000)), true));
     assert_eq!((options.history(), options.until), (0, Some(Until::Head)));
     assert!(options.wants_offsets(), "implied by resume");
 
     let shell = json!({"cmd": "shell", "session": "a", "argv": ["bash"], "env": {}, "offsets": true});
-    let Request::Shell(shell) = accepted(&shell) else {
-        panic!()
-    };
+    let Request::Shell(shell) = accepted(&shell) else { panic!() };
     assert!(shell.stream_options().wants_offsets());
-    assert_eq!(
-        (shell.argv, shell.env),
-        (Some(vec!["bash".to_owned()]), Some([].into()))
-    );
+    assert_eq!((shell.argv, shell.env), (Some(vec!["bash".to_owned()]), Some([].into())));
 
-    let Request::Ls(ls) = accepted(&json!({"cmd": "ls", "details": true, "all": true})) else {
-        panic!()
-    };
+    let Request::Ls(ls) = accepted(&json!({"cmd": "ls", "details": true, "all": true})) else { panic!() };
     assert!(ls.details && ls.all);
-    let Request::Shutdown(shutdown) = accepted(&json!({"cmd": "shutdown", "kill": true})) else {
-        panic!()
-    };
+    let Request::Shutdown(shutdown) = accepted(&json!({"cmd": "shutdown", "kill": true})) else { panic!() };
     assert!(shutdown.kill);
     assert_eq!(accepted(&json!({"cmd": "status"})), Request::Status);
     let upgrade = accepted(&json!({"cmd": "upgrade", "exe": "/bin/swb", "keeper": true}));
-    assert_eq!(
-        upgrade,
-        Request::Upgrade(coop::Upgrade {
-            exe: Some("/bin/swb".into()),
-            keeper: true
-        })
-    );
+    assert_eq!(upgrade, Request::Upgrade(coop::Upgrade { exe: Some("/bin/swb".into()), keeper: true }));
 }
 
 #[test]
@@ -419,16 +303,10 @@ fn send_takes_text_or_bytes() {
         other => panic!("{other:?}"),
     };
     let text = send(json!({"cmd": "send", "session": "a", "text": "größe\r"}));
-    assert_eq!(
-        (text.pty(), text.into_bytes()),
-        (PtyId(0), "größe\r".as_bytes().to_vec())
-    );
+    assert_eq!((text.pty(), text.into_bytes()), (PtyId(0), "größe\r".as_bytes().to_vec()));
     let data = send(json!({"cmd": "send", "session": "a", "pty": 3, "data": "AP8b"}));
     assert_eq!((data.pty(), data.into_bytes()), (PtyId(3), vec![0, 0xff, 0x1b]));
-    assert_eq!(
-        send(json!({"cmd": "send", "session": "a", "text": ""})).into_bytes(),
-        b""
-    );
+    assert_eq!(send(json!({"cmd": "send", "session": "a", "text": ""})).into_bytes(), b"");
 }
 
 // CO-55, CO-58
@@ -439,10 +317,7 @@ fn control_messages_of_clients() {
         parse(r#"{"cmd":"resize","cols":200,"rows":50,"x":1}"#),
         Some(ClientControl::Resize { cols: 200, rows: 50 })
     );
-    assert_eq!(
-        parse(r#"{"cmd":"detach","cols":"x"}"#),
-        Some(ClientControl::Detach)
-    );
+    assert_eq!(parse(r#"{"cmd":"detach","cols":"x"}"#), Some(ClientControl::Detach));
     for ignored in [
         r#"{"cmd":"resize","cols":200}"#,
         r#"{"cmd":"resize","cols":65536,"rows":50}"#,
@@ -455,43 +330,22 @@ fn control_messages_of_clients() {
     ] {
         assert_eq!(parse(ignored), None, "{ignored}");
     }
-    assert_eq!(
-        coop::parse_client_control(b"{\"cmd\":\"detach\",\"x\":\"\xff\"}"),
-        None
-    );
+    assert_eq!(coop::parse_client_control(b"{\"cmd\":\"detach\",\"x\":\"\xff\"}"), None);
 }
 
 // CO-61, CO-62, CO-66
 #[test]
 fn events_are_written_and_read() {
     for (event, text) in [
-        (
-            Event::PtyExited { code: 137 },
-            r#"{"event":"pty_exited","code":137}"#,
-        ),
-        (
-            Event::PtyRestarting { delay_ms: 1000 },
-            r#"{"event":"pty_restarting","delay_ms":1000}"#,
-        ),
+        (Event::PtyExited { code: 137 }, r#"{"event":"pty_exited","code":137}"#),
+        (Event::PtyRestarting { delay_ms: 1000 }, r#"{"event":"pty_restarting","delay_ms":1000}"#),
         (Event::Detached, r#"{"event":"detached"}"#),
+        (Event::Lagged { dropped: 3, offset: None }, r#"{"event":"lagged","dropped":3}"#),
         (
-            Event::Lagged {
-                dropped: 3,
-                offset: None,
-            },
-            r#"{"event":"lagged","dropped":3}"#,
-        ),
-        (
-            Event::Lagged {
-                dropped: 3,
-                offset: Some(Offset(9)),
-            },
+            Event::Lagged { dropped: 3, offset: Some(Offset(9)) },
             r#"{"event":"lagged","dropped":3,"offset":9}"#,
         ),
-        (
-            Event::End { offset: Offset(12) },
-            r#"{"event":"end","offset":12}"#,
-        ),
+        (Event::End { offset: Offset(12) }, r#"{"event":"end","offset":12}"#),
     ] {
         assert_eq!(serde_json::to_string(&event).unwrap(), text);
         assert_eq!(coop::parse_event(text.as_bytes()), Some(event));
@@ -522,19 +376,10 @@ fn error_codes_are_written_as_they_are_called() {
         VersionMismatch,
     ] {
         assert_eq!(json_of(&code), code.as_str());
-        assert_eq!(
-            serde_json::from_value::<ErrorCode>(json!(code.as_str())).unwrap(),
-            code
-        );
-        assert!(
-            code.as_str().bytes().all(|b| b.is_ascii_uppercase() || b == b'_'),
-            "{code}"
-        );
+        assert_eq!(serde_json::from_value::<ErrorCode>(json!(code.as_str())).unwrap(), code);
+        assert!(code.as_str().bytes().all(|b| b.is_ascii_uppercase() || b == b'_'), "{code}");
     }
-    assert_eq!(
-        serde_json::from_value::<ErrorCode>(json!("ROOTFS_NOT_FOUND")).unwrap(),
-        Unknown
-    );
+    assert_eq!(serde_json::from_value::<ErrorCode>(json!("ROOTFS_NOT_FOUND")).unwrap(), Unknown);
 }
 
 // CO-18, CO-21
@@ -549,14 +394,9 @@ fn refusals_reach_the_client_as_such() {
     assert_eq!(json_of(&exists)["session"], "nlst");
 
     let text = serde_json::to_vec(&exists).unwrap();
-    assert_eq!(
-        coop::parse_reply::<OkReply>(&text),
-        Err(ReplyError::Refused(exists))
-    );
+    assert_eq!(coop::parse_reply::<OkReply>(&text), Err(ReplyError::Refused(exists)));
     let text = serde_json::to_vec(&HandshakeReply::refused(2)).unwrap();
-    let Err(ReplyError::Refused(reply)) = coop::parse_reply::<HandshakeReply>(&text) else {
-        panic!()
-    };
+    let Err(ReplyError::Refused(reply)) = coop::parse_reply::<HandshakeReply>(&text) else { panic!() };
     assert_eq!(reply.error, ErrorCode::VersionMismatch);
     for bad in ["{}", "[true]", r#"{"ok":1}"#, r#"{"ok":false}"#, "nope"] {
         let reply = coop::parse_reply::<OkReply>(bad.as_bytes());
@@ -565,12 +405,7 @@ fn refusals_reach_the_client_as_such() {
 }
 
 fn item(details: Option<SessionDetails>) -> SessionItem {
-    let pty = PtyItem {
-        id: PtyId(0),
-        role: PtyRole::Agent,
-        command: "cat".into(),
-        pid: Some(5),
-    };
+    let pty = PtyItem { id: PtyId(0), role: PtyRole::Agent, command: "cat".into(), pid: Some(5) };
     SessionItem {
         name: "a".into(),
         workspace: "/w".into(),
@@ -600,10 +435,7 @@ fn details_stand_beside_the_known_fields_and_only_when_asked_for() {
     assert_eq!(with["status"], "running");
     assert_eq!(with["origin"], "run");
     assert_eq!(with["offset"], 99);
-    assert!(
-        with.as_object().unwrap().contains_key("exit_code"),
-        "null, not absent"
-    );
+    assert!(with.as_object().unwrap().contains_key("exit_code"), "null, not absent");
     assert!(with["exit_code"].is_null());
     let without = json_of(&item(None));
     let keys: Vec<&str> = without.as_object().unwrap().keys().map(String::as_str).collect();
@@ -618,21 +450,11 @@ fn details_stand_beside_the_known_fields_and_only_when_asked_for() {
 
 #[test]
 fn status_goes_both_ways() {
-    let dialect = |name: &str, state| DialectStatus {
-        name: name.into(),
-        socket: "/s".into(),
-        state,
-    };
+    let dialect = |name: &str, state| DialectStatus { name: name.into(), socket: "/s".into(), state };
     let status = StatusReply {
         ok: true,
         keeper: KeeperStatus { pid: 1 },
-        daemon: DaemonStatus {
-            pid: 2,
-            restarts: 3,
-            version: "0.1.0".into(),
-            auto: true,
-            started: 4,
-        },
+        daemon: DaemonStatus { pid: 2, restarts: 3, version: "0.1.0".into(), auto: true, started: 4 },
         dialects: vec![
             dialect("coop", DialectState::Listening),
             dialect("keepty", DialectState::Off),
@@ -645,14 +467,8 @@ fn status_goes_both_ways() {
     assert_eq!(value["dialects"][0]["state"], "listening");
     assert_eq!(value["dialects"][1]["state"], "off");
     assert_eq!(value["dialects"][2]["state"], "failed: in use");
-    assert_eq!(
-        value["daemon"],
-        json!({"pid":2,"restarts":3,"version":"0.1.0","auto":true,"started":4})
-    );
-    assert_eq!(
-        coop::parse_reply::<StatusReply>(value.to_string().as_bytes()),
-        Ok(status)
-    );
+    assert_eq!(value["daemon"], json!({"pid":2,"restarts":3,"version":"0.1.0","auto":true,"started":4}));
+    assert_eq!(coop::parse_reply::<StatusReply>(value.to_string().as_bytes()), Ok(status));
 }
 
 #[test]
@@ -668,10 +484,7 @@ fn positions_are_in_the_attach_answer_when_asked_for() {
     };
     let expected = json!({"ok":true,"pty":0,"offset":10,"head":20,"pid":5,"cols":80,"rows":24});
     assert_eq!(json_of(&attached), expected);
-    assert_eq!(
-        coop::parse_reply::<Attached>(expected.to_string().as_bytes()),
-        Ok(attached)
-    );
+    assert_eq!(coop::parse_reply::<Attached>(expected.to_string().as_bytes()), Ok(attached));
 }
 
 // CO-14
@@ -683,38 +496,20 @@ fn a_message_that_would_be_refused_is_not_written() {
     assert_eq!(out.len(), 6 + 4 + coop::MAX_FRAME);
     out.truncate(6);
     let error = coop::encode_json(&pad(coop::MAX_FRAME + 1), &mut out).unwrap_err();
-    assert!(
-        matches!(
-            error,
-            EncodeError::TooLarge {
-                len: 1_048_577,
-                max: 1_048_576
-            }
-        ),
-        "{error}"
-    );
+    assert!(matches!(error, EncodeError::TooLarge { len: 1_048_577, max: 1_048_576 }), "{error}");
     assert_eq!(out, b"before");
-    assert!(
-        coop::encode_control(&pad(coop::MAX_FRAME), &mut out).is_err(),
-        "the tag counts"
-    );
+    assert!(coop::encode_control(&pad(coop::MAX_FRAME), &mut out).is_err(), "the tag counts");
     assert_eq!(out, b"before");
 }
 
 // CO-51
 #[test]
 fn the_longest_log_fits_one_frame() {
-    let reply = |len| LogsReply {
-        ok: true,
-        log_data: Base64(vec![7; len]),
-    };
+    let reply = |len| LogsReply { ok: true, log_data: Base64(vec![7; len]) };
     let mut out = Vec::new();
     coop::encode_json(&reply(LogsReply::MAX_DATA), &mut out).unwrap();
     assert!(out.len() > coop::MAX_FRAME - 64, "no space is given away");
-    assert_eq!(
-        coop::parse_reply::<LogsReply>(&out[4..]),
-        Ok(reply(LogsReply::MAX_DATA))
-    );
+    assert_eq!(coop::parse_reply::<LogsReply>(&out[4..]), Ok(reply(LogsReply::MAX_DATA)));
 }
 
 // CO-52, CO-53
@@ -731,9 +526,7 @@ fn long_data_becomes_several_frames() {
     let mut data = Vec::new();
     let mut count = 0;
     while let Some(body) = frames.next().unwrap() {
-        let StreamFrame::Data(part) = coop::parse_stream(body) else {
-            panic!()
-        };
+        let StreamFrame::Data(part) = coop::parse_stream(body) else { panic!() };
         data.extend(part);
         count += 1;
     }

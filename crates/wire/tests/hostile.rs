@@ -16,10 +16,7 @@ fn keepty_refuses_a_huge_length_on_the_header_alone() {
         let mut decoder = keepty::Decoder::new();
         decoder.push(&len.to_be_bytes());
         assert!(decoder.capacity() < SMALL);
-        let error = FrameError::TooLarge {
-            len: len as usize,
-            max: 1_048_578,
-        };
+        let error = FrameError::TooLarge { len: len as usize, max: 1_048_578 };
         assert_eq!(decoder.next(), Err(DecodeError::Frame(error)));
         assert_eq!(decoder.capacity(), 0);
     }
@@ -35,13 +32,7 @@ fn coop_refuses_a_huge_length_on_the_header_alone() {
         for frames in [&mut command, &mut stream] {
             frames.push(&len.to_be_bytes());
             assert!(frames.capacity() < SMALL);
-            assert_eq!(
-                frames.next(),
-                Err(FrameError::TooLarge {
-                    len: len as usize,
-                    max: MAX_FRAME
-                })
-            );
+            assert_eq!(frames.next(), Err(FrameError::TooLarge { len: len as usize, max: MAX_FRAME }));
             assert_eq!(frames.capacity(), 0);
         }
     }

@@ -36,11 +36,7 @@ fn encoded(message: &Message) -> Vec<u8> {
 
 /// Builds the message a golden step describes.
 fn expected(decoded: &Value, bytes: &[u8]) -> Message {
-    let number = |key: &str| {
-        decoded[key]
-            .as_i64()
-            .unwrap_or_else(|| panic!("{key} in {decoded}"))
-    };
+    let number = |key: &str| decoded[key].as_i64().unwrap_or_else(|| panic!("{key} in {decoded}"));
     let size = || (number("cols") as u16, number("rows") as u16);
     match decoded["kind"].as_str().unwrap() {
         "Hello" => {
@@ -50,34 +46,19 @@ fn expected(decoded: &Value, bytes: &[u8]) -> Message {
                 3 => Role::Monitor,
                 other => panic!("role {other}"),
             };
-            Message::Hello {
-                role,
-                cols: size().0,
-                rows: size().1,
-            }
+            Message::Hello { role, cols: size().0, rows: size().1 }
         }
-        "HelloAck" => Message::HelloAck {
-            pid: number("pid") as u32,
-            cols: size().0,
-            rows: size().1,
-        },
+        "HelloAck" => Message::HelloAck { pid: number("pid") as u32, cols: size().0, rows: size().1 },
         "Input" => Message::Input(raw(decoded)),
         // One step only says that it is output.
         "Output" if decoded.get("bytes").is_none() => Message::Output(bytes[6..].to_vec()),
         "Output" => Message::Output(raw(decoded)),
         "Resize" if decoded["short"] == true => Message::Malformed(5),
-        "Resize" => Message::Resize {
-            cols: size().0,
-            rows: size().1,
-        },
-        "ResizeAck" => Message::ResizeAck {
-            generation: number("gen") as u32,
-            cols: size().0,
-            rows: size().1,
-        },
-        "Exit" => Message::Exit {
-            code: number("code") as i32,
-        },
+        "Resize" => Message::Resize { cols: size().0, rows: size().1 },
+        "ResizeAck" => {
+            Message::ResizeAck { generation: number("gen") as u32, cols: size().0, rows: size().1 }
+        }
+        "Exit" => Message::Exit { code: number("code") as i32 },
         "Shutdown" => Message::Shutdown,
         "Ping" => Message::Ping,
         "Pong" => Message::Pong,
@@ -88,10 +69,7 @@ fn expected(decoded: &Value, bytes: &[u8]) -> Message {
 
 /// The last step of each malformed case, with what the decoder must say to it.
 fn malformed() -> Vec<(&'static str, Option<DecodeError>)> {
-    let too_large = FrameError::TooLarge {
-        len: MAX_PAYLOAD + 3,
-        max: MAX_PAYLOAD + 2,
-    };
+    let too_large = FrameError::TooLarge { len: MAX_PAYLOAD + 3, max: MAX_PAYLOAD + 2 };
     let too_short = |len| DecodeError::Frame(FrameError::TooShort { len, min: 2 });
     vec![
         ("bad_oversize", Some(DecodeError::Frame(too_large))), // KP-2
@@ -129,11 +107,7 @@ fn golden_bytes_decode_to_the_message_and_encode_back() {
         for (i, step) in case.steps.iter().enumerate() {
             let message = expected(&step.decoded, &step.bytes);
             let name = &case.name;
-            assert_eq!(
-                decode([&step.bytes[..]]),
-                (vec![message.clone()], None),
-                "{name}, step {i}"
-            );
+            assert_eq!(decode([&step.bytes[..]]), (vec![message.clone()], None), "{name}, step {i}");
             let special = not_canonical.contains(&name.as_str()) && encoded(&message) != step.bytes;
             if !special {
                 assert_eq!(encoded(&message), step.bytes, "{name}, step {i}");
@@ -153,20 +127,11 @@ fn malformed_bytes_give_the_right_error() {
     for case in cases.iter().filter(|case| is_malformed(case)) {
         let entry = table.iter().find(|(name, _)| *name == case.name);
         let (_, error) = entry.unwrap_or_else(|| panic!("{} is not in the table", case.name));
-        let to_daemon: Vec<&[u8]> = case
-            .steps
-            .iter()
-            .filter(|step| step.to_daemon)
-            .map(|step| &step.bytes[..])
-            .collect();
+        let to_daemon: Vec<&[u8]> =
+            case.steps.iter().filter(|step| step.to_daemon).map(|step| &step.bytes[..]).collect();
         let (messages, got) = decode(to_daemon.iter().copied());
         assert_eq!(got, *error, "{}", case.name);
-        assert_eq!(
-            messages.len(),
-            to_daemon.len() - 1,
-            "{}: what came before is not lost",
-            case.name
-        );
+        assert_eq!(messages.len(), to_daemon.len() - 1, "{}: what came before is not lost", case.name);
         seen += 1;
     }
     assert_eq!(seen, table.len());
@@ -207,20 +172,11 @@ fn the_largest_payload_fits_one_frame_and_more_becomes_several() {
     let bytes: Vec<u8> = (0..MAX_PAYLOAD + 1).map(|i| (i % 251) as u8).collect();
     let one = encoded(&Message::Output(bytes[..MAX_PAYLOAD].to_vec()));
     assert_eq!(one[..6], [0x00, 0x10, 0x00, 0x02, 1, 4]);
-    assert_eq!(
-        decode([&one[..]]),
-        (vec![Message::Output(bytes[..MAX_PAYLOAD].to_vec())], None)
-    );
+    assert_eq!(decode([&one[..]]), (vec![Message::Output(bytes[..MAX_PAYLOAD].to_vec())], None));
 
     for (message, rest) in [
-        (
-            Message::Output(bytes.clone()),
-            Message::Output(bytes[MAX_PAYLOAD..].to_vec()),
-        ),
-        (
-            Message::Input(bytes.clone()),
-            Message::Input(bytes[MAX_PAYLOAD..].to_vec()),
-        ),
+        (Message::Output(bytes.clone()), Message::Output(bytes[MAX_PAYLOAD..].to_vec())),
+        (Message::Input(bytes.clone()), Message::Input(bytes[MAX_PAYLOAD..].to_vec())),
     ] {
         let (messages, error) = decode([&encoded(&message)[..]]);
         assert_eq!((messages.len(), error), (2, None));
@@ -241,10 +197,7 @@ fn an_error_text_is_cut_between_characters() {
 #[test]
 fn an_error_text_that_is_not_utf8_is_still_shown() {
     let bytes = vectors::hex("00000004017f41ff");
-    assert_eq!(
-        decode([&bytes[..]]),
-        (vec![Message::Error("A\u{fffd}".into())], None)
-    );
+    assert_eq!(decode([&bytes[..]]), (vec![Message::Error("A\u{fffd}".into())], None));
 }
 
 // KP-6
@@ -267,11 +220,7 @@ fn short_payloads_are_told_apart_from_good_ones() {
             let (messages, error) = decode([&frame[..]]);
             assert_eq!(error, None);
             let malformed = messages == [Message::Malformed(kind)];
-            assert_eq!(
-                malformed,
-                len < enough,
-                "kind {kind} with {len} bytes: {messages:?}"
-            );
+            assert_eq!(malformed, len < enough, "kind {kind} with {len} bytes: {messages:?}");
         }
     }
 }

@@ -85,11 +85,7 @@ fn create() -> impl Strategy<Value = Request> {
     let known = (of(text()), text(), of(text()), any::<Option<bool>>());
     let process = (argv(), of(btree_map(text(), text(), 0..4)), any::<Option<u32>>());
     let start = of(prop_oneof![Just(coop::Start::Now), Just(coop::Start::Writer)]);
-    let session = (
-        any::<(Option<u16>, Option<u16>, Option<bool>)>(),
-        start,
-        any::<bool>(),
-    );
+    let session = (any::<(Option<u16>, Option<u16>, Option<bool>)>(), start, any::<bool>());
     let fronts = (vec(text(), 0..3), vec(text(), 0..3));
     (known, process, session, fronts).prop_map(|(known, process, session, (hide, require))| {
         let (name, workspace, coopfile, detach) = known;
@@ -120,27 +116,12 @@ fn attach() -> impl Strategy<Value = Request> {
         let (pty, cols, rows, resume, history) = numbers;
         let (watch, offsets) = flags;
         let (pty, resume) = (pty.map(PtyId), resume.map(Offset));
-        Request::Attach(coop::Attach {
-            session,
-            pty,
-            cols,
-            rows,
-            resume,
-            watch,
-            history,
-            offsets,
-            until,
-        })
+        Request::Attach(coop::Attach { session, pty, cols, rows, resume, watch, history, offsets, until })
     })
 }
 
 fn shell() -> impl Strategy<Value = Request> {
-    let process = (
-        of(text()),
-        argv(),
-        of(btree_map(text(), text(), 0..4)),
-        any::<Option<bool>>(),
-    );
+    let process = (of(text()), argv(), of(btree_map(text(), text(), 0..4)), any::<Option<bool>>());
     let numbers = any::<(Option<u16>, Option<u16>, Option<u64>, Option<u64>)>();
     (text(), process, numbers, any::<(bool, bool)>(), until()).prop_map(
         |(session, process, numbers, flags, until)| {
@@ -173,11 +154,7 @@ fn small_request() -> impl Strategy<Value = Request> {
     prop_oneof![
         any::<(bool, bool)>().prop_map(|(details, all)| Request::Ls(coop::Ls { details, all })),
         (text(), any::<(bool, bool)>()).prop_map(|(session, (all, force))| {
-            Request::Kill(coop::Kill {
-                session: Some(session),
-                all,
-                force,
-            })
+            Request::Kill(coop::Kill { session: Some(session), all, force })
         }),
         (any::<Option<u16>>(), of(text()), of(text()))
             .prop_map(|(port, host, token)| Request::Serve(coop::Serve { port, host, token })),
@@ -186,17 +163,10 @@ fn small_request() -> impl Strategy<Value = Request> {
         Just(Request::Detach),
         Just(Request::Status),
         text().prop_map(|session| Request::SessionLs(coop::SessionLs { session })),
-        (text(), any::<u32>()).prop_map(|(session, pty)| Request::SessionKill(coop::SessionKill {
-            session,
-            pty: PtyId(pty)
-        })),
+        (text(), any::<u32>())
+            .prop_map(|(session, pty)| Request::SessionKill(coop::SessionKill { session, pty: PtyId(pty) })),
         (text(), pty(), any::<(bool, Option<u64>)>()).prop_map(|(session, pty, (follow, tail_lines))| {
-            Request::Logs(coop::Logs {
-                session,
-                pty,
-                follow,
-                tail_lines,
-            })
+            Request::Logs(coop::Logs { session, pty, follow, tail_lines })
         }),
         (text(), pty()).prop_map(|(session, pty)| Request::Restart(coop::Restart { session, pty })),
         (text(), pty(), typed).prop_map(|(session, pty, (text, data))| Request::Send(coop::Send {
@@ -218,13 +188,9 @@ fn event() -> impl Strategy<Value = Event> {
         any::<i32>().prop_map(|code| Event::PtyExited { code }),
         any::<u64>().prop_map(|delay_ms| Event::PtyRestarting { delay_ms }),
         Just(Event::Detached),
-        any::<(u64, Option<u64>)>().prop_map(|(dropped, offset)| Event::Lagged {
-            dropped,
-            offset: offset.map(Offset)
-        }),
-        any::<u64>().prop_map(|offset| Event::End {
-            offset: Offset(offset)
-        }),
+        any::<(u64, Option<u64>)>()
+            .prop_map(|(dropped, offset)| Event::Lagged { dropped, offset: offset.map(Offset) }),
+        any::<u64>().prop_map(|offset| Event::End { offset: Offset(offset) }),
     ]
 }
 

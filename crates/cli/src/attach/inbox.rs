@@ -55,14 +55,7 @@ pub(crate) struct Inbox {
 impl Inbox {
     /// Makes an empty one for a connection that is in stream mode.
     pub(crate) fn new(layout: Layout) -> Self {
-        Self {
-            layout,
-            buffer: vec![0; CAPACITY].into(),
-            start: 0,
-            end: 0,
-            left: 0,
-            answers: 0,
-        }
+        Self { layout, buffer: vec![0; CAPACITY].into(), start: 0, end: 0, left: 0, answers: 0 }
     }
 
     /// Forgets everything, for a new connection that begins with this many untagged answers.
@@ -169,11 +162,7 @@ mod tests {
     use std::io::Write;
     use std::os::unix::net::UnixStream;
 
-    const LAYOUT: Layout = Layout {
-        tag: 1,
-        max: 1 << 20,
-        data: &[0],
-    };
+    const LAYOUT: Layout = Layout { tag: 1, max: 1 << 20, data: &[0] };
 
     fn frame(tag: &[u8], payload: &[u8]) -> Vec<u8> {
         let length = u32::try_from(tag.len() + payload.len()).unwrap();
@@ -198,16 +187,9 @@ mod tests {
                     break;
                 };
                 if !data.is_empty() {
-                    seen.push(format!(
-                        "data {}",
-                        String::from_utf8_lossy(&std::mem::take(&mut data))
-                    ));
+                    seen.push(format!("data {}", String::from_utf8_lossy(&std::mem::take(&mut data))));
                 }
-                seen.push(format!(
-                    "{:?} {}",
-                    message.tag,
-                    String::from_utf8_lossy(&message.payload)
-                ));
+                seen.push(format!("{:?} {}", message.tag, String::from_utf8_lossy(&message.payload)));
             }
         }
         if !data.is_empty() {
@@ -233,14 +215,7 @@ mod tests {
             let seen = read(&stream, chunk, 2).unwrap();
             assert_eq!(
                 seen,
-                [
-                    "[] hello",
-                    "[] attached",
-                    "data abcdef",
-                    "[1] event",
-                    "[9] ",
-                    "data rest"
-                ],
+                ["[] hello", "[] attached", "data abcdef", "[1] event", "[9] ", "data rest"],
                 "{chunk}"
             );
         }

@@ -55,9 +55,7 @@ pub(crate) fn run_and_report(plan: Plan) -> Outcome {
             eprintln!("[detached from {session}: the daemon was shut down, the session lives on]")
         }
         Ending::Lost => {
-            return Err(Failure::general(format!(
-                "the connection to session '{session}' was lost"
-            )));
+            return Err(Failure::general(format!("the connection to session '{session}' was lost")));
         }
         Ending::Exited(_) | Ending::Complete | Ending::HungUp | Ending::Unread | Ending::Signalled(_) => {}
     }
@@ -122,11 +120,7 @@ impl Attachment {
         let uses_terminal = plan.keyboard != Keyboard::Unused;
         // Caught before the terminal changes, so that no signal can leave it changed.
         let caught = [SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGWINCH, SIGCONT];
-        let signals = if uses_terminal {
-            Some(Signals::catch(&caught)?)
-        } else {
-            None
-        };
+        let signals = if uses_terminal { Some(Signals::catch(&caught)?) } else { None };
         Ok(Self {
             speech: plan.speech,
             session: plan.session,
@@ -275,10 +269,7 @@ impl Attachment {
         }
         // On the screen itself a notice would do more harm than the gap.
         if !rustix::termios::isatty(rustix::stdio::stderr()) {
-            eprintln!(
-                "swb: the terminal was too slow, some output of '{}' is missing",
-                self.session
-            );
+            eprintln!("swb: the terminal was too slow, some output of '{}' is missing", self.session);
         }
     }
 
@@ -305,11 +296,7 @@ impl Attachment {
         }
         let mut results = fds.iter().map(PollFd::revents);
         let mut next = |present: bool| {
-            if present {
-                results.next().unwrap_or(PollFlags::empty())
-            } else {
-                PollFlags::empty()
-            }
+            if present { results.next().unwrap_or(PollFlags::empty()) } else { PollFlags::empty() }
         };
         let keyboard = next(wants_keys);
         let signal = next(self.signals.is_some());
@@ -439,12 +426,7 @@ impl Attachment {
         match self.inbox.fill(socket) {
             Ok(0) => self.disconnected(),
             Ok(_) => None,
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-                ) =>
-            {
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
                 None
             }
             Err(_) => self.disconnected(),
@@ -462,14 +444,8 @@ impl Attachment {
         let now = Instant::now();
         self.lost = Some(match self.lost {
             // Lost again before the stream was back: no reason to hurry.
-            Some(lost) => Lost {
-                next_try: now + RECONNECT_PAUSE,
-                ..lost
-            },
-            None => Lost {
-                since: now,
-                next_try: now,
-            },
+            Some(lost) => Lost { next_try: now + RECONNECT_PAUSE, ..lost },
+            None => Lost { since: now, next_try: now },
         });
         None
     }
@@ -482,31 +458,19 @@ impl Attachment {
                 FailureKind::Disconnected,
                 "the daemon went away and did not come back",
             )
-            .hint(format!(
-                "the session lives on; `swb attach {}` returns to it",
-                self.session
-            )));
+            .hint(format!("the session lives on; `swb attach {}` returns to it", self.session)));
         }
         if self.socket.is_some() || now < lost.next_try {
             return Ok(());
         }
         let size = size::current().unwrap_or(self.told);
-        match self
-            .resume
-            .as_ref()
-            .map(|resume| resume.connect(self.offset, size))
-        {
+        match self.resume.as_ref().map(|resume| resume.connect(self.offset, size)) {
             Some(Ok(socket)) => {
                 self.told = size;
                 self.inbox.restart(2);
                 self.socket = Some(socket);
             }
-            _ => {
-                self.lost = Some(Lost {
-                    next_try: now + RECONNECT_PAUSE,
-                    ..lost
-                })
-            }
+            _ => self.lost = Some(Lost { next_try: now + RECONNECT_PAUSE, ..lost }),
         }
         Ok(())
     }
@@ -551,15 +515,8 @@ impl Attachment {
             if left.is_zero() {
                 return;
             }
-            let out = if self.outbox.is_pending() {
-                PollFlags::OUT
-            } else {
-                PollFlags::empty()
-            };
-            let wait = Timespec {
-                tv_sec: 0,
-                tv_nsec: i64::from(left.subsec_nanos()),
-            };
+            let out = if self.outbox.is_pending() { PollFlags::OUT } else { PollFlags::empty() };
+            let wait = Timespec { tv_sec: 0, tv_nsec: i64::from(left.subsec_nanos()) };
             let mut fds = [PollFd::new(&socket, PollFlags::IN | out)];
             if poll(&mut fds, Some(&wait)).is_err() {
                 return;

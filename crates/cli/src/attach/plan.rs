@@ -73,21 +73,12 @@ impl Resume {
         let socket = UnixStream::from(socket);
         let mut message = Vec::new();
         let request = Request::Attach(self.request(offset, size));
-        coop::encode_json(
-            &Handshake {
-                version: coop::VERSION,
-            },
-            &mut message,
-        )
-        .and_then(|()| coop::encode_json(&request, &mut message))
-        .map_err(io::Error::other)?;
+        coop::encode_json(&Handshake { version: coop::VERSION }, &mut message)
+            .and_then(|()| coop::encode_json(&request, &mut message))
+            .map_err(io::Error::other)?;
         // A fresh socket takes a few hundred bytes at once.
         let sent = rustix::io::write(&socket, &message)?;
-        if sent == message.len() {
-            Ok(socket)
-        } else {
-            Err(io::ErrorKind::WriteZero.into())
-        }
+        if sent == message.len() { Ok(socket) } else { Err(io::ErrorKind::WriteZero.into()) }
     }
 
     fn request(&self, offset: Offset, size: Size) -> Attach {

@@ -78,8 +78,7 @@ impl Screen {
         let middle = range.start + old.min(range.len());
         if old > 0 {
             let begin = self.filtered.len();
-            self.history
-                .feed(inbox.bytes(range.start..middle), &mut self.filtered);
+            self.history.feed(inbox.bytes(range.start..middle), &mut self.filtered);
             if last_old {
                 self.history.finish(&mut self.filtered);
             }
@@ -168,10 +167,7 @@ impl Screen {
         let deadline = Instant::now() + LAST_WAIT;
         while self.flush(inbox).is_ok() && self.blocked && Instant::now() < deadline {
             let mut fds = [PollFd::new(self, PollFlags::OUT)];
-            let wait = Timespec {
-                tv_sec: 0,
-                tv_nsec: i64::from(LAST_WAIT.subsec_nanos()),
-            };
+            let wait = Timespec { tv_sec: 0, tv_nsec: i64::from(LAST_WAIT.subsec_nanos()) };
             let _ = poll(&mut fds, Some(&wait));
         }
         self.give_back();

@@ -51,18 +51,12 @@ pub(crate) struct Keepty;
 
 impl Speech for Coop {
     fn layout(&self) -> Layout {
-        Layout {
-            tag: 1,
-            max: coop::MAX_FRAME,
-            data: &[0],
-        }
+        Layout { tag: 1, max: coop::MAX_FRAME, data: &[0] }
     }
 
     fn understand(&self, message: &Message) -> Notice {
         // CO-55: tags and events this client does not know are ignored.
-        let event = (message.tag == [1])
-            .then(|| coop::parse_event(&message.payload))
-            .flatten();
+        let event = (message.tag == [1]).then(|| coop::parse_event(&message.payload)).flatten();
         match event {
             Some(coop::Event::PtyExited { code }) => Notice::Exited(code),
             Some(coop::Event::Detached) => Notice::Detached,
@@ -77,13 +71,7 @@ impl Speech for Coop {
     }
 
     fn put_resize(&self, size: Size, out: &mut Vec<u8>) {
-        put_control(
-            &coop::ClientControl::Resize {
-                cols: size.cols(),
-                rows: size.rows(),
-            },
-            out,
-        );
+        put_control(&coop::ClientControl::Resize { cols: size.cols(), rows: size.rows() }, out);
     }
 
     fn goodbye(&self) -> Vec<u8> {
@@ -108,11 +96,7 @@ fn put_control(control: &coop::ClientControl, out: &mut Vec<u8>) {
 impl Speech for Keepty {
     fn layout(&self) -> Layout {
         // Version 1, kind 4 (KP-4, KP-6).
-        Layout {
-            tag: 2,
-            max: keepty::MAX_PAYLOAD + 2,
-            data: &[1, 4],
-        }
+        Layout { tag: 2, max: keepty::MAX_PAYLOAD + 2, data: &[1, 4] }
     }
 
     fn understand(&self, message: &Message) -> Notice {
@@ -134,13 +118,7 @@ impl Speech for Keepty {
     }
 
     fn put_resize(&self, size: Size, out: &mut Vec<u8>) {
-        keepty::encode(
-            &keepty::Message::Resize {
-                cols: size.cols(),
-                rows: size.rows(),
-            },
-            out,
-        );
+        keepty::encode(&keepty::Message::Resize { cols: size.cols(), rows: size.rows() }, out);
     }
 
     fn goodbye(&self) -> Vec<u8> {
@@ -165,28 +143,19 @@ mod tests {
     use super::*;
 
     fn coop_notice(tag: u8, json: &str) -> Notice {
-        Coop.understand(&Message {
-            tag: vec![tag],
-            payload: json.as_bytes().to_vec(),
-        })
+        Coop.understand(&Message { tag: vec![tag], payload: json.as_bytes().to_vec() })
     }
 
     #[test]
     fn coop_events_are_understood() {
-        assert_eq!(
-            coop_notice(1, r#"{"event":"pty_exited","code":137}"#),
-            Notice::Exited(137)
-        );
+        assert_eq!(coop_notice(1, r#"{"event":"pty_exited","code":137}"#), Notice::Exited(137));
         assert_eq!(coop_notice(1, r#"{"event":"detached"}"#), Notice::Detached);
         assert_eq!(
             coop_notice(1, r#"{"event":"lagged","dropped":3,"offset":9}"#),
             Notice::Lagged(Some(Offset(9)))
         );
         assert_eq!(coop_notice(1, r#"{"event":"end","offset":9}"#), Notice::End);
-        assert_eq!(
-            coop_notice(1, r#"{"event":"pty_restarting","delay_ms":1000}"#),
-            Notice::Nothing
-        );
+        assert_eq!(coop_notice(1, r#"{"event":"pty_restarting","delay_ms":1000}"#), Notice::Nothing);
         assert_eq!(coop_notice(1, r#"{"ok":true}"#), Notice::Nothing);
         assert_eq!(coop_notice(7, r#"{"event":"detached"}"#), Notice::Nothing);
     }
@@ -194,10 +163,7 @@ mod tests {
     #[test]
     fn keepty_messages_are_understood() {
         let notice = |kind: u8, payload: &[u8]| {
-            Keepty.understand(&Message {
-                tag: vec![1, kind],
-                payload: payload.to_vec(),
-            })
+            Keepty.understand(&Message { tag: vec![1, kind], payload: payload.to_vec() })
         };
         assert_eq!(notice(10, &[0, 0, 0, 5]), Notice::Exited(5));
         assert_eq!(notice(12, &[]), Notice::Ping);

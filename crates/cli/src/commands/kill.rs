@@ -24,26 +24,16 @@ pub(crate) fn run(context: &Context, args: &args::Kill) -> Outcome {
     if args.all {
         return all(context, args.force);
     }
-    let mut result = Killed {
-        killed: Vec::new(),
-        failed: Vec::new(),
-    };
+    let mut result = Killed { killed: Vec::new(), failed: Vec::new() };
     let mut code = 0;
     for session in &args.names {
-        let request = Kill {
-            session: Some(session.clone()),
-            all: false,
-            force: args.force,
-        };
+        let request = Kill { session: Some(session.clone()), all: false, force: args.force };
         match context.tell::<OkReply>(&Request::Kill(request)) {
             Ok(_) => result.killed.push(session.clone()),
             Err(failure) if matches!(failure.kind(), FailureKind::NoSession | FailureKind::General) => {
                 eprint!("{}", failure.render(context.program));
                 code = failure.kind().exit_code().max(code);
-                result.failed.push(Failed {
-                    session: session.clone(),
-                    message: failure.to_string(),
-                });
+                result.failed.push(Failed { session: session.clone(), message: failure.to_string() });
             }
             Err(failure) => return Err(failure),
         }
@@ -53,34 +43,15 @@ pub(crate) fn run(context: &Context, args: &args::Kill) -> Outcome {
 }
 
 fn all(context: &Context, force: bool) -> Outcome {
-    let killed: Vec<String> = context
-        .sessions()?
-        .into_iter()
-        .map(|session| session.name)
-        .collect();
-    let _: OkReply = context.tell(&Request::Kill(Kill {
-        session: None,
-        all: true,
-        force,
-    }))?;
-    let result = Killed {
-        killed,
-        failed: Vec::new(),
-    };
+    let killed: Vec<String> = context.sessions()?.into_iter().map(|session| session.name).collect();
+    let _: OkReply = context.tell(&Request::Kill(Kill { session: None, all: true, force }))?;
+    let result = Killed { killed, failed: Vec::new() };
     context.answer(&result, |result| {
-        if result.killed.is_empty() {
-            "No sessions.\n".to_owned()
-        } else {
-            text(result)
-        }
+        if result.killed.is_empty() { "No sessions.\n".to_owned() } else { text(result) }
     })?;
     Ok(0)
 }
 
 fn text(result: &Killed) -> String {
-    result
-        .killed
-        .iter()
-        .map(|session| format!("Killed session {session}\n"))
-        .collect()
+    result.killed.iter().map(|session| format!("Killed session {session}\n")).collect()
 }

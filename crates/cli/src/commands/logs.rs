@@ -36,15 +36,7 @@ pub(crate) fn run(context: &Context, args: args::Logs) -> Outcome {
     let shown = args.tail.map_or(bytes.as_slice(), |lines| tail(&bytes, lines));
     if context.json {
         let text = String::from_utf8_lossy(shown).into_owned();
-        context.answer(
-            &Log {
-                session,
-                pty: args.pty,
-                offset: end,
-                text,
-            },
-            |_| String::new(),
-        )?;
+        context.answer(&Log { session, pty: args.pty, offset: end, text }, |_| String::new())?;
         return Ok(0);
     }
     let mut out = std::io::stdout().lock();

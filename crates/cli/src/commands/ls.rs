@@ -43,33 +43,22 @@ pub(crate) fn run(context: &Context, args: &args::Ls) -> Outcome {
         .filter(|session| !args.running || context::status(session) != SessionStatus::Exited)
         .map(Row::from)
         .collect();
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |time| time.as_secs());
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     context.answer(&rows, |rows| text(rows, now, &context.paths.home))?;
     Ok(0)
 }
 
 impl From<SessionItem> for Row {
     fn from(session: SessionItem) -> Self {
-        let agent = session
-            .ptys
-            .first()
-            .map(|pty| vec![pty.command.clone()])
-            .unwrap_or_default();
+        let agent = session.ptys.first().map(|pty| vec![pty.command.clone()]).unwrap_or_default();
         let status = context::status(&session);
         let details = session.details.as_ref();
         let argv = details.map_or(agent, |details| details.argv.clone());
         Self {
             command: table::command_line(&argv),
             argv,
-            size: details.map(|details| Size {
-                cols: details.cols,
-                rows: details.rows,
-            }),
-            clients: details.map_or(session.local_clients + session.web_clients, |details| {
-                details.clients
-            }),
+            size: details.map(|details| Size { cols: details.cols, rows: details.rows }),
+            clients: details.map_or(session.local_clients + session.web_clients, |details| details.clients),
             status,
             exit_code: details.and_then(|details| details.exit_code),
             origin: details.map(|details| details.origin),
@@ -87,19 +76,7 @@ fn text(rows: &[Row], now: u64, home: &Path) -> String {
         return "No sessions. `swb run -- CMD` starts one.\n".to_owned();
     }
     let cells: Vec<[String; 8]> = rows.iter().map(|row| row.cells(now, home)).collect();
-    table::layout(
-        [
-            "NAME",
-            "STATUS",
-            "PID",
-            "SIZE",
-            "CLIENTS",
-            "AGE",
-            "WORKSPACE",
-            "COMMAND",
-        ],
-        &cells,
-    )
+    table::layout(["NAME", "STATUS", "PID", "SIZE", "CLIENTS", "AGE", "WORKSPACE", "COMMAND"], &cells)
 }
 
 impl Row {
@@ -120,9 +97,7 @@ impl Row {
             table::printable(&self.name),
             status,
             pid,
-            self.size
-                .as_ref()
-                .map_or_else(|| "-".to_owned(), |size| format!("{}x{}", size.cols, size.rows)),
+            self.size.as_ref().map_or_else(|| "-".to_owned(), |size| format!("{}x{}", size.cols, size.rows)),
             self.clients.to_string(),
             table::age(now.saturating_sub(self.created)),
             table::printable(&short_path(&self.workspace, home)),
@@ -160,20 +135,8 @@ mod tests {
             ptys: Vec::new(),
         };
         vec![
-            row(
-                "api",
-                "/home/u/src/api",
-                "claude --resume",
-                SessionStatus::Running,
-                None,
-            ),
-            row(
-                "build",
-                "/srv",
-                "sh -c 'make -j8'",
-                SessionStatus::Exited,
-                Some(2),
-            ),
+            row("api", "/home/u/src/api", "claude --resume", SessionStatus::Running, None),
+            row("build", "/srv", "sh -c 'make -j8'", SessionStatus::Exited, Some(2)),
         ]
     }
 
@@ -190,17 +153,9 @@ mod tests {
     #[test]
     fn programs_get_every_field() {
         let json = serde_json::to_value(rows()).unwrap();
-        for key in [
-            "name",
-            "workspace",
-            "command",
-            "pid",
-            "created",
-            "size",
-            "clients",
-            "status",
-            "exit_code",
-        ] {
+        for key in
+            ["name", "workspace", "command", "pid", "created", "size", "clients", "status", "exit_code"]
+        {
             assert!(json[0].get(key).is_some(), "{key}");
         }
         assert_eq!(json[1]["status"], "exited");

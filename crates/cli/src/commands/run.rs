@@ -21,37 +21,22 @@ pub(super) fn run(context: &Context, args: args::Run) -> Outcome {
         context::checked_name(name)?;
     }
     let workspace = context::workspace(args.workspace.as_deref())?;
-    let argv = if args.command.is_empty() {
-        vec![context::shell()]
-    } else {
-        args.command
-    };
+    let argv = if args.command.is_empty() { vec![context::shell()] } else { args.command };
     let request = Create {
         unique: args.name.is_none(),
-        name: Some(
-            args.name
-                .unwrap_or_else(|| context::name_for(&workspace).to_string()),
-        ),
+        name: Some(args.name.unwrap_or_else(|| context::name_for(&workspace).to_string())),
         hide: args.hide,
         detach: Some(args.detach),
         ..session::from_here(workspace.clone(), argv)
     };
     let created = session::create(context, request)?;
     if args.detach {
-        let started = Started {
-            session: created.session,
-            pid: created.pid,
-            workspace,
-        };
+        let started = Started { session: created.session, pid: created.pid, workspace };
         context.answer(&started, |started| {
             format!("Started session {} (pid {})", started.session, started.pid)
         })?;
         return Ok(0);
     }
-    let target = Target {
-        detach_key: args.detach_key,
-        fresh: true,
-        ..Target::existing(created.session)
-    };
+    let target = Target { detach_key: args.detach_key, fresh: true, ..Target::existing(created.session) };
     session::go(context, &target)
 }

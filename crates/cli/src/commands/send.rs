@@ -32,13 +32,7 @@ pub(super) fn run(context: &Context, args: args::Send) -> Outcome {
         };
         let _: OkReply = control.request(&Request::Send(request))?;
     }
-    context.answer(
-        &Sent {
-            session: args.name,
-            bytes: bytes.len(),
-        },
-        |_| String::new(),
-    )?;
+    context.answer(&Sent { session: args.name, bytes: bytes.len() }, |_| String::new())?;
     Ok(0)
 }
 

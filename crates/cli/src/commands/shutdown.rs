@@ -27,13 +27,7 @@ pub(crate) fn run(context: &Context, args: &args::Shutdown) -> Outcome {
         running = Some(context.connect()?);
     }
     let Some(mut control) = running else {
-        context.answer(
-            &Stopped {
-                stopped: false,
-                killed: false,
-            },
-            |_| "No daemon runs.\n".to_owned(),
-        )?;
+        context.answer(&Stopped { stopped: false, killed: false }, |_| "No daemon runs.\n".to_owned())?;
         return Ok(0);
     };
     match control.request::<OkReply>(&Request::Shutdown(Shutdown { kill: args.kill })) {
@@ -45,19 +39,9 @@ pub(crate) fn run(context: &Context, args: &args::Shutdown) -> Outcome {
     if !control.wait_for_end(WAIT) {
         eprintln!("{}: the daemon is still busy ending", context.program);
     }
-    context.answer(
-        &Stopped {
-            stopped: true,
-            killed: args.kill,
-        },
-        |stopped| {
-            let sessions = if stopped.killed {
-                "all sessions were killed"
-            } else {
-                "sessions live on"
-            };
-            format!("The daemon has ended; {sessions}.\n")
-        },
-    )?;
+    context.answer(&Stopped { stopped: true, killed: args.kill }, |stopped| {
+        let sessions = if stopped.killed { "all sessions were killed" } else { "sessions live on" };
+        format!("The daemon has ended; {sessions}.\n")
+    })?;
     Ok(0)
 }

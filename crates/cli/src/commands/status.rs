@@ -24,17 +24,11 @@ struct Status {
 pub(crate) fn run(context: &Context) -> Outcome {
     let status = match context.connect_if_running()? {
         Some(mut control) => Status::from(control.request::<StatusReply>(&Request::Status)?),
-        None => Status {
-            keeper: None,
-            daemon: None,
-            dialects: Vec::new(),
-            sessions: 0,
-            warnings: Vec::new(),
-        },
+        None => {
+            Status { keeper: None, daemon: None, dialects: Vec::new(), sessions: 0, warnings: Vec::new() }
+        }
     };
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |time| time.as_secs());
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let code = if status.daemon.is_some() { 0 } else { NOT_RUNNING };
     context.answer(&status, |status| text(status, now))?;
     Ok(code)

@@ -26,16 +26,11 @@ pub(super) fn run(context: &Context, args: args::Upgrade) -> Outcome {
     let exe = program(args.exe)?;
     let mut control = context.connect()?;
     let before: StatusReply = control.request(&Request::Status)?;
-    let _: OkReply = control.request(&Request::Upgrade(Upgrade {
-        exe: Some(exe),
-        keeper: args.keeper,
-    }))?;
+    let _: OkReply = control.request(&Request::Upgrade(Upgrade { exe: Some(exe), keeper: args.keeper }))?;
     // The connection ends when the old image does, so whoever answers next is the new one.
     if !control.wait_for_end(WAIT) {
-        return Err(
-            Failure::new(FailureKind::General, "the daemon did not give way to the new one")
-                .hint("its log says why; sessions are not affected"),
-        );
+        return Err(Failure::new(FailureKind::General, "the daemon did not give way to the new one")
+            .hint("its log says why; sessions are not affected"));
     }
     let after: StatusReply = context.ask(&Request::Status)?;
     let upgraded = Upgraded {

@@ -43,10 +43,7 @@ pub(super) fn run(context: &Context, args: BrokerArgs) -> Outcome {
             Err(_) => {}
         }
         lost.get_or_insert_with(Instant::now);
-        let pause = Timespec {
-            tv_sec: 0,
-            tv_nsec: i64::from(RETURN_PAUSE.subsec_nanos()),
-        };
+        let pause = Timespec { tv_sec: 0, tv_nsec: i64::from(RETURN_PAUSE.subsec_nanos()) };
         let _ = poll(&mut [], Some(&pause));
     }
 }
@@ -59,10 +56,7 @@ fn look_on(mut link: Link, signals: &mut Signals, asked: &mut bool) -> Result<Op
     }
     loop {
         let (signal, readable) = {
-            let mut fds = [
-                PollFd::new(&*signals, PollFlags::IN),
-                PollFd::new(&link, PollFlags::IN),
-            ];
+            let mut fds = [PollFd::new(&*signals, PollFlags::IN), PollFd::new(&link, PollFlags::IN)];
             match poll(&mut fds, None) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),

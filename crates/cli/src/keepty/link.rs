@@ -33,11 +33,7 @@ impl Link {
         let stream = connect(context, id)?;
         stream.set_read_timeout(Some(WAIT))?;
         let mut link = Self { stream };
-        link.send(&Message::Hello {
-            role,
-            cols: size.cols(),
-            rows: size.rows(),
-        })?;
+        link.send(&Message::Hello { role, cols: size.cols(), rows: size.rows() })?;
         let silent = || Failure::general(format!("Session '{id}' does not respond"));
         match link.receive().map_err(|_| silent())? {
             Some(Message::HelloAck { pid, .. }) => {
@@ -54,10 +50,7 @@ impl Link {
         let mut bytes = Vec::new();
         encode(message, &mut bytes);
         self.stream.write_all(&bytes).map_err(|error| {
-            Failure::new(
-                FailureKind::Disconnected,
-                format!("Session disconnected: {error}"),
-            )
+            Failure::new(FailureKind::Disconnected, format!("Session disconnected: {error}"))
         })
     }
 

@@ -151,16 +151,9 @@ fn create(context: &Context, id: &str, what: What) -> Result<(), Failure> {
         return Err(running());
     }
     let workspace = context::workspace(what.working_dir.as_deref())?;
-    let argv = if what.command.is_empty() {
-        vec![context::shell()]
-    } else {
-        what.command
-    };
+    let argv = if what.command.is_empty() { vec![context::shell()] } else { what.command };
     let mut request = session::from_here(workspace, argv);
-    request
-        .env
-        .get_or_insert_default()
-        .insert("TERM".to_owned(), TERM.to_owned());
+    request.env.get_or_insert_default().insert("TERM".to_owned(), TERM.to_owned());
     let created = session::create(
         context,
         Create {
@@ -184,15 +177,10 @@ fn wait_for_socket(socket: &Path) -> Result<(), Failure> {
     let deadline = Instant::now() + SOCKET_WAIT;
     while !socket.exists() {
         if Instant::now() >= deadline {
-            return Err(
-                Failure::general(format!("the session has no socket at {}", socket.display()))
-                    .hint("`swb status` says why keepty is not offered"),
-            );
+            return Err(Failure::general(format!("the session has no socket at {}", socket.display()))
+                .hint("`swb status` says why keepty is not offered"));
         }
-        let pause = Timespec {
-            tv_sec: 0,
-            tv_nsec: 10_000_000,
-        };
+        let pause = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
         let _ = poll(&mut [], Some(&pause));
     }
     Ok(())
@@ -210,11 +198,7 @@ fn attach(context: &Context, id: &str, watch: bool) -> Outcome {
     let size = size::current().unwrap_or(Size::DEFAULT);
     let role = if watch { Role::Watcher } else { Role::Writer };
     let (link, pid) = Link::open(context, id, role, size)?;
-    let leave = if watch {
-        "Ctrl+C or q leaves"
-    } else {
-        "Type ,,,d to detach"
-    };
+    let leave = if watch { "Ctrl+C or q leaves" } else { "Type ,,,d to detach" };
     eprintln!("[Attached to {id}. {leave}.]");
     let detach = DetachKey::parse(DETACH).map_err(|error| Failure::general(error.to_string()))?;
     let plan = Plan {
@@ -224,16 +208,8 @@ fn attach(context: &Context, id: &str, watch: bool) -> Outcome {
         resume: None,
         offset: Offset(0),
         // KP-21, KP-30, KP-31: the first Writer and Watchers get no replay.
-        old: if pid == 0 || watch {
-            Old::Bytes(0)
-        } else {
-            Old::FirstFrame
-        },
-        keys: if watch {
-            vec![DetachKey::plain('q'), DetachKey::ctrl('c')]
-        } else {
-            vec![detach]
-        },
+        old: if pid == 0 || watch { Old::Bytes(0) } else { Old::FirstFrame },
+        keys: if watch { vec![DetachKey::plain('q'), DetachKey::ctrl('c')] } else { vec![detach] },
         keyboard: if watch { Keyboard::Leaves } else { Keyboard::Types },
         size,
     };

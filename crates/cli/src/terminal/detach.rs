@@ -40,10 +40,7 @@ pub(crate) struct KeyError(String);
 impl DetachKey {
     /// Ctrl+], as telnet and coop have it.
     pub(crate) fn ctrl(character: char) -> Self {
-        Self(vec![Chord {
-            character,
-            ctrl: true,
-        }])
+        Self(vec![Chord { character, ctrl: true }])
     }
 
     /// Reads `C-]`, `^]`, `,,,d` or `none`.
@@ -52,15 +49,11 @@ impl DetachKey {
         if text.eq_ignore_ascii_case("none") {
             return Ok(Self(Vec::new()));
         }
-        if let Some(name) = ["C-", "c-", "^", "Ctrl+", "ctrl+"]
-            .iter()
-            .find_map(|prefix| text.strip_prefix(prefix))
+        if let Some(name) =
+            ["C-", "c-", "^", "Ctrl+", "ctrl+"].iter().find_map(|prefix| text.strip_prefix(prefix))
         {
             let mut characters = name.chars();
-            let character = characters
-                .next()
-                .map(|c| c.to_ascii_lowercase())
-                .ok_or_else(refused)?;
+            let character = characters.next().map(|c| c.to_ascii_lowercase()).ok_or_else(refused)?;
             // Ctrl+[ is the escape key, and Enter and Tab are needed for other things.
             let usable =
                 matches!(character, 'a'..='z' | '\\' | ']' | '^' | '_' | '@') && !"ijm".contains(character);
@@ -70,28 +63,15 @@ impl DetachKey {
                 Err(refused())
             };
         }
-        let keys: Vec<Chord> = text
-            .chars()
-            .map(|character| Chord {
-                character,
-                ctrl: false,
-            })
-            .collect();
+        let keys: Vec<Chord> = text.chars().map(|character| Chord { character, ctrl: false }).collect();
         let plain = keys.iter().all(|key| key.character.is_ascii_graphic());
         // A single letter would make that letter impossible to type.
-        if plain && (2..=MAX_KEYS).contains(&keys.len()) {
-            Ok(Self(keys))
-        } else {
-            Err(refused())
-        }
+        if plain && (2..=MAX_KEYS).contains(&keys.len()) { Ok(Self(keys)) } else { Err(refused()) }
     }
 
     /// A key of its own, for programs that take no other input.
     pub(crate) fn plain(character: char) -> Self {
-        Self(vec![Chord {
-            character,
-            ctrl: false,
-        }])
+        Self(vec![Chord { character, ctrl: false }])
     }
 }
 
@@ -124,12 +104,7 @@ impl Matcher {
     /// Makes a matcher for several keys, each of which detaches.
     pub(crate) fn new(keys: Vec<DetachKey>) -> Self {
         let longest = keys.iter().map(|key| key.0.len()).max().unwrap_or(0);
-        Self {
-            keys,
-            recent: Vec::new(),
-            longest,
-            held: Vec::new(),
-        }
+        Self { keys, recent: Vec::new(), longest, held: Vec::new() }
     }
 
     /// Takes input and appends to `out` what is for the program; true when the user wants to leave.
@@ -187,10 +162,7 @@ impl Matcher {
 
     fn sequence(&mut self, raw: &[u8], out: &mut Vec<u8>) -> bool {
         match key_event(raw) {
-            Some(Event {
-                chord: Some(chord),
-                released: true,
-            }) => {
+            Some(Event { chord: Some(chord), released: true }) => {
                 // The program never saw this key go down, so it must not see it come up.
                 let ours = self.keys.iter().any(|key| key.0 == [chord]);
                 if !ours {
@@ -198,15 +170,9 @@ impl Matcher {
                 }
                 false
             }
-            Some(Event {
-                chord,
-                released: false,
-            }) => self.pressed(chord, raw, out),
+            Some(Event { chord, released: false }) => self.pressed(chord, raw, out),
             // A modifier or another key coming up changes nothing about what was pressed.
-            Some(Event {
-                chord: None,
-                released: true,
-            }) => {
+            Some(Event { chord: None, released: true }) => {
                 out.extend_from_slice(raw);
                 false
             }
@@ -224,11 +190,7 @@ impl Matcher {
             self.recent.remove(0);
         }
         self.recent.push(chord);
-        if self
-            .keys
-            .iter()
-            .any(|key| !key.0.is_empty() && self.recent.ends_with(&key.0))
-        {
+        if self.keys.iter().any(|key| !key.0.is_empty() && self.recent.ends_with(&key.0)) {
             return true;
         }
         // The keys of a sequence pass on at once: holding them back would make every comma lag.
@@ -240,22 +202,10 @@ impl Matcher {
 /// Reads a key from its plain byte.
 fn plain_key(byte: u8) -> Option<Chord> {
     match byte {
-        0x20..=0x7e => Some(Chord {
-            character: char::from(byte),
-            ctrl: false,
-        }),
-        0 => Some(Chord {
-            character: '@',
-            ctrl: true,
-        }),
-        0x01..=0x1a => Some(Chord {
-            character: char::from(byte + 0x60),
-            ctrl: true,
-        }),
-        0x1c..=0x1f => Some(Chord {
-            character: char::from(byte + 0x40),
-            ctrl: true,
-        }),
+        0x20..=0x7e => Some(Chord { character: char::from(byte), ctrl: false }),
+        0 => Some(Chord { character: '@', ctrl: true }),
+        0x01..=0x1a => Some(Chord { character: char::from(byte + 0x60), ctrl: true }),
+        0x1c..=0x1f => Some(Chord { character: char::from(byte + 0x40), ctrl: true }),
         _ => None,
     }
 }
@@ -278,28 +228,14 @@ fn key_event(raw: &[u8]) -> Option<Event> {
         let [b"27", modifiers, code] = fields[..] else {
             return None;
         };
-        return Some(Event {
-            chord: chord([number(code), None, None], number(modifiers)),
-            released: false,
-        });
+        return Some(Event { chord: chord([number(code), None, None], number(modifiers)), released: false });
     }
     let mut codes = fields.first()?.split(|byte| *byte == b':').map(number);
-    let codes = [
-        codes.next().flatten(),
-        codes.next().flatten(),
-        codes.next().flatten(),
-    ];
-    let mut state = fields
-        .get(1)
-        .copied()
-        .unwrap_or_default()
-        .split(|byte| *byte == b':');
+    let codes = [codes.next().flatten(), codes.next().flatten(), codes.next().flatten()];
+    let mut state = fields.get(1).copied().unwrap_or_default().split(|byte| *byte == b':');
     let modifiers = state.next().and_then(number);
     let released = state.next().and_then(number) == Some(3);
-    Some(Event {
-        chord: chord(codes, modifiers),
-        released,
-    })
+    Some(Event { chord: chord(codes, modifiers), released })
 }
 
 /// Makes a key of what a terminal reports: its code, the code with Shift, the code on a US keyboard.
@@ -314,9 +250,7 @@ fn chord([code, shifted, base]: [Option<u32>; 3], modifiers: Option<u32>) -> Opt
     }
     let ctrl = modifiers & CTRL != 0;
     let ascii = |code: Option<u32>| {
-        code.and_then(|code| u8::try_from(code).ok())
-            .map(char::from)
-            .filter(char::is_ascii_graphic)
+        code.and_then(|code| u8::try_from(code).ok()).map(char::from).filter(char::is_ascii_graphic)
     };
     let character = if modifiers & SHIFT != 0 {
         // Without the shifted code nobody can tell which character Shift makes.
@@ -325,14 +259,7 @@ fn chord([code, shifted, base]: [Option<u32>; 3], modifiers: Option<u32>) -> Opt
         // On a keyboard for another script the key is known by where it would be on a US one.
         ascii(code).or_else(|| ascii(base))?
     };
-    Some(Chord {
-        character: if ctrl {
-            character.to_ascii_lowercase()
-        } else {
-            character
-        },
-        ctrl,
-    })
+    Some(Chord { character: if ctrl { character.to_ascii_lowercase() } else { character }, ctrl })
 }
 
 #[cfg(test)]
@@ -359,11 +286,7 @@ mod tests {
             assert_eq!(result, (detaches, passes.to_vec()), "{input:?} cut at {cut}");
         }
         let bytes: Vec<&[u8]> = input.chunks(1).collect();
-        assert_eq!(
-            run(keys, &bytes),
-            (detaches, passes.to_vec()),
-            "{input:?} byte by byte"
-        );
+        assert_eq!(run(keys, &bytes), (detaches, passes.to_vec()), "{input:?} byte by byte");
     }
 
     #[test]
@@ -473,17 +396,7 @@ mod tests {
         assert_eq!(DetachKey::parse("ctrl+]"), Ok(DetachKey::ctrl(']')));
         assert_eq!(DetachKey::parse(",,,d").unwrap().0.len(), 4);
         assert!(DetachKey::parse("none").unwrap().0.is_empty());
-        for bad in [
-            "",
-            "a",
-            "C-",
-            "C-[",
-            "C-m",
-            "C-aa",
-            "ä,",
-            "a b",
-            "12345678901234567",
-        ] {
+        for bad in ["", "a", "C-", "C-[", "C-m", "C-aa", "ä,", "a b", "12345678901234567"] {
             assert!(DetachKey::parse(bad).is_err(), "{bad:?}");
         }
     }

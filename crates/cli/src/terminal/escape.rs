@@ -248,10 +248,7 @@ impl Tokenizer {
 
 /// Gives the length of the control sequence that `bytes` begins with, if all of it is there and plain.
 fn whole_control(bytes: &[u8]) -> Option<usize> {
-    let body = bytes
-        .strip_prefix(b"\x1b[")?
-        .get(..MAX_SEQUENCE)
-        .or(bytes.get(2..))?;
+    let body = bytes.strip_prefix(b"\x1b[")?.get(..MAX_SEQUENCE).or(bytes.get(2..))?;
     let at = body.iter().position(|byte| !matches!(byte, 0x20..=0x3f))?;
     matches!(body.get(at), Some(0x40..=0x7e)).then_some(at + 3)
 }
@@ -278,18 +275,10 @@ impl<'a> Control<'a> {
             Some((&byte @ b'<'..=b'?', rest)) => (byte, rest),
             _ => (0, body),
         };
-        let end = body
-            .iter()
-            .position(|byte| !matches!(byte, b'0'..=b';'))
-            .unwrap_or(body.len());
+        let end = body.iter().position(|byte| !matches!(byte, b'0'..=b';')).unwrap_or(body.len());
         let (params, intermediates) = body.split_at(end);
         let plain = intermediates.iter().all(|byte| matches!(byte, 0x20..=0x2f));
-        plain.then_some(Self {
-            prefix,
-            params,
-            intermediates,
-            last,
-        })
+        plain.then_some(Self { prefix, params, intermediates, last })
     }
 
     /// Gives the parameters; an empty one is nothing, one beyond all sense is the largest number.
@@ -305,14 +294,9 @@ impl<'a> Control<'a> {
 
 /// Reads a decimal number; sub-parameters behind a colon do not count.
 pub(crate) fn number(text: &[u8]) -> Option<u32> {
-    let digits = text
-        .split(|byte| *byte == b':')
-        .next()
-        .filter(|digits| !digits.is_empty())?;
+    let digits = text.split(|byte| *byte == b':').next().filter(|digits| !digits.is_empty())?;
     let add = |sum: u32, digit: &u8| {
-        digit
-            .is_ascii_digit()
-            .then(|| sum.saturating_mul(10).saturating_add(u32::from(digit - b'0')))
+        digit.is_ascii_digit().then(|| sum.saturating_mul(10).saturating_add(u32::from(digit - b'0')))
     };
     digits.iter().try_fold(0_u32, add)
 }
@@ -370,10 +354,8 @@ mod tests {
             ("opaque", b"\x1b[1"),
             ("text", "ö".as_bytes()),
         ];
-        let expected: Vec<(String, Vec<u8>)> = expected
-            .into_iter()
-            .map(|(label, bytes)| (label.to_owned(), bytes.to_vec()))
-            .collect();
+        let expected: Vec<(String, Vec<u8>)> =
+            expected.into_iter().map(|(label, bytes)| (label.to_owned(), bytes.to_vec())).collect();
         assert_eq!(items(&[SAMPLE]), expected);
     }
 
@@ -395,11 +377,7 @@ mod tests {
         for size in [1, 7, 4096, long.len()] {
             let chunks: Vec<&[u8]> = long.chunks(size).collect();
             let all = items(&chunks);
-            assert_eq!(
-                all.iter().map(|(_, b)| b.len()).sum::<usize>(),
-                long.len(),
-                "chunks of {size}"
-            );
+            assert_eq!(all.iter().map(|(_, b)| b.len()).sum::<usize>(), long.len(), "chunks of {size}");
             assert_eq!(all.last().unwrap().0, "Control");
         }
     }

@@ -56,10 +56,7 @@ fn is_report(control: Control<'_>) -> bool {
 }
 
 fn system_acts(body: &[u8]) -> bool {
-    let body = body
-        .strip_suffix(b"\x07")
-        .or_else(|| body.strip_suffix(b"\x1b\\"))
-        .unwrap_or(body);
+    let body = body.strip_suffix(b"\x07").or_else(|| body.strip_suffix(b"\x1b\\")).unwrap_or(body);
     let mut fields = body.split(|byte| *byte == b';');
     match fields.next().and_then(number) {
         // Texts may contain question marks.

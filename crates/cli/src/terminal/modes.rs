@@ -170,13 +170,7 @@ impl State {
                 self.pen = self.saved;
                 self.line = Line::Used;
             }
-            b"c" => {
-                *self = Self {
-                    titles: self.titles,
-                    line: Line::Fresh,
-                    ..Self::default()
-                }
-            }
+            b"c" => *self = Self { titles: self.titles, line: Line::Fresh, ..Self::default() },
             b"n" | b"o" => self.pen.shifted_out = true,
             [b'(', .., last] => self.pen.charset = *last != b'B',
             b"D" | b"E" | b"M" => self.line = Line::Used,
@@ -264,11 +258,7 @@ impl State {
 
     fn set_keyboard(&mut self, control: Control<'_>) {
         let [primary, alternate] = &mut self.keyboard;
-        let keyboard = if self.alternate.is_some() {
-            alternate
-        } else {
-            primary
-        };
+        let keyboard = if self.alternate.is_some() { alternate } else { primary };
         match control.prefix {
             b'>' => keyboard.pushed = keyboard.pushed.saturating_add(1),
             b'<' => {
@@ -312,10 +302,7 @@ impl State {
     }
 
     fn system(&mut self, body: &[u8]) {
-        let body = body
-            .strip_suffix(b"\x07")
-            .or_else(|| body.strip_suffix(b"\x1b\\"))
-            .unwrap_or(body);
+        let body = body.strip_suffix(b"\x07").or_else(|| body.strip_suffix(b"\x1b\\")).unwrap_or(body);
         let (code, rest) = match memchr::memchr(b';', body) {
             Some(at) => (number(&body[..at]), &body[at + 1..]),
             None => (number(body), &b""[..]),
@@ -374,13 +361,7 @@ impl State {
     fn undo_modes(&self, out: &mut Vec<u8>) {
         list(out, "?", &OFF_BY_DEFAULT, self.set, 'l');
         list(out, "?", &ON_BY_DEFAULT, u32::from(self.cleared), 'h');
-        list(
-            out,
-            "",
-            &[4, 20],
-            u32::from(self.insert) | u32::from(self.newline) << 1,
-            'l',
-        );
+        list(out, "", &[4, 20], u32::from(self.insert) | u32::from(self.newline) << 1, 'l');
         if self.modify_other_keys {
             out.extend_from_slice(b"\x1b[>4m");
         }
@@ -390,12 +371,7 @@ impl State {
     }
 
     fn undo_decoration(&self, out: &mut Vec<u8>) {
-        let Colours {
-            palette,
-            foreground,
-            background,
-            cursor,
-        } = self.colours;
+        let Colours { palette, foreground, background, cursor } = self.colours;
         let simple: [(bool, &[u8]); 7] = [
             (self.link, b"\x1b]8;;\x1b\\"),
             (self.cursor_shape, b"\x1b[0 q"),
@@ -417,10 +393,7 @@ impl State {
     }
 
     fn is_set(&self, mode: u16) -> bool {
-        OFF_BY_DEFAULT
-            .iter()
-            .position(|known| *known == mode)
-            .is_some_and(|bit| self.set & (1 << bit) != 0)
+        OFF_BY_DEFAULT.iter().position(|known| *known == mode).is_some_and(|bit| self.set & (1 << bit) != 0)
     }
 }
 
@@ -451,10 +424,7 @@ impl Pen {
 
 /// Cuts newlines off the end.
 fn without_newlines(text: &[u8]) -> &[u8] {
-    let end = text
-        .iter()
-        .rposition(|byte| *byte != b'\n')
-        .map_or(0, |last| last + 1);
+    let end = text.iter().rposition(|byte| *byte != b'\n').map_or(0, |last| last + 1);
     text.get(..end).unwrap_or_default()
 }
 
@@ -487,10 +457,8 @@ mod tests {
             let mut modes = Modes::default();
             modes.feed(&output[..cut]);
             modes.feed(&output[cut..]);
-            let both = (
-                String::from_utf8_lossy(&expected),
-                String::from_utf8_lossy(&modes.undo()).into_owned(),
-            );
+            let both =
+                (String::from_utf8_lossy(&expected), String::from_utf8_lossy(&modes.undo()).into_owned());
             assert_eq!(both.0, both.1, "cut at {cut}");
         }
         String::from_utf8(expected).unwrap()
@@ -500,26 +468,14 @@ mod tests {
     fn an_untouched_terminal_needs_nothing() {
         assert_eq!(undo(b""), "");
         assert_eq!(undo(b"\x1b[1mbold\x1b[0m\r\n"), "");
-        assert_eq!(
-            undo(b"\x1b[?1049h\x1b[?25l\x1b[?1000;1006h\x1b[?1006;1000l\x1b[?25h\x1b[?1049l"),
-            ""
-        );
-        assert_eq!(
-            undo(b"\x1b[>1u\x1b[<u\x1b=\x1b>\x1b[>4;2m\x1b[>4m\x1b[4 q\x1b[ q"),
-            ""
-        );
+        assert_eq!(undo(b"\x1b[?1049h\x1b[?25l\x1b[?1000;1006h\x1b[?1006;1000l\x1b[?25h\x1b[?1049l"), "");
+        assert_eq!(undo(b"\x1b[>1u\x1b[<u\x1b=\x1b>\x1b[>4;2m\x1b[>4m\x1b[4 q\x1b[ q"), "");
     }
 
     #[test]
     fn modes_are_undone_in_one_go() {
-        assert_eq!(
-            undo(b"\x1b[?1h\x1b=\x1b[?2004h\x1b[?25l\x1b[?7l"),
-            "\x1b[?1;66;2004l\x1b[?7;25h"
-        );
-        assert_eq!(
-            undo(b"\x1b[?1000h\x1b[?1002h\x1b[?1006h\x1b[?1004h"),
-            "\x1b[?1000;1002;1004;1006l"
-        );
+        assert_eq!(undo(b"\x1b[?1h\x1b=\x1b[?2004h\x1b[?25l\x1b[?7l"), "\x1b[?1;66;2004l\x1b[?7;25h");
+        assert_eq!(undo(b"\x1b[?1000h\x1b[?1002h\x1b[?1006h\x1b[?1004h"), "\x1b[?1000;1002;1004;1006l");
         assert_eq!(undo(b"\x1b[4h\x1b[20h"), "\x1b[4;20l");
     }
 
@@ -535,10 +491,7 @@ mod tests {
 
     #[test]
     fn the_keyboard_has_a_stack_per_screen() {
-        assert_eq!(
-            undo(b"\x1b[>1u\x1b[?1049h\x1b[>3u\x1b[>5u"),
-            "\x1b[<2u\x1b[?1049l\x1b[<1u"
-        );
+        assert_eq!(undo(b"\x1b[>1u\x1b[?1049h\x1b[>3u\x1b[>5u"), "\x1b[<2u\x1b[?1049l\x1b[<1u");
         assert_eq!(undo(b"\x1b[=1u"), "\x1b[=0u");
         assert_eq!(undo(b"\x1b[=1u\x1b[<3u"), "");
         assert_eq!(undo(b"\x1b[>1u\x1b[=5;1u"), "\x1b[<1u");
@@ -564,10 +517,7 @@ mod tests {
         assert_eq!(undo(b"\x1b]8;;http://x\x07\r\n"), "\x1b]8;;\x1b\\");
         assert_eq!(undo(b"\x1b]8;;http://x\x07y\x1b]8;;\x07\r\n"), "");
         assert_eq!(undo(b"\x1b]11;?\x07"), "");
-        assert_eq!(
-            undo(b"\x1b]12;red\x1b\\\x1b]4;1;red\x07"),
-            "\x1b]104\x1b\\\x1b]112\x1b\\"
-        );
+        assert_eq!(undo(b"\x1b]12;red\x1b\\\x1b]4;1;red\x07"), "\x1b]104\x1b\\\x1b]112\x1b\\");
         assert_eq!(undo(b"\x1b]9;4;1;50\x07"), "\x1b]9;4;0\x1b\\");
         assert_eq!(undo(b"\x1b[22;0t\x1b[22;2t\x1b[23;2t"), "\x1b[23;0t");
     }
@@ -575,10 +525,7 @@ mod tests {
     #[test]
     fn resets_clear_what_they_reset() {
         assert_eq!(undo(b"\x1b[?1049h\x1b[?1000h\x1b[>1u\x1b[1m\x1bc"), "");
-        assert_eq!(
-            undo(b"\x1b[?1000h\x1b[?25l\x1b[1m\x1b[4h\x1b[2;3r\x1b[!p\r\n"),
-            "\x1b[?1000l"
-        );
+        assert_eq!(undo(b"\x1b[?1000h\x1b[?25l\x1b[1m\x1b[4h\x1b[2;3r\x1b[!p\r\n"), "\x1b[?1000l");
     }
 
     #[test]

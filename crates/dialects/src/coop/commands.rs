@@ -25,10 +25,7 @@ impl Connection {
     /// A live session by name or, if it has a slash, by workspace (CO-30).
     pub(super) fn resolve(&self, text: &str) -> Result<Session, ErrorReply> {
         let found = self.coop.engine.find(text).ok().or_else(|| {
-            let path = Path::new(text)
-                .canonicalize()
-                .ok()
-                .filter(|_| text.contains('/'))?;
+            let path = Path::new(text).canonicalize().ok().filter(|_| text.contains('/'))?;
             self.coop.engine.of_workspace(&path)
         });
         let offered = found.filter(|session| session.is_offered_to(LABEL));
@@ -47,11 +44,7 @@ impl Connection {
         let spec = self.spec(create).await?;
         let session = self.coop.engine.create(spec).await.map_err(refused)?;
         let pid = session.pty(PtyId::AGENT).map_or(0, |agent| agent.pid);
-        let created = Created {
-            ok: true,
-            session: session.name().to_string(),
-            pid: pid.max(0) as u32,
-        };
+        let created = Created { ok: true, session: session.name().to_string(), pid: pid.max(0) as u32 };
         // CO-25: no stream follows, whatever `detach` says.
         Ok((ok(&created)?, Next::Request))
     }
@@ -62,18 +55,12 @@ impl Connection {
             Some(name) => SessionName::new(name),
             // CO-20; what people call a directory need not be a name.
             None => {
-                let base = workspace
-                    .file_name()
-                    .map(|base| base.to_string_lossy().into_owned());
+                let base = workspace.file_name().map(|base| base.to_string_lossy().into_owned());
                 SessionName::new(base.as_deref().unwrap_or("root"))
             }
         };
         let name = name.map_err(|error| invalid(error.to_string()))?;
-        let (cols, rows) = if create.argv.is_some() {
-            (80, 24)
-        } else {
-            AGENT_SIZE
-        };
+        let (cols, rows) = if create.argv.is_some() { (80, 24) } else { AGENT_SIZE };
         let size = Size::new(create.cols.unwrap_or(cols), create.rows.unwrap_or(rows));
         let mut spec = SessionSpec {
             name,
@@ -102,10 +89,7 @@ impl Connection {
             None => self.apply_coopfiles(&mut spec, create.coopfile.as_deref(), create.env)?,
         }
         if let Some(auto) = create.restart {
-            spec.restart = RestartPolicy {
-                auto,
-                ..RestartPolicy::ALWAYS
-            };
+            spec.restart = RestartPolicy { auto, ..RestartPolicy::ALWAYS };
         }
         Ok(spec)
     }
@@ -122,9 +106,7 @@ impl Connection {
         let merge = |coopfile: &mut Coopfile| -> Result<(), String> {
             coopfile.merge_file(&settings.default_coopfile, limits::COOPFILE)?;
             coopfile.merge_file(&spec.workspace.join("coop.toml"), limits::COOPFILE)?;
-            coopfile
-                .merge(text.unwrap_or_default())
-                .map_err(|error| format!("coopfile: {error}"))
+            coopfile.merge(text.unwrap_or_default()).map_err(|error| format!("coopfile: {error}"))
         };
         merge(&mut coopfile).map_err(invalid)?;
         if !coopfile.unused.is_empty() {
@@ -139,14 +121,10 @@ impl Connection {
         spec.bind_workspace = true;
         spec.argv = vec![coopfile.command.unwrap_or_else(fallback)];
         spec.argv.extend(coopfile.args);
-        let configured = coopfile
-            .env
-            .iter()
-            .map(|(key, value)| (key.clone(), env_value(value, &daemon)));
+        let configured = coopfile.env.iter().map(|(key, value)| (key.clone(), env_value(value, &daemon)));
         let configured: Vec<_> = configured.collect();
         spec.env = daemon;
-        spec.env
-            .extend(markers(spec.name.as_str(), &spec.workspace, unix_now()));
+        spec.env.extend(markers(spec.name.as_str(), &spec.workspace, unix_now()));
         spec.env.extend(configured);
         Ok(())
     }
@@ -159,20 +137,14 @@ impl Connection {
             sessions.extend(self.coop.engine.remembered());
         }
         let offered = sessions.iter().filter(|session| session.is_offered_to(LABEL));
-        let sessions = offered
-            .map(|session| items::session(session, ls.details))
-            .collect();
+        let sessions = offered.map(|session| items::session(session, ls.details)).collect();
         Ok((ok(&LsReply { ok: true, sessions })?, Next::Request))
     }
 
     pub(super) fn session_ls(&self, ls: &SessionLs) -> Answer {
         let session = self.resolve(&ls.session)?;
         let ptys = session.view().ptys.iter().map(items::pty).collect();
-        let reply = SessionLsReply {
-            ok: true,
-            session: session.name().to_string(),
-            ptys,
-        };
+        let reply = SessionLsReply { ok: true, session: session.name().to_string(), ptys };
         Ok((ok(&reply)?, Next::Request))
     }
 
@@ -188,17 +160,11 @@ impl Connection {
             let from = tail(&data, lines);
             data.drain(..from);
         }
-        let reply = ok(&LogsReply {
-            ok: true,
-            log_data: Base64(data),
-        })?;
+        let reply = ok(&LogsReply { ok: true, log_data: Base64(data) })?;
         if !logs.follow {
             return Ok((reply, Next::Request));
         }
-        let options = StreamOptions {
-            watch: true,
-            ..StreamOptions::default()
-        };
+        let options = StreamOptions { watch: true, ..StreamOptions::default() };
         let stream = Stream::new(session, &pty, end, end, options);
         Ok((reply, Next::Stream(Box::new(stream))))
     }
@@ -251,17 +217,10 @@ impl Connection {
         }
         let env = shell.env.or_else(|| {
             let mut env = session.env().clone();
-            env.extend(markers(
-                session.name().as_str(),
-                session.workspace(),
-                session.created(),
-            ));
+            env.extend(markers(session.name().as_str(), session.workspace(), session.created()));
             Some(env)
         });
-        let pty = session
-            .open_shell(ShellSpec { argv, env, size })
-            .await
-            .map_err(refused)?;
+        let pty = session.open_shell(ShellSpec { argv, env, size }).await.map_err(refused)?;
         let id = Some(pty.id());
         self.stream(session, &pty, options, id)
     }
@@ -279,10 +238,7 @@ impl Connection {
             Some(Offset(resume)) => resume.min(head),
             None => pty.oldest().max(head.saturating_sub(options.history())),
         };
-        let mut reply = Attached {
-            pty: pty_id,
-            ..Attached::default()
-        };
+        let mut reply = Attached { pty: pty_id, ..Attached::default() };
         if options.wants_offsets() {
             let pid = session.pty(pty.id()).map_or(0, |view| view.pid);
             let size = pty.size();
@@ -311,20 +267,13 @@ impl Connection {
     }
 
     pub(super) async fn kill(&self, kill: Kill) -> Answer {
-        let grace = if kill.force {
-            std::time::Duration::ZERO
-        } else {
-            swb_engine::limits::KILL_GRACE
-        };
+        let grace = if kill.force { std::time::Duration::ZERO } else { swb_engine::limits::KILL_GRACE };
         let sessions = if kill.all {
             self.coop.engine.forget(None);
             let offered = |session: &Session| session.is_offered_to(LABEL);
             self.coop.engine.sessions().into_iter().filter(offered).collect()
         } else {
-            let name = kill
-                .session
-                .as_deref()
-                .ok_or_else(|| invalid("kill needs a session"))?;
+            let name = kill.session.as_deref().ok_or_else(|| invalid("kill needs a session"))?;
             match self.resolve(name) {
                 Ok(session) => vec![session],
                 Err(_) if self.coop.engine.forget(Some(name)) > 0 => vec![],
@@ -340,12 +289,7 @@ impl Connection {
         let tasks: Vec<_> = sessions
             .iter()
             .cloned()
-            .map(|session| {
-                self.coop
-                    .fronts
-                    .tasks
-                    .spawn(async move { session.kill(grace).await })
-            })
+            .map(|session| self.coop.fronts.tasks.spawn(async move { session.kill(grace).await }))
             .collect();
         let all = async {
             for task in tasks {
@@ -365,14 +309,7 @@ impl Connection {
         let session = self.resolve(&restart.session)?;
         let pty = restart.pty.unwrap_or(PtyId::AGENT);
         let pid = session.restart(pty).await.map_err(refused)?;
-        Ok((
-            ok(&RestartReply {
-                ok: true,
-                pid: pid.max(0) as u32,
-                pty,
-            })?,
-            Next::Request,
-        ))
+        Ok((ok(&RestartReply { ok: true, pid: pid.max(0) as u32, pty })?, Next::Request))
     }
 
     pub(super) async fn shut_down(&self, shutdown: &Shutdown) -> Answer {
@@ -389,11 +326,7 @@ impl Connection {
 
     pub(super) async fn upgrade(&self, upgrade: Upgrade) -> Answer {
         let exe = upgrade.exe.map(PathBuf::from);
-        self.coop
-            .host
-            .prepare_upgrade(exe, upgrade.keeper)
-            .await
-            .map_err(invalid)?;
+        self.coop.host.prepare_upgrade(exe, upgrade.keeper).await.map_err(invalid)?;
         Ok((ok(&OkReply::default())?, Next::Upgrade))
     }
 }
@@ -412,30 +345,20 @@ fn workspace(text: &str) -> Result<PathBuf, ErrorReply> {
 fn markers(session: &str, workspace: &Path, created: u64) -> [(String, String); 3] {
     [
         ("COOP_SESSION".to_owned(), session.to_owned()),
-        (
-            "COOP_WORKSPACE".to_owned(),
-            workspace.to_string_lossy().into_owned(),
-        ),
+        ("COOP_WORKSPACE".to_owned(), workspace.to_string_lossy().into_owned()),
         ("COOP_CREATED".to_owned(), created.to_string()),
     ]
 }
 
 fn unix_now() -> u64 {
-    std::time::UNIX_EPOCH
-        .elapsed()
-        .map_or(0, |elapsed| elapsed.as_secs())
+    std::time::UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_secs())
 }
 
 fn running_shell(session: &Session, argv: &[String]) -> Option<Arc<Pty>> {
     let view = session.view();
-    let shells = view
-        .ptys
-        .iter()
-        .filter(|view| view.pty.id() != PtyId::AGENT && view.phase == Phase::Running);
-    shells
-        .filter(|view| *view.argv == *argv)
-        .map(|view| Arc::clone(&view.pty))
-        .next()
+    let shells =
+        view.ptys.iter().filter(|view| view.pty.id() != PtyId::AGENT && view.phase == Phase::Running);
+    shells.filter(|view| *view.argv == *argv).map(|view| Arc::clone(&view.pty)).next()
 }
 
 /// Where the last `lines` lines of `data` begin; a line break at the very end begins no line.

@@ -39,11 +39,7 @@ pub(super) type Answer = Result<(Vec<u8>, Next), ErrorReply>;
 
 impl Connection {
     pub(super) fn new(coop: Coop, stream: UnixStream) -> Self {
-        Self {
-            coop,
-            stream,
-            frames: command_frames(),
-        }
+        Self { coop, stream, frames: command_frames() }
     }
 
     pub(super) async fn run(mut self) {
@@ -82,8 +78,7 @@ impl Connection {
                 Err(FrameError::TooLarge { len, .. }) => {
                     // CO-14: the payload is never read, so the connection cannot go on.
                     let text = format!("a message of {len} bytes is longer than {MAX_FRAME}");
-                    self.send(&ErrorReply::new(ErrorCode::MessageTooLarge, text))
-                        .await;
+                    self.send(&ErrorReply::new(ErrorCode::MessageTooLarge, text)).await;
                     return None;
                 }
                 Err(_) => return None,
@@ -176,10 +171,7 @@ impl Connection {
 pub(super) fn ok(value: &impl Serialize) -> Result<Vec<u8>, ErrorReply> {
     let mut bytes = Vec::new();
     encode_json(value, &mut bytes).map_err(|error| {
-        ErrorReply::new(
-            ErrorCode::InternalError,
-            format!("the answer is too long: {error}"),
-        )
+        ErrorReply::new(ErrorCode::InternalError, format!("the answer is too long: {error}"))
     })?;
     Ok(bytes)
 }
@@ -193,8 +185,5 @@ pub(super) fn invalid(text: impl Into<String>) -> ErrorReply {
 }
 
 fn not_yet(what: &str) -> ErrorReply {
-    ErrorReply::new(
-        ErrorCode::NotImplemented,
-        format!("this version of the daemon does not offer '{what}'"),
-    )
+    ErrorReply::new(ErrorCode::NotImplemented, format!("this version of the daemon does not offer '{what}'"))
 }

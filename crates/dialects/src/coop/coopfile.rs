@@ -39,22 +39,16 @@ impl Coopfile {
         }
         if let Some(session) = section(&table, "session")? {
             if let Some(auto) = session.get("auto_restart") {
-                self.auto_restart = Some(
-                    auto.as_bool()
-                        .ok_or("[session] auto_restart must be true or false")?,
-                );
+                self.auto_restart =
+                    Some(auto.as_bool().ok_or("[session] auto_restart must be true or false")?);
             }
             if let Some(delay) = session.get("restart_delay_ms") {
                 let delay = delay.as_integer().and_then(|delay| u64::try_from(delay).ok());
                 self.restart_delay_ms = Some(delay.ok_or("[session] restart_delay_ms must be a number")?);
             }
         }
-        self.unused.extend(
-            UNUSED
-                .iter()
-                .filter(|name| table.contains_key(**name))
-                .map(|name| (*name).to_owned()),
-        );
+        self.unused
+            .extend(UNUSED.iter().filter(|name| table.contains_key(**name)).map(|name| (*name).to_owned()));
         Ok(())
     }
 
@@ -70,9 +64,8 @@ impl Coopfile {
             self.args.clear();
         }
         if let Some(args) = section.get("args") {
-            let args = args
-                .as_array()
-                .map(|args| args.iter().map(|arg| arg.as_str().map(str::to_owned)).collect());
+            let args =
+                args.as_array().map(|args| args.iter().map(|arg| arg.as_str().map(str::to_owned)).collect());
             let wrong = || format!("[{section_name}] args must be a list of texts");
             self.args = args.flatten().ok_or_else(wrong)?;
         }
@@ -116,10 +109,7 @@ pub(super) fn env_value(value: &str, daemon: &BTreeMap<String, String>) -> Strin
     let Some(name) = value.strip_prefix('$') else {
         return value.to_owned();
     };
-    let name = name
-        .strip_prefix('{')
-        .and_then(|name| name.strip_suffix('}'))
-        .unwrap_or(name);
+    let name = name.strip_prefix('{').and_then(|name| name.strip_suffix('}')).unwrap_or(name);
     daemon.get(name).cloned().unwrap_or_default()
 }
 
@@ -136,27 +126,13 @@ mod tests {
     // CO-26, CO-27
     #[test]
     fn later_layers_override_earlier_ones_in_both_layouts() {
-        let both = merged(&[
-            "[agent]\ncommand = 'a'\nargs = ['1']",
-            "[sandbox]\nagent = 'b'\nargs = ['2']",
-        ]);
-        assert_eq!(
-            (both.command.as_deref(), both.args),
-            (Some("b"), vec!["2".to_owned()])
-        );
-        let back = merged(&[
-            "[sandbox]\nagent = 'b'\nargs = ['2']\nshell = '/bin/zsh'",
-            "[agent]\ncommand = 'c'",
-        ]);
+        let both = merged(&["[agent]\ncommand = 'a'\nargs = ['1']", "[sandbox]\nagent = 'b'\nargs = ['2']"]);
+        assert_eq!((both.command.as_deref(), both.args), (Some("b"), vec!["2".to_owned()]));
+        let back =
+            merged(&["[sandbox]\nagent = 'b'\nargs = ['2']\nshell = '/bin/zsh'", "[agent]\ncommand = 'c'"]);
         assert_eq!((back.command.as_deref(), back.args), (Some("c"), vec![]));
-        let only_args = merged(&[
-            "[agent]\ncommand = 'a'\nargs = ['1']",
-            "[agent]\nargs = ['2', '3']",
-        ]);
-        assert_eq!(
-            (only_args.command.as_deref(), only_args.args.len()),
-            (Some("a"), 2)
-        );
+        let only_args = merged(&["[agent]\ncommand = 'a'\nargs = ['1']", "[agent]\nargs = ['2', '3']"]);
+        assert_eq!((only_args.command.as_deref(), only_args.args.len()), (Some("a"), 2));
     }
 
     // CO-62
@@ -164,13 +140,7 @@ mod tests {
     fn restart_policy() {
         assert_eq!(merged(&[]).restart(), RestartPolicy::ALWAYS);
         let policy = merged(&["[session]\nauto_restart = false\nrestart_delay_ms = 5"]).restart();
-        assert_eq!(
-            policy,
-            RestartPolicy {
-                auto: false,
-                delay_ms: 5
-            }
-        );
+        assert_eq!(policy, RestartPolicy { auto: false, delay_ms: 5 });
     }
 
     // CO-28
@@ -188,10 +158,7 @@ mod tests {
         let wrong = |text: &str| Coopfile::default().merge(text).unwrap_err();
         assert!(wrong("[agent").contains("TOML parse error"));
         assert_eq!(wrong("[agent]\ncommand = 5"), "[agent] command must be a command");
-        assert_eq!(
-            wrong("[sandbox]\nargs = [1]"),
-            "[sandbox] args must be a list of texts"
-        );
+        assert_eq!(wrong("[sandbox]\nargs = [1]"), "[sandbox] args must be a list of texts");
         assert_eq!(wrong("env = 1"), "env must be a section");
         assert_eq!(merged(&["[network]\nmode = 'none'"]).unused, ["network"]);
     }

@@ -37,11 +37,7 @@ fn detail(session: &Session, agent: &PtyView) -> SessionDetails {
         cols: size.cols(),
         rows: size.rows(),
         clients: session.clients(None) as u32,
-        origin: if session.origin() == RUN {
-            Origin::Run
-        } else {
-            Origin::Coop
-        },
+        origin: if session.origin() == RUN { Origin::Run } else { Origin::Coop },
         offset: Offset(agent.pty.head()),
     }
 }
@@ -49,11 +45,7 @@ fn detail(session: &Session, agent: &PtyView) -> SessionDetails {
 pub(super) fn pty(view: &PtyView) -> PtyItem {
     PtyItem {
         id: view.pty.id(),
-        role: if view.pty.id() == PtyId::AGENT {
-            PtyRole::Agent
-        } else {
-            PtyRole::Shell
-        },
+        role: if view.pty.id() == PtyId::AGENT { PtyRole::Agent } else { PtyRole::Shell },
         command: view.argv.first().cloned().unwrap_or_default(),
         pid: u32::try_from(view.pid).ok().filter(|pid| *pid > 0),
     }

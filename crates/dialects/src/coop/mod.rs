@@ -72,30 +72,20 @@ pub struct Settings {
 impl Settings {
     /// Puts the settings together.
     pub fn new(env: BTreeMap<String, String>, umask: u32, default_coopfile: PathBuf) -> Self {
-        Self {
-            env,
-            umask,
-            default_coopfile,
-        }
+        Self { env, umask, default_coopfile }
     }
 }
 
 impl Coop {
     /// Makes the front; [`Coop::listen`] opens its sockets.
     pub fn new(engine: Engine, fronts: Fronts, host: Arc<dyn Host>, settings: Settings) -> Self {
-        Self {
-            engine,
-            fronts,
-            host,
-            settings: Arc::new(settings),
-        }
+        Self { engine, fronts, host, settings: Arc::new(settings) }
     }
 
     /// Serves the connections of a listening socket until the daemon stops.
     pub fn listen(&self, listener: OwnedFd) -> io::Result<()> {
         let coop = self.clone();
         let serve = move |stream| Connection::new(coop.clone(), stream).run();
-        self.fronts
-            .accept(listener, self.fronts.stop.clone(), limits::CONNECTIONS, serve)
+        self.fronts.accept(listener, self.fronts.stop.clone(), limits::CONNECTIONS, serve)
     }
 }

@@ -47,14 +47,7 @@ impl Stream {
     ) -> Self {
         let until = options.until.map(|Until::Head| head);
         let counted = Mutex::new(Some(session.join(LABEL)));
-        Self {
-            cursor: pty.cursor(from),
-            pty: Arc::clone(pty),
-            session,
-            options,
-            until,
-            counted,
-        }
+        Self { cursor: pty.cursor(from), pty: Arc::clone(pty), session, options, until, counted }
     }
 
     pub(super) async fn run(
@@ -65,34 +58,12 @@ impl Stream {
     ) -> StreamEnd {
         // CO-54: what came together with the request is read as frames of the stream.
         enter_stream(frames);
-        let Self {
-            session,
-            cursor,
-            pty,
-            options,
-            until,
-            counted,
-        } = self;
+        let Self { session, cursor, pty, options, until, counted } = self;
         let detach = CancellationToken::new();
-        let output = Sender {
-            stream,
-            cursor,
-            options,
-            until,
-            detach: &detach,
-            stop,
-        };
-        let input = Receiver {
-            stream,
-            session: &session,
-            pty: &pty,
-            watch: options.watch,
-            detach: &detach,
-        };
+        let output = Sender { stream, cursor, options, until, detach: &detach, stop };
+        let input = Receiver { stream, session: &session, pty: &pty, watch: options.watch, detach: &detach };
         let output = output.run();
-        let input = input.run(frames, || {
-            drop(counted.lock().unwrap_or_else(PoisonError::into_inner).take())
-        });
+        let input = input.run(frames, || drop(counted.lock().unwrap_or_else(PoisonError::into_inner).take()));
         tokio::pin!(output, input);
         tokio::select! {
             end = &mut output => {
@@ -252,10 +223,7 @@ impl Sender<'_> {
     async fn lagged(&mut self) {
         let pty = self.cursor.pty();
         let before = self.cursor.offset();
-        let to = pty
-            .oldest()
-            .max(pty.head().saturating_sub(StreamOptions::DEFAULT_HISTORY))
-            .max(before);
+        let to = pty.oldest().max(pty.head().saturating_sub(StreamOptions::DEFAULT_HISTORY)).max(before);
         let dropped = (to - before).div_ceil(limits::OUTPUT_FRAME).max(1);
         self.cursor.skip(to);
         let offset = self.options.wants_offsets().then_some(Offset(to));
@@ -264,10 +232,7 @@ impl Sender<'_> {
     }
 
     async fn end_of_history(&self) -> StreamEnd {
-        self.tell(&Event::End {
-            offset: Offset(self.cursor.offset()),
-        })
-        .await
+        self.tell(&Event::End { offset: Offset(self.cursor.offset()) }).await
     }
 
     /// CO-59 when the client asked for it, CO-48 when the daemon stops.
@@ -278,9 +243,7 @@ impl Sender<'_> {
             }
             self.tell(&Event::Detached).await
         };
-        tokio::time::timeout(limits::GOODBYE, words)
-            .await
-            .unwrap_or(StreamEnd::Broken)
+        tokio::time::timeout(limits::GOODBYE, words).await.unwrap_or(StreamEnd::Broken)
     }
 
     async fn tell(&self, message: &impl Serialize) -> StreamEnd {

@@ -36,13 +36,7 @@ impl Connection {
         roles: Arc<Mutex<Roles>>,
         fronts: &Fronts,
     ) -> Self {
-        Self {
-            stream,
-            session,
-            roles,
-            stop: fronts.stop.clone(),
-            later: fronts.tasks.clone(),
-        }
+        Self { stream, session, roles, stop: fronts.stop.clone(), later: fronts.tasks.clone() }
     }
 
     pub(super) async fn run(self) {
@@ -83,12 +77,7 @@ impl Connection {
             return;
         };
         let id = self.roles().enter(role);
-        let client = Client {
-            connection: self,
-            id,
-            role,
-            pty: agent.pty,
-        };
+        let client = Client { connection: self, id, role, pty: agent.pty };
         let (say, said) = mpsc::channel(limits::SAID);
         match client.greet(cols, rows).await {
             Some(cursor) => client.converse(cursor, said, &mut decoder, say).await,
@@ -179,12 +168,7 @@ impl Client<'_> {
 
     async fn acknowledge(&self, pid: i32, size: Size) -> Option<()> {
         let (cols, rows) = (size.cols(), size.rows());
-        self.send(&Message::HelloAck {
-            pid: pid.max(0) as u32,
-            cols,
-            rows,
-        })
-        .await
+        self.send(&Message::HelloAck { pid: pid.max(0) as u32, cols, rows }).await
     }
 
     /// Sends what is kept of the output as one frame (KP-30).
@@ -232,11 +216,7 @@ impl Client<'_> {
                     }
                 }
                 Step::Mark(Mark::Resized { generation, size }) => {
-                    let ack = Message::ResizeAck {
-                        generation,
-                        cols: size.cols(),
-                        rows: size.rows(),
-                    };
+                    let ack = Message::ResizeAck { generation, cols: size.cols(), rows: size.rows() };
                     if self.send(&ack).await.is_none() {
                         return;
                     }

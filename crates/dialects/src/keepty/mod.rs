@@ -35,11 +35,7 @@ impl Keepty {
     /// Prepares the front with its sockets in `dir`.
     pub fn new(dir: PathBuf, fronts: Fronts) -> Result<Self, BindError> {
         listen::private_dir(&dir)?;
-        Ok(Self {
-            dir,
-            fronts,
-            open: Mutex::default(),
-        })
+        Ok(Self { dir, fronts, open: Mutex::default() })
     }
 
     fn path(&self, session: &Session) -> PathBuf {

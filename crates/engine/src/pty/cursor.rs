@@ -38,12 +38,7 @@ impl Cursor {
         let next_mark = pty.marks.for_newcomer();
         let place = pty.pace.enter(offset);
         pty.update_gate();
-        Self {
-            pty,
-            offset,
-            next_mark,
-            place,
-        }
+        Self { pty, offset, next_mark, place }
     }
 
     /// Offset of the next byte it will take.
@@ -79,12 +74,8 @@ impl Cursor {
             return Step::Idle;
         }
         match self.pty.ring() {
-            Some(ring) if ring.intact(self.offset) => Step::Output {
-                to: limit.min(self.offset + most),
-            },
-            Some(ring) => Step::Lost {
-                oldest: ring.oldest(ring.head()),
-            },
+            Some(ring) if ring.intact(self.offset) => Step::Output { to: limit.min(self.offset + most) },
+            Some(ring) => Step::Lost { oldest: ring.oldest(ring.head()) },
             None => Step::Idle,
         }
     }

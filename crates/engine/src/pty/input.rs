@@ -60,10 +60,8 @@ impl Pty {
 
     async fn open_line(&self) -> Result<Arc<OwnedFd>, InputError> {
         let mut line = self.line.subscribe();
-        let line = line
-            .wait_for(|line| !matches!(line, Line::Closed))
-            .await
-            .map_err(|_| InputError::Ended)?;
+        let line =
+            line.wait_for(|line| !matches!(line, Line::Closed)).await.map_err(|_| InputError::Ended)?;
         match &*line {
             Line::Open(master) => Ok(Arc::clone(master)),
             Line::Closed | Line::Ended => Err(InputError::Ended),

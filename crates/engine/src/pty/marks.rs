@@ -72,10 +72,7 @@ mod tests {
     use super::*;
 
     fn resized(generation: u32) -> Mark {
-        Mark::Resized {
-            generation,
-            size: Size::DEFAULT,
-        }
+        Mark::Resized { generation, size: Size::DEFAULT }
     }
 
     #[test]

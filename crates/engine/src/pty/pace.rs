@@ -40,10 +40,7 @@ pub(super) struct Pace {
 
 impl Pace {
     pub(super) fn enter(&self, offset: u64) -> Arc<Place> {
-        let place = Arc::new(Place {
-            offset: AtomicU64::new(offset),
-            lagging: AtomicBool::new(false),
-        });
+        let place = Arc::new(Place { offset: AtomicU64::new(offset), lagging: AtomicBool::new(false) });
         self.lock().push(Arc::clone(&place));
         place
     }
@@ -56,9 +53,7 @@ impl Pace {
     pub(super) fn gate(&self, ring: &Reader) -> Option<u64> {
         let oldest = ring.oldest(ring.head());
         let places = self.lock();
-        let live = places
-            .iter()
-            .filter(|place| !place.lagging.load(Ordering::Relaxed));
+        let live = places.iter().filter(|place| !place.lagging.load(Ordering::Relaxed));
         let offsets = live.map(|place| place.offset.load(Ordering::Relaxed));
         // Below half of the ring, so that bytes can be sent in place without being overrun meanwhile.
         offsets

@@ -161,11 +161,7 @@ impl Session {
     /// Waits until PTY 0 is not being started any more, and shows it then.
     pub async fn settled(&self) -> Result<PtyView, Error> {
         let mut view = self.shared.view.clone();
-        let starting = |view: &View| {
-            view.ptys
-                .first()
-                .is_some_and(|agent| agent.phase == Phase::Starting)
-        };
+        let starting = |view: &View| view.ptys.first().is_some_and(|agent| agent.phase == Phase::Starting);
         let _settled = view.wait_for(|view| !starting(view)).await;
         self.pty(PtyId::AGENT)
     }
@@ -181,29 +177,19 @@ impl Session {
     pub fn pty(&self, id: PtyId) -> Result<PtyView, Error> {
         let view = self.shared.view.borrow();
         let found = view.ptys.iter().find(|view| view.pty.id() == id);
-        found.cloned().ok_or_else(|| Error::NoPty {
-            session: self.name().clone(),
-            pty: id,
-        })
+        found.cloned().ok_or_else(|| Error::NoPty { session: self.name().clone(), pty: id })
     }
 
     /// Counts a client of the front `label` until the guard is dropped.
     pub fn join(&self, label: &'static str) -> ClientGuard {
         *self.clients_table().entry(label).or_default() += 1;
-        ClientGuard {
-            session: self.clone(),
-            label,
-        }
+        ClientGuard { session: self.clone(), label }
     }
 
     /// Clients that are looking, of one front or of all.
     pub fn clients(&self, label: Option<&str>) -> usize {
         let clients = self.clients_table();
-        clients
-            .iter()
-            .filter(|(front, _)| label.is_none_or(|label| label == **front))
-            .map(|(_, n)| n)
-            .sum()
+        clients.iter().filter(|(front, _)| label.is_none_or(|label| label == **front)).map(|(_, n)| n).sum()
     }
 
     fn clients_table(&self) -> std::sync::MutexGuard<'_, BTreeMap<&'static str, usize>> {
@@ -222,24 +208,12 @@ impl Session {
 
     /// Sets a PTY's size and announces it in its output.
     pub async fn resize(&self, pty: PtyId, size: Size) -> Result<(), Error> {
-        self.ask(|reply| Command::Resize {
-            pty,
-            size,
-            only_if_changed: false,
-            reply,
-        })
-        .await
+        self.ask(|reply| Command::Resize { pty, size, only_if_changed: false, reply }).await
     }
 
     /// Sets a PTY's size for a newcomer: a size that is no news is not announced.
     pub async fn fit(&self, pty: PtyId, size: Size) -> Result<(), Error> {
-        self.ask(|reply| Command::Resize {
-            pty,
-            size,
-            only_if_changed: true,
-            reply,
-        })
-        .await
+        self.ask(|reply| Command::Resize { pty, size, only_if_changed: true, reply }).await
     }
 
     /// Makes the program on a PTY redraw, by a size that changes for a moment.
@@ -249,11 +223,7 @@ impl Session {
 
     /// Tells the program once more to look at its size, unless it was resized since `generation`.
     pub async fn winch(&self, pty: PtyId, generation: u32) {
-        let _sent = self
-            .shared
-            .commands
-            .send(Command::Winch { pty, generation })
-            .await;
+        let _sent = self.shared.commands.send(Command::Winch { pty, generation }).await;
     }
 
     /// Ends the process on a PTY and starts it anew; gives the new process id.
@@ -271,13 +241,7 @@ impl Session {
     /// Its name is free at once. Returns when they have ended; dropping the call stops nothing.
     pub async fn kill(&self, grace: Duration) {
         let (done, ended) = oneshot::channel();
-        if self
-            .shared
-            .commands
-            .send(Command::Kill { grace, done })
-            .await
-            .is_ok()
-        {
+        if self.shared.commands.send(Command::Kill { grace, done }).await.is_ok() {
             let _ended = ended.await;
         }
     }
@@ -285,11 +249,7 @@ impl Session {
     async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, Error> {
         let (reply, answer) = oneshot::channel();
         let gone = || Error::Ended(self.name().clone());
-        self.shared
-            .commands
-            .send(command(reply))
-            .await
-            .map_err(|_| gone())?;
+        self.shared.commands.send(command(reply)).await.map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
     }
 
@@ -297,9 +257,7 @@ impl Session {
     pub(crate) fn leave_entrances(&self, around: &Surroundings) {
         if let Ok(agent) = self.pty(PtyId::AGENT) {
             for index in 0..around.entrances.len() {
-                around
-                    .keeper
-                    .drop_held(agent.pty.slot(), KEY_ENTRANCE + index as u16);
+                around.keeper.drop_held(agent.pty.slot(), KEY_ENTRANCE + index as u16);
             }
         }
     }

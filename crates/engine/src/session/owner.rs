@@ -129,10 +129,7 @@ impl Terminal {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        [self.restart_at, self.kill_at, self.restore_size_at]
-            .into_iter()
-            .flatten()
-            .min()
+        [self.restart_at, self.kill_at, self.restore_size_at].into_iter().flatten().min()
     }
 
     fn tell_starters(&mut self, outcome: Result<(), Error>) {
@@ -157,10 +154,7 @@ impl Owner {
         around: Surroundings,
     ) -> Result<(Session, Self), Error> {
         let slot = around.keeper.reserve_slot()?;
-        let spec = Arc::new(SessionSpec {
-            name: name.clone(),
-            ..spec
-        });
+        let spec = Arc::new(SessionSpec { name: name.clone(), ..spec });
         let mut owner = Self::bare(name, Arc::clone(&spec), uid, created, around);
         let pty = Pty::new(PtyId::AGENT, slot, spec.size, owner.around.keeper.clone());
         owner.add_terminal(Terminal::new(pty, &spec.argv, None, Phase::Waiting));
@@ -182,9 +176,7 @@ impl Owner {
             clients: Mutex::default(),
         };
         Self {
-            session: Session {
-                shared: Arc::new(shared),
-            },
+            session: Session { shared: Arc::new(shared) },
             around,
             view,
             commands,
@@ -199,12 +191,7 @@ impl Owner {
     /// Opens the entrances and leaves the session's record with the keeper.
     pub(crate) fn enter(&mut self, kept: &mut BTreeMap<u16, OwnedFd>) -> Result<(), Error> {
         let slot = self.agent_slot();
-        let offered = |label: &String| {
-            self.around
-                .entrances
-                .iter()
-                .any(|entrance| entrance.label() == label)
-        };
+        let offered = |label: &String| self.around.entrances.iter().any(|entrance| entrance.label() == label);
         if let Some(missing) = self.spec().required.iter().find(|label| !offered(label)) {
             let reason = format!("the {missing} front is not offered by this daemon");
             self.around.keeper.free_slot(slot);
@@ -236,13 +223,7 @@ impl Owner {
     pub(crate) fn adopt(adoption: Adoption, around: Surroundings) -> Option<(Session, Self)> {
         let Adoption { uid, mut slots } = adoption;
         let (slot, record, adopted) = slots.remove(&0)?;
-        let Body::Session {
-            spec,
-            created,
-            next_pty,
-            ending,
-        } = record.body
-        else {
+        let Body::Session { spec, created, next_pty, ending } = record.body else {
             return None;
         };
         if adopted.ring.is_none() && (spec.start == Start::Now || ending) {
@@ -298,10 +279,7 @@ impl Owner {
     }
 
     fn add_terminal(&mut self, terminal: Terminal) {
-        let owner = SlotOwner {
-            pty: Arc::clone(&terminal.pty),
-            news: self.news_sender.clone(),
-        };
+        let owner = SlotOwner { pty: Arc::clone(&terminal.pty), news: self.news_sender.clone() };
         self.around.keeper.own_slot(terminal.pty.slot(), owner);
         self.terminals.insert(terminal.pty.id(), terminal);
     }
@@ -338,16 +316,12 @@ impl Owner {
     }
 
     fn agent_slot(&self) -> u32 {
-        self.terminals
-            .get(&PtyId::AGENT)
-            .map_or(u32::MAX, |terminal| terminal.pty.slot())
+        self.terminals.get(&PtyId::AGENT).map_or(u32::MAX, |terminal| terminal.pty.slot())
     }
 
     /// Nothing lives, and nothing will.
     fn is_over(&self) -> bool {
-        self.terminals
-            .values()
-            .all(|terminal| matches!(terminal.phase, Phase::Exited(_)))
+        self.terminals.values().all(|terminal| matches!(terminal.phase, Phase::Exited(_)))
     }
 
     async fn finish(mut self) {
@@ -376,9 +350,7 @@ impl Owner {
         for (index, entrance) in self.around.entrances.iter().enumerate() {
             if self.session.is_offered_to(entrance.label()) {
                 entrance.close(&self.session);
-                self.around
-                    .keeper
-                    .drop_held(self.agent_slot(), KEY_ENTRANCE + index as u16);
+                self.around.keeper.drop_held(self.agent_slot(), KEY_ENTRANCE + index as u16);
             }
         }
     }
@@ -415,11 +387,7 @@ impl Owner {
 
     fn next_deadline(&self) -> Option<Instant> {
         let ending = self.ending.as_ref().map(|ending| ending.deadline);
-        self.terminals
-            .values()
-            .filter_map(Terminal::next_deadline)
-            .chain(ending)
-            .min()
+        self.terminals.values().filter_map(Terminal::next_deadline).chain(ending).min()
     }
 
     fn meet_deadlines(&mut self, now: Instant) {
@@ -430,9 +398,7 @@ impl Owner {
                 terminal.pty.apply_size(terminal.pty.size());
             }
             if due(&mut terminal.kill_at) && terminal.has_process() {
-                self.around
-                    .keeper
-                    .signal(terminal.pty.slot(), Signal::KILL.as_raw());
+                self.around.keeper.signal(terminal.pty.slot(), Signal::KILL.as_raw());
             }
             if due(&mut terminal.restart_at) {
                 restarts.push(*id);
@@ -450,9 +416,7 @@ impl Owner {
                 process::signal_session(*sid, Signal::KILL);
             }
             for terminal in self.terminals.values().filter(|terminal| terminal.has_process()) {
-                self.around
-                    .keeper
-                    .signal(terminal.pty.slot(), Signal::KILL.as_raw());
+                self.around.keeper.signal(terminal.pty.slot(), Signal::KILL.as_raw());
             }
         }
     }
@@ -462,10 +426,7 @@ impl Owner {
     fn obey(&mut self, command: Command) {
         match command {
             Command::Start { size, reply } => {
-                let waits = self
-                    .terminals
-                    .get(&PtyId::AGENT)
-                    .is_some_and(|t| t.phase == Phase::Waiting);
+                let waits = self.terminals.get(&PtyId::AGENT).is_some_and(|t| t.phase == Phase::Waiting);
                 if waits {
                     if let (Some(size), Some(terminal)) = (size, self.terminals.get(&PtyId::AGENT)) {
                         terminal.pty.resize(size, false);
@@ -475,17 +436,10 @@ impl Owner {
                 drop(reply.send(Ok(())));
             }
             Command::OpenShell { spec, reply } => self.open_shell(spec, reply),
-            Command::Resize {
-                pty,
-                size,
-                only_if_changed,
-                reply,
-            } => {
+            Command::Resize { pty, size, only_if_changed, reply } => {
                 let outcome = self.terminal(pty).map(|terminal| {
                     terminal.restore_size_at = None;
-                    terminal
-                        .pty
-                        .resize(size, !only_if_changed || terminal.pty.size() != size);
+                    terminal.pty.resize(size, !only_if_changed || terminal.pty.size() != size);
                 });
                 drop(reply.send(outcome));
             }
@@ -510,10 +464,7 @@ impl Owner {
     }
 
     fn terminal(&mut self, id: PtyId) -> Result<&mut Terminal, Error> {
-        let missing = || Error::NoPty {
-            session: self.session.name().clone(),
-            pty: id,
-        };
+        let missing = || Error::NoPty { session: self.session.name().clone(), pty: id };
         self.terminals.get_mut(&id).ok_or_else(missing)
     }
 
@@ -591,11 +542,8 @@ impl Owner {
     fn begin_ending(&mut self, grace: Duration, done: Option<oneshot::Sender<()>>) {
         self.around.registry.remove(&self.session);
         let deadline = Instant::now() + grace;
-        let ending = self.ending.get_or_insert_with(|| Ending {
-            deadline,
-            waiting: Vec::new(),
-            sids: Vec::new(),
-        });
+        let ending =
+            self.ending.get_or_insert_with(|| Ending { deadline, waiting: Vec::new(), sids: Vec::new() });
         ending.deadline = ending.deadline.min(deadline);
         ending.waiting.extend(done);
         self.store();
@@ -619,12 +567,7 @@ impl Owner {
     // ---- what the keeper tells ----
 
     fn hear(&mut self, slot: u32, news: News) {
-        let Some(id) = self
-            .terminals
-            .values()
-            .find(|t| t.pty.slot() == slot)
-            .map(|t| t.pty.id())
-        else {
+        let Some(id) = self.terminals.values().find(|t| t.pty.slot() == slot).map(|t| t.pty.id()) else {
             return;
         };
         let Some(terminal) = self.terminals.get_mut(&id) else {
@@ -646,9 +589,7 @@ impl Owner {
                     // It was dismissed while it started, when a signal might have found nobody.
                     ask_to_end(&self.around.keeper, terminal);
                 }
-                self.around
-                    .events
-                    .emit(self.session.name(), EventKind::Started(id));
+                self.around.events.emit(self.session.name(), EventKind::Started(id));
             }
             News::SpawnFailed { reason, over } => {
                 let command = terminal.argv.first().cloned().unwrap_or_default();
@@ -683,9 +624,7 @@ impl Owner {
         }
         let ran = terminal.started.map(|started| started.elapsed());
         let is_agent = id == PtyId::AGENT && !terminal.dismissed && self.ending.is_none();
-        let delay = policy
-            .after_exit(ran, &mut terminal.short_runs)
-            .filter(|_| is_agent);
+        let delay = policy.after_exit(ran, &mut terminal.short_runs).filter(|_| is_agent);
         match delay {
             Some(delay) => {
                 terminal.phase = Phase::Restarting;
@@ -708,9 +647,7 @@ impl Owner {
         terminal.phase = Phase::Exited(status);
         terminal.restart_at = None;
         terminal.pty.ended(status);
-        self.around
-            .events
-            .emit(self.session.name(), EventKind::Exited(id, status));
+        self.around.events.emit(self.session.name(), EventKind::Exited(id, status));
         if id == PtyId::AGENT {
             self.close_entrances();
         } else if let Some(terminal) = self.terminals.remove(&id) {
@@ -734,29 +671,20 @@ impl Owner {
         let env = shell_env.unwrap_or(&session.env);
         let spec = Spec {
             argv: terminal.argv.iter().map(Into::into).collect(),
-            env: env
-                .iter()
-                .map(|(key, value)| (key.into(), value.into()))
-                .collect(),
+            env: env.iter().map(|(key, value)| (key.into(), value.into())).collect(),
             dir: session.workspace.clone(),
             umask: session.umask,
         };
         terminal.failed = false;
         terminal.phase = Phase::Starting;
-        let sent = self
-            .around
-            .keeper
-            .spawn(terminal.pty.slot(), &spec, terminal.pty.size(), ring);
+        let sent = self.around.keeper.spawn(terminal.pty.slot(), &spec, terminal.pty.size(), ring);
         let failure = match sent {
             Err(error) => Some(error.to_string()),
             Ok(()) if self.around.keeper.is_lost() => Some("the keeper is gone".to_owned()),
             Ok(()) => None,
         };
         if let Some(reason) = failure {
-            self.hear(
-                self.terminals[&id].pty.slot(),
-                News::SpawnFailed { reason, over: true },
-            );
+            self.hear(self.terminals[&id].pty.slot(), News::SpawnFailed { reason, over: true });
         }
     }
 }

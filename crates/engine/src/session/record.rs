@@ -38,12 +38,7 @@ pub(crate) enum Body {
 
 impl Record {
     pub(crate) fn new(uid: u64, pty: u32, body: Body) -> Self {
-        Self {
-            version: VERSION,
-            uid,
-            pty,
-            body,
-        }
+        Self { version: VERSION, uid, pty, body }
     }
 
     pub(crate) fn to_memfd(&self) -> io::Result<OwnedFd> {
@@ -53,10 +48,7 @@ impl Record {
     pub(crate) fn from_memfd(fd: &OwnedFd) -> io::Result<Self> {
         let record: Self = serde_json::from_slice(&swb_keeper::read_memfd(fd, limits::RECORD)?)?;
         if record.version != VERSION {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                "a record of another version",
-            ));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a record of another version"));
         }
         Ok(record)
     }

@@ -18,8 +18,6 @@ impl<'de> Deserialize<'de> for Base64 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Cow::<'de, str>::deserialize(deserializer)?;
         let bytes = STANDARD.decode(text.as_bytes());
-        bytes
-            .map(Self)
-            .map_err(|error| de::Error::custom(format_args!("invalid base64: {error}")))
+        bytes.map(Self).map_err(|error| de::Error::custom(format_args!("invalid base64: {error}")))
     }
 }

@@ -170,10 +170,7 @@ pub fn encode_data(payload: &[u8], out: &mut Vec<u8>) {
 ///
 /// With it, output can be written straight from where it lies instead of through [`encode_data`].
 pub fn data_header(payload_len: usize) -> [u8; 5] {
-    debug_assert!(
-        payload_len <= MAX_DATA,
-        "output is cut into frames before it gets here"
-    );
+    debug_assert!(payload_len <= MAX_DATA, "output is cut into frames before it gets here");
     let [a, b, c, d] = prefix(payload_len + 1);
     [a, b, c, d, TAG_DATA]
 }
@@ -197,11 +194,7 @@ pub fn parse_stream(mut body: Vec<u8>) -> StreamFrame {
     match tag {
         TAG_DATA | TAG_CONTROL => {
             body.drain(..body.len().min(1));
-            if tag == TAG_DATA {
-                StreamFrame::Data(body)
-            } else {
-                StreamFrame::Control(body)
-            }
+            if tag == TAG_DATA { StreamFrame::Data(body) } else { StreamFrame::Control(body) }
         }
         other => StreamFrame::Unknown(other),
     }
@@ -265,9 +258,7 @@ fn checked_kill(kill: Kill) -> Result<Kill, BadMessage> {
 
 fn checked_send(send: Send) -> Result<Send, BadMessage> {
     if send.text.is_some() == send.data.is_some() {
-        return Err(BadMessage::new(
-            "invalid send: exactly one of `text` and `data` is needed",
-        ));
+        return Err(BadMessage::new("invalid send: exactly one of `text` and `data` is needed"));
     }
     Ok(send)
 }

@@ -94,12 +94,7 @@ pub struct ErrorReply {
 impl ErrorReply {
     /// Makes a reply; an overlong message is cut.
     pub fn new(error: ErrorCode, message: impl AsRef<str>) -> Self {
-        Self {
-            ok: false,
-            error,
-            message: clip(message.as_ref(), MAX_TEXT).to_owned(),
-            session: None,
-        }
+        Self { ok: false, error, message: clip(message.as_ref(), MAX_TEXT).to_owned(), session: None }
     }
 
     /// Adds the session that is in the way.

@@ -27,23 +27,13 @@ pub struct HandshakeReply {
 impl HandshakeReply {
     /// Welcomes the client.
     pub fn accepted() -> Self {
-        Self {
-            version: VERSION,
-            ok: true,
-            error: None,
-            message: None,
-        }
+        Self { version: VERSION, ok: true, error: None, message: None }
     }
 
     /// Turns the client away; the message names what it asked for (CO-12).
     pub fn refused(asked: i128) -> Self {
         let message = format!("Unsupported protocol version {asked}");
-        Self {
-            version: VERSION,
-            ok: false,
-            error: Some(ErrorCode::VersionMismatch),
-            message: Some(message),
-        }
+        Self { version: VERSION, ok: false, error: Some(ErrorCode::VersionMismatch), message: Some(message) }
     }
 }
 
@@ -98,15 +88,7 @@ pub struct Attached {
 
 impl Default for Attached {
     fn default() -> Self {
-        Self {
-            ok: true,
-            pty: None,
-            offset: None,
-            head: None,
-            pid: None,
-            cols: None,
-            rows: None,
-        }
+        Self { ok: true, pty: None, offset: None, head: None, pid: None, cols: None, rows: None }
     }
 }
 

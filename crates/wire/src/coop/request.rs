@@ -95,25 +95,13 @@ pub struct Create {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<Start>,
     /// *Addition*: a taken name gets a number instead of an error.
-    #[serde(
-        default,
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "is_false"
-    )]
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub unique: bool,
     /// *Addition*: dialects in which the session cannot be reached.
-    #[serde(
-        default,
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
     pub hide: Vec<String>,
     /// *Addition*: dialects without which there is to be no session.
-    #[serde(
-        default,
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
     pub require: Vec<String>,
 }
 
@@ -146,21 +134,13 @@ pub struct Attach {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume: Option<Offset>,
     /// *Addition*: only look on.
-    #[serde(
-        default,
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "is_false"
-    )]
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub watch: bool,
     /// *Addition*: bytes of old output to send first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history: Option<u64>,
     /// *Addition*: report positions in the output.
-    #[serde(
-        default,
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "is_false"
-    )]
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub offsets: bool,
     /// *Addition*: where to stop.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -175,10 +155,7 @@ impl Attach {
 
     /// Columns and rows with their defaults; either may be zero if the client says so.
     pub fn size(&self) -> (u16, u16) {
-        (
-            self.cols.unwrap_or(DEFAULT_COLS),
-            self.rows.unwrap_or(DEFAULT_ROWS),
-        )
+        (self.cols.unwrap_or(DEFAULT_COLS), self.rows.unwrap_or(DEFAULT_ROWS))
     }
 
     /// The additions that `attach` and `shell` have in common.
@@ -261,21 +238,13 @@ pub struct Shell {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume: Option<Offset>,
     /// *Addition*: only look on.
-    #[serde(
-        default,
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "is_false"
-    )]
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub watch: bool,
     /// *Addition*: bytes of old output to send first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history: Option<u64>,
     /// *Addition*: report positions in the output.
-    #[serde(
-        default,
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "is_false"
-    )]
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub offsets: bool,
     /// *Addition*: where to stop.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -293,10 +262,7 @@ impl Shell {
 
     /// Columns and rows with their defaults; either may be zero if the client says so.
     pub fn size(&self) -> (u16, u16) {
-        (
-            self.cols.unwrap_or(DEFAULT_COLS),
-            self.rows.unwrap_or(DEFAULT_ROWS),
-        )
+        (self.cols.unwrap_or(DEFAULT_COLS), self.rows.unwrap_or(DEFAULT_ROWS))
     }
 
     /// The additions that `attach` and `shell` have in common.
@@ -315,18 +281,10 @@ impl Shell {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Ls {
     /// *Addition*: tell more about each session.
-    #[serde(
-        default,
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "is_false"
-    )]
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub details: bool,
     /// *Addition*: also list sessions that have ended and are still remembered.
-    #[serde(
-        default,
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "is_false"
-    )]
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub all: bool,
 }
 
@@ -337,18 +295,10 @@ pub struct Kill {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// Every session.
-    #[serde(
-        default,
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "is_false"
-    )]
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub all: bool,
     /// Without asking politely first.
-    #[serde(
-        default,
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "is_false"
-    )]
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub force: bool,
 }
 
@@ -389,11 +339,7 @@ pub struct Tunnel {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Shutdown {
     /// *Addition*: end all sessions first.
-    #[serde(
-        default,
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "is_false"
-    )]
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub kill: bool,
 }
 
@@ -422,11 +368,7 @@ pub struct Logs {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pty: Option<PtyId>,
     /// Go on with what comes, in read-only stream mode.
-    #[serde(
-        default,
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "is_false"
-    )]
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub follow: bool,
     /// Only that many lines from the end.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -495,11 +437,7 @@ pub struct Upgrade {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exe: Option<String>,
     /// Replace the keeper first.
-    #[serde(
-        default,
-        deserialize_with = "null_as_default",
-        skip_serializing_if = "is_false"
-    )]
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub keeper: bool,
 }
 

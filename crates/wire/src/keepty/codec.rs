@@ -50,10 +50,7 @@ impl Default for Decoder {
 impl Decoder {
     /// Makes a decoder for a fresh connection.
     pub fn new() -> Self {
-        Self {
-            frames: LengthPrefixed::new(HEAD, HEAD + MAX_PAYLOAD),
-            failed: None,
-        }
+        Self { frames: LengthPrefixed::new(HEAD, HEAD + MAX_PAYLOAD), failed: None }
     }
 
     /// Adds bytes that arrived.
@@ -64,10 +61,7 @@ impl Decoder {
     /// Gives the next message, or `Ok(None)` when more bytes are needed.
     ///
     /// An error is repeated by every later call: the connection is to be closed.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "no iterator: after Ok(None) more may follow"
-    )]
+    #[expect(clippy::should_implement_trait, reason = "no iterator: after Ok(None) more may follow")]
     pub fn next(&mut self) -> Result<Option<Message>, DecodeError> {
         if let Some(error) = self.failed {
             return Err(error);
@@ -118,9 +112,7 @@ fn decode(mut body: Vec<u8>) -> Result<Message, DecodeError> {
             cols,
             rows,
         }),
-        kind::EXIT => payload.first_chunk().map(|code| Message::Exit {
-            code: i32::from_be_bytes(*code),
-        }),
+        kind::EXIT => payload.first_chunk().map(|code| Message::Exit { code: i32::from_be_bytes(*code) }),
         kind::SHUTDOWN => Some(Message::Shutdown),
         kind::PING => Some(Message::Ping),
         kind::PONG => Some(Message::Pong),
@@ -158,34 +150,18 @@ fn decode_pair(payload: &[u8]) -> Option<(u32, u16, u16)> {
 pub fn encode(msg: &Message, out: &mut Vec<u8>) {
     match msg {
         Message::Hello { role, cols, rows } => {
-            frame(
-                kind::HELLO,
-                &[&[*role as u8], &cols.to_be_bytes(), &rows.to_be_bytes()],
-                out,
-            );
+            frame(kind::HELLO, &[&[*role as u8], &cols.to_be_bytes(), &rows.to_be_bytes()], out);
         }
         Message::HelloAck { pid, cols, rows } => {
-            frame(
-                kind::HELLO_ACK,
-                &[&pid.to_be_bytes(), &cols.to_be_bytes(), &rows.to_be_bytes()],
-                out,
-            );
+            frame(kind::HELLO_ACK, &[&pid.to_be_bytes(), &cols.to_be_bytes(), &rows.to_be_bytes()], out);
         }
         Message::Input(bytes) => stream(kind::INPUT, bytes, out),
         Message::Output(bytes) => stream(kind::OUTPUT, bytes, out),
         Message::Resize { cols, rows } => {
             frame(kind::RESIZE, &[&cols.to_be_bytes(), &rows.to_be_bytes()], out);
         }
-        Message::ResizeAck {
-            generation,
-            cols,
-            rows,
-        } => {
-            let fields: [&[u8]; 3] = [
-                &generation.to_be_bytes(),
-                &cols.to_be_bytes(),
-                &rows.to_be_bytes(),
-            ];
+        Message::ResizeAck { generation, cols, rows } => {
+            let fields: [&[u8]; 3] = [&generation.to_be_bytes(), &cols.to_be_bytes(), &rows.to_be_bytes()];
             frame(kind::RESIZE_ACK, &fields, out);
         }
         Message::Exit { code } => frame(kind::EXIT, &[&code.to_be_bytes()], out),
@@ -203,10 +179,7 @@ pub fn encode(msg: &Message, out: &mut Vec<u8>) {
 ///
 /// With it, output can be written straight from where it lies instead of through [`encode`].
 pub fn output_header(payload_len: usize) -> [u8; 6] {
-    debug_assert!(
-        payload_len <= MAX_PAYLOAD,
-        "output is cut into frames before it gets here"
-    );
+    debug_assert!(payload_len <= MAX_PAYLOAD, "output is cut into frames before it gets here");
     header(kind::OUTPUT, payload_len)
 }
 

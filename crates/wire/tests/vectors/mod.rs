@@ -41,27 +41,17 @@ fn cases(text: &str) -> Vec<Case> {
 
 fn case(case: &Value) -> Case {
     let steps = case["steps"].as_array().unwrap().iter();
-    Case {
-        name: case["name"].as_str().unwrap().to_owned(),
-        steps: steps.filter_map(step).collect(),
-    }
+    Case { name: case["name"].as_str().unwrap().to_owned(), steps: steps.filter_map(step).collect() }
 }
 
 fn step(step: &Value) -> Option<Step> {
     let bytes = bytes(step);
-    let pattern = ["match", "optional", "stream_control"]
-        .iter()
-        .find_map(|key| step.get(*key).cloned());
+    let pattern = ["match", "optional", "stream_control"].iter().find_map(|key| step.get(*key).cloned());
     if bytes.is_empty() && pattern.is_none() {
         return None;
     }
     let to_daemon = step["dir"] == "to_daemon";
-    Some(Step {
-        to_daemon,
-        bytes,
-        decoded: step["decoded"].clone(),
-        pattern,
-    })
+    Some(Step { to_daemon, bytes, decoded: step["decoded"].clone(), pattern })
 }
 
 fn bytes(step: &Value) -> Vec<u8> {
@@ -69,42 +59,28 @@ fn bytes(step: &Value) -> Vec<u8> {
         return hex(text);
     }
     if let Some(parts) = step["hex_parts"].as_array() {
-        return parts
-            .iter()
-            .flat_map(|part| hex(part.as_str().unwrap()))
-            .collect();
+        return parts.iter().flat_map(|part| hex(part.as_str().unwrap())).collect();
     }
     let Some(head) = step["hex_head"].as_str() else {
         return Vec::new();
     };
     let mut bytes = hex(head);
     let repeated = hex(step["repeat"]["byte"].as_str().unwrap())[0];
-    bytes.resize(
-        bytes.len() + step["repeat"]["count"].as_u64().unwrap() as usize,
-        repeated,
-    );
+    bytes.resize(bytes.len() + step["repeat"]["count"].as_u64().unwrap() as usize, repeated);
     bytes.extend(hex(step["hex_tail"].as_str().unwrap_or_default()));
     bytes
 }
 
 pub(crate) fn hex(text: &str) -> Vec<u8> {
     assert_eq!(text.len() % 2, 0);
-    (0..text.len())
-        .step_by(2)
-        .map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap())
-        .collect()
+    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
 }
 
 /// Raw bytes of a decoded step, which gives them as hex or as text with `\r` and `\n` spelled out.
 pub(crate) fn raw(decoded: &Value) -> Vec<u8> {
     match decoded["bytes_hex"].as_str() {
         Some(text) => hex(text),
-        None => decoded["bytes"]
-            .as_str()
-            .unwrap()
-            .replace("\\r", "\r")
-            .replace("\\n", "\n")
-            .into_bytes(),
+        None => decoded["bytes"].as_str().unwrap().replace("\\r", "\r").replace("\\n", "\n").into_bytes(),
     }
 }
 
