@@ -178,11 +178,13 @@ impl Swb {
         self.control().ok(&create)["pid"].as_i64().expect("a pid")
     }
 
-    /// What is listed about a session, also when it has ended.
+    /// What is listed about a session: the live one of that name, else the latest that has ended.
     pub fn session(&self, name: &str) -> Option<Value> {
         let list = self.control().ok(&json!({"cmd": "ls", "details": true, "all": true}));
-        let sessions = list["sessions"].as_array().expect("a list").iter();
-        sessions.filter(|session| session["name"] == name).next_back().cloned()
+        let named = |session: &&Value| session["name"] == name;
+        let found: Vec<&Value> = list["sessions"].as_array().expect("a list").iter().filter(named).collect();
+        let live = found.iter().find(|session| session["status"] != "exited");
+        live.or(found.last()).copied().cloned()
     }
 
     /// A connection to the coop socket, past the handshake.

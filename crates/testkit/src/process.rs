@@ -1,0 +1,50 @@
+//! Looking at processes and sending them signals.
+
+use rustix::process::{Pid, Signal};
+use std::path::Path;
+
+/// Whether a process exists and is no zombie.
+pub fn is_alive(pid: i64) -> bool {
+    stat(pid).is_some_and(|(state, _)| !matches!(state, 'Z' | 'X'))
+}
+
+/// Whether a process has ended and nobody has looked after it.
+pub fn is_zombie(pid: i64) -> bool {
+    stat(pid).is_some_and(|(state, _)| state == 'Z')
+}
+
+/// The processes whose parent is `pid`.
+pub fn children(pid: i64) -> Vec<i64> {
+    all().filter(|child| stat(*child).is_some_and(|(_, parent)| parent == pid)).collect()
+}
+
+/// The keepers whose socket is below `dir`.
+pub fn keepers_in(dir: &Path) -> Vec<i64> {
+    let is_keeper = |pid: &i64| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let mut words = line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+        words.any(|word| word == "--socket")
+            && words.next().is_some_and(|socket| Path::new(&socket).starts_with(dir))
+    };
+    all().filter(is_keeper).filter(|pid| is_alive(*pid)).collect()
+}
+
+/// Sends a process a signal, if it is still there.
+pub fn signal(pid: i64, signal: Signal) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        let _sent = rustix::process::kill_process(pid, signal);
+    }
+}
+
+fn all() -> impl Iterator<Item = i64> {
+    let entries = std::fs::read_dir("/proc").expect("a list of processes");
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// State and parent of a process.
+fn stat(pid: i64) -> Option<(char, i64)> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // pid (name) state ppid …; the name may contain anything, so start behind its end.
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
+}
