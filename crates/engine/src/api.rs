@@ -84,11 +84,7 @@ impl Engine {
             }
         }
         for (_, adoption) in sessions {
-            let ending = adoption.is_ending();
-            if let Some((session, owner)) = Owner::adopt(adoption, self.around.clone()) {
-                if !ending {
-                    self.around.registry.adopt(session);
-                }
+            if let Some(owner) = Owner::adopt(adoption, self.around.clone()) {
                 self.tasks.spawn(owner.run(None));
             }
         }
@@ -109,8 +105,8 @@ impl Engine {
             Ok(session)
         })?;
         let gone = || Error::Ended(session.name().clone());
-        let mut owner = made.ok_or_else(gone)?;
-        if let Err(error) = owner.enter(&mut BTreeMap::new()) {
+        let owner = made.ok_or_else(gone)?;
+        if let Err(error) = owner.open() {
             self.around.registry.remove(&session);
             return Err(error);
         }

@@ -102,9 +102,7 @@ impl Registry {
 
     /// Moves a session to the remembered ones; gives those that are forgotten for it.
     pub(crate) fn remember(&self, session: &Session) -> Vec<Session> {
-        if !self.remove(session) {
-            return vec![session.clone()];
-        }
+        self.remove(session);
         let mut tables = self.lock();
         tables.ended.push_back(session.clone());
         let surplus = tables.ended.len().saturating_sub(limits::REMEMBERED);

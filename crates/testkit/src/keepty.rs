@@ -197,13 +197,13 @@ impl Swb {
         assert!(output.status.success(), "keepty start failed ({}): {error}{}", output.status, self.log());
     }
 
-    /// The same with its first Writer, at 80×24, who has seen it say `ready`.
+    /// The same with its first Writer, at 80×24, who has seen it say `ready` (best without a newline, so that nothing is left over).
     #[track_caller]
     pub fn keepty_running(&self, session: &str, script: &str) -> KeeptyClient {
         self.keepty_start(session, script);
         let mut writer = self.keepty(session, Role::Writer, 80, 24);
         assert_eq!(writer.ack(), (0, 80, 24));
-        writer.until("ready\r\n");
+        writer.until("ready");
         writer
     }
 }

@@ -17,6 +17,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use swb_engine::{Entrance, Session};
+use swb_types::SessionName;
 use tokio_util::sync::CancellationToken;
 
 /// Label of this front.
@@ -28,7 +29,7 @@ pub struct Keepty {
     dir: PathBuf,
     fronts: Fronts,
     /// Open entrances by session name; cancelling one stops its accepting.
-    open: Mutex<BTreeMap<String, CancellationToken>>,
+    open: Mutex<BTreeMap<SessionName, (Session, CancellationToken)>>,
 }
 
 impl Keepty {
@@ -42,7 +43,7 @@ impl Keepty {
         self.dir.join(format!("keepty-{}.sock", session.name()))
     }
 
-    fn table(&self) -> MutexGuard<'_, BTreeMap<String, CancellationToken>> {
+    fn table(&self) -> MutexGuard<'_, BTreeMap<SessionName, (Session, CancellationToken)>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -80,14 +81,18 @@ impl Entrance for Keepty {
         self.fronts
             .accept(listener, stop.clone(), limits::KEEPTY_CONNECTIONS, serve)
             .map_err(|error| error.to_string())?;
-        if let Some(former) = self.table().insert(session.name().to_string(), stop) {
+        let entry = (session.clone(), stop);
+        if let Some((_, former)) = self.table().insert(session.name().clone(), entry) {
             former.cancel();
         }
         Ok(keep)
     }
 
     fn close(&self, session: &Session) {
-        if let Some(stop) = self.table().remove(session.name().as_str()) {
+        let mut table = self.table();
+        // A name that is free again may already lead into another session.
+        let ours = table.get(session.name()).is_some_and(|(open, _)| open.is(session));
+        if ours && let Some((_, stop)) = table.remove(session.name()) {
             stop.cancel();
             listen::unlink(&self.path(session));
         }

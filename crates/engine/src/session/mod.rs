@@ -3,10 +3,14 @@
 //! [`Session`] is what everybody holds. The state behind it belongs to one task, `owner::Owner`; handles
 //! send it commands and read the [`View`] it publishes.
 
+mod adoption;
+mod ending;
 mod owner;
 mod record;
+mod terminal;
 
-pub(crate) use owner::{Adoption, Owner, Surroundings, free_slots};
+pub(crate) use adoption::Adoption;
+pub(crate) use owner::{Owner, Surroundings, free_slots};
 pub(crate) use record::Record;
 
 use crate::error::Error;
@@ -262,7 +266,8 @@ impl Session {
         }
     }
 
-    pub(crate) fn is(&self, other: &Self) -> bool {
+    /// Whether both are handles to the same session, not just to one of the same name.
+    pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 }

@@ -3,12 +3,14 @@
 //! It waits for three things: commands of handles, news from the keeper, and deadlines. Nothing in here
 //! waits for a process, a client or the keeper in between, so a session that is stuck stops nobody.
 
+use super::ending::{Ending, ask_to_end, end_stragglers};
 use super::record::{Body, Record};
+use super::terminal::{Starter, Terminal};
 use super::{Command, Phase, PtyView, Reply, Session, Shared, View};
 use crate::entrance::Entrance;
 use crate::error::Error;
 use crate::event::{EventKind, Events};
-use crate::keeper::{self, Adopted, KEY_ENTRANCE, KEY_RECORD, Keeper, News, SlotOwner};
+use crate::keeper::{KEY_ENTRANCE, KEY_RECORD, Keeper, News, SlotOwner};
 use crate::limits;
 use crate::process;
 use crate::pty::Pty;
@@ -18,10 +20,9 @@ use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 use swb_keeper::Spec;
-use swb_types::{ExitStatus, PtyId, SessionName, Size};
-use tokio::sync::{mpsc, oneshot, watch};
+use swb_types::{ExitStatus, PtyId, SessionName};
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 /// What the owners of all sessions share.
@@ -35,113 +36,17 @@ pub(crate) struct Surroundings {
 }
 
 pub(crate) struct Owner {
-    session: Session,
-    around: Surroundings,
-    view: watch::Sender<View>,
-    commands: mpsc::Receiver<Command>,
-    news: mpsc::Receiver<(u32, News)>,
-    news_sender: mpsc::Sender<(u32, News)>,
-    terminals: BTreeMap<PtyId, Terminal>,
-    next_pty: u32,
-    ending: Option<Ending>,
-}
-
-/// One PTY as its owner sees it.
-struct Terminal {
-    pty: Arc<Pty>,
-    argv: Arc<[String]>,
-    shell: Option<ShellSpec>,
-    pid: i32,
-    phase: Phase,
-    started: Option<Instant>,
-    short_runs: u32,
-    starters: Vec<Starter>,
-    /// The program could not be run; its process is about to end.
-    failed: bool,
-    /// Not to be started again, whatever the policy says.
-    dismissed: bool,
-    /// To be started again as soon as it has ended.
-    restart_wanted: bool,
-    restart_at: Option<Instant>,
-    kill_at: Option<Instant>,
-    restore_size_at: Option<Instant>,
-}
-
-/// Who waits for a process to run.
-enum Starter {
-    First(Reply<()>),
-    Shell(Reply<Arc<Pty>>),
-    Restart(Reply<i32>),
-}
-
-struct Ending {
-    deadline: Instant,
-    waiting: Vec<oneshot::Sender<()>>,
-    /// Terminal sessions, by their first process, whose stragglers are killed at the deadline.
-    sids: Vec<i32>,
-}
-
-/// A session as a former daemon left it: its PTYs' records and slots.
-pub(crate) struct Adoption {
-    pub(crate) uid: u64,
-    pub(crate) slots: BTreeMap<u32, (u32, Record, Adopted)>,
-}
-
-impl Ending {
-    fn note(&mut self, sid: i32) {
-        if !self.sids.contains(&sid) {
-            self.sids.push(sid);
-        }
-    }
-}
-
-impl Adoption {
-    /// Whether it was being killed, so that its name is free already.
-    pub(crate) fn is_ending(&self) -> bool {
-        self.slots
-            .get(&0)
-            .is_some_and(|(_, record, _)| matches!(record.body, Body::Session { ending: true, .. }))
-    }
-}
-
-impl Terminal {
-    fn new(pty: Arc<Pty>, argv: &[String], shell: Option<ShellSpec>, phase: Phase) -> Self {
-        Self {
-            pty,
-            argv: argv.into(),
-            shell,
-            pid: 0,
-            phase,
-            started: None,
-            short_runs: 0,
-            starters: Vec::new(),
-            failed: false,
-            dismissed: false,
-            restart_wanted: false,
-            restart_at: None,
-            kill_at: None,
-            restore_size_at: None,
-        }
-    }
-
-    fn has_process(&self) -> bool {
-        matches!(self.phase, Phase::Starting | Phase::Running)
-    }
-
-    fn next_deadline(&self) -> Option<Instant> {
-        [self.restart_at, self.kill_at, self.restore_size_at].into_iter().flatten().min()
-    }
-
-    fn tell_starters(&mut self, outcome: Result<(), Error>) {
-        for starter in self.starters.drain(..) {
-            // A starter that went away does not need to know.
-            match starter {
-                Starter::First(reply) => drop(reply.send(outcome.clone())),
-                Starter::Shell(reply) => drop(reply.send(outcome.clone().map(|()| Arc::clone(&self.pty)))),
-                Starter::Restart(reply) => drop(reply.send(outcome.clone().map(|()| self.pid))),
-            }
-        }
-    }
+    pub(super) session: Session,
+    pub(super) around: Surroundings,
+    pub(super) view: watch::Sender<View>,
+    pub(super) commands: mpsc::Receiver<Command>,
+    pub(super) news: mpsc::Receiver<(u32, News)>,
+    pub(super) news_sender: mpsc::Sender<(u32, News)>,
+    pub(super) terminals: BTreeMap<PtyId, Terminal>,
+    pub(super) next_pty: u32,
+    pub(super) ending: Option<Ending>,
+    /// Its command could not be started, so whoever asked for it was told that there is no session.
+    pub(super) stillborn: bool,
 }
 
 impl Owner {
@@ -162,7 +67,13 @@ impl Owner {
         Ok((owner.session.clone(), owner))
     }
 
-    fn bare(name: SessionName, spec: Arc<SessionSpec>, uid: u64, created: u64, around: Surroundings) -> Self {
+    pub(super) fn bare(
+        name: SessionName,
+        spec: Arc<SessionSpec>,
+        uid: u64,
+        created: u64,
+        around: Surroundings,
+    ) -> Self {
         let (command_sender, commands) = mpsc::channel(limits::COMMANDS);
         let (news_sender, news) = mpsc::channel(limits::NEWS);
         let view = watch::Sender::new(View::default());
@@ -185,18 +96,15 @@ impl Owner {
             terminals: BTreeMap::new(),
             next_pty: 1,
             ending: None,
+            stillborn: false,
         }
     }
 
-    /// Opens the entrances and leaves the session's record with the keeper.
-    pub(crate) fn enter(&mut self, kept: &mut BTreeMap<u16, OwnedFd>) -> Result<(), Error> {
+    /// Opens the entrances and leaves the session's record with the keeper. `kept` is what an earlier
+    /// daemon left of them; nothing is required of entrances then, the session is there anyway.
+    pub(super) fn enter(&self, kept: &mut BTreeMap<u16, OwnedFd>, strict: bool) -> Result<(), Error> {
         let slot = self.agent_slot();
-        let offered = |label: &String| self.around.entrances.iter().any(|entrance| entrance.label() == label);
-        if let Some(missing) = self.spec().required.iter().find(|label| !offered(label)) {
-            let reason = format!("the {missing} front is not offered by this daemon");
-            self.around.keeper.free_slot(slot);
-            return Err(Error::Entrance(reason));
-        }
+        let required = |label: &str| strict && self.spec().required.iter().any(|required| required == label);
         for (index, entrance) in self.around.entrances.iter().enumerate() {
             let label = entrance.label();
             if !self.session.is_offered_to(label) {
@@ -205,9 +113,8 @@ impl Owner {
             let key = KEY_ENTRANCE + index as u16;
             match entrance.open(&self.session, kept.remove(&key)) {
                 Ok(fd) => self.around.keeper.hold(slot, key, fd),
-                Err(reason) if self.spec().required.iter().any(|required| required == label) => {
+                Err(reason) if required(label) => {
                     self.close_entrances();
-                    self.around.keeper.free_slot(slot);
                     return Err(Error::Entrance(reason));
                 }
                 Err(reason) => {
@@ -219,69 +126,21 @@ impl Owner {
         Ok(())
     }
 
-    /// Rebuilds a session from what a former daemon left; nothing when it never came to life.
-    pub(crate) fn adopt(adoption: Adoption, around: Surroundings) -> Option<(Session, Self)> {
-        let Adoption { uid, mut slots } = adoption;
-        let (slot, record, adopted) = slots.remove(&0)?;
-        let Body::Session { spec, created, next_pty, ending } = record.body else {
-            return None;
-        };
-        if adopted.ring.is_none() && (spec.start == Start::Now || ending) {
-            // Its creator was never told that it exists.
-            around.keeper.free_slot(slot);
-            return None;
-        }
-        let mut owner = Self::bare(spec.name.clone(), Arc::clone(&spec), uid, created, around);
-        owner.next_pty = next_pty;
-        let mut kept = owner.adopt_terminal(PtyId::AGENT, slot, &spec.argv, None, adopted, spec.size);
-        for (pty, (slot, record, adopted)) in slots {
-            if let Body::Shell { spec } = record.body {
-                let (argv, size) = (spec.argv.clone(), spec.size);
-                owner.adopt_terminal(PtyId(pty), slot, &argv, Some(spec), adopted, size);
-            }
-        }
-        if ending {
-            owner.begin_ending(Duration::ZERO, None);
-        } else {
-            // Nothing is required of entrances here: the session is there, whoever can reach it.
-            let _entered = owner.enter(&mut kept);
-        }
-        owner.publish();
-        Some((owner.session.clone(), owner))
-    }
-
-    fn adopt_terminal(
-        &mut self,
-        id: PtyId,
-        slot: u32,
-        argv: &[String],
-        shell: Option<ShellSpec>,
-        state: Adopted,
-        size: Size,
-    ) -> BTreeMap<u16, OwnedFd> {
-        let pty = Pty::new(id, slot, size, self.around.keeper.clone());
-        let phase = match (&state.ring, state.starting) {
-            (None, _) => Phase::Waiting,
-            (_, true) => Phase::Starting,
-            _ => Phase::Running,
-        };
-        if let Some(ring) = state.ring.and_then(keeper::open_ring) {
-            pty.adopted(ring, state.master);
-        }
-        let mut terminal = Terminal::new(pty, argv, shell, phase);
-        terminal.pid = state.pid;
-        self.add_terminal(terminal);
-        if let Some(status) = state.exit {
-            // It ended while nobody looked; this is how its owner learns it.
-            let _sent = self.news_sender.try_send((slot, News::Exited { status }));
-        }
-        state.held
-    }
-
-    fn add_terminal(&mut self, terminal: Terminal) {
+    pub(super) fn add_terminal(&mut self, terminal: Terminal) {
         let owner = SlotOwner { pty: Arc::clone(&terminal.pty), news: self.news_sender.clone() };
         self.around.keeper.own_slot(terminal.pty.slot(), owner);
         self.terminals.insert(terminal.pty.id(), terminal);
+    }
+
+    /// Opens the entrances of a new session; what it must have and cannot get undoes it.
+    pub(crate) fn open(&self) -> Result<(), Error> {
+        let offered = |label: &String| self.around.entrances.iter().any(|entrance| entrance.label() == label);
+        let missing = self.spec().required.iter().find(|label| !offered(label));
+        let outcome = match missing {
+            Some(label) => Err(Error::Entrance(format!("the {label} front is not offered by this daemon"))),
+            None => self.enter(&mut BTreeMap::new(), true),
+        };
+        outcome.inspect_err(|_| self.around.keeper.free_slot(self.agent_slot()))
     }
 
     /// Runs the session; `first` hears whether its process could be started.
@@ -329,6 +188,7 @@ impl Owner {
         self.view.send_modify(|view| view.ended = true);
         self.around.events.emit(self.session.name(), EventKind::Closed);
         match self.ending.take() {
+            None if self.stillborn => free_slots(&self.around.keeper, &self.session),
             None => {
                 for forgotten in self.around.registry.remember(&self.session) {
                     free_slots(&self.around.keeper, &forgotten);
@@ -346,7 +206,7 @@ impl Owner {
         }
     }
 
-    fn close_entrances(&self) {
+    pub(super) fn close_entrances(&self) {
         for (index, entrance) in self.around.entrances.iter().enumerate() {
             if self.session.is_offered_to(entrance.label()) {
                 entrance.close(&self.session);
@@ -355,7 +215,7 @@ impl Owner {
         }
     }
 
-    fn publish(&self) {
+    pub(super) fn publish(&self) {
         let ptys = self.terminals.values().map(|terminal| PtyView {
             pty: Arc::clone(&terminal.pty),
             argv: Arc::clone(&terminal.argv),
@@ -367,7 +227,7 @@ impl Owner {
     }
 
     /// Leaves the records of the session and its shells with the keeper.
-    fn store(&self) {
+    pub(super) fn store(&self) {
         for terminal in self.terminals.values() {
             let body = match &terminal.shell {
                 Some(spec) => Body::Shell { spec: spec.clone() },
@@ -523,7 +383,7 @@ impl Owner {
     }
 
     /// Asks the process on a PTY to end, and sees to it that it does.
-    fn end_process(&mut self, id: PtyId) {
+    pub(super) fn end_process(&mut self, id: PtyId) {
         let Some(terminal) = self.terminals.get_mut(&id) else {
             return;
         };
@@ -536,31 +396,6 @@ impl Owner {
                 self.end_terminal(id, ExitStatus::Signal(Signal::TERM.as_raw()))
             }
             Phase::Exited(_) => {}
-        }
-    }
-
-    fn begin_ending(&mut self, grace: Duration, done: Option<oneshot::Sender<()>>) {
-        self.around.registry.remove(&self.session);
-        let deadline = Instant::now() + grace;
-        let ending =
-            self.ending.get_or_insert_with(|| Ending { deadline, waiting: Vec::new(), sids: Vec::new() });
-        ending.deadline = ending.deadline.min(deadline);
-        ending.waiting.extend(done);
-        self.store();
-        let ids: Vec<PtyId> = self.terminals.keys().copied().collect();
-        for id in ids {
-            let Some(terminal) = self.terminals.get_mut(&id) else {
-                continue;
-            };
-            terminal.dismissed = true;
-            // Only of a process that lives: the number of one that is gone may be somebody else's by now.
-            if terminal.phase == Phase::Running
-                && let Some(ending) = &mut self.ending
-            {
-                ending.note(terminal.pid);
-                process::signal_jobs(terminal.pid, Signal::TERM);
-            }
-            self.end_process(id);
         }
     }
 
@@ -593,6 +428,8 @@ impl Owner {
             }
             News::SpawnFailed { reason, over } => {
                 let command = terminal.argv.first().cloned().unwrap_or_default();
+                self.stillborn |=
+                    terminal.starters.iter().any(|starter| matches!(starter, Starter::First(_)));
                 terminal.tell_starters(Err(Error::CannotStart { command, reason }));
                 terminal.failed = true;
                 if over {
@@ -689,28 +526,9 @@ impl Owner {
     }
 }
 
-/// Sends the polite signal. A process that ignores it, as interactive shells do, gets the one a closing
-/// terminal would send.
-fn ask_to_end(keeper: &Keeper, terminal: &Terminal) {
-    keeper.signal(terminal.pty.slot(), Signal::TERM.as_raw());
-    if process::ignores_sigterm(terminal.pid) {
-        keeper.signal(terminal.pty.slot(), Signal::HUP.as_raw());
-    }
-    keeper.signal(terminal.pty.slot(), Signal::CONT.as_raw());
-}
-
 /// Gives up the slots of a session that nobody will look at again.
 pub(crate) fn free_slots(keeper: &Keeper, session: &Session) {
     for view in session.view().ptys {
         keeper.free_slot(view.pty.slot());
-    }
-}
-
-async fn end_stragglers(sids: &[i32], deadline: Instant) {
-    if sids.iter().any(|sid| process::session_lives(*sid)) {
-        tokio::time::sleep_until(deadline).await;
-        for sid in sids {
-            process::signal_session(*sid, Signal::KILL);
-        }
     }
 }
