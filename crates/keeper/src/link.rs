@@ -2,6 +2,7 @@
 
 use crate::proto::{self, GLOBAL, Kind, Packet, Received};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::io;
 use std::path::Path;
@@ -25,8 +26,11 @@ impl Link {
                 "the keeper belongs to another user",
             ));
         }
-        proto::send(&socket, Packet::new(Kind::Hello, GLOBAL).args(proto::VERSION, 0), &[])?;
-        Ok(Self { socket })
+        match proto::send(&socket, Packet::new(Kind::Hello, GLOBAL).args(proto::VERSION, 0), &[]) {
+            // A keeper that serves another daemon says so and closes at once; that can still be read.
+            Ok(()) | Err(Errno::PIPE) => Ok(Self { socket }),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Sends a packet; `WouldBlock` when the keeper has not caught up.
@@ -36,7 +40,12 @@ impl Link {
 
     /// Receives a packet; `WouldBlock` when there is none.
     pub fn receive(&self) -> io::Result<Received> {
-        Ok(proto::receive(&self.socket)?)
+        let received = match proto::receive(&self.socket) {
+            // That the keeper closed without reading our last packet is told once, before what it sent.
+            Err(Errno::CONNRESET) => proto::receive(&self.socket),
+            received => received,
+        };
+        Ok(received?)
     }
 }
 
