@@ -11,6 +11,7 @@ mod follower;
 mod keepty;
 mod process;
 mod swb;
+mod sys;
 mod terminal;
 
 pub use coop::{CoopClient, StreamItem};

@@ -96,6 +96,13 @@ impl Swb {
         self.command_as(&link, args)
     }
 
+    /// A shell script, called in this home; `$SWB` is the program.
+    pub fn shell(&self, script: &str) -> Command {
+        let mut command = self.command_as(Path::new("/bin/sh"), &["-c", script]);
+        command.env("SWB", &self.exe);
+        command
+    }
+
     fn command_as(&self, exe: &Path, args: &[&str]) -> Command {
         let paths = self.paths();
         let mut command = Command::new(exe);

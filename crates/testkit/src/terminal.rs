@@ -1,6 +1,6 @@
 //! A program on a PTY of the test.
 
-use crate::LIMIT;
+use crate::{LIMIT, sys};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::pty::OpenptFlags;
@@ -11,6 +11,9 @@ use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 /// A program with a terminal, and the person in front of it.
+///
+/// The terminal is the program's controlling one, so that a new size and the end of the window reach it as
+/// they would anywhere else.
 #[derive(Debug)]
 pub struct Terminal {
     master: OwnedFd,
@@ -22,17 +25,24 @@ pub struct Terminal {
 
 impl Terminal {
     /// Starts `command` on a fresh terminal.
-    pub fn start(mut command: Command, cols: u16, rows: u16) -> Self {
+    pub fn start(command: Command, cols: u16, rows: u16) -> Self {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let master = rustix::pty::openpt(flags).expect("a terminal");
         rustix::pty::unlockpt(&master).expect("a terminal");
         let slave = rustix::pty::ioctl_tiocgptpeer(&master, flags).expect("a terminal");
         let size = Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 };
         rustix::termios::tcsetwinsize(&master, size).expect("a size");
-        let stdio = || slave.try_clone().expect("a descriptor");
-        command.stdin(stdio()).stdout(stdio()).stderr(stdio());
-        let child = command.spawn().expect("the program starts");
+        let child = spawn(command, &slave);
         Self { master, slave, child, seen: Vec::new() }
+    }
+
+    /// Starts another program on this terminal, whose last one has ended; forgets what was shown so far.
+    #[track_caller]
+    pub fn next(&mut self, command: Command) {
+        let ended = self.child.try_wait().expect("a child").is_some();
+        assert!(ended, "one program at a time");
+        self.seen.clear();
+        self.child = spawn(command, &self.slave);
     }
 
     /// The program's process.
@@ -54,11 +64,19 @@ impl Terminal {
         }
     }
 
-    /// Changes the size of the window and tells the program.
+    /// Changes the size of the window; the kernel tells the program.
     pub fn resize(&self, cols: u16, rows: u16) {
         let size = Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 };
         rustix::termios::tcsetwinsize(&self.master, size).expect("a size");
-        self.signal(rustix::process::Signal::WINCH);
+    }
+
+    /// Closes the window; gives the program's exit code, or 128 plus the signal that ended it.
+    #[track_caller]
+    pub fn close(&mut self) -> i32 {
+        let nothing = || OwnedFd::from(std::fs::File::open("/dev/null").expect("/dev/null"));
+        (self.master, self.slave) = (nothing(), nothing());
+        let child = &mut self.child;
+        code(crate::wait_for("the program's end", || child.try_wait().expect("a child")))
     }
 
     /// Sends the program a signal.
@@ -80,22 +98,26 @@ impl Terminal {
     /// Waits until `text` has been shown since the last [`Terminal::forget`].
     #[track_caller]
     pub fn until(&mut self, text: &str) {
-        let end = Instant::now() + LIMIT;
-        while !contains(&self.seen, text.as_bytes()) {
-            let shown = String::from_utf8_lossy(&self.seen).into_owned();
-            assert!(self.read(end), "the terminal never showed {text:?}, but {shown:?}");
+        if !self.shows(text, LIMIT) {
+            panic!("the terminal never showed {text:?}, but {:?}", String::from_utf8_lossy(&self.seen));
         }
     }
 
-    /// Whether `text` is shown within `limit`.
+    /// Whether `text` has been shown, or is within `limit`.
     pub fn shows(&mut self, text: &str, limit: Duration) -> bool {
         let end = Instant::now() + limit;
-        while !contains(&self.seen, text.as_bytes()) {
+        let mut looked_at = 0;
+        loop {
+            // What was looked at before can only be the beginning of it.
+            let from = (looked_at + 1).saturating_sub(text.len());
+            if contains(&self.seen[from..], text.as_bytes()) {
+                return true;
+            }
+            looked_at = self.seen.len();
             if !self.read(end) {
                 return false;
             }
         }
-        true
     }
 
     /// Waits for the program's end and reads what is left; gives its exit code, or 128 plus the signal.
@@ -139,6 +161,12 @@ impl Drop for Terminal {
     fn drop(&mut self) {
         let _ended = (self.child.kill(), self.child.wait());
     }
+}
+
+fn spawn(mut command: Command, slave: &OwnedFd) -> Child {
+    let stdio = || slave.try_clone().expect("a descriptor");
+    command.stdin(stdio()).stdout(stdio()).stderr(stdio());
+    sys::with_controlling_terminal(&mut command).spawn().expect("the program starts")
 }
 
 fn code(status: ExitStatus) -> i32 {
