@@ -106,7 +106,7 @@ impl Terminal {
     /// Whether `text` has been shown, or is within `limit`.
     pub fn shows(&mut self, text: &str, limit: Duration) -> bool {
         let end = Instant::now() + limit;
-        let mut looked_at = 0;
+        let mut looked_at = 0_usize;
         loop {
             // What was looked at before can only be the beginning of it.
             let from = (looked_at + 1).saturating_sub(text.len());
