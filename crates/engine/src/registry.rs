@@ -71,10 +71,13 @@ impl Registry {
         tables.live.get(name).or_else(ended).cloned()
     }
 
-    /// The session of a directory: the one bound to it, else the newest.
-    pub(crate) fn of_workspace(&self, workspace: &Path) -> Option<Session> {
+    /// The session of a directory in a front: the one bound to it, else the newest.
+    pub(crate) fn of_workspace(&self, workspace: &Path, label: &str) -> Option<Session> {
         let tables = self.lock();
-        let here = tables.live.values().filter(|session| session.workspace() == workspace);
+        let here = tables
+            .live
+            .values()
+            .filter(|session| session.workspace() == workspace && session.is_offered_to(label));
         here.max_by_key(|session| (session.binds_workspace(), session.created())).cloned()
     }
 

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use swb_engine::{Phase, Pty, RestartPolicy, Session, SessionSpec, ShellSpec, Start};
 use swb_types::{Offset, PtyId, SessionName, Size};
 use swb_wire::coop::{
-    Attach, Attached, Base64, Create, Created, ErrorReply, Kill, Logs, LogsReply, Ls, LsReply, OkReply,
-    Restart, RestartReply, Send, SessionKill, SessionLs, SessionLsReply, Shell, Shutdown, Start as WireStart,
-    StreamOptions, Upgrade,
+    Attach, Attached, Base64, Create, Created, DialectState, DialectStatus, ErrorCode, ErrorReply, Kill,
+    Logs, LogsReply, Ls, LsReply, OkReply, Restart, RestartReply, Send, SessionKill, SessionLs,
+    SessionLsReply, Shell, Shutdown, Start as WireStart, StreamOptions, Upgrade,
 };
 
 /// Size of an agent's terminal until a client attaches: what `attach` defaults to (CO-29).
@@ -26,7 +26,7 @@ impl Connection {
     pub(super) fn resolve(&self, text: &str) -> Result<Session, ErrorReply> {
         let found = self.coop.engine.find(text).ok().or_else(|| {
             let path = Path::new(text).canonicalize().ok().filter(|_| text.contains('/'))?;
-            self.coop.engine.of_workspace(&path)
+            self.coop.engine.of_workspace(&path, LABEL)
         });
         let offered = found.filter(|session| session.is_offered_to(LABEL));
         offered.ok_or_else(|| refused(swb_engine::Error::NoSession(text.to_owned())))
@@ -53,15 +53,17 @@ impl Connection {
         let workspace = workspace(&create.workspace)?;
         let name = match &create.name {
             Some(name) => SessionName::new(name),
-            // CO-20; what people call a directory need not be a name.
+            // CO-20: as it was given, which may be a link; what people call a directory need not be a name.
             None => {
-                let base = workspace.file_name().map(|base| base.to_string_lossy().into_owned());
+                let given = Path::new(&create.workspace).file_name();
+                let base = given.or(workspace.file_name()).map(|base| base.to_string_lossy());
                 SessionName::new(base.as_deref().unwrap_or("root"))
             }
         };
         let name = name.map_err(|error| invalid(error.to_string()))?;
         let (cols, rows) = if create.argv.is_some() { (80, 24) } else { AGENT_SIZE };
         let size = Size::new(create.cols.unwrap_or(cols), create.rows.unwrap_or(rows));
+        let required = self.required(&create)?;
         let mut spec = SessionSpec {
             name,
             unique: create.unique,
@@ -78,7 +80,7 @@ impl Connection {
             },
             restart: RestartPolicy::NEVER,
             hidden: create.hide,
-            required: create.require,
+            required,
         };
         match create.argv {
             Some(argv) if argv.is_empty() => return Err(invalid("argv is empty")),
@@ -92,6 +94,23 @@ impl Connection {
             spec.restart = RestartPolicy { auto, ..RestartPolicy::ALWAYS };
         }
         Ok(spec)
+    }
+
+    /// Fronts without which there is to be no session. This one is no entrance the engine could ask.
+    fn required(&self, create: &Create) -> Result<Vec<String>, ErrorReply> {
+        let (own, others): (Vec<String>, Vec<String>) =
+            create.require.iter().cloned().partition(|front| front == LABEL);
+        let listening =
+            |dialect: &DialectStatus| dialect.name == LABEL && dialect.state == DialectState::Listening;
+        let offered = || {
+            !create.hide.iter().any(|front| front == LABEL)
+                && self.coop.host.status().dialects.iter().any(listening)
+        };
+        if own.is_empty() || offered() {
+            return Ok(others);
+        }
+        let text = format!("the {LABEL} front does not offer this session");
+        Err(ErrorReply::new(ErrorCode::FrontFailed, text))
     }
 
     /// Fills in what Coopfiles decide (CO-26 to CO-28).

@@ -134,7 +134,10 @@ impl Owner {
 
     /// Opens the entrances of a new session; what it must have and cannot get undoes it.
     pub(crate) fn open(&self) -> Result<(), Error> {
-        let offered = |label: &String| self.around.entrances.iter().any(|entrance| entrance.label() == label);
+        let offered = |label: &String| {
+            self.session.is_offered_to(label)
+                && self.around.entrances.iter().any(|entrance| entrance.label() == label)
+        };
         let missing = self.spec().required.iter().find(|label| !offered(label));
         let outcome = match missing {
             Some(label) => Err(Error::Entrance(format!("the {label} front is not offered by this daemon"))),
