@@ -14,7 +14,7 @@ use crate::sys::adopt_fd;
 use crate::wake::{Doorbell, MAX_SLOTS};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::FdFlags;
-use rustix::process::{Pid, Rlimit};
+use rustix::process::{Pid, PidfdFlags, Rlimit, WaitId, WaitIdOptions};
 use std::io;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"SWBKEEP\0");
@@ -119,7 +119,7 @@ pub(crate) fn resume(record: i32) -> io::Result<Keeper> {
     let bell = Doorbell::open(words.fd()?.ok_or_else(broken)?, words.fd()?.ok_or_else(broken)?)?;
     let socket = words.fd()?;
     let daemon_pid = words.next()?;
-    let successor = Successor::resumed(words.next()?);
+    let successor = Successor::resumed(words.next()?, own_child(daemon_pid));
     let limit = |word| if word == u64::MAX { None } else { Some(word) };
     let limits = Rlimit { current: limit(words.next()?), maximum: limit(words.next()?) };
     let mut keeper = Keeper::with_parts(listener, lock, limits, bell, successor)?;
@@ -135,7 +135,23 @@ pub(crate) fn resume(record: i32) -> io::Result<Keeper> {
     // The daemon was welcomed by the former image, which answered everything before it went.
     keeper.daemon = socket.map(|socket| Daemon { socket, pid: daemon_pid, welcomed: true, adopting: false });
     keeper.watch_daemon()?;
+    keeper.watch_successor()?;
     Ok(keeper)
+}
+
+/// The daemon's process, if the former image has started it: then it is ours to reap.
+fn own_child(pid: u64) -> Option<Child> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw)?;
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    rustix::process::waitid(WaitId::Pid(pid), look).ok()?;
+    let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::NONBLOCK).ok()?;
+    resumed_child(pid, pidfd).ok()
+}
+
+fn resumed_child(pid: Pid, pidfd: OwnedFd) -> io::Result<Child> {
+    // The pipe that told of the start has done its work; any closed descriptor stands in for it.
+    let (started, _closed) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    Ok(Child { pid, pidfd, started })
 }
 
 fn resume_slot(words: &mut Words<'_>) -> io::Result<Slot> {
@@ -151,9 +167,7 @@ fn resume_slot(words: &mut Words<'_>) -> io::Result<Slot> {
     slot.exit = (ended != 0).then_some(exit);
     if let Some(pidfd) = pidfd {
         let pid = i32::try_from(slot.pid).ok().and_then(Pid::from_raw).ok_or_else(broken)?;
-        // The pipe that told of the start has done its work; any closed descriptor stands in for it.
-        let (started, _closed) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        slot.child = Some(Child { pid, pidfd, started });
+        slot.child = Some(resumed_child(pid, pidfd)?);
     }
     Ok(slot)
 }

@@ -130,6 +130,14 @@ impl Keeper {
         Ok(())
     }
 
+    /// Watches the daemon's process, if this one is its parent.
+    pub(crate) fn watch_successor(&self) -> io::Result<()> {
+        if let Some(child) = self.successor.process() {
+            epoll::add(&self.epoll, &child.pidfd, data(Source::DaemonProcess, 0), EventFlags::IN)?;
+        }
+        Ok(())
+    }
+
     /// Runs until nobody needs this keeper any more.
     pub(crate) fn run(&mut self) -> io::Result<()> {
         let mut events = Vec::with_capacity(EVENTS_PER_ROUND);
@@ -490,21 +498,17 @@ impl Keeper {
         let Some(spec) = &self.global[usize::from(KEY_DAEMON)] else {
             return self.successor.goodbye();
         };
-        let started = pty::spawn(spec, None, self.limits).and_then(|child| {
-            epoll::add(&self.epoll, &child.pidfd, data(Source::DaemonProcess, 0), EventFlags::IN)?;
-            Ok(child)
-        });
+        let started = pty::spawn(spec, None, self.limits);
         self.successor.started(started.ok(), now);
+        // Unwatched it is only noticed later, when it has not said hello in time.
+        let _watched = self.watch_successor();
     }
 
     fn reap_daemon(&mut self) {
-        let Some(child) = self.successor.process() else {
-            return;
-        };
-        if has_ended(child) {
+        let needed = self.slots.iter().any(Slot::occupied);
+        let ended = self.successor.reap(has_ended, self.daemon.is_some(), needed, Instant::now());
+        for child in ended.iter().flatten() {
             let _deleted = epoll::delete(&self.epoll, &child.pidfd);
-            let needed = self.slots.iter().any(Slot::occupied);
-            self.successor.process_ended(self.daemon.is_some(), needed, Instant::now());
         }
     }
 }

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 /// A daemon that lived at least this long was not part of a crash loop.
 const STABLE: Duration = Duration::from_secs(5);
-/// First pause between two quick failures; it doubles.
+/// First pause in a series of failures; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// Longest pause after a daemon that had come up. It is back within a second however often it is killed,
 /// and one that crashes at once costs little.
 const PAUSE_AFTER_LIFE: Duration = Duration::from_millis(200);
 /// Longest pause after one that never said hello: it will hardly work the next moment, and sessions wait.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// Quick failures after which a keeper that holds nothing gives up.
+/// Failures in a row after which a keeper that holds nothing gives up.
 const GIVE_UP: u32 = 8;
 /// How long a started daemon may take to say hello before another one is tried.
 const HELLO: Duration = Duration::from_secs(20);
@@ -25,22 +25,28 @@ pub(crate) struct Successor {
     due: Option<Instant>,
     /// The daemon this keeper started last, while it lives.
     process: Option<Child>,
+    /// The one before it. Its connection ends a moment before the process does, and somebody has to reap it.
+    former: Option<Child>,
     came: Option<Instant>,
-    quick_failures: u32,
+    /// Daemons in a row that came up and did not live long.
+    short_lives: u32,
+    /// Daemons in a row that ended before they said hello.
+    stillbirths: u32,
     restarts: u64,
     served: bool,
     said_goodbye: bool,
 }
 
 impl Successor {
-    /// Continues the count of a former image of this process.
-    pub(crate) fn resumed(restarts: u64) -> Self {
-        Self { restarts, served: true, ..Self::default() }
+    /// Continues the count of a former image of this process; `process` is the daemon if that started it.
+    pub(crate) fn resumed(restarts: u64, process: Option<Child>) -> Self {
+        Self { restarts, process, served: true, ..Self::default() }
     }
 
     pub(crate) fn daemon_came(&mut self, now: Instant) {
         self.due = None;
         self.came = Some(now);
+        self.stillbirths = 0;
         self.served = true;
         self.said_goodbye = false;
     }
@@ -62,16 +68,12 @@ impl Successor {
             return;
         }
         let lived = self.came.take().map_or(Duration::ZERO, |came| now.duration_since(came));
-        self.quick_failures = if lived >= STABLE { 0 } else { self.quick_failures + 1 };
+        self.short_lives = if lived >= STABLE { 0 } else { self.short_lives + 1 };
         if self.due.is_none_or(|due| due <= now) {
             // The first failure is repaired at once; only a series of them is slowed down.
-            let pause = if self.quick_failures <= 2 { Duration::ZERO } else { self.pause() };
+            let pause = if self.short_lives <= 2 { Duration::ZERO } else { pause(self.short_lives) };
             self.due = Some(now + pause.min(PAUSE_AFTER_LIFE));
         }
-    }
-
-    fn pause(&self) -> Duration {
-        FIRST_PAUSE.saturating_mul(1 << self.quick_failures.min(16)).min(LONGEST_PAUSE)
     }
 
     pub(crate) fn due(&self, now: Instant) -> bool {
@@ -84,26 +86,43 @@ impl Successor {
 
     pub(crate) fn started(&mut self, process: Option<Child>, now: Instant) {
         self.restarts += 1;
-        self.due = Some(if process.is_some() { now + HELLO } else { now + self.pause() });
+        self.due = Some(now + if process.is_some() { HELLO } else { pause(self.stillbirths) });
+        self.former = self.process.take().or(self.former.take());
         self.process = process;
     }
 
+    /// The daemon this keeper started last, while it lives.
     pub(crate) fn process(&self) -> Option<&Child> {
         self.process.as_ref()
     }
 
-    /// The process this keeper started has ended; `connected` says whether some daemon serves now.
-    pub(crate) fn process_ended(&mut self, connected: bool, needed: bool, now: Instant) {
-        self.process = None;
+    /// Takes the daemons that have ended; `connected` says whether some daemon serves now, `needed` whether
+    /// anything is held for one.
+    pub(crate) fn reap(
+        &mut self,
+        has_ended: impl Fn(&Child) -> bool,
+        connected: bool,
+        needed: bool,
+        now: Instant,
+    ) -> [Option<Child>; 2] {
+        let former = self.former.take_if(|former| has_ended(former));
+        let process = self.process.take_if(|process| has_ended(process));
+        if process.is_some() {
+            self.process_ended(connected, needed, now);
+        }
+        [former, process]
+    }
+
+    fn process_ended(&mut self, connected: bool, needed: bool, now: Instant) {
         if connected || self.said_goodbye {
             return;
         }
         if self.came.is_none() && self.due.is_some_and(|due| due > now + LONGEST_PAUSE) {
             // It ended before it said hello.
-            self.quick_failures += 1;
-            self.due = Some(now + self.pause());
+            self.stillbirths += 1;
+            self.due = Some(now + pause(self.stillbirths));
         }
-        if self.quick_failures >= GIVE_UP && !needed {
+        if self.short_lives.max(self.stillbirths) >= GIVE_UP && !needed {
             self.due = None;
         }
     }
@@ -121,6 +140,10 @@ impl Successor {
     pub(crate) fn restarts(&self) -> u64 {
         self.restarts
     }
+}
+
+fn pause(failures: u32) -> Duration {
+    FIRST_PAUSE.saturating_mul(1 << failures.min(16)).min(LONGEST_PAUSE)
 }
 
 #[cfg(test)]
@@ -147,6 +170,31 @@ mod tests {
         successor.daemon_came(now);
         successor.daemon_left(true, now + STABLE);
         assert_eq!(successor.until_due(now + STABLE), Some(Duration::ZERO), "a long life ends the series");
+    }
+
+    #[test]
+    fn one_that_never_came_up_is_tried_again_ever_more_slowly_however_many_lived_before() {
+        let mut now = Instant::now();
+        let mut successor = Successor::default();
+        for _ in 0..20 {
+            successor.daemon_came(now);
+            successor.daemon_left(true, now);
+        }
+        let mut pauses = Vec::new();
+        for _ in 0..8 {
+            successor.started(None, now);
+            // What `started` does when there is a process.
+            successor.due = Some(now + HELLO);
+            successor.process_ended(false, true, now);
+            let pause = successor.until_due(now).unwrap();
+            pauses.push(pause);
+            now += pause;
+        }
+        assert_eq!(pauses[0], FIRST_PAUSE * 2);
+        assert!(pauses.is_sorted());
+        assert_eq!(*pauses.last().unwrap(), LONGEST_PAUSE);
+        successor.process_ended(false, false, now);
+        assert!(!successor.awaited(), "nobody needs it");
     }
 
     #[test]
