@@ -241,7 +241,8 @@ impl Owner {
                     ending: self.ending.is_some(),
                 },
             };
-            match Record::new(self.session.shared.uid, terminal.pty.id().0, body).to_memfd() {
+            let (uid, pty) = (self.session.shared.uid, terminal.pty.id().0);
+            match Record::new(uid, pty, terminal.dismissed, body).to_memfd() {
                 Ok(record) => self.around.keeper.hold(terminal.pty.slot(), KEY_RECORD, record),
                 Err(error) => tracing::error!(session = %self.session.name(), %error, "storing its record"),
             }
@@ -316,10 +317,9 @@ impl Owner {
             }
             Command::Restart { pty, reply } => self.restart(pty, reply),
             Command::KillPty { pty, reply } => {
-                let outcome = self.terminal(pty).map(|terminal| terminal.dismissed = true);
-                if outcome.is_ok() {
-                    self.end_process(pty);
-                }
+                let outcome = self.terminal(pty).map(drop);
+                self.dismiss(pty);
+                self.store();
                 drop(reply.send(outcome));
             }
             Command::Kill { grace, done } => self.begin_ending(grace, Some(done)),
@@ -372,6 +372,7 @@ impl Owner {
             Err(error) => return drop(reply.send(Err(error))),
         };
         terminal.short_runs = 0;
+        terminal.dismissed = false;
         match terminal.phase {
             Phase::Starting | Phase::Running => {
                 terminal.restart_wanted = true;
@@ -382,6 +383,15 @@ impl Owner {
                 terminal.restart_at = None;
                 self.start(id, Some(Starter::Restart(reply)));
             }
+        }
+        self.store();
+    }
+
+    /// Ends the process on a PTY for good.
+    pub(super) fn dismiss(&mut self, id: PtyId) {
+        if let Ok(terminal) = self.terminal(id) {
+            terminal.dismissed = true;
+            self.end_process(id);
         }
     }
 
@@ -486,10 +496,13 @@ impl Owner {
         terminal.tell_starters(Err(Error::Ended(self.session.name().clone())));
         terminal.phase = Phase::Exited(status);
         terminal.restart_at = None;
+        terminal.dismissed = true;
         terminal.pty.ended(status);
         self.around.events.emit(self.session.name(), EventKind::Exited(id, status));
         if id == PtyId::AGENT {
             self.close_entrances();
+            // The next daemon must not take this end for one that a restart is to follow.
+            self.store();
         } else if let Some(terminal) = self.terminals.remove(&id) {
             // A shell's number leaves with it; whoever reads its output still has it mapped.
             self.around.keeper.free_slot(terminal.pty.slot());

@@ -17,6 +17,10 @@ pub(crate) struct Record {
     /// Tells sessions apart that bear the same name one after the other.
     pub(crate) uid: u64,
     pub(crate) pty: u32,
+    /// Its process is not to be started again, whatever the policy says: it is being ended, or has ended for
+    /// good.
+    #[serde(default)]
+    pub(crate) dismissed: bool,
     pub(crate) body: Body,
 }
 
@@ -37,8 +41,8 @@ pub(crate) enum Body {
 }
 
 impl Record {
-    pub(crate) fn new(uid: u64, pty: u32, body: Body) -> Self {
-        Self { version: VERSION, uid, pty, body }
+    pub(crate) fn new(uid: u64, pty: u32, dismissed: bool, body: Body) -> Self {
+        Self { version: VERSION, uid, pty, dismissed, body }
     }
 
     pub(crate) fn to_memfd(&self) -> io::Result<OwnedFd> {

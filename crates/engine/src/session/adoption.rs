@@ -1,0 +1,99 @@
+//! Taking over a session that an earlier daemon made.
+
+use super::Phase;
+use super::owner::{Owner, Surroundings};
+use super::record::{Body, Record};
+use super::terminal::Terminal;
+use crate::keeper::{self, Adopted, News};
+use crate::pty::Pty;
+use crate::spec::{ShellSpec, Start};
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+use swb_types::{PtyId, Size};
+
+/// A session as a former daemon left it: its PTYs' records and slots.
+pub(crate) struct Adoption {
+    pub(crate) uid: u64,
+    pub(crate) slots: BTreeMap<u32, (u32, Record, Adopted)>,
+}
+
+impl Adoption {
+    /// Whether it is to be entered as a live session: not if it was being killed, so that its name is free
+    /// already, and not if all that is left of it is its output.
+    fn is_live(&self) -> bool {
+        let Some((_, record, adopted)) = self.slots.get(&0) else { return false };
+        let Body::Session { spec, ending, .. } = &record.body else { return false };
+        let stays_down = !spec.restart.auto || record.dismissed;
+        let over = adopted.exit.is_some() && stays_down && self.slots.len() == 1;
+        !ending && !over
+    }
+}
+
+impl Owner {
+    /// Rebuilds a session from what a former daemon left; nothing when it never came to life.
+    pub(crate) fn adopt(adoption: Adoption, around: Surroundings) -> Option<Self> {
+        let live = adoption.is_live();
+        let Adoption { uid, mut slots } = adoption;
+        let (slot, record, adopted) = slots.remove(&0)?;
+        let Body::Session { spec, created, next_pty, ending } = record.body else {
+            return None;
+        };
+        if adopted.ring.is_none() && (spec.start == Start::Now || ending) {
+            // Its creator was never told that it exists.
+            around.keeper.free_slot(slot);
+            return None;
+        }
+        let mut owner = Self::bare(spec.name.clone(), Arc::clone(&spec), uid, created, around);
+        owner.next_pty = next_pty;
+        let mut dismissed: Vec<PtyId> = record.dismissed.then_some(PtyId::AGENT).into_iter().collect();
+        let mut kept = owner.adopt_terminal(PtyId::AGENT, slot, &spec.argv, None, adopted, spec.size);
+        for (pty, (slot, record, adopted)) in slots {
+            if let Body::Shell { spec } = record.body {
+                let (argv, size) = (spec.argv.clone(), spec.size);
+                owner.adopt_terminal(PtyId(pty), slot, &argv, Some(spec), adopted, size);
+                dismissed.extend(record.dismissed.then_some(PtyId(pty)));
+            }
+        }
+        dismissed.into_iter().for_each(|id| owner.dismiss(id));
+        if ending {
+            owner.begin_ending(Duration::ZERO, None);
+        }
+        if live {
+            owner.around.registry.adopt(owner.session.clone());
+            // Cannot fail when nothing is required.
+            let _entered = owner.enter(&mut kept, false);
+        }
+        owner.publish();
+        Some(owner)
+    }
+
+    fn adopt_terminal(
+        &mut self,
+        id: PtyId,
+        slot: u32,
+        argv: &[String],
+        shell: Option<ShellSpec>,
+        state: Adopted,
+        size: Size,
+    ) -> BTreeMap<u16, OwnedFd> {
+        let pty = Pty::new(id, slot, size, self.around.keeper.clone());
+        let phase = match (&state.ring, state.starting) {
+            (None, _) => Phase::Waiting,
+            (_, true) => Phase::Starting,
+            _ => Phase::Running,
+        };
+        if let Some(ring) = state.ring.and_then(keeper::open_ring) {
+            pty.adopted(ring, state.master);
+        }
+        let mut terminal = Terminal::new(pty, argv, shell, phase);
+        terminal.pid = state.pid;
+        self.add_terminal(terminal);
+        if let Some(status) = state.exit {
+            // It ended while nobody looked; this is how its owner learns it.
+            let _sent = self.news_sender.try_send((slot, News::Exited { status }));
+        }
+        state.held
+    }
+}

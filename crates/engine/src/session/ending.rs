@@ -1,0 +1,77 @@
+//! Ending a session: politely first, then for good, and nothing of it left behind.
+
+use super::Phase;
+use super::owner::Owner;
+use super::terminal::Terminal;
+use crate::keeper::Keeper;
+use crate::process;
+use rustix::process::Signal;
+use std::time::Duration;
+use swb_types::PtyId;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+/// A session that is being killed.
+pub(super) struct Ending {
+    pub(super) deadline: Instant,
+    pub(super) waiting: Vec<oneshot::Sender<()>>,
+    /// Terminal sessions, by their first process, whose stragglers are killed at the deadline.
+    pub(super) sids: Vec<i32>,
+}
+
+impl Ending {
+    pub(super) fn note(&mut self, sid: i32) {
+        if !self.sids.contains(&sid) {
+            self.sids.push(sid);
+        }
+    }
+}
+
+impl Owner {
+    pub(super) fn begin_ending(&mut self, grace: Duration, done: Option<oneshot::Sender<()>>) {
+        self.around.registry.remove(&self.session);
+        // The name is free, and so must be its entrances; who is inside stays to the end.
+        self.close_entrances();
+        let deadline = Instant::now() + grace;
+        let ending =
+            self.ending.get_or_insert_with(|| Ending { deadline, waiting: Vec::new(), sids: Vec::new() });
+        ending.deadline = ending.deadline.min(deadline);
+        ending.waiting.extend(done);
+        self.store();
+        let ids: Vec<PtyId> = self.terminals.keys().copied().collect();
+        for id in ids {
+            let Some(terminal) = self.terminals.get_mut(&id) else {
+                continue;
+            };
+            terminal.dismissed = true;
+            // Only of a process that lives: the number of one that is gone may be somebody else's by now.
+            if terminal.phase == Phase::Running
+                && let Some(ending) = &mut self.ending
+            {
+                ending.note(terminal.pid);
+                process::signal_jobs(terminal.pid, Signal::TERM);
+            }
+            self.end_process(id);
+        }
+    }
+}
+
+/// Sends the polite signal. A process that ignores it, as interactive shells do, gets the one a closing
+/// terminal would send.
+pub(super) fn ask_to_end(keeper: &Keeper, terminal: &Terminal) {
+    keeper.signal(terminal.pty.slot(), Signal::TERM.as_raw());
+    if process::ignores_sigterm(terminal.pid) {
+        keeper.signal(terminal.pty.slot(), Signal::HUP.as_raw());
+    }
+    keeper.signal(terminal.pty.slot(), Signal::CONT.as_raw());
+}
+
+/// Kills what is left of terminal sessions at the deadline.
+pub(super) async fn end_stragglers(sids: &[i32], deadline: Instant) {
+    if sids.iter().any(|sid| process::session_lives(*sid)) {
+        tokio::time::sleep_until(deadline).await;
+        for sid in sids {
+            process::signal_session(*sid, Signal::KILL);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! One PTY as the session's owner sees it: its process, its deadlines, and who waits for it to start.
+
+use super::{Phase, Reply};
+use crate::error::Error;
+use crate::pty::Pty;
+use crate::spec::ShellSpec;
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// One PTY as its owner sees it.
+pub(super) struct Terminal {
+    pub(super) pty: Arc<Pty>,
+    pub(super) argv: Arc<[String]>,
+    pub(super) shell: Option<ShellSpec>,
+    pub(super) pid: i32,
+    pub(super) phase: Phase,
+    pub(super) started: Option<Instant>,
+    pub(super) short_runs: u32,
+    pub(super) starters: Vec<Starter>,
+    /// The program could not be run; its process is about to end.
+    pub(super) failed: bool,
+    /// Not to be started again, whatever the policy says.
+    pub(super) dismissed: bool,
+    /// To be started again as soon as it has ended.
+    pub(super) restart_wanted: bool,
+    pub(super) restart_at: Option<Instant>,
+    pub(super) kill_at: Option<Instant>,
+    pub(super) restore_size_at: Option<Instant>,
+}
+
+/// Who waits for a process to run.
+pub(super) enum Starter {
+    First(Reply<()>),
+    Shell(Reply<Arc<Pty>>),
+    Restart(Reply<i32>),
+}
+
+impl Terminal {
+    pub(super) fn new(pty: Arc<Pty>, argv: &[String], shell: Option<ShellSpec>, phase: Phase) -> Self {
+        Self {
+            pty,
+            argv: argv.into(),
+            shell,
+            pid: 0,
+            phase,
+            started: None,
+            short_runs: 0,
+            starters: Vec::new(),
+            failed: false,
+            dismissed: false,
+            restart_wanted: false,
+            restart_at: None,
+            kill_at: None,
+            restore_size_at: None,
+        }
+    }
+
+    pub(super) fn has_process(&self) -> bool {
+        matches!(self.phase, Phase::Starting | Phase::Running)
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        [self.restart_at, self.kill_at, self.restore_size_at].into_iter().flatten().min()
+    }
+
+    pub(super) fn tell_starters(&mut self, outcome: Result<(), Error>) {
+        for starter in self.starters.drain(..) {
+            // A starter that went away does not need to know.
+            match starter {
+                Starter::First(reply) => drop(reply.send(outcome.clone())),
+                Starter::Shell(reply) => drop(reply.send(outcome.clone().map(|()| Arc::clone(&self.pty)))),
+                Starter::Restart(reply) => drop(reply.send(outcome.clone().map(|()| self.pid))),
+            }
+        }
+    }
+}
