@@ -170,8 +170,7 @@ impl Connection {
     pub(super) fn logs(&self, logs: &Logs) -> Answer {
         let (session, pty) = self.resolve_pty(&logs.session, logs.pty.unwrap_or(PtyId::AGENT))?;
         let head = pty.head();
-        let mut data = pty.history(head.saturating_sub(LogsReply::MAX_DATA as u64));
-        let end = pty.head();
+        let (mut data, end) = pty.history(head.saturating_sub(LogsReply::MAX_DATA as u64));
         // What came while we copied may have made it longer than an answer can be.
         let surplus = data.len().saturating_sub(LogsReply::MAX_DATA);
         data.drain(..surplus);
