@@ -102,20 +102,21 @@ impl Pty {
         self.ring.get()
     }
 
-    /// Copies the output from `from` (or the oldest kept byte) up to now.
-    pub fn history(&self, from: u64) -> Vec<u8> {
+    /// Copies the output from `from` (or the oldest kept byte) up to now, and says where it ends.
+    pub fn history(&self, from: u64) -> (Vec<u8>, u64) {
         let Some(ring) = self.ring.get() else {
-            return Vec::new();
+            return (Vec::new(), 0);
         };
         let mut out = Vec::new();
+        let mut head = 0;
         // The writer can outrun one copy, hardly two, and never the guarantee of `keep` for long.
         for _ in 0..8 {
-            let head = ring.head();
+            head = ring.head();
             if ring.copy(from.clamp(ring.oldest(head), head), head, &mut out) {
                 break;
             }
         }
-        out
+        (out, head)
     }
 
     /// A reader of the output from `from` on; everything kept before that can be reached too.
@@ -196,8 +197,11 @@ impl Pty {
     /// Sets the size and, if `announce`, marks the place in the output where it changed.
     ///
     /// The mark is set before the PTY learns its size: whatever the program writes at the new size comes
-    /// behind it.
+    /// behind it. Nothing is set after the end, which is the last mark for everybody.
     pub(crate) fn resize(&self, size: Size, announce: bool) {
+        if self.is_over() {
+            return;
+        }
         self.size.store(pack(size), Ordering::Relaxed);
         if announce {
             let generation = {
