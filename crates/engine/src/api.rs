@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use swb_keeper::Spec;
 use tokio::sync::{broadcast, oneshot};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// How an engine is to run.
@@ -57,6 +58,8 @@ impl Engine {
             events: Arc::new(Events::new()),
             entrances: entrances.into(),
             ring: options.ring,
+            endings: TaskTracker::new(),
+            stopping: CancellationToken::new(),
         };
         let tasks = TaskTracker::new();
         tasks.spawn(keeper.clone().answer_doorbell());
@@ -211,6 +214,10 @@ impl Engine {
 
     /// Lets go of everything: sessions live on in the keeper, entrances close, nobody is to follow.
     pub async fn shutdown(&self) {
+        self.around.stopping.cancel();
+        self.around.endings.close();
+        // What does not end even when it is killed is the next daemon's.
+        let _ended = tokio::time::timeout(limits::ENDINGS, self.around.endings.wait()).await;
         self.forget(None);
         for session in self.sessions() {
             for entrance in self.around.entrances.iter().filter(|e| session.is_offered_to(e.label())) {

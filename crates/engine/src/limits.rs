@@ -33,5 +33,7 @@ pub const NUDGE: Duration = Duration::from_millis(20);
 pub const SHORT_RUN: Duration = Duration::from_secs(5);
 /// Short runs in a row after which restarting stops (CO-63).
 pub const SHORT_RUNS: u32 = 3;
+/// How long a daemon that stops waits for sessions that were killed to be gone.
+pub const ENDINGS: Duration = Duration::from_secs(2);
 /// How long to wait for the keeper's account of what it holds.
 pub const ADOPTION: Duration = Duration::from_secs(10);

@@ -10,6 +10,8 @@ use std::time::Duration;
 use swb_types::PtyId;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 /// A session that is being killed.
 pub(super) struct Ending {
@@ -17,6 +19,10 @@ pub(super) struct Ending {
     pub(super) waiting: Vec<oneshot::Sender<()>>,
     /// Terminal sessions, by their first process, whose stragglers are killed at the deadline.
     pub(super) sids: Vec<i32>,
+    /// The daemon stops, and the deadline was moved because of that.
+    hurried: bool,
+    /// Keeps the daemon from stopping before this is over.
+    _counted: TaskTrackerToken,
 }
 
 impl Ending {
@@ -33,8 +39,13 @@ impl Owner {
         // The name is free, and so must be its entrances; who is inside stays to the end.
         self.close_entrances();
         let deadline = Instant::now() + grace;
-        let ending =
-            self.ending.get_or_insert_with(|| Ending { deadline, waiting: Vec::new(), sids: Vec::new() });
+        let ending = self.ending.get_or_insert_with(|| Ending {
+            deadline,
+            waiting: Vec::new(),
+            sids: Vec::new(),
+            hurried: false,
+            _counted: self.around.endings.token(),
+        });
         ending.deadline = ending.deadline.min(deadline);
         ending.waiting.extend(done);
         self.store();
@@ -54,6 +65,20 @@ impl Owner {
             self.end_process(id);
         }
     }
+
+    pub(super) fn is_ending_slowly(&self) -> bool {
+        self.ending.as_ref().is_some_and(|ending| !ending.hurried)
+    }
+
+    /// The daemon stops: what was asked to end and has not is killed now, because nobody will be there
+    /// to do it later.
+    pub(super) fn hurry(&mut self, now: Instant) {
+        if let Some(ending) = &mut self.ending {
+            ending.hurried = true;
+            ending.deadline = now;
+        }
+        self.meet_deadlines(now);
+    }
 }
 
 /// Sends the polite signal. A process that ignores it, as interactive shells do, gets the one a closing
@@ -66,11 +91,14 @@ pub(super) fn ask_to_end(keeper: &Keeper, terminal: &Terminal) {
     keeper.signal(terminal.pty.slot(), Signal::CONT.as_raw());
 }
 
-/// Kills what is left of terminal sessions at the deadline.
-pub(super) async fn end_stragglers(sids: &[i32], deadline: Instant) {
-    if sids.iter().any(|sid| process::session_lives(*sid)) {
-        tokio::time::sleep_until(deadline).await;
-        for sid in sids {
+/// Kills what is left of terminal sessions at the deadline, or as soon as the daemon stops.
+pub(super) async fn end_stragglers(ending: &Ending, stopping: &CancellationToken) {
+    if ending.sids.iter().any(|sid| process::session_lives(*sid)) {
+        tokio::select! {
+            () = tokio::time::sleep_until(ending.deadline) => {}
+            () = stopping.cancelled() => {}
+        }
+        for sid in &ending.sids {
             process::signal_session(*sid, Signal::KILL);
         }
     }

@@ -24,6 +24,8 @@ use swb_keeper::Spec;
 use swb_types::{ExitStatus, PtyId, SessionName};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 /// What the owners of all sessions share.
 #[derive(Clone)]
@@ -33,6 +35,10 @@ pub(crate) struct Surroundings {
     pub(crate) events: Arc<Events>,
     pub(crate) entrances: Arc<[Arc<dyn Entrance>]>,
     pub(crate) ring: usize,
+    /// Sessions that are being killed, until nothing of them is left.
+    pub(crate) endings: TaskTracker,
+    /// Cancelled when the daemon stops: what is being killed has no more time.
+    pub(crate) stopping: CancellationToken,
 }
 
 pub(crate) struct Owner {
@@ -155,6 +161,7 @@ impl Owner {
                 Start::FirstClient => drop(first.send(Ok(()))),
             }
         }
+        let stopping = self.around.stopping.clone();
         while !self.is_over() {
             let deadline = self.next_deadline();
             let sleep = async {
@@ -167,6 +174,7 @@ impl Owner {
                 Some((slot, news)) = self.news.recv() => self.hear(slot, news),
                 Some(command) = self.commands.recv() => self.obey(command),
                 () = sleep => self.meet_deadlines(Instant::now()),
+                () = stopping.cancelled(), if self.is_ending_slowly() => self.hurry(Instant::now()),
             }
             self.publish();
         }
@@ -197,14 +205,14 @@ impl Owner {
                     free_slots(&self.around.keeper, &forgotten);
                 }
             }
-            Some(ending) => {
+            Some(mut ending) => {
                 self.around.registry.remove(&self.session);
                 free_slots(&self.around.keeper, &self.session);
-                for waiting in ending.waiting {
+                for waiting in ending.waiting.drain(..) {
                     // Whoever asked may have left.
                     let _told = waiting.send(());
                 }
-                end_stragglers(&ending.sids, ending.deadline).await;
+                end_stragglers(&ending, &self.around.stopping).await;
             }
         }
     }
@@ -254,7 +262,7 @@ impl Owner {
         self.terminals.values().filter_map(Terminal::next_deadline).chain(ending).min()
     }
 
-    fn meet_deadlines(&mut self, now: Instant) {
+    pub(super) fn meet_deadlines(&mut self, now: Instant) {
         let due = |at: &mut Option<Instant>| at.is_some_and(|at| at <= now).then(|| *at = None).is_some();
         let mut restarts = Vec::new();
         for (id, terminal) in &mut self.terminals {
