@@ -28,13 +28,14 @@ impl Fronts {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// Serves the connections of one listening socket until `stop`, at most `most` at a time.
+    /// Serves the connections of one listening socket until `stop`, at most `most` at a time. A connection
+    /// takes up room until it drops what it is given for that.
     pub(crate) fn accept<F>(
         &self,
         listener: OwnedFd,
         stop: CancellationToken,
         most: usize,
-        serve: impl Fn(UnixStream) -> F + Send + 'static,
+        serve: impl Fn(UnixStream, Room) -> F + Send + 'static,
     ) -> io::Result<()>
     where
         F: Future<Output = ()> + Send + 'static,
@@ -58,25 +59,26 @@ impl Fronts {
                         }
                     },
                 };
-                let counted = Counted::new(&[&fronts.open, &here]);
+                let room = Room::new(&[&fronts.open, &here]);
+                if here.load(Ordering::Relaxed) > most {
+                    // Some may have ended whose tasks had no turn yet to notice it.
+                    tokio::task::yield_now().await;
+                }
                 if here.load(Ordering::Relaxed) > most || !same_user(&stream) {
                     continue;
                 }
-                let serving = serve(stream);
-                fronts.tasks.spawn(async move {
-                    let _counted = counted;
-                    serving.await;
-                });
+                fronts.tasks.spawn(serve(stream, room));
             }
         });
         Ok(())
     }
 }
 
-/// Counts a connection in several places while it lives.
-struct Counted(Vec<Arc<AtomicUsize>>);
+/// What a connection takes up, counted in several places until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Room(Vec<Arc<AtomicUsize>>);
 
-impl Counted {
+impl Room {
     fn new(counters: &[&Arc<AtomicUsize>]) -> Self {
         let counters: Vec<_> = counters.iter().map(|counter| Arc::clone(counter)).collect();
         for counter in &counters {
@@ -86,7 +88,7 @@ impl Counted {
     }
 }
 
-impl Drop for Counted {
+impl Drop for Room {
     fn drop(&mut self) {
         for counter in &self.0 {
             counter.fetch_sub(1, Ordering::Relaxed);

@@ -85,7 +85,13 @@ impl Coop {
     /// Serves the connections of a listening socket until the daemon stops.
     pub fn listen(&self, listener: OwnedFd) -> io::Result<()> {
         let coop = self.clone();
-        let serve = move |stream| Connection::new(coop.clone(), stream).run();
+        let serve = move |stream, room| {
+            let connection = Connection::new(coop.clone(), stream);
+            async move {
+                connection.run().await;
+                drop(room);
+            }
+        };
         self.fronts.accept(listener, self.fronts.stop.clone(), limits::CONNECTIONS, serve)
     }
 }

@@ -1,11 +1,11 @@
 //! One keepty connection: Hello, then frames both ways until either side has had enough.
 
 use super::roles::{ConnectionId, Roles};
-use crate::conn::{Fronts, deliver, peer_gone, read_some};
+use crate::conn::{Fronts, Room, deliver, peer_gone, read_some};
 use crate::limits;
 use crate::outlet::{Outlet, OutputError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use swb_engine::{Cursor, Mark, Phase, Pty, Session, Step};
+use swb_engine::{ClientGuard, Cursor, Mark, Phase, Pty, Session, Step};
 use swb_types::{PtyId, Size};
 use swb_wire::keepty::{Decoder, MAX_PAYLOAD, Message, Role, encode, output_header};
 use tokio::net::UnixStream;
@@ -15,10 +15,19 @@ use tokio_util::task::TaskTracker;
 
 pub(super) struct Connection {
     stream: UnixStream,
+    /// Given up when the client is gone, also while something is left to do for it (KP-46).
+    presence: Mutex<Presence>,
     session: Session,
     roles: Arc<Mutex<Roles>>,
     stop: CancellationToken,
     later: TaskTracker,
+}
+
+/// What a client takes up in a session.
+#[derive(Debug, Default)]
+struct Presence {
+    _room: Option<Room>,
+    _client: Option<ClientGuard>,
 }
 
 /// A client that has said what it wants to be.
@@ -32,11 +41,13 @@ struct Client<'a> {
 impl Connection {
     pub(super) fn new(
         stream: UnixStream,
+        room: Room,
         session: Session,
         roles: Arc<Mutex<Roles>>,
         fronts: &Fronts,
     ) -> Self {
-        Self { stream, session, roles, stop: fronts.stop.clone(), later: fronts.tasks.clone() }
+        let presence = Mutex::new(Presence { _room: Some(room), _client: None });
+        Self { stream, presence, session, roles, stop: fronts.stop.clone(), later: fronts.tasks.clone() }
     }
 
     pub(super) async fn run(self) {
@@ -50,7 +61,7 @@ impl Connection {
         let Ok(Some((role, cols, rows))) = hello else {
             return;
         };
-        let _client = self.session.join(super::LABEL);
+        self.presence()._client = Some(self.session.join(super::LABEL));
         self.serve(role, cols, rows, decoder).await;
     }
 
@@ -72,6 +83,16 @@ impl Connection {
         self.roles.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn presence(&self) -> MutexGuard<'_, Presence> {
+        self.presence.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The client is gone; what it said before may still be on its way.
+    fn gone(&self, id: ConnectionId) {
+        self.roles().leave(id);
+        *self.presence() = Presence::default();
+    }
+
     async fn serve(&self, role: Role, cols: u16, rows: u16, mut decoder: Decoder) {
         let Ok(agent) = self.session.pty(PtyId::AGENT) else {
             return;
@@ -87,7 +108,7 @@ impl Connection {
             }
             None => {}
         }
-        self.roles().leave(id);
+        self.gone(id);
     }
 }
 
@@ -275,7 +296,7 @@ impl Client<'_> {
     async fn obey(&self, message: Message, say: &mpsc::Sender<Message>) -> Option<InputEnd> {
         match message {
             Message::Input(bytes) if self.is_writer() => {
-                let gone = || self.connection.roles().leave(self.id);
+                let gone = || self.connection.gone(self.id);
                 // What cannot be delivered has nobody left to want it.
                 let _delivered = deliver(&self.connection.stream, &self.pty, &bytes, gone).await;
             }

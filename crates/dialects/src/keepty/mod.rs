@@ -76,8 +76,9 @@ impl Entrance for Keepty {
         let stop = self.fronts.stop.child_token();
         let (fronts, session_handle) = (self.fronts.clone(), session.clone());
         let roles = Arc::new(Mutex::new(Roles::default()));
-        let serve =
-            move |stream| Connection::new(stream, session_handle.clone(), Arc::clone(&roles), &fronts).run();
+        let serve = move |stream, room| {
+            Connection::new(stream, room, session_handle.clone(), Arc::clone(&roles), &fronts).run()
+        };
         self.fronts
             .accept(listener, stop.clone(), limits::KEEPTY_CONNECTIONS, serve)
             .map_err(|error| error.to_string())?;
