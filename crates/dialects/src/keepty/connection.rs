@@ -163,11 +163,13 @@ impl Client<'_> {
             // KP-33. The newcomer learns the size from its HelloAck, the others by ResizeAck.
             self.session().fit(PtyId::AGENT, size).await.ok()?;
         }
+        // First of all, so that every size announced after the one in HelloAck has its ResizeAck.
+        let mut cursor = self.pty.cursor(self.pty.head());
         self.acknowledge(agent.pid, self.pty.size()).await?;
-        let cursor = match self.role {
-            Role::Writer | Role::Monitor => self.replay().await?,
-            Role::Watcher => self.pty.cursor(self.pty.head()), // KP-31
-        };
+        // KP-30, KP-31
+        if self.role != Role::Watcher {
+            self.replay(&mut cursor).await?;
+        }
         // KP-32
         if self.role != Role::Monitor {
             self.session().nudge(PtyId::AGENT).await;
@@ -181,6 +183,10 @@ impl Client<'_> {
             // KP-20, KP-21: the answer first, then the command, so that no byte of it is missed.
             self.acknowledge(0, size).await?;
             self.session().start(Some(size)).await.ok()?;
+            // Of two that came at once the one that types decides the size (KP-33).
+            if self.is_writer() {
+                self.session().fit(PtyId::AGENT, size).await.ok()?;
+            }
         } else {
             self.acknowledge(0, self.pty.size()).await?;
         }
@@ -193,19 +199,17 @@ impl Client<'_> {
     }
 
     /// Sends what is kept of the output as one frame (KP-30).
-    async fn replay(&self) -> Option<Cursor> {
+    async fn replay(&self, cursor: &mut Cursor) -> Option<()> {
         loop {
-            let head = self.pty.head();
-            let from = self.pty.oldest().max(head.saturating_sub(MAX_PAYLOAD as u64));
-            let mut cursor = self.pty.cursor(from);
-            if from == head {
-                return Some(cursor);
+            let end = cursor.rewind(MAX_PAYLOAD as u64);
+            if cursor.offset() == end {
+                return Some(());
             }
             let outlet = Outlet::new(&self.connection.stream);
-            let header = output_header((head - from) as usize);
-            let sent = outlet.send_output(&header, &mut cursor, head);
+            let header = output_header((end - cursor.offset()) as usize);
+            let sent = outlet.send_output(&header, cursor, end);
             match tokio::time::timeout(limits::KEEPTY_WRITE, sent).await {
-                Ok(Ok(())) => return Some(cursor),
+                Ok(Ok(())) => return Some(()),
                 // The program outran us before anything was sent: take what is newest now.
                 Ok(Err(OutputError::Lost)) => tokio::task::yield_now().await,
                 Ok(Err(OutputError::Broken)) | Err(_) => return None,

@@ -88,6 +88,17 @@ impl Cursor {
         }
     }
 
+    /// Goes back to old output, at most `most` bytes of it, and gives the offset of its end: the newest byte
+    /// there is, or the next mark.
+    pub fn rewind(&mut self, most: u64) -> u64 {
+        let head = self.pty.head();
+        let end = self.pty.marks.get(self.next_mark).map_or(head, |(_, offset, _)| offset.min(head));
+        self.offset = end.saturating_sub(most).max(self.pty.oldest()).min(end);
+        self.place.advance(self.offset);
+        self.pty.update_gate();
+        end
+    }
+
     /// Goes on at `offset` after a loss.
     pub fn skip(&mut self, offset: u64) {
         self.offset = self.offset.max(offset);
