@@ -94,8 +94,11 @@ impl KeeptyClient {
     /// Reads output until it contains `text`; gives all of it. Other messages are passed over.
     #[track_caller]
     pub fn until(&mut self, text: &str) -> Vec<u8> {
-        let mut data = Vec::new();
-        while !data.windows(text.len()).any(|window| window == text.as_bytes()) {
+        let mut data: Vec<u8> = Vec::new();
+        // Only new bytes are looked at: a client that is busy searching would be a slow one.
+        let mut searched = 0;
+        while !data[searched..].windows(text.len()).any(|window| window == text.as_bytes()) {
+            searched = data.len().saturating_sub(text.len() - 1);
             match self.frame(LIMIT) {
                 Some(Frame::Message(Message::Output(bytes))) => data.extend_from_slice(&bytes),
                 Some(Frame::Message(_)) => {}
