@@ -95,7 +95,11 @@ impl Connection {
             return false;
         };
         match parse_handshake(&frame) {
-            Ok(version) if version == i128::from(VERSION) => self.send(&HandshakeReply::accepted()).await,
+            Ok(version) if version == i128::from(VERSION) => {
+                // A client that is gone already may still have asked for something: see `commands`.
+                self.send(&HandshakeReply::accepted()).await;
+                true
+            }
             Ok(other) => {
                 // CO-12
                 self.send(&HandshakeReply::refused(other)).await;
@@ -125,9 +129,9 @@ impl Connection {
                     Err(_) => return Next::Close,
                 },
             };
-            if Outlet::new(&self.stream).send(&bytes).await.is_err() {
-                return Next::Close;
-            }
+            // A client that left without waiting for the answer has still said what it said (CO-54, CO-60);
+            // the end of that is the end of its stream.
+            let _sent = Outlet::new(&self.stream).send(&bytes).await;
             if !matches!(next, Next::Request) {
                 return next;
             }
