@@ -52,7 +52,7 @@ pub(super) fn run(context: &Context, args: BrokerArgs) -> Outcome {
 fn look_on(mut link: Link, signals: &mut Signals, asked: &mut bool) -> Result<Option<i32>, Failure> {
     let mut inbox = Inbox::new(Keepty.layout());
     if *asked {
-        link.send(&Message::Shutdown)?;
+        ask_to_end(&mut link);
     }
     loop {
         let (signal, readable) = {
@@ -65,7 +65,7 @@ fn look_on(mut link: Link, signals: &mut Signals, asked: &mut bool) -> Result<Op
         };
         if signal && signals.take().iter().any(|number| *number != SIGHUP) {
             *asked = true;
-            link.send(&Message::Shutdown)?;
+            ask_to_end(&mut link);
         }
         if !readable {
             continue;
@@ -77,6 +77,12 @@ fn look_on(mut link: Link, signals: &mut Signals, asked: &mut bool) -> Result<Op
             return Ok(Some(code));
         }
     }
+}
+
+fn ask_to_end(link: &mut Link) {
+    // A session that takes no more messages has ended, and what it sent last tells how; or its daemon has,
+    // and the next one is asked again.
+    let _sent = link.send(&Message::Shutdown);
 }
 
 /// Takes everything that has arrived; the output is for others.
