@@ -79,6 +79,10 @@ impl<'a> Outlet<'a> {
                 Err(error) => return Err(error.into()),
             }
         };
+        // What was taken in place is only now known to have been right.
+        if !ring.intact(from) {
+            return Err(OutputError::Broken);
+        }
         if written < total {
             let mut rest = head.get(written..).unwrap_or_default().to_vec();
             let sent = written.saturating_sub(head.len()) as u64;
@@ -87,8 +91,7 @@ impl<'a> Outlet<'a> {
             }
             self.send(&rest).await?;
         }
-        // What was taken in place is only now known to have been right.
-        if ring.intact(from) || written < total { Ok(()) } else { Err(OutputError::Broken) }
+        Ok(())
     }
 
     async fn write(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
