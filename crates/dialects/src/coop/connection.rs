@@ -63,7 +63,11 @@ impl Connection {
                     tracing::debug!("a coop client vanished");
                 }
             }
-            Next::ShutDown => self.coop.host.shut_down(),
+            Next::ShutDown => {
+                self.coop.host.shut_down();
+                // Closed by the end of the process, so that whoever asked for it sees when it is done.
+                std::mem::forget(self.stream);
+            }
             Next::Upgrade => self.coop.host.upgrade(),
             Next::Request | Next::Close => {}
         }
