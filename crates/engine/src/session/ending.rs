@@ -38,6 +38,8 @@ impl Owner {
         self.around.registry.remove(&self.session);
         // The name is free, and so must be its entrances; who is inside stays to the end.
         self.close_entrances();
+        // Without any time to use it, a polite word would only decide how the process dies (CO-41).
+        let polite = !grace.is_zero();
         let deadline = Instant::now() + grace;
         let ending = self.ending.get_or_insert_with(|| Ending {
             deadline,
@@ -60,9 +62,16 @@ impl Owner {
                 && let Some(ending) = &mut self.ending
             {
                 ending.note(terminal.pid);
-                process::signal_jobs(terminal.pid, Signal::TERM);
+                if polite {
+                    process::signal_jobs(terminal.pid, Signal::TERM);
+                }
             }
-            self.end_process(id);
+            if polite || !terminal.has_process() {
+                self.end_process(id);
+            }
+        }
+        if !polite {
+            self.meet_deadlines(Instant::now());
         }
     }
 
