@@ -21,6 +21,9 @@ const MAX_HELD: usize = 48;
 /// Keys in a sequence at most.
 const MAX_KEYS: usize = 16;
 
+/// Ways to write that Ctrl is held.
+const CTRL: [&str; 6] = ["C-", "^", "Ctrl-", "Ctrl+", "Control-", "Control+"];
+
 /// One key: a character, perhaps with Ctrl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Chord {
@@ -49,9 +52,7 @@ impl DetachKey {
         if text.eq_ignore_ascii_case("none") {
             return Ok(Self(Vec::new()));
         }
-        if let Some(name) =
-            ["C-", "c-", "^", "Ctrl+", "ctrl+"].iter().find_map(|prefix| text.strip_prefix(prefix))
-        {
+        if let Some(name) = CTRL.iter().find_map(|prefix| without_prefix(text, prefix)) {
             let mut characters = name.chars();
             let character = characters.next().map(|c| c.to_ascii_lowercase()).ok_or_else(refused)?;
             // Ctrl+[ is the escape key, and Enter and Tab are needed for other things.
@@ -73,6 +74,12 @@ impl DetachKey {
     pub(crate) fn plain(character: char) -> Self {
         Self(vec![Chord { character, ctrl: false }])
     }
+}
+
+/// Cuts off a prefix in whatever case it is written.
+fn without_prefix<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+    let (start, rest) = text.split_at_checked(prefix.len())?;
+    start.eq_ignore_ascii_case(prefix).then_some(rest)
 }
 
 /// Watches the input of one attachment.
@@ -393,10 +400,12 @@ mod tests {
     fn keys_have_names() {
         assert_eq!(DetachKey::parse("C-]"), Ok(DetachKey::ctrl(']')));
         assert_eq!(DetachKey::parse("^A"), Ok(DetachKey::ctrl('a')));
-        assert_eq!(DetachKey::parse("ctrl+]"), Ok(DetachKey::ctrl(']')));
+        for name in ["ctrl+]", "Ctrl-]", "CTRL+]", "control-]"] {
+            assert_eq!(DetachKey::parse(name), Ok(DetachKey::ctrl(']')), "{name:?}");
+        }
         assert_eq!(DetachKey::parse(",,,d").unwrap().0.len(), 4);
         assert!(DetachKey::parse("none").unwrap().0.is_empty());
-        for bad in ["", "a", "C-", "C-[", "C-m", "C-aa", "ä,", "a b", "12345678901234567"] {
+        for bad in ["", "a", "C-", "C-[", "C-m", "C-aa", "Ctrl-Alt-x", "ä,", "a b", "12345678901234567"] {
             assert!(DetachKey::parse(bad).is_err(), "{bad:?}");
         }
     }
