@@ -176,15 +176,16 @@ fn named(session: Option<String>) -> Result<String, crate::error::Failure> {
 }
 
 fn create_or_attach(context: &Context) -> Outcome {
-    let request = Create { workspace: context::workspace(None)?, detach: Some(false), ..Create::default() };
-    match session::create(context, request) {
-        Ok(created) => session::go(context, &Target { fresh: true, ..Target::existing(created.session) }),
+    let workspace = context::workspace(None)?;
+    // What runs is for the Coopfiles to say; that it runs as if it had been started here is for us.
+    let request = Create { argv: None, detach: Some(false), ..session::from_here(workspace, Vec::new()) };
+    match session::create_and_go(context, request, None) {
         // CO-21, CO-22: the answer names the session that is there.
         Err(failure) if failure.kind() == FailureKind::Exists => match failure.existing() {
             Some(existing) => session::go(context, &Target::existing(existing.to_owned())),
             None => Err(failure),
         },
-        Err(failure) => Err(failure),
+        outcome => outcome,
     }
 }
 

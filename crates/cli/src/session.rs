@@ -3,10 +3,12 @@
 use crate::attach::speech::Coop;
 use crate::attach::{self, Keyboard, Old, Plan, Resume};
 use crate::context::{self, Context};
+use crate::control::Control;
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::terminal::detach::DetachKey;
 use crate::terminal::size;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::{Duration, Instant};
 use swb_types::{Offset, PtyId, Size};
 use swb_wire::coop::{Attach, Attached, Create, Created, Request, Shell};
@@ -36,18 +38,36 @@ impl Target {
     }
 }
 
-/// Makes a session from a command line, with the surroundings of this process.
+/// Makes a session without going there.
 pub(crate) fn create(context: &Context, request: Create) -> Result<Created, Failure> {
     context.tell(&Request::Create(request))
+}
+
+/// Makes a session and stays there until it ends or the user leaves; gives its exit code.
+pub(crate) fn create_and_go(context: &Context, request: Create, detach_key: Option<String>) -> Outcome {
+    let mut target = Target { detach_key, fresh: true, ..Target::existing(String::new()) };
+    // First, because a session that was made for a wrong key would be one too many.
+    let keys = keys(context, &target)?;
+    let mut control = context.connect()?;
+    let created: Created = control.request(&Request::Create(request))?;
+    target.session = created.session;
+    stay(context, &target, keys, Some(control))
 }
 
 /// Gives a request for a session that runs `argv` as if it had been started right here.
 pub(crate) fn from_here(workspace: String, argv: Vec<String>) -> Create {
     let size = size::current().unwrap_or(Size::DEFAULT);
+    let mut env = context::environment();
+    if let Some(pwd) = env.get_mut("PWD")
+        && Path::new(pwd).canonicalize().ok().as_deref() != Some(Path::new(&workspace))
+    {
+        // Programs believe it; the caller's own way of writing the same directory may stay.
+        pwd.clone_from(&workspace);
+    }
     Create {
         workspace,
         argv: Some(argv),
-        env: Some(context::environment()),
+        env: Some(env),
         umask: Some(context::umask()),
         cols: Some(size.cols()),
         rows: Some(size.rows()),
@@ -57,18 +77,24 @@ pub(crate) fn from_here(workspace: String, argv: Vec<String>) -> Create {
 
 /// Goes to a session and stays until it ends or the user leaves; gives its exit code.
 pub(crate) fn go(context: &Context, target: &Target) -> Outcome {
-    let keys = keys(context, target)?;
+    stay(context, target, keys(context, target)?, None)
+}
+
+/// Attaches, over the connection `open` if there is one, and stays.
+fn stay(context: &Context, target: &Target, keys: Vec<DetachKey>, open: Option<Control>) -> Outcome {
     let size = size::current().unwrap_or(Size::DEFAULT);
     let request = Request::Attach(Attach {
         session: target.session.clone(),
         pty: Some(target.pty),
         cols: Some(size.cols()),
         rows: Some(size.rows()),
+        // All that a new session has written is of interest, not just the end of it.
+        resume: target.fresh.then_some(Offset(0)),
         watch: target.watch,
         offsets: true,
         ..Attach::default()
     });
-    let (socket, attached) = open_stream(context, &request)?;
+    let (socket, attached) = open_stream(context, &request, open)?;
     attach::run_and_report(plan(context, target, socket, &attached, keys, size))
 }
 
@@ -98,11 +124,19 @@ pub(crate) fn open_shell(
     attach::run_and_report(plan(context, &target, control.into_stream(), &attached, keys, size))
 }
 
-/// Attaches, trying again while the daemon dies before it answers: nothing has happened yet.
-pub(crate) fn open_stream(context: &Context, request: &Request) -> Result<(UnixStream, Attached), Failure> {
+/// Attaches, over the connection `open` if there is one; tries again while the daemon dies before it answers,
+/// since nothing has happened yet.
+pub(crate) fn open_stream(
+    context: &Context,
+    request: &Request,
+    mut open: Option<Control>,
+) -> Result<(UnixStream, Attached), Failure> {
     let deadline = Instant::now() + RETRY;
     loop {
-        let mut control = context.connect()?;
+        let mut control = match open.take() {
+            Some(control) => control,
+            None => context.connect()?,
+        };
         match control.request(request) {
             Err(failure) if failure.kind() == FailureKind::Disconnected && Instant::now() < deadline => {}
             result => return result.map(|attached| (control.into_stream(), attached)),
@@ -162,7 +196,7 @@ pub(crate) fn follow(context: &Context, session: &str, pty: PtyId, from: Offset)
         offsets: true,
         ..Attach::default()
     });
-    let (socket, attached) = open_stream(context, &request)?;
+    let (socket, attached) = open_stream(context, &request, None)?;
     let target = Target { pty, watch: true, fresh: true, ..Target::existing(session.to_owned()) };
     let mut plan = plan(context, &target, socket, &attached, Vec::new(), Size::DEFAULT);
     plan.keyboard = Keyboard::Unused;

@@ -13,6 +13,5 @@ pub(super) fn run(context: &Context) -> Outcome {
     }
     let name = context::name_for(&workspace).to_string();
     let request = session::from_here(workspace, vec![context::shell()]);
-    let created = session::create(context, Create { name: Some(name), unique: true, ..request })?;
-    session::go(context, &Target { fresh: true, ..Target::existing(created.session) })
+    session::create_and_go(context, Create { name: Some(name), unique: true, ..request }, None)
 }

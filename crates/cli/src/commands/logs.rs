@@ -60,7 +60,7 @@ fn fetch(context: &Context, session: &str, pty: PtyId) -> Result<(Vec<u8>, Offse
         until: Some(Until::Head),
         ..Attach::default()
     });
-    let (socket, attached) = session::open_stream(context, &request)?;
+    let (socket, attached) = session::open_stream(context, &request, None)?;
     let begin = attached.offset.unwrap_or_default();
     let bytes = read_to_end(&socket)?;
     let end = Offset(begin.0 + bytes.len() as u64);

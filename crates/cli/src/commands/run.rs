@@ -3,7 +3,7 @@
 use crate::args;
 use crate::context::{self, Context};
 use crate::error::Outcome;
-use crate::session::{self, Target};
+use crate::session;
 use serde::Serialize;
 use swb_wire::coop::Create;
 
@@ -29,14 +29,13 @@ pub(super) fn run(context: &Context, args: args::Run) -> Outcome {
         detach: Some(args.detach),
         ..session::from_here(workspace.clone(), argv)
     };
-    let created = session::create(context, request)?;
-    if args.detach {
-        let started = Started { session: created.session, pid: created.pid, workspace };
-        context.answer(&started, |started| {
-            format!("Started session {} (pid {})", started.session, started.pid)
-        })?;
-        return Ok(0);
+    if !args.detach {
+        return session::create_and_go(context, request, args.detach_key);
     }
-    let target = Target { detach_key: args.detach_key, fresh: true, ..Target::existing(created.session) };
-    session::go(context, &target)
+    let created = session::create(context, request)?;
+    let started = Started { session: created.session, pid: created.pid, workspace };
+    context.answer(&started, |started| {
+        format!("Started session {} (pid {})", started.session, started.pid)
+    })?;
+    Ok(0)
 }
