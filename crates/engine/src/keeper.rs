@@ -352,6 +352,10 @@ async fn adopt(link: &AsyncFd<Link>) -> io::Result<(Doorbell, u64, Estate)> {
                 let bell = Doorbell::open(first.ok_or_else(missing)?, second.ok_or_else(missing)?)?;
                 welcome = Some((bell, packet.b));
             }
+            Kind::Busy if packet.a == u64::from(std::process::id()) => {
+                // It has not looked since this process replaced its own program.
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
             Kind::Busy => {
                 let text = format!("another daemon is already running (pid {})", packet.a);
                 return Err(io::Error::new(io::ErrorKind::AddrInUse, text));

@@ -23,6 +23,8 @@ const FIRST_HELLO: Duration = Duration::from_secs(10);
 const LINGER: Duration = Duration::from_secs(24 * 60 * 60);
 /// Packets taken from the daemon before the PTYs get their turn.
 const PACKETS_PER_ROUND: usize = 64;
+/// How long a replacement waits for children that are just being started or have just ended.
+const REPLACE_WAIT: Duration = Duration::from_secs(1);
 /// Epoll events taken per round; the kernel rotates through what is left.
 const EVENTS_PER_ROUND: usize = 128;
 
@@ -73,6 +75,8 @@ pub(crate) struct Keeper {
     restless: Vec<u32>,
     /// Some slot has something to tell the daemon.
     news: bool,
+    /// What this keeper is to become as soon as no child is between two states, and until when it tries.
+    next_image: Option<(OwnedFd, Instant)>,
 }
 
 impl Keeper {
@@ -104,6 +108,7 @@ impl Keeper {
             // Room for all there can be, so that the loop never allocates.
             restless: Vec::with_capacity(MAX_SLOTS),
             news: false,
+            next_image: None,
         })
     }
 
@@ -216,6 +221,7 @@ impl Keeper {
             self.bell.ring();
         }
         self.send_news();
+        self.replace_when_quiet();
     }
 
     fn read_output(&mut self, index: u32) -> bool {
@@ -307,6 +313,10 @@ impl Keeper {
     }
 
     fn accept(&mut self) {
+        if self.next_image.is_some() {
+            // It waits for the next image, which will know what became of the present daemon.
+            return;
+        }
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let Ok(socket) = rustix::net::accept_with(&self.listener, flags) else {
             return;
@@ -335,14 +345,16 @@ impl Keeper {
     fn serve_daemon(&mut self) {
         for _ in 0..PACKETS_PER_ROUND {
             let Some(daemon) = &self.daemon else { return };
+            if self.next_image.is_some() {
+                // What comes behind a replacement is for the next image.
+                return;
+            }
             match proto::receive(&daemon.socket) {
                 Ok(Received::Packet(packet, [fd, _])) => {
                     if let Err(errno) = self.obey(&packet, fd)
                         && let Some(daemon) = &self.daemon
                     {
-                        let (a, b) = (errno.raw_os_error() as u64, packet.kind as u64);
-                        let refused = Packet::new(Kind::Refused, packet.slot).key(packet.key).args(a, b);
-                        let _sent = proto::send(&daemon.socket, refused, &[]);
+                        refuse(daemon, &packet, errno);
                     }
                 }
                 Ok(Received::Unknown) | Err(Errno::INTR) => {}
@@ -384,7 +396,10 @@ impl Keeper {
                 self.successor.expect_back(Instant::now() + Duration::from_millis(packet.a.min(60_000)));
                 Ok(())
             }
-            Kind::Replace => self.replace(&fd.ok_or(Errno::BADF)?),
+            Kind::Replace => {
+                self.next_image = Some((fd.ok_or(Errno::BADF)?, Instant::now() + REPLACE_WAIT));
+                Ok(())
+            }
             _ => Err(Errno::NOSYS),
         }
     }
@@ -453,12 +468,22 @@ impl Keeper {
         Ok(())
     }
 
-    fn replace(&mut self, spec: &OwnedFd) -> Result<(), Errno> {
-        if self.slots.iter().any(|slot| slot.starting || slot.draining.is_some()) {
-            return Err(Errno::BUSY);
+    /// Becomes the next image; the record of the hand-over has no words for what is only half done.
+    fn replace_when_quiet(&mut self) {
+        let unfinished = |slot: &Slot| slot.starting || slot.draining.is_some();
+        let busy = self.news || self.slots.iter().any(unfinished);
+        let due = |(_, deadline): &mut (OwnedFd, Instant)| !busy || *deadline <= Instant::now();
+        let Some((spec, _)) = self.next_image.take_if(due) else {
+            return;
+        };
+        let errno = if busy {
+            Errno::BUSY
+        } else {
+            Errno::from_io_error(&crate::handover::exec(self, &spec)).unwrap_or(Errno::IO)
+        };
+        if let Some(daemon) = &self.daemon {
+            refuse(daemon, &Packet::new(Kind::Replace, GLOBAL), errno);
         }
-        let error = crate::handover::exec(self, spec);
-        Err(Errno::from_io_error(&error).unwrap_or(Errno::IO))
     }
 
     /// Tells the daemon what it does not know yet, as far as its socket takes it.
@@ -488,9 +513,10 @@ impl Keeper {
         };
         let sent = send_all();
         daemon.adopting &= sent.is_err();
-        self.news = sent.is_err();
+        // One that is gone misses nothing: the next daemon is told everything.
+        self.news = !matches!(sent, Ok(()) | Err(Errno::PIPE | Errno::CONNRESET));
         // Wait for room only when something is left: a writable socket is always ready.
-        let interest = if sent.is_err() { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
+        let interest = if self.news { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
         let _modified = epoll::modify(&self.epoll, &daemon.socket, data(Source::Daemon, 0), interest);
     }
 
@@ -511,6 +537,13 @@ impl Keeper {
             let _deleted = epoll::delete(&self.epoll, &child.pidfd);
         }
     }
+}
+
+/// Tells the daemon that a request was not fulfilled; if it does not read it will not miss it.
+fn refuse(daemon: &Daemon, packet: &Packet, errno: Errno) {
+    let (a, b) = (errno.raw_os_error() as u64, packet.kind as u64);
+    let refused = Packet::new(Kind::Refused, packet.slot).key(packet.key).args(a, b);
+    let _sent = proto::send(&daemon.socket, refused, &[]);
 }
 
 fn has_ended(child: &Child) -> bool {
