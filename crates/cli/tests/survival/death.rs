@@ -1,0 +1,373 @@
+//! The daemon is killed with SIGKILL.
+
+use super::*;
+use rustix::process::Signal;
+use std::time::Duration;
+use swb_testkit::{Follower, Terminal, is_alive, signal};
+use swb_wire::keepty::{Message, Role};
+
+// XS-14
+#[test]
+fn sessions_are_as_they_were() {
+    let swb = swb();
+    let counting = swb.script("counting", COUNTING);
+    let two = json!({"cmd": "create", "name": "two", "workspace": swb.workspace("two"), "argv": ["cat"],
+        "cols": 101, "rows": 33});
+    let cat = swb.control().ok(&two)["pid"].as_i64().unwrap();
+    let mut shell = swb.coop();
+    shell.ok(&json!({"cmd": "shell", "session": "two", "command": "/bin/cat", "cols": 90, "rows": 20}));
+    shell.type_in(b"in the shell\n");
+    shell.until("in the shell");
+    let (keeper, before) = (swb.keeper_pid(), listing(&swb));
+    assert_eq!(swb.status()["daemon"]["restarts"], 0);
+
+    swb.kill_daemon();
+    assert_eq!(shell.to_end().1, Vec::<Value>::new(), "there is nobody to say goodbye");
+    let after = listing(&swb);
+    assert_same_sessions(&before, &after);
+    assert_eq!(after.len(), 2);
+    assert!(is_alive(counting) && is_alive(cat));
+    assert_no_orphans(&swb);
+    let status = swb.status();
+    assert_eq!((&status["daemon"]["restarts"], &status["sessions"]), (&json!(1), &json!(2)));
+    assert_eq!(status["keeper"]["pid"], keeper);
+
+    swb.kill_daemon();
+    assert_eq!(swb.status()["daemon"]["restarts"], 2);
+    assert_same_sessions(&after, &listing(&swb));
+    let mut shell = swb.coop();
+    shell.ok(&json!({"cmd": "attach", "session": "two", "pty": 1, "cols": 90, "rows": 20}));
+    shell.until("in the shell");
+    shell.type_in(b"still here\n");
+    shell.until("still here");
+}
+
+// XS-14
+#[test]
+fn who_resumes_at_its_offset_gets_every_byte_once() {
+    let swb = swb();
+    swb.script("counting", COUNTING);
+    let mut follower = Follower::new(&swb, "counting");
+    let mut output = Vec::new();
+    for kill in 1..=4 {
+        output.extend(follower.until("line"));
+        swb.kill_daemon();
+        // One that was connected and one that comes anew read the same.
+        let data = follower.until("line");
+        output.extend(data);
+        assert_eq!(follower.reconnects(), kill);
+    }
+    stop_counting(&swb);
+    let (rest, code) = follower.to_exit();
+    output.extend(rest);
+    assert_eq!(code, 7);
+    assert_counted(&output);
+}
+
+// XS-14: the sockets are held by the keeper, so a client never meets a closed door.
+#[test]
+fn a_connect_while_there_is_no_daemon_waits_for_the_next() {
+    let swb = swb();
+    let pid = swb.script("counting", COUNTING);
+    let daemon = swb.daemon_pid();
+    spoil_config(&swb);
+    signal(daemon, Signal::KILL);
+    wait_for("the daemon's end", || (!is_alive(daemon)).then_some(()));
+
+    let paths = swb.paths();
+    let mut clients = [paths.control_socket(), paths.coop_socket()].map(|socket| {
+        let mut client = CoopClient::connect(&socket).expect("the socket is open");
+        client.send(&json!({"version": 1}));
+        client.send(&json!({"cmd": "ls", "details": true}));
+        client
+    });
+    let mut monitor = swb.keepty("counting", Role::Monitor, 80, 24);
+    clients.iter_mut().for_each(CoopClient::quiet);
+    monitor.quiet();
+    assert!(is_alive(pid));
+
+    mend_config(&swb);
+    for client in &mut clients {
+        assert_eq!(client.answer().unwrap()["ok"], true);
+        let list = client.answer().unwrap();
+        assert_eq!(list["sessions"][0]["pid"], pid, "{list}");
+    }
+    assert_eq!(i64::from(monitor.ack().0), pid);
+    // What the child printed meanwhile is there too.
+    stop_counting(&swb);
+    assert_counted(&monitor.exit().0);
+}
+
+// XS-14, KP-20
+#[test]
+fn a_session_that_waits_for_its_first_writer_goes_on_waiting() {
+    let swb = swb();
+    let script = "printf 'begin '; stty size; cat";
+    swb.control()
+        .ok(&json!({"cmd": "create", "name": "waits", "workspace": swb.workspace(""), "start": "writer",
+        "argv": ["/bin/sh", "-c", script]}));
+    let mut watcher = swb.keepty("waits", Role::Watcher, 70, 20);
+    assert_eq!(watcher.ack().0, 0);
+    let before = listing(&swb);
+    swb.kill_daemon();
+    assert_same_sessions(&before, &listing(&swb));
+    watcher.closed();
+
+    let mut writer = swb.keepty("waits", Role::Writer, 77, 22);
+    assert_eq!(writer.ack(), (0, 77, 22));
+    assert!(writer.until("22 77").starts_with(b"begin 22 77"));
+}
+
+// XS-14, CO-40
+#[test]
+fn a_session_that_is_being_killed_goes_on_being_killed() {
+    let swb = swb();
+    let stubborn = "trap '' TERM HUP; echo ready; while :; do sleep 0.1; done";
+    let pid = swb.script("stubborn", stubborn);
+    from_the_start(&swb, "stubborn").until("ready");
+    swb.control().ok(&json!({"cmd": "kill", "session": "stubborn"}));
+    assert!(is_alive(pid), "it has five seconds");
+    swb.kill_daemon();
+    assert_eq!(swb.session("stubborn"), None, "its name stays free");
+    // Whoever takes the name is not disturbed by the end of the other.
+    let heir = swb.script("stubborn", "echo heir; cat");
+    wait_for("the end", || (!is_alive(pid)).then_some(()));
+    assert_no_orphans(&swb);
+    assert_eq!(swb.session("stubborn").expect("the heir")["pid"], heir);
+    from_the_start(&swb, "stubborn").until("heir");
+}
+
+// XS-14, CO-63: what has ended is remembered with its output and is not started again.
+#[test]
+fn a_session_that_has_ended_stays_as_it_ended() {
+    let swb = swb();
+    swb.script("done", "echo last words; exit 5");
+    let agent = "[agent]\ncommand = 'sh'\nargs = ['-c', 'echo run >> runs; exit 3']\n\
+                 [session]\nrestart_delay_ms = 10";
+    let create =
+        json!({"cmd": "create", "name": "crashed", "workspace": swb.workspace(""), "coopfile": agent});
+    swb.coop().ok(&create);
+    let ended = |name: &str| swb.session(name).filter(|session| session["status"] == "exited");
+    let done = wait_for("the end", || ended("done"));
+    let crashed = wait_for("the end of the last run", || ended("crashed"));
+    let runs = || std::fs::read_to_string(swb.workspace("").join("runs")).unwrap();
+    assert_eq!((&done["exit_code"], &crashed["exit_code"]), (&json!(5), &json!(3)));
+    assert_eq!(runs(), "run\n".repeat(3));
+
+    swb.kill_daemon();
+    let before = [done, crashed];
+    let after = ["done", "crashed"].map(|name| wait_for("an ended session", || ended(name)));
+    assert_same_sessions(&before, &after);
+    assert_eq!(swb.status()["sessions"], 0);
+    let mut client = swb.coop();
+    client.ok(&json!({"cmd": "attach", "session": "done", "resume": 0}));
+    let (output, events) = client.to_end();
+    assert_eq!(
+        (output.as_slice(), events),
+        (&b"last words\r\n"[..], vec![json!({"event": "pty_exited", "code": 5})])
+    );
+    assert!(!swb.paths().keepty_socket("done").exists());
+    // A new run would have come by now.
+    swb.coop().quiet();
+    assert_eq!(runs(), "run\n".repeat(3));
+}
+
+// XS-14, CO-64: PTY 0 may be over while a shell keeps the session alive.
+#[test]
+fn an_ended_agent_stays_ended_beside_its_shells() {
+    let swb = swb();
+    let agent =
+        "[agent]\ncommand = 'sh'\nargs = ['-c', 'echo run >> runs; cat']\n[session]\nrestart_delay_ms = 10";
+    let create = json!({"cmd": "create", "name": "one", "workspace": swb.workspace(""), "coopfile": agent});
+    swb.coop().ok(&create);
+    let mut shell = swb.coop();
+    shell.ok(&json!({"cmd": "shell", "session": "one", "command": "cat"}));
+    wait_for("the first run", || std::fs::read_to_string(swb.workspace("").join("runs")).ok());
+    swb.coop().ok(&json!({"cmd": "sessionkill", "session": "one", "pty": 0}));
+    wait_for("the end", || swb.session("one").filter(|one| one["status"] == "exited"));
+    swb.kill_daemon();
+    swb.coop().quiet();
+    assert_eq!(std::fs::read_to_string(swb.workspace("").join("runs")).unwrap(), "run\n");
+    let one = swb.session("one").expect("the session");
+    assert_eq!((&one["status"], &one["exit_code"]), (&json!("exited"), &json!(143)));
+    assert_eq!(swb.status()["sessions"], 1, "its shell keeps it alive");
+}
+
+// XS-14: an ended session and a live one of the same name are not taken for each other.
+#[test]
+fn a_name_that_was_used_before_stays_with_its_session() {
+    let swb = swb();
+    swb.script("name", "echo former");
+    wait_for("the end", || swb.session("name").filter(|session| session["status"] == "exited"));
+    let pid = swb.script("name", "echo present; cat");
+    swb.kill_daemon();
+    assert_eq!(swb.session("name").expect("the session")["pid"], pid);
+    from_the_start(&swb, "name").until("present");
+    // Its socket is there and stays.
+    for _ in 0..2 {
+        let mut monitor = swb.keepty("name", Role::Monitor, 80, 24);
+        assert_eq!(i64::from(monitor.ack().0), pid);
+        monitor.until("present");
+        swb.coop().quiet();
+    }
+}
+
+// XS-14, CO-62
+#[test]
+fn an_agent_that_was_about_to_be_started_again_is() {
+    let swb = swb();
+    let agent = "[agent]\ncommand = 'sh'\nargs = ['-c', 'echo run >> runs; test -e second || exit 1; cat']\n\
+                 [session]\nrestart_delay_ms = 2000";
+    let create = json!({"cmd": "create", "name": "agent", "workspace": swb.workspace(""), "coopfile": agent});
+    swb.coop().ok(&create);
+    wait_for("the pause", || swb.session("agent").filter(|agent| agent["status"] == "restarting"));
+    touch(&swb, "second");
+    swb.kill_daemon();
+    wait_for("the second run", || swb.session("agent").filter(|agent| agent["status"] == "running"));
+    assert_eq!(std::fs::read_to_string(swb.workspace("").join("runs")).unwrap(), "run\nrun\n");
+    let mut client = swb.attach("agent");
+    client.type_in(b"hello\n");
+    client.until("hello");
+}
+
+// XS-14: from the moment its creator is told.
+#[test]
+fn a_session_survives_from_its_first_moment() {
+    let swb = swb();
+    let mut made = Vec::new();
+    for number in 0..5 {
+        let daemon = swb.daemon_pid();
+        made.push(swb.script(&format!("s{number}"), "cat"));
+        signal(daemon, Signal::KILL);
+        wait_for("the daemon's end", || (!is_alive(daemon)).then_some(()));
+    }
+    let listed: Vec<Value> = listing(&swb).iter().map(|session| session["pid"].clone()).collect();
+    assert_eq!(Value::from(made), Value::from(listed));
+    assert_no_orphans(&swb);
+}
+
+// XS-14: one whose creator was never told is there as a whole or not at all.
+#[test]
+fn a_daemon_that_dies_while_it_makes_a_session_leaves_no_half_of_it() {
+    let swb = swb();
+    for number in 0..8 {
+        let daemon = swb.daemon_pid();
+        let mut client = swb.control();
+        let name = format!("s{number}");
+        client.send(&json!({"cmd": "create", "name": name, "workspace": swb.workspace(""), "argv": ["cat"]}));
+        // Later and later, so that one of them is in the middle.
+        std::thread::park_timeout(Duration::from_micros(number * 300));
+        signal(daemon, Signal::KILL);
+        let answered = client.answer();
+        let session = swb.session(&name);
+        if answered.is_some() {
+            assert!(session.is_some(), "{name} was announced");
+        }
+        if let Some(session) = session {
+            let pid = session["pid"].as_i64().unwrap();
+            assert!(pid > 0 && is_alive(pid), "{session}");
+            let mut client = swb.attach(&name);
+            client.type_in(b"there\n");
+            client.until("there");
+            assert_eq!(i64::from(swb.keepty(&name, Role::Monitor, 80, 24).ack().0), pid);
+        }
+        assert_no_orphans(&swb);
+    }
+}
+
+// Resume: `swb attach` comes back by itself, shows nothing twice and loses no key.
+#[test]
+fn an_attached_terminal_comes_back_by_itself() {
+    let swb = swb();
+    let pid = swb.script("echo", "stty raw -echo; printf ready; exec cat");
+    from_the_start(&swb, "echo").until("ready");
+    let mut terminal = Terminal::start(swb.command(&["attach", "echo"]), 80, 24);
+    terminal.until("ready");
+    terminal.type_in(b"before.");
+    terminal.until("before.");
+
+    let daemon = swb.daemon_pid();
+    spoil_config(&swb);
+    signal(daemon, Signal::KILL);
+    wait_for("the daemon's end", || (!is_alive(daemon)).then_some(()));
+    terminal.type_in(b"meanwhile.");
+    assert!(!terminal.shows("meanwhile.", swb_testkit::QUIET), "there is nobody to pass it on");
+    mend_config(&swb);
+    terminal.until("meanwhile.");
+    terminal.type_in(b"after.");
+    terminal.until("after.");
+    swb.kill_daemon();
+    terminal.type_in(b"again.");
+    terminal.until("again.");
+    let shown = String::from_utf8_lossy(terminal.seen()).into_owned();
+    assert!(shown.contains("readybefore.meanwhile.after.again."), "{shown:?}");
+    terminal.type_in(b"\x1d");
+    assert_eq!(terminal.wait(), 0);
+    assert!(is_alive(pid));
+}
+
+// KP-30: keepty has no way to resume, but whoever comes back is brought up to date.
+#[test]
+fn keepty_clients_see_the_end_of_the_connection_and_can_come_back() {
+    let swb = swb();
+    let pid = swb.script("counting", COUNTING);
+    let mut monitor = swb.keepty("counting", Role::Monitor, 80, 24);
+    monitor.ack();
+    monitor.until("line 5");
+    swb.kill_daemon();
+    let (_, others) = monitor.to_end();
+    assert!(
+        !others.iter().any(|message| matches!(message, Message::Exit { .. })),
+        "the session has not ended"
+    );
+    let mut writer = swb.keepty("counting", Role::Writer, 80, 24);
+    assert_eq!(i64::from(writer.ack().0), pid);
+    stop_counting(&swb);
+    let (output, code) = writer.exit();
+    assert_eq!(code, 7);
+    assert_counted(&output);
+}
+
+// CO-9, XS-10: the next daemon is started as the first one was.
+#[test]
+fn the_next_daemon_is_like_the_first() {
+    let mut swb = Swb::new(env!("CARGO_BIN_EXE_swb"));
+    let config = swb.dir().join("own.toml");
+    std::fs::write(&config, "[keepty]\nenabled = false\n").unwrap();
+    swb.start_daemon_with(|command| {
+        command.args(["--config", "../own.toml", "--auto"]);
+    });
+    let first = swb.status();
+    assert_eq!(first["dialects"][0]["state"], "off");
+    assert_eq!(first["daemon"]["auto"], true);
+    swb.kill_daemon();
+    let second = swb.status();
+    assert_eq!(second["dialects"], first["dialects"]);
+    assert_eq!(second["daemon"]["auto"], true);
+    let pid_file = swb.paths().coop_dir().join("daemon.pid");
+    let written = || std::fs::read_to_string(&pid_file).unwrap().trim().to_owned();
+    assert_eq!(written(), second["daemon"]["pid"].to_string());
+}
+
+// A daemon that hangs stalls nobody: neither the child nor, after a while, its clients.
+#[test]
+fn a_daemon_that_hangs_does_not_stall_a_child() {
+    let swb = swb();
+    let flood = "while :; do seq 20000 29999; i=$((i+1)); echo $i > progress; done";
+    swb.script("flood", flood);
+    let mut client = swb.attach("flood");
+    client.until("20000");
+    let progress =
+        || std::fs::read_to_string(swb.workspace("").join("progress")).ok()?.trim().parse::<u64>().ok();
+    let daemon = swb.daemon_pid();
+    signal(daemon, Signal::STOP);
+    let before = wait_for("progress", progress);
+    // Several times what the ring holds.
+    wait_for("the child to go on", || progress().filter(|now| *now >= before + 80));
+    signal(daemon, Signal::CONT);
+    assert_eq!(swb.daemon_pid(), daemon);
+    // The client may have missed something, is told so, and goes on.
+    let (_, lagged) = client.event("lagged");
+    assert!(lagged["dropped"].as_u64() > Some(0), "{lagged}");
+    client.until("20000");
+}
