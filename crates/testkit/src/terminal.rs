@@ -4,7 +4,7 @@ use crate::{LIMIT, sys};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::pty::OpenptFlags;
-use rustix::termios::{Termios, Winsize};
+use rustix::termios::{OptionalActions, Termios, Winsize};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
@@ -53,6 +53,11 @@ impl Terminal {
     /// The terminal's modes.
     pub fn modes(&self) -> Termios {
         rustix::termios::tcgetattr(&self.slave).expect("modes")
+    }
+
+    /// Changes the terminal's modes, as a shell does between two programs.
+    pub fn set_modes(&self, modes: &Termios) {
+        rustix::termios::tcsetattr(&self.slave, OptionalActions::Now, modes).expect("modes");
     }
 
     /// Types.
