@@ -20,8 +20,11 @@ use std::time::{Duration, Instant};
 /// Ranges of output gathered into one write at most.
 const GATHER: usize = 16;
 
-/// How long a terminal that takes nothing is waited for at the end.
-const LAST_WAIT: Duration = Duration::from_millis(500);
+/// How long a terminal that takes nothing is waited for with output that is left when the user leaves.
+const REST_WAIT: Duration = Duration::from_millis(500);
+
+/// How long it is waited for with what brings it back: somebody has to live with it afterwards.
+const UNDO_WAIT: Duration = Duration::from_secs(5);
 
 /// The user's terminal, or whatever standard output is.
 #[derive(Debug)]
@@ -77,24 +80,13 @@ impl Screen {
     pub(crate) fn add(&mut self, inbox: &Inbox, range: Range<usize>, old: usize, last_old: bool) {
         let middle = range.start + old.min(range.len());
         if old > 0 {
-            let begin = self.filtered.len();
             self.history.feed(inbox.bytes(range.start..middle), &mut self.filtered);
             if last_old {
                 self.history.finish(&mut self.filtered);
             }
-            self.follow(begin);
         }
         if middle < range.end {
-            if let Some(modes) = &mut self.modes {
-                modes.feed(inbox.bytes(middle..range.end));
-            }
             self.ranges.push(middle..range.end);
-        }
-    }
-
-    fn follow(&mut self, begin: usize) {
-        if let Some(modes) = &mut self.modes {
-            modes.feed(self.filtered.get(begin..).unwrap_or_default());
         }
     }
 
@@ -102,7 +94,7 @@ impl Screen {
     pub(crate) fn flush(&mut self, inbox: &Inbox) -> io::Result<()> {
         while self.has_pending() {
             match self.write_once(inbox) {
-                Ok(count) => self.written(count),
+                Ok(count) => self.written(inbox, count),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => {
                     self.blocked = true;
@@ -133,9 +125,17 @@ impl Screen {
         writev(self.as_fd(), slices.get(..count).unwrap_or_default())
     }
 
-    fn written(&mut self, mut count: usize) {
+    /// Notes what the terminal has taken. Only that can have changed it, so only that is followed.
+    fn written(&mut self, inbox: &Inbox, mut count: usize) {
+        let follow = |modes: &mut Option<Modes>, bytes: &[u8]| {
+            if let Some(modes) = modes {
+                modes.feed(bytes);
+            }
+        };
         let filtered = count.min(self.filtered.len() - self.filtered_done);
-        self.filtered_done += filtered;
+        let end = self.filtered_done + filtered;
+        follow(&mut self.modes, self.filtered.get(self.filtered_done..end).unwrap_or_default());
+        self.filtered_done = end;
         count -= filtered;
         if self.filtered_done == self.filtered.len() {
             self.filtered.clear();
@@ -144,6 +144,7 @@ impl Screen {
         let mut whole = 0;
         for range in &mut self.ranges {
             let part = count.min(range.len());
+            follow(&mut self.modes, inbox.bytes(range.start..range.start + part));
             range.start += part;
             count -= part;
             if range.start < range.end {
@@ -164,12 +165,8 @@ impl Screen {
 
     /// Writes the rest and gives the terminal back as it was.
     pub(crate) fn finish(&mut self, inbox: &Inbox) {
-        let deadline = Instant::now() + LAST_WAIT;
-        while self.flush(inbox).is_ok() && self.blocked && Instant::now() < deadline {
-            let mut fds = [PollFd::new(self, PollFlags::OUT)];
-            let wait = Timespec { tv_sec: 0, tv_nsec: i64::from(LAST_WAIT.subsec_nanos()) };
-            let _ = poll(&mut fds, Some(&wait));
-        }
+        let deadline = Instant::now() + REST_WAIT;
+        while self.flush(inbox).is_ok() && self.blocked && self.wait_for_room(deadline) {}
         self.give_back();
     }
 
@@ -177,14 +174,32 @@ impl Screen {
         if let Some(modes) = self.modes.take() {
             let undo = modes.undo();
             let mut rest = undo.as_slice();
-            // A terminal that takes nothing now would not take it later either.
-            while let Ok(count) = rustix::io::write(self.as_fd(), rest)
-                && count > 0
-            {
-                rest = rest.get(count..).unwrap_or_default();
+            let deadline = Instant::now() + UNDO_WAIT;
+            while !rest.is_empty() {
+                match rustix::io::write(self.as_fd(), rest) {
+                    Ok(count) => rest = rest.get(count..).unwrap_or_default(),
+                    Err(Errno::INTR) => {}
+                    Err(Errno::AGAIN) if self.wait_for_room(deadline) => {}
+                    // The terminal is gone, or as good as gone.
+                    Err(_) => break,
+                }
             }
         }
         self.raw = None;
+    }
+
+    /// Waits until the terminal takes more; false when it has not by the deadline.
+    fn wait_for_room(&self, deadline: Instant) -> bool {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let mut fds = [PollFd::new(self, PollFlags::OUT)];
+        let wait = Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(left.subsec_nanos()),
+        };
+        match poll(&mut fds, Some(&wait)) {
+            Ok(ready) => ready > 0,
+            Err(error) => error == Errno::INTR,
+        }
     }
 }
 
