@@ -33,3 +33,11 @@ pub(crate) fn speak() {
     // Without standard error there is nobody to tell.
     drop(std::io::stderr().write_all(said.as_bytes()));
 }
+
+/// Panics when the user types what the variable says, so that tests can see what a panic leaves behind.
+#[cfg(debug_assertions)]
+pub(crate) fn provoke(typed: &[u8]) {
+    if std::env::var("SWB_TEST_PANIC").is_ok_and(|keys| typed == keys.as_bytes()) {
+        panic!("SWB_TEST_PANIC asked for it");
+    }
+}

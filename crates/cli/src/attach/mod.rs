@@ -355,6 +355,8 @@ impl Attachment {
         let mut typed = std::mem::take(&mut self.typed);
         typed.clear();
         let input = self.read_buffer.get(..count).unwrap_or_default();
+        #[cfg(debug_assertions)]
+        panics::provoke(input);
         // Only keys can mean the detach key; a file that is piped in is input from its first byte to its last.
         let leaves = if self.screen.has_keyboard() {
             self.matcher.feed(input, &mut typed)
