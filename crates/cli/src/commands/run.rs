@@ -34,8 +34,7 @@ pub(super) fn run(context: &Context, args: args::Run) -> Outcome {
     }
     let created = session::create(context, request)?;
     let started = Started { session: created.session, pid: created.pid, workspace };
-    context.answer(&started, |started| {
-        format!("Started session {} (pid {})", started.session, started.pid)
-    })?;
+    context
+        .answer(&started, |started| format!("Started session {} (pid {})", started.session, started.pid))?;
     Ok(0)
 }
