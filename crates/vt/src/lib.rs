@@ -1,0 +1,49 @@
+//! A terminal's screen as a value: bytes of a program go in, and the screen comes out as cells, as text, as
+//! data, as a picture, or as bytes that bring another terminal into the same state.
+//!
+//! Pure: no I/O, no clock, no environment. The way of a byte: `parser` finds characters, controls and
+//! sequences at any split; `control`, `osc` and `reply` say what they mean; `terminal` and `buffer` do it,
+//! on the grid of `alacritty_terminal`; `snapshot` turns the result back into bytes.
+//!
+//! ```
+//! use swb_types::Size;
+//! use swb_vt::{Options, Screen};
+//!
+//! let mut screen = Screen::new(Size::DEFAULT, Options::default());
+//! screen.feed(b"\x1b[1mhello\x1b[m world");
+//! assert_eq!(screen.text(), "hello world");
+//!
+//! let mut copy = Screen::new(screen.size(), Options::default());
+//! copy.feed(&screen.snapshot());
+//! assert_eq!(copy.state(), screen.state());
+//! ```
+
+mod buffer;
+mod cell;
+mod control;
+mod csi;
+mod data;
+mod event;
+mod filter;
+pub mod limits;
+mod link;
+mod modes;
+mod osc;
+mod palette;
+mod parser;
+mod query;
+mod reply;
+mod screen;
+mod sgr;
+mod snapshot;
+mod state;
+mod svg;
+mod terminal;
+
+pub use cell::{Color, Link, Underline};
+pub use data::{Contents, Cursor, CursorShape, Line, Modes, Run, Style};
+pub use event::{Event, Mark, Progress};
+pub use filter::QueryFilter;
+pub use palette::Rgb;
+pub use screen::{Options, RESET, Screen};
+pub use state::State;

@@ -1,0 +1,38 @@
+//! Every bound of the model, with its reason. Output of a child is hostile until proven otherwise.
+
+/// Columns a model can have. A 4K monitor with a five-pixel font shows 768.
+pub const MAX_COLS: u16 = 1024;
+/// Rows a model can have, for the same reason.
+pub const MAX_ROWS: u16 = 512;
+/// Columns a model has at least: a wide character needs two.
+pub const MIN_COLS: u16 = 2;
+/// Cells of scrollback (24 bytes each): 2000 lines of the widest screen.
+pub const SCROLLBACK_CELLS: usize = 2000 * MAX_COLS as usize;
+/// Scrollback of a session nobody has configured, in lines.
+pub const DEFAULT_SCROLLBACK: usize = 2000;
+
+/// Bytes of a control sequence. The longest real ones, colours for everything, stay below 100.
+pub(crate) const CSI_BYTES: usize = 512;
+/// Parameters of a control sequence; the rest is ignored, as in xterm.
+pub(crate) const CSI_PARAMS: usize = 32;
+/// Bytes of a string sequence (OSC, DCS, APC…). Links may have 2083, kitty's image chunks 4096; what
+/// is longer is of no interest to a screen.
+pub(crate) const STRING_BYTES: usize = 8 * 1024;
+/// Bytes of a title, a directory or a status that are kept.
+pub(crate) const TEXT_BYTES: usize = 1024;
+/// Titles on the stack, a little more than xterm's 10.
+pub(crate) const TITLE_STACK: usize = 16;
+/// Flags on each of the two keyboard stacks; kitty keeps 8.
+pub(crate) const KEYBOARD_STACK: usize = 16;
+/// Zero-width characters on one cell. Families of emoji need 5, vowel marks 3.
+pub(crate) const ZERO_WIDTH: usize = 12;
+/// Bytes of all distinct links that are on screen or in the scrollback; links beyond are shown as text.
+pub(crate) const LINK_BYTES: usize = 512 * 1024;
+/// Distinct links, so that many short ones cost no more.
+pub(crate) const LINKS: usize = 4096;
+/// Modes unknown here that are remembered by number.
+pub(crate) const OTHER_MODES: usize = 32;
+/// Events that wait to be taken; later ones are counted only.
+pub(crate) const EVENTS: usize = 256;
+/// Bytes of answers that wait to be taken; a program that asks more before anyone looks gets less.
+pub(crate) const REPLY_BYTES: usize = 4096;

@@ -1,0 +1,147 @@
+//! The screen as a picture.
+
+use crate::cell::{Color, Underline};
+use crate::data::{CursorShape, Style};
+use crate::palette::Rgb;
+use crate::screen::Screen;
+use std::fmt::Write;
+
+/// Size of a cell in the picture's units, and where the text stands in it.
+const CELL: (usize, usize) = (9, 18);
+const BASELINE: usize = 14;
+const FOREGROUND: u16 = 10;
+const BACKGROUND: u16 = 11;
+const CURSOR: u16 = 12;
+
+impl Screen {
+    /// The screen as an SVG document, with the cursor if it is shown.
+    pub fn to_svg(&self) -> String {
+        let size = self.size();
+        let (width, height) = (usize::from(size.cols()) * CELL.0, usize::from(size.rows()) * CELL.1);
+        let mut out = String::new();
+        // Writing to a string cannot fail.
+        let _written = writeln!(
+            out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+             viewBox=\"0 0 {width} {height}\" font-family=\"monospace\" font-size=\"15\">\
+             <rect width=\"100%\" height=\"100%\" fill=\"{}\"/>",
+            hex(self.special(BACKGROUND))
+        );
+        for (y, line) in self.lines().iter().enumerate() {
+            let mut x = 0;
+            for run in &line.runs {
+                self.run(&mut out, x, y, usize::from(run.width), &run.text, &run.style);
+                x += usize::from(run.width);
+            }
+        }
+        self.svg_cursor(&mut out);
+        out.push_str("</svg>\n");
+        out
+    }
+
+    fn special(&self, number: u16) -> Rgb {
+        self.terminal().registers.palette.special(number)
+    }
+
+    fn color(&self, color: Color, fallback: u16) -> Rgb {
+        match color {
+            Color::Default => self.special(fallback),
+            Color::Indexed(n) => self.terminal().registers.palette.indexed(n),
+            Color::Rgb(r, g, b) => Rgb(r, g, b),
+        }
+    }
+
+    fn run(&self, out: &mut String, x: usize, y: usize, width: usize, text: &str, style: &Style) {
+        let mut fg = self.color(style.fg, FOREGROUND);
+        let mut bg = self.color(style.bg, BACKGROUND);
+        if style.inverse {
+            std::mem::swap(&mut fg, &mut bg);
+        }
+        let (left, top, width) = (x * CELL.0, y * CELL.1, width * CELL.0);
+        if style.inverse || style.bg != Color::Default {
+            let _written = write!(
+                out,
+                "<rect x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{}\" fill=\"{}\"/>",
+                CELL.1,
+                hex(bg)
+            );
+        }
+        if style.hidden || (text.trim().is_empty() && style.underline == Underline::None) {
+            return;
+        }
+        let mut looks = String::new();
+        let line = match style.underline {
+            Underline::None => "",
+            Underline::Single => " underline",
+            Underline::Double => " underline double",
+            Underline::Curly => " underline wavy",
+            Underline::Dotted => " underline dotted",
+            Underline::Dashed => " underline dashed",
+        };
+        let strike = if style.strike { " line-through" } else { "" };
+        let over = if style.overline { " overline" } else { "" };
+        if !(line.is_empty() && strike.is_empty() && over.is_empty()) {
+            let color = if style.underline_color == Color::Default {
+                String::new()
+            } else {
+                format!(" {}", hex(self.color(style.underline_color, FOREGROUND)))
+            };
+            let _written = write!(looks, " style=\"text-decoration:{line}{strike}{over}{color}\"");
+        }
+        for (on, attribute) in [
+            (style.bold, " font-weight=\"bold\""),
+            (style.italic, " font-style=\"italic\""),
+            (style.dim, " opacity=\"0.6\""),
+        ] {
+            if on {
+                looks.push_str(attribute);
+            }
+        }
+        let _written = writeln!(
+            out,
+            "<text x=\"{left}\" y=\"{}\" textLength=\"{width}\" lengthAdjust=\"spacingAndGlyphs\" \
+             xml:space=\"preserve\" fill=\"{}\"{looks}>{}</text>",
+            top + BASELINE,
+            hex(fg),
+            escape(text)
+        );
+    }
+
+    fn svg_cursor(&self, out: &mut String) {
+        let cursor = self.cursor();
+        if !cursor.visible {
+            return;
+        }
+        let (left, top) = (usize::from(cursor.col) * CELL.0, usize::from(cursor.row) * CELL.1);
+        let (width, height, top) = match cursor.shape {
+            CursorShape::Bar => (2, CELL.1, top),
+            CursorShape::Block => (CELL.0, CELL.1, top),
+            CursorShape::Underline => (CELL.0, 2, top + CELL.1 - 2),
+        };
+        let _written = writeln!(
+            out,
+            "<rect x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" fill=\"{}\" \
+             fill-opacity=\"0.5\"/>",
+            hex(self.special(CURSOR))
+        );
+    }
+}
+
+fn hex(Rgb(r, g, b): Rgb) -> String {
+    format!("#{r:02x}{g:02x}{b:02x}")
+}
+
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            // The only other characters a document may not have.
+            '\u{fffe}' | '\u{ffff}' => out.push(char::REPLACEMENT_CHARACTER),
+            c => out.push(c),
+        }
+    }
+    out
+}
