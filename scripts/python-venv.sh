@@ -24,6 +24,7 @@ if ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
     as_root=
     [ "$(id -u)" = 0 ] || as_root=sudo
     if command -v apt-get >/dev/null; then
+        $as_root apt-get update -q
         $as_root apt-get install -y -q python3-venv
     else
         echo "python3 has no venv module here; install it (on Debian it is the package python3-venv)" >&2
