@@ -664,7 +664,7 @@ fn logs_that_are_too_long_for_a_frame_are_the_newest_that_fit() {
 #[test]
 fn logs_that_follow_go_on_without_a_gap() {
     let swb = Swb::start(EXE);
-    swb.make("x", &["sh", "-c", "stty raw; i=0; while :; do seq -w 1000000 1999999; done"]);
+    swb.make("x", &["sh", "-c", "stty raw; while :; do seq -w 1000000 1999999; done | cat"]);
     wait_for("a lot of output", || (logs_of(&swb, "x").len() > 500_000).then_some(()));
     for round in 0..20 {
         let mut client = swb.coop();
