@@ -171,6 +171,9 @@ impl Connection {
         let (session, pty) = self.resolve_pty(&logs.session, logs.pty.unwrap_or(PtyId::AGENT))?;
         let head = pty.head();
         let (mut data, end) = pty.history(head.saturating_sub(LogsReply::MAX_DATA as u64));
+        // From here on the output waits for this reader, however long the answer takes to be made.
+        let options = StreamOptions { watch: true, ..StreamOptions::default() };
+        let stream = logs.follow.then(|| Stream::new(session, &pty, end, end, options));
         // What came while we copied may have made it longer than an answer can be.
         let surplus = data.len().saturating_sub(LogsReply::MAX_DATA);
         data.drain(..surplus);
@@ -179,12 +182,7 @@ impl Connection {
             data.drain(..from);
         }
         let reply = ok(&LogsReply { ok: true, log_data: Base64(data) })?;
-        if !logs.follow {
-            return Ok((reply, Next::Request));
-        }
-        let options = StreamOptions { watch: true, ..StreamOptions::default() };
-        let stream = Stream::new(session, &pty, end, end, options);
-        Ok((reply, Next::Stream(Box::new(stream))))
+        Ok((reply, stream.map_or(Next::Request, |stream| Next::Stream(Box::new(stream)))))
     }
 
     // ---- attaching ----
