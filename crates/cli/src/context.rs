@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::control::Control;
 use crate::error::{Failure, FailureKind};
+use crate::say::say;
 use crate::start;
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::BTreeMap;
@@ -47,11 +48,11 @@ impl Context {
         let running = start::ensure(&self.paths, self.config_file.as_deref())?;
         let mut control = running.control;
         if let Some(pid) = running.started {
-            eprintln!("{}: started the daemon (pid {pid})", self.program);
+            say(format_args!("{}: started the daemon (pid {pid})", self.program));
             // Whoever starts a daemon is the one to hear what it could not do (XS-1).
             if let Ok(status) = control.request::<StatusReply>(&Request::Status) {
                 for warning in status.warnings {
-                    eprintln!("{}: {warning}", self.program);
+                    say(format_args!("{}: {warning}", self.program));
                 }
             }
         }

@@ -4,6 +4,8 @@
 //! name is `swb` itself. `daemon` and `keeper` work under every name, because processes of ours start each
 //! other by them.
 
+#![warn(clippy::print_stderr, reason = "panics when nobody listens; see `say`")]
+
 mod args;
 mod attach;
 mod commands;
@@ -14,6 +16,7 @@ mod coop;
 mod error;
 mod keepty;
 mod panics;
+mod say;
 mod session;
 mod start;
 mod sys;

@@ -3,8 +3,8 @@
 //! The message would be lost on an alternate screen, so it is kept until every guard has run and `main` has
 //! the terminal back.
 
+use crate::say::say_text;
 use crate::terminal::raw;
-use std::io::Write;
 use std::panic;
 use std::sync::{Mutex, PoisonError};
 
@@ -30,8 +30,7 @@ pub(crate) fn keep_for_later() {
 /// Says what was kept.
 pub(crate) fn speak() {
     let said = std::mem::take(&mut *SAID.lock().unwrap_or_else(PoisonError::into_inner));
-    // Without standard error there is nobody to tell.
-    drop(std::io::stderr().write_all(said.as_bytes()));
+    say_text(&said);
 }
 
 /// Panics when the user types what the variable says, so that tests can see what a panic leaves behind.

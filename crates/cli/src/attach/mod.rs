@@ -16,6 +16,7 @@ pub(crate) use plan::{Keyboard, Old, Plan, Resume};
 
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::panics;
+use crate::say::say;
 use crate::terminal::detach::Matcher;
 use crate::terminal::signals::Signals;
 use crate::terminal::size;
@@ -50,9 +51,9 @@ pub(crate) fn run_and_report(plan: Plan) -> Outcome {
     let session = plan.session.clone();
     let ending = run(plan)?;
     match ending {
-        Ending::Left => eprintln!("[detached from {session}]"),
+        Ending::Left => say(format_args!("[detached from {session}]")),
         Ending::Dismissed => {
-            eprintln!("[detached from {session}: the daemon was shut down, the session lives on]")
+            say(format_args!("[detached from {session}: the daemon was shut down, the session lives on]"))
         }
         Ending::Lost => {
             return Err(Failure::general(format!("the connection to session '{session}' was lost")));
@@ -269,7 +270,7 @@ impl Attachment {
         }
         // On the screen itself a notice would do more harm than the gap.
         if !rustix::termios::isatty(rustix::stdio::stderr()) {
-            eprintln!("swb: the terminal was too slow, some output of '{}' is missing", self.session);
+            say(format_args!("swb: the terminal was too slow, some output of '{}' is missing", self.session));
         }
     }
 

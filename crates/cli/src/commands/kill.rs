@@ -3,6 +3,7 @@
 use crate::args;
 use crate::context::Context;
 use crate::error::{FailureKind, Outcome};
+use crate::say::say_text;
 use serde::Serialize;
 use swb_wire::coop::{Kill, OkReply, Request};
 
@@ -31,7 +32,7 @@ pub(crate) fn run(context: &Context, args: &args::Kill) -> Outcome {
         match context.tell::<OkReply>(&Request::Kill(request)) {
             Ok(_) => result.killed.push(session.clone()),
             Err(failure) if matches!(failure.kind(), FailureKind::NoSession | FailureKind::General) => {
-                eprint!("{}", failure.render(context.program));
+                say_text(&failure.render(context.program));
                 code = failure.kind().exit_code().max(code);
                 result.failed.push(Failed { session: session.clone(), message: failure.to_string() });
             }

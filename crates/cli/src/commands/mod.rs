@@ -18,6 +18,7 @@ mod upgrade;
 use crate::args::{self, Cli, Command};
 use crate::context::Context;
 use crate::error::Outcome;
+use crate::say::say_text;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -38,7 +39,7 @@ pub(crate) fn keeper(args: impl Iterator<Item = OsString>) -> ExitCode {
 /// Tells the user what went wrong, and gives the exit code.
 pub(crate) fn report(program: &str, outcome: Outcome) -> u8 {
     outcome.unwrap_or_else(|failure| {
-        eprint!("{}", failure.render(program));
+        say_text(&failure.render(program));
         failure.kind().exit_code()
     })
 }

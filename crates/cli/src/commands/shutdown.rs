@@ -3,6 +3,7 @@
 use crate::args;
 use crate::context::Context;
 use crate::error::{FailureKind, Outcome};
+use crate::say::say;
 use serde::Serialize;
 use std::time::Duration;
 use swb_wire::coop::{OkReply, Request, Shutdown};
@@ -37,7 +38,7 @@ pub(crate) fn run(context: &Context, args: &args::Shutdown) -> Outcome {
         Err(failure) => return Err(failure),
     }
     if !control.wait_for_end(WAIT) {
-        eprintln!("{}: the daemon is still busy ending", context.program);
+        say(format_args!("{}: the daemon is still busy ending", context.program));
     }
     context.answer(&Stopped { stopped: true, killed: args.kill }, |stopped| {
         let sessions = if stopped.killed { "all sessions were killed" } else { "sessions live on" };

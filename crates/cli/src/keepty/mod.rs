@@ -13,6 +13,7 @@ use crate::commands::report;
 use crate::context::{self, Context};
 use crate::control::nobody_listens;
 use crate::error::{Failure, FailureKind, Outcome};
+use crate::say::say;
 use crate::session;
 use crate::terminal::detach::DetachKey;
 use crate::terminal::size;
@@ -199,7 +200,7 @@ fn attach(context: &Context, id: &str, watch: bool) -> Outcome {
     let role = if watch { Role::Watcher } else { Role::Writer };
     let (link, pid) = Link::open(context, id, role, size)?;
     let leave = if watch { "Ctrl+C or q leaves" } else { "Type ,,,d to detach" };
-    eprintln!("[Attached to {id}. {leave}.]");
+    say(format_args!("[Attached to {id}. {leave}.]"));
     let detach = DetachKey::parse(DETACH).map_err(|error| Failure::general(error.to_string()))?;
     let plan = Plan {
         session: id.to_owned(),
@@ -214,8 +215,8 @@ fn attach(context: &Context, id: &str, watch: bool) -> Outcome {
         size,
     };
     match attach::run(plan)? {
-        Ending::Exited(code) => eprintln!("[Session exited with code {code}]"),
-        Ending::Left => eprintln!("[Detached from {id}]"),
+        Ending::Exited(code) => say(format_args!("[Session exited with code {code}]")),
+        Ending::Left => say(format_args!("[Detached from {id}]")),
         Ending::Signalled(signal) => return Ok(Ending::Signalled(signal).exit_code()),
         Ending::Lost => {
             return Err(
@@ -233,7 +234,7 @@ fn stop(context: &Context, id: &str) -> Outcome {
     let (mut link, _) = Link::open(context, id, Role::Monitor, size)?;
     link.send(&Message::Shutdown)?;
     link.settle();
-    eprintln!("Session '{id}' stopping");
+    say(format_args!("Session '{id}' stopping"));
     Ok(0)
 }
 
@@ -250,7 +251,7 @@ fn list(dir: &Path) -> Outcome {
         Err(_) => Vec::new(),
     };
     if sessions.is_empty() {
-        eprintln!("No running sessions");
+        say(format_args!("No running sessions"));
         return Ok(0);
     }
     sessions.sort();

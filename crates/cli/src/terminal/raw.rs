@@ -3,6 +3,7 @@
 //! The saved settings live in one process-wide place, so that the panic hook can restore them as well as
 //! the guard. Restoring twice does no harm; whoever comes first takes them out.
 
+use crate::say::say;
 use rustix::stdio::stdin;
 use rustix::termios::{OptionalActions, SpecialCodeIndex, Termios, isatty, tcgetattr, tcsetattr};
 use std::io;
@@ -49,7 +50,7 @@ pub(crate) fn restore() {
         // The terminal may be gone altogether, and then there is nothing to restore.
         && error != rustix::io::Errno::IO
     {
-        eprintln!("swb: could not restore the terminal: {error}; `stty sane` does");
+        say(format_args!("swb: could not restore the terminal: {error}; `stty sane` does"));
     }
 }
 
