@@ -96,9 +96,10 @@ pub(crate) fn nobody_listens(error: &io::Error) -> bool {
 
 fn lost(error: &io::Error) -> Failure {
     let (what, hint) = match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            ("the daemon does not answer", "`swb status` shows its pid; kill that process and it comes back")
-        }
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => (
+            "the daemon does not answer",
+            "`pkill -KILL -f 'swb daemon'` ends it; it comes back, and sessions are not affected",
+        ),
         _ => ("the daemon went away before it answered", "try again; sessions are not affected"),
     };
     Failure::new(FailureKind::Disconnected, what).hint(hint)
