@@ -121,20 +121,23 @@ fn a_sequence_that_was_not_finished_is_aborted() {
 
 // ---- each ending ----
 
+/// A name, what brings it about, the exit code, and what is said.
+type Ending = (&'static str, fn(&Swb, &Terminal), i32, &'static str);
+
 #[test]
 fn every_ending_gives_the_terminal_back() {
     let swb = Swb::start(EXE);
     let (on, off) = ALL;
-    let endings: [(&str, &dyn Fn(&Swb, &Terminal), i32, &str); 9] = [
-        ("exit", &|_, terminal| terminal.type_in(b"x"), 5, ""),
-        ("detach", &|_, terminal| terminal.type_in(CTRL_BRACKET), 0, "[detached from main]\r\n"),
-        ("kitty detach", &|_, terminal| terminal.type_in(b"\x1b[93;5u"), 0, "[detached from main]\r\n"),
-        ("SIGTERM", &|_, terminal| terminal.signal(Signal::TERM), 143, ""),
-        ("SIGHUP", &|_, terminal| terminal.signal(Signal::HUP), 129, ""),
-        ("SIGINT", &|_, terminal| terminal.signal(Signal::INT), 130, ""),
-        ("SIGQUIT", &|_, terminal| terminal.signal(Signal::QUIT), 131, ""),
-        ("kill", &|swb, _| drop(swb.ok(&["kill", "main"])), 143, ""),
-        ("forced kill", &|swb, _| drop(swb.ok(&["kill", "-f", "main"])), 137, ""),
+    let endings: [Ending; 9] = [
+        ("exit", |_, terminal| terminal.type_in(b"x"), 5, ""),
+        ("detach", |_, terminal| terminal.type_in(CTRL_BRACKET), 0, "[detached from main]\r\n"),
+        ("kitty detach", |_, terminal| terminal.type_in(b"\x1b[93;5u"), 0, "[detached from main]\r\n"),
+        ("SIGTERM", |_, terminal| terminal.signal(Signal::TERM), 143, ""),
+        ("SIGHUP", |_, terminal| terminal.signal(Signal::HUP), 129, ""),
+        ("SIGINT", |_, terminal| terminal.signal(Signal::INT), 130, ""),
+        ("SIGQUIT", |_, terminal| terminal.signal(Signal::QUIT), 131, ""),
+        ("kill", |swb, _| drop(swb.ok(&["kill", "main"])), 143, ""),
+        ("forced kill", |swb, _| drop(swb.ok(&["kill", "-f", "main"])), 137, ""),
     ];
     for (what, end, code, message) in endings {
         let mut terminal = odd_terminal(&swb);

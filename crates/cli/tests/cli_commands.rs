@@ -1,0 +1,817 @@
+//! The commands that do not go to a session: what they print, for people and for programs, and how they end.
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use swb_testkit::{LIMIT, Swb, Terminal, is_alive, keepers_in, signal, wait_for};
+
+const EXE: &str = env!("CARGO_BIN_EXE_swb");
+
+/// Every verb a user can see.
+const VERBS: [&str; 14] = [
+    "run",
+    "attach",
+    "shell",
+    "ls",
+    "list",
+    "kill",
+    "send",
+    "logs",
+    "status",
+    "daemon",
+    "shutdown",
+    "upgrade",
+    "completions",
+    "man",
+];
+
+// ---- ls ----
+
+#[test]
+fn ls_tells_people_what_runs() {
+    let swb = Swb::start(EXE);
+    assert_eq!(swb.ok(&["ls"]), "No sessions. `swb run -- CMD` starts one.\n");
+    swb.ok(&["run", "-d", "-n", "api", "--", "sleep", "600"]);
+    swb.run(&["run", "-n", "build", "--", "sh", "-c", "exit 2"]);
+    let list = swb.ok(&["ls"]);
+    let lines: Vec<Vec<&str>> = list.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[0], ["NAME", "STATUS", "PID", "SIZE", "CLIENTS", "AGE", "WORKSPACE", "COMMAND"]);
+    let pid = swb.session("api").expect("it runs")["pid"].to_string();
+    assert_eq!(lines[1][..5], ["api", "running", &pid, "80x24", "0"]);
+    assert_eq!(lines[1][7..], ["sleep", "600"]);
+    assert_eq!(lines[2][..4], ["build", "exited", "(2)", "-"]);
+    assert_eq!(lines.len(), 3);
+    assert_eq!(swb.ok(&["list"]).lines().count(), 3);
+    assert_eq!(swb.ok(&["ls", "--running"]).lines().count(), 2);
+}
+
+#[test]
+fn ls_tells_programs_everything_they_were_promised() {
+    let swb = Swb::start(EXE);
+    assert_eq!(swb.json(&["ls"]), json!([]));
+    let before = unix_now();
+    swb.ok(&["run", "-d", "-n", "api", "--", "sh", "-c", "sleep 600; echo 'a b'"]);
+    let mut terminal = Terminal::start(swb.command(&["attach", "api"]), 91, 27);
+    wait_for("a client", || (swb.session("api")?["clients"] == 1).then_some(()));
+    let list = swb.json(&["ls"]);
+    let session = &list[0];
+    assert_eq!(session["name"], "api");
+    assert_eq!(session["workspace"], swb.workspace("").to_str().expect("text").trim_end_matches('/'));
+    assert_eq!(session["command"], r"sh -c 'sleep 600; echo '\''a b'\'''");
+    assert_eq!(session["argv"], json!(["sh", "-c", "sleep 600; echo 'a b'"]));
+    assert!(is_alive(session["pid"].as_i64().expect("a pid")));
+    let created = session["created"].as_u64().expect("a date");
+    assert!((before..=unix_now()).contains(&created));
+    assert_eq!(session["size"], json!({"cols": 91, "rows": 27}));
+    assert_eq!(session["clients"], 1);
+    assert_eq!((&session["status"], &session["exit_code"]), (&json!("running"), &Value::Null));
+    swb.ok(&["kill", "api"]);
+    terminal.wait();
+
+    for (script, code) in [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137)] {
+        swb.run(&["run", "-n", "short", "--", "sh", "-c", script]);
+        let list = swb.json(&["ls"]);
+        let session = list.as_array().expect("a list").last().expect("a session");
+        assert_eq!((&session["status"], &session["exit_code"]), (&json!("exited"), &json!(code)));
+        assert_eq!(swb.json(&["ls", "--running"]), json!([]));
+    }
+}
+
+#[test]
+fn a_command_cannot_draw_on_the_terminal_of_who_lists_it() {
+    let swb = Swb::start(EXE);
+    swb.ok(&["run", "-d", "-n", "evil", "--", "sh", "-c", "sleep 600 # \x1b[2J\x07"]);
+    let list = swb.ok(&["ls"]);
+    assert!(!list.contains(['\x1b', '\x07']), "{list:?}");
+    assert!(list.contains(r"\u{1b}[2J"), "{list:?}");
+}
+
+// ---- kill ----
+
+#[test]
+fn kill_ends_one_or_several() {
+    let swb = Swb::start(EXE);
+    let pids = ["a", "b", "c"].map(|name| swb.script(name, "sleep 600"));
+    assert_eq!(swb.ok(&["kill", "a"]), "Killed session a\n");
+    assert!(!is_alive(pids[0]) && is_alive(pids[1]));
+    // One that cannot be ended keeps nobody from ending the others.
+    let output = swb.run(&["kill", "b", "nobody", "c"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(text(&output.stdout), "Killed session b\nKilled session c\n");
+    assert_eq!(
+        text(&output.stderr),
+        "swb: no session named 'nobody'\nhint: `swb ls` shows the sessions there are\n"
+    );
+    assert!(pids.iter().all(|pid| !is_alive(*pid)));
+    assert_eq!(swb.json(&["ls"]), json!([]));
+
+    swb.script("d", "sleep 600");
+    let output = swb.run(&["kill", "--json", "d", "nobody"]);
+    let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(result["killed"], json!(["d"]));
+    assert_eq!(result["failed"], json!([{"session": "nobody", "message": "no session named 'nobody'"}]));
+}
+
+#[test]
+fn kill_all_ends_every_session() {
+    let swb = Swb::start(EXE);
+    assert_eq!(swb.ok(&["kill", "--all"]), "No sessions.\n");
+    let pids = ["a", "b"].map(|name| swb.script(name, "sleep 600"));
+    swb.run(&["run", "-n", "done", "--", "true"]);
+    let said = swb.ok(&["kill", "--all"]);
+    assert!(said.contains("Killed session a\n") && said.contains("Killed session b\n"), "{said}");
+    assert!(pids.iter().all(|pid| !is_alive(*pid)));
+    assert_eq!(swb.json(&["ls"]), json!([]));
+}
+
+#[test]
+fn kill_forgets_what_has_ended() {
+    let swb = Swb::start(EXE);
+    swb.run(&["run", "-n", "done", "--", "true"]);
+    assert_eq!(swb.json(&["ls"])[0]["name"], "done");
+    swb.ok(&["kill", "done"]);
+    assert_eq!(swb.json(&["ls"]), json!([]));
+    assert_eq!(swb.run(&["kill", "done"]).status.code(), Some(3));
+}
+
+#[test]
+fn kill_asks_first_and_by_force_does_not() {
+    let swb = Swb::start(EXE);
+    let script = "trap 'echo asked > asked; exit 0' TERM; echo ready; while :; do sleep 0.01; done";
+    for (args, asked) in [(&["kill", "main"][..], true), (&["kill", "-f", "main"], false)] {
+        let pid = swb.script("main", script);
+        wait_for("it to be ready", || swb.ok(&["logs", "main"]).contains("ready").then_some(()));
+        swb.ok(args);
+        assert!(!is_alive(pid));
+        assert_eq!(std::fs::remove_file(swb.dir().join("w/asked")).is_ok(), asked, "{args:?}");
+    }
+}
+
+// ---- send ----
+
+#[test]
+fn send_types_text() {
+    let swb = Swb::start(EXE);
+    swb.script("main", SHOW_KEYS);
+    wait_for("it to be ready", || swb.ok(&["logs", "main"]).contains("ready").then_some(()));
+    assert_eq!(swb.ok(&["send", "main", "a"]), "");
+    swb.ok(&["send", "main", "", "--enter"]);
+    swb.ok(&["send", "main", "-x", "--enter"]);
+    swb.ok(&["send", "main", "é\u{1b}[A"]);
+    let sent: Value = swb.json(&["send", "main", "yz", "--enter"]);
+    assert_eq!(sent, json!({"session": "main", "bytes": 3}));
+    let keys = b"a\r-x\r\xc3\xa9\x1b[Ayz\r";
+    let decimal: String = keys.iter().map(|byte| format!("{byte:4}\n")).collect();
+    wait_for("the keys", || {
+        swb.ok(&["logs", "main"]).ends_with(&format!("ready\r\n{decimal}")).then_some(())
+    });
+}
+
+#[test]
+fn send_types_what_it_reads() {
+    let swb = Swb::start(EXE);
+    swb.script("main", SHOW_KEYS);
+    wait_for("it to be ready", || swb.ok(&["logs", "main"]).contains("ready").then_some(()));
+    let output = swb.shell(r#"printf '\003\035\377' | "$SWB" send main -"#).output().expect("it runs");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    wait_for("the keys", || swb.ok(&["logs", "main"]).ends_with("   3\n  29\n 255\n").then_some(()));
+    let output = swb.shell(r#""$SWB" send main - --enter < /dev/null"#).output().expect("it runs");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    wait_for("the key", || swb.ok(&["logs", "main"]).ends_with(" 255\n  13\n").then_some(()));
+}
+
+#[test]
+fn send_returns_when_all_of_it_was_taken() {
+    let swb = Swb::start(EXE);
+    swb.script("main", "stty raw -echo; echo ready; head -c 2000000 | cksum; sleep 600");
+    wait_for("it to be ready", || swb.ok(&["logs", "main"]).contains("ready").then_some(()));
+    let file = swb.dir().join("input");
+    let bytes: Vec<u8> = (0..2_000_000_u32).map(|n| (n % 251) as u8).collect();
+    std::fs::write(&file, &bytes).expect("a file");
+    let mut command = swb.command(&["send", "main", "-"]);
+    let output = command.stdin(std::fs::File::open(&file).expect("a file")).output().expect("it runs");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let sum =
+        Command::new("cksum").stdin(std::fs::File::open(&file).expect("a file")).output().expect("cksum");
+    wait_for("its sum", || swb.ok(&["logs", "main"]).contains(text(&sum.stdout).trim()).then_some(()));
+}
+
+#[test]
+fn send_can_choose_a_terminal() {
+    let swb = Swb::start(EXE);
+    swb.script("main", "exec cat");
+    let mut shell = Terminal::start(swb.command(&["shell", "main", "--", "cat"]), 80, 24);
+    wait_for("the shell", || (swb.session("main")?["ptys"].as_array()?.len() == 2).then_some(()));
+    swb.ok(&["send", "main", "for the shell", "--pty", "1", "--enter"]);
+    shell.until("for the shell\r\nfor the shell\r\n");
+    assert!(!swb.ok(&["logs", "main"]).contains("for the shell"));
+    let output = swb.run(&["send", "main", "x", "--pty", "9"]);
+    assert_eq!(output.status.code(), Some(1));
+}
+
+// ---- logs ----
+
+#[test]
+fn logs_show_what_a_session_wrote() {
+    let swb = Swb::start(EXE);
+    swb.run(&["run", "-n", "main", "--", "printf", r"one\ntwo\n\033[1mthree\033[m\n"]);
+    assert_eq!(swb.ok(&["logs", "main"]), "one\r\ntwo\r\n\x1b[1mthree\x1b[m\r\n");
+    assert_eq!(swb.ok(&["logs", "main", "--tail", "2"]), "two\r\n\x1b[1mthree\x1b[m\r\n");
+    assert_eq!(swb.ok(&["logs", "main", "-n", "0"]), "");
+    assert_eq!(swb.ok(&["logs", "main", "-n", "99"]), swb.ok(&["logs", "main"]));
+    let log = swb.json(&["logs", "main", "--tail", "1"]);
+    assert_eq!(log, json!({"session": "main", "pty": 0, "offset": 24, "text": "\x1b[1mthree\x1b[m\r\n"}));
+    // It has nothing to do with who looks: no bell, no question is left out here.
+    swb.run(&["run", "-n", "raw", "--", "printf", r"\007\033[6n\377"]);
+    assert_eq!(swb.run(&["logs", "raw"]).stdout, b"\x07\x1b[6n\xff");
+    assert_eq!(swb.json(&["logs", "raw"])["text"], "\u{7}\u{1b}[6n\u{fffd}");
+}
+
+#[test]
+fn logs_of_a_shell() {
+    let swb = Swb::start(EXE);
+    swb.script("main", "sleep 600");
+    let mut shell =
+        Terminal::start(swb.command(&["shell", "main", "--", "sh", "-c", "echo in the shell; cat"]), 80, 24);
+    shell.until("in the shell");
+    assert_eq!(swb.ok(&["logs", "main", "--pty", "1"]), "in the shell\r\n");
+    assert_eq!(swb.ok(&["logs", "main"]), "");
+    let output = swb.run(&["logs", "main", "--pty", "5"]);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), String::new()));
+}
+
+#[test]
+fn logs_follow_to_the_end_of_the_session() {
+    let swb = Swb::start(EXE);
+    swb.script("main", "for n in 1 2 3; do echo old $n; done; read line; echo new; exit 9");
+    wait_for("the old lines", || swb.ok(&["logs", "main"]).contains("old 3").then_some(()));
+    let follow = |args: &[&str]| {
+        let mut command = swb.command(&[&["logs", "main", "-f"], args].concat());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+    };
+    let (all, tail) = (follow(&[]), follow(&["--tail", "1"]));
+    wait_for("both", || (swb.session("main")?["clients"] == 2).then_some(()));
+    swb.ok(&["send", "main", "", "--enter"]);
+    for (child, lines) in [(all, "old 1\r\nold 2\r\nold 3\r\n\r\nnew\r\n"), (tail, "old 3\r\n\r\nnew\r\n")] {
+        let output = in_time(child);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), lines.to_owned()));
+        assert_eq!(text(&output.stderr), "");
+    }
+    assert_eq!(swb.run(&["logs", "main", "-f", "--json"]).status.code(), Some(2));
+}
+
+#[test]
+fn logs_follow_through_the_daemons_death_and_never_type() {
+    let swb = Swb::start(EXE);
+    swb.script("main", "echo before; read line; echo after; read line; exit 0");
+    let mut terminal = Terminal::start(swb.command(&["logs", "main", "-f"]), 44, 11);
+    terminal.until("before");
+    wait_for("the follower", || (swb.session("main")?["clients"] == 1).then_some(()));
+    terminal.type_in(b"not for the session\r");
+    swb.kill_daemon();
+    wait_for("the follower", || (swb.session("main")?["clients"] == 1).then_some(()));
+    assert_eq!(swb.session("main").expect("it runs")["cols"], 80);
+    swb.ok(&["send", "main", "", "--enter"]);
+    terminal.until("after");
+    assert!(!swb.ok(&["logs", "main"]).contains("not for"));
+    // Ctrl+C is for the follower, as its terminal is nobody else's.
+    terminal.type_in(b"\x03");
+    assert_eq!(terminal.wait(), 130);
+    assert_eq!(swb.session("main").expect("it runs on")["status"], "running");
+}
+
+// ---- status ----
+
+#[test]
+fn status_tells_how_the_daemon_is_doing() {
+    let swb = Swb::start(EXE);
+    swb.script("one", "sleep 600");
+    let status = swb.json(&["status"]);
+    assert_eq!(status["keeper"]["pid"].as_i64(), Some(swb.keeper_pid()));
+    assert_eq!(status["daemon"]["pid"].as_i64(), Some(swb.daemon_pid()));
+    assert_eq!(status["daemon"]["restarts"], 0);
+    assert_eq!(status["daemon"]["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(status["sessions"], 1);
+    let dialects = status["dialects"].as_array().expect("a list");
+    for (name, socket) in [("coop", swb.paths().coop_socket()), ("keepty", swb.paths().keepty_dir())] {
+        let dialect = dialects.iter().find(|dialect| dialect["name"] == name).expect(name);
+        assert_eq!(dialect["state"], "listening");
+        assert!(
+            dialect["socket"].as_str().is_some_and(|path| Path::new(path).starts_with(&socket)),
+            "{dialect}"
+        );
+    }
+    swb.kill_daemon();
+    let status = swb.json(&["status"]);
+    assert_eq!((&status["daemon"]["restarts"], &status["sessions"]), (&json!(1), &json!(1)));
+
+    let shown = swb.ok(&["status"]);
+    let daemon = format!("daemon    pid {}, version {}", swb.daemon_pid(), env!("CARGO_PKG_VERSION"));
+    assert!(shown.starts_with(&daemon), "{shown}");
+    assert!(shown.contains("sessions  1\n") && shown.contains("restarted 1 times"), "{shown}");
+}
+
+#[test]
+fn status_and_shutdown_start_nothing() {
+    let swb = Swb::new(EXE);
+    let output = swb.run(&["status"]);
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), String::new()));
+    assert!(text(&output.stdout).starts_with("No daemon runs."), "{}", text(&output.stdout));
+    let output = swb.run(&["status", "--json"]);
+    let status: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(
+        (&status["daemon"], &status["keeper"], &status["sessions"]),
+        (&Value::Null, &Value::Null, &json!(0))
+    );
+    for args in [&["shutdown"][..], &["shutdown", "--kill"]] {
+        assert_eq!(swb.ok(args), "No daemon runs.\n");
+    }
+    assert_eq!(swb.json(&["shutdown"]), json!({"stopped": false, "killed": false}));
+    assert!(!swb.paths().control_socket().exists());
+    assert_eq!(keepers_in(swb.dir()), Vec::<i64>::new());
+}
+
+// ---- shutdown ----
+
+#[test]
+fn shutdown_leaves_the_sessions_and_the_next_command_finds_them() {
+    let mut swb = Swb::start(EXE);
+    let pid = swb.script("main", "exec cat");
+    assert_eq!(swb.ok(&["shutdown"]), "The daemon has ended; sessions live on.\n");
+    let status = wait_for("its end", || swb.daemon().try_wait().expect("a child"));
+    assert!(status.success());
+    assert!(is_alive(pid));
+    assert!(!swb.paths().control_socket().exists() && !swb.paths().coop_socket().exists());
+    assert_eq!(swb.run(&["status"]).status.code(), Some(1));
+    let list = swb.json(&["ls"]);
+    assert_eq!((&list[0]["name"], list[0]["pid"].as_i64()), (&json!("main"), Some(pid)));
+}
+
+#[test]
+fn shutdown_with_kill_leaves_nothing() {
+    let mut swb = Swb::start(EXE);
+    let (keeper, polite, stubborn) = (
+        swb.keeper_pid(),
+        swb.script("a", "sleep 600"),
+        swb.script("b", "trap '' TERM HUP; sleep 600; sleep 600"),
+    );
+    wait_for("the trap", || ignores_term(stubborn).then_some(()));
+    assert_eq!(swb.ok(&["shutdown", "--kill"]), "The daemon has ended; all sessions were killed.\n");
+    assert!(!is_alive(polite) && !is_alive(stubborn));
+    assert!(wait_for("its end", || swb.daemon().try_wait().expect("a child")).success());
+    wait_for("the keeper's end", || (!is_alive(keeper)).then_some(()));
+}
+
+#[test]
+fn shutdown_with_kill_reaches_sessions_that_have_no_daemon() {
+    let mut swb = Swb::start(EXE);
+    let pid = swb.script("main", "sleep 600");
+    let keeper = swb.keeper_pid();
+    swb.ok(&["shutdown"]);
+    wait_for("its end", || swb.daemon().try_wait().expect("a child"));
+    assert!(is_alive(pid) && is_alive(keeper));
+    assert!(swb.ok(&["shutdown", "--kill"]).contains("all sessions were killed"));
+    assert!(!is_alive(pid));
+    wait_for("the keeper's end", || (!is_alive(keeper)).then_some(()));
+}
+
+// ---- daemon ----
+
+#[test]
+fn the_daemon_stays_in_the_foreground_and_ends_well_when_told() {
+    for number in [Signal::TERM, Signal::INT] {
+        let mut swb = Swb::start(EXE);
+        let pid = swb.script("main", "exec cat");
+        signal(swb.daemon_pid(), number);
+        let status = wait_for("its end", || swb.daemon().try_wait().expect("a child"));
+        assert_eq!(status.code(), Some(0));
+        assert!(swb.log().contains("ready"), "it logs to standard error");
+        assert!(is_alive(pid));
+    }
+}
+
+#[test]
+fn a_second_daemon_does_not_start() {
+    let swb = Swb::start(EXE);
+    let output = in_time(swb.command(&["daemon"]).stderr(Stdio::piped()).spawn().expect("it starts"));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("swb: "), "{}", text(&output.stderr));
+    assert!(swb.try_status().is_some());
+}
+
+// ---- upgrade ----
+
+#[test]
+fn upgrade_replaces_the_daemon_under_running_sessions() {
+    let swb = Swb::start(EXE);
+    let pid = swb.script("main", "echo ready; exec cat");
+    let daemon = swb.daemon_pid();
+    let version = env!("CARGO_PKG_VERSION");
+    let said = swb.ok(&["upgrade"]);
+    assert_eq!(said, format!("The daemon now runs version {version} (pid {daemon}), before {version}.\n"));
+    for args in [&["upgrade"][..], &["upgrade", "--keeper"], &["upgrade", "--exe", EXE]] {
+        let upgraded = swb.json(args);
+        assert_eq!(upgraded["sessions"], 1, "{args:?}");
+        assert_eq!((&upgraded["version"], &upgraded["previous"]), (&json!(version), &json!(version)));
+    }
+    assert!(is_alive(pid));
+    swb.ok(&["send", "main", "still here", "--enter"]);
+    wait_for("the echo", || {
+        swb.ok(&["logs", "main"]).ends_with("still here\r\nstill here\r\n").then_some(())
+    });
+}
+
+#[test]
+fn upgrade_to_something_else_is_refused_and_nothing_happens() {
+    let swb = Swb::start(EXE);
+    let pid = swb.script("main", "exec cat");
+    let daemon = swb.daemon_pid();
+    let broken = swb.dir().join("broken");
+    std::fs::write(&broken, "not a program").expect("a file");
+    std::fs::set_permissions(&broken, PermissionsExt::from_mode(0o755)).expect("permissions");
+    for exe in ["/no/such/file", "/etc/passwd", "/bin/true", broken.to_str().expect("text")] {
+        let output = swb.run(&["upgrade", "--exe", exe]);
+        assert_eq!(output.status.code(), Some(1), "{exe}: {}", text(&output.stdout));
+        assert!(text(&output.stderr).starts_with("swb: "), "{exe}: {}", text(&output.stderr));
+    }
+    assert_eq!(swb.daemon_pid(), daemon);
+    assert!(is_alive(pid));
+    assert_eq!(swb.json(&["ls"])[0]["name"], "main");
+}
+
+// ---- completions and manual ----
+
+#[test]
+fn completions_are_scripts_of_their_shell() {
+    let swb = Swb::new(EXE);
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = swb.ok(&["completions", shell]);
+        assert!(VERBS.iter().all(|verb| script.contains(verb)), "{shell}");
+        assert!(!script.contains("keeper --socket"), "{shell}");
+    }
+    let file = swb.dir().join("swb.bash");
+    std::fs::write(&file, swb.ok(&["completions", "bash"])).expect("a file");
+    let output = Command::new("bash").arg("-n").arg(&file).output().expect("bash");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    // It completes verbs.
+    let script = ". \"$0\"; COMP_WORDS=(swb st); COMP_CWORD=1; _swb swb st swb; echo \"${COMPREPLY[@]}\"";
+    let output = Command::new("bash").args(["--norc", "-c", script]).arg(&file).output().expect("bash");
+    assert_eq!(text(&output.stdout), "status\n", "{}", text(&output.stderr));
+    for (shell, args) in [("zsh", &["-n"][..]), ("fish", &["--no-execute"])] {
+        let file = swb.dir().join(format!("swb.{shell}"));
+        std::fs::write(&file, swb.ok(&["completions", shell])).expect("a file");
+        // Not every machine has them.
+        if let Ok(output) = Command::new(shell).args(args).arg(&file).output() {
+            assert!(output.status.success(), "{shell}: {}", text(&output.stderr));
+        }
+    }
+    assert_eq!(swb.run(&["completions", "cmd"]).status.code(), Some(2));
+    assert!(!swb.paths().control_socket().exists(), "no daemon is needed for this");
+}
+
+#[test]
+fn the_manual_is_a_manual_page() {
+    let swb = Swb::new(EXE);
+    let page = swb.ok(&["man"]);
+    assert!(page.contains("\n.TH swb 1"), "{page}");
+    for part in [".SH NAME", ".SH SYNOPSIS", ".SH OPTIONS", "Exit codes:", "swb\\-attach(1)"] {
+        assert!(page.contains(part), "{part}");
+    }
+    let dir = swb.dir().join("man1");
+    swb.ok(&["man", "--dir", dir.to_str().expect("text")]);
+    for verb in VERBS.iter().filter(|verb| **verb != "list") {
+        let page = std::fs::read_to_string(dir.join(format!("swb-{verb}.1")))
+            .unwrap_or_else(|error| panic!("{verb}: {error}"));
+        assert!(page.contains(".SH SYNOPSIS"), "{verb}");
+    }
+    // Not every machine has it.
+    if let Ok(output) =
+        Command::new("groff").args(["-man", "-Tutf8", "-ww", "-z"]).arg(dir.join("swb.1")).output()
+    {
+        assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
+    }
+}
+
+// ---- help and wrong usage ----
+
+#[test]
+fn every_verb_has_help() {
+    let swb = Swb::new(EXE);
+    let help = swb.ok(&["--help"]);
+    for verb in VERBS {
+        assert!(help.contains(verb), "{verb}");
+        for flag in ["--help", "-h"] {
+            let help = swb.ok(&[verb, flag]);
+            assert!(help.contains("Usage: swb "), "{verb}: {help}");
+        }
+    }
+    for part in ["Exit codes:", "Examples:", "Ctrl+]", "XDG_RUNTIME_DIR"] {
+        assert!(help.contains(part), "{part}");
+    }
+    assert!(!help.contains("keeper") && !help.contains("--auto"), "{help}");
+    assert_eq!(swb.ok(&["--version"]), format!("swb {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn wrong_usage_is_exit_code_2() {
+    let swb = Swb::new(EXE);
+    for args in [
+        &["nonsense"][..],
+        &["--nonsense"],
+        &["ls", "--nonsense"],
+        &["attach", "a", "b"],
+        &["kill"],
+        &["kill", "a", "--all"],
+        &["send"],
+        &["send", "a"],
+        &["logs", "a", "--tail", "many"],
+        &["attach", "a", "--pty", "-1"],
+        &["completions"],
+        &["run", "--name"],
+    ] {
+        let output = swb.run(args);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), String::new()), "{args:?}");
+        assert!(text(&output.stderr).starts_with("error: "), "{args:?}: {}", text(&output.stderr));
+    }
+    assert!(!swb.paths().control_socket().exists(), "nothing was started for it");
+}
+
+#[test]
+fn an_unknown_session_is_exit_code_3_everywhere() {
+    let swb = Swb::start(EXE);
+    for args in [
+        &["attach", "nobody"][..],
+        &["attach", "nobody", "--watch"],
+        &["shell", "nobody"],
+        &["kill", "nobody"],
+        &["kill", "-f", "nobody"],
+        &["send", "nobody", "text"],
+        &["send", "nobody", ""],
+        &["logs", "nobody"],
+        &["logs", "nobody", "-f"],
+        &["logs", "nobody", "--json"],
+    ] {
+        let output = swb.run(args);
+        assert_eq!(output.status.code(), Some(3), "{args:?}");
+        assert_eq!(
+            text(&output.stderr),
+            "swb: no session named 'nobody'\nhint: `swb ls` shows the sessions there are\n",
+            "{args:?}"
+        );
+    }
+}
+
+// ---- a daemon that is not there ----
+
+#[test]
+fn whoever_needs_a_daemon_starts_it_and_says_so_once() {
+    let swb = Swb::new(EXE);
+    let output = in_time(
+        swb.command(&["ls"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts"),
+    );
+    let pid = swb.daemon_pid();
+    assert_eq!(text(&output.stderr), format!("swb: started the daemon (pid {pid})\n"));
+    assert_eq!(text(&output.stdout), "No sessions. `swb run -- CMD` starts one.\n");
+    for args in [&["ls"][..], &["status"], &["kill", "--all"]] {
+        assert_eq!(text(&swb.run(args).stderr), "");
+    }
+    assert_eq!(swb.daemon_pid(), pid);
+}
+
+#[test]
+fn of_many_that_need_a_daemon_one_starts_it() {
+    let swb = Swb::new(EXE);
+    let children: Vec<_> = (0..12)
+        .map(|_| {
+            swb.command(&["ls"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+        })
+        .collect();
+    let outputs: Vec<Output> = children.into_iter().map(in_time).collect();
+    let said: Vec<String> =
+        outputs.iter().map(|output| text(&output.stderr)).filter(|said| !said.is_empty()).collect();
+    assert_eq!(said, [format!("swb: started the daemon (pid {})\n", swb.daemon_pid())]);
+    for output in outputs {
+        assert_eq!((output.status.code(), text(&output.stdout).starts_with("No sessions.")), (Some(0), true));
+    }
+    assert_eq!(keepers_in(swb.dir()).len(), 1);
+}
+
+#[test]
+fn a_daemon_that_does_not_start_is_exit_code_4() {
+    let swb = Swb::new(EXE);
+    let file = swb.paths().config_file();
+    std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
+    std::fs::write(&file, "[coop]\nenabled = true\nenable = true\n").expect("a file");
+    for args in [&["ls"][..], &["run", "--", "true"], &["attach", "x"], &["kill", "--all"]] {
+        let output = swb.run(args);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(4), "{args:?}: {error}");
+        assert!(error.starts_with("swb: the daemon ended at once"), "{error}");
+        assert!(error.contains("\nhint: `swb daemon` shows more"), "{error}");
+    }
+    // Which shows the line.
+    let output = swb.run(&["daemon"]);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(error.contains("line 3") && error.contains("enable"), "{error}");
+    // A good file somewhere else mends it, and the daemon that is started gets it too.
+    let other = swb.dir().join("w/other.toml");
+    std::fs::write(&other, "[coop]\nenabled = false\n").expect("a file");
+    let output = swb.run(&["ls", "--config", "other.toml"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let dialects = swb.status()["dialects"].clone();
+    let coop = dialects.as_array().expect("a list").iter().find(|dialect| dialect["name"] == "coop").cloned();
+    assert_eq!(coop.expect("it is told")["state"], "off");
+}
+
+#[test]
+fn a_start_that_hangs_is_exit_code_4_in_time() {
+    let swb = Swb::new(EXE);
+    std::fs::create_dir_all(swb.paths().run_dir()).expect("a directory");
+    // Somebody else is about to start the daemon and does not get anywhere.
+    let lock = std::fs::File::create(swb.paths().run_dir().join("start.lock")).expect("a file");
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).expect("a lock");
+    let began = Instant::now();
+    let output = swb.run(&["ls"]);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{error}");
+    assert!(error.contains("another command is starting the daemon") && error.contains("hint: "), "{error}");
+    assert!(began.elapsed() > Duration::from_secs(2), "2.5 s is what a start may take");
+    drop(lock);
+    assert!(swb.run(&["ls"]).status.success());
+}
+
+#[test]
+fn a_daemon_that_does_not_answer_is_told_of_in_time() {
+    let swb = Swb::new(EXE);
+    std::fs::create_dir_all(swb.paths().run_dir()).expect("a directory");
+    let silent = std::os::unix::net::UnixListener::bind(swb.paths().control_socket()).expect("a socket");
+    let children = ["ls", "status", "shutdown"].map(|verb| {
+        swb.command(&[verb]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+    });
+    for output in children.map(in_time) {
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert!(error.contains("the daemon does not answer") && error.contains("hint: "), "{error}");
+    }
+    drop(silent);
+}
+
+#[test]
+fn without_a_runtime_directory_the_home_will_do() {
+    let swb = Swb::new(EXE);
+    let without = |args: &[&str]| {
+        let mut command = swb.command(args);
+        command.env_remove("XDG_RUNTIME_DIR").env("TMPDIR", swb.dir());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        in_time(command.spawn().expect("it starts"))
+    };
+    let output = without(&["run", "-d", "-n", "main", "--", "sh", "-c", "echo ready; exec cat"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let run_dir = swb.dir().join("h/.local/state/switchboard/run");
+    assert!(run_dir.join("control.sock").exists());
+    assert_eq!(std::fs::metadata(&run_dir).expect("a directory").permissions().mode() & 0o777, 0o700);
+    let mut command = swb.command(&["attach", "main"]);
+    command.env_remove("XDG_RUNTIME_DIR").env("TMPDIR", swb.dir());
+    let mut terminal = Terminal::start(command, 80, 24);
+    terminal.until("ready");
+    terminal.type_in(b"hello\r");
+    terminal.until("hello\r\nhello\r\n");
+    terminal.type_in(b"\x1d");
+    assert_eq!(terminal.wait(), 0);
+    // An empty variable is as good as none.
+    let mut command = swb.command(&["ls", "--json"]);
+    let output = command.env("XDG_RUNTIME_DIR", "").env("TMPDIR", swb.dir()).output().expect("it runs");
+    assert_eq!(serde_json::from_slice::<Value>(&output.stdout).expect("JSON")[0]["name"], "main");
+    assert!(without(&["shutdown", "--kill"]).status.success());
+}
+
+#[test]
+fn without_a_home_there_is_a_clear_message() {
+    let swb = Swb::new(EXE);
+    for args in [&["ls"][..], &["status"], &["daemon"], &[]] {
+        let output = swb.command(args).env_remove("HOME").output().expect("it runs");
+        assert_eq!(output.status.code(), Some(1));
+        assert!(text(&output.stderr).contains("HOME is not set"), "{}", text(&output.stderr));
+    }
+    let output = swb.command(&["--help"]).env_remove("HOME").output().expect("it runs");
+    assert!(output.status.success());
+}
+
+#[test]
+fn a_socket_directory_that_is_not_ours_is_refused() {
+    let swb = Swb::new(EXE);
+    let elsewhere = swb.dir().join("elsewhere");
+    std::fs::create_dir(&elsewhere).expect("a directory");
+    std::os::unix::fs::symlink(&elsewhere, swb.paths().run_dir()).expect("a link");
+    for verb in ["ls", "status", "shutdown", "run"] {
+        let output = swb.run(&[verb]);
+        assert_eq!(output.status.code(), Some(1), "{verb}");
+        let error = text(&output.stderr);
+        assert!(error.contains("is a symbolic link") && error.contains("hint: "), "{error}");
+    }
+    assert_eq!(std::fs::read_dir(&elsewhere).expect("a directory").count(), 0);
+}
+
+// ---- nobody listens any more ----
+
+#[test]
+fn a_reader_that_left_is_no_reason_to_complain() {
+    let swb = Swb::start(EXE);
+    let script = "i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); echo line $i; done";
+    assert!(swb.run(&["run", "-n", "big", "--", "sh", "-c", script]).status.success());
+    let mut verbs = vec![
+        vec!["ls"],
+        vec!["ls", "--json"],
+        vec!["status"],
+        vec!["logs", "big"],
+        vec!["logs", "big", "--json"],
+        vec!["logs", "big", "-f"],
+        vec!["attach", "big"],
+        vec!["man"],
+        vec!["completions", "bash"],
+        vec!["--help"],
+        vec!["run", "--help"],
+        vec!["--version"],
+    ];
+    verbs.push(vec!["run", "-d", "--", "true"]);
+    for args in verbs {
+        let mut child = swb.command(&args);
+        let mut child = child.stdout(closed_pipe()).stderr(Stdio::piped()).spawn().expect("it starts");
+        drop(child.stdout.take());
+        let output = in_time(child);
+        assert_eq!(text(&output.stderr), "", "{args:?}");
+        assert!(matches!(output.status.code(), Some(0)), "{args:?}: {}", output.status);
+    }
+    let output = swb.shell(r#""$SWB" logs big | head -n 1"#).output().expect("it runs");
+    assert_eq!((text(&output.stdout), text(&output.stderr)), ("line 1\r\n".to_owned(), String::new()));
+}
+
+#[test]
+fn an_error_nobody_reads_keeps_its_exit_code() {
+    let swb = Swb::start(EXE);
+    swb.script("main", "echo ready; exec cat");
+    for (args, code) in [
+        (&["attach", "nobody"][..], 3),
+        (&["kill", "nobody"], 3),
+        (&["run", "-n", "..", "--", "true"], 2),
+        (&["nonsense"], 2),
+        (&["run", "--", "/no/such/program"], 1),
+    ] {
+        let child =
+            swb.command(args).stderr(closed_pipe()).stdout(Stdio::piped()).spawn().expect("it starts");
+        assert_eq!(in_time(child).status.code(), Some(code), "{args:?}");
+    }
+    let other = Swb::new(EXE);
+    let child =
+        other.command(&["ls"]).stderr(closed_pipe()).stdout(Stdio::piped()).spawn().expect("it starts");
+    assert_eq!(in_time(child).status.code(), Some(0), "the news that the daemon was started");
+}
+
+#[test]
+fn errors_are_no_data() {
+    let swb = Swb::start(EXE);
+    for args in [&["logs", "nobody", "--json"][..], &["attach", "nobody"], &["send", "nobody", "x"]] {
+        let output = swb.run(args);
+        assert_eq!(text(&output.stdout), "", "{args:?}");
+        assert!(!swb.run(args).stderr.is_empty(), "{args:?}");
+    }
+}
+
+// ---- helpers ----
+
+/// Shows every byte it is typed, one per line and in decimal.
+const SHOW_KEYS: &str = r"stty raw -echo; printf 'ready\r\n'; exec od -An -v -tu1 -w1";
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn unix_now() -> u64 {
+    std::time::UNIX_EPOCH.elapsed().expect("a date").as_secs()
+}
+
+/// A pipe that nobody will ever read.
+fn closed_pipe() -> Stdio {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    writer.into()
+}
+
+/// Reads a program's pipes to their end and waits for its own, both of which have to come.
+#[track_caller]
+fn in_time(child: std::process::Child) -> Output {
+    let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+    std::thread::spawn(move || sender.send(child.wait_with_output()));
+    receiver.recv_timeout(LIMIT).expect("its end in time").expect("its output")
+}
+
+/// Whether a process ignores SIGTERM.
+fn ignores_term(pid: i64) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).map(str::trim).unwrap_or("0");
+    u64::from_str_radix(ignored, 16).is_ok_and(|mask| mask & (1 << 14) != 0)
+}
