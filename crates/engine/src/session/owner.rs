@@ -375,6 +375,9 @@ impl Owner {
     }
 
     fn restart(&mut self, id: PtyId, reply: Reply<i32>) {
+        if self.ending.is_some() {
+            return drop(reply.send(Err(Error::Ended(self.session.name().clone()))));
+        }
         let terminal = match self.terminal(id) {
             Ok(terminal) => terminal,
             Err(error) => return drop(reply.send(Err(error))),
@@ -387,8 +390,14 @@ impl Owner {
                 terminal.starters.push(Starter::Restart(reply));
                 self.end_process(id);
             }
-            Phase::Waiting | Phase::Restarting | Phase::Exited(_) => {
+            Phase::Waiting | Phase::Restarting => {
                 terminal.restart_at = None;
+                self.start(id, Some(Starter::Restart(reply)));
+            }
+            Phase::Exited(_) => {
+                // Its end is not the last word any more, and there is a way in again.
+                terminal.pty.restarting(0);
+                let _entered = self.enter(&mut BTreeMap::new(), false);
                 self.start(id, Some(Starter::Restart(reply)));
             }
         }
