@@ -106,6 +106,11 @@ impl Writer {
         self.head
     }
 
+    /// Bytes it has room for.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.capacity as u64
+    }
+
     /// The memfd, for handing on to the next image of this process.
     pub(crate) fn fd(&self) -> &OwnedFd {
         &self.fd

@@ -278,7 +278,7 @@ impl Keeper {
             if since.elapsed() < PATIENCE {
                 return;
             }
-            slot.ignored = Some(gate);
+            slot.go_beyond(gate);
         }
         slot.waiting = None;
         self.bell.set_held(index, false);

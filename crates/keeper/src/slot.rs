@@ -17,6 +17,10 @@ const FULL_READ: usize = 4095;
 /// Bytes read after a child's end at most, in case something it left behind floods the terminal.
 const DRAIN_LIMIT: u64 = 4 * 1024 * 1024;
 
+/// How often a gate that does not move is waited for before it is ignored: until a reader that stopped has
+/// fallen off the ring, and once more for those behind it to say so.
+const GIVE_UP: u32 = 3;
+
 /// What the daemon has not been told yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Unsent {
@@ -50,10 +54,20 @@ pub(crate) struct Slot {
     pub(crate) draining: Option<(u64, u64)>,
     /// It stands before a gate: since when, and which one.
     pub(crate) waiting: Option<(Instant, u64)>,
-    /// A gate that did not move in time and is ignored until it does.
-    pub(crate) ignored: Option<u64>,
+    /// The gate it last waited for in vain.
+    pub(crate) stuck: Option<Stuck>,
     pub(crate) held: [Option<OwnedFd>; KEYS],
     pub(crate) unsent: Unsent,
+}
+
+/// A gate that did not move in time, and what is done about that until it does.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stuck {
+    gate: u64,
+    /// How often it was waited for in vain.
+    times: u32,
+    /// Where it is waited for again.
+    limit: u64,
 }
 
 /// What a round of reading left.
@@ -101,7 +115,11 @@ impl Slot {
         let (Some(ring), Some(master)) = (&mut self.ring, &self.master) else {
             return (0, Rest::End);
         };
-        let limit = gate.filter(|gate| self.ignored != Some(*gate)).unwrap_or(u64::MAX);
+        let limit = match (gate, self.stuck) {
+            (None, _) => u64::MAX,
+            (Some(gate), Some(stuck)) if stuck.gate == gate => stuck.limit,
+            (Some(gate), _) => gate,
+        };
         let mut total = 0;
         while total < READ_ROUND {
             if ring.head() >= limit {
@@ -117,6 +135,18 @@ impl Slot {
             }
         }
         (total, Rest::More)
+    }
+
+    /// Goes on although `gate` did not move in time.
+    ///
+    /// First by half a ring at a time: behind a reader that stopped there may be others that do read, and
+    /// once it has fallen off the ring they move the gate.
+    pub(crate) fn go_beyond(&mut self, gate: u64) {
+        let before = self.stuck.filter(|stuck| stuck.gate == gate);
+        let times = before.map_or(0, |stuck| stuck.times) + 1;
+        let ring = self.ring.as_ref().map_or(0, ring::Writer::capacity);
+        let limit = if times < GIVE_UP { self.head() + ring / 2 } else { u64::MAX };
+        self.stuck = Some(Stuck { gate, times, limit });
     }
 
     /// Tells sleepers about new bytes; says whether the daemon's bell is to be rung.

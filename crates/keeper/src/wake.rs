@@ -8,8 +8,8 @@
 //! The other way round the daemon sets a `gate` per slot: the offset up to which the keeper may write
 //! before the slowest live reader has caught up. A keeper that stands before a gate says so in `held`,
 //! and a daemon that raises the gate sends it on. The gate is a courtesy, not a lock: the keeper waits
-//! `PATIENCE` at most and then ignores a gate that does not move, so that neither a reader that stopped
-//! nor a daemon that hangs can stall a child.
+//! `PATIENCE` at most a few times and then ignores a gate that does not move, so that neither a reader that
+//! stopped nor a daemon that hangs can stall a child.
 
 use crate::sys::Mapping;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
