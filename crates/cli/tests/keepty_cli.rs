@@ -289,8 +289,10 @@ fn stop_asks_for_the_end_and_says_when_there_is_nothing_to_stop() {
     // One that has not started yet, too, and one that takes its time.
     swb.keepty_start("waiting", ECHO);
     assert_eq!(keepty(&swb, &["stop", "waiting"]).status.code(), Some(0));
-    let mut writer =
-        swb.keepty_running("slow", "trap 'sleep 1; exit 4' TERM; printf ready; while :; do sleep 1; done");
+    let mut writer = swb.keepty_running(
+        "slow",
+        "trap 'sleep 1; exit 4' TERM; sleep 1000 & printf ready; while :; do wait; done",
+    );
     assert_eq!(keepty(&swb, &["stop", "slow"]).status.code(), Some(0));
     assert_eq!(writer.exit().1, 4);
     wait_for("all sockets' end", || {

@@ -102,7 +102,10 @@ impl KeeptyClient {
             match self.frame(LIMIT) {
                 Some(Frame::Message(Message::Output(bytes))) => data.extend_from_slice(&bytes),
                 Some(Frame::Message(_)) => {}
-                other => panic!("{other:?} instead of {text:?} after {:?}", String::from_utf8_lossy(&data)),
+                other => {
+                    let tail = String::from_utf8_lossy(&data[data.len().saturating_sub(1000)..]);
+                    panic!("{other:?} instead of {text:?} after {} bytes that end in {tail:?}", data.len())
+                }
             }
         }
         data
