@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use swb_dialects::coop::Coop;
+use swb_dialects::coop::{Coop, Door};
 use swb_dialects::keepty::Keepty;
 use swb_dialects::{Fronts, listen};
 use swb_engine::{Engine, Entrance};
@@ -118,9 +118,9 @@ impl Opened {
     }
 
     /// Lets clients in.
-    pub(crate) fn serve(coop: &Coop, listeners: impl IntoIterator<Item = OwnedFd>) -> Result<()> {
-        for listener in listeners {
-            coop.listen(listener)?;
+    pub(crate) fn serve(coop: &Coop, listeners: impl IntoIterator<Item = (Door, OwnedFd)>) -> Result<()> {
+        for (door, listener) in listeners {
+            coop.listen(listener, door)?;
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 use swb_dialects::Fronts;
-use swb_dialects::coop::{Coop, Settings};
+use swb_dialects::coop::{Coop, Door, Settings};
 use swb_engine::Engine;
 use swb_keeper::Spec;
 use swb_types::Paths;
@@ -86,7 +86,8 @@ impl Setting {
             keeper::connect(&self.paths, &self.exe, self.config.daemon.ring_bytes, entrances).await?;
         let listeners = opened.coop(&self.config, &self.paths, &engine).and_then(|coop| {
             let control = opened.control(&self.paths, &engine)?;
-            Ok([Some(control), coop].into_iter().flatten())
+            let coop = coop.map(|listener| (Door::Coop, listener));
+            Ok([Some((Door::Control, control)), coop].into_iter().flatten())
         });
         let listeners = match listeners {
             Ok(listeners) => listeners,

@@ -133,10 +133,10 @@ impl Engine {
         self.around.registry.get_remembered(name).ok_or_else(|| Error::NoSession(name.to_owned()))
     }
 
-    /// The live session of a directory that the front of this label offers: the one bound to it, else
-    /// the newest.
-    pub fn of_workspace(&self, workspace: &Path, label: &str) -> Option<Session> {
-        self.around.registry.of_workspace(workspace, label)
+    /// The live session of a directory among those that are `offered`: the one bound to it, else the
+    /// newest.
+    pub fn of_workspace(&self, workspace: &Path, offered: impl Fn(&Session) -> bool) -> Option<Session> {
+        self.around.registry.of_workspace(workspace, offered)
     }
 
     /// All live sessions by name.

@@ -71,13 +71,15 @@ impl Registry {
         tables.live.get(name).or_else(ended).cloned()
     }
 
-    /// The session of a directory in a front: the one bound to it, else the newest.
-    pub(crate) fn of_workspace(&self, workspace: &Path, label: &str) -> Option<Session> {
+    /// The session of a directory among those that are `offered`: the one bound to it, else the newest.
+    pub(crate) fn of_workspace(
+        &self,
+        workspace: &Path,
+        offered: impl Fn(&Session) -> bool,
+    ) -> Option<Session> {
         let tables = self.lock();
-        let here = tables
-            .live
-            .values()
-            .filter(|session| session.workspace() == workspace && session.is_offered_to(label));
+        let here =
+            tables.live.values().filter(|session| session.workspace() == workspace && offered(session));
         here.max_by_key(|session| (session.binds_workspace(), session.created())).cloned()
     }
 

@@ -3,7 +3,7 @@
 use super::connection::{Answer, Connection, Next, invalid, ok, refused};
 use super::coopfile::{Coopfile, env_value};
 use super::stream::Stream;
-use super::{LABEL, RUN, errors, items};
+use super::{Door, LABEL, RUN, errors, items};
 use crate::limits;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,10 +26,15 @@ impl Connection {
     pub(super) fn resolve(&self, text: &str) -> Result<Session, ErrorReply> {
         let found = self.coop.engine.find(text).ok().or_else(|| {
             let path = Path::new(text).canonicalize().ok().filter(|_| text.contains('/'))?;
-            self.coop.engine.of_workspace(&path, LABEL)
+            self.coop.engine.of_workspace(&path, |session| self.offers(session))
         });
-        let offered = found.filter(|session| session.is_offered_to(LABEL));
+        let offered = found.filter(|session| self.offers(session));
         offered.ok_or_else(|| refused(swb_engine::Error::NoSession(text.to_owned())))
+    }
+
+    /// Whether a session is there for whoever asks.
+    fn offers(&self, session: &Session) -> bool {
+        self.door == Door::Control || session.is_offered_to(LABEL)
     }
 
     fn resolve_pty(&self, text: &str, pty: PtyId) -> Result<(Session, Arc<Pty>), ErrorReply> {
@@ -155,7 +160,7 @@ impl Connection {
         if ls.all {
             sessions.extend(self.coop.engine.remembered());
         }
-        let offered = sessions.iter().filter(|session| session.is_offered_to(LABEL));
+        let offered = sessions.iter().filter(|session| self.offers(session));
         let sessions = offered.map(|session| items::session(session, ls.details)).collect();
         Ok((ok(&LsReply { ok: true, sessions })?, Next::Request))
     }
@@ -286,8 +291,7 @@ impl Connection {
         let grace = if kill.force { std::time::Duration::ZERO } else { swb_engine::limits::KILL_GRACE };
         let sessions = if kill.all {
             self.coop.engine.forget(None);
-            let offered = |session: &Session| session.is_offered_to(LABEL);
-            self.coop.engine.sessions().into_iter().filter(offered).collect()
+            self.coop.engine.sessions().into_iter().filter(|session| self.offers(session)).collect()
         } else {
             let name = kill.session.as_deref().ok_or_else(|| invalid("kill needs a session"))?;
             match self.resolve(name) {

@@ -1,7 +1,7 @@
 //! A coop connection in command mode: handshake, then one answer per request.
 
 use super::stream::{Stream, StreamEnd};
-use super::{Coop, errors};
+use super::{Coop, Door, errors};
 use crate::conn::read_some;
 use crate::limits;
 use crate::outlet::Outlet;
@@ -16,6 +16,7 @@ use tokio::net::UnixStream;
 
 pub(super) struct Connection {
     pub(super) coop: Coop,
+    pub(super) door: Door,
     pub(super) stream: UnixStream,
     pub(super) frames: LengthPrefixed,
 }
@@ -38,8 +39,8 @@ pub(super) enum Next {
 pub(super) type Answer = Result<(Vec<u8>, Next), ErrorReply>;
 
 impl Connection {
-    pub(super) fn new(coop: Coop, stream: UnixStream) -> Self {
-        Self { coop, stream, frames: command_frames() }
+    pub(super) fn new(coop: Coop, door: Door, stream: UnixStream) -> Self {
+        Self { coop, door, stream, frames: command_frames() }
     }
 
     pub(super) async fn run(mut self) {

@@ -29,6 +29,15 @@ pub const LABEL: &str = "coop";
 /// Label of sessions made from a command line.
 pub const RUN: &str = "run";
 
+/// Whose socket a connection came through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Door {
+    /// That of coop's clients.
+    Coop,
+    /// That of our own command line, from which no session is hidden.
+    Control,
+}
+
 /// What the front asks of the daemon around it.
 pub trait Host: Send + Sync {
     /// How the daemon is doing.
@@ -83,10 +92,10 @@ impl Coop {
     }
 
     /// Serves the connections of a listening socket until the daemon stops.
-    pub fn listen(&self, listener: OwnedFd) -> io::Result<()> {
+    pub fn listen(&self, listener: OwnedFd, door: Door) -> io::Result<()> {
         let coop = self.clone();
         let serve = move |stream, room| {
-            let connection = Connection::new(coop.clone(), stream);
+            let connection = Connection::new(coop.clone(), door, stream);
             async move {
                 connection.run().await;
                 drop(room);
