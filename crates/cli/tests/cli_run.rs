@@ -246,6 +246,45 @@ fn a_chosen_name_is_taken_or_refused() {
     assert!(swb.run(&["run", "-n", "done", "--", "true"]).status.success());
 }
 
+// ---- kept out of a dialect ----
+
+#[test]
+fn a_session_hidden_from_a_dialect_is_not_hidden_from_its_owner() {
+    let swb = Swb::start(EXE);
+    let mut terminal = Terminal::start(
+        swb.command(&[
+            "run",
+            "-n",
+            "mine",
+            "--hide",
+            "coop",
+            "--hide",
+            "keepty",
+            "--",
+            "sh",
+            "-c",
+            "echo here; cat",
+        ]),
+        80,
+        24,
+    );
+    terminal.until("here");
+    assert!(!swb.paths().keepty_socket("mine").exists());
+    assert_eq!(swb.coop().ok(&serde_json::json!({"cmd": "ls"}))["sessions"], serde_json::json!([]));
+    assert_eq!(swb.json(&["ls"])[0]["name"], "mine");
+    terminal.type_in(CTRL_BRACKET);
+    assert_eq!(terminal.wait(), 0);
+    terminal.next(swb.command(&[]));
+    terminal.until("here");
+    swb.ok(&["send", "mine", "hello", "--enter"]);
+    terminal.until("hello\r\nhello\r\n");
+    swb.ok(&["kill", "mine"]);
+    assert_eq!(terminal.wait(), 143);
+    swb.ok(&["run", "-d", "-n", "mine", "--hide", "coop", "--", "cat"]);
+    swb.ok(&["kill", "--all"]);
+    assert_eq!(swb.json(&["ls"]), serde_json::json!([]));
+}
+
 // ---- in the background ----
 
 #[test]
