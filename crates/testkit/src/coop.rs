@@ -118,16 +118,19 @@ impl CoopClient {
     /// Reads the stream until its data contains `text`; gives all data.
     #[track_caller]
     pub fn until(&mut self, text: &str) -> Vec<u8> {
-        let mut data = Vec::new();
+        let mut data: Vec<u8> = Vec::new();
+        // Only new bytes are looked at: a client that is busy searching would be a slow one.
+        let mut searched = 0;
         loop {
             match self.item(LIMIT) {
                 Some(StreamItem::Data(bytes)) => data.extend_from_slice(&bytes),
                 Some(StreamItem::Control(_)) => {}
                 other => panic!("{other:?} instead of {text:?} after {:?}", String::from_utf8_lossy(&data)),
             }
-            if data.windows(text.len()).any(|window| window == text.as_bytes()) {
+            if data[searched..].windows(text.len()).any(|window| window == text.as_bytes()) {
                 return data;
             }
+            searched = data.len().saturating_sub(text.len() - 1);
         }
     }
 
