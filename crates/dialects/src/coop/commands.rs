@@ -19,6 +19,10 @@ use swb_wire::coop::{
 /// Size of an agent's terminal until a client attaches: what `attach` defaults to (CO-29).
 const AGENT_SIZE: (u16, u16) = (120, 40);
 
+/// Bytes of each command line in a list. A list has to fit one frame, so long ones are cut when they would
+/// take the room of other sessions.
+const COMMAND_LENGTHS: [usize; 3] = [usize::MAX, 1024, 64];
+
 impl Connection {
     // ---- finding ----
 
@@ -160,14 +164,19 @@ impl Connection {
         if ls.all {
             sessions.extend(self.coop.engine.remembered());
         }
-        let offered = sessions.iter().filter(|session| self.offers(session));
-        let sessions = offered.map(|session| items::session(session, ls.details)).collect();
-        Ok((ok(&LsReply { ok: true, sessions })?, Next::Request))
+        sessions.retain(|session| self.offers(session));
+        let listed = |most| {
+            let sessions = sessions.iter().map(|session| items::session(session, ls.details, most)).collect();
+            ok(&LsReply { ok: true, sessions })
+        };
+        let [whole, cut, short] = COMMAND_LENGTHS;
+        let list = listed(whole).or_else(|_| listed(cut)).or_else(|_| listed(short))?;
+        Ok((list, Next::Request))
     }
 
     pub(super) fn session_ls(&self, ls: &SessionLs) -> Answer {
         let session = self.resolve(&ls.session)?;
-        let ptys = session.view().ptys.iter().map(items::pty).collect();
+        let ptys = session.view().ptys.iter().map(|view| items::pty(view, usize::MAX)).collect();
         let reply = SessionLsReply { ok: true, session: session.name().to_string(), ptys };
         Ok((ok(&reply)?, Next::Request))
     }

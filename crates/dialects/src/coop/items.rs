@@ -5,7 +5,8 @@ use swb_engine::{Phase, PtyView, Session};
 use swb_types::{Offset, PtyId};
 use swb_wire::coop::{Origin, PtyItem, PtyRole, SessionDetails, SessionItem, SessionStatus};
 
-pub(super) fn session(session: &Session, details: bool) -> SessionItem {
+/// Shows a session; of each command line about `most` bytes.
+pub(super) fn session(session: &Session, details: bool, most: usize) -> SessionItem {
     let view = session.view();
     let agent = view.ptys.first().filter(|agent| agent.pty.id() == PtyId::AGENT);
     SessionItem {
@@ -13,17 +14,17 @@ pub(super) fn session(session: &Session, details: bool) -> SessionItem {
         workspace: session.workspace().to_string_lossy().into_owned(),
         pid: agent.map_or(0, |agent| agent.pid.max(0) as u32),
         created: session.created(),
-        ptys: view.ptys.iter().map(pty).collect(),
+        ptys: view.ptys.iter().map(|view| pty(view, most)).collect(),
         web_clients: 0,
         local_clients: session.clients(Some(LABEL)) as u32,
-        details: agent.filter(|_| details).map(|agent| detail(session, agent)),
+        details: agent.filter(|_| details).map(|agent| detail(session, agent, most)),
     }
 }
 
-fn detail(session: &Session, agent: &PtyView) -> SessionDetails {
+fn detail(session: &Session, agent: &PtyView, most: usize) -> SessionDetails {
     let size = agent.pty.size();
     SessionDetails {
-        argv: agent.argv.to_vec(),
+        argv: shortened(&agent.argv, most),
         status: match agent.phase {
             Phase::Waiting | Phase::Starting => SessionStatus::Starting,
             Phase::Running => SessionStatus::Running,
@@ -42,11 +43,53 @@ fn detail(session: &Session, agent: &PtyView) -> SessionDetails {
     }
 }
 
-pub(super) fn pty(view: &PtyView) -> PtyItem {
+pub(super) fn pty(view: &PtyView, most: usize) -> PtyItem {
     PtyItem {
         id: view.pty.id(),
         role: if view.pty.id() == PtyId::AGENT { PtyRole::Agent } else { PtyRole::Shell },
-        command: view.argv.first().cloned().unwrap_or_default(),
+        command: view.argv.first().map_or_else(String::new, |word| cut(word, most)),
         pid: u32::try_from(view.pid).ok().filter(|pid| *pid > 0),
+    }
+}
+
+/// As many words as fit; the last one may be cut, and says so.
+fn shortened(argv: &[String], most: usize) -> Vec<String> {
+    let mut left = most;
+    let mut words = Vec::new();
+    for word in argv {
+        words.push(cut(word, left));
+        // A word costs its quotes, too.
+        match left.checked_sub(word.len() + 3) {
+            Some(rest) => left = rest,
+            None => break,
+        }
+    }
+    words
+}
+
+fn cut(word: &str, most: usize) -> String {
+    if word.len() <= most {
+        return word.to_owned();
+    }
+    let end = (0..=most).rev().find(|end| word.is_char_boundary(*end)).unwrap_or(0);
+    format!("{}…", &word[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(argv: &[&str], most: usize) -> Vec<String> {
+        shortened(&argv.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>(), most)
+    }
+
+    #[test]
+    fn long_command_lines_are_cut_where_they_get_too_long() {
+        assert_eq!(words(&["sh", "-c", "echo"], usize::MAX), ["sh", "-c", "echo"]);
+        assert_eq!(words(&["sh", "-c", "echo a lot", "more"], 15), ["sh", "-c", "echo …"]);
+        assert_eq!(words(&["größe"], 3), ["gr…"]);
+        assert_eq!(words(&["", "", "", ""], 7), ["", "", ""]);
+        assert_eq!(words(&["sh"], 0), ["…"]);
+        assert!(words(&[], 0).is_empty());
     }
 }
