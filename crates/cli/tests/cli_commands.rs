@@ -81,6 +81,24 @@ fn ls_tells_programs_everything_they_were_promised() {
 }
 
 #[test]
+fn long_command_lines_keep_nobody_from_being_listed() {
+    let swb = Swb::start(EXE);
+    let long = format!("sleep 600 # {}", "x".repeat(100_000));
+    swb.ok(&["run", "-d", "-n", "first", "--", "sh", "-c", &long]);
+    assert_eq!(swb.json(&["ls"])[0]["argv"][2], long);
+    for n in 0..11 {
+        swb.ok(&["run", "-d", "-n", &format!("s{n}"), "--", "sh", "-c", &long]);
+    }
+    // Together they are more than one answer can hold.
+    let list = swb.json(&["ls"]);
+    assert_eq!(list.as_array().expect("a list").len(), 12);
+    let command = list[0]["argv"][2].as_str().expect("a word");
+    assert!(long.starts_with(command.strip_suffix('…').expect("a sign that it was cut")));
+    assert_eq!(swb.ok(&["ls"]).lines().count(), 13);
+    assert_eq!(swb.ok(&["kill", "--all"]).lines().count(), 12);
+}
+
+#[test]
 fn a_command_cannot_draw_on_the_terminal_of_who_lists_it() {
     let swb = Swb::start(EXE);
     swb.ok(&["run", "-d", "-n", "evil", "--", "sh", "-c", "sleep 600 # \x1b[2J\x07"]);
