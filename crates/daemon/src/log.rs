@@ -16,7 +16,9 @@ const MAX_LEN: u64 = 4 << 20;
 /// Begins logging, to `file` if given, else to standard error.
 pub(crate) fn begin(level: &str, file: Option<&Path>) {
     let filter = EnvFilter::try_new(level).unwrap_or_else(|_| EnvFilter::new("info"));
-    let base = tracing_subscriber::fmt().with_env_filter(filter).with_target(false);
+    // A line that cannot be written is lost; saying so where it could not be written would be a panic.
+    let base =
+        tracing_subscriber::fmt().with_env_filter(filter).with_target(false).log_internal_errors(false);
     // Logging twice over (in tests) is no reason to fail.
     let _begun = match file {
         Some(path) => base.with_ansi(false).with_writer(LogFile::open(path)).try_init(),
