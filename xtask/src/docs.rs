@@ -1,5 +1,7 @@
-//! The command line's reference page, made from the program's own help texts.
+//! Pages that are made from the code: the command line's reference from the program's own help texts, and
+//! the tests that hold the protocols' rules.
 
+use crate::held;
 use crate::steps::{command, root, run};
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -7,23 +9,35 @@ use std::path::PathBuf;
 
 const HEAD: &str = "# Command line\n\nMade from the program's help texts by `cargo xtask docs`.\n";
 
-/// Writes the page.
+/// Writes the pages.
 pub(crate) fn write() -> Result<()> {
-    Ok(fs::write(page_path(), page()?)?)
-}
-
-/// Fails when the page is not what the program says.
-pub(crate) fn check() -> Result<()> {
-    let written = fs::read_to_string(page_path()).unwrap_or_default();
-    ensure!(written == page()?, "docs/cli.md is not what the program says; run `cargo xtask docs`");
+    for (path, made) in pages()? {
+        fs::write(path, made)?;
+    }
     Ok(())
 }
 
-fn page_path() -> PathBuf {
-    root().join("docs/cli.md")
+/// Fails when a page is not what the code says.
+pub(crate) fn check() -> Result<()> {
+    for (path, made) in pages()? {
+        let written = fs::read_to_string(&path).unwrap_or_default();
+        ensure!(written == made, "{} is not what the code says; run `cargo xtask docs`", path.display());
+    }
+    Ok(())
 }
 
-fn page() -> Result<String> {
+fn pages() -> Result<Vec<(PathBuf, String)>> {
+    let citations = held::citations()?;
+    let mut pages = vec![(root().join("docs/cli.md"), cli_page()?)];
+    for page in held::PAGES {
+        let path = root().join(page);
+        let made = held::page(&fs::read_to_string(&path)?, &citations);
+        pages.push((path, made));
+    }
+    Ok(pages)
+}
+
+fn cli_page() -> Result<String> {
     run(&mut command("cargo", &["build", "--quiet", "--package", "swb"]))?;
     let main = help(&[])?;
     let mut page = format!("{HEAD}\n## swb\n\n```text\n{main}\n```\n");

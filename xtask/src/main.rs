@@ -2,6 +2,7 @@
 
 mod deps;
 mod docs;
+mod held;
 mod steps;
 
 use anyhow::{Result, bail};
@@ -12,7 +13,7 @@ const TASKS: [(&str, &str); 5] = [
     ("ci", "run every check and every test, installing what they need"),
     ("setup", "install what the tests need: Python packages in .venv"),
     ("deps", "check the direction of dependencies between crates"),
-    ("docs", "write docs/cli.md from the program's help texts (--check: compare only)"),
+    ("docs", "write what the pages take from the code: help texts, tests that hold rules (--check: compare)"),
     ("fuzz", "run each fuzz target for the given number of seconds (default 10)"),
 ];
 
