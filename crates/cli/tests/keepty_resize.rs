@@ -171,9 +171,10 @@ fn a_watcher_or_further_writer_makes_the_program_redraw_and_nothing_is_announced
 #[test]
 fn the_redraw_is_caused_by_a_column_less_for_a_moment() {
     let swb = swb();
-    let script = "stty -echo; printf ready; s=; while :; do t=$(stty size); \
+    let script = "stty -echo; printf ready; read x; s=; while :; do t=$(stty size); \
         [ \"$t\" = \"$s\" ] || echo \"$t\"; s=$t; done";
     let mut writer = swb.keepty_running("s", script);
+    writer.type_in(b"\n");
     writer.until("24 80\r\n");
     for _ in 0..TRIES {
         let mut watcher = swb.keepty("s", Role::Watcher, 80, 24);
@@ -300,7 +301,7 @@ fn a_size_of_zero_is_passed_over() {
     }
     writer.quiet();
     let mut watcher = swb.keepty("s", Role::Watcher, 80, 24);
-    assert_eq!((watcher.ack().1, watcher.ping().is_empty()), (80, true));
+    assert_eq!(watcher.ack().1, 80);
     redraws(&mut writer);
     watcher.send(&Message::Resize { cols: 90, rows: 0 });
     assert_eq!(redraws(&mut writer), "", "not even a redraw");
@@ -393,9 +394,11 @@ impl Fence {
             return self.line.push(byte);
         }
         let line = text(&std::mem::take(&mut self.line));
-        // Of a line that was cut at the beginning the rest is no larger number.
-        let cols = line.split_whitespace().last().and_then(|cols| cols.parse().ok());
-        let cols: u16 = cols.unwrap_or_else(|| panic!("{line:?}"));
+        // Of a line that was cut at its beginning nothing may be left, or no larger number.
+        let cols: u16 = match line.split_whitespace().last() {
+            Some(cols) => cols.parse().unwrap_or_else(|_| panic!("{line:?}")),
+            None => 0,
+        };
         assert!(cols <= self.announced, "{cols} columns in the output, {} announced", self.announced);
         self.latest_seen = self.latest_seen.max(cols);
     }
