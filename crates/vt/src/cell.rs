@@ -248,6 +248,11 @@ impl Cell {
         *self == Self::default()
     }
 
+    /// Forgets that the line goes on in the next one.
+    pub(crate) fn unwrap(&mut self) {
+        self.flags.remove(Flags::WRAPLINE | Flags::LEADING_WIDE_CHAR_SPACER);
+    }
+
     /// Makes half a wide character a blank of the same looks.
     pub(crate) fn unwiden(&mut self) {
         self.c = ' ';

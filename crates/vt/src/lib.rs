@@ -39,6 +39,7 @@ mod snapshot;
 mod state;
 mod svg;
 mod terminal;
+mod view;
 
 pub use cell::{Color, Link, Underline};
 pub use data::{Contents, Cursor, CursorShape, Line, Modes, Run, Style};
@@ -47,3 +48,4 @@ pub use filter::QueryFilter;
 pub use palette::Rgb;
 pub use screen::{Options, RESET, Screen};
 pub use state::State;
+pub use view::View;

@@ -2,6 +2,8 @@
 //!
 //! `SWB_RECORDINGS` names a directory with more of them; `SWB_VT_REPORT` prints every difference.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 mod common;
 
 use common::{Recording, recordings, round_trip};
