@@ -21,8 +21,8 @@ const FRONT_COOP: u16 = 1;
 #[derive(Debug, Default)]
 pub(crate) struct Opened {
     pub(crate) dialects: Vec<DialectStatus>,
-    /// Socket files to remove at the end.
-    sockets: Vec<(u16, PathBuf)>,
+    /// Sockets to take away at the end.
+    sockets: Vec<(u16, PathBuf, OwnedFd)>,
     pid_file: Option<PathBuf>,
 }
 
@@ -97,14 +97,14 @@ impl Opened {
     }
 
     fn listener(&mut self, front: u16, path: &Path, engine: &Engine) -> Result<OwnedFd> {
-        // A listener whose file was removed meanwhile cannot be reached; make a new one.
-        let kept = engine.take_front(front).filter(|_| path.symlink_metadata().is_ok());
+        // A listener whose file was removed meanwhile cannot be reached; make a new one, if there is room.
+        let kept = engine.take_front(front).filter(|kept| listen::leads_to(path, kept));
         let listener = match kept {
             Some(kept) => kept,
             None => listen::bind(path)?,
         };
         engine.keep_front(front, listener.try_clone()?);
-        self.sockets.push((front, path.to_owned()));
+        self.sockets.push((front, path.to_owned(), listener.try_clone()?));
         Ok(listener)
     }
 
@@ -127,11 +127,16 @@ impl Opened {
 
     /// Takes the sockets away for good.
     pub(crate) fn close(&self, engine: &Engine) {
-        for (front, path) in &self.sockets {
+        for (front, path, listener) in &self.sockets {
             engine.drop_front(*front);
-            listen::unlink(path);
+            // Another daemon may have found the place empty meanwhile.
+            if listen::leads_to(path, listener) {
+                listen::unlink(path);
+            }
         }
-        if let Some(path) = &self.pid_file {
+        let own = std::process::id().to_string();
+        let is_own = |path: &&PathBuf| std::fs::read_to_string(path).is_ok_and(|pid| pid.trim() == own);
+        if let Some(path) = self.pid_file.as_ref().filter(is_own) {
             let _removed = std::fs::remove_file(path);
         }
     }

@@ -4,8 +4,12 @@
 //! never exists with wider permissions than 0600, not even for a moment.
 
 use rustix::fs::{FileType, Mode};
+use rustix::io::Errno;
+use rustix::net::sockopt::socket_peercred;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::process::Pid;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -111,13 +115,36 @@ fn make_room(path: &Path) -> Result<(), BindError> {
     std::fs::remove_file(path).map_err(BindError::io(path))
 }
 
-/// Removes a socket file of ours, if it is still one.
-pub fn unlink(path: &Path) {
-    let ours = path.symlink_metadata().is_ok_and(|meta| {
+/// Whether a socket of this user is at `path`, and no link.
+pub fn is_ours(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|meta| {
         FileType::from_raw_mode(meta.mode()) == FileType::Socket
             && meta.uid() == rustix::process::getuid().as_raw()
-    });
-    if ours {
+    })
+}
+
+/// Whether `path` leads to `listener`. It may have been removed since, or be somebody else's by now.
+pub fn leads_to(path: &Path, listener: impl AsFd) -> bool {
+    // Both sides name the process that called `listen`, which need not be this one.
+    is_ours(path)
+        && match who_listens(path) {
+            Ok(pid) => socket_peercred(listener).is_ok_and(|listener| listener.pid == pid),
+            // So many wait there that nobody can be asked; nobody but us leaves them waiting.
+            Err(Errno::AGAIN) => true,
+            Err(_) => false,
+        }
+}
+
+fn who_listens(path: &Path) -> rustix::io::Result<Pid> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(socket_peercred(&socket)?.pid)
+}
+
+/// Removes a socket file of ours, if it is still one.
+pub fn unlink(path: &Path) {
+    if is_ours(path) {
         // Somebody else may have removed it first.
         let _removed = std::fs::remove_file(path);
     }

@@ -54,7 +54,7 @@ impl Keepty {
             return Err(BindError::TooLong { path, len, max }.to_string());
         }
         // A kept listener whose file somebody removed cannot be reached any more.
-        if let Some(kept) = kept.filter(|_| path.exists()) {
+        if let Some(kept) = kept.filter(|_| listen::is_ours(&path)) {
             return Ok(kept);
         }
         listen::private_dir(&self.dir).map_err(|error| error.to_string())?;
