@@ -49,6 +49,9 @@ fn start(exe: &Path, socket: &Path) -> Result<()> {
     let output = command.output().with_context(|| format!("cannot start {} keeper", exe.display()))?;
     match output.status.code() {
         Some(0 | 3) => Ok(()),
-        _ => bail!("{}", String::from_utf8_lossy(&output.stderr).trim()),
+        _ => {
+            let error = String::from_utf8_lossy(&output.stderr);
+            bail!("no keeper can be started: {}", error.trim().trim_start_matches("swb keeper: "))
+        }
     }
 }

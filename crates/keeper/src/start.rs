@@ -33,15 +33,13 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> i32 {
 }
 
 fn fresh(socket: &Path) -> io::Result<i32> {
-    let lock = rustix::fs::open(
-        socket.with_extension("lock"),
-        OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW,
-        Mode::RUSR | Mode::WUSR,
-    )?;
+    let lock = socket.with_extension("lock");
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let lock = rustix::fs::open(&lock, flags, Mode::RUSR | Mode::WUSR).map_err(named(&lock))?;
     if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
         return Ok(ALREADY_RUNNING);
     }
-    let listener = listen(socket)?;
+    let listener = listen(socket).map_err(named(socket))?;
     let mut keeper = Keeper::new(listener, lock, raise_file_limit())?;
     if let Fork::Parent(_) = sys::fork()? {
         return Ok(0);
@@ -66,6 +64,14 @@ fn resumed(fd: &str) -> io::Result<i32> {
         let _removed = std::fs::remove_file(std::ffi::OsStr::from_bytes(path.to_bytes()));
     }
     Ok(0)
+}
+
+/// Says which file an error is about.
+fn named<E: Into<io::Error>>(path: &Path) -> impl Fn(E) -> io::Error {
+    move |error| {
+        let error = error.into();
+        io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+    }
 }
 
 fn listen(path: &Path) -> io::Result<OwnedFd> {
