@@ -27,6 +27,11 @@ impl Control {
         let stream = match UnixStream::connect(socket) {
             Ok(stream) => stream,
             Err(error) if nobody_listens(&error) => return Ok(None),
+            // All that can be wrong with a path of ours.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                return Err(Failure::general(format!("the socket path {} is too long", socket.display()))
+                    .hint("set XDG_RUNTIME_DIR to a directory with a shorter path"));
+            }
             Err(error) => {
                 return Err(Failure::io(format!("cannot connect to {}", socket.display()), &error));
             }
