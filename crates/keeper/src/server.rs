@@ -5,7 +5,7 @@
 
 use crate::proto::{self, GLOBAL, KEY_DAEMON, KEYS, Kind, Packet, Received};
 use crate::pty::{self, Child};
-use crate::slot::{Rest, Slot};
+use crate::slot::{Rest, Slot, Wait};
 use crate::spec::Spec;
 use crate::successor::Successor;
 use crate::wake::{Doorbell, MAX_SLOTS, PATIENCE};
@@ -25,6 +25,9 @@ const LINGER: Duration = Duration::from_secs(24 * 60 * 60);
 const PACKETS_PER_ROUND: usize = 64;
 /// How long a replacement waits for children that are just being started or have just ended.
 const REPLACE_WAIT: Duration = Duration::from_secs(1);
+/// How often a terminal is looked at that its child has closed: seldom enough to cost nothing, and the
+/// little that fits the terminal's own buffer waits no longer than this.
+const REOPENING: Duration = Duration::from_millis(200);
 /// Epoll events taken per round; the kernel rotates through what is left.
 const EVENTS_PER_ROUND: usize = 128;
 
@@ -71,7 +74,7 @@ pub(crate) struct Keeper {
     pub(crate) limits: Rlimit,
     epoll: OwnedFd,
     idle_since: Instant,
-    /// Slots to look at without an event: draining, or standing before a gate.
+    /// Slots to look at without an event: draining, or waiting for something.
     restless: Vec<u32>,
     /// Some slot has something to tell the daemon.
     news: bool,
@@ -170,7 +173,7 @@ impl Keeper {
             self.start_daemon(now);
         }
         if let Some(soon) = self.soonest_restless(now) {
-            return Some(soon);
+            return Some(self.successor.until_due(now).map_or(soon, |due| due.min(soon)));
         }
         if self.daemon.is_some() || self.successor.awaited() {
             self.idle_since = now;
@@ -191,7 +194,7 @@ impl Keeper {
     /// When a slot has to be looked at without an event.
     fn soonest_restless(&self, now: Instant) -> Option<Duration> {
         let until = |index: &u32| match self.slots[*index as usize].waiting {
-            Some((since, _)) => (since + PATIENCE).saturating_duration_since(now),
+            Some((since, wait)) => (since + patience(wait)).saturating_duration_since(now),
             None => Duration::ZERO,
         };
         self.restless.iter().map(until).min()
@@ -231,25 +234,30 @@ impl Keeper {
             && let Some(master) = &slot.master
         {
             // A hung-up master is readable for ever, and so is one that has to wait: look elsewhere for news
-            // of them, at the child's end or at the gate.
+            // of them, at the child's end, at the gate, or after a while.
             let _deleted = epoll::delete(&self.epoll, master);
         }
-        if rest == Rest::Gate {
-            slot.waiting = Some((Instant::now(), self.bell.gate(index).unwrap_or(0)));
-            self.bell.set_held(index, true);
+        let wait = match rest {
+            Rest::Gate => Some(Wait::Gate(self.bell.gate(index).unwrap_or(0))),
+            Rest::End if slot.child.is_some() => Some(Wait::Reopening),
+            _ => None,
+        };
+        if let Some(wait) = wait {
+            slot.waiting = Some((Instant::now(), wait));
+            self.bell.set_held(index, rest == Rest::Gate);
             self.restless.push(index);
         }
         n > 0 && slot.announce(index, &self.bell)
     }
 
-    /// Looks at slots that drain or stand before a gate; says whether the daemon's bell is to be rung.
+    /// Looks at slots that drain or wait for something; says whether the daemon's bell is to be rung.
     fn look_after_restless(&mut self) -> bool {
         let mut ring = false;
         let mut at = 0;
         while let Some(&index) = self.restless.get(at) {
             let slot = &mut self.slots[index as usize];
             if slot.waiting.is_some() {
-                self.try_gate(index);
+                self.try_again(index);
             } else if slot.draining.is_some() {
                 if let Some(master) = slot.drain() {
                     // The daemon's duplicate keeps it registered beyond our close.
@@ -268,17 +276,22 @@ impl Keeper {
         ring
     }
 
-    /// Goes on with a slot whose gate has moved, or has stood still for too long.
-    fn try_gate(&mut self, index: u32) {
+    /// Goes on with a slot that has what it waited for, or has waited for long enough.
+    fn try_again(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
-        let Some((since, gate)) = slot.waiting else { return };
-        let now_at = self.bell.gate(index);
-        let ended = slot.child.is_none();
-        if now_at == Some(gate) && !ended {
-            if since.elapsed() < PATIENCE {
+        let Some((since, wait)) = slot.waiting else { return };
+        let waits = slot.child.is_some()
+            && match wait {
+                Wait::Gate(gate) => self.bell.gate(index) == Some(gate),
+                Wait::Reopening => true,
+            };
+        if waits {
+            if since.elapsed() < patience(wait) {
                 return;
             }
-            slot.go_beyond(gate);
+            if let Wait::Gate(gate) = wait {
+                slot.go_beyond(gate);
+            }
         }
         slot.waiting = None;
         self.bell.set_held(index, false);
@@ -544,6 +557,14 @@ fn refuse(daemon: &Daemon, packet: &Packet, errno: Errno) {
     let (a, b) = (errno.raw_os_error() as u64, packet.kind as u64);
     let refused = Packet::new(Kind::Refused, packet.slot).key(packet.key).args(a, b);
     let _sent = proto::send(&daemon.socket, refused, &[]);
+}
+
+/// How long a slot waits before it is tried again without what it waits for.
+fn patience(wait: Wait) -> Duration {
+    match wait {
+        Wait::Gate(_) => PATIENCE,
+        Wait::Reopening => REOPENING,
+    }
 }
 
 fn has_ended(child: &Child) -> bool {

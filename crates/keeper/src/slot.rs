@@ -52,8 +52,8 @@ pub(crate) struct Slot {
     pub(crate) exit: Option<u64>,
     /// It ended, and output may be left in the PTY; the second number is where draining stops.
     pub(crate) draining: Option<(u64, u64)>,
-    /// It stands before a gate: since when, and which one.
-    pub(crate) waiting: Option<(Instant, u64)>,
+    /// It waits: since when, and for what.
+    pub(crate) waiting: Option<(Instant, Wait)>,
     /// The gate it last waited for in vain.
     pub(crate) stuck: Option<Stuck>,
     pub(crate) held: [Option<OwnedFd>; KEYS],
@@ -68,6 +68,15 @@ pub(crate) struct Stuck {
     times: u32,
     /// Where it is waited for again.
     limit: u64,
+}
+
+/// What a slot's reading waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// For this gate to move.
+    Gate(u64),
+    /// For somebody to open the terminal again that its child has closed.
+    Reopening,
 }
 
 /// What a round of reading left.
