@@ -306,6 +306,27 @@ fn an_attached_terminal_comes_back_by_itself() {
     assert!(is_alive(pid));
 }
 
+// Resume: what happened while there was no daemon is told, too.
+#[test]
+fn an_attached_terminal_hears_of_an_end_it_could_not_see() {
+    let swb = swb();
+    let script =
+        "stty raw -echo; printf ready; while [ ! -e go ]; do sleep 0.02; done; printf 'last words'; exit 9";
+    let pid = swb.script("one", script);
+    let mut terminal = Terminal::start(swb.command(&["attach", "one"]), 80, 24);
+    terminal.until("ready");
+    let daemon = swb.daemon_pid();
+    spoil_config(&swb);
+    signal(daemon, Signal::KILL);
+    wait_for("the daemon's end", || (!is_alive(daemon)).then_some(()));
+    touch(&swb, "go");
+    wait_for("the child's end", || (!is_alive(pid)).then_some(()));
+    mend_config(&swb);
+    assert_eq!(terminal.wait(), 9);
+    let shown = String::from_utf8_lossy(terminal.seen()).into_owned();
+    assert!(shown.contains("readylast words"), "{shown:?}");
+}
+
 // KP-30: keepty has no way to resume, but whoever comes back is brought up to date.
 #[test]
 fn keepty_clients_see_the_end_of_the_connection_and_can_come_back() {
@@ -370,4 +391,22 @@ fn a_daemon_that_hangs_does_not_stall_a_child() {
     let (_, lagged) = client.event("lagged");
     assert!(lagged["dropped"].as_u64() > Some(0), "{lagged}");
     client.until("20000");
+}
+
+// A child that closes its terminal and opens it again later is heard again, and does not stall.
+#[test]
+fn a_terminal_that_was_closed_by_everybody_can_be_opened_again() {
+    let swb = swb();
+    let script = "t=$(tty); echo before; exec < /dev/null > /dev/null 2>&1; while [ ! -e go ]; do sleep 0.02; done; \
+                  exec > $t; echo after; seq 20000; echo end";
+    let pid = swb.script("one", script);
+    let mut client = from_the_start(&swb, "one");
+    client.until("before");
+    client.quiet();
+    assert!(is_alive(pid));
+    touch(&swb, "go");
+    let (output, code) = client.event("pty_exited");
+    assert_eq!(code["code"], 0);
+    let expected: String = (1..=20_000).map(|n| format!("{n}\r\n")).collect();
+    assert_eq!(String::from_utf8_lossy(&output), format!("after\r\n{expected}end\r\n"));
 }
