@@ -204,10 +204,10 @@ impl Connection {
     pub(super) async fn attach(&self, attach: Attach) -> Answer {
         let options = attach.stream_options();
         let session = match self.resolve(&attach.session) {
-            Err(_) if options.wants_offsets() => {
+            Err(unknown) if options.wants_offsets() => {
                 // Our own clients may look at what an ended session has left.
-                let remembered = self.coop.engine.find_remembered(&attach.session);
-                remembered.map_err(refused)?
+                let remembered = self.coop.engine.find_remembered(&attach.session).ok();
+                remembered.filter(|session| session.is_offered_to(LABEL)).ok_or(unknown)?
             }
             found => found?,
         };
