@@ -140,11 +140,15 @@ fn numbers_of_shells_are_not_given_twice() {
         (client, pty.as_u64().unwrap())
     };
     let (mut first, one) = shell();
-    let (_second, two) = shell();
+    let (mut second, two) = shell();
     assert_eq!((one, two), (1, 2));
     first.type_in(b"\x04");
     first.to_end();
     wait_for("the shell to leave the list", || (ptys(&swb, "x") == [0, 2]).then_some(()));
+    let mut late = swb.coop();
+    assert_eq!(late.ask(&json!({"cmd": "attach", "session": "x", "pty": 2})), json!({"ok": true}));
+    late.type_in(b"the second\r");
+    second.until("the second");
     assert_eq!(swb.coop().error(&json!({"cmd": "attach", "session": "x", "pty": 1})), "PTY_NOT_FOUND");
     assert_eq!(shell().1, 3);
     // Another session counts for itself.

@@ -414,12 +414,19 @@ fn a_session_can_be_kept_out_of_a_dialect() {
         let code = swb.coop().error(&json!({"cmd": cmd, "session": "nocoop"}));
         assert_eq!(code, "SESSION_NOT_FOUND", "{cmd}");
     }
+    // Nor can it be looked at by its position, alive or ended.
+    let peek = json!({"cmd": "attach", "session": "nocoop", "offsets": true});
+    assert_eq!(swb.coop().error(&peek), "SESSION_NOT_FOUND");
     let mut keepty = swb.keepty("nocoop", Role::Writer, 80, 24);
     keepty.ack();
     keepty.type_in(b"hello\r");
     keepty.until("hello");
     // Its name is taken all the same.
     assert_eq!(swb.coop().error(&create("nocoop", json!([]))), "SESSION_EXISTS");
+    keepty.type_in(b"\x04");
+    keepty.to_end();
+    wait_for("its end", || (!swb.paths().keepty_socket("nocoop").exists()).then_some(()));
+    assert_eq!(swb.coop().error(&peek), "SESSION_NOT_FOUND");
 }
 
 // 7.1 hide: a hidden session does not stand in the way of one that is offered.

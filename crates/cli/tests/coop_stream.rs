@@ -559,6 +559,39 @@ fn a_client_that_does_not_read_delays_neither_the_program_nor_others() {
     assert_eq!(reader.until("caught up"), b"caught up");
 }
 
+// CO-61, CO-66: being slow is no reason not to be told of the end.
+#[test]
+fn a_client_that_missed_something_still_gets_the_end() {
+    let swb = Swb::start(EXE);
+    for how in ["ended", "killed"] {
+        let workspace = swb.workspace(how);
+        let last = if how == "ended" { "exit 6" } else { "sleep 1000" };
+        let script = format!("stty raw -echo; seq -w 1 {FLOOD} | head -n 500000; echo done > done; {last}");
+        swb.coop().ok(&json!({
+            "cmd": "create", "name": how, "workspace": workspace, "start": "writer", "argv": ["sh", "-c", script],
+        }));
+        let mut client = swb.attach(how);
+        wait_for("the program to have written", || workspace.join("done").exists().then_some(()));
+        if how == "killed" {
+            swb.coop().ok(&json!({"cmd": "kill", "session": how, "force": true}));
+        }
+        wait_for("the session to end", || {
+            swb.coop().ok(&json!({"cmd": "ls"}))["sessions"].as_array()?.is_empty().then_some(())
+        });
+        // Whatever takes the place of an ended session is not mixed up with it.
+        let pid = swb.make("next", &MIRROR);
+        swb.attach("next").until("ready\n");
+        let (data, controls) = client.to_end();
+        assert_eq!(controls.len(), 2, "{how}: {controls:?}");
+        assert_eq!(controls[0]["event"], "lagged");
+        let code = if how == "ended" { 6 } else { 128 + 9 };
+        assert_eq!(controls[1], json!({"event": "pty_exited", "code": code}));
+        assert!(data.ends_with(b"0499999\n0500000\n"), "{how}: all that was left");
+        assert!(is_alive(pid));
+        swb.coop().ok(&json!({"cmd": "kill", "session": "next", "force": true}));
+    }
+}
+
 // CO-65: a client that stopped in the middle of the flood is no reason to lose input or other terminals.
 #[test]
 fn keys_get_through_while_a_client_does_not_read() {

@@ -188,6 +188,29 @@ fn many_connections_are_served_each_on_its_own() {
     assert_eq!(slow.answer().unwrap(), json!({"ok": true, "sessions": []}));
 }
 
+// CO-8
+#[test]
+fn a_client_that_reads_no_answers_keeps_nobody_waiting() {
+    let swb = Swb::start(EXE);
+    swb.make("x", &["cat"]);
+    let deaf = swb.coop();
+    deaf.socket().set_nonblocking(true).unwrap();
+    let question = framed(br#"{"cmd":"ls","details":true}"#);
+    let mut asked = 0;
+    // Until neither side's buffers take any more.
+    while std::io::Write::write_all(&mut deaf.socket(), &question).is_ok() {
+        asked += 1;
+        if asked % 100 == 0 {
+            swb.coop().ok(&json!({"cmd": "ls"}));
+        }
+        assert!(asked < 1_000_000, "there is no end to what it takes");
+    }
+    swb.coop().ok(&json!({"cmd": "ls"}));
+    let mut client = swb.attach("x");
+    client.type_in(b"hello\r");
+    client.until("hello");
+}
+
 // CO-10, CO-11
 #[test]
 fn the_handshake_is_framed_however_its_bytes_arrive() {
