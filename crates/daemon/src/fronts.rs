@@ -35,6 +35,15 @@ impl Opened {
         self.dialects.push(DialectStatus { name: name.to_owned(), socket, state });
     }
 
+    /// What whoever starts the daemon should hear: fronts that cannot be offered (XS-1).
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let failed = self.dialects.iter().filter_map(|dialect| match &dialect.state {
+            DialectState::Failed(reason) => Some((&dialect.name, reason)),
+            _ => None,
+        });
+        failed.map(|(name, reason)| format!("{name} clients cannot connect: {reason}")).collect()
+    }
+
     /// Prepares the fronts that give every session an entrance of its own.
     pub(crate) fn entrances(
         &mut self,

@@ -79,6 +79,9 @@ enum End {
 
 impl Setting {
     async fn serve(&self) -> Result<End> {
+        // Caught from the beginning: to the keeper, a daemon that a signal ended while it started has crashed.
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
         let fronts = Fronts::default();
         let mut opened = Opened::default();
         let entrances = opened.entrances(&self.config, &self.paths, &fronts);
@@ -102,15 +105,13 @@ impl Setting {
         let host = Arc::new(DaemonHost {
             engine: engine.clone(),
             dialects: opened.dialects.clone(),
-            warnings: Vec::new(),
+            warnings: opened.warnings(),
             exe: self.exe.clone(),
             auto: self.options.auto,
             started: UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_secs()),
             stop,
             prepared: Mutex::new(None),
         });
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
         let coop = Coop::new(engine.clone(), fronts.clone(), host, self.coop_settings());
         Opened::serve(&coop, listeners)?;
         tracing::info!(
