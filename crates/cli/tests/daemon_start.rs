@@ -209,6 +209,19 @@ fn something_in_the_way_of_a_front_costs_only_that_front() {
     }
 }
 
+// XS-1: whoever starts the daemon hears it, and everybody else can ask.
+#[test]
+fn the_command_that_starts_the_daemon_says_which_front_is_missing() {
+    let swb = Swb::new(EXE);
+    Thing::File.put(&swb.paths().coop_dir());
+    let warning = format!("coop clients cannot connect: {} is in the way", swb.paths().coop_dir().display());
+    let first = swb.run(&["ls"]);
+    assert!(first.status.success() && said(&first).contains(&warning), "{}", said(&first));
+    assert_eq!(said(&swb.run(&["ls"])), "", "once");
+    let status = swb.ok(&["status"]);
+    assert!(status.contains(&warning), "{status}");
+}
+
 // Without a place for its own sockets there is no daemon; the message names it, and it is left alone.
 #[test]
 fn something_in_the_way_of_our_own_sockets_is_an_error_that_names_it() {
