@@ -458,10 +458,15 @@ impl Owner {
             }
             News::SpawnFailed { reason, over } => {
                 let command = terminal.argv.first().cloned().unwrap_or_default();
-                self.stillborn |=
-                    terminal.starters.iter().any(|starter| matches!(starter, Starter::First(_)));
-                terminal.tell_starters(Err(Error::CannotStart { command, reason }));
                 terminal.failed = true;
+                if terminal.starters.iter().any(|starter| matches!(starter, Starter::First(_))) {
+                    self.stillborn = true;
+                    // Who hears of it may use the name again at once, and then its entrances must be free.
+                    self.close_entrances();
+                }
+                if let Ok(terminal) = self.terminal(id) {
+                    terminal.tell_starters(Err(Error::CannotStart { command, reason }));
+                }
                 if over {
                     self.end_terminal(id, ExitStatus::NOT_STARTED);
                 }
