@@ -507,7 +507,13 @@ fn a_command_that_cannot_be_started_is_an_error_and_leaves_nothing() {
     assert_eq!(swb.coop().error(&nul), "SPAWN_FAILED");
     let agent = json!({"cmd": "create", "name": "x", "workspace": workspace, "coopfile": "[agent]\ncommand='/no/such'"});
     assert_eq!(swb.coop().error(&agent), "SPAWN_FAILED");
-    // Name and workspace are free, also in the other dialect.
+    // Name and workspace are free at once, also in the other dialect.
+    for _ in 0..20 {
+        swb.coop().error(&agent);
+        swb.coop().ok(&json!({"cmd": "create", "name": "x", "workspace": workspace, "require": ["keepty"],
+            "coopfile": coopfile("exec cat")}));
+        swb.coop().ok(&json!({"cmd": "kill", "session": "x", "force": true}));
+    }
     swb.coop()
         .ok(&json!({"cmd": "create", "name": "x", "workspace": workspace, "coopfile": coopfile("exec cat")}));
     let mut keepty = swb.keepty("x", Role::Writer, 80, 24);
