@@ -207,7 +207,7 @@ impl Connection {
             Err(unknown) if options.wants_offsets() => {
                 // Our own clients may look at what an ended session has left.
                 let remembered = self.coop.engine.find_remembered(&attach.session).ok();
-                remembered.filter(|session| session.is_offered_to(LABEL)).ok_or(unknown)?
+                remembered.filter(|session| self.offers(session)).ok_or(unknown)?
             }
             found => found?,
         };
