@@ -17,7 +17,8 @@ const EXE: &str = env!("CARGO_BIN_EXE_swb");
 /// Gives back every byte as it is.
 const MIRROR: [&str; 3] = ["sh", "-c", "stty raw -echo; echo ready; exec cat"];
 
-// KP-1 to KP-9, KP-17 to KP-22, KP-26, KP-34, KP-37 to KP-42, KP-46, as the cases say
+// KP-1, KP-2, KP-3, KP-4, KP-5, KP-7, KP-8, KP-17, KP-18, KP-20, KP-21, KP-22, KP-26, KP-34, KP-37, KP-38,
+// KP-39, KP-40, KP-42, KP-46
 #[test]
 fn keepty_cases() {
     let swb = Swb::start(EXE);
@@ -52,7 +53,8 @@ fn keepty_cases() {
     assert!(played >= 35, "only {played} cases");
 }
 
-// CO-10 to CO-15, CO-19 to CO-23, CO-29, CO-31, CO-34, CO-37, CO-48 to CO-50, CO-52, CO-59, as the cases say
+// CO-10, CO-11, CO-12, CO-13, CO-14, CO-15, CO-19, CO-20, CO-21, CO-23, CO-29, CO-31, CO-34, CO-37, CO-47,
+// CO-48, CO-49, CO-50, CO-52, CO-59
 #[test]
 fn coop_cases() {
     // The workspaces the cases name.
