@@ -3,11 +3,10 @@
 use crate::config::Config;
 use crate::control::Control;
 use crate::error::{Failure, FailureKind};
-use crate::say::say;
+use crate::say::{print, say};
 use crate::start;
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use swb_types::{Paths, SessionName};
@@ -118,9 +117,7 @@ impl Context {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
-        let mut out = std::io::stdout().lock();
-        out.write_all(text.as_bytes())?;
-        Ok(out.flush()?)
+        print(text.as_bytes())
     }
 }
 

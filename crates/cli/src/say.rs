@@ -1,5 +1,6 @@
-//! Words for the user, on standard error.
+//! Words for the user on standard error, and data on standard output.
 
+use crate::error::Failure;
 use std::fmt::Arguments;
 use std::io::Write;
 
@@ -11,4 +12,12 @@ pub(crate) fn say(line: Arguments<'_>) {
 /// Says whole lines in one go, so that no other program's come in between.
 pub(crate) fn say_text(lines: &str) {
     drop(std::io::stderr().write_all(lines.as_bytes()));
+}
+
+/// Writes data to standard output.
+pub(crate) fn print(data: &[u8]) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(data)
+        .and_then(|()| out.flush())
+        .map_err(|error| Failure::io("cannot write to standard output", &error))
 }

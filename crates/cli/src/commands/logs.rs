@@ -5,9 +5,9 @@ use crate::attach::inbox::Inbox;
 use crate::attach::speech::{Coop, Notice, Speech};
 use crate::context::Context;
 use crate::error::{Failure, FailureKind, Outcome};
+use crate::say::print;
 use crate::session;
 use serde::Serialize;
-use std::io::Write;
 use std::os::unix::net::UnixStream;
 use swb_types::{Offset, PtyId};
 use swb_wire::coop::{Attach, Request, Until};
@@ -39,10 +39,7 @@ pub(crate) fn run(context: &Context, args: args::Logs) -> Outcome {
         context.answer(&Log { session, pty: args.pty, offset: end, text }, |_| String::new())?;
         return Ok(0);
     }
-    let mut out = std::io::stdout().lock();
-    out.write_all(shown)?;
-    out.flush()?;
-    drop(out);
+    print(shown)?;
     if args.follow {
         return session::follow(context, &session, args.pty, end);
     }

@@ -2,8 +2,8 @@
 
 use crate::args::{Cli, Man};
 use crate::error::{Failure, Outcome};
+use crate::say::print;
 use clap::CommandFactory;
-use std::io::Write;
 
 /// Prints the page of `swb`, or writes the pages of all commands into a directory.
 pub(super) fn run(args: &Man) -> Outcome {
@@ -17,6 +17,6 @@ pub(super) fn run(args: &Man) -> Outcome {
     }
     let mut page = Vec::new();
     clap_mangen::Man::new(command).render(&mut page)?;
-    std::io::stdout().lock().write_all(&page)?;
+    print(&page)?;
     Ok(0)
 }
