@@ -190,6 +190,25 @@ fn what_is_typed_before_the_detach_key_arrives() {
 }
 
 #[test]
+fn a_large_paste_arrives_whole() {
+    let swb = Swb::start(EXE);
+    let script = "stty raw -echo; printf 'ready\\r\\n'; head -c 3000000 | cksum; exec cat";
+    swb.script("main", script);
+    let mut terminal = attach(&swb, &["main"]);
+    terminal.until("ready");
+    // Without the detach key, and with everything else.
+    let bytes: Vec<u8> = (0..3_000_000_u32)
+        .map(|n| (n * 7 % 256) as u8)
+        .map(|byte| if byte == 0x1d { 0 } else { byte })
+        .collect();
+    terminal.type_in(&bytes);
+    let file = swb.dir().join("pasted");
+    std::fs::write(&file, &bytes).expect("a file");
+    let sum = std::process::Command::new("cksum").stdin(std::fs::File::open(&file).expect("a file")).output();
+    terminal.until(text(&sum.expect("cksum").stdout).trim());
+}
+
+#[test]
 fn a_terminal_of_a_session_can_be_chosen() {
     let swb = Swb::start(EXE);
     swb.script("main", "echo the command; sleep 600");
@@ -422,7 +441,8 @@ fn the_daemon_can_be_killed_again_and_again_under_a_stream() {
     let swb = Swb::start(EXE);
     let mut terminal =
         Terminal::start(swb.command(&["run", "-n", "main", "--", "sh", "-c", NUMBERS]), 80, 24);
-    let pid = wait_for("the session", || swb.session("main")?["pid"].as_i64());
+    terminal.until("line 1\r\n");
+    let pid = swb.session("main").expect("it runs")["pid"].as_i64().expect("a pid");
     for round in 1..=5 {
         terminal.until(&format!("line {}\r\n", round * 150));
         swb.kill_daemon();

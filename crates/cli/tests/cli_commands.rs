@@ -790,6 +790,24 @@ fn an_error_nobody_reads_keeps_its_exit_code() {
 }
 
 #[test]
+fn output_that_cannot_be_written_is_told_of() {
+    let swb = Swb::start(EXE);
+    swb.run(&["run", "-n", "main", "--", "echo", "hello"]);
+    for args in
+        [&["ls"][..], &["ls", "--json"], &["status"], &["logs", "main"], &["attach", "main"], &["man"]]
+    {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("a full disk");
+        let output = swb.command(args).stdout(full).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        let error = text(&output.stderr);
+        assert!(
+            error.starts_with("swb: cannot write to standard output: No space left"),
+            "{args:?}: {error}"
+        );
+    }
+}
+
+#[test]
 fn errors_are_no_data() {
     let swb = Swb::start(EXE);
     for args in [&["logs", "nobody", "--json"][..], &["attach", "nobody"], &["send", "nobody", "x"]] {
