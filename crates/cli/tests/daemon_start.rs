@@ -19,6 +19,18 @@ const NOBODY: u32 = 65534;
 
 // ---- others who were there first ----
 
+// KP-47: the terminal of whoever started the daemon is nothing to it either.
+#[test]
+fn a_hang_up_of_its_terminal_does_not_disturb_the_daemon() {
+    let swb = Swb::start(env!("CARGO_BIN_EXE_swb"));
+    let mut client = swb.coop();
+    let pid = swb.daemon_pid();
+    signal(pid, Signal::HUP);
+    client.ok(&json!({"cmd": "ls"}));
+    assert_eq!(swb.daemon_pid(), pid);
+    assert_eq!(swb.status()["daemon"]["restarts"], 0);
+}
+
 // CO-6: the second says so and leaves everything as it is.
 #[test]
 fn a_second_daemon_disturbs_nothing() {

@@ -82,6 +82,8 @@ impl Setting {
         // Caught from the beginning: to the keeper, a daemon that a signal ended while it started has crashed.
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
+        // The terminal it was started from may close; whoever is attached elsewhere should not notice.
+        let _ignored = signal(SignalKind::hangup())?;
         let fronts = Fronts::default();
         let mut opened = Opened::default();
         let entrances = opened.entrances(&self.config, &self.paths, &fronts);
