@@ -24,7 +24,8 @@ use inbox::{Inbox, Message};
 use outbox::Outbox;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::stdio::stdin;
+use rustix::stdio::{stderr, stdin, stdout};
+use rustix::termios::isatty;
 use screen::Screen;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 use speech::{Notice, Speech};
@@ -265,12 +266,16 @@ impl Attachment {
     }
 
     fn lagged(&mut self, offset: Option<Offset>) {
+        self.screen.gap();
         if let Some(offset) = offset {
+            if let Old::Bytes(left) = &mut self.old {
+                *left = left.saturating_sub(offset.0.saturating_sub(self.offset.0));
+            }
             self.offset = offset;
         }
         // On the screen itself a notice would do more harm than the gap.
-        if !rustix::termios::isatty(rustix::stdio::stderr()) {
-            say(format_args!("swb: the terminal was too slow, some output of '{}' is missing", self.session));
+        if !(isatty(stdout()) && isatty(stderr())) {
+            say(format_args!("swb: the reader was too slow, some output of '{}' is missing", self.session));
         }
     }
 

@@ -90,6 +90,16 @@ impl Screen {
         }
     }
 
+    /// Prepares for output that does not follow on what came before.
+    ///
+    /// A terminal that waits for the end of a sequence would swallow all of it.
+    pub(crate) fn gap(&mut self) {
+        self.history = History::default();
+        if let Some(modes) = &self.modes {
+            self.filtered.extend_from_slice(modes.abort());
+        }
+    }
+
     /// Writes what the terminal takes.
     pub(crate) fn flush(&mut self, inbox: &Inbox) -> io::Result<()> {
         while self.has_pending() {

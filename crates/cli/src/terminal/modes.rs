@@ -121,14 +121,18 @@ impl Modes {
 
     /// Gives the shortest bytes that bring the terminal back and leave the cursor on a fresh line.
     pub(crate) fn undo(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        match self.tokenizer.standing() {
-            Standing::Ground => {}
-            Standing::Sequence => out.push(0x18),
-            Standing::Text => out.extend_from_slice(b"\x1b\\"),
-        }
+        let mut out = self.abort().to_vec();
         self.state.undo(&mut out);
         out
+    }
+
+    /// Gives the bytes that end a sequence whose rest will not come.
+    pub(crate) fn abort(&self) -> &'static [u8] {
+        match self.tokenizer.standing() {
+            Standing::Ground => b"",
+            Standing::Sequence => b"\x18",
+            Standing::Text => b"\x1b\\",
+        }
     }
 }
 
