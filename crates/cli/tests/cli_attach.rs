@@ -229,6 +229,36 @@ fn a_terminal_of_a_session_can_be_chosen() {
     assert!(text(&output.stderr).contains("has no PTY 7"), "{}", text(&output.stderr));
 }
 
+#[test]
+fn what_follows_a_gap_is_not_swallowed() {
+    let swb = Swb::start(EXE);
+    // All of it is the beginning of a title, until somebody ends it.
+    let script =
+        r"stty raw -echo; printf 'ready\033]2;'; head -c 8000000 /dev/zero | tr '\0' x; printf END; exec cat";
+    let mut terminal = Terminal::start(swb.command(&["run", "-n", "main", "--", "sh", "-c", script]), 80, 24);
+    terminal.until("ready\x1b]2;x");
+    // Nobody reads, so some of it is gone for this terminal.
+    wait_for("a gap", || (swb.session("main")?["offset"].as_u64()? > 8_000_000).then_some(()));
+    terminal.until("END");
+    let shown = shown(&terminal);
+    let count = shown.matches('x').count();
+    assert!(count < 8_000_000, "{count}");
+    assert!(shown.contains("x\x1b\\x"), "the title is ended at the gap");
+}
+
+#[test]
+fn a_gap_in_what_a_program_reads_is_told_of() {
+    let swb = Swb::start(EXE);
+    let script = r#"("$SWB" run -n main -- sh -c 'echo first; head -c 8000000 /dev/zero | tr "\0" x; echo END'; echo "code $?") | (read line; echo "$line"; while [ ! -e go ]; do sleep 0.01; done; tail -c 13)"#;
+    let mut terminal = Terminal::start(swb.shell(script), 80, 24);
+    terminal.until("first");
+    wait_for("a gap", || (swb.session("main")?["offset"].as_u64()? > 8_000_000).then_some(()));
+    std::fs::write(swb.dir().join("w/go"), "").expect("a file");
+    terminal.until("swb: the reader was too slow, some output of 'main' is missing\n");
+    assert_eq!(terminal.wait(), 0);
+    assert!(shown(&terminal).ends_with("END\r\r\ncode 0\r\n"), "{:?}", shown(&terminal));
+}
+
 // ---- looking on ----
 
 #[test]
