@@ -58,7 +58,9 @@ def show(cols, rows, data):
             if same >= 3:
                 break
         tmux(socket, "kill-server")
-        return parse(last, rows)
+        (y, x), shown = parse(last, rows)
+        # tmux counts a column more while a line waits to be wrapped.
+        return (y, min(x, cols - 1)), shown
 
 
 def main():

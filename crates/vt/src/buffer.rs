@@ -296,13 +296,8 @@ impl Buffer {
             while x < cols {
                 let whole = cells[x].is_wide() && cells.get(x + 1).is_some_and(Cell::is_spacer);
                 if whole {
-                    // The spacer was blanked by the reflow in some cases.
-                    let pen = cells[x].pen();
-                    cells[x + 1] = Cell::new(' ', &pen, Flags::WIDE_CHAR_SPACER);
-                    x += 2;
-                    continue;
-                }
-                if cells[x].is_wide() || cells[x].is_spacer() {
+                    x += 1;
+                } else if cells[x].is_wide() || cells[x].is_spacer() {
                     cells[x].unwiden();
                 }
                 let last = x + 1 == cols && y + 1 < rows as i32;
