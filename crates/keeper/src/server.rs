@@ -371,6 +371,8 @@ impl Keeper {
                     }
                 }
                 Ok(Received::Unknown) | Err(Errno::INTR) => {}
+                // That the daemon went without reading our last packet is told once, before its own last words.
+                Err(Errno::CONNRESET) => {}
                 Ok(Received::Closed) => return self.daemon_left(),
                 Err(Errno::AGAIN) => return,
                 Err(_) => return self.daemon_left(),
@@ -579,4 +581,48 @@ fn bits(held: &[Option<OwnedFd>; KEYS]) -> u8 {
 /// Reads the program of the keeper's next image.
 pub(crate) fn next_image(spec: &OwnedFd) -> io::Result<Spec> {
     Spec::from_memfd(spec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{AddressFamily, SocketType};
+
+    fn pair() -> (OwnedFd, OwnedFd) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap()
+    }
+
+    /// A keeper with a daemon that has not read its welcome yet, and the daemon's end.
+    fn served() -> (Keeper, OwnedFd) {
+        let (listener, lock) = pair();
+        let limits = Rlimit { current: None, maximum: None };
+        let mut keeper = Keeper::new(listener, lock, limits).unwrap();
+        let (socket, daemon) = pair();
+        keeper.daemon = Some(Daemon { socket, pid: 1, welcomed: false, adopting: false });
+        keeper.watch_daemon().unwrap();
+        proto::send(&daemon, Packet::new(Kind::Hello, GLOBAL).args(proto::VERSION, 0), &[]).unwrap();
+        keeper.serve_daemon();
+        keeper.send_news();
+        (keeper, daemon)
+    }
+
+    #[test]
+    fn the_last_words_of_a_daemon_count_also_if_it_did_not_listen_any_more() {
+        let (mut keeper, daemon) = served();
+        proto::send(&daemon, Packet::new(Kind::Goodbye, GLOBAL), &[]).unwrap();
+        drop(daemon);
+        keeper.serve_daemon();
+        assert!(keeper.daemon.is_none());
+        assert!(!keeper.successor.awaited(), "it said goodbye");
+    }
+
+    #[test]
+    fn a_daemon_that_vanishes_is_replaced() {
+        let (mut keeper, daemon) = served();
+        drop(daemon);
+        keeper.serve_daemon();
+        assert!(keeper.daemon.is_none());
+        assert!(keeper.successor.due(Instant::now()));
+    }
 }
