@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 use swb_testkit::{CoopClient, Swb, children, wait_for};
 
 #[path = "survival/death.rs"]
@@ -96,6 +98,28 @@ fn assert_no_orphans(swb: &Swb) {
         let keeper = status["keeper"]["pid"].as_i64().expect("a pid");
         children(keeper).iter().all(|child| known.contains(child)).then_some(())
     });
+}
+
+/// Makes sessions that end at once, so that the keeper is nearly always starting or reaping some child. The
+/// daemon may go in the middle of it.
+fn keep_busy(swb: &Swb, name: &str, stop: &AtomicBool) {
+    let create = json!({"cmd": "create", "name": name, "workspace": "/", "argv": ["true"]});
+    while !stop.load(Relaxed) {
+        let Ok(mut client) = CoopClient::connect(&swb.paths().control_socket()) else {
+            std::thread::park_timeout(Duration::from_millis(1));
+            continue;
+        };
+        let _made = client.try_ask(&json!({"version": 1})).and_then(|_| client.try_ask(&create));
+    }
+}
+
+/// Raises a flag when it is dropped.
+struct Raised<'a>(&'a AtomicBool);
+
+impl Drop for Raised<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
 }
 
 /// Where the configuration is read from.

@@ -2,7 +2,6 @@
 
 use super::*;
 use rustix::process::Signal;
-use std::time::Duration;
 use swb_testkit::{Follower, Terminal, is_alive, signal};
 use swb_wire::keepty::{Message, Role};
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use rustix::process::Signal;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use swb_testkit::{Follower, LIMIT, StreamItem, Terminal, is_alive, keepers_in, signal};
 use swb_wire::keepty::{Message, Role};
 

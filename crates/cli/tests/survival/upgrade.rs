@@ -2,7 +2,7 @@
 
 use super::*;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::AtomicBool;
 use swb_testkit::{Follower, Terminal, is_alive, is_zombie};
 use swb_wire::keepty::Role;
 
@@ -109,17 +109,8 @@ fn replacements_may_follow_each_other() {
     std::thread::scope(|scope| {
         // Also when this thread panics: the others would be waited for in vain.
         let _stop = Raised(&stop);
-        // A keeper that is nearly always starting or reaping some child.
         for name in ["x", "y"] {
-            let (swb, stop) = (&swb, &stop);
-            scope.spawn(move || {
-                while !stop.load(Relaxed) {
-                    let create = json!({"cmd": "create", "name": name, "workspace": "/", "argv": ["true"]});
-                    let Ok(mut client) = CoopClient::connect(&swb.paths().control_socket()) else { continue };
-                    // The daemon goes in the middle of it now and then.
-                    let _made = client.try_ask(&json!({"version": 1})).and_then(|_| client.try_ask(&create));
-                }
-            });
+            scope.spawn(|| keep_busy(&swb, name, &stop));
         }
         for exe in [0, 1, 0, 1, 0, 1].map(|n| &programs[n]) {
             output.extend(follower.until("line"));
@@ -172,15 +163,6 @@ fn a_program_that_cannot_take_over_does_not() {
     }
     assert_eq!(swb.status(), before);
     assert_eq!(swb.session("one").expect("the session")["pid"], pid);
-}
-
-/// Raises a flag when it is dropped.
-struct Raised<'a>(&'a AtomicBool);
-
-impl Drop for Raised<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Relaxed);
-    }
 }
 
 /// The program once more, in another place.
