@@ -28,7 +28,10 @@ pub struct CoopClient {
 impl CoopClient {
     /// Connects without saying anything.
     pub fn connect(path: &Path) -> io::Result<Self> {
-        Ok(Self { stream: UnixStream::connect(path)?, buffer: Vec::new() })
+        let stream = UnixStream::connect(path)?;
+        // A daemon that does not read makes a test fail, not hang.
+        stream.set_write_timeout(Some(LIMIT))?;
+        Ok(Self { stream, buffer: Vec::new() })
     }
 
     /// The socket, for what this client does not do.

@@ -4,9 +4,11 @@
 //! - [`CoopClient`], [`KeeptyClient`]: raw clients that see and send exactly what the wire carries;
 //! - [`Follower`]: a client that comes back at its offset whenever it loses its connection;
 //! - [`Terminal`]: a program on a PTY of the test, as a person at a terminal would have it;
+//! - [`Fifo`]: a word to a child beside its terminal;
 //! - [`wait_for`]: waiting for a fact instead of for time.
 
 mod coop;
+mod fifo;
 mod follower;
 mod keepty;
 mod process;
@@ -15,6 +17,7 @@ mod sys;
 mod terminal;
 
 pub use coop::{CoopClient, StreamItem};
+pub use fifo::Fifo;
 pub use follower::Follower;
 pub use keepty::{Frame, KeeptyClient};
 pub use process::{children, is_alive, is_zombie, keepers_in, signal};
