@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use swb_testkit::{CoopClient, LIMIT, StreamItem, Swb, is_alive, wait_for};
+use swb_testkit::{CoopClient, Fifo, LIMIT, StreamItem, Swb, is_alive, wait_for};
 use swb_wire::keepty::Role;
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
@@ -753,8 +753,7 @@ fn send_types_text_or_bytes() {
 fn send_is_answered_when_the_terminal_has_taken_every_byte() {
     let swb = Swb::start(EXE);
     let workspace = swb.workspace("ws");
-    rustix::fs::mknodat(rustix::fs::CWD, workspace.join("go"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
-        .unwrap();
+    let fifo = Fifo::make(&workspace.join("go"));
     let text: String = (0..20_000).map(|n| format!("{n:05}\n")).collect();
     let script =
         format!("stty raw -echo; echo ready; cat go; head -c {} > got; echo done; exec cat", text.len());
@@ -765,7 +764,7 @@ fn send_is_answered_when_the_terminal_has_taken_every_byte() {
     let mut sender = swb.coop();
     sender.send(&json!({"cmd": "send", "session": "x", "text": text}));
     assert_eq!(sender.item(swb_testkit::QUIET), None, "the program does not read yet");
-    std::fs::write(workspace.join("go"), "").unwrap();
+    fifo.tell("");
     assert_eq!(sender.answer().unwrap(), json!({"ok": true}));
     client.until("done\n");
     assert!(std::fs::read_to_string(workspace.join("got")).unwrap() == text);

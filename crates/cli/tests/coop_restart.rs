@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
-use swb_testkit::{CoopClient, LIMIT, QUIET, StreamItem, Swb, is_alive, wait_for};
+use swb_testkit::{CoopClient, Fifo, LIMIT, QUIET, StreamItem, Swb, is_alive, wait_for};
 use swb_wire::keepty::Role;
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
@@ -102,8 +102,7 @@ fn a_long_run_ends_a_series_of_short_ones() {
 fn input_waits_for_the_next_process_and_the_old_ones_is_gone_with_it() {
     let swb = Swb::start(EXE);
     let workspace = swb.workspace("x");
-    rustix::fs::mknodat(rustix::fs::CWD, workspace.join("go"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
-        .unwrap();
+    let fifo = Fifo::make(&workspace.join("go"));
     // The first one reads nothing, the others give back what they read.
     let script = "stty raw -echo; echo ready; [ -e ran ] && exec cat; touch ran; cat go; exit 0";
     create(&swb, "x", script, "restart_delay_ms = 1000\n");
@@ -111,7 +110,7 @@ fn input_waits_for_the_next_process_and_the_old_ones_is_gone_with_it() {
     client.until("ready\n");
     client.type_in(b"for the first one");
     swb.coop().ok(&json!({"cmd": "ls"}));
-    std::fs::write(workspace.join("go"), "").unwrap();
+    fifo.tell("");
     client.event("pty_restarting");
     client.type_in(b"for the next one");
     // The fresh terminal may have echoed it before the process changed that; then the process has it.
@@ -124,8 +123,7 @@ fn input_waits_for_the_next_process_and_the_old_ones_is_gone_with_it() {
 fn a_megabyte_that_waits_for_a_program_that_ends_is_dropped() {
     let swb = Swb::start(EXE);
     let workspace = swb.workspace("x");
-    rustix::fs::mknodat(rustix::fs::CWD, workspace.join("go"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
-        .unwrap();
+    let fifo = Fifo::make(&workspace.join("go"));
     let script = "stty raw -echo; echo ready; [ -e ran ] && exec cat; touch ran; cat go; exit 0";
     create(&swb, "x", script, "restart_delay_ms = 10\n");
     let mut typist = swb.attach("x");
@@ -133,7 +131,7 @@ fn a_megabyte_that_waits_for_a_program_that_ends_is_dropped() {
     typist.type_in(&vec![b'x'; 1_000_000]);
     let mut other = swb.attach("x");
     other.until("ready\n");
-    std::fs::write(workspace.join("go"), "").unwrap();
+    fifo.tell("");
     other.event("pty_restarting");
     other.until("ready\n");
     other.type_in(b"other");

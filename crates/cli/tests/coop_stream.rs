@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
-use swb_testkit::{CoopClient, LIMIT, QUIET, StreamItem, Swb, is_alive, wait_for};
+use std::path::PathBuf;
+use swb_testkit::{CoopClient, Fifo, LIMIT, QUIET, StreamItem, Swb, is_alive, wait_for};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 /// Gives back every byte as it is.
@@ -192,14 +192,14 @@ fn input_of_all_clients_is_merged_one_frame_at_a_time() {
     const FRAMES: usize = 60;
     const LEN: usize = 10_000;
     let swb = Swb::start(EXE);
-    let (session, got) = recorder(&swb, &format!("head -c {} > got", 3 * FRAMES * LEN));
-    let mut first = swb.attach(&session);
+    let ([go, ..], got) = recorder(&swb, &format!("head -c {} > got", 3 * FRAMES * LEN));
+    let mut first = swb.attach("rec");
     first.until("ready\n");
-    go(&got);
+    go.tell("");
     let letters = [b'a', b'b', b'c'];
     std::thread::scope(|scope| {
         for letter in letters {
-            let mut client = swb.attach(&session);
+            let mut client = swb.attach("rec");
             scope.spawn(move || {
                 for n in 0..FRAMES {
                     client.type_in(&[letter, n as u8].repeat(LEN / 2));
@@ -227,21 +227,21 @@ fn a_megabyte_of_input_arrives_whole_at_a_slow_program_and_stops_nobody() {
     let swb = Swb::start(EXE);
     let input = numbered(0, 1 << 20);
     // Reads in three goes, and waits for a word from outside before each; passes that word on.
-    let reading = "head -c 300000 > got; cat go; head -c 300000 >> got; cat go; head -c 448576 >> got";
-    let (session, got) = recorder(&swb, reading);
-    let mut typist = swb.attach(&session);
+    let reading = "head -c 300000 > got; cat go1; head -c 300000 >> got; cat go2; head -c 448576 >> got";
+    let (pipes, got) = recorder(&swb, reading);
+    let mut typist = swb.attach("rec");
     typist.until("ready\n");
-    let mut onlooker = swb.attach(&session);
+    let mut onlooker = swb.attach("rec");
     onlooker.until("ready\n");
     typist.type_in(&input[..1_048_575]);
     typist.type_in(&input[1_048_575..]);
 
     let mut shell = swb.coop();
-    shell.ok(&json!({"cmd": "shell", "session": session, "command": "cat"}));
+    shell.ok(&json!({"cmd": "shell", "session": "rec", "command": "cat"}));
     swb.make("other", &MIRROR);
     let mut other = swb.attach("other");
     other.until("ready\n");
-    for round in 0..3 {
+    for (round, go) in pipes.into_iter().enumerate() {
         // The input waits, and everything else goes on: another terminal, another session, commands,
         shell.type_in(format!("shell {round}\r").as_bytes());
         shell.until(&format!("shell {round}"));
@@ -250,7 +250,7 @@ fn a_megabyte_of_input_arrives_whole_at_a_slow_program_and_stops_nobody() {
         swb.coop().ok(&json!({"cmd": "ls"}));
         // and the output of the very terminal that takes no input.
         let word = format!("word {round}\n");
-        std::fs::write(got.with_file_name("go"), &word).unwrap();
+        go.tell(&word);
         onlooker.until(&word);
         typist.until(&word);
     }
@@ -263,18 +263,18 @@ fn a_megabyte_of_input_arrives_whole_at_a_slow_program_and_stops_nobody() {
 fn input_sent_right_before_the_client_goes_is_delivered() {
     let swb = Swb::start(EXE);
     let input = numbered(0, 200_000);
-    let (session, got) = recorder(&swb, "head -c 200000 > got");
-    let mut looker = swb.attach(&session);
+    let ([go, ..], got) = recorder(&swb, "head -c 200000 > got");
+    let mut looker = swb.attach("rec");
     looker.until("ready\n");
-    let mut typist = swb.attach(&session);
+    let mut typist = swb.attach("rec");
     typist.until("ready\n");
     for chunk in input.chunks(50_000) {
         typist.type_in(chunk);
     }
     drop(typist);
     // It is gone for everybody although its input still waits.
-    wait_for("the client to be gone", || (local_clients(&swb, &session) == 1).then_some(()));
-    go(&got);
+    wait_for("the client to be gone", || (local_clients(&swb, "rec") == 1).then_some(()));
+    go.tell("");
     looker.until("done\n");
     assert!(std::fs::read(&got).unwrap() == input);
 }
@@ -796,20 +796,15 @@ fn flood(swb: &Swb, name: &str) {
     waiting(swb, name, &format!("stty raw -echo; seq -w 1 {FLOOD} | cat; exec cat"));
 }
 
-/// A session that waits for [`go`] (whose words it passes on), does `reading` and says `done`; gives its
-/// name and the file `got` in its workspace.
-fn recorder(swb: &Swb, reading: &str) -> (String, PathBuf) {
+/// A session that waits for a word (which it passes on), does `reading` and says `done`. Gives the pipe for
+/// that word, two more (`go1`, `go2`) for which `reading` may wait, and the file `got` in its workspace.
+fn recorder(swb: &Swb, reading: &str) -> ([Fifo; 3], PathBuf) {
     let workspace = swb.workspace("rec");
-    rustix::fs::mknodat(rustix::fs::CWD, workspace.join("go"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
-        .unwrap();
+    let pipes = ["go", "go1", "go2"].map(|name| Fifo::make(&workspace.join(name)));
     let script = format!("stty raw -echo; echo ready; cat go; {reading}; echo done; exec cat");
-    swb.coop()
-        .ok(&json!({"cmd": "create", "name": "rec", "workspace": workspace, "argv": ["sh", "-c", script]}));
-    ("rec".to_owned(), workspace.join("got"))
-}
-
-fn go(got: &Path) {
-    std::fs::write(got.with_file_name("go"), "").unwrap();
+    let argv = ["sh", "-c", &script];
+    swb.coop().ok(&json!({"cmd": "create", "name": "rec", "workspace": workspace, "argv": argv}));
+    (pipes, workspace.join("got"))
 }
 
 fn message(value: &Value) -> Vec<u8> {
