@@ -135,6 +135,11 @@ pub fn leads_to(path: &Path, listener: impl AsFd) -> bool {
         }
 }
 
+/// Whether there is a socket of this user at `path` that nobody listens on.
+pub fn is_stale(path: &Path) -> bool {
+    is_ours(path) && who_listens(path) == Err(Errno::CONNREFUSED)
+}
+
 fn who_listens(path: &Path) -> rustix::io::Result<Pid> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;

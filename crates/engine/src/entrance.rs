@@ -15,6 +15,10 @@ pub trait Entrance: Send + Sync {
     /// Opens the way into `session`; `kept` is what an earlier daemon's call returned.
     fn open(&self, session: &Session, kept: Option<OwnedFd>) -> Result<OwnedFd, String>;
 
+    /// Removes what is left of the way into a session that ended while nobody looked; `kept` as above. The
+    /// name may lead into another session by now, whose way must stay.
+    fn clear(&self, session: &Session, kept: Option<OwnedFd>);
+
     /// Closes the way into `session`; clients that are inside stay until they have seen its end.
     fn close(&self, session: &Session);
 }

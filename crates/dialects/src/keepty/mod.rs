@@ -89,6 +89,17 @@ impl Entrance for Keepty {
         Ok(keep)
     }
 
+    fn clear(&self, session: &Session, kept: Option<OwnedFd>) {
+        let path = self.path(session);
+        let stale = match kept {
+            Some(kept) => listen::leads_to(&path, kept),
+            None => listen::is_stale(&path),
+        };
+        if stale {
+            listen::unlink(&path);
+        }
+    }
+
     fn close(&self, session: &Session) {
         let mut table = self.table();
         // A name that is free again may already lead into another session.

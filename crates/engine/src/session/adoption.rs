@@ -40,14 +40,20 @@ impl Owner {
         let Body::Session { spec, created, next_pty, ending } = record.body else {
             return None;
         };
-        if adopted.ring.is_none() && (spec.start == Start::Now || ending) {
-            // Its creator was never told that it exists.
-            around.keeper.free_slot(slot);
+        let mut owner = Self::bare(spec.name.clone(), Arc::clone(&spec), uid, created, around);
+        // Its creator was never told that it exists, or has killed it before it began.
+        let unborn = adopted.ring.is_none() && (spec.start == Start::Now || ending);
+        if unborn && slots.is_empty() {
+            let mut kept = adopted.held;
+            owner.clear_entrances(slot, &mut kept);
+            owner.around.keeper.free_slot(slot);
             return None;
         }
-        let mut owner = Self::bare(spec.name.clone(), Arc::clone(&spec), uid, created, around);
         owner.next_pty = next_pty;
-        let mut dismissed: Vec<PtyId> = record.dismissed.then_some(PtyId::AGENT).into_iter().collect();
+        let stays_down = !spec.restart.auto || record.dismissed;
+        let ended = adopted.exit.is_some() && stays_down;
+        let mut dismissed: Vec<PtyId> =
+            (unborn || record.dismissed).then_some(PtyId::AGENT).into_iter().collect();
         let mut kept = owner.adopt_terminal(PtyId::AGENT, slot, &spec.argv, None, adopted, spec.size);
         for (pty, (slot, record, adopted)) in slots {
             if let Body::Shell { spec } = record.body {
@@ -62,8 +68,12 @@ impl Owner {
         }
         if live {
             owner.around.registry.adopt(owner.session.clone());
+        }
+        if live && !ended && !owner.agent_is_over() {
             // Cannot fail when nothing is required.
             let _entered = owner.enter(&mut kept, false);
+        } else {
+            owner.clear_entrances(slot, &mut kept);
         }
         owner.publish();
         Some(owner)

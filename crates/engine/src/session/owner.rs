@@ -110,6 +110,8 @@ impl Owner {
     /// daemon left of them; nothing is required of entrances then, the session is there anyway.
     pub(super) fn enter(&self, kept: &mut BTreeMap<u16, OwnedFd>, strict: bool) -> Result<(), Error> {
         let slot = self.agent_slot();
+        // First, so that whatever is opened here is found again and cleared away should the daemon die.
+        self.store();
         let required = |label: &str| strict && self.spec().required.iter().any(|required| required == label);
         for (index, entrance) in self.around.entrances.iter().enumerate() {
             let label = entrance.label();
@@ -128,8 +130,18 @@ impl Owner {
                 }
             }
         }
-        self.store();
         Ok(())
+    }
+
+    /// Takes away what an earlier daemon left of the entrances of a session that nobody is to enter.
+    pub(super) fn clear_entrances(&self, slot: u32, kept: &mut BTreeMap<u16, OwnedFd>) {
+        for (index, entrance) in self.around.entrances.iter().enumerate() {
+            if self.session.is_offered_to(entrance.label()) {
+                let key = KEY_ENTRANCE + index as u16;
+                entrance.clear(&self.session, kept.remove(&key));
+                self.around.keeper.drop_held(slot, key);
+            }
+        }
     }
 
     pub(super) fn add_terminal(&mut self, terminal: Terminal) {
@@ -187,6 +199,11 @@ impl Owner {
 
     fn agent_slot(&self) -> u32 {
         self.terminals.get(&PtyId::AGENT).map_or(u32::MAX, |terminal| terminal.pty.slot())
+    }
+
+    /// PTY 0 has no process and will get none, whatever its shells do.
+    pub(super) fn agent_is_over(&self) -> bool {
+        self.terminals.get(&PtyId::AGENT).is_none_or(|agent| matches!(agent.phase, Phase::Exited(_)))
     }
 
     /// Nothing lives, and nothing will.
