@@ -5,11 +5,13 @@
 //! repeats the kills of an earlier one.
 
 use rustix::process::Signal;
+use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use swb_testkit::{
-    Follower, Frame, KeeptyClient, LIMIT, StreamItem, Swb, Terminal, children, is_alive, signal,
+    CoopClient, Follower, Frame, KeeptyClient, LIMIT, StreamItem, Swb, Terminal, children, is_alive, signal,
+    wait_for,
 };
 use swb_wire::keepty::{Message, Role};
 
@@ -26,9 +28,7 @@ const BACK: Duration = Duration::from_secs(10);
 #[test]
 fn nothing_is_lost_however_often_the_daemon_is_killed() {
     let seconds = number("SWB_CHAOS_SECONDS").unwrap_or(20);
-    let seed = number("SWB_CHAOS_SEED")
-        .unwrap_or_else(|| std::time::UNIX_EPOCH.elapsed().map_or(1, |elapsed| elapsed.as_nanos() as u64));
-    println!("SWB_CHAOS_SEED={seed} SWB_CHAOS_SECONDS={seconds}");
+    let seed = seed();
     let swb = Swb::start(env!("CARGO_BIN_EXE_swb"));
     let pids = SESSIONS.map(|(name, lines)| swb.script(name, &script(name, lines)));
     let stop = AtomicBool::new(false);
@@ -66,6 +66,93 @@ fn nothing_is_lost_however_often_the_daemon_is_killed() {
     println!("times until the daemon was back: {back:?}");
     assert!(*longest < BACK, "it took {longest:?} until the daemon was back");
     assert!(*worst < STALL, "a child was stalled for {worst:?}");
+}
+
+// XS-14: whatever was going on when the daemon died is there as a whole afterwards, or not at all.
+#[test]
+fn nothing_is_left_over_however_often_the_daemon_is_killed() {
+    let seconds = number("SWB_CHAOS_SECONDS").map_or(8, |seconds| seconds / 2);
+    let seed = seed();
+    let swb = Swb::start(env!("CARGO_BIN_EXE_swb"));
+    let (keeper, stop) = (swb.keeper_pid(), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let _flag = Raised(&stop);
+        for worker in 1..=3 {
+            let (swb, stop) = (&swb, &stop);
+            scope.spawn(move || make_and_end(swb, worker, &mut Random(seed.wrapping_add(worker)), stop));
+        }
+        let (mut random, end) = (Random(seed), Instant::now() + Duration::from_secs(seconds));
+        while Instant::now() < end {
+            std::thread::park_timeout(Duration::from_millis(random.below(300)));
+            signal(swb.daemon_pid(), Signal::KILL);
+        }
+    });
+    assert_eq!(swb.keeper_pid(), keeper);
+    // What was being ended may take its time.
+    wait_for("processes, sessions and sockets to fit each other", || {
+        let (processes, sockets) = what_there_is(&swb);
+        let fit = processes == sorted(children(keeper)) && sockets == files(&swb.paths().keepty_dir());
+        fit.then_some(())
+    });
+    for session in sessions(&swb).iter().filter(|session| session["status"] != "exited") {
+        let name = session["name"].as_str().expect("a name");
+        assert_eq!(session["pid"], swb.keepty(name, Role::Monitor, 80, 24).ack().0);
+        let mut client = swb.attach(name);
+        client.type_in(b"still here\n");
+        client.until("still here");
+    }
+}
+
+/// The processes and keepty sockets there must be for what is listed: the daemon, and what lives.
+fn what_there_is(swb: &Swb) -> (Vec<i64>, Vec<String>) {
+    let (mut processes, mut sockets) = (vec![swb.daemon_pid()], Vec::new());
+    for session in sessions(swb) {
+        let ended = session["status"] == "exited";
+        let ptys = session["ptys"].as_array().expect("a list").iter();
+        // PTY 0 stays in the list when shells outlive it.
+        processes.extend(ptys.filter(|pty| !ended || pty["id"] != 0).filter_map(|pty| pty["pid"].as_i64()));
+        if !ended {
+            sockets.push(format!("keepty-{}.sock", session["name"].as_str().expect("a name")));
+        }
+    }
+    (sorted(processes), sorted(sockets))
+}
+
+fn sessions(swb: &Swb) -> Vec<Value> {
+    let list = swb.control().ok(&json!({"cmd": "ls", "details": true}));
+    list["sessions"].as_array().expect("a list").clone()
+}
+
+fn files(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).expect("a directory");
+    sorted(entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect())
+}
+
+fn sorted<T: Ord>(mut list: Vec<T>) -> Vec<T> {
+    list.sort();
+    list
+}
+
+/// Makes sessions, opens shells in them and ends them again; the daemon may go in the middle of anything.
+fn make_and_end(swb: &Swb, worker: u64, random: &mut Random, stop: &AtomicBool) {
+    let mut number = 0;
+    while !stop.load(Relaxed) {
+        let name = format!("w{worker}-{}", number % 4);
+        let message = match random.below(8) {
+            0..3 => {
+                number += 1;
+                json!({"cmd": "create", "name": name, "workspace": "/", "argv": ["cat"]})
+            }
+            3 => json!({"cmd": "create", "name": name, "workspace": "/", "argv": ["cat"], "start": "writer"}),
+            4 => json!({"cmd": "shell", "session": name, "command": "cat"}),
+            5 => json!({"cmd": "sessionkill", "session": name, "pty": random.below(3)}),
+            6 => json!({"cmd": "kill", "session": name, "force": random.below(2) == 0}),
+            _ => json!({"cmd": "create", "name": name, "workspace": "/", "argv": ["true"]}),
+        };
+        if let Ok(mut client) = CoopClient::connect(&swb.paths().control_socket()) {
+            let _answer = client.try_ask(&json!({"version": 1})).and_then(|_| client.try_ask(&message));
+        }
+    }
 }
 
 /// Kills the daemon at random moments until `time` is over; gives how long each took to be replaced.
@@ -277,6 +364,14 @@ impl Drop for Raised<'_> {
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
+}
+
+/// The seed of this run, printed so that the run can be repeated.
+fn seed() -> u64 {
+    let now = || std::time::UNIX_EPOCH.elapsed().map_or(1, |elapsed| elapsed.as_nanos() as u64);
+    let seed = number("SWB_CHAOS_SEED").unwrap_or_else(now);
+    println!("SWB_CHAOS_SEED={seed}");
+    seed
 }
 
 fn median(times: &[Duration]) -> Duration {

@@ -171,6 +171,42 @@ fn a_session_that_has_ended_stays_as_it_ended() {
     assert_eq!(runs(), "run\n".repeat(3));
 }
 
+// KP-15: an end that nobody saw takes the socket along, too, but not that of an heir.
+#[test]
+fn the_socket_of_a_session_that_ended_meanwhile_is_gone() {
+    let swb = swb();
+    let pid = swb.script("one", "while [ ! -e go ]; do sleep 0.02; done");
+    let daemon = swb.daemon_pid();
+    spoil_config(&swb);
+    signal(daemon, Signal::KILL);
+    wait_for("the daemon's end", || (!is_alive(daemon)).then_some(()));
+    touch(&swb, "go");
+    wait_for("the child's end", || (!is_alive(pid)).then_some(()));
+    mend_config(&swb);
+    swb.status();
+    assert!(!swb.paths().keepty_socket("one").exists());
+    let heir = swb.script("one", "cat");
+    swb.kill_daemon();
+    assert_eq!(i64::from(swb.keepty("one", Role::Monitor, 80, 24).ack().0), heir);
+}
+
+// A session that was killed before it began, with a shell in it, takes the shell along.
+#[test]
+fn the_shell_of_a_waiting_session_that_is_being_killed_ends_too() {
+    let swb = swb();
+    let create =
+        json!({"cmd": "create", "name": "one", "workspace": "/", "argv": ["cat"], "start": "writer"});
+    swb.control().ok(&create);
+    let mut shell = swb.coop();
+    let stubborn = ["/bin/sh", "-c", "trap '' TERM HUP; echo ready; while :; do sleep 0.1; done"];
+    shell.ok(&json!({"cmd": "shell", "session": "one", "argv": stubborn}));
+    shell.until("ready");
+    swb.control().ok(&json!({"cmd": "kill", "session": "one"}));
+    swb.kill_daemon();
+    assert_eq!(swb.session("one"), None);
+    assert_no_orphans(&swb);
+}
+
 // XS-14, CO-64: PTY 0 may be over while a shell keeps the session alive.
 #[test]
 fn an_ended_agent_stays_ended_beside_its_shells() {
@@ -181,15 +217,17 @@ fn an_ended_agent_stays_ended_beside_its_shells() {
     swb.coop().ok(&create);
     let mut shell = swb.coop();
     shell.ok(&json!({"cmd": "shell", "session": "one", "command": "cat"}));
-    wait_for("the first run", || std::fs::read_to_string(swb.workspace("").join("runs")).ok());
+    let runs = || std::fs::read_to_string(swb.workspace("").join("runs")).unwrap_or_default();
+    wait_for("the first run", || (runs() == "run\n").then_some(()));
     swb.coop().ok(&json!({"cmd": "sessionkill", "session": "one", "pty": 0}));
     wait_for("the end", || swb.session("one").filter(|one| one["status"] == "exited"));
     swb.kill_daemon();
     swb.coop().quiet();
-    assert_eq!(std::fs::read_to_string(swb.workspace("").join("runs")).unwrap(), "run\n");
+    assert_eq!(runs(), "run\n");
     let one = swb.session("one").expect("the session");
     assert_eq!((&one["status"], &one["exit_code"]), (&json!("exited"), &json!(143)));
     assert_eq!(swb.status()["sessions"], 1, "its shell keeps it alive");
+    assert!(!swb.paths().keepty_socket("one").exists(), "there is nothing to be seen there");
 }
 
 // XS-14: an ended session and a live one of the same name are not taken for each other.
@@ -222,8 +260,9 @@ fn an_agent_that_was_about_to_be_started_again_is() {
     wait_for("the pause", || swb.session("agent").filter(|agent| agent["status"] == "restarting"));
     touch(&swb, "second");
     swb.kill_daemon();
-    wait_for("the second run", || swb.session("agent").filter(|agent| agent["status"] == "running"));
-    assert_eq!(std::fs::read_to_string(swb.workspace("").join("runs")).unwrap(), "run\nrun\n");
+    let runs = swb.workspace("").join("runs");
+    wait_for("the second run", || std::fs::read_to_string(&runs).ok().filter(|runs| runs == "run\nrun\n"));
+    assert_eq!(swb.session("agent").expect("the session")["status"], "running");
     let mut client = swb.attach("agent");
     client.type_in(b"hello\n");
     client.until("hello");
