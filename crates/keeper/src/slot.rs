@@ -12,8 +12,9 @@ use std::time::Instant;
 
 /// Bytes read from one PTY before the others get their turn: sixteen of the kernel's 4 KiB portions.
 const READ_ROUND: usize = 64 * 1024;
-/// A shorter read than this emptied the PTY; asking again would only cost a system call.
-const FULL_READ: usize = 4095;
+/// A shorter read is a key's echo or the like, and nothing follows at once. After a longer one there is
+/// mostly more by the time it could be read, and asking costs less than sleeping and being woken.
+const BULK: usize = 512;
 /// Bytes read after a child's end at most, in case something it left behind floods the terminal.
 const DRAIN_LIMIT: u64 = 4 * 1024 * 1024;
 
@@ -136,7 +137,7 @@ impl Slot {
             }
             match ring.fill(|space| rustix::io::read(master, space)) {
                 Ok(0) | Err(Errno::IO) => return (total, Rest::End),
-                Ok(n) if n < FULL_READ => return (total + n, Rest::Empty),
+                Ok(n) if n < BULK => return (total + n, Rest::Empty),
                 Ok(n) => total += n,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return (total, Rest::Empty),
