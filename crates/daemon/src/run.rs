@@ -210,7 +210,7 @@ impl Setting {
             .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
             .filter(|(key, _)| key != LOG_FILE)
             .collect();
-        Settings::new(env, self.umask, self.paths.config_home.join("coop/default.toml"))
+        Settings::new(env, self.umask, self.paths.home.join(".config/coop/default.toml"))
     }
 }
 
