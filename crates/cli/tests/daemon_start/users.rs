@@ -1,0 +1,135 @@
+//! Other users of the machine.
+
+use super::*;
+use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+use swb_testkit::{CoopClient, KeeptyClient};
+use swb_wire::keepty::Role;
+
+/// A user that is not the one the tests run as, if that is root.
+const NOBODY: u32 = 65534;
+
+// CO-7 for the other sockets: whatever the file modes say.
+#[test]
+fn another_user_is_let_in_nowhere() {
+    if !is_root() {
+        return;
+    }
+    let swb = Swb::start(EXE);
+    swb.script("one", "cat");
+    let paths = swb.paths();
+    open_up(&[swb.dir(), &swb.dir().join("r"), &paths.run_dir(), &paths.keepty_dir()], 0o755);
+    let (control, keepty) = (paths.control_socket(), paths.keepty_socket("one"));
+    open_up(&[&control, &keepty], 0o666);
+    let stranger = std::thread::spawn(move || {
+        let nobody = rustix::process::Uid::from_raw(NOBODY);
+        rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+        let mut client = CoopClient::connect(&control).unwrap();
+        client.send(&json!({"version": 1}));
+        assert_eq!(client.answer(), None);
+        let mut client = KeeptyClient::connect(&keepty).unwrap();
+        client.hello(Role::Writer, 80, 24);
+        client.closed();
+    });
+    stranger.join().unwrap();
+    // The program does not even try.
+    let status = nobody(&swb, &["status"]).output().unwrap();
+    assert_eq!(status.status.code(), Some(1));
+    assert!(said(&status).contains("belongs to another user"), "{}", said(&status));
+    assert_eq!(swb.status()["sessions"], 1);
+}
+
+// A directory or socket that another user has prepared is not used.
+#[test]
+fn what_belongs_to_another_user_is_an_error() {
+    if !is_root() {
+        return;
+    }
+    let swb = Swb::new(EXE);
+    let run_dir = swb.paths().run_dir();
+    std::fs::create_dir_all(&run_dir).unwrap();
+    std::os::unix::fs::chown(&run_dir, Some(NOBODY), None).unwrap();
+    for arguments in [&["daemon"][..], &["ls"]] {
+        let output = swb.run(arguments);
+        let error = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert!(error.contains("another user") && error.contains(run_dir.to_str().unwrap()), "{error}");
+    }
+    std::os::unix::fs::chown(&run_dir, Some(0), None).unwrap();
+
+    let mut swb = Swb::new(EXE);
+    let keepty_dir = swb.paths().keepty_dir();
+    std::fs::create_dir_all(&keepty_dir).unwrap();
+    std::os::unix::fs::chown(&keepty_dir, Some(NOBODY), None).unwrap();
+    swb.start_daemon();
+    let state = state(&swb, "keepty");
+    assert!(state.starts_with("failed: ") && state.contains("another user"), "{state}");
+    assert_eq!(self::state(&swb, "coop"), "listening");
+}
+
+// Directories that cannot be written to; root could, so somebody else tries.
+#[test]
+fn directories_that_cannot_be_written_to_are_named() {
+    if !is_root() {
+        return;
+    }
+    let swb = Swb::new(EXE);
+    let (home, runtime) = (swb.dir().join("h"), swb.dir().join("r"));
+    open_up(&[swb.dir(), &home, &runtime, &swb.dir().join("w")], 0o755);
+    let daemon = nobody(&swb, &["daemon"]).output().unwrap();
+    let error = said(&daemon);
+    assert_eq!(daemon.status.code(), Some(1), "{error}");
+    assert!(error.contains(runtime.to_str().unwrap()) && error.contains("Permission denied"), "{error}");
+    let list = nobody(&swb, &["ls"]).output().unwrap();
+    assert!(said(&list).contains(runtime.to_str().unwrap()), "{}", said(&list));
+
+    // A home that cannot be written to costs the coop front and the log.
+    std::os::unix::fs::chown(&runtime, Some(NOBODY), None).unwrap();
+    let run = nobody(&swb, &["run", "-d", "-n", "one", "--", "cat"]).output().unwrap();
+    let ended = || nobody(&swb, &["shutdown", "--kill"]).output().unwrap();
+    assert!(run.status.success(), "{}", said(&run));
+    let status = nobody(&swb, &["status", "--json"]).output().unwrap();
+    let status: Value = serde_json::from_slice(&status.stdout).unwrap();
+    let states: Vec<&str> = status["dialects"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|dialect| dialect["state"].as_str().unwrap())
+        .collect();
+    let killed = ended();
+    assert!(killed.status.success(), "{}", said(&killed));
+    assert_eq!(states[0], "listening");
+    assert!(states[1].starts_with("failed: ") && states[1].contains(home.to_str().unwrap()), "{}", states[1]);
+}
+
+/// The program, called by another user; needs to be root.
+fn nobody(swb: &Swb, arguments: &[&str]) -> Command {
+    let exe = swb.dir().join("swb");
+    if !exe.exists() {
+        std::fs::copy(EXE, &exe).unwrap();
+        open_up(&[&exe], 0o755);
+    }
+    let usual = swb.command(&[]);
+    let mut command = Command::new(exe);
+    command.args(arguments).current_dir("/").uid(NOBODY).gid(NOBODY);
+    for (key, value) in usual.get_envs() {
+        match value {
+            Some(value) => command.env(key, value),
+            None => command.env_remove(key),
+        };
+    }
+    command
+}
+
+fn open_up(paths: &[&Path], mode: u32) {
+    for path in paths {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    }
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
