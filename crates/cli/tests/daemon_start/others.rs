@@ -5,6 +5,7 @@ use rustix::process::Signal;
 use serde_json::json;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
+use std::process::{Child, Stdio};
 use swb_testkit::{keepers_in, signal};
 use swb_wire::keepty::Role;
 
@@ -43,6 +44,31 @@ fn a_second_daemon_disturbs_nothing() {
     assert_eq!(i64::from(monitor.ack().0), pid);
     let pid_file = std::fs::read_to_string(swb.paths().coop_dir().join("daemon.pid")).unwrap();
     assert_eq!(pid_file.trim(), swb.daemon_pid().to_string());
+}
+
+// Of several that start at the same moment one stays, and it has everything.
+#[test]
+fn of_many_daemons_at_once_one_stays() {
+    let swb = Swb::new(EXE);
+    let mut spare: Vec<Child> =
+        (0..5).map(|_| swb.command(&["daemon"]).stderr(Stdio::piped()).spawn().unwrap()).collect();
+    let daemon = swb.daemon_pid();
+    let others = spare.extract_if(.., |child| i64::from(child.id()) != daemon);
+    for output in others.map(|child| child.wait_with_output().unwrap()) {
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(said(&output), format!("swb: another daemon is already running (pid {daemon})\n"));
+    }
+    assert_eq!(
+        (state(&swb, "coop"), state(&swb, "keepty")),
+        ("listening".to_owned(), "listening".to_owned())
+    );
+    assert_eq!((daemons(&swb), keepers_in(swb.dir())), (vec![daemon], vec![swb.keeper_pid()]));
+    swb.script("one", "cat");
+    swb.keepty("one", Role::Monitor, 80, 24).ack();
+    swb.ok(&["shutdown", "--kill"]);
+    for mut stayed in spare {
+        assert!(stayed.wait().unwrap().success());
+    }
 }
 
 // XS-1, CO-6: two runtime directories, as after a new login, but one home.

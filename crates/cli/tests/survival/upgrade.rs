@@ -90,6 +90,7 @@ fn a_replaced_keeper_leaves_no_zombies() {
     swb.ok(&["upgrade", "--keeper"]);
     let keeper = swb.keeper_pid();
     swb.kill_daemon();
+    assert_eq!(swb.status()["daemon"]["restarts"], 2, "it goes on counting, too");
     wait_for("the keeper to look after the dead", || {
         (!children(keeper).into_iter().any(is_zombie)).then_some(())
     });
