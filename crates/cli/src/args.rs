@@ -111,13 +111,13 @@ pub(crate) struct Run {
     #[arg(short, long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
     /// Dialect in which the session cannot be reached; may be repeated
-    #[arg(long, value_name = "DIALECT")]
+    #[arg(long, value_name = "DIALECT", value_parser = ["coop", "keepty"])]
     pub(crate) hide: Vec<String>,
     /// Key that detaches, such as C-] or C-a; `none` for no key
     #[arg(long, value_name = "KEY")]
     pub(crate) detach_key: Option<String>,
     /// Command and its arguments [default: your shell]
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
+    #[arg(trailing_var_arg = true, value_name = "CMD")]
     pub(crate) command: Vec<String>,
 }
 

@@ -131,7 +131,7 @@ impl From<ErrorReply> for Failure {
                     failure(FailureKind::NoSession).hint("`swb ls` shows the sessions there are")
                 }
                 ErrorCode::SessionExists => failure(FailureKind::Exists)
-                    .hint("`swb attach` goes there; `-n NAME` chooses another name"),
+                    .hint("`swb attach NAME` goes there; `-n` chooses another name"),
                 ErrorCode::PtyNotFound => {
                     failure(FailureKind::General).hint("`swb ls --json` shows the terminals of a session")
                 }

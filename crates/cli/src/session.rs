@@ -82,12 +82,13 @@ pub(crate) fn go(context: &Context, target: &Target) -> Outcome {
 
 /// Attaches, over the connection `open` if there is one, and stays.
 fn stay(context: &Context, target: &Target, keys: Vec<DetachKey>, open: Option<Control>) -> Outcome {
-    let size = size::current().unwrap_or(Size::DEFAULT);
+    let own_size = size::current();
     let request = Request::Attach(Attach {
         session: target.session.clone(),
         pty: Some(target.pty),
-        cols: Some(size.cols()),
-        rows: Some(size.rows()),
+        // Zero keeps what there is: a script without a terminal must not change it for those who have one.
+        cols: Some(own_size.map_or(0, Size::cols)),
+        rows: Some(own_size.map_or(0, Size::rows)),
         // All that a new session has written is of interest, not just the end of it.
         resume: target.fresh.then_some(Offset(0)),
         watch: target.watch,
@@ -95,7 +96,25 @@ fn stay(context: &Context, target: &Target, keys: Vec<DetachKey>, open: Option<C
         ..Attach::default()
     });
     let (socket, attached) = open_stream(context, &request, open)?;
+    if attached.pid.is_some_and(runs_below) {
+        // What it showed would be its own output, for ever.
+        let text = format!("this terminal is session '{}' already", target.session);
+        return Err(Failure::general(text).hint("detach first, or name another session"));
+    }
+    let size = own_size.unwrap_or(Size::DEFAULT);
     attach::run_and_report(plan(context, target, socket, &attached, keys, size))
+}
+
+/// Whether this process is one of `pid`'s descendants.
+fn runs_below(pid: u32) -> bool {
+    let parent = |child: u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).ok()?;
+        // pid (name) state ppid …; the name may contain anything, so start behind its end.
+        stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse::<u32>().ok()
+    };
+    let ancestors = std::iter::successors(Some(std::process::id()), |child| parent(*child));
+    // Parents always lead to init; the bound is for a table that changes while it is read.
+    pid > 1 && ancestors.take(1000).any(|ancestor| ancestor == pid)
 }
 
 /// Opens another shell in a session and stays until it ends or the user leaves; gives its exit code.

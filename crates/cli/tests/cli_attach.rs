@@ -713,3 +713,31 @@ fn text(bytes: &[u8]) -> String {
 fn shown(terminal: &Terminal) -> String {
     text(terminal.seen())
 }
+
+/// What a session showed of itself would be its own output, for ever.
+#[test]
+fn a_session_is_not_attached_to_from_inside() {
+    let swb = Swb::start(env!("CARGO_BIN_EXE_swb"));
+    let script = format!("{} attach loop; echo \"rc=$?\"; exec sleep 1000", env!("CARGO_BIN_EXE_swb"));
+    swb.ok(&["run", "-d", "-n", "loop", "--", "sh", "-c", &script]);
+    let logs =
+        wait_for("the refusal", || Some(swb.ok(&["logs", "loop"])).filter(|logs| logs.contains("rc=")));
+    assert!(logs.contains("this terminal is session 'loop' already") && logs.contains("rc=1"), "{logs}");
+}
+
+/// A script that only reads must not change the size for those who look on.
+#[test]
+fn attaching_without_a_terminal_leaves_the_size_alone() {
+    let swb = Swb::start(env!("CARGO_BIN_EXE_swb"));
+    swb.ok(&["run", "-d", "-n", "wide", "--", "sleep", "1000"]);
+    let mut client = swb.coop();
+    client.ok(&serde_json::json!({"cmd": "attach", "session": "wide", "cols": 132, "rows": 50}));
+    let mut reader = swb.command(&["attach", "wide"]).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let session = wait_for("both clients", || {
+        let list = swb.json(&["ls"]);
+        list.as_array()?.iter().find(|session| session["clients"] == 2).cloned()
+    });
+    assert_eq!(session["size"], serde_json::json!({"cols": 132, "rows": 50}));
+    reader.kill().unwrap();
+    reader.wait().unwrap();
+}

@@ -429,7 +429,7 @@ fn upgrade_replaces_the_daemon_under_running_sessions() {
     let daemon = swb.daemon_pid();
     let version = env!("CARGO_PKG_VERSION");
     let said = swb.ok(&["upgrade"]);
-    assert_eq!(said, format!("The daemon now runs version {version} (pid {daemon}), before {version}.\n"));
+    assert_eq!(said, format!("The daemon now runs version {version} (pid {daemon}), it was {version}.\n"));
     for args in [&["upgrade"][..], &["upgrade", "--keeper"], &["upgrade", "--exe", EXE]] {
         let upgraded = swb.json(args);
         assert_eq!(upgraded["sessions"], 1, "{args:?}");

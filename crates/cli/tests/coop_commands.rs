@@ -87,6 +87,11 @@ fn unknown_sessions_and_terminals_are_told_apart_and_the_connection_goes_on() {
         "SESSION_NOT_FOUND"
     );
     assert_eq!(client.error(&json!({"cmd": "send", "session": "nope", "text": "y"})), "SESSION_NOT_FOUND");
+    swb.make("short", &["true"]);
+    wait_for("its end", || {
+        let answer = client.ask(&json!({"cmd": "send", "session": "short", "text": "y"}));
+        (answer["error"] == "SESSION_ENDED").then_some(())
+    });
     assert_eq!(client.ask(&json!({"cmd": "attach", "session": "x"})), json!({"ok": true}));
 }
 

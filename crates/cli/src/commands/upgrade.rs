@@ -41,7 +41,7 @@ pub(super) fn run(context: &Context, args: args::Upgrade) -> Outcome {
     };
     context.answer(&upgraded, |upgraded| {
         format!(
-            "The daemon now runs version {} (pid {}), before {}.\n",
+            "The daemon now runs version {} (pid {}), it was {}.\n",
             upgraded.version, upgraded.pid, upgraded.previous
         )
     })?;

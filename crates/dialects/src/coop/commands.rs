@@ -285,7 +285,13 @@ impl Connection {
     // ---- acting ----
 
     pub(super) async fn send_input(&self, send: Send) -> Answer {
-        let (session, pty) = self.resolve_pty(&send.session, send.pty.unwrap_or(PtyId::AGENT))?;
+        // This command is ours, so it may say that there was such a session.
+        let session = self.resolve(&send.session).map_err(|unknown| {
+            let ended = self.coop.engine.find_remembered(&send.session).ok();
+            let ended = ended.filter(|session| self.offers(session)).map(|session| session.name().clone());
+            ended.map_or(unknown, |name| refused(swb_engine::Error::Ended(name)))
+        })?;
+        let pty = session.pty(send.pty.unwrap_or(PtyId::AGENT)).map_err(refused)?.pty;
         let bytes = match (send.text, send.data) {
             (Some(text), None) => text.into_bytes(),
             (None, Some(Base64(data))) => data,
