@@ -86,6 +86,7 @@ impl Kind {
             Goodbye,
             Handover,
             Replace,
+            GoOn,
             Welcome,
             Busy,
             Slot,
@@ -289,6 +290,16 @@ mod tests {
         longer.extend_from_slice(&[9; 8]);
         rustix::io::write(&a, &longer).unwrap();
         assert!(matches!(receive(&b).unwrap(), Received::Packet(Packet { kind: Kind::Hello, a: 2, .. }, _)));
+    }
+
+    #[test]
+    fn every_kind_is_known_by_its_number() {
+        use Kind::*;
+        let kinds = [Hello, Spawn, Signal, Hold, Drop, Free, Goodbye, Handover, Replace, GoOn, Welcome, Busy];
+        let more = [Slot, Held, Adopted, Spawned, SpawnFailed, Exited, Refused];
+        for kind in kinds.into_iter().chain(more) {
+            assert_eq!(Kind::from_u16(kind as u16), Some(kind));
+        }
     }
 
     #[test]
