@@ -1,4 +1,6 @@
 //! The commands that do not go to a session: what they print, for people and for programs, and how they end.
+//!
+//! Long, because every rule of the subject has its test here and all of them share the helpers at the end.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};

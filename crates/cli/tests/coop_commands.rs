@@ -1,4 +1,6 @@
 //! coop: the commands other than `create` — attaching, shells, lists, ending things, and our additions.
+//!
+//! Long, because every rule of the subject has its test here and all of them share the helpers at the end.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

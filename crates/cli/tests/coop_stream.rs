@@ -1,4 +1,6 @@
 //! coop: stream mode — replay, input, output, size, leaving, the end, slow clients, and positions.
+//!
+//! Long, because every rule of the subject has its test here and all of them share the helpers at the end.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
