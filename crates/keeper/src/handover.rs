@@ -6,9 +6,9 @@
 use crate::proto::KEYS;
 use crate::pty::{self, Child};
 use crate::ring;
-use crate::server::{self, Daemon, Keeper};
+use crate::server::{Daemon, Keeper};
 use crate::slot::Slot;
-use crate::spec::{read_memfd, sealed_memfd};
+use crate::spec::{Spec, read_memfd, sealed_memfd};
 use crate::successor::Successor;
 use crate::sys::adopt_fd;
 use crate::wake::{Doorbell, MAX_SLOTS};
@@ -26,7 +26,7 @@ const MAX_LEN: usize = 8 * (64 + MAX_SLOTS * WORDS_PER_SLOT);
 /// Becomes the program of `spec`; returns only with the reason why that failed, everything as before.
 pub(crate) fn exec(keeper: &Keeper, spec: &OwnedFd) -> io::Error {
     let run = || -> io::Result<io::Error> {
-        let mut spec = server::next_image(spec)?;
+        let mut spec = Spec::from_memfd(spec)?;
         let (record, kept) = record(keeper)?;
         for fd in kept.iter().chain([&record.as_fd()]) {
             rustix::io::fcntl_setfd(fd, FdFlags::empty())?;

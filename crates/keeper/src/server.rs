@@ -6,7 +6,6 @@
 use crate::proto::{self, GLOBAL, KEY_DAEMON, KEYS, Kind, Packet, Received};
 use crate::pty::{self, Child};
 use crate::slot::{Rest, Slot, Wait};
-use crate::spec::Spec;
 use crate::successor::Successor;
 use crate::wake::{Doorbell, MAX_SLOTS, PATIENCE};
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -576,11 +575,6 @@ fn has_ended(child: &Child) -> bool {
 
 fn bits(held: &[Option<OwnedFd>; KEYS]) -> u8 {
     held.iter().enumerate().fold(0, |bits, (key, fd)| bits | u8::from(fd.is_some()) << key)
-}
-
-/// Reads the program of the keeper's next image.
-pub(crate) fn next_image(spec: &OwnedFd) -> io::Result<Spec> {
-    Spec::from_memfd(spec)
 }
 
 #[cfg(test)]
