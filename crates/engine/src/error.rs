@@ -3,8 +3,9 @@
 use swb_types::{NameError, PtyId, SessionName};
 
 /// Why an operation of the engine was refused or failed.
+///
+/// Exhaustive on purpose: a new kind has to find its words in every dialect before it compiles.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum Error {
     /// A name that cannot be used.
     #[error(transparent)]
