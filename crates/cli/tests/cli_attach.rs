@@ -594,7 +594,6 @@ fn when_no_daemon_comes_back_it_gives_up_and_says_so() {
     let swb = Swb::start(EXE);
     let pid = swb.script("main", "echo ready; exec cat");
     let mut terminal = attach(&swb, &["main"]);
-    let before = format!("{:?}", terminal.modes());
     terminal.until("ready");
     terminal.forget();
     let began = Instant::now();
@@ -606,7 +605,7 @@ fn when_no_daemon_comes_back_it_gives_up_and_says_so() {
         "swb: the daemon went away and did not come back\r\n\
          hint: the session lives on; `swb attach main` returns to it\r\n"
     );
-    assert_eq!(format!("{:?}", terminal.modes()), before);
+    terminal.assert_modes_restored();
     away.end();
     // And so it is.
     assert!(is_alive(pid));
@@ -619,7 +618,6 @@ fn without_a_keeper_it_ends_with_a_clear_message() {
     let swb = Swb::start(EXE);
     swb.script("main", "echo ready; exec cat");
     let mut terminal = attach(&swb, &["main"]);
-    let before = format!("{:?}", terminal.modes());
     terminal.until("ready");
     terminal.forget();
     let (daemon, keeper) = (swb.daemon_pid(), swb.keeper_pid());
@@ -632,7 +630,7 @@ fn without_a_keeper_it_ends_with_a_clear_message() {
         "{}",
         shown(&terminal)
     );
-    assert_eq!(format!("{:?}", terminal.modes()), before);
+    terminal.assert_modes_restored();
 }
 
 // ---- wrong names ----
@@ -642,13 +640,12 @@ fn an_unknown_session_is_exit_code_3() {
     let swb = Swb::start(EXE);
     for args in [&["attach", "nobody"][..], &["attach", "nobody", "--watch"], &["shell", "nobody"]] {
         let mut terminal = Terminal::start(swb.command(args), 80, 24);
-        let before = format!("{:?}", terminal.modes());
         assert_eq!(terminal.wait(), 3);
         assert_eq!(
             shown(&terminal),
             "swb: no session named 'nobody'\r\nhint: `swb ls` shows the sessions there are\r\n"
         );
-        assert_eq!(format!("{:?}", terminal.modes()), before);
+        terminal.assert_modes_restored();
     }
 }
 

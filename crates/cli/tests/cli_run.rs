@@ -94,9 +94,8 @@ fn a_command_that_cannot_be_started_is_an_error_and_no_session() {
         assert_eq!(swb.json(&["ls"]), serde_json::json!([]));
     }
     let mut terminal = Terminal::start(swb.command(&["run", "--", "/no/such/program"]), 80, 24);
-    let before = format!("{:?}", terminal.modes());
     assert_eq!(terminal.wait(), 1);
-    assert_eq!(format!("{:?}", terminal.modes()), before);
+    terminal.assert_modes_restored();
 }
 
 #[test]

@@ -20,6 +20,8 @@ pub struct Terminal {
     /// Kept open so that the terminal and its modes outlive the program.
     slave: OwnedFd,
     child: Child,
+    /// As they were before the program could change them.
+    first_modes: Termios,
     seen: Vec<u8>,
 }
 
@@ -32,8 +34,9 @@ impl Terminal {
         let slave = rustix::pty::ioctl_tiocgptpeer(&master, flags).expect("a terminal");
         let size = Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 };
         rustix::termios::tcsetwinsize(&master, size).expect("a size");
+        let first_modes = rustix::termios::tcgetattr(&slave).expect("modes");
         let child = spawn(command, &slave);
-        Self { master, slave, child, seen: Vec::new() }
+        Self { master, slave, child, first_modes, seen: Vec::new() }
     }
 
     /// Starts another program on this terminal, whose last one has ended; forgets what was shown so far.
@@ -53,6 +56,12 @@ impl Terminal {
     /// The terminal's modes.
     pub fn modes(&self) -> Termios {
         rustix::termios::tcgetattr(&self.slave).expect("modes")
+    }
+
+    /// The modes are those the terminal had before its first program began.
+    #[track_caller]
+    pub fn assert_modes_restored(&self) {
+        assert_eq!(format!("{:?}", self.modes()), format!("{:?}", self.first_modes));
     }
 
     /// Changes the terminal's modes, as a shell does between two programs.

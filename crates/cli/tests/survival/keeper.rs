@@ -15,7 +15,6 @@ fn clients_are_told_and_the_daemon_begins_anew() {
     let mut monitor = swb.keepty("one", Role::Monitor, 80, 24);
     monitor.ack();
     let mut terminal = Terminal::start(swb.command(&["attach", "one"]), 80, 24);
-    let modes = terminal.modes();
     terminal.until("ready");
     let keeper = swb.keeper_pid();
 
@@ -23,7 +22,7 @@ fn clients_are_told_and_the_daemon_begins_anew() {
     assert_eq!(coop.to_end().1, [json!({"event": "pty_exited", "code": 129})]);
     assert_eq!(monitor.exit().1, 129);
     assert_eq!(terminal.wait(), 129);
-    assert_eq!(format!("{:?}", terminal.modes()), format!("{modes:?}"));
+    terminal.assert_modes_restored();
     wait_for("the child to be hung up", || (!is_alive(pid)).then_some(()));
 
     let status =

@@ -95,14 +95,13 @@ fn shutdown_tells_attached_terminals_and_ends_no_session() {
     let mut swb = swb();
     let pid = swb.script("one", "stty raw -echo; echo ready; exec cat");
     let mut terminal = Terminal::start(swb.command(&["attach", "one"]), 80, 24);
-    let modes = terminal.modes();
     terminal.until("ready");
     assert_eq!(swb.json(&["shutdown"]), json!({"stopped": true, "killed": false}));
     assert_eq!(exit_code(&mut swb), 0);
     assert_eq!(terminal.wait(), 0);
     let shown = String::from_utf8_lossy(terminal.seen()).into_owned();
     assert!(shown.contains("detached from one") && shown.contains("lives on"), "{shown:?}");
-    assert_eq!(format!("{:?}", terminal.modes()), format!("{modes:?}"));
+    terminal.assert_modes_restored();
     assert_no_sockets(&swb);
     assert!(is_alive(pid));
     let status = swb.run(&["status", "--json"]);
