@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 use swb_types::{Offset, PtyId};
 use swb_wire::coop::{
     self, Attach, Attached, BadMessage, Base64, ClientControl, Create, DaemonStatus, DialectState,
-    DialectStatus, EncodeError, ErrorCode, ErrorReply, Event, HandshakeReply, KeeperStatus, Kill, LogsReply,
-    LsReply, OkReply, Origin, PtyItem, PtyRole, ReplyError, Request, Restart, SessionDetails, SessionItem,
-    SessionStatus, Start, StatusReply, StreamFrame, Until,
+    DialectStatus, EncodeError, ErrorCode, ErrorReply, Event, HandshakeReply, KeeperStatus, KeysReply, Kill,
+    LogsReply, LsReply, Met, OkReply, Origin, PtyItem, PtyRole, ReplyError, Request, Restart, ScreenFormat,
+    ScreenReply, SessionDetails, SessionItem, SessionStatus, Start, StatusReply, StreamFrame, Until,
+    WaitReply,
 };
 
 fn request(value: &Value) -> Result<Request, BadMessage> {
@@ -62,7 +63,8 @@ fn null_is_an_absent_field() {
         "unique": null, "hide": null, "require": null});
     assert_eq!(accepted(&create), Request::Create(Create { workspace: "/w".into(), ..Create::default() }));
     let attach = json!({"cmd": "attach", "session": "a", "pty": null, "cols": null, "rows": null,
-        "resume": null, "watch": null, "history": null, "offsets": null, "until": null});
+        "resume": null, "watch": null, "history": null, "offsets": null, "until": null, "repaint": null,
+        "scrollback": null, "sizes": null});
     assert_eq!(accepted(&attach), Request::Attach(Attach { session: "a".into(), ..Attach::default() }));
     assert_eq!(
         accepted(&json!({"cmd": "kill", "all": true, "session": null})),
@@ -119,6 +121,23 @@ fn missing_and_mistyped_fields_are_refused() {
         json!({"cmd": "send", "session": "a", "text": "x", "data": "eA=="}),
         json!({"cmd": "send", "session": "a", "data": "not base64!"}),
         json!({"cmd": "upgrade", "exe": 1}),
+        json!({"cmd": "attach", "session": "a", "repaint": 1}),
+        json!({"cmd": "attach", "session": "a", "scrollback": -1}),
+        json!({"cmd": "shell", "session": "a", "sizes": "yes"}),
+        json!({"cmd": "screen"}),
+        json!({"cmd": "screen", "session": "a", "pty": "0"}),
+        json!({"cmd": "screen", "session": "a", "scrollback": -1}),
+        json!({"cmd": "screen", "session": "a", "format": "gif"}),
+        json!({"cmd": "wait", "session": "a"}),
+        json!({"cmd": "wait", "session": "a", "exit": false, "timeout_ms": 5}),
+        json!({"cmd": "wait", "exit": true}),
+        json!({"cmd": "wait", "session": "a", "text": 5}),
+        json!({"cmd": "wait", "session": "a", "stable_ms": -5}),
+        json!({"cmd": "wait", "session": "a", "exit": true, "timeout_ms": 0.5}),
+        json!({"cmd": "keys", "session": "a"}),
+        json!({"cmd": "keys", "session": "a", "keys": "Enter"}),
+        json!({"cmd": "keys", "session": "a", "keys": [13]}),
+        json!({"cmd": "keys", "session": "a", "keys": null}),
         json!(["ls"]),
         json!("ls"),
         Value::Null,
@@ -309,6 +328,88 @@ fn send_takes_text_or_bytes() {
     assert_eq!(send(json!({"cmd": "send", "session": "a", "text": ""})).into_bytes(), b"");
 }
 
+#[test]
+fn pictures_are_asked_for_and_announced() {
+    let fields = json!({"cmd": "attach", "session": "a", "repaint": true, "scrollback": 7, "sizes": true});
+    let Request::Attach(attach) = accepted(&fields) else { panic!() };
+    let options = attach.stream_options();
+    assert_eq!((options.repaint, options.scrollback, options.sizes), (true, Some(7), true));
+    let fields = json!({"cmd": "shell", "session": "a", "repaint": true, "scrollback": 0, "sizes": true});
+    let Request::Shell(shell) = accepted(&fields) else { panic!() };
+    let options = shell.stream_options();
+    assert_eq!((options.repaint, options.scrollback, options.sizes), (true, Some(0), true));
+    let plain = json_of(&Request::Attach(Attach { session: "a".into(), ..Attach::default() }));
+    assert_eq!(plain, json!({"cmd": "attach", "session": "a"}), "nothing that was not asked for");
+}
+
+#[test]
+fn a_screen_is_told_as_an_object_or_as_bytes() {
+    let Request::Screen(screen) = accepted(&json!({"cmd": "screen", "session": "a"})) else { panic!() };
+    assert_eq!((screen.pty(), screen.scrollback(), screen.format()), (PtyId(0), 0, ScreenFormat::Json));
+    let all = json!({"cmd": "screen", "session": "a", "pty": 2, "scrollback": 50, "format": "snapshot"});
+    let Request::Screen(screen) = accepted(&all) else { panic!() };
+    assert_eq!((screen.pty(), screen.scrollback(), screen.format()), (PtyId(2), 50, ScreenFormat::Snapshot));
+
+    let object = json!({"ok": true, "session": "a", "pty": 0, "offset": 9, "screen": {"cols": 80}});
+    let reply: ScreenReply = coop::parse_reply(object.to_string().as_bytes()).unwrap();
+    assert_eq!((&reply.screen, &reply.data), (&Some(json!({"cols": 80})), &None));
+    assert_eq!(json_of(&reply), object);
+    let bytes = json!({"ok": true, "session": "a", "pty": 0, "offset": 9, "cols": 80, "rows": 24,
+        "data": "aGk="});
+    let reply: ScreenReply = coop::parse_reply(bytes.to_string().as_bytes()).unwrap();
+    assert_eq!((reply.cols, reply.rows, &reply.data), (Some(80), Some(24), &Some(Base64(b"hi".to_vec()))));
+    assert_eq!(json_of(&reply), bytes);
+}
+
+#[test]
+fn the_largest_screen_fits_one_frame() {
+    let reply = ScreenReply::<Value> {
+        ok: true,
+        session: "\u{1}".repeat(255),
+        pty: PtyId(u32::MAX),
+        offset: Offset(u64::MAX),
+        cols: Some(u16::MAX),
+        rows: Some(u16::MAX),
+        data: Some(Base64(vec![0; ScreenReply::<Value>::MAX_DATA])),
+        screen: None,
+    };
+    coop::encode_json(&reply, &mut Vec::new()).unwrap();
+}
+
+#[test]
+fn a_wait_has_conditions_and_says_which_held() {
+    let all = json!({"cmd": "wait", "session": "a", "pty": 1, "text": "^ok", "stable_ms": 300, "exit": true,
+        "timeout_ms": 5000});
+    let Request::Wait(wait) = accepted(&all) else { panic!() };
+    assert_eq!((wait.pty(), wait.text.as_deref(), wait.exit), (PtyId(1), Some("^ok"), true));
+    assert_eq!((wait.stable_ms, wait.timeout_ms), (Some(300), Some(5000)));
+    for one in [json!({"text": ""}), json!({"stable_ms": 0}), json!({"exit": true})] {
+        let mut wait = json!({"cmd": "wait", "session": "a", "pty": null, "timeout_ms": null});
+        wait.as_object_mut().unwrap().extend(one.as_object().unwrap().clone());
+        accepted(&wait);
+    }
+    for (reply, met) in [
+        (json!({"ok": true, "met": "text", "text": "ok", "offset": 3}), Met::Text),
+        (json!({"ok": true, "met": "stable", "offset": 3}), Met::Stable),
+        (json!({"ok": true, "met": "exit", "code": 130, "offset": 3}), Met::Exit),
+        (json!({"ok": true, "met": "timeout", "offset": 3}), Met::Timeout),
+    ] {
+        let read: WaitReply = coop::parse_reply(reply.to_string().as_bytes()).unwrap();
+        assert_eq!((read.met, json_of(&read.met)), (met, json!(met.as_str())));
+        assert_eq!(json_of(&read), reply);
+    }
+}
+
+#[test]
+fn keys_are_names_or_text() {
+    let keys = json!({"cmd": "keys", "session": "a", "keys": ["C-c", "größe", ""], "literal": null});
+    let Request::Keys(keys) = accepted(&keys) else { panic!() };
+    assert_eq!((keys.pty(), keys.literal), (PtyId(0), false));
+    assert_eq!(keys.keys, ["C-c", "größe", ""]);
+    let reply: KeysReply = coop::parse_reply(br#"{"ok":true,"bytes":7,"x":1}"#).unwrap();
+    assert_eq!(json_of(&reply), json!({"ok": true, "bytes": 7}));
+}
+
 // CO-55, CO-58
 #[test]
 fn control_messages_of_clients() {
@@ -346,6 +447,11 @@ fn events_are_written_and_read() {
             r#"{"event":"lagged","dropped":3,"offset":9}"#,
         ),
         (Event::End { offset: Offset(12) }, r#"{"event":"end","offset":12}"#),
+        (Event::Repaint { offset: Offset(12), bytes: 5 }, r#"{"event":"repaint","offset":12,"bytes":5}"#),
+        (
+            Event::Resized { cols: 80, rows: 24, generation: 3 },
+            r#"{"event":"resized","cols":80,"rows":24,"generation":3}"#,
+        ),
     ] {
         assert_eq!(serde_json::to_string(&event).unwrap(), text);
         assert_eq!(coop::parse_event(text.as_bytes()), Some(event));

@@ -112,39 +112,55 @@ fn create() -> impl Strategy<Value = Request> {
 
 fn attach() -> impl Strategy<Value = Request> {
     let numbers = any::<(Option<u32>, Option<u16>, Option<u16>, Option<u64>, Option<u64>)>();
-    (text(), numbers, any::<(bool, bool)>(), until()).prop_map(|(session, numbers, flags, until)| {
+    let flags = any::<(bool, bool, bool, bool, Option<u64>)>();
+    (text(), numbers, flags, until()).prop_map(|(session, numbers, flags, until)| {
         let (pty, cols, rows, resume, history) = numbers;
-        let (watch, offsets) = flags;
+        let (watch, offsets, repaint, sizes, scrollback) = flags;
         let (pty, resume) = (pty.map(PtyId), resume.map(Offset));
-        Request::Attach(coop::Attach { session, pty, cols, rows, resume, watch, history, offsets, until })
+        Request::Attach(coop::Attach {
+            session,
+            pty,
+            cols,
+            rows,
+            resume,
+            watch,
+            history,
+            offsets,
+            until,
+            repaint,
+            scrollback,
+            sizes,
+        })
     })
 }
 
 fn shell() -> impl Strategy<Value = Request> {
     let process = (of(text()), argv(), of(btree_map(text(), text(), 0..4)), any::<Option<bool>>());
     let numbers = any::<(Option<u16>, Option<u16>, Option<u64>, Option<u64>)>();
-    (text(), process, numbers, any::<(bool, bool)>(), until()).prop_map(
-        |(session, process, numbers, flags, until)| {
-            let (command, argv, env, force_new) = process;
-            let (cols, rows, resume, history) = numbers;
-            let (watch, offsets) = flags;
-            let resume = resume.map(Offset);
-            Request::Shell(coop::Shell {
-                session,
-                command,
-                cols,
-                rows,
-                force_new,
-                argv,
-                env,
-                resume,
-                watch,
-                history,
-                offsets,
-                until,
-            })
-        },
-    )
+    let flags = any::<(bool, bool, bool, bool, Option<u64>)>();
+    (text(), process, numbers, flags, until()).prop_map(|(session, process, numbers, flags, until)| {
+        let (command, argv, env, force_new) = process;
+        let (cols, rows, resume, history) = numbers;
+        let (watch, offsets, repaint, sizes, scrollback) = flags;
+        let resume = resume.map(Offset);
+        Request::Shell(coop::Shell {
+            session,
+            command,
+            cols,
+            rows,
+            force_new,
+            argv,
+            env,
+            resume,
+            watch,
+            history,
+            offsets,
+            until,
+            repaint,
+            scrollback,
+            sizes,
+        })
+    })
 }
 
 fn small_request() -> impl Strategy<Value = Request> {
@@ -179,8 +195,33 @@ fn small_request() -> impl Strategy<Value = Request> {
     ]
 }
 
+fn look_request() -> impl Strategy<Value = Request> {
+    let pty = || any::<Option<u32>>().prop_map(|pty| pty.map(PtyId));
+    let format = prop_oneof![
+        Just(coop::ScreenFormat::Json),
+        Just(coop::ScreenFormat::Text),
+        Just(coop::ScreenFormat::Ansi),
+        Just(coop::ScreenFormat::Svg),
+        Just(coop::ScreenFormat::Snapshot),
+    ];
+    prop_oneof![
+        (text(), pty(), any::<Option<u64>>(), of(format)).prop_map(|(session, pty, scrollback, format)| {
+            Request::Screen(coop::Screen { session, pty, scrollback, format })
+        }),
+        (text(), pty(), of(text()), any::<(u64, bool, Option<u64>)>()).prop_map(
+            |(session, pty, text, (stable_ms, exit, timeout_ms))| {
+                let stable_ms = Some(stable_ms);
+                Request::Wait(coop::Wait { session, pty, text, stable_ms, exit, timeout_ms })
+            }
+        ),
+        (text(), pty(), vec(text(), 0..4), any::<bool>()).prop_map(|(session, pty, keys, literal)| {
+            Request::Keys(coop::Keys { session, pty, keys, literal })
+        }),
+    ]
+}
+
 fn request() -> impl Strategy<Value = Request> {
-    prop_oneof![create(), attach(), shell(), small_request()]
+    prop_oneof![create(), attach(), shell(), small_request(), look_request()]
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -191,6 +232,12 @@ fn event() -> impl Strategy<Value = Event> {
         any::<(u64, Option<u64>)>()
             .prop_map(|(dropped, offset)| Event::Lagged { dropped, offset: offset.map(Offset) }),
         any::<u64>().prop_map(|offset| Event::End { offset: Offset(offset) }),
+        any::<(u64, u64)>().prop_map(|(offset, bytes)| Event::Repaint { offset: Offset(offset), bytes }),
+        any::<(u16, u16, u32)>().prop_map(|(cols, rows, generation)| Event::Resized {
+            cols,
+            rows,
+            generation
+        }),
     ]
 }
 

@@ -62,7 +62,10 @@ impl Speech for Coop {
             Some(coop::Event::Detached) => Notice::Detached,
             Some(coop::Event::End { .. }) => Notice::End,
             Some(coop::Event::Lagged { offset, .. }) => Notice::Lagged(offset),
-            Some(coop::Event::PtyRestarting { .. }) | None => Notice::Nothing,
+            Some(
+                coop::Event::PtyRestarting { .. } | coop::Event::Repaint { .. } | coop::Event::Resized { .. },
+            )
+            | None => Notice::Nothing,
         }
     }
 

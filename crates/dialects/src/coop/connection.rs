@@ -165,6 +165,9 @@ impl Connection {
             Request::Send(send) => self.send_input(send).await,
             Request::Status => Ok((ok(&self.coop.host.status())?, Next::Request)),
             Request::Upgrade(upgrade) => self.upgrade(upgrade).await,
+            Request::Screen(_) => Err(not_yet("screen")),
+            Request::Wait(_) => Err(not_yet("wait")),
+            Request::Keys(_) => Err(not_yet("keys")),
         }
     }
 

@@ -7,6 +7,7 @@
 use super::control::{ClientControl, Event};
 use super::error::{BadMessage, ErrorReply};
 use super::request::{Kill, Request, Send};
+use super::screen::Wait;
 use crate::frame::{LengthPrefixed, PREFIX, prefix};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::borrow::Cow;
@@ -69,6 +70,9 @@ pub fn parse_request(body: &[u8]) -> Result<Request, BadMessage> {
         "send" => Request::Send(checked_send(fields(text, "send")?)?),
         "status" => Request::Status,
         "upgrade" => Request::Upgrade(fields(text, "upgrade")?),
+        "screen" => Request::Screen(fields(text, "screen")?),
+        "wait" => Request::Wait(checked_wait(fields(text, "wait")?)?),
+        "keys" => Request::Keys(fields(text, "keys")?),
         // CO-49: `resize` is for stream mode only, so it is as unknown here as anything else.
         unknown => return Err(BadMessage::new(format!("unknown command '{unknown}'"))),
     };
@@ -261,4 +265,11 @@ fn checked_send(send: Send) -> Result<Send, BadMessage> {
         return Err(BadMessage::new("invalid send: exactly one of `text` and `data` is needed"));
     }
     Ok(send)
+}
+
+fn checked_wait(wait: Wait) -> Result<Wait, BadMessage> {
+    if !wait.has_condition() {
+        return Err(BadMessage::new("invalid wait: one of `text`, `stable_ms` and `exit` is needed"));
+    }
+    Ok(wait)
 }

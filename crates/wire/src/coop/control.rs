@@ -47,4 +47,20 @@ pub enum Event {
         /// Position behind the last byte sent.
         offset: Offset,
     },
+    /// *Addition*: the next bytes are no output but a picture of the screen.
+    Repaint {
+        /// Position in the output of what is shown, and of the byte behind the picture.
+        offset: Offset,
+        /// Length of the picture, which may take several data frames.
+        bytes: u64,
+    },
+    /// *Addition*: from here on the output is for a terminal of another size.
+    Resized {
+        /// Columns.
+        cols: u16,
+        /// Rows.
+        rows: u16,
+        /// Number of the size: how often it was changed.
+        generation: u32,
+    },
 }

@@ -16,6 +16,7 @@ mod control;
 mod error;
 mod reply;
 mod request;
+mod screen;
 
 pub use base64::Base64;
 pub use codec::{
@@ -34,3 +35,4 @@ pub use request::{
     Attach, Create, Handshake, Kill, Logs, Ls, Request, Restart, Send, Serve, SessionKill, SessionLs, Shell,
     Shutdown, Start, StreamOptions, Tunnel, Until, Upgrade,
 };
+pub use screen::{Keys, KeysReply, Met, Screen, ScreenFormat, ScreenReply, Wait, WaitReply};

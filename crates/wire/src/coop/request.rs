@@ -5,6 +5,7 @@
 //! clients and daemons.
 
 use super::base64::Base64;
+use super::screen::{Keys, Screen, Wait};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use swb_types::{Offset, PtyId};
@@ -57,6 +58,12 @@ pub enum Request {
     Status,
     /// *Addition*: replaces the running program by a newer one.
     Upgrade(Upgrade),
+    /// *Addition*: tells what a terminal shows.
+    Screen(Screen),
+    /// *Addition*: waits until something holds on a terminal.
+    Wait(Wait),
+    /// *Addition*: presses keys.
+    Keys(Keys),
 }
 
 /// Makes a session (CO-19).
@@ -145,6 +152,15 @@ pub struct Attach {
     /// *Addition*: where to stop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
+    /// *Addition*: begin with a picture of the screen instead of old output.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
+    pub repaint: bool,
+    /// *Addition*: lines of scrollback before the picture at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scrollback: Option<u64>,
+    /// *Addition*: tell where the terminal changed its size.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
+    pub sizes: bool,
 }
 
 impl Attach {
@@ -166,6 +182,9 @@ impl Attach {
             history: self.history,
             offsets: self.offsets,
             until: self.until,
+            repaint: self.repaint,
+            scrollback: self.scrollback,
+            sizes: self.sizes,
         }
     }
 }
@@ -186,6 +205,12 @@ pub struct StreamOptions {
     pub offsets: bool,
     /// Where to stop.
     pub until: Option<Until>,
+    /// Begin with a picture of the screen instead of old output, and after a gap.
+    pub repaint: bool,
+    /// Lines of scrollback before the picture at most; all there are if there is none.
+    pub scrollback: Option<u64>,
+    /// Tell where the terminal changed its size.
+    pub sizes: bool,
 }
 
 impl StreamOptions {
@@ -249,6 +274,15 @@ pub struct Shell {
     /// *Addition*: where to stop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
+    /// *Addition*: begin with a picture of the screen instead of old output.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
+    pub repaint: bool,
+    /// *Addition*: lines of scrollback before the picture at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scrollback: Option<u64>,
+    /// *Addition*: tell where the terminal changed its size.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
+    pub sizes: bool,
 }
 
 impl Shell {
@@ -273,6 +307,9 @@ impl Shell {
             history: self.history,
             offsets: self.offsets,
             until: self.until,
+            repaint: self.repaint,
+            scrollback: self.scrollback,
+            sizes: self.sizes,
         }
     }
 }
@@ -442,12 +479,12 @@ pub struct Upgrade {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde calls")]
-fn is_false(value: &bool) -> bool {
+pub(super) fn is_false(value: &bool) -> bool {
     !*value
 }
 
 /// Reads `null` like an absent field, which is what clients that write every field mean by it.
-fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+pub(super) fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de> + Default,
