@@ -2,7 +2,8 @@
 //!
 //! - `vt show COLS ROWS < BYTES`: the cursor and the text of the screen;
 //! - `vt snapshot COLS ROWS < BYTES`: the bytes that lead to that screen;
-//! - `vt speed COLS ROWS < BYTES`: how fast the bytes are taken, and what snapshots cost.
+//! - `vt speed COLS ROWS < BYTES`: how fast the bytes are taken, and what snapshots cost;
+//! - `vt skip COLS ROWS < BYTES`: how much of the bytes cannot be seen, and how fast that is found.
 
 #![allow(clippy::print_stdout, reason = "a command")]
 
@@ -15,7 +16,7 @@ fn main() -> io::Result<()> {
     let args: Vec<String> = std::env::args().collect();
     let side = |n: usize| args.get(n).and_then(|side| side.parse().ok()).unwrap_or(0);
     let (Some(verb), Some(size)) = (args.get(1), Size::new(side(2), side(3))) else {
-        return Err(io::Error::other("usage: vt show|snapshot|speed COLS ROWS"));
+        return Err(io::Error::other("usage: vt show|snapshot|speed|skip COLS ROWS"));
     };
     let mut bytes = Vec::new();
     io::stdin().read_to_end(&mut bytes)?;
@@ -31,9 +32,28 @@ fn main() -> io::Result<()> {
             screen.feed(&bytes);
             io::stdout().write_all(&screen.snapshot())?;
         }
+        "skip" => skip(&bytes, size),
         _ => speed(&bytes, size),
     }
     Ok(())
+}
+
+fn skip(bytes: &[u8], size: Size) {
+    const TIMES: u32 = 10;
+    let bytes = bytes.repeat((64 << 20) / bytes.len().max(1) + 1);
+    let mut screen = Screen::new(size, Options::default());
+    let (mut skipped, mut skipping, mut all) = (0, 0.0, 0.0);
+    for _ in 0..TIMES {
+        let start = Instant::now();
+        skipped = screen.skip(&bytes);
+        skipping += start.elapsed().as_secs_f64();
+        screen.feed(&bytes[skipped..]);
+        all += start.elapsed().as_secs_f64();
+    }
+    let speed = |seconds: f64| f64::from(TIMES) * bytes.len() as f64 / 1e9 / seconds;
+    println!("skipped   {skipped} of {} bytes", bytes.len());
+    println!("skip      {:8.2} GB/s", speed(skipping));
+    println!("and feed  {:8.2} GB/s", speed(all));
 }
 
 fn speed(bytes: &[u8], size: Size) {

@@ -24,6 +24,7 @@ pub(crate) struct Position {
 #[derive(Clone)]
 pub(crate) struct Buffer {
     grid: Grid<Cell>,
+    scrolled: u64,
 }
 
 impl std::fmt::Debug for Buffer {
@@ -34,7 +35,7 @@ impl std::fmt::Debug for Buffer {
 
 impl Buffer {
     pub(crate) fn new(cols: usize, rows: usize, history: usize) -> Self {
-        Self { grid: Grid::new(rows, cols, history) }
+        Self { grid: Grid::new(rows, cols, history), scrolled: 0 }
     }
 
     pub(crate) fn cols(&self) -> usize {
@@ -48,6 +49,16 @@ impl Buffer {
     /// Lines of scrollback there are.
     pub(crate) fn history(&self) -> usize {
         self.grid.history_size()
+    }
+
+    /// Lines that ever left the top of the page, whether the scrollback took them or not.
+    pub(crate) fn scrolled(&self) -> u64 {
+        self.scrolled
+    }
+
+    /// Counts lines that left the page unseen.
+    pub(crate) fn count_scrolled(&mut self, lines: u64) {
+        self.scrolled = self.scrolled.saturating_add(lines);
     }
 
     /// A line; those of the scrollback are negative, -1 being the newest.
@@ -254,6 +265,9 @@ impl Buffer {
     pub(crate) fn scroll_up(&mut self, region: &Range<usize>, n: usize) {
         let n = n.min(region.len());
         self.grid.scroll_up(&lines(region), n);
+        if region.start == 0 {
+            self.count_scrolled(n as u64);
+        }
     }
 
     /// Moves the lines above `end` up by `n`; those that leave the page are lost.
@@ -276,7 +290,9 @@ impl Buffer {
 
     /// Changes the size, wrapping lines anew if `reflow`.
     pub(crate) fn resize(&mut self, cols: usize, rows: usize, history: usize, reflow: bool) {
+        let before = self.history();
         self.grid.resize(reflow, rows, cols);
+        self.count_scrolled(self.history().saturating_sub(before) as u64);
         self.grid.update_history(history);
         self.repair();
         let mut to = self.position();

@@ -244,6 +244,14 @@ impl Screen {
         self.terminal().primary.buffer.history()
     }
 
+    /// Lines that left the top of the primary screen so far, whether the scrollback still has them or not.
+    ///
+    /// Never less than before. Counted roughly where [`Screen::skip`] took them (wrapped lines are missed) and by
+    /// [`Screen::resize`] (as many as the scrollback grew by); not part of the state or a snapshot.
+    pub fn scrolled(&self) -> u64 {
+        self.terminal().primary.buffer.scrolled()
+    }
+
     /// The cursor.
     pub fn cursor(&self) -> Cursor {
         let terminal = self.terminal();

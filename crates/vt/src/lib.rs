@@ -35,6 +35,7 @@ mod query;
 mod reply;
 mod screen;
 mod sgr;
+mod skip;
 mod snapshot;
 mod state;
 mod svg;

@@ -83,6 +83,11 @@ impl Parser {
         &self.raw
     }
 
+    /// Whether no sequence or character is under way.
+    pub(crate) fn is_ground(&self) -> bool {
+        self.state == State::Ground
+    }
+
     /// Whether the sequence is being ignored, and the pending bytes are a stand-in for it.
     pub(crate) fn is_ignoring(&self) -> bool {
         matches!(self.state, State::CsiIgnore | State::EscapeIgnore) || self.is_junk()

@@ -44,6 +44,12 @@ impl Screen {
 
     /// Takes more of what the program wrote, cut anywhere.
     pub fn feed(&mut self, bytes: &[u8]) {
+        let skipped = self.skip_before_feeding(bytes);
+        self.draw(&bytes[skipped..]);
+    }
+
+    /// Takes bytes one by one, seen or not.
+    pub(crate) fn draw(&mut self, bytes: &[u8]) {
         self.parser.feed(bytes, &mut self.terminal);
     }
 
@@ -97,6 +103,10 @@ impl Screen {
 
     pub(crate) fn terminal(&self) -> &Terminal {
         &self.terminal
+    }
+
+    pub(crate) fn terminal_mut(&mut self) -> &mut Terminal {
+        &mut self.terminal
     }
 
     pub(crate) fn parser(&self) -> &Parser {

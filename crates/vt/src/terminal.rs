@@ -177,6 +177,11 @@ impl Terminal {
         self.primary.buffer.rows()
     }
 
+    /// Lines of scrollback the page that is shown keeps at most.
+    pub(crate) fn history_limit(&self) -> usize {
+        if self.alternate.is_some() { 0 } else { history_limit(self.cols(), self.scrollback) }
+    }
+
     pub(crate) fn position(&self) -> Position {
         self.page().buffer.position()
     }
@@ -383,6 +388,7 @@ impl Terminal {
     /// RIS: as new, except for what the program told about itself.
     pub(crate) fn reset(&mut self) {
         let mut fresh = Self::new(self.cols(), self.rows(), self.scrollback);
+        fresh.primary.buffer.count_scrolled(self.primary.buffer.scrolled());
         let old = &mut self.registers;
         fresh.registers.cwd = std::mem::take(&mut old.cwd);
         fresh.registers.status = std::mem::take(&mut old.status);

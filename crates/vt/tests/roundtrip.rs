@@ -6,18 +6,8 @@
 
 mod common;
 
-use common::{SCROLLBACK, program, round_trip, run, screen, step};
+use common::{SCROLLBACK, program, round_trip, run, runner, screen, step};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-
-fn runner(cases: u32) -> TestRunner {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let cases = number("SWB_VT_CASES").map_or(cases, |n| u32::try_from(n).unwrap());
-    let config = Config { cases, failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
-    let mut seed = [0; 32];
-    seed[..8].copy_from_slice(&number("SWB_VT_SEED").unwrap_or(1).to_le_bytes());
-    TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed))
-}
 
 #[test]
 fn random_programs_round_trip() {

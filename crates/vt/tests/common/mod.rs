@@ -6,6 +6,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::path::{Path, PathBuf};
 use swb_types::Size;
 use swb_vt::{Options, QueryFilter, Screen};
@@ -31,6 +32,16 @@ pub(crate) fn run(screen: &mut Screen, steps: &[Step]) {
             Step::Resize(cols, rows) => screen.resize(Size::new(*cols, *rows).unwrap()),
         }
     }
+}
+
+/// Runs random cases: `SWB_VT_CASES` sets how many, `SWB_VT_SEED` picks other ones.
+pub(crate) fn runner(cases: u32) -> TestRunner {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let cases = number("SWB_VT_CASES").map_or(cases, |n| u32::try_from(n).unwrap());
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
+    let mut seed = [0; 32];
+    seed[..8].copy_from_slice(&number("SWB_VT_SEED").unwrap_or(1).to_le_bytes());
+    TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed))
 }
 
 /// Feeds the snapshot of `screen` to a fresh one and says what differs.
@@ -63,7 +74,7 @@ fn csi(finals: &'static str) -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-fn sgr() -> impl Strategy<Value = Vec<u8>> {
+pub(crate) fn sgr() -> impl Strategy<Value = Vec<u8>> {
     let code = prop_oneof![
         4 => prop::sample::select(vec![0, 1, 2, 3, 4, 5, 7, 8, 9, 21, 22, 24, 27, 31, 39, 44, 49, 53, 59, 95, 101])
             .prop_map(|n: u32| n.to_string()),
