@@ -178,6 +178,19 @@ fn nothing_is_skipped_that_can_be_seen() {
 }
 
 #[test]
+fn what_lasts_is_not_skipped() {
+    let lines = "hello\r\n".repeat(1000);
+    let long = "1;".repeat(300);
+    for between in
+        ["\x0f", "\x1b(0", "\x1b[5;9r", "\x1b[?7l", &format!("\x1b[{long}m"), &format!("\x1b[{long}K")]
+    {
+        let mut screen = screen(80, 24, 10);
+        screen.feed(b"\x1b)0\x0e");
+        check(&mut screen, [&lines, between, &lines].concat().as_bytes(), 10).unwrap();
+    }
+}
+
+#[test]
 fn bells_in_skipped_text_ring_once() {
     let mut screen = screen(80, 24, 10);
     let flood = [&b"\x07a\x07\r\n".repeat(3000)[..], &b"b\r\n".repeat(1000)].concat();
