@@ -164,7 +164,7 @@ impl Slot {
         if let Some(ring) = &self.ring {
             ring.wake();
         }
-        bell.published(index)
+        bell.published(index, self.head())
     }
 
     /// Notes that the child has ended, if it has.

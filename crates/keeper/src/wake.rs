@@ -1,15 +1,18 @@
 //! The doorbell: how the keeper tells a sleeping daemon which PTYs have new output, and only then.
 //!
-//! A memfd shared by both holds one `armed` word per slot and a bitmap of slots to look at. A daemon
-//! that has read everything arms the slot and looks at the ring's head once more before it sleeps; a
-//! keeper that published bytes looks whether the slot is armed. Both sides use sequentially consistent
-//! operations, so at least one of them notices the other. An eventfd carries the actual wake-up.
+//! A memfd shared by both holds one `alarm` per slot and a bitmap of slots to look at. A daemon that has
+//! read enough sets the alarm to the offset that is to wake it and looks at the ring's head once more
+//! before it sleeps; a keeper that published bytes looks whether they reach the alarm. Both sides use
+//! sequentially consistent operations, so at least one of them notices the other. An eventfd carries the
+//! actual wake-up.
 //!
 //! The other way round the daemon sets a `gate` per slot: the offset up to which the keeper may write
 //! before the slowest live reader has caught up. A keeper that stands before a gate says so in `held`,
 //! and a daemon that raises the gate sends it on. The gate is a courtesy, not a lock: the keeper waits
 //! `PATIENCE` at most a few times and then ignores a gate that does not move, so that neither a reader that
 //! stopped nor a daemon that hangs can stall a child.
+//!
+//! One more word per slot is the daemon's own: a note to the daemon that follows it.
 
 use crate::sys::Mapping;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -22,10 +25,11 @@ pub const MAX_SLOTS: usize = 8192;
 
 const AT_PENDING: usize = 0;
 const PENDING_WORDS: usize = MAX_SLOTS / 64;
-const AT_ARMED: usize = PENDING_WORDS * 8;
-const AT_HELD: usize = AT_ARMED + MAX_SLOTS * 4;
+const AT_ALARM: usize = PENDING_WORDS * 8;
+const AT_HELD: usize = AT_ALARM + MAX_SLOTS * 8;
 const AT_GATE: usize = AT_HELD + MAX_SLOTS * 4;
-const LEN: usize = AT_GATE + MAX_SLOTS * 8;
+const AT_NOTE: usize = AT_GATE + MAX_SLOTS * 8;
+const LEN: usize = AT_NOTE + MAX_SLOTS * 8;
 
 /// How long the keeper stands before a gate that does not move. Long enough for a reader on a busy
 /// machine to get its turn, short enough to be no stall.
@@ -60,18 +64,21 @@ impl Doorbell {
         Ok(Self { map: Mapping::new(&memory, LEN, true)?, memory, event })
     }
 
-    /// Asks to be woken when `slot` gets output. Look at the ring's head again before sleeping.
-    pub fn arm(&self, slot: u32) {
-        self.map.word32(armed_at(slot)).store(1, Ordering::SeqCst);
+    /// Asks to be woken when the output of `slot` has reached `offset`, or earlier if somebody else asked for
+    /// that. Look at the ring's head again before sleeping; once it rings, everybody has to ask anew.
+    pub fn arm(&self, slot: u32, offset: u64) {
+        // Kept upside down, so that fresh memory is no alarm and the larger word is the earlier one.
+        self.map.word64(alarm_at(slot)).fetch_max(!offset, Ordering::SeqCst);
     }
 
-    /// Marks `slot` for the daemon if it asked; says whether [`Doorbell::ring`] is due.
-    pub(crate) fn published(&self, slot: u32) -> bool {
-        let armed = self.map.word32(armed_at(slot));
-        if armed.load(Ordering::SeqCst) == 0 {
+    /// Marks `slot`, whose output ends at `head` now, for the daemon if it asked for that; says whether
+    /// [`Doorbell::ring`] is due.
+    pub(crate) fn published(&self, slot: u32, head: u64) -> bool {
+        let alarm = self.map.word64(alarm_at(slot));
+        if head < !alarm.load(Ordering::SeqCst) {
             return false;
         }
-        armed.store(0, Ordering::SeqCst);
+        alarm.store(0, Ordering::SeqCst);
         let (word, bit) = (slot as usize / 64, slot % 64);
         self.map.word64(AT_PENDING + word * 8).fetch_or(1 << bit, Ordering::SeqCst);
         true
@@ -92,6 +99,16 @@ impl Doorbell {
     /// Says whether the keeper stands before the gate of `slot`.
     pub(crate) fn set_held(&self, slot: u32, held: bool) {
         self.map.word32(held_at(slot)).store(u32::from(held), Ordering::SeqCst);
+    }
+
+    /// Leaves a note about `slot` for a daemon that follows this one. The keeper does not read it.
+    pub fn leave_note(&self, slot: u32, note: u64) {
+        self.map.word64(note_at(slot)).store(note, Ordering::Relaxed);
+    }
+
+    /// The note a former daemon left about `slot`; 0 if there is none.
+    pub fn note(&self, slot: u32) -> u64 {
+        self.map.word64(note_at(slot)).load(Ordering::Relaxed)
     }
 
     pub(crate) fn ring(&self) {
@@ -134,8 +151,12 @@ fn gate_at(slot: u32) -> usize {
     AT_GATE + (slot as usize % MAX_SLOTS) * 8
 }
 
-fn armed_at(slot: u32) -> usize {
-    AT_ARMED + (slot as usize % MAX_SLOTS) * 4
+fn alarm_at(slot: u32) -> usize {
+    AT_ALARM + (slot as usize % MAX_SLOTS) * 8
+}
+
+fn note_at(slot: u32) -> usize {
+    AT_NOTE + (slot as usize % MAX_SLOTS) * 8
 }
 
 #[cfg(test)]
@@ -156,17 +177,28 @@ mod tests {
             keeper.event().try_clone_to_owned().unwrap(),
         )
         .unwrap();
-        assert!(!keeper.published(5));
+        assert!(!keeper.published(5, u64::MAX - 1));
         for slot in [0, 5, 63, 64, MAX_SLOTS as u32 - 1] {
-            daemon.arm(slot);
+            daemon.arm(slot, 1);
         }
         for slot in [5, 64, MAX_SLOTS as u32 - 1] {
-            assert!(keeper.published(slot));
+            assert!(keeper.published(slot, 1));
         }
-        assert!(!keeper.published(5), "disarmed by the first one");
+        assert!(!keeper.published(5, 2), "disarmed by the first one");
         keeper.ring();
         assert_eq!(answered(&daemon), [5, 64, MAX_SLOTS as u32 - 1]);
         assert_eq!(answered(&daemon), [] as [u32; 0]);
+    }
+
+    #[test]
+    fn the_earliest_alarm_rings() {
+        let bell = Doorbell::create().unwrap();
+        bell.arm(3, 500);
+        bell.arm(3, 100);
+        bell.arm(3, 900);
+        assert!(!bell.published(3, 99));
+        assert!(bell.published(3, 100));
+        assert!(!bell.published(3, 1000), "everybody has to ask anew");
     }
 
     #[test]
