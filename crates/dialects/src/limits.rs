@@ -7,6 +7,12 @@ use std::time::Duration;
 pub const OUTPUT_FRAME: u64 = 64 * 1024;
 /// Pieces sent to one client before the others get their turn.
 pub const PIECES_PER_TURN: u32 = 4;
+/// Pause between two pictures for somebody who looks on from a terminal of another size: smooth to the eye.
+pub const VIEW_PAUSE: Duration = Duration::from_millis(33);
+/// Pause between two looks of somebody who waits for something on a screen.
+pub const WAIT_PAUSE: Duration = Duration::from_millis(20);
+/// Size of a compiled regular expression; one that a person types takes a fraction of it.
+pub const REGEX: usize = 1 << 20;
 /// Bytes taken from a socket per read.
 pub const READ_BUFFER: usize = 16 * 1024;
 /// Things a connection's reading half may tell its writing half before it waits.

@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::event::{Event, Events};
 use crate::keeper::{Estate, KEY_RECORD, Keeper};
 use crate::limits;
+use crate::screen::Screens;
 use crate::session::{Adoption, Owner, Record, Session, Surroundings, free_slots};
 use crate::spec::SessionSpec;
 use std::collections::BTreeMap;
@@ -25,12 +26,14 @@ pub struct Options {
     pub keeper_socket: PathBuf,
     /// Bytes of output kept per PTY.
     pub ring: usize,
+    /// Lines kept that scrolled off a screen.
+    pub scrollback: usize,
 }
 
 impl Options {
     /// The usual options with the keeper behind `keeper_socket`.
     pub fn new(keeper_socket: PathBuf) -> Self {
-        Self { keeper_socket, ring: limits::RING }
+        Self { keeper_socket, ring: limits::RING, scrollback: limits::SCROLLBACK }
     }
 }
 
@@ -52,8 +55,10 @@ impl Engine {
     /// Connects to the keeper and finds all its sessions again.
     pub async fn connect(options: Options, entrances: Vec<Arc<dyn Entrance>>) -> Result<Self, Error> {
         let (keeper, estate) = Keeper::connect(&options.keeper_socket).await?;
+        let screens = Screens::start(swb_vt::Options { scrollback: options.scrollback });
         let around = Surroundings {
             keeper: keeper.clone(),
+            screens: screens.map_err(|error| Error::Screens(error.to_string()))?,
             registry: Arc::default(),
             events: Arc::new(Events::new()),
             entrances: entrances.into(),

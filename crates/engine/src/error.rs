@@ -38,6 +38,12 @@ pub enum Error {
         /// Why, in words.
         reason: String,
     },
+    /// The screen of a terminal that nobody can reach any more.
+    #[error("the terminal and its screen are gone")]
+    NoScreen,
+    /// No thread can be started that keeps screens.
+    #[error("the screens cannot be kept: {0}")]
+    Screens(String),
     /// One of the limits was reached.
     #[error("{0}")]
     Limit(&'static str),

@@ -21,6 +21,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Key under which a PTY's record is held.
 pub(crate) const KEY_RECORD: u16 = 0;
+/// Key under which its screen is held.
+pub(crate) const KEY_SCREEN: u16 = 1;
 /// First key of the entrances' descriptors, by position.
 pub(crate) const KEY_ENTRANCE: u16 = 4;
 /// First global key that fronts may use for their listening sockets.
@@ -126,8 +128,14 @@ impl Keeper {
 
     /// Gives a slot and everything held with it up. Its process, if any, must have ended.
     pub(crate) fn free_slot(&self, slot: u32) {
-        self.lock().slots.remove(&slot);
-        self.send(Packet::new(Kind::Free, slot), vec![]);
+        {
+            let mut shared = self.lock();
+            if let Some(Some(owner)) = shared.slots.remove(&slot) {
+                owner.pty.release();
+            }
+            self.enqueue(&mut shared, Packet::new(Kind::Free, slot), vec![]);
+        }
+        self.send_queued();
     }
 
     pub(crate) fn spawn(&self, slot: u32, spec: &Spec, size: Size, ring: usize) -> io::Result<()> {
@@ -150,6 +158,18 @@ impl Keeper {
 
     pub(crate) fn hold(&self, slot: u32, key: u16, fd: OwnedFd) {
         self.send(Packet::new(Kind::Hold, slot).key(key), vec![fd]);
+    }
+
+    /// Leaves a descriptor with the slot of `pty`, if that has not been given up.
+    pub(crate) fn hold_owned(&self, pty: &Arc<Pty>, key: u16, fd: OwnedFd) {
+        {
+            let mut shared = self.lock();
+            let owner = shared.slots.get(&pty.slot()).and_then(Option::as_ref);
+            if owner.is_some_and(|owner| Arc::ptr_eq(&owner.pty, pty)) {
+                self.enqueue(&mut shared, Packet::new(Kind::Hold, pty.slot()).key(key), vec![fd]);
+            }
+        }
+        self.send_queued();
     }
 
     pub(crate) fn drop_held(&self, slot: u32, key: u16) {
@@ -202,19 +222,20 @@ impl Keeper {
     }
 
     fn send(&self, packet: Packet, fds: Vec<OwnedFd>) {
-        {
-            let mut shared = self.lock();
-            if self.is_lost() {
-                return;
-            }
-            if shared.queue.len() >= limits::KEEPER_QUEUE {
-                tracing::error!("the keeper does not take requests any more");
-                self.lost.cancel();
-                return;
-            }
-            shared.queue.push_back((packet, fds));
-        }
+        self.enqueue(&mut self.lock(), packet, fds);
         self.send_queued();
+    }
+
+    fn enqueue(&self, shared: &mut Shared, packet: Packet, fds: Vec<OwnedFd>) {
+        if self.is_lost() {
+            return;
+        }
+        if shared.queue.len() >= limits::KEEPER_QUEUE {
+            tracing::error!("the keeper does not take requests any more");
+            self.lost.cancel();
+            return;
+        }
+        shared.queue.push_back((packet, fds));
     }
 
     fn send_queued(&self) {

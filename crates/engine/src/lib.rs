@@ -8,7 +8,9 @@
 //!    bounded channel and read a published [`View`].
 //! 4. A [`Pty`] (`pty/`) is what clients touch: [`Pty::input`] merges keys, a [`Cursor`] walks the output in
 //!    shared memory with everything that happened in between (resizes, restarts, the end) in its place.
-//! 5. The keeper link (`keeper.rs`) turns requests into packets and packets into news for the owners.
+//! 5. What programs have drawn is kept per PTY on a thread of its own (`screen/`); [`Pty::look`] and
+//!    [`Pty::picture`] show it.
+//! 6. The keeper link (`keeper.rs`) turns requests into packets and packets into news for the owners.
 //!
 //! The engine reads no environment, no home directory and no configuration file, and knows no dialect:
 //! what tells them apart are labels it compares and never interprets.
@@ -22,6 +24,7 @@ pub mod limits;
 mod process;
 mod pty;
 mod registry;
+mod screen;
 mod session;
 mod spec;
 mod sys;
@@ -31,5 +34,6 @@ pub use entrance::Entrance;
 pub use error::Error;
 pub use event::{Event, EventKind};
 pub use pty::{Cursor, InputError, Mark, Pty, Step};
+pub use screen::{Picture, Sight};
 pub use session::{ClientGuard, Phase, PtyView, Session, View};
 pub use spec::{RestartPolicy, SessionSpec, ShellSpec, Start};

@@ -22,9 +22,36 @@ pub const EVENTS: usize = 256;
 pub const KEEPER_QUEUE: usize = 16 * 1024;
 /// News from the keeper that a session can have outstanding: a few per PTY.
 pub const NEWS: usize = PTYS_PER_SESSION * 4;
-/// Stored metadata read back at most; the environment is the large part of it.
-pub const RECORD: usize = 8 << 20;
+/// Stored data read back at most; in a record the environment is the large part of it.
+pub const STORED: usize = 8 << 20;
+/// A screen that is put away; one of the usual size with 2000 lines in colours takes a sixth of it.
+pub const CHECKPOINT: usize = 1 << 20;
+/// Lines kept that scrolled off a screen, unless configured otherwise.
+pub const SCROLLBACK: usize = swb_vt::limits::DEFAULT_SCROLLBACK;
+/// Looks at a screen that wait for their turn; the next one waits with whoever asks.
+pub const LOOKS: usize = 16;
+/// Answers of the model that wait for a program to read them; what it asks beyond that goes unanswered.
+pub const ANSWERS: usize = 16;
+/// Output that piles up before it is followed while nobody needs the screen: half of a ring, so that
+/// it is reached in time, and seldom.
+pub const SCREEN_LAZY: u64 = 512 * 1024;
+/// Output that has piled up and makes a flood, in which one looks first for what need not be drawn.
+pub const SCREEN_FLOOD: u64 = 64 * 1024;
+/// Output drawn before the other screens get their turn: about a millisecond's worth.
+pub const SCREEN_ROUND: u64 = 128 * 1024;
+/// Output after which a checkpoint is worth its while: a part of what the ring keeps behind it.
+pub const SCREEN_STALE: u64 = 384 * 1024;
 
+/// How often a flood is looked into.
+pub const SCREEN_TICK: Duration = Duration::from_millis(10);
+/// A screen that nobody needed for this long is put away.
+pub const SCREEN_QUIET: Duration = Duration::from_secs(5);
+/// Time between two checkpoints of a screen that is quiet in between, and of one that is not.
+pub const CHECKPOINT_PAUSE: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
+/// How long the end of a synchronized update is waited for: as long as terminals do.
+pub const SYNCHRONIZED: Duration = Duration::from_millis(150);
+/// Memory of screens that were put away is given back together after this long.
+pub const SCREEN_TRIM: Duration = Duration::from_millis(500);
 /// Time between the polite and the final signal when a session is killed (CO-40).
 pub const KILL_GRACE: Duration = Duration::from_secs(5);
 /// A redraw is forced by a narrower size for this long (KP-32).

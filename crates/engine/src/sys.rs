@@ -1,4 +1,4 @@
-//! The engine's one unsafe call: registering descriptors with the runtime.
+//! The engine's unsafe calls: registering descriptors with the runtime, and giving memory back.
 
 #![allow(unsafe_code)]
 
@@ -20,4 +20,13 @@ impl Owning for Link {}
 pub(crate) fn register<T: Owning>(fd: T, interest: Interest) -> io::Result<AsyncFd<T>> {
     // SAFETY: an `Owning` type keeps its descriptor open and the same as long as the `AsyncFd` owns it.
     unsafe { AsyncFd::register_with_interest(fd, interest) }.map_err(Into::into)
+}
+
+/// Gives memory that was freed back to the system, where the allocator would keep it.
+pub(crate) fn trim_heap() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        // SAFETY: it takes no pointer, and may be called from any thread at any time.
+        let _released = unsafe { libc::malloc_trim(0) };
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::connection::{Answer, Connection, Next, invalid, ok, refused};
 use super::coopfile::{Coopfile, env_value};
-use super::stream::Stream;
+use super::stream::{Opening, Stream};
 use super::{Door, LABEL, RUN, errors, items};
 use crate::limits;
 use std::collections::BTreeMap;
@@ -34,6 +34,22 @@ impl Connection {
         });
         let offered = found.filter(|session| self.offers(session));
         offered.ok_or_else(|| refused(swb_engine::Error::NoSession(text.to_owned())))
+    }
+
+    /// A session as [`Connection::resolve`] finds it, or the newest ended one that is still remembered.
+    pub(super) fn resolve_remembered(&self, text: &str) -> Result<Session, ErrorReply> {
+        self.resolve(text).or_else(|unknown| {
+            let remembered = self.coop.engine.find_remembered(text).ok();
+            remembered.filter(|session| self.offers(session)).ok_or(unknown)
+        })
+    }
+
+    /// A live session, for commands of our own that may say that there was one.
+    pub(super) fn resolve_live(&self, text: &str) -> Result<Session, ErrorReply> {
+        self.resolve(text).map_err(|unknown| {
+            let ended = self.resolve_remembered(text).map(|session| session.name().clone());
+            ended.map_or(unknown, |name| refused(swb_engine::Error::Ended(name)))
+        })
     }
 
     /// Whether a session is there for whoever asks.
@@ -187,7 +203,8 @@ impl Connection {
         let (mut data, end) = pty.history(head.saturating_sub(LogsReply::MAX_DATA as u64));
         // From here on the output waits for this reader, however long the answer takes to be made.
         let options = StreamOptions { watch: true, ..StreamOptions::default() };
-        let stream = logs.follow.then(|| Stream::new(session, &pty, end, end, options));
+        let opening = Opening::Output(pty.cursor(end));
+        let stream = logs.follow.then(|| Stream::new(session, &pty, opening, end, pty.size(), options));
         // What came while we copied may have made it longer than an answer can be.
         let surplus = data.len().saturating_sub(LogsReply::MAX_DATA);
         data.drain(..surplus);
@@ -203,13 +220,10 @@ impl Connection {
 
     pub(super) async fn attach(&self, attach: Attach) -> Answer {
         let options = attach.stream_options();
-        let session = match self.resolve(&attach.session) {
-            Err(unknown) if options.wants_offsets() => {
-                // Our own clients may look at what an ended session has left.
-                let remembered = self.coop.engine.find_remembered(&attach.session).ok();
-                remembered.filter(|session| self.offers(session)).ok_or(unknown)?
-            }
-            found => found?,
+        let session = match options.wants_offsets() || options.repaint {
+            // Our own clients may look at what an ended session has left.
+            true => self.resolve_remembered(&attach.session)?,
+            false => self.resolve(&attach.session)?,
         };
         let pty = session.pty(attach.pty()).map_err(refused)?.pty;
         let (cols, rows) = attach.size();
@@ -221,7 +235,7 @@ impl Connection {
             // CO-32; an ended session has no size to set.
             session.fit(pty.id(), size).await.ok();
         }
-        self.stream(session, &pty, options, None)
+        self.stream(session, &pty, size, options, None).await
     }
 
     pub(super) async fn shell(&self, shell: Shell) -> Answer {
@@ -243,7 +257,7 @@ impl Connection {
         {
             session.fit(pty.id(), size).await.map_err(refused)?;
             let id = Some(pty.id());
-            return self.stream(session, &pty, options, id);
+            return self.stream(session, &pty, size, options, id).await;
         }
         let env = shell.env.or_else(|| {
             let mut env = session.env().clone();
@@ -252,45 +266,52 @@ impl Connection {
         });
         let pty = session.open_shell(ShellSpec { argv, env, size }).await.map_err(refused)?;
         let id = Some(pty.id());
-        self.stream(session, &pty, options, id)
+        self.stream(session, &pty, size, options, id).await
     }
 
-    /// Switches to stream mode; `pty_id` is told to clients of `shell` (CO-34).
-    fn stream(
+    /// Switches to stream mode; `window` is the size of the client's terminal, `pty_id` is told to clients of
+    /// `shell` (CO-34).
+    async fn stream(
         &self,
         session: Session,
         pty: &Arc<Pty>,
+        window: Size,
         options: StreamOptions,
         pty_id: Option<PtyId>,
     ) -> Answer {
         let head = pty.head();
-        let from = match options.resume {
-            Some(Offset(resume)) => resume.min(head),
-            None => pty.oldest().max(head.saturating_sub(options.history())),
+        let kept = |offset: &Offset| (pty.oldest()..=head).contains(&offset.0);
+        let opening = match options.resume.filter(|offset| kept(offset) || !options.repaint) {
+            Some(Offset(resume)) => Opening::Output(pty.cursor(resume.min(head))),
+            None if options.repaint => {
+                let lines =
+                    options.scrollback.map_or(usize::MAX, |lines| lines.try_into().unwrap_or(usize::MAX));
+                Opening::Picture(pty.picture(lines).await.map_err(refused)?)
+            }
+            None => {
+                let from = pty.oldest().max(head.saturating_sub(options.history()));
+                Opening::Output(pty.cursor(from))
+            }
         };
+        let from = opening.offset();
         let mut reply = Attached { pty: pty_id, ..Attached::default() };
         if options.wants_offsets() {
             let pid = session.pty(pty.id()).map_or(0, |view| view.pid);
             let size = pty.size();
             reply.pty = Some(pty.id());
             reply.offset = Some(Offset(from));
-            reply.head = Some(Offset(head));
+            reply.head = Some(Offset(head.max(from)));
             reply.pid = Some(pid.max(0) as u32);
             (reply.cols, reply.rows) = (Some(size.cols()), Some(size.rows()));
         }
-        let stream = Stream::new(session, pty, from, head, options);
+        let stream = Stream::new(session, pty, opening, head, window, options);
         Ok((ok(&reply)?, Next::Stream(Box::new(stream))))
     }
 
     // ---- acting ----
 
     pub(super) async fn send_input(&self, send: Send) -> Answer {
-        // This command is ours, so it may say that there was such a session.
-        let session = self.resolve(&send.session).map_err(|unknown| {
-            let ended = self.coop.engine.find_remembered(&send.session).ok();
-            let ended = ended.filter(|session| self.offers(session)).map(|session| session.name().clone());
-            ended.map_or(unknown, |name| refused(swb_engine::Error::Ended(name)))
-        })?;
+        let session = self.resolve_live(&send.session)?;
         let pty = session.pty(send.pty.unwrap_or(PtyId::AGENT)).map_err(refused)?.pty;
         let bytes = match (send.text, send.data) {
             (Some(text), None) => text.into_bytes(),

@@ -165,8 +165,8 @@ impl Connection {
             Request::Send(send) => self.send_input(send).await,
             Request::Status => Ok((ok(&self.coop.host.status())?, Next::Request)),
             Request::Upgrade(upgrade) => self.upgrade(upgrade).await,
-            Request::Screen(_) => Err(not_yet("screen")),
-            Request::Wait(_) => Err(not_yet("wait")),
+            Request::Screen(screen) => self.screen(screen).await,
+            Request::Wait(wait) => self.wait(wait).await,
             Request::Keys(_) => Err(not_yet("keys")),
         }
     }

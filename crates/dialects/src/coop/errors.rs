@@ -11,12 +11,12 @@ pub(super) fn reply(error: &Error) -> ErrorReply {
             return ErrorReply::new(ErrorCode::SessionExists, error.to_string()).with_session(name.as_str());
         }
         Error::NoSession(_) => ErrorCode::SessionNotFound,
-        Error::NoPty { .. } => ErrorCode::PtyNotFound,
+        Error::NoPty { .. } | Error::NoScreen => ErrorCode::PtyNotFound,
         Error::Ended(_) => ErrorCode::SessionEnded,
         Error::CannotStart { .. } => ErrorCode::SpawnFailed,
         Error::Limit(_) => ErrorCode::LimitReached,
         Error::Entrance(_) => ErrorCode::FrontFailed,
-        Error::Keeper(_) => ErrorCode::InternalError,
+        Error::Keeper(_) | Error::Screens(_) => ErrorCode::InternalError,
     };
     ErrorReply::new(code, error.to_string())
 }

@@ -9,6 +9,7 @@ mod connection;
 mod coopfile;
 mod errors;
 mod items;
+mod screen;
 mod stream;
 
 use crate::conn::Fronts;

@@ -165,6 +165,9 @@ impl Client<'_> {
         }
         // First of all, so that every size announced after the one in HelloAck has its ResizeAck.
         let mut cursor = self.pty.cursor(self.pty.head());
+        if self.role == Role::Writer {
+            cursor.answers();
+        }
         self.acknowledge(agent.pid, self.pty.size()).await?;
         // KP-30, KP-31
         if self.role != Role::Watcher {
@@ -178,8 +181,9 @@ impl Client<'_> {
     }
 
     async fn greet_before_start(&self, size: Size) -> Option<Cursor> {
-        let cursor = self.pty.cursor(0);
+        let mut cursor = self.pty.cursor(0);
         if self.role == Role::Writer {
+            cursor.answers();
             // KP-20, KP-21: the answer first, then the command, so that no byte of it is missed.
             self.acknowledge(0, size).await?;
             self.session().start(Some(size)).await.ok()?;

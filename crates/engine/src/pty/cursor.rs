@@ -1,6 +1,6 @@
 //! A reader's place in the output of one PTY.
 
-use super::pace::Place;
+use super::pace::{Place, Reach};
 use super::{Mark, Pty};
 use std::sync::Arc;
 use swb_keeper::Reader;
@@ -12,6 +12,8 @@ pub struct Cursor {
     offset: u64,
     next_mark: u64,
     place: Arc<Place>,
+    /// It feeds a terminal that answers the program's questions.
+    terminal: bool,
 }
 
 /// What comes next for a reader.
@@ -34,11 +36,44 @@ pub enum Step {
 }
 
 impl Cursor {
-    pub(super) fn new(pty: Arc<Pty>, offset: u64) -> Self {
+    pub(super) fn new(pty: Arc<Pty>, offset: u64, reach: Reach) -> Self {
         let next_mark = pty.marks.for_newcomer();
-        let place = pty.pace.enter(offset);
+        let place = pty.pace.enter(offset, reach);
         pty.update_gate();
-        Self { pty, offset, next_mark, place }
+        Self { pty, offset, next_mark, place, terminal: false }
+    }
+
+    /// Another reader at the same place.
+    pub(crate) fn fork(&self) -> Self {
+        let place = self.pty.pace.enter(self.offset, Reach::Half);
+        self.pty.update_gate();
+        Self { pty: Arc::clone(&self.pty), place, terminal: false, ..*self }
+    }
+
+    /// Says that what it reads is shown by a terminal that answers the program's questions, as long as the
+    /// cursor lives: nobody else answers them.
+    pub fn answers(&mut self) {
+        if !std::mem::replace(&mut self.terminal, true) {
+            self.pty.terminal_comes();
+        }
+    }
+
+    /// Says that it has fallen behind and is not to be waited for until it has caught up.
+    pub fn falls_behind(&self) {
+        self.place.set_lagging(true);
+        self.pty.update_gate();
+    }
+
+    /// Says that it has read everything and may be waited for again.
+    pub(crate) fn caught_up(&self) {
+        if self.place.set_lagging(false) {
+            self.pty.update_gate();
+        }
+    }
+
+    /// Whether something happened that it has not come past.
+    pub(crate) fn has_mark(&self) -> bool {
+        self.pty.marks.count() > self.next_mark
     }
 
     /// Offset of the next byte it will take.
@@ -114,13 +149,11 @@ impl Cursor {
             tokio::pin!(changed);
             changed.as_mut().enable();
             // First ask to be woken, then look again: see `swb_keeper::Doorbell`.
-            self.pty.keeper.bell.arm(self.pty.slot);
-            if self.pty.head() > self.offset || self.pty.marks.count() > self.next_mark {
+            self.pty.keeper.bell.arm(self.pty.slot, self.offset + 1);
+            if self.pty.head() > self.offset || self.has_mark() {
                 return;
             }
-            if self.place.set_lagging(false) {
-                self.pty.update_gate();
-            }
+            self.caught_up();
             changed.await;
         }
     }
@@ -128,6 +161,9 @@ impl Cursor {
 
 impl Drop for Cursor {
     fn drop(&mut self) {
+        if self.terminal {
+            self.pty.terminal_leaves(self.offset);
+        }
         self.pty.pace.leave(&self.place);
         self.pty.update_gate();
     }

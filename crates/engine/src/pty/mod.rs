@@ -3,6 +3,7 @@
 //! A [`Pty`] lives as long as anybody looks at it, also beyond the end of its process. Its output is
 //! never queued: a [`Cursor`] reads it from the ring.
 
+mod answering;
 mod cursor;
 mod input;
 mod marks;
@@ -12,16 +13,19 @@ pub use cursor::{Cursor, Step};
 pub use input::InputError;
 pub use marks::Mark;
 
-use crate::keeper::Keeper;
+use crate::keeper::{KEY_SCREEN, Keeper};
 use crate::limits;
+use crate::screen::{Checkpoint, Look, Screens};
+use answering::Answering;
 use marks::Marks;
-use pace::Pace;
+use pace::{Pace, Reach};
+use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use swb_keeper::Reader;
 use swb_types::{ExitStatus, PtyId, Size};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, mpsc, watch};
 
 /// One terminal of a session.
 #[derive(Debug)]
@@ -33,9 +37,18 @@ pub struct Pty {
     ring: OnceLock<Reader>,
     /// Woken when the ring has grown or a mark was set.
     changed: Notify,
+    /// Woken when the output has reached `alarm`, a mark was set, or a terminal came or left.
+    observer: Notify,
+    alarm: AtomicU64,
+    looks: mpsc::Sender<Look>,
+    /// Its slot was given up; nobody finds it any more.
+    released: AtomicBool,
+    answering: Answering,
     marks: Marks,
     pace: Pace,
     size: AtomicU32,
+    /// The size when its first process started.
+    first_size: OnceLock<Size>,
     /// Who may write right now, in order of arrival.
     turn: tokio::sync::Mutex<()>,
     input_waiting: AtomicUsize,
@@ -55,21 +68,54 @@ pub(crate) enum Line {
 }
 
 impl Pty {
-    pub(crate) fn new(id: PtyId, slot: u32, size: Size, keeper: Keeper) -> Arc<Self> {
-        Arc::new(Self {
+    /// Makes a PTY whose screen is kept by `screens`.
+    pub(crate) fn new(id: PtyId, slot: u32, size: Size, keeper: Keeper, screens: &Screens) -> Arc<Self> {
+        keeper.bell.leave_note(slot, 0);
+        let (pty, looks) = Self::unobserved(id, slot, size, keeper);
+        screens.observe(Arc::clone(&pty), looks, None);
+        pty
+    }
+
+    /// Takes a PTY over whose process an earlier daemon started, with what that one knew of its screen.
+    pub(crate) fn adopt(
+        (id, slot, size): (PtyId, u32, Size),
+        keeper: Keeper,
+        screens: &Screens,
+        running: Option<(Reader, Option<OwnedFd>)>,
+        checkpoint: Option<Checkpoint>,
+    ) -> Arc<Self> {
+        let (pty, looks) = Self::unobserved(id, slot, size, keeper);
+        if let Some((ring, master)) = running {
+            pty.adopted(ring, master);
+        }
+        pty.resume_answering();
+        screens.observe(Arc::clone(&pty), looks, checkpoint);
+        pty
+    }
+
+    fn unobserved(id: PtyId, slot: u32, size: Size, keeper: Keeper) -> (Arc<Self>, mpsc::Receiver<Look>) {
+        let (looks, to_look) = mpsc::channel(limits::LOOKS);
+        let pty = Arc::new(Self {
             id,
             slot,
             keeper,
             ring: OnceLock::new(),
             changed: Notify::new(),
+            observer: Notify::new(),
+            alarm: AtomicU64::new(u64::MAX),
+            looks,
+            released: AtomicBool::new(false),
+            answering: Answering::default(),
             marks: Marks::default(),
             pace: Pace::default(),
             size: AtomicU32::new(pack(size)),
+            first_size: OnceLock::new(),
             turn: tokio::sync::Mutex::new(()),
             input_waiting: AtomicUsize::new(0),
             line: watch::Sender::new(Line::Closed),
             generation: Mutex::new(0),
-        })
+        });
+        (pty, to_look)
     }
 
     /// Its number within the session.
@@ -121,7 +167,47 @@ impl Pty {
 
     /// A reader of the output from `from` on; everything kept before that can be reached too.
     pub fn cursor(self: &Arc<Self>, from: u64) -> Cursor {
-        Cursor::new(Arc::clone(self), from)
+        Cursor::new(Arc::clone(self), from, Reach::Half)
+    }
+
+    /// The cursor of whoever keeps its screen.
+    pub(crate) fn observing_cursor(self: &Arc<Self>, from: u64) -> Cursor {
+        Cursor::new(Arc::clone(self), from, Reach::Most)
+    }
+
+    /// Waits until the observer has reason to look: the output has reached `alarm`, or something else happened.
+    pub(crate) async fn beckons(&self, cursor: &Cursor, alarm: u64) {
+        self.alarm.store(alarm, Ordering::SeqCst);
+        // First ask to be woken, then look again: see `swb_keeper::Doorbell`.
+        self.keeper.bell.arm(self.slot, alarm);
+        if self.head() < alarm && !cursor.has_mark() && !self.is_released() {
+            self.observer.notified().await;
+        }
+    }
+
+    pub(crate) fn looks(&self) -> &mpsc::Sender<Look> {
+        &self.looks
+    }
+
+    /// Nobody can reach it any more: its screen need not be kept.
+    pub(crate) fn release(&self) {
+        self.released.store(true, Ordering::SeqCst);
+        self.observer.notify_one();
+    }
+
+    pub(crate) fn is_released(&self) -> bool {
+        self.released.load(Ordering::SeqCst)
+    }
+
+    /// The size its first process started with, or the present one if that is not known.
+    pub(crate) fn first_size(&self) -> Size {
+        self.first_size.get().copied().unwrap_or_else(|| self.size())
+    }
+
+    /// Leaves what its screen looks like with the keeper.
+    pub(crate) fn keep_checkpoint(self: &Arc<Self>, memory: OwnedFd) -> io::Result<()> {
+        self.keeper.hold_owned(self, KEY_SCREEN, memory);
+        Ok(())
     }
 
     /// Lets the keeper know how far it may write.
@@ -135,10 +221,18 @@ impl Pty {
     /// Bytes of output are there, or a mark was set: everybody who waits looks again.
     pub(crate) fn wake(&self) {
         self.changed.notify_waiters();
+        let alarm = self.alarm.load(Ordering::SeqCst);
+        if self.head() >= alarm {
+            self.observer.notify_one();
+        } else if alarm != u64::MAX {
+            // It rang for somebody else, and everybody has to ask anew.
+            self.keeper.bell.arm(self.slot, alarm);
+        }
     }
 
     /// A process was started behind `master` and writes to `ring`.
     pub(crate) fn opened(&self, ring: Reader, master: Option<OwnedFd>) {
+        let _first = self.first_size.set(self.size());
         self.connect(ring, master);
         // It may have been resized since the start was asked for.
         self.apply_size(self.size());
@@ -146,7 +240,7 @@ impl Pty {
     }
 
     /// A process that an earlier daemon started was found again.
-    pub(crate) fn adopted(&self, ring: Reader, master: Option<OwnedFd>) {
+    fn adopted(&self, ring: Reader, master: Option<OwnedFd>) {
         if let Some(master) = &master
             && let Ok(size) = rustix::termios::tcgetwinsize(master)
             && let Some(size) = Size::new(size.ws_col, size.ws_row)
@@ -230,6 +324,7 @@ impl Pty {
     fn mark(&self, mark: Mark) {
         self.marks.push(self.head(), mark, limits::MARKS);
         self.wake();
+        self.observer.notify_one();
     }
 }
 

@@ -1,7 +1,7 @@
 //! Pacing: output is lossless for readers that keep reading, and never waits for one that does not.
 //!
 //! Each cursor shows its place. The gate for the keeper is half a ring behind the slowest of those that
-//! are live; a reader that fell off the ring is no longer waited for until it has caught up once. How
+//! are live, or most of a ring behind one that can do with that; a reader that fell off the ring is no longer waited for until it has caught up once. How
 //! long the keeper respects a gate is its own decision (`swb_keeper::Doorbell`).
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,8 +15,28 @@ const STEP_BITS: u32 = 16;
 /// Where one reader is.
 #[derive(Debug)]
 pub(super) struct Place {
+    /// How far behind the output it may stay.
+    reach: Reach,
     offset: AtomicU64,
     lagging: AtomicBool,
+}
+
+/// How much of the ring may lie between a reader and the newest output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Half, so that bytes can be sent in place without being overrun meanwhile.
+    Half,
+    /// Nearly all: for a reader that copies bytes before it uses them.
+    Most,
+}
+
+impl Reach {
+    fn bytes(self, keep: u64) -> u64 {
+        match self {
+            Self::Half => keep / 2,
+            Self::Most => keep - keep / 8,
+        }
+    }
 }
 
 impl Place {
@@ -39,8 +59,9 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    pub(super) fn enter(&self, offset: u64) -> Arc<Place> {
-        let place = Arc::new(Place { offset: AtomicU64::new(offset), lagging: AtomicBool::new(false) });
+    pub(super) fn enter(&self, offset: u64, reach: Reach) -> Arc<Place> {
+        let offset = AtomicU64::new(offset);
+        let place = Arc::new(Place { reach, offset, lagging: AtomicBool::new(false) });
         self.lock().push(Arc::clone(&place));
         place
     }
@@ -54,12 +75,11 @@ impl Pace {
         let oldest = ring.oldest(ring.head());
         let places = self.lock();
         let live = places.iter().filter(|place| !place.lagging.load(Ordering::Relaxed));
-        let offsets = live.map(|place| place.offset.load(Ordering::Relaxed));
-        // Below half of the ring, so that bytes can be sent in place without being overrun meanwhile.
+        let offsets = live.map(|place| (place.offset.load(Ordering::Relaxed), place.reach));
         offsets
-            .filter(|offset| *offset >= oldest)
+            .filter(|(offset, _)| *offset >= oldest)
+            .map(|(offset, reach)| (offset + reach.bytes(ring.keep())).saturating_sub(1 << STEP_BITS))
             .min()
-            .map(|slowest| slowest + ring.keep() / 2 - (1 << STEP_BITS))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Place>>> {

@@ -4,8 +4,9 @@ use super::Phase;
 use super::owner::{Owner, Surroundings};
 use super::record::{Body, Record};
 use super::terminal::Terminal;
-use crate::keeper::{self, Adopted, News};
+use crate::keeper::{self, Adopted, KEY_SCREEN, News};
 use crate::pty::Pty;
+use crate::screen::Checkpoint;
 use crate::spec::{ShellSpec, Start};
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -85,18 +86,21 @@ impl Owner {
         slot: u32,
         argv: &[String],
         shell: Option<ShellSpec>,
-        state: Adopted,
+        mut state: Adopted,
         size: Size,
     ) -> BTreeMap<u16, OwnedFd> {
-        let pty = Pty::new(id, slot, size, self.around.keeper.clone());
         let phase = match (&state.ring, state.starting) {
             (None, _) => Phase::Waiting,
             (_, true) => Phase::Starting,
             _ => Phase::Running,
         };
-        if let Some(ring) = state.ring.and_then(keeper::open_ring) {
-            pty.adopted(ring, state.master);
-        }
+        let running = state.ring.and_then(keeper::open_ring).map(|ring| (ring, state.master));
+        let checkpoint = state.held.remove(&KEY_SCREEN).and_then(|memory| {
+            let checkpoint = Checkpoint::open(memory);
+            checkpoint.inspect_err(|error| tracing::warn!(slot, %error, "its screen is not known")).ok()
+        });
+        let (keeper, screens) = (self.around.keeper.clone(), &self.around.screens);
+        let pty = Pty::adopt((id, slot, size), keeper, screens, running, checkpoint);
         let mut terminal = Terminal::new(pty, argv, shell, phase);
         terminal.pid = state.pid;
         self.add_terminal(terminal);

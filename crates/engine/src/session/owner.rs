@@ -15,6 +15,7 @@ use crate::limits;
 use crate::process;
 use crate::pty::Pty;
 use crate::registry::Registry;
+use crate::screen::Screens;
 use crate::spec::{SessionSpec, ShellSpec, Start};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
@@ -31,6 +32,7 @@ use tokio_util::task::TaskTracker;
 #[derive(Clone)]
 pub(crate) struct Surroundings {
     pub(crate) keeper: Keeper,
+    pub(crate) screens: Screens,
     pub(crate) registry: Arc<Registry>,
     pub(crate) events: Arc<Events>,
     pub(crate) entrances: Arc<[Arc<dyn Entrance>]>,
@@ -67,7 +69,7 @@ impl Owner {
         let slot = around.keeper.reserve_slot()?;
         let spec = Arc::new(SessionSpec { name: name.clone(), ..spec });
         let mut owner = Self::bare(name, Arc::clone(&spec), uid, created, around);
-        let pty = Pty::new(PtyId::AGENT, slot, spec.size, owner.around.keeper.clone());
+        let pty = Pty::new(PtyId::AGENT, slot, spec.size, owner.around.keeper.clone(), &owner.around.screens);
         owner.add_terminal(Terminal::new(pty, &spec.argv, None, Phase::Waiting));
         owner.publish();
         Ok((owner.session.clone(), owner))
@@ -374,7 +376,7 @@ impl Owner {
         let id = PtyId(self.next_pty);
         // Numbers are not used again, so that a late client cannot land on a stranger's shell (CO-35).
         self.next_pty += 1;
-        let pty = Pty::new(id, slot, spec.size, self.around.keeper.clone());
+        let pty = Pty::new(id, slot, spec.size, self.around.keeper.clone(), &self.around.screens);
         let argv = spec.argv.clone();
         self.add_terminal(Terminal::new(pty, &argv, Some(spec), Phase::Waiting));
         self.store();

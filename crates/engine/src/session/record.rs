@@ -50,7 +50,7 @@ impl Record {
     }
 
     pub(crate) fn from_memfd(fd: &OwnedFd) -> io::Result<Self> {
-        let record: Self = serde_json::from_slice(&swb_keeper::read_memfd(fd, limits::RECORD)?)?;
+        let record: Self = serde_json::from_slice(&swb_keeper::read_memfd(fd, limits::STORED)?)?;
         if record.version != VERSION {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a record of another version"));
         }

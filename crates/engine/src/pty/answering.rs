@@ -1,0 +1,71 @@
+//! Who answers a program's questions (what are you, where is the cursor, which colours): the terminal of
+//! a client that is attached, else the model. Never both, and never twice.
+
+use super::Pty;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// The note left for the next daemon while a terminal answers: wherever it has got to by then.
+const A_TERMINAL_DOES: u64 = u64::MAX;
+
+/// Who answers, and how far that has got.
+#[derive(Debug, Default)]
+pub(super) struct Answering {
+    /// Cursors that feed terminals.
+    terminals: AtomicUsize,
+    /// Questions before this offset are settled.
+    answered: AtomicU64,
+}
+
+impl Pty {
+    /// Goes on where a former daemon stopped.
+    pub(super) fn resume_answering(&self) {
+        let note = self.keeper.bell.note(self.slot);
+        // A terminal that was attached comes back and answers what it has not seen yet.
+        let answered = if note == A_TERMINAL_DOES { self.head() } else { note };
+        self.answering.answered.store(answered, Ordering::Relaxed);
+    }
+
+    /// Whether a terminal is attached that answers.
+    pub fn has_terminal(&self) -> bool {
+        self.answering.terminals.load(Ordering::SeqCst) > 0
+    }
+
+    /// Questions before this offset have been answered, or will be by a terminal.
+    pub(crate) fn answered(&self) -> u64 {
+        match self.has_terminal() {
+            true => u64::MAX,
+            false => self.answering.answered.load(Ordering::SeqCst),
+        }
+    }
+
+    /// Settles all questions before `offset`; says whether the newest of them are the caller's to answer.
+    pub(crate) fn take_questions(&self, offset: u64) -> bool {
+        let before = self.answering.answered.fetch_max(offset, Ordering::SeqCst);
+        if self.has_terminal() {
+            return false;
+        }
+        if before < offset && !self.is_over() {
+            // Before the answer goes out: better none than two.
+            self.keeper.bell.leave_note(self.slot, offset);
+        }
+        before < offset
+    }
+
+    pub(super) fn terminal_comes(&self) {
+        self.answering.terminals.fetch_add(1, Ordering::SeqCst);
+        if !self.is_over() {
+            self.keeper.bell.leave_note(self.slot, A_TERMINAL_DOES);
+        }
+        self.observer.notify_one();
+    }
+
+    /// A terminal that has seen everything before `offset` is gone.
+    pub(super) fn terminal_leaves(&self, offset: u64) {
+        let answered = self.answering.answered.fetch_max(offset, Ordering::SeqCst).max(offset);
+        let last = self.answering.terminals.fetch_sub(1, Ordering::SeqCst) == 1;
+        if last && !self.is_over() {
+            self.keeper.bell.leave_note(self.slot, answered);
+        }
+        self.observer.notify_one();
+    }
+}

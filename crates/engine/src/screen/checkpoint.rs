@@ -1,0 +1,113 @@
+//! A screen that was put away: the bytes that bring it back, and where in the output that was.
+
+use crate::limits;
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use swb_types::Size;
+use swb_vt::{Options, Screen};
+
+/// Version of what is stored; a checkpoint of another one is as good as none.
+const VERSION: u32 = 1;
+/// Bytes the first line has at most.
+const HEAD: usize = 256;
+
+/// A screen in a memfd, which the keeper holds too. It costs this process a descriptor.
+#[derive(Debug)]
+pub(crate) struct Checkpoint {
+    memory: OwnedFd,
+    head: Head,
+}
+
+/// First line of the memfd, as JSON; the picture follows.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Head {
+    version: u32,
+    /// The picture shows all output before this offset.
+    offset: u64,
+    cols: u16,
+    rows: u16,
+}
+
+impl Checkpoint {
+    /// Puts a screen away that shows all output before `offset`. What it takes is bounded: of a scrollback full
+    /// of colours the oldest lines are left out.
+    pub(crate) fn new(offset: u64, screen: &Screen) -> io::Result<Self> {
+        let (cols, rows) = (screen.size().cols(), screen.size().rows());
+        let head = Head { version: VERSION, offset, cols, rows };
+        let mut picture = screen.snapshot();
+        let mut scrollback = screen.scrollback_len();
+        while picture.len() > limits::CHECKPOINT && scrollback > 0 {
+            scrollback /= 2;
+            picture = screen.snapshot_limited(scrollback);
+        }
+        let mut bytes = serde_json::to_vec(&head)?;
+        bytes.push(b'\n');
+        bytes.append(&mut picture);
+        Ok(Self { memory: swb_keeper::sealed_memfd("swb-screen", &bytes)?, head })
+    }
+
+    /// Takes over what an earlier daemon left with the keeper.
+    pub(crate) fn open(memory: OwnedFd) -> io::Result<Self> {
+        let mut start = [0; HEAD];
+        let read = rustix::io::pread(&memory, &mut start, 0)?;
+        let line = start[..read].split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let head: Head = serde_json::from_slice(line)?;
+        if head.version != VERSION {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a checkpoint of another version"));
+        }
+        Ok(Self { memory, head })
+    }
+
+    /// Another descriptor of the same memory.
+    pub(crate) fn share(&self) -> io::Result<OwnedFd> {
+        self.memory.as_fd().try_clone_to_owned()
+    }
+
+    pub(crate) fn offset(&self) -> u64 {
+        self.head.offset
+    }
+
+    pub(crate) fn size(&self) -> Size {
+        Size::new(self.head.cols, self.head.rows).unwrap_or(Size::DEFAULT)
+    }
+
+    /// The bytes that paint it.
+    pub(crate) fn picture(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = swb_keeper::read_memfd(&self.memory, limits::STORED)?;
+        let end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
+        bytes.drain(..end);
+        Ok(bytes)
+    }
+
+    /// Brings the screen back.
+    pub(crate) fn restore(&self, options: Options) -> io::Result<Screen> {
+        let mut screen = Screen::new(self.size(), options);
+        screen.feed(&self.picture()?);
+        Ok(screen)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_screen_comes_back_from_the_memory_another_process_holds() {
+        let mut screen = Screen::new(Size::new(33, 7).unwrap(), Options::default());
+        screen.feed(b"line\r\n\x1b[1;31mred\x1b[?2004h");
+        let stored = Checkpoint::new(19, &screen).unwrap();
+        let opened = Checkpoint::open(stored.share().unwrap()).unwrap();
+        assert_eq!((opened.offset(), opened.size()), (19, screen.size()));
+        assert_eq!(opened.restore(Options::default()).unwrap().state(), screen.state());
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for bytes in [&b""[..], b"{}\n", b"{\"version\":99,\"offset\":0,\"cols\":1,\"rows\":1}\nx", b"\xff\n"]
+        {
+            let memory = swb_keeper::sealed_memfd("test", bytes).unwrap();
+            assert!(Checkpoint::open(memory).is_err(), "{bytes:?}");
+        }
+    }
+}

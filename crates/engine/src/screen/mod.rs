@@ -1,0 +1,128 @@
+//! What programs have drawn: a terminal model per PTY, off everybody's way.
+//!
+//! The models live on a thread of their own, one `observer::Observer` per PTY. An observer follows the ring
+//! like any reader and is in no hurry: while a client's terminal is attached it lets half a ring pile up
+//! before it looks, text that has scrolled out of reach is never drawn at all, and a screen that
+//! nobody asked for during some seconds is put away as a [`checkpoint::Checkpoint`], from which it is
+//! brought back when it is needed. The checkpoint lies in the keeper, so it survives this daemon.
+
+mod checkpoint;
+mod observer;
+
+pub(crate) use checkpoint::Checkpoint;
+
+use crate::error::Error;
+use crate::limits;
+use crate::pty::{Cursor, Pty};
+use observer::Observer;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use swb_vt::{Options, Screen};
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::task::TaskTracker;
+
+/// What is asked of an observer.
+pub(crate) enum Look {
+    /// To be called with the screen as it is now; with `whole`, not in the middle of a synchronized update.
+    Sight { whole: bool, see: Box<dyn FnOnce(&Sight<'_>) + Send> },
+    /// Bytes that paint the screen with so many lines of scrollback.
+    Picture { scrollback: usize, reply: oneshot::Sender<Picture> },
+}
+
+/// The screen at one place in the output.
+#[derive(Debug)]
+pub struct Sight<'a> {
+    screen: &'a Screen,
+    cursor: &'a Cursor,
+}
+
+impl Sight<'_> {
+    /// The screen.
+    pub fn screen(&self) -> &Screen {
+        self.screen
+    }
+
+    /// The place: it shows all output before this offset.
+    pub fn offset(&self) -> u64 {
+        self.cursor.offset()
+    }
+}
+
+/// A screen as bytes for a fresh terminal of its size, and the output that follows.
+#[derive(Debug)]
+pub struct Picture {
+    /// The bytes; they ask the terminal nothing.
+    pub bytes: Vec<u8>,
+    /// Goes on exactly behind what they show.
+    pub cursor: Cursor,
+}
+
+/// The thread that keeps the screens.
+#[derive(Debug, Clone)]
+pub(crate) struct Screens {
+    thread: Handle,
+    tasks: TaskTracker,
+    options: Options,
+    trimming: Arc<AtomicBool>,
+}
+
+impl Screens {
+    /// Starts the thread; it runs as long as the process.
+    pub(crate) fn start(options: Options) -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let thread = runtime.handle().clone();
+        std::thread::Builder::new()
+            .name("screens".into())
+            .spawn(move || runtime.block_on(std::future::pending::<()>()))?;
+        Ok(Self { thread, tasks: TaskTracker::new(), options, trimming: Arc::default() })
+    }
+
+    /// Observes a PTY until it is released; `checkpoint` is what an earlier daemon knew of its screen.
+    pub(crate) fn observe(&self, pty: Arc<Pty>, looks: mpsc::Receiver<Look>, checkpoint: Option<Checkpoint>) {
+        self.spawn(Observer::new(self.clone(), pty, looks, checkpoint).run());
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn_on(task, &self.thread);
+    }
+
+    /// Gives memory that was needed for screens back to the system, soon and once for many.
+    fn trim_soon(&self) {
+        if !self.trimming.swap(true, Ordering::Relaxed) {
+            let trimming = Arc::clone(&self.trimming);
+            self.spawn(async move {
+                tokio::time::sleep(limits::SCREEN_TRIM).await;
+                trimming.store(false, Ordering::Relaxed);
+                crate::sys::trim_heap();
+            });
+        }
+    }
+}
+
+impl Pty {
+    /// Looks at the screen as it is now, on the thread that keeps it; with `whole`, not in the middle of an
+    /// update that the program wants to be seen as one.
+    pub async fn look<T: Send + 'static>(
+        &self,
+        whole: bool,
+        see: impl FnOnce(&Sight<'_>) -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let (reply, seen) = oneshot::channel();
+        let see = Box::new(move |sight: &Sight<'_>| drop(reply.send(see(sight))));
+        self.ask(Look::Sight { whole, see }).await?;
+        seen.await.map_err(|_| Error::NoScreen)
+    }
+
+    /// The screen as bytes, with at most `scrollback` lines before it.
+    pub async fn picture(&self, scrollback: usize) -> Result<Picture, Error> {
+        let (reply, picture) = oneshot::channel();
+        self.ask(Look::Picture { scrollback, reply }).await?;
+        picture.await.map_err(|_| Error::NoScreen)
+    }
+
+    async fn ask(&self, look: Look) -> Result<(), Error> {
+        self.looks().send(look).await.map_err(|_| Error::NoScreen)
+    }
+}

@@ -1,0 +1,334 @@
+//! The observer of one PTY: follows its output, draws it when somebody needs the picture, and answers the
+//! program's questions when no terminal is there to do so.
+
+use super::{Checkpoint, Look, Picture, Screens, Sight};
+use crate::limits;
+use crate::pty::{Cursor, Mark, Pty, Step};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use swb_types::Size;
+use swb_vt::Screen;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+pub(super) struct Observer {
+    screens: Screens,
+    pty: Arc<Pty>,
+    /// All output before it has been drawn, or cannot be seen any more.
+    cursor: Cursor,
+    looks: mpsc::Receiver<Look>,
+    /// The screen, while it is in use.
+    screen: Option<Screen>,
+    checkpoint: Option<Checkpoint>,
+    /// The size changed since the checkpoint.
+    resized: bool,
+    /// Output comes faster than it is worth being drawn.
+    flooded: bool,
+    /// When the screen was last needed, and when it was last stored.
+    touched: Instant,
+    stored: Instant,
+    /// A copy of output that is being drawn.
+    scratch: Vec<u8>,
+    answers_waiting: Arc<AtomicUsize>,
+}
+
+impl Observer {
+    pub(super) fn new(
+        screens: Screens,
+        pty: Arc<Pty>,
+        looks: mpsc::Receiver<Look>,
+        checkpoint: Option<Checkpoint>,
+    ) -> Self {
+        let offset = checkpoint.as_ref().map_or(0, Checkpoint::offset);
+        let now = Instant::now();
+        Self {
+            screens,
+            cursor: pty.observing_cursor(offset),
+            pty,
+            looks,
+            screen: None,
+            checkpoint,
+            resized: false,
+            flooded: false,
+            touched: now,
+            stored: now,
+            scratch: Vec::new(),
+            answers_waiting: Arc::default(),
+        }
+    }
+
+    pub(super) async fn run(mut self) {
+        while !self.pty.is_released() {
+            let (due, alarm) = (self.due(), self.alarm());
+            let due = async {
+                match due {
+                    Some(due) => tokio::time::sleep_until(due).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                look = self.looks.recv() => match look {
+                    Some(look) => self.show(look).await,
+                    None => return,
+                },
+                () = self.pty.beckons(&self.cursor, alarm) => self.follow().await,
+                () = due => self.meet_deadline().await,
+            }
+        }
+    }
+
+    /// The offset whose being reached is reason to look.
+    fn alarm(&self) -> u64 {
+        let lazy = self.flooded || self.pty.has_terminal();
+        self.cursor.offset() + if lazy { limits::SCREEN_LAZY } else { 1 }
+    }
+
+    fn due(&self) -> Option<Instant> {
+        let [pause, _] = limits::CHECKPOINT_PAUSE;
+        let tick = self.flooded.then(|| self.touched + limits::SCREEN_TICK);
+        let store = self.resized.then(|| self.stored + pause);
+        let rest = self.screen.is_some().then(|| self.touched + limits::SCREEN_QUIET);
+        [tick, store, rest].into_iter().flatten().min()
+    }
+
+    async fn meet_deadline(&mut self) {
+        if self.touched.elapsed() >= limits::SCREEN_QUIET {
+            return self.rest().await;
+        }
+        if self.flooded {
+            self.follow().await;
+        }
+        self.store_if_due();
+    }
+
+    /// Bytes of output that have not been looked at.
+    fn behind(&self) -> u64 {
+        self.pty.head().saturating_sub(self.cursor.offset())
+    }
+
+    /// Takes note of new output, no more thoroughly than necessary.
+    async fn follow(&mut self) {
+        self.touched = Instant::now();
+        let flood = self.behind() >= limits::SCREEN_FLOOD;
+        if flood && self.skim() {
+            self.flooded = !self.pty.has_terminal();
+        } else if self.pty.has_terminal() && !flood && !self.cursor.has_mark() {
+            // A terminal came; the output can wait.
+            self.flooded = false;
+        } else {
+            self.catch_up().await;
+            self.flooded = flood && !self.pty.has_terminal();
+        }
+        self.store_if_due();
+    }
+
+    /// Passes over output that cannot be seen any more because of what follows it; says whether there was any.
+    fn skim(&mut self) -> bool {
+        let Some(to) = self.next_output(u64::MAX) else { return false };
+        let from = self.cursor.offset();
+        if !self.copy(from, to) {
+            return false;
+        }
+        let scratch = std::mem::take(&mut self.scratch);
+        let skipped = self.screen().skip(&scratch) as u64;
+        self.scratch = scratch;
+        if skipped > 0 {
+            self.answer(from + skipped);
+            self.cursor.advance(skipped);
+        }
+        skipped > 0
+    }
+
+    /// Draws all output there is now.
+    async fn catch_up(&mut self) {
+        let goal = self.pty.head();
+        while let Some(to) = self.next_output(limits::SCREEN_ROUND) {
+            self.draw(to);
+            if self.cursor.offset() >= goal {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+        self.take_marks();
+        if self.behind() == 0 {
+            self.cursor.caught_up();
+        }
+    }
+
+    /// Draws output up to `to`; questions in what a terminal has seen are its to answer.
+    fn draw(&mut self, to: u64) {
+        let from = self.cursor.offset();
+        let middle = self.pty.answered().clamp(from, to);
+        for (from, to) in [(from, middle), (middle, to)] {
+            if from == to || !self.copy(from, to) {
+                continue;
+            }
+            let scratch = std::mem::take(&mut self.scratch);
+            self.screen().feed(&scratch);
+            self.scratch = scratch;
+            self.answer(to);
+        }
+        self.cursor.advance(to - from);
+    }
+
+    /// Answers what the program has asked before `offset`, unless it is for others to do so.
+    fn answer(&mut self, offset: u64) {
+        let Some(screen) = &mut self.screen else { return };
+        // Nobody follows these yet, and they must not pile up.
+        drop(screen.take_events());
+        let answers = screen.take_replies();
+        if !self.pty.take_questions(offset) || answers.is_empty() {
+            return;
+        }
+        if self.answers_waiting.fetch_add(1, Ordering::Relaxed) >= limits::ANSWERS {
+            self.answers_waiting.fetch_sub(1, Ordering::Relaxed);
+            return;
+        }
+        let (pty, waiting) = (Arc::clone(&self.pty), Arc::clone(&self.answers_waiting));
+        self.screens.spawn(async move {
+            // A program that is gone does not miss them.
+            let _delivered = pty.input(&answers).await;
+            waiting.fetch_sub(1, Ordering::Relaxed);
+        });
+    }
+
+    /// Copies output to where nobody overwrites it; `false` if that has happened already.
+    fn copy(&mut self, from: u64, to: u64) -> bool {
+        self.scratch.clear();
+        self.pty.ring().is_some_and(|ring| ring.copy(from, to, &mut self.scratch))
+    }
+
+    /// Does what happened before the next output; gives the end of that output, at most `most` bytes of it.
+    fn next_output(&mut self, most: u64) -> Option<u64> {
+        loop {
+            match self.cursor.step(most) {
+                Step::Output { to } => return Some(to),
+                Step::Mark(Mark::Resized { size, .. }) => self.resize(size),
+                Step::Mark(Mark::Restarting { .. } | Mark::Exited(_)) => {}
+                Step::Lost { oldest } => self.lose(oldest),
+                Step::Idle => return None,
+            }
+        }
+    }
+
+    /// Does what happened right here, without drawing anything.
+    fn take_marks(&mut self) {
+        while self.behind() == 0 && self.cursor.has_mark() && self.next_output(0).is_none() {}
+    }
+
+    fn resize(&mut self, size: Size) {
+        self.screen().resize(size);
+        self.resized = true;
+        self.touched = Instant::now();
+    }
+
+    /// Goes on behind output that is gone. What the program had set before that most likely still holds.
+    fn lose(&mut self, oldest: u64) {
+        tracing::debug!(pty = %self.pty.id(), from = self.cursor.offset(), to = oldest, "output was not followed");
+        // Ends a sequence or character whose rest is missing.
+        self.screen().feed(b"\x18");
+        self.cursor.skip(oldest);
+        self.pty.take_questions(oldest);
+    }
+
+    /// The screen as of the cursor.
+    fn screen(&mut self) -> &mut Screen {
+        let options = self.screens.options;
+        let (pty, checkpoint) = (&self.pty, &self.checkpoint);
+        self.screen.get_or_insert_with(|| {
+            let restored = checkpoint.as_ref().and_then(|checkpoint| {
+                let restored = checkpoint.restore(options);
+                restored.inspect_err(|error| tracing::error!(%error, "a screen cannot be brought back")).ok()
+            });
+            restored.unwrap_or_else(|| Screen::new(pty.first_size(), options))
+        })
+    }
+
+    async fn show(&mut self, look: Look) {
+        match look {
+            Look::Sight { whole, see } => {
+                self.catch_up().await;
+                if whole {
+                    self.complete_update().await;
+                }
+                self.screen();
+                if let Some(screen) = &self.screen {
+                    see(&Sight { screen, cursor: &self.cursor });
+                }
+            }
+            Look::Picture { scrollback, reply } => {
+                let bytes = match self.stored_picture(scrollback) {
+                    Some(bytes) => bytes,
+                    None => {
+                        self.catch_up().await;
+                        self.screen().snapshot_limited(scrollback)
+                    }
+                };
+                // Whoever asked may be gone.
+                let _shown = reply.send(Picture { bytes, cursor: self.cursor.fork() });
+            }
+        }
+        self.touched = Instant::now();
+        self.store_if_due();
+    }
+
+    /// The checkpoint, if it is what is to be shown.
+    fn stored_picture(&mut self, scrollback: usize) -> Option<Vec<u8>> {
+        let rests = self.screen.is_none() && self.behind() == 0 && !self.cursor.has_mark();
+        let checkpoint =
+            self.checkpoint.as_ref().filter(|_| rests && scrollback >= self.screens.options.scrollback)?;
+        checkpoint.picture().ok()
+    }
+
+    /// Waits for the end of an update that is to be seen as one.
+    async fn complete_update(&mut self) {
+        let deadline = Instant::now() + limits::SYNCHRONIZED;
+        while self.screen().modes().synchronized {
+            let more = self.pty.beckons(&self.cursor, self.cursor.offset() + 1);
+            if tokio::time::timeout_at(deadline, more).await.is_err() {
+                return;
+            }
+            self.catch_up().await;
+        }
+    }
+
+    /// Stores a checkpoint if a daemon that follows this one could not do without it, but not all the time.
+    fn store_if_due(&mut self) {
+        let offset = self.checkpoint.as_ref().map_or(0, Checkpoint::offset);
+        let stale = self.cursor.offset() - offset >= limits::SCREEN_STALE;
+        let [quiet, busy] = limits::CHECKPOINT_PAUSE;
+        let pause = if self.behind() == 0 { quiet } else { busy };
+        if (stale || self.resized) && self.stored.elapsed() >= pause {
+            self.store();
+        }
+    }
+
+    fn store(&mut self) {
+        let Some(screen) = &self.screen else { return };
+        let stored = Checkpoint::new(self.cursor.offset(), screen)
+            .and_then(|checkpoint| self.pty.keep_checkpoint(checkpoint.share()?).map(|()| checkpoint));
+        match stored {
+            Ok(checkpoint) => self.checkpoint = Some(checkpoint),
+            Err(error) => tracing::error!(%error, "storing a screen"),
+        }
+        self.resized = false;
+        self.stored = Instant::now();
+    }
+
+    /// Puts the screen away until somebody needs it.
+    async fn rest(&mut self) {
+        self.catch_up().await;
+        let up_to_date = self.checkpoint.as_ref().is_some_and(|c| c.offset() == self.cursor.offset());
+        if !up_to_date || self.resized {
+            self.store();
+        }
+        self.flooded = false;
+        self.touched = Instant::now();
+        if self.checkpoint.as_ref().is_some_and(|c| c.offset() == self.cursor.offset()) {
+            self.screen = None;
+            self.scratch = Vec::new();
+            self.screens.trim_soon();
+        }
+    }
+}
