@@ -167,7 +167,7 @@ impl Connection {
             Request::Upgrade(upgrade) => self.upgrade(upgrade).await,
             Request::Screen(screen) => self.screen(screen).await,
             Request::Wait(wait) => self.wait(wait).await,
-            Request::Keys(_) => Err(not_yet("keys")),
+            Request::Keys(keys) => self.keys(keys).await,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Looking at a terminal without attaching to it: its screen as data, waiting for something on it, keys.
 
 use super::connection::{Answer, Connection, Next, invalid, ok, refused};
+use super::errors;
 use crate::conn::peer_gone;
 use crate::limits;
 use regex::{Regex, RegexBuilder};
@@ -9,8 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use swb_engine::{Cursor, Mark, Pty, Session, Sight, Step};
 use swb_types::{ExitStatus, Offset, PtyId, Size};
-use swb_vt::Contents;
-use swb_wire::coop::{Base64, ErrorReply, Met, Screen, ScreenFormat, ScreenReply, Wait, WaitReply};
+use swb_vt::{Contents, Key};
+use swb_wire::coop::{
+    Base64, ErrorReply, Keys, KeysReply, Met, Screen, ScreenFormat, ScreenReply, Wait, WaitReply,
+};
 use tokio::time::Instant;
 
 impl Connection {
@@ -81,6 +84,15 @@ impl Connection {
             tokio::time::sleep(limits::GONE_CHECK).await;
         }
     }
+
+    pub(super) async fn keys(&self, keys: Keys) -> Answer {
+        let session = self.resolve_live(&keys.session)?;
+        let pty = session.pty(keys.pty()).map_err(refused)?.pty;
+        session.start(None).await.ok();
+        let typed = pty.look(false, move |sight| encode(&keys, sight)).await.map_err(refused)?;
+        pty.input(&typed).await.map_err(errors::input)?;
+        Ok((ok(&KeysReply { ok: true, bytes: typed.len() as u64 })?, Next::Request))
+    }
 }
 
 /// A screen in the form that was asked for.
@@ -112,6 +124,18 @@ fn text_since(screen: &swb_vt::Screen, lines: usize) -> String {
     }
     text.push_str(&screen.text());
     text
+}
+
+fn encode(keys: &Keys, sight: &Sight<'_>) -> Vec<u8> {
+    let modes = sight.screen().modes();
+    let mut typed = Vec::new();
+    for item in &keys.keys {
+        match Key::parse(item).filter(|_| !keys.literal) {
+            Some(key) => key.encode(&modes, &mut typed),
+            None => typed.extend_from_slice(item.as_bytes()),
+        }
+    }
+    typed
 }
 
 /// What a wait is for.
