@@ -50,6 +50,20 @@ impl Control {
         Ok(coop::parse_reply(&self.receive()?)?)
     }
 
+    /// Asks for something and waits for the answer, for `limit` at most if there is one.
+    ///
+    /// Of no more use after a failure: the answer may still come.
+    pub(crate) fn request_within<T: DeserializeOwned>(
+        &mut self,
+        request: &Request,
+        limit: Option<Duration>,
+    ) -> Result<T, Failure> {
+        self.stream.set_read_timeout(limit)?;
+        let answer = self.request(request);
+        self.stream.set_read_timeout(None)?;
+        answer
+    }
+
     /// Waits until the daemon ends the connection, for `limit` at most; tells whether it did.
     pub(crate) fn wait_for_end(mut self, limit: Duration) -> bool {
         let ended = |stream: &mut UnixStream| stream.read(&mut [0; 256]).map(|count| count == 0);

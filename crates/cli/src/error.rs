@@ -28,6 +28,8 @@ pub(crate) enum FailureKind {
     Exists,
     /// Anything that has no code of its own.
     General,
+    /// The daemon finds that the request makes no sense.
+    Invalid,
     /// The daemon did not start.
     NoDaemon,
     /// There is no such session.
@@ -41,7 +43,7 @@ impl FailureKind {
     pub(crate) fn exit_code(self) -> u8 {
         match self {
             Self::BrokenPipe => 0,
-            Self::Disconnected | Self::Exists | Self::General => 1,
+            Self::Disconnected | Self::Exists | Self::General | Self::Invalid => 1,
             Self::Usage => 2,
             Self::NoSession => 3,
             Self::NoDaemon => 4,
@@ -132,6 +134,7 @@ impl From<ErrorReply> for Failure {
                 }
                 ErrorCode::SessionExists => failure(FailureKind::Exists)
                     .hint("`swb attach NAME` goes there; `-n` chooses another name"),
+                ErrorCode::InvalidCommand => failure(FailureKind::Invalid),
                 ErrorCode::PtyNotFound => {
                     failure(FailureKind::General).hint("`swb ls --json` shows the terminals of a session")
                 }

@@ -8,6 +8,7 @@
 
 mod args;
 mod attach;
+mod cast;
 mod commands;
 mod config;
 mod context;

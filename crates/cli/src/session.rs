@@ -1,17 +1,19 @@
 //! Making sessions and going to them: what several commands share.
 
 use crate::attach::speech::Coop;
-use crate::attach::{self, Keyboard, Old, Plan, Resume};
+use crate::attach::{self, Keyboard, Old, Pictures, Plan, Position, Resume};
 use crate::context::{self, Context};
 use crate::control::Control;
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::terminal::detach::DetachKey;
 use crate::terminal::size;
+use rustix::stdio::stdout;
+use rustix::termios::isatty;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use swb_types::{Offset, PtyId, Size};
-use swb_wire::coop::{Attach, Attached, Create, Created, Request, Shell};
+use swb_wire::coop::{Attached, Create, Created, Request, Shell};
 
 /// How long attaching is tried again while the daemon keeps dying.
 const RETRY: Duration = Duration::from_secs(5);
@@ -27,6 +29,8 @@ pub(crate) struct Target {
     pub(crate) watch: bool,
     /// The detach key, if not the configured one.
     pub(crate) detach_key: Option<String>,
+    /// Lines of scrollback to bring back at most; all if there is none.
+    pub(crate) scrollback: Option<u64>,
     /// Whether nobody can have seen the session's output before.
     pub(crate) fresh: bool,
 }
@@ -34,7 +38,25 @@ pub(crate) struct Target {
 impl Target {
     /// The command of a session that was there before.
     pub(crate) fn existing(session: String) -> Self {
-        Self { session, pty: PtyId::AGENT, watch: false, detach_key: None, fresh: false }
+        Self { session, pty: PtyId::AGENT, watch: false, detach_key: None, scrollback: None, fresh: false }
+    }
+
+    /// How to come to its stream, and to come back. A terminal gets pictures of the screen; anything else gets
+    /// the output as the program wrote it.
+    fn route(&self, context: &Context) -> Resume {
+        Resume {
+            socket: context.paths.control_socket(),
+            session: self.session.clone(),
+            pty: self.pty,
+            watch: self.watch,
+            pictures: isatty(stdout()).then_some(Pictures { scrollback: self.scrollback }),
+            sizes: false,
+        }
+    }
+
+    /// Where the stream begins. All that a new session has written is of interest, as it was written.
+    fn start(&self) -> Option<Offset> {
+        self.fresh.then_some(Offset(0))
     }
 }
 
@@ -83,18 +105,8 @@ pub(crate) fn go(context: &Context, target: &Target) -> Outcome {
 /// Attaches, over the connection `open` if there is one, and stays.
 fn stay(context: &Context, target: &Target, keys: Vec<DetachKey>, open: Option<Control>) -> Outcome {
     let own_size = size::current();
-    let request = Request::Attach(Attach {
-        session: target.session.clone(),
-        pty: Some(target.pty),
-        // Zero keeps what there is: a script without a terminal must not change it for those who have one.
-        cols: Some(own_size.map_or(0, Size::cols)),
-        rows: Some(own_size.map_or(0, Size::rows)),
-        // All that a new session has written is of interest, not just the end of it.
-        resume: target.fresh.then_some(Offset(0)),
-        watch: target.watch,
-        offsets: true,
-        ..Attach::default()
-    });
+    let route = target.route(context);
+    let request = Request::Attach(route.request(target.start(), own_size));
     let (socket, attached) = open_stream(context, &request, open)?;
     if attached.pid.is_some_and(runs_below) {
         // What it showed would be its own output, for ever.
@@ -102,7 +114,7 @@ fn stay(context: &Context, target: &Target, keys: Vec<DetachKey>, open: Option<C
         return Err(Failure::general(text).hint("detach first, or name another session"));
     }
     let size = own_size.unwrap_or(Size::DEFAULT);
-    attach::run_and_report(plan(context, target, socket, &attached, keys, size))
+    attach::run_and_report(plan(target, route, socket, &attached, keys, size))
 }
 
 /// Whether this process is one of `pid`'s descendants.
@@ -120,12 +132,13 @@ fn runs_below(pid: u32) -> bool {
 /// Opens another shell in a session and stays until it ends or the user leaves; gives its exit code.
 pub(crate) fn open_shell(
     context: &Context,
-    mut target: Target,
+    target: Target,
     argv: Vec<String>,
     force_new: Option<bool>,
 ) -> Outcome {
     let keys = keys(context, &target)?;
     let size = size::current().unwrap_or(Size::DEFAULT);
+    let mut route = target.route(context);
     let request = Request::Shell(Shell {
         session: target.session.clone(),
         command: argv.first().cloned(),
@@ -134,13 +147,15 @@ pub(crate) fn open_shell(
         force_new,
         argv: Some(argv),
         env: Some(context::environment()),
+        resume: target.start(),
         offsets: true,
+        repaint: route.pictures.is_some(),
         ..Shell::default()
     });
     let mut control = context.connect()?;
     let attached: Attached = control.request(&request)?;
-    target.pty = attached.pty.unwrap_or(target.pty);
-    attach::run_and_report(plan(context, &target, control.into_stream(), &attached, keys, size))
+    route.pty = attached.pty.unwrap_or(target.pty);
+    attach::run_and_report(plan(&target, route, control.into_stream(), &attached, keys, size))
 }
 
 /// Attaches, over the connection `open` if there is one; tries again while the daemon dies before it answers,
@@ -177,8 +192,8 @@ fn keys(context: &Context, target: &Target) -> Result<Vec<DetachKey>, Failure> {
 }
 
 fn plan(
-    context: &Context,
     target: &Target,
+    route: Resume,
     socket: UnixStream,
     attached: &Attached,
     keys: Vec<DetachKey>,
@@ -191,13 +206,8 @@ fn plan(
         session: target.session.clone(),
         speech: &Coop,
         socket,
-        resume: Some(Resume {
-            socket: context.paths.control_socket(),
-            session: target.session.clone(),
-            pty: target.pty,
-            watch: target.watch,
-        }),
-        offset,
+        position: Position::new(offset, route.pictures.is_some() && target.start().is_none()),
+        resume: Some(route),
         old: Old::Bytes(old),
         keys,
         keyboard: if target.watch { Keyboard::Leaves } else { Keyboard::Types },
@@ -207,17 +217,11 @@ fn plan(
 
 /// Follows a terminal's output from an offset on, without touching the user's terminal.
 pub(crate) fn follow(context: &Context, session: &str, pty: PtyId, from: Offset) -> Outcome {
-    let request = Request::Attach(Attach {
-        session: session.to_owned(),
-        pty: Some(pty),
-        resume: Some(from),
-        watch: true,
-        offsets: true,
-        ..Attach::default()
-    });
-    let (socket, attached) = open_stream(context, &request, None)?;
     let target = Target { pty, watch: true, fresh: true, ..Target::existing(session.to_owned()) };
-    let mut plan = plan(context, &target, socket, &attached, Vec::new(), Size::DEFAULT);
+    let route = Resume { pictures: None, ..target.route(context) };
+    let request = Request::Attach(route.request(Some(from), None));
+    let (socket, attached) = open_stream(context, &request, None)?;
+    let mut plan = plan(&target, route, socket, &attached, Vec::new(), Size::DEFAULT);
     plan.keyboard = Keyboard::Unused;
     match attach::run(plan)? {
         attach::Ending::Lost => Err(Failure::general("the connection was lost")),

@@ -5,14 +5,17 @@
 //! types meanwhile is kept. Neither side can block the other: see [`outbox`] and [`screen`].
 
 mod ending;
+pub(crate) mod follow;
 pub(crate) mod inbox;
 mod outbox;
 mod plan;
-mod screen;
+mod position;
+pub(crate) mod screen;
 pub(crate) mod speech;
 
 pub(crate) use ending::Ending;
-pub(crate) use plan::{Keyboard, Old, Plan, Resume};
+pub(crate) use plan::{Keyboard, Old, Pictures, Plan, Resume};
+pub(crate) use position::Position;
 
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::panics;
@@ -20,6 +23,7 @@ use crate::say::say;
 use crate::terminal::detach::Matcher;
 use crate::terminal::signals::Signals;
 use crate::terminal::size;
+use follow::timespec;
 use inbox::{Inbox, Message};
 use outbox::Outbox;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -85,7 +89,7 @@ struct Attachment {
     lost: Option<Lost>,
     /// The peer takes no more input; what it sent is still read.
     deaf: bool,
-    offset: Offset,
+    position: Position,
     old: Old,
     inbox: Inbox,
     outbox: Outbox,
@@ -130,7 +134,7 @@ impl Attachment {
             resume: plan.resume,
             lost: None,
             deaf: false,
-            offset: plan.offset,
+            position: plan.position,
             old: plan.old,
             inbox: Inbox::new(plan.speech.layout()),
             outbox: Outbox::default(),
@@ -214,7 +218,7 @@ impl Attachment {
             };
             any = true;
             let length = range.len() as u64;
-            self.offset.0 = self.offset.0.saturating_add(length);
+            self.position.advance(length);
             if self.old == Old::FirstFrame {
                 self.old = Old::Bytes(length + self.inbox.rest_of_frame() as u64);
             }
@@ -240,12 +244,18 @@ impl Attachment {
             Notice::Detached => return Ok(Some(Ending::Dismissed)),
             Notice::End => return Ok(Some(Ending::Complete)),
             Notice::Lagged(offset) => self.lagged(offset),
+            Notice::Repaint(offset, bytes) => {
+                self.position.repaint(offset, bytes);
+                // A picture is made to be shown now, and so is everything behind it.
+                self.old = Old::Bytes(0);
+                self.screen.picture();
+            }
             Notice::Ping => {
                 let pong = self.speech.pong();
                 self.outbox.finish_with(self.speech, &pong);
                 self.send();
             }
-            Notice::Pong | Notice::Nothing => {}
+            Notice::Pong | Notice::Resized(..) | Notice::Nothing => {}
         }
         Ok(None)
     }
@@ -258,7 +268,7 @@ impl Attachment {
         }
         let attached: Attached = coop::parse_reply(body)?;
         if let Some(offset) = attached.offset {
-            self.offset = offset;
+            self.position.jump(offset);
         }
         self.lost = None;
         self.send_size();
@@ -269,9 +279,10 @@ impl Attachment {
         self.screen.gap();
         if let Some(offset) = offset {
             if let Old::Bytes(left) = &mut self.old {
-                *left = left.saturating_sub(offset.0.saturating_sub(self.offset.0));
+                *left = left.saturating_sub(offset.0.saturating_sub(self.position.offset().0));
             }
-            self.offset = offset;
+            let pictures = self.resume.as_ref().is_some_and(|resume| resume.pictures.is_some());
+            self.position.lagged(offset, pictures);
         }
         // On the screen itself a notice would do more harm than the gap.
         if !(isatty(stdout()) && isatty(stderr())) {
@@ -337,11 +348,7 @@ impl Attachment {
             None => lost.next_try,
         });
         let due = [lost, self.release].into_iter().flatten().min()?;
-        let left = due.saturating_duration_since(Instant::now());
-        Some(Timespec {
-            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: i64::from(left.subsec_nanos()),
-        })
+        Some(timespec(due.saturating_duration_since(Instant::now())))
     }
 
     fn read_keyboard(&mut self) -> Result<Option<Ending>, Failure> {
@@ -395,7 +402,7 @@ impl Attachment {
                 self.send();
             }
             // Asks for a redraw, as keepty's watchers do.
-            Keyboard::Leaves if typed == b"r" && self.speech.watchers_resize() => {
+            Keyboard::Leaves if typed == b"r" && self.speech.size_redraws() => {
                 self.outbox.resize(self.told);
                 self.send();
             }
@@ -418,9 +425,8 @@ impl Attachment {
     }
 
     fn send_size(&mut self) {
-        let wanted = self.keyboard == Keyboard::Types
-            || (self.keyboard == Keyboard::Leaves && self.speech.watchers_resize());
-        if wanted
+        // One that looks on only tells which part of the screen it has room for.
+        if self.keyboard != Keyboard::Unused
             && self.screen.has_keyboard()
             && let Some(size) = size::current().filter(|size| *size != self.told)
         {
@@ -444,6 +450,7 @@ impl Attachment {
     fn disconnected(&mut self) -> Option<Ending> {
         self.socket = None;
         self.deaf = false;
+        self.position.disconnected();
         self.inbox.restart(0);
         self.outbox.disconnected();
         if self.resume.is_none() {
@@ -471,10 +478,10 @@ impl Attachment {
         if self.socket.is_some() || now < lost.next_try {
             return Ok(());
         }
-        let size = size::current().unwrap_or(self.told);
-        match self.resume.as_ref().map(|resume| resume.connect(self.offset, size)) {
+        let size = size::current();
+        match self.resume.as_ref().map(|resume| resume.connect(self.position.resume(), size)) {
             Some(Ok(socket)) => {
-                self.told = size;
+                self.told = size.unwrap_or(self.told);
                 self.inbox.restart(2);
                 self.socket = Some(socket);
             }

@@ -1,5 +1,6 @@
 //! What to attach to, how, and how to come back to it.
 
+use super::position::Position;
 use super::speech::Speech;
 use crate::terminal::detach::DetachKey;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
@@ -20,7 +21,7 @@ pub(crate) struct Plan {
     /// How to come back when the connection is lost; without it that is the end.
     pub(crate) resume: Option<Resume>,
     /// Position of the first byte that comes.
-    pub(crate) offset: Offset,
+    pub(crate) position: Position,
     /// How much of what comes first is old.
     pub(crate) old: Old,
     /// The keys that detach.
@@ -62,17 +63,29 @@ pub(crate) struct Resume {
     pub(crate) pty: PtyId,
     /// Whether only to look on.
     pub(crate) watch: bool,
+    /// Pictures of the screen instead of output that is gone.
+    pub(crate) pictures: Option<Pictures>,
+    /// Whether to be told where the terminal changes its size.
+    pub(crate) sizes: bool,
+}
+
+/// How a client wants pictures of the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pictures {
+    /// Lines of scrollback before the picture at most; all if there is none.
+    pub(crate) scrollback: Option<u64>,
 }
 
 impl Resume {
-    /// Connects without waiting and asks for the stream from `offset` on; the answers are still to come.
-    pub(super) fn connect(&self, offset: Offset, size: Size) -> io::Result<UnixStream> {
+    /// Connects without waiting and asks for the stream from `from` on, or for one that begins with a picture;
+    /// the answers are still to come.
+    pub(crate) fn connect(&self, from: Option<Offset>, size: Option<Size>) -> io::Result<UnixStream> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
         connect(&socket, &SocketAddrUnix::new(&self.socket)?)?;
         let socket = UnixStream::from(socket);
         let mut message = Vec::new();
-        let request = Request::Attach(self.request(offset, size));
+        let request = Request::Attach(self.request(from, size));
         coop::encode_json(&Handshake { version: coop::VERSION }, &mut message)
             .and_then(|()| coop::encode_json(&request, &mut message))
             .map_err(io::Error::other)?;
@@ -81,15 +94,25 @@ impl Resume {
         if sent == message.len() { Ok(socket) } else { Err(io::ErrorKind::WriteZero.into()) }
     }
 
-    fn request(&self, offset: Offset, size: Size) -> Attach {
+    /// The request for the stream. Without a size of its own a client leaves the terminal as it is, and sees
+    /// it as it is.
+    pub(crate) fn request(&self, from: Option<Offset>, size: Option<Size>) -> Attach {
         Attach {
             session: self.session.clone(),
             pty: Some(self.pty),
-            cols: Some(size.cols()),
-            rows: Some(size.rows()),
-            resume: Some(offset),
+            cols: Some(size.map_or(0, Size::cols)),
+            rows: Some(size.map_or(0, Size::rows)),
+            resume: from,
             watch: self.watch,
             offsets: true,
+            repaint: self.pictures.is_some(),
+            // Who comes back has the scrollback already.
+            scrollback: if from.is_some() {
+                self.pictures.map(|_| 0)
+            } else {
+                self.pictures.and_then(|pictures| pictures.scrollback)
+            },
+            sizes: self.sizes,
             ..Attach::default()
         }
     }

@@ -4,11 +4,13 @@
 //! would do the same to the user's shell. When the terminal takes no more, [`Screen::is_blocked`] says so and
 //! nothing further is read from the daemon.
 
+use super::follow::timespec;
 use super::inbox::Inbox;
 use crate::terminal::history::History;
 use crate::terminal::modes::Modes;
 use crate::terminal::raw::RawMode;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use crate::terminal::size;
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::{Errno, writev};
 use rustix::stdio::stdout;
@@ -41,6 +43,8 @@ pub(crate) struct Screen {
     /// Output that lies in the inbox.
     ranges: Vec<Range<usize>>,
     blocked: bool,
+    /// Whether the user's own text has made room for pictures.
+    cleared: bool,
 }
 
 impl Screen {
@@ -57,6 +61,7 @@ impl Screen {
             filtered_done: 0,
             ranges: Vec::with_capacity(GATHER),
             blocked: false,
+            cleared: false,
         })
     }
 
@@ -97,6 +102,32 @@ impl Screen {
         self.history = History::default();
         if let Some(modes) = &self.modes {
             self.filtered.extend_from_slice(modes.abort());
+        }
+    }
+
+    /// Prepares for a picture of the whole screen.
+    pub(crate) fn picture(&mut self) {
+        self.gap();
+        self.clear();
+    }
+
+    /// Makes room the first time it is called: what stands on the user's terminal goes into its scrollback, where
+    /// it can be found again.
+    pub(crate) fn clear(&mut self) {
+        if self.modes.is_some() && !self.cleared {
+            self.cleared = true;
+            let rows = size::current().map_or(0, |size| size.rows().into());
+            self.filtered.push(b'\r');
+            self.filtered.extend(std::iter::repeat_n(b'\n', rows));
+        }
+    }
+
+    /// Adds old output that lies elsewhere, without what must not happen a second time.
+    pub(crate) fn show_old(&mut self, output: &[u8]) {
+        if self.modes.is_some() {
+            self.history.feed(output, &mut self.filtered);
+        } else {
+            self.filtered.extend_from_slice(output);
         }
     }
 
@@ -202,11 +233,7 @@ impl Screen {
     fn wait_for_room(&self, deadline: Instant) -> bool {
         let left = deadline.saturating_duration_since(Instant::now());
         let mut fds = [PollFd::new(self, PollFlags::OUT)];
-        let wait = Timespec {
-            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: i64::from(left.subsec_nanos()),
-        };
-        match poll(&mut fds, Some(&wait)) {
+        match poll(&mut fds, Some(&timespec(left))) {
             Ok(ready) => ready > 0,
             Err(error) => error == Errno::INTR,
         }

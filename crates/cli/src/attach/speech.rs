@@ -15,6 +15,10 @@ pub(crate) enum Notice {
     End,
     /// Some output was lost to slowness; the stream goes on at the offset.
     Lagged(Option<Offset>),
+    /// The next bytes are a picture of the screen, and the output goes on at the offset.
+    Repaint(Offset, u64),
+    /// The session's terminal has another size from here on: columns, rows.
+    Resized(u16, u16),
     /// A question whose answer is due.
     Ping,
     /// The answer to our own question.
@@ -37,8 +41,8 @@ pub(crate) trait Speech {
     fn goodbye(&self) -> Vec<u8>;
     /// Gives the answer to [`Notice::Ping`].
     fn pong(&self) -> Vec<u8>;
-    /// Tells whether a client that only looks on asks for a redraw by telling its size.
-    fn watchers_resize(&self) -> bool;
+    /// Tells whether a client that only looks on asks for a redraw by telling its size once more.
+    fn size_redraws(&self) -> bool;
 }
 
 /// The control socket.
@@ -62,10 +66,9 @@ impl Speech for Coop {
             Some(coop::Event::Detached) => Notice::Detached,
             Some(coop::Event::End { .. }) => Notice::End,
             Some(coop::Event::Lagged { offset, .. }) => Notice::Lagged(offset),
-            Some(
-                coop::Event::PtyRestarting { .. } | coop::Event::Repaint { .. } | coop::Event::Resized { .. },
-            )
-            | None => Notice::Nothing,
+            Some(coop::Event::Repaint { offset, bytes }) => Notice::Repaint(offset, bytes),
+            Some(coop::Event::Resized { cols, rows, .. }) => Notice::Resized(cols, rows),
+            Some(coop::Event::PtyRestarting { .. }) | None => Notice::Nothing,
         }
     }
 
@@ -87,7 +90,7 @@ impl Speech for Coop {
         Vec::new()
     }
 
-    fn watchers_resize(&self) -> bool {
+    fn size_redraws(&self) -> bool {
         false
     }
 }
@@ -136,7 +139,7 @@ impl Speech for Keepty {
     }
 
     // KP-36
-    fn watchers_resize(&self) -> bool {
+    fn size_redraws(&self) -> bool {
         true
     }
 }
@@ -158,6 +161,14 @@ mod tests {
             Notice::Lagged(Some(Offset(9)))
         );
         assert_eq!(coop_notice(1, r#"{"event":"end","offset":9}"#), Notice::End);
+        assert_eq!(
+            coop_notice(1, r#"{"event":"repaint","offset":9,"bytes":5}"#),
+            Notice::Repaint(Offset(9), 5)
+        );
+        assert_eq!(
+            coop_notice(1, r#"{"event":"resized","cols":80,"rows":24,"generation":1}"#),
+            Notice::Resized(80, 24)
+        );
         assert_eq!(coop_notice(1, r#"{"event":"pty_restarting","delay_ms":1000}"#), Notice::Nothing);
         assert_eq!(coop_notice(1, r#"{"ok":true}"#), Notice::Nothing);
         assert_eq!(coop_notice(7, r#"{"event":"detached"}"#), Notice::Nothing);

@@ -8,7 +8,12 @@ use crate::session::{self, Target};
 /// Goes to the named session, or to that of this directory.
 pub(super) fn run(context: &Context, args: args::Attach) -> Outcome {
     let session = context.session_or_here(args.name)?;
-    let target =
-        Target { pty: args.pty, watch: args.watch, detach_key: args.detach_key, ..Target::existing(session) };
+    let target = Target {
+        pty: args.pty,
+        watch: args.watch,
+        detach_key: args.detach_key,
+        scrollback: args.no_scrollback.then_some(0),
+        ..Target::existing(session)
+    };
     session::go(context, &target)
 }

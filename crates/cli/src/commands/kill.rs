@@ -31,7 +31,12 @@ pub(crate) fn run(context: &Context, args: &args::Kill) -> Outcome {
         let request = Kill { session: Some(session.clone()), all: false, force: args.force };
         match context.tell::<OkReply>(&Request::Kill(request)) {
             Ok(_) => result.killed.push(session.clone()),
-            Err(failure) if matches!(failure.kind(), FailureKind::NoSession | FailureKind::General) => {
+            Err(failure)
+                if matches!(
+                    failure.kind(),
+                    FailureKind::NoSession | FailureKind::General | FailureKind::Invalid
+                ) =>
+            {
                 say_text(&failure.render(context.program));
                 code = failure.kind().exit_code().max(code);
                 result.failed.push(Failed { session: session.clone(), message: failure.to_string() });

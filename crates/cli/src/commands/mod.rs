@@ -4,16 +4,21 @@ mod attach;
 mod completions;
 mod daemon;
 mod here;
+mod keys;
 pub(crate) mod kill;
 pub(crate) mod logs;
 pub(crate) mod ls;
 mod man;
+mod record;
+mod replay;
 mod run;
+mod screen;
 mod send;
 mod shell;
 pub(crate) mod shutdown;
 pub(crate) mod status;
 mod upgrade;
+mod wait;
 
 use crate::args::{self, Cli, Command};
 use crate::context::Context;
@@ -54,7 +59,12 @@ fn dispatch(cli: Cli) -> Outcome {
         Some(Command::Ls(args)) => ls::run(&context()?, &args),
         Some(Command::Kill(args)) => kill::run(&context()?, &args),
         Some(Command::Send(args)) => send::run(&context()?, args),
+        Some(Command::Keys(args)) => keys::run(&context()?, args),
         Some(Command::Logs(args)) => logs::run(&context()?, args),
+        Some(Command::Screen(args)) => screen::run(&context()?, args),
+        Some(Command::Wait(args)) => wait::run(&context()?, args),
+        Some(Command::Record(args)) => record::run(&context()?, args),
+        Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Status) => status::run(&context()?),
         Some(Command::Daemon(args)) => daemon::run(cli.config, &args),
         Some(Command::Shutdown(args)) => shutdown::run(&context()?, &args),

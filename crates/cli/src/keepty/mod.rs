@@ -8,7 +8,7 @@ mod link;
 
 use crate::args;
 use crate::attach::speech::Keepty;
-use crate::attach::{self, Ending, Keyboard, Old, Plan};
+use crate::attach::{self, Ending, Keyboard, Old, Plan, Position};
 use crate::commands::report;
 use crate::context::{self, Context};
 use crate::control::nobody_listens;
@@ -207,7 +207,7 @@ fn attach(context: &Context, id: &str, watch: bool) -> Outcome {
         speech: &Keepty,
         socket: link.into_stream(),
         resume: None,
-        offset: Offset(0),
+        position: Position::new(Offset(0), false),
         // KP-21, KP-30, KP-31: the first Writer and Watchers get no replay.
         old: if pid == 0 || watch { Old::Bytes(0) } else { Old::FirstFrame },
         keys: if watch { vec![DetachKey::plain('q'), DetachKey::ctrl('c')] } else { vec![detach] },

@@ -1,5 +1,11 @@
 //! The arguments of `swb`.
 
+mod recording;
+mod screen;
+
+pub(crate) use recording::{Record, Replay};
+pub(crate) use screen::{Keys, Screen, Wait};
+
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,6 +19,7 @@ Examples:
   swb run -d -- make watch     run something in the background
   swb attach api               come back to it, from any terminal
   swb send api 'run the tests' --enter
+  swb wait api --stable 3000 && swb screen api
   swb ls                       show what runs
 
 Press Ctrl+] to leave a session; it runs on. Closing the window does the same.
@@ -23,10 +30,11 @@ Exit codes:
   2    wrong usage
   3    no such session
   4    the daemon did not start
+  124  the time of a `wait` is up
   `run`, `attach` and `shell` pass on the exit code of the command they show, 128+N when
   signal N ended it, and 0 when you detach.
 
-Any command but `status` and `shutdown` starts the daemon when none runs.
+Any command but `status`, `shutdown` and `replay` starts the daemon when none runs.
 
 Environment:
   HOME               needed; sockets and files are found from it
@@ -69,8 +77,18 @@ pub(crate) enum Command {
     Kill(Kill),
     /// Type text into a session without going there
     Send(Send),
+    /// Press keys in a session without going there
+    Keys(Keys),
     /// Show what a session wrote
     Logs(Logs),
+    /// Show what is on a session's screen
+    Screen(Screen),
+    /// Wait until something is on a session's screen, or until it ends
+    Wait(Wait),
+    /// Record a session into a file
+    Record(Record),
+    /// Play a recording
+    Replay(Replay),
     /// Show how the daemon is doing
     ///
     /// Exits with 1 when no daemon runs; it is not started.
@@ -140,6 +158,9 @@ pub(crate) struct Attach {
     /// Terminal of the session: 0 is its command, the others are shells
     #[arg(long, value_name = "N", default_value = "0", value_parser = parse_pty)]
     pub(crate) pty: PtyId,
+    /// Bring back only the screen, not what has scrolled away
+    #[arg(long)]
+    pub(crate) no_scrollback: bool,
     /// Key that detaches, such as C-] or C-a; `none` for no key
     #[arg(long, value_name = "KEY")]
     pub(crate) detach_key: Option<String>,

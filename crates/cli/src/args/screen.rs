@@ -1,0 +1,142 @@
+//! The arguments of the commands that look at a terminal and act on it from outside.
+
+use super::parse_pty;
+use clap::Args;
+use std::path::PathBuf;
+use std::time::Duration;
+use swb_types::PtyId;
+
+/// Arguments of `screen`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  swb screen api                    the text that is on the screen
+  swb screen api --scrollback 200   with what has scrolled away
+  swb screen api --svg shot.svg
+  swb screen api --json | jq .screen.cursor
+
+Works for sessions that have ended, too. FILE may be - for standard output.")]
+pub(crate) struct Screen {
+    /// Session [default: that of this directory]
+    pub(crate) name: Option<String>,
+    /// Terminal of the session: 0 is its command, the others are shells
+    #[arg(long, value_name = "N", default_value = "0", value_parser = parse_pty)]
+    pub(crate) pty: PtyId,
+    /// Also show up to N lines that have scrolled away
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) scrollback: u64,
+    /// Keep colours and styles
+    #[arg(long, group = "format")]
+    pub(crate) ansi: bool,
+    /// Draw a picture into this file, as SVG
+    #[arg(long, value_name = "FILE", group = "format")]
+    pub(crate) svg: Option<PathBuf>,
+}
+
+/// Arguments of `wait`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  swb wait api --text 'Done|Failed'     until one of these is on the screen
+  swb wait api --stable 2000            until nothing has been written for two seconds
+  swb wait build --exit --timeout 600 && swb logs build
+  swb wait api --text '^> ' --stable 5000 --json
+
+With several conditions the first to hold counts. The expression is looked for on the screen and in
+the lines that leave it meanwhile; ^ and $ match at the ends of lines.
+
+Exits with 0 when a condition holds, 124 when the time is up, and 1 when the session ends before.")]
+pub(crate) struct Wait {
+    /// Session [default: that of this directory]
+    pub(crate) name: Option<String>,
+    /// Until this regular expression matches on the screen
+    #[arg(long, value_name = "REGEX", required_unless_present_any = ["stable", "exit"])]
+    pub(crate) text: Option<String>,
+    /// Until nothing was written for that many milliseconds
+    #[arg(long, value_name = "MS")]
+    pub(crate) stable: Option<u64>,
+    /// Until the command has ended
+    #[arg(long)]
+    pub(crate) exit: bool,
+    /// Terminal of the session: 0 is its command, the others are shells
+    #[arg(long, value_name = "N", default_value = "0", value_parser = parse_pty)]
+    pub(crate) pty: PtyId,
+    /// Give up after that many seconds
+    #[arg(long, value_name = "S", value_parser = parse_seconds)]
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// Arguments of `keys`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  swb keys api C-c
+  swb keys api /model Enter Down Down Enter
+  swb keys api --literal Enter        types the five letters
+
+A KEY is a name such as Enter, Escape, Tab, BSpace, Up, PageDown or F5, with C-, M- and S- in front for
+Ctrl, Alt and Shift; anything else is typed as it stands. Put -- before keys that begin with a hyphen.
+
+Returns when the session's terminal has taken every byte.")]
+pub(crate) struct Keys {
+    /// Session
+    pub(crate) name: String,
+    /// Keys to press, or text to type
+    #[arg(required = true, value_name = "KEY")]
+    pub(crate) keys: Vec<String>,
+    /// Type everything as it stands
+    #[arg(short, long)]
+    pub(crate) literal: bool,
+    /// Terminal of the session: 0 is its command, the others are shells
+    #[arg(long, value_name = "N", default_value = "0", value_parser = parse_pty)]
+    pub(crate) pty: PtyId,
+}
+
+/// Reads a number of seconds, with a fraction if need be.
+pub(super) fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Cli, Command};
+    use super::*;
+    use clap::Parser;
+
+    #[test]
+    fn a_wait_needs_something_to_wait_for() {
+        let parse = |args: &[&str]| Cli::try_parse_from([&["swb", "wait", "a"], args].concat());
+        assert!(parse(&[]).is_err());
+        assert!(parse(&["--timeout", "5"]).is_err());
+        for good in [&["--text", "x"][..], &["--stable", "50"], &["--exit"], &["--text", "x", "--exit"]] {
+            assert!(parse(good).is_ok(), "{good:?}");
+        }
+    }
+
+    #[test]
+    fn seconds_may_have_a_fraction() {
+        assert_eq!(parse_seconds("1.5"), Ok(Duration::from_millis(1500)));
+        for bad in ["", "x", "-1", "NaN", "inf", "1e300"] {
+            assert!(parse_seconds(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn keys_may_begin_with_a_hyphen_behind_two() {
+        let Some(Command::Keys(keys)) =
+            Cli::try_parse_from(["swb", "keys", "a", "-l", "--", "-x", "C-c"]).unwrap().command
+        else {
+            panic!("not keys")
+        };
+        assert!(keys.literal);
+        assert_eq!(keys.keys, ["-x", "C-c"]);
+        assert!(Cli::try_parse_from(["swb", "keys", "a"]).is_err());
+    }
+
+    #[test]
+    fn a_screen_has_one_form() {
+        assert!(Cli::try_parse_from(["swb", "screen", "--ansi", "--svg", "x"]).is_err());
+        assert!(Cli::try_parse_from(["swb", "screen", "a", "--svg", "-"]).is_ok());
+    }
+}

@@ -1,0 +1,203 @@
+//! A stream that is followed without a terminal, over the death of the daemon.
+
+use super::inbox::Inbox;
+use super::speech::{Coop, Notice, Speech};
+use super::{Lost, Position, RECONNECT_PAUSE, RECONNECT_WAIT, Resume, broken_stream};
+use crate::error::{Failure, FailureKind};
+use crate::terminal::signals::Signals;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use std::ops::Range;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+use swb_types::Size;
+use swb_wire::coop::{self, Attached, HandshakeReply};
+
+/// Something that came over the stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Item {
+    /// Bytes for the terminal; [`Follower::bytes`] gives them until the next item is asked for.
+    Data(Range<usize>),
+    /// A picture begins: what comes does not go on with what came before.
+    Picture,
+    /// The terminal has another size from here on: columns, rows.
+    Resized(u16, u16),
+    /// The process has ended.
+    Exited(i32),
+    /// This process was asked to end.
+    Signalled,
+}
+
+/// The receiving side of one stream.
+#[derive(Debug)]
+pub(crate) struct Follower {
+    socket: Option<UnixStream>,
+    route: Resume,
+    position: Position,
+    inbox: Inbox,
+    lost: Option<Lost>,
+    signals: Signals,
+}
+
+impl Follower {
+    /// Goes on with a connection that was made by `route` and is in stream mode.
+    pub(crate) fn new(
+        socket: UnixStream,
+        route: Resume,
+        position: Position,
+        signals: Signals,
+    ) -> Result<Self, Failure> {
+        socket.set_nonblocking(true)?;
+        let inbox = Inbox::new(Coop.layout());
+        Ok(Self { socket: Some(socket), route, position, inbox, lost: None, signals })
+    }
+
+    /// Waits for the next item. A lost connection is made anew, and goes on at the same byte.
+    pub(crate) fn next_item(&mut self) -> Result<Item, Failure> {
+        loop {
+            if let Some(item) = self.arrived()? {
+                return Ok(item);
+            }
+            if self.wait()? {
+                return Ok(Item::Signalled);
+            }
+            self.reconnect_if_due()?;
+        }
+    }
+
+    /// The bytes of an item that has just been given.
+    pub(crate) fn bytes(&self, range: Range<usize>) -> &[u8] {
+        self.inbox.bytes(range)
+    }
+
+    fn arrived(&mut self) -> Result<Option<Item>, Failure> {
+        loop {
+            if let Some(range) = self.inbox.next_data().map_err(broken_stream)? {
+                self.position.advance(range.len() as u64);
+                return Ok(Some(Item::Data(range)));
+            }
+            let Some(message) = self.inbox.next_message().map_err(broken_stream)? else {
+                return Ok(None);
+            };
+            if message.tag.is_empty() {
+                self.answered(&message.payload)?;
+                continue;
+            }
+            match Coop.understand(&message) {
+                Notice::Exited(code) => return Ok(Some(Item::Exited(code))),
+                Notice::Lagged(Some(offset)) => self.position.lagged(offset, self.route.pictures.is_some()),
+                Notice::Repaint(offset, bytes) => {
+                    self.position.repaint(offset, bytes);
+                    return Ok(Some(Item::Picture));
+                }
+                Notice::Resized(cols, rows) => {
+                    self.adapt(cols, rows);
+                    return Ok(Some(Item::Resized(cols, rows)));
+                }
+                // A daemon that says goodbye may be replaced by another as well as one that just goes.
+                _ => {}
+            }
+        }
+    }
+
+    /// Takes the size the terminal has now: whoever looks on from another one sees parts of it only.
+    fn adapt(&self, cols: u16, rows: u16) {
+        let (Some(size), Some(socket)) = (Size::new(cols, rows), &self.socket) else { return };
+        let mut message = Vec::new();
+        Coop.put_resize(size, &mut message);
+        // Nothing else is ever sent, so there is room; if not, the next change of size is another chance.
+        let _sent = rustix::io::write(socket, &message);
+    }
+
+    /// Takes an answer on a connection that is being made anew.
+    fn answered(&mut self, body: &[u8]) -> Result<(), Failure> {
+        if self.inbox.awaits_answers() {
+            coop::parse_reply::<HandshakeReply>(body)?;
+            return Ok(());
+        }
+        let attached: Attached = coop::parse_reply(body)?;
+        if let Some(offset) = attached.offset {
+            self.position.jump(offset);
+        }
+        self.lost = None;
+        Ok(())
+    }
+
+    /// Waits until something may have changed; true when a signal came.
+    fn wait(&mut self) -> Result<bool, Failure> {
+        let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
+        if let Some(socket) = &self.socket {
+            fds.push(PollFd::new(socket, PollFlags::IN));
+        }
+        match poll(&mut fds, self.timeout().as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let readable = fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
+        if !self.signals.take().is_empty() {
+            return Ok(true);
+        }
+        if readable {
+            self.read();
+        }
+        Ok(false)
+    }
+
+    fn timeout(&self) -> Option<Timespec> {
+        let lost = self.lost?;
+        let due = if self.socket.is_some() { lost.since + RECONNECT_WAIT } else { lost.next_try };
+        Some(timespec(due.saturating_duration_since(Instant::now())))
+    }
+
+    fn read(&mut self) {
+        let Some(socket) = &self.socket else { return };
+        match self.inbox.fill(socket) {
+            Ok(count) if count > 0 => {}
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    std::io::ErrorKind::WouldBlock | std::io::ErrorKind::Interrupted
+                ) => {}
+            _ => self.disconnected(),
+        }
+    }
+
+    fn disconnected(&mut self) {
+        self.socket = None;
+        self.position.disconnected();
+        self.inbox.restart(0);
+        let now = Instant::now();
+        self.lost = Some(match self.lost {
+            Some(lost) => Lost { next_try: now + RECONNECT_PAUSE, ..lost },
+            None => Lost { since: now, next_try: now },
+        });
+    }
+
+    fn reconnect_if_due(&mut self) -> Result<(), Failure> {
+        let Some(lost) = self.lost else { return Ok(()) };
+        let now = Instant::now();
+        if now >= lost.since + RECONNECT_WAIT {
+            let text = "the daemon went away and did not come back";
+            return Err(Failure::new(FailureKind::Disconnected, text));
+        }
+        if self.socket.is_some() || now < lost.next_try {
+            return Ok(());
+        }
+        match self.route.connect(self.position.resume(), None) {
+            Ok(socket) => {
+                self.inbox.restart(2);
+                self.socket = Some(socket);
+            }
+            Err(_) => self.lost = Some(Lost { next_try: now + RECONNECT_PAUSE, ..lost }),
+        }
+        Ok(())
+    }
+}
+
+/// A duration as the system calls have it.
+pub(crate) fn timespec(time: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(time.subsec_nanos()),
+    }
+}

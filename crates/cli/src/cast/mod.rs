@@ -1,0 +1,13 @@
+//! Recordings: asciicast files, version 3 written, versions 2 and 3 read.
+//!
+//! All of it is pure: output and times go in, lines come out, and the other way round. A line is either the
+//! header, a comment, or one event, so that a file is good up to its last whole line.
+
+mod reader;
+mod text;
+mod timeline;
+mod writer;
+
+pub(crate) use reader::{Cast, CastError};
+pub(crate) use timeline::Timeline;
+pub(crate) use writer::{Header, Term, Writer};

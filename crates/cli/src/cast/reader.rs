@@ -1,0 +1,242 @@
+//! Lines of an asciicast, version 2 or 3, to events.
+
+use serde::Deserialize;
+use std::io::{self, BufRead, Read};
+use std::time::Duration;
+
+/// Bytes of a line at most. Recorders write what a program writes in a moment, which is far less.
+const MAX_LINE: u64 = 16 * 1024 * 1024;
+
+/// Why a recording cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CastError {
+    /// Something in a line makes no sense.
+    #[error("line {line}: {what}")]
+    Bad {
+        /// Number of the line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The file cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Event {
+    /// When, counted from the beginning.
+    pub(crate) at: Duration,
+    /// What the program wrote; nothing for other kinds of event.
+    pub(crate) output: String,
+}
+
+/// A recording that is being read.
+#[derive(Debug)]
+pub(crate) struct Cast<R> {
+    lines: Lines<R>,
+    version: u8,
+    idle_limit: Option<Duration>,
+    at: Duration,
+}
+
+impl<R: BufRead> Cast<R> {
+    /// Reads the header.
+    pub(crate) fn open(input: R) -> Result<Self, CastError> {
+        #[derive(Deserialize)]
+        struct Header {
+            version: i64,
+            idle_time_limit: Option<f64>,
+        }
+        let mut lines = Lines { input, number: 0 };
+        let Some(line) = lines.next()? else {
+            return Err(CastError::Bad { line: 1, what: "the file is empty".to_owned() });
+        };
+        // An array would pass for a struct.
+        let text = if line.text.starts_with('{') { &line.text } else { "" };
+        let header: Header = serde_json::from_str(text)
+            .map_err(|error| lines.bad(format_args!("this is no asciicast header ({error})")))?;
+        let version = match header.version {
+            2 => 2,
+            3 => 3,
+            other => return Err(lines.bad(format_args!("asciicast version {other} is not known"))),
+        };
+        let idle_limit = match header.idle_time_limit {
+            Some(limit) => Some(lines.seconds(limit)?),
+            None => None,
+        };
+        Ok(Self { lines, version, idle_limit, at: Duration::ZERO })
+    }
+
+    /// How long a pause is to last at most, if the recording says so.
+    pub(crate) fn idle_limit(&self) -> Option<Duration> {
+        self.idle_limit
+    }
+
+    /// Reads the next event; nothing at the end, which a line that was cut off there belongs to.
+    pub(crate) fn next_event(&mut self) -> Result<Option<Event>, CastError> {
+        loop {
+            let Some(line) = self.lines.next()? else {
+                return Ok(None);
+            };
+            let text = line.text.trim_ascii();
+            if text.is_empty() || text.starts_with('#') {
+                continue;
+            }
+            return match serde_json::from_str::<(f64, String, String)>(text) {
+                Ok((time, code, data)) => self.event(time, &code, data).map(Some),
+                Err(error) if error.is_eof() && !line.whole => Ok(None),
+                Err(error) => Err(self.lines.bad(format_args!("this is no event ({error})"))),
+            };
+        }
+    }
+
+    fn event(&mut self, time: f64, code: &str, data: String) -> Result<Event, CastError> {
+        let time = self.lines.seconds(time)?;
+        // Version 2 counts from the beginning, version 3 from the event before.
+        self.at = if self.version == 2 { time } else { self.at.saturating_add(time) };
+        let output = if code == "o" { data } else { String::new() };
+        Ok(Event { at: self.at, output })
+    }
+}
+
+/// A line of the file.
+struct Line {
+    text: String,
+    /// Whether its end was there.
+    whole: bool,
+}
+
+#[derive(Debug)]
+struct Lines<R> {
+    input: R,
+    number: u64,
+}
+
+impl<R: BufRead> Lines<R> {
+    fn next(&mut self) -> Result<Option<Line>, CastError> {
+        let mut bytes = Vec::new();
+        self.number += 1;
+        let count = (&mut self.input).take(MAX_LINE).read_until(b'\n', &mut bytes)?;
+        if count == 0 {
+            return Ok(None);
+        }
+        let whole = bytes.ends_with(b"\n");
+        if !whole && count as u64 == MAX_LINE {
+            return Err(self.bad(format_args!("the line is longer than {MAX_LINE} bytes")));
+        }
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok(Some(Line { text, whole })),
+            // Cut in the middle of a character.
+            Err(error) if !whole && error.utf8_error().error_len().is_none() => {
+                Ok(Some(Line { text: String::from_utf8_lossy(error.as_bytes()).into_owned(), whole }))
+            }
+            Err(_) => Err(self.bad(format_args!("the line is not valid UTF-8"))),
+        }
+    }
+
+    fn seconds(&self, seconds: f64) -> Result<Duration, CastError> {
+        Duration::try_from_secs_f64(seconds)
+            .map_err(|_| self.bad(format_args!("{seconds} is no number of seconds")))
+    }
+
+    fn bad(&self, what: std::fmt::Arguments<'_>) -> CastError {
+        CastError::Bad { line: self.number, what: what.to_string() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &[u8]) -> Result<Vec<(u64, String)>, String> {
+        let mut cast = Cast::open(text).map_err(|error| error.to_string())?;
+        let mut events = Vec::new();
+        while let Some(event) = cast.next_event().map_err(|error| error.to_string())? {
+            events.push((u64::try_from(event.at.as_millis()).unwrap(), event.output));
+        }
+        Ok(events)
+    }
+
+    fn out(at: u64, text: &str) -> (u64, String) {
+        (at, text.to_owned())
+    }
+
+    #[test]
+    fn version_3_counts_from_event_to_event() {
+        let text = "{\"version\":3,\"term\":{\"cols\":80,\"rows\":24}}\n# a comment\n[0.5,\"o\",\"a\"]\n\n\
+            [0.25, \"r\", \"80x24\"]\n[1,\"m\",\"\"]\n[0.25, \"o\", \"\\u001b[m\"]\n[0,\"x\",\"0\"]\n";
+        let expected = [out(500, "a"), out(750, ""), out(1750, ""), out(2000, "\u{1b}[m"), out(2000, "")];
+        assert_eq!(read(text.as_bytes()).unwrap(), expected);
+    }
+
+    #[test]
+    fn version_2_counts_from_the_beginning() {
+        let text = "{\"version\":2,\"width\":80,\"height\":24,\"idle_time_limit\":1.5}\n[0.5,\"o\",\"a\"]\n\
+            [0.75,\"i\",\"key\"]\n[2,\"o\",\"b\"]";
+        assert_eq!(read(text.as_bytes()).unwrap(), [out(500, "a"), out(750, ""), out(2000, "b")]);
+        let cast = Cast::open(text.as_bytes()).unwrap();
+        assert_eq!(cast.idle_limit(), Some(Duration::from_millis(1500)));
+    }
+
+    #[test]
+    fn bad_lines_are_named() {
+        let header = "{\"version\":3}\n";
+        for (text, complaint) in [
+            (String::new(), "line 1: the file is empty"),
+            ("[1,2]\n".into(), "line 1: this is no asciicast header"),
+            ("#!/bin/sh\n".into(), "line 1: this is no asciicast header"),
+            ("{\"version\":1}\n".into(), "line 1: asciicast version 1 is not known"),
+            ("{\"version\":3,\"idle_time_limit\":-1}\n".into(), "line 1: -1 is no number of seconds"),
+            (format!("{header}[0,\"o\",\"a\"]\nnonsense\n"), "line 3: this is no event"),
+            (format!("{header}[0,\"o\"]\n"), "line 2: this is no event"),
+            (format!("{header}[\"0\",\"o\",\"a\"]\n"), "line 2: this is no event"),
+            (format!("{header}[-1,\"o\",\"a\"]\n"), "line 2: -1 is no number of seconds"),
+            (format!("{header}[1e300,\"o\",\"a\"]\n"), "line 2: 1"),
+            (format!("{header}[0,\"o\",\"a\""), ""),
+        ] {
+            match read(text.as_bytes()) {
+                Ok(events) => assert!(complaint.is_empty() && events.is_empty(), "{text}: {events:?}"),
+                Err(error) => {
+                    assert!(error.starts_with(complaint) && !complaint.is_empty(), "{text}: {error}")
+                }
+            }
+        }
+        assert!(read(b"{\"version\":3}\n[0,\"o\",\"\xff\"]\n").unwrap_err().starts_with("line 2: "));
+    }
+
+    #[test]
+    fn a_file_may_be_cut_anywhere_behind_its_header() {
+        let header = "{\"version\":3}\n";
+        let text = format!("{header}[0.5,\"o\",\"aé\"]\n[0.5,\"o\",\"b\"]\n");
+        let all = read(text.as_bytes()).unwrap();
+        for end in header.len()..=text.len() {
+            let events = read(&text.as_bytes()[..end]).unwrap_or_else(|error| panic!("{end}: {error}"));
+            assert_eq!(events, all[..events.len()]);
+        }
+    }
+
+    #[test]
+    fn an_endless_line_is_not_read_to_its_end() {
+        let text = [b"{\"version\":3}\n".as_slice(), &vec![b' '; 17 << 20]].concat();
+        assert!(read(&text).unwrap_err().contains("longer than"));
+    }
+
+    #[test]
+    fn what_is_written_can_be_read() {
+        use crate::cast::{Header, Term, Writer};
+        let header = Header {
+            version: 3,
+            term: Term { cols: 80, rows: 24, kind: None },
+            timestamp: 0,
+            command: None,
+            title: "t".into(),
+        };
+        let mut lines = vec![header.line()];
+        let mut writer = Writer::default();
+        writer.output(Duration::from_millis(10), "é\u{1b}[m\"".as_bytes(), &mut lines);
+        writer.exited(Duration::from_millis(30), 0, &mut lines);
+        assert_eq!(read(lines.concat().as_bytes()).unwrap(), [out(10, "é\u{1b}[m\""), out(30, "")]);
+    }
+}

@@ -1,0 +1,23 @@
+//! `swb keys`: press keys in a session without going there.
+
+use crate::args;
+use crate::context::Context;
+use crate::error::Outcome;
+use serde::Serialize;
+use swb_wire::coop::{Keys, KeysReply, Request};
+
+/// What `keys` tells programs.
+#[derive(Debug, Serialize)]
+struct Pressed {
+    session: String,
+    bytes: u64,
+}
+
+/// Presses the keys and returns when the terminal has taken what they mean there.
+pub(super) fn run(context: &Context, args: args::Keys) -> Outcome {
+    let request =
+        Keys { session: args.name.clone(), pty: Some(args.pty), keys: args.keys, literal: args.literal };
+    let reply: KeysReply = context.tell(&Request::Keys(request))?;
+    context.answer(&Pressed { session: args.name, bytes: reply.bytes }, |_| String::new())?;
+    Ok(0)
+}

@@ -1,0 +1,175 @@
+//! `swb record`: a session's output and its times in a file.
+
+use crate::args;
+use crate::attach::follow::{Follower, Item};
+use crate::attach::{Pictures, Position, Resume};
+use crate::cast::{Header, Term, Writer};
+use crate::context::Context;
+use crate::error::{Failure, FailureKind, Outcome};
+use crate::say::say;
+use crate::session::open_stream;
+use crate::table;
+use crate::terminal::signals::Signals;
+use rustix::stdio::stderr;
+use rustix::termios::isatty;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use swb_types::{PtyId, Size};
+use swb_wire::coop::{Attached, Request, SessionItem};
+
+/// Records until the session ends or the user has enough.
+pub(super) fn run(context: &Context, args: args::Record) -> Outcome {
+    // Caught before there is a file, so that none is left half-written.
+    let signals = Signals::catch(&[SIGINT, SIGTERM, SIGHUP])?;
+    let route = Resume {
+        socket: context.paths.control_socket(),
+        session: args.name.clone(),
+        pty: args.pty,
+        watch: true,
+        // What has scrolled away is of no use to somebody who looks at the screen.
+        pictures: Some(Pictures { scrollback: Some(0) }),
+        sizes: true,
+    };
+    let (socket, attached) = open_stream(context, &Request::Attach(route.request(None, None)), None)?;
+    let header = header(context, &args, &attached)?;
+    let mut recording = Recording::create(&args.file, args.force, &header)?;
+    let follower =
+        Follower::new(socket, route, Position::new(attached.offset.unwrap_or_default(), true), signals)?;
+    let file = args.file.display();
+    tell(format_args!("recording session '{}' into {file}; Ctrl+C ends it", args.name));
+    recording.follow(follower)?;
+    tell(format_args!("recorded {:.1} s into {file}", recording.begun.elapsed().as_secs_f64()));
+    Ok(0)
+}
+
+/// Says something to a person; a program that reads the errors of ours wants errors.
+fn tell(line: std::fmt::Arguments<'_>) {
+    if isatty(stderr()) {
+        say(format_args!("swb: {line}"));
+    }
+}
+
+fn header(context: &Context, args: &args::Record, attached: &Attached) -> Result<Header, Failure> {
+    let sessions = context.sessions()?;
+    let named = |session: &&SessionItem| session.name == args.name;
+    let there = |session: &&SessionItem| session.workspace == args.name;
+    let session = sessions.iter().find(named).or_else(|| sessions.iter().find(there));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    Ok(Header {
+        version: 3,
+        term: Term {
+            cols: attached.cols.unwrap_or(Size::DEFAULT.cols()),
+            rows: attached.rows.unwrap_or(Size::DEFAULT.rows()),
+            kind: std::env::var("TERM").ok().filter(|kind| !kind.is_empty()),
+        },
+        timestamp: now,
+        command: session.and_then(|session| command(session, args.pty)),
+        title: session.map_or(&args.name, |session| &session.name).clone(),
+    })
+}
+
+/// What runs on a terminal of a session.
+fn command(session: &SessionItem, pty: PtyId) -> Option<String> {
+    match &session.details {
+        Some(details) if pty == PtyId::AGENT => Some(table::command_line(&details.argv)),
+        _ => session.ptys.iter().find(|item| item.id == pty).map(|item| item.command.clone()),
+    }
+}
+
+/// A recording that is being made.
+struct Recording {
+    sink: Box<dyn Write>,
+    writer: Writer,
+    begun: Instant,
+    lines: Vec<String>,
+}
+
+impl Recording {
+    fn create(path: &Path, force: bool, header: &Header) -> Result<Self, Failure> {
+        let sink: Box<dyn Write> =
+            if path == Path::new("-") { Box::new(io::stdout()) } else { Box::new(create(path, force)?) };
+        let lines = vec![header.line()];
+        let mut recording = Self { sink, writer: Writer::default(), begun: Instant::now(), lines };
+        recording.write()?;
+        Ok(recording)
+    }
+
+    fn follow(&mut self, mut follower: Follower) -> Result<(), Failure> {
+        loop {
+            let item = follower.next_item()?;
+            let at = self.begun.elapsed();
+            match &item {
+                Item::Data(range) => {
+                    self.writer.output(at, follower.bytes(range.clone()), &mut self.lines);
+                }
+                Item::Picture | Item::Signalled => self.writer.gap(at, &mut self.lines),
+                Item::Resized(cols, rows) => self.writer.resized(at, *cols, *rows, &mut self.lines),
+                Item::Exited(code) => self.writer.exited(at, *code, &mut self.lines),
+            }
+            self.write()?;
+            if matches!(item, Item::Exited(_) | Item::Signalled) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Writes whole lines, each at once: what is in the file is good, whenever this process is killed.
+    fn write(&mut self) -> Result<(), Failure> {
+        for line in self.lines.drain(..) {
+            self.sink
+                .write_all(line.as_bytes())
+                .and_then(|()| self.sink.flush())
+                .map_err(|error| Failure::io("cannot write the recording", &error))?;
+        }
+        Ok(())
+    }
+}
+
+/// Makes the file. Whatever was on the screen is in it, so it is for its owner only.
+fn create(path: &Path, force: bool) -> Result<File, Failure> {
+    let mut options = OpenOptions::new();
+    options.write(true).mode(0o600);
+    if force {
+        options.create(true).truncate(true);
+    } else {
+        options.create_new(true);
+    }
+    let file = options.open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            Failure::new(FailureKind::General, format!("{} exists", path.display()))
+                .hint("--force overwrites it")
+        }
+        _ => Failure::io(format!("cannot write {}", path.display()), &error),
+    })?;
+    // One that was there keeps its mode otherwise.
+    if force && file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        file.set_permissions(Permissions::from_mode(0o600))
+            .map_err(|error| Failure::io(format!("cannot protect {}", path.display()), &error))?;
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn a_recording_is_private_and_overwrites_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.cast");
+        let mode = || std::fs::metadata(&path).unwrap().mode() & 0o777;
+        create(&path, false).unwrap().write_all(b"old").unwrap();
+        assert_eq!(mode(), 0o600);
+        let refused = create(&path, false).unwrap_err();
+        assert!(refused.render("swb").contains("exists\nhint: --force overwrites it"));
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        std::fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        create(&path, true).unwrap().write_all(b"n").unwrap();
+        assert_eq!((std::fs::read(&path).unwrap(), mode()), (b"n".to_vec(), 0o600));
+    }
+}

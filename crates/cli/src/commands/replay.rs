@@ -1,0 +1,182 @@
+//! `swb replay`: show a recording as it happened.
+
+use crate::args;
+use crate::attach::Ending;
+use crate::attach::follow::timespec;
+use crate::attach::inbox::Inbox;
+use crate::attach::screen::Screen;
+use crate::attach::speech::{Coop, Speech};
+use crate::cast::{Cast, CastError, Timeline};
+use crate::error::{Failure, Outcome};
+use crate::panics;
+use crate::say::print;
+use crate::terminal::detach::{DetachKey, Matcher};
+use crate::terminal::signals::Signals;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::stdio::{stdin, stdout};
+use rustix::termios::isatty;
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Plays on a terminal; anything else gets everything at once.
+pub(super) fn run(args: &args::Replay) -> Outcome {
+    let failed = |error: CastError| bad_recording(&args.file, &error);
+    let mut cast = Cast::open(open(&args.file)?).map_err(failed)?;
+    if !isatty(stdout()) {
+        while let Some(event) = cast.next_event().map_err(failed)? {
+            print(event.output.as_bytes())?;
+        }
+        return Ok(0);
+    }
+    panics::keep_for_later();
+    let mut timeline = Timeline::new(args.speed, args.idle_limit.or(cast.idle_limit()));
+    let mut player = Player::new()?;
+    let ending = loop {
+        let Some(event) = cast.next_event().map_err(failed)? else {
+            break Ending::Complete;
+        };
+        let due = timeline.playing(event.at);
+        if let Some(ending) = player.wait(due)? {
+            break ending;
+        }
+        player.show(event.output.as_bytes())?;
+    };
+    player.finish();
+    Ok(ending.exit_code())
+}
+
+fn open(file: &Path) -> Result<Box<dyn BufRead>, Failure> {
+    if file == Path::new("-") {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    let opened =
+        File::open(file).map_err(|error| Failure::io(format!("cannot read {}", file.display()), &error));
+    Ok(Box::new(BufReader::new(opened?)))
+}
+
+fn bad_recording(file: &Path, error: &CastError) -> Failure {
+    match error {
+        CastError::Bad { .. } => Failure::general(format!("{}, {error}", file.display())),
+        CastError::Io(error) => Failure::io(format!("cannot read {}", file.display()), error),
+    }
+}
+
+/// The user's terminal while a recording plays.
+struct Player {
+    screen: Screen,
+    /// Nothing comes from a socket here, but the screen writes from one.
+    inbox: Inbox,
+    signals: Signals,
+    begun: Instant,
+    /// Since when the user looks at one picture.
+    paused: Option<Instant>,
+    /// Whether there are keys to press.
+    keyboard: bool,
+    leave: Matcher,
+    pause: Matcher,
+}
+
+impl Player {
+    fn new() -> Result<Self, Failure> {
+        // Caught before the terminal changes, so that no signal can leave it changed.
+        let signals = Signals::catch(&[SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGCONT])?;
+        let mut screen = Screen::open(true)?;
+        // Recordings begin with a screen of their own.
+        screen.clear();
+        screen.show_old(b"\x1b[H");
+        Ok(Self {
+            keyboard: screen.has_keyboard(),
+            screen,
+            inbox: Inbox::new(Coop.layout()),
+            signals,
+            begun: Instant::now(),
+            paused: None,
+            leave: Matcher::new(vec![DetachKey::plain('q'), DetachKey::ctrl('c')]),
+            pause: Matcher::new(vec![DetachKey::plain(' ')]),
+        })
+    }
+
+    /// Waits until it is time for what is to be shown at `due`; gives an ending when the user leaves before.
+    fn wait(&mut self, due: Duration) -> Result<Option<Ending>, Failure> {
+        loop {
+            self.screen
+                .flush(&self.inbox)
+                .map_err(|error| Failure::io("cannot write to the terminal", &error))?;
+            // No clock goes that far: wait for the user.
+            let left = match self.begun.checked_add(due) {
+                Some(due) if self.paused.is_none() => Some(due.saturating_duration_since(Instant::now())),
+                _ => None,
+            };
+            if left == Some(Duration::ZERO) && !self.screen.is_blocked() {
+                return Ok(None);
+            }
+            let limit = left.filter(|_| !self.screen.is_blocked());
+            if let Some(ending) = self.wait_once(limit)? {
+                return Ok(Some(ending));
+            }
+        }
+    }
+
+    fn wait_once(&mut self, limit: Option<Duration>) -> Result<Option<Ending>, Failure> {
+        let standard_input = stdin();
+        let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
+        if self.screen.is_blocked() {
+            fds.push(PollFd::new(&self.screen, PollFlags::OUT));
+        }
+        if self.keyboard {
+            fds.push(PollFd::new(&standard_input, PollFlags::IN));
+        }
+        match poll(&mut fds, limit.map(timespec).as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let key = self.keyboard && fds.last().is_some_and(|fd| !fd.revents().is_empty());
+        for signal in self.signals.take() {
+            match signal {
+                SIGCONT => self.screen.renew(),
+                SIGHUP => return Ok(Some(Ending::HungUp)),
+                other => return Ok(Some(Ending::Signalled(other))),
+            }
+        }
+        if key { self.read_keys() } else { Ok(None) }
+    }
+
+    fn read_keys(&mut self) -> Result<Option<Ending>, Failure> {
+        let mut keys = [0; 1024];
+        let count = match rustix::io::read(stdin(), &mut keys) {
+            Ok(0) | Err(Errno::IO) => return Ok(Some(Ending::HungUp)),
+            Ok(count) => count,
+            Err(Errno::INTR | Errno::AGAIN) => return Ok(None),
+            Err(error) => return Err(Failure::io("cannot read the keyboard", &error.into())),
+        };
+        let keys = keys.get(..count).unwrap_or_default();
+        let mut ignored = Vec::new();
+        if self.leave.feed(keys, &mut ignored) {
+            return Ok(Some(Ending::Left));
+        }
+        if self.pause.feed(keys, &mut ignored) {
+            self.paused = match self.paused {
+                Some(since) => {
+                    self.begun += since.elapsed();
+                    None
+                }
+                None => Some(Instant::now()),
+            };
+        }
+        Ok(None)
+    }
+
+    fn show(&mut self, output: &[u8]) -> Result<(), Failure> {
+        self.screen.show_old(output);
+        self.screen.flush(&self.inbox).map_err(|error| Failure::io("cannot write to the terminal", &error))
+    }
+
+    /// Gives the terminal back as it was.
+    fn finish(&mut self) {
+        self.screen.finish(&self.inbox);
+    }
+}

@@ -1,0 +1,152 @@
+//! `swb wait`: until something is on a session's screen, or until it ends.
+
+use crate::args;
+use crate::context::Context;
+use crate::error::{Failure, FailureKind, Outcome};
+use serde::Serialize;
+use std::time::{Duration, Instant};
+use swb_types::{Offset, PtyId};
+use swb_wire::coop::{Met, Request, Wait, WaitReply};
+
+/// Exit code when the time is up, as `timeout` has it.
+const TIMED_OUT: u8 = 124;
+
+/// How much longer than the wait the daemon's answer may take; after that it hangs.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// How long a daemon that dies under every question is asked again.
+const RETRY: Duration = Duration::from_secs(10);
+
+/// Pause before the daemon is asked again.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// What `wait --json` tells.
+#[derive(Debug, Serialize)]
+struct Waited {
+    session: String,
+    pty: PtyId,
+    /// Which condition held: `text`, `stable`, `exit` or `timeout`.
+    met: Met,
+    /// What the expression matched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    /// The exit code of the command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<i32>,
+    /// Position in the session's output; there is none when the time ran out without a daemon.
+    offset: Option<Offset>,
+}
+
+/// Waits, over the death of the daemon if need be.
+pub(super) fn run(context: &Context, args: args::Wait) -> Outcome {
+    let clock = Clock::start(Instant::now(), args.timeout);
+    let session = context.session_or_here(args.name)?;
+    let mut request = Wait {
+        session,
+        pty: Some(args.pty),
+        text: args.text,
+        stable_ms: args.stable,
+        exit: args.exit,
+        timeout_ms: None,
+    };
+    let reply = ask(context, &mut request, clock)?;
+    let met = reply.as_ref().map_or(Met::Timeout, |reply| reply.met);
+    let waited = Waited {
+        session: request.session,
+        pty: args.pty,
+        met,
+        offset: reply.as_ref().map(|reply| reply.offset),
+        code: reply.as_ref().and_then(|reply| reply.code),
+        text: reply.and_then(|reply| reply.text),
+    };
+    context.answer(&waited, |_| String::new())?;
+    Ok(if met == Met::Timeout { TIMED_OUT } else { 0 })
+}
+
+/// Asks until there is an answer; nothing when the time is up before a daemon gave one.
+fn ask(context: &Context, request: &mut Wait, mut clock: Clock) -> Result<Option<WaitReply>, Failure> {
+    loop {
+        request.timeout_ms = clock.left(Instant::now());
+        let limit = request.timeout_ms.map(|left| Duration::from_millis(left) + GRACE);
+        let asked = Instant::now();
+        let answer = context
+            .connect()
+            .and_then(|mut control| control.request_within(&Request::Wait(request.clone()), limit));
+        match answer {
+            Err(failure) if failure.kind() == FailureKind::Disconnected => {
+                let now = Instant::now();
+                if clock.left(now) == Some(0) {
+                    return Ok(None);
+                }
+                if clock.is_hopeless(asked, now) {
+                    return Err(failure);
+                }
+                std::thread::sleep(PAUSE);
+            }
+            // All that the daemon can find wrong with what was asked is the expression.
+            Err(failure) if failure.kind() == FailureKind::Invalid => {
+                return Err(Failure::usage(failure.to_string()));
+            }
+            answer => return answer.map(Some),
+        }
+    }
+}
+
+/// How much time there is.
+#[derive(Debug, Clone, Copy)]
+struct Clock {
+    deadline: Option<Instant>,
+    /// Since when no daemon has stayed for long.
+    unlucky: Option<Instant>,
+}
+
+impl Clock {
+    fn start(now: Instant, timeout: Option<Duration>) -> Self {
+        // A time beyond all clocks is as good as none.
+        Self { deadline: timeout.and_then(|timeout| now.checked_add(timeout)), unlucky: None }
+    }
+
+    /// Milliseconds until the time is up, rounded up.
+    fn left(&self, now: Instant) -> Option<u64> {
+        let left = self.deadline?.saturating_duration_since(now);
+        Some(u64::try_from(left.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX))
+    }
+
+    /// Notes that a question asked at `asked` was lost; tells whether to give up.
+    fn is_hopeless(&mut self, asked: Instant, now: Instant) -> bool {
+        // A daemon that was there for a while had nothing against the question itself.
+        if now.duration_since(asked) > RETRY {
+            self.unlucky = None;
+        }
+        let since = *self.unlucky.get_or_insert(now);
+        now.duration_since(since) >= RETRY
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rest_of_the_time_is_asked_for() {
+        let now = Instant::now();
+        let clock = Clock::start(now, Some(Duration::from_millis(1500)));
+        assert_eq!(clock.left(now), Some(1500));
+        assert_eq!(clock.left(now + Duration::from_micros(1_499_100)), Some(1), "rounded up");
+        assert_eq!(clock.left(now + Duration::from_secs(9)), Some(0));
+        assert_eq!(Clock::start(now, None).left(now), None);
+        assert_eq!(Clock::start(now, Some(Duration::MAX)).left(now), None);
+    }
+
+    #[test]
+    fn only_a_daemon_that_keeps_dying_is_given_up() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut clock = Clock::start(start, None);
+        assert!(!clock.is_hopeless(at(0), at(100)), "lost after a long time");
+        assert!(!clock.is_hopeless(at(100), at(101)));
+        assert!(!clock.is_hopeless(at(102), at(300)), "long again");
+        assert!(!clock.is_hopeless(at(300), at(301)));
+        assert!(clock.is_hopeless(at(309), at(310)));
+    }
+}
