@@ -2,6 +2,7 @@
 //!
 //! - `vt show COLS ROWS < BYTES`: the cursor and the text of the screen;
 //! - `vt snapshot COLS ROWS < BYTES`: the bytes that lead to that screen;
+//! - `vt png COLS ROWS < BYTES`: a picture of that screen, with the feature `png`;
 //! - `vt speed COLS ROWS < BYTES`: how fast the bytes are taken, and what snapshots cost;
 //! - `vt skip COLS ROWS < BYTES`: how much of the bytes cannot be seen, and how fast that is found.
 
@@ -16,7 +17,7 @@ fn main() -> io::Result<()> {
     let args: Vec<String> = std::env::args().collect();
     let side = |n: usize| args.get(n).and_then(|side| side.parse().ok()).unwrap_or(0);
     let (Some(verb), Some(size)) = (args.get(1), Size::new(side(2), side(3))) else {
-        return Err(io::Error::other("usage: vt show|snapshot|speed|skip COLS ROWS"));
+        return Err(io::Error::other("usage: vt show|snapshot|png|speed|skip COLS ROWS"));
     };
     let mut bytes = Vec::new();
     io::stdin().read_to_end(&mut bytes)?;
@@ -31,6 +32,11 @@ fn main() -> io::Result<()> {
         "snapshot" => {
             screen.feed(&bytes);
             io::stdout().write_all(&screen.snapshot())?;
+        }
+        #[cfg(feature = "png")]
+        "png" => {
+            screen.feed(&bytes);
+            io::stdout().write_all(&screen.to_png()?)?;
         }
         "skip" => skip(&bytes, size),
         _ => speed(&bytes, size),

@@ -32,6 +32,8 @@ mod modes;
 mod osc;
 mod palette;
 mod parser;
+#[cfg(feature = "png")]
+mod png;
 mod query;
 mod reply;
 mod screen;

@@ -9,9 +9,10 @@ use std::fmt::Write;
 /// Size of a cell in the picture's units, and where the text stands in it.
 const CELL: (usize, usize) = (9, 18);
 const BASELINE: usize = 14;
-const FOREGROUND: u16 = 10;
-const BACKGROUND: u16 = 11;
-const CURSOR: u16 = 12;
+/// Numbers of the special colours.
+pub(crate) const FOREGROUND: u16 = 10;
+pub(crate) const BACKGROUND: u16 = 11;
+pub(crate) const CURSOR: u16 = 12;
 
 impl Screen {
     /// The screen as an SVG document, with the cursor if it is shown.
@@ -39,11 +40,12 @@ impl Screen {
         out
     }
 
-    fn special(&self, number: u16) -> Rgb {
+    pub(crate) fn special(&self, number: u16) -> Rgb {
         self.terminal().registers.palette.special(number)
     }
 
-    fn color(&self, color: Color, fallback: u16) -> Rgb {
+    /// The colour in numbers; `fallback` is the special colour that is the default here.
+    pub(crate) fn color(&self, color: Color, fallback: u16) -> Rgb {
         match color {
             Color::Default => self.special(fallback),
             Color::Indexed(n) => self.terminal().registers.palette.indexed(n),

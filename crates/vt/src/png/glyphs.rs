@@ -1,0 +1,123 @@
+//! What characters look like: from the font, or from [`drawn`] where cells have to meet.
+
+use super::{BASELINE, HEIGHT, WIDTH, drawn};
+use ab_glyph::{Font, FontRef, GlyphId, PxScale, ScaleFont, point};
+use std::collections::HashMap;
+use std::io;
+
+/// Glyphs that are kept; a screen full of different characters has no more to gain.
+const KEPT: usize = 4096;
+/// Width of the frame around nothing, in pixels from the cell's edge.
+const INSET: usize = 1;
+
+/// Characters of programs we know that the font lacks, and what is close to them.
+const STAND_INS: [(char, char); 8] =
+    [('⏺', '●'), ('⏵', '▶'), ('⏸', '‖'), ('⬝', '▪'), ('✅', '✔'), ('❌', '✘'), ('⟳', '↻'), ('\u{a0}', ' ')];
+
+/// How much of each pixel around a cell's corner is covered.
+#[derive(Debug, Default)]
+pub(super) struct Mask {
+    left: isize,
+    top: isize,
+    width: usize,
+    alpha: Vec<u8>,
+}
+
+impl Mask {
+    /// Makes a mask of nothing with its corner here.
+    pub(super) fn new(left: isize, top: isize, width: usize, height: usize) -> Self {
+        Self { left, top, width, alpha: vec![0; width * height] }
+    }
+
+    /// Sets how much of a pixel is covered, counted from the mask's own corner; none outside of it.
+    pub(super) fn set(&mut self, x: usize, y: usize, alpha: u8) {
+        if x < self.width
+            && let Some(place) = self.alpha.get_mut(y * self.width + x)
+        {
+            *place = alpha;
+        }
+    }
+
+    /// Rows and the pixels in them, as places relative to the cell's corner.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (isize, impl Iterator<Item = (isize, u8)> + '_)> {
+        let rows = self.alpha.chunks(self.width.max(1)).zip(self.top..);
+        rows.map(|(row, y)| (y, (self.left..).zip(row.iter().copied())))
+    }
+}
+
+pub(super) struct Glyphs {
+    regular: FontRef<'static>,
+    bold: FontRef<'static>,
+    known: HashMap<(char, usize, bool), Mask>,
+}
+
+impl Glyphs {
+    pub(super) fn new() -> io::Result<Self> {
+        let font = |bytes| FontRef::try_from_slice(bytes).map_err(io::Error::other);
+        Ok(Self {
+            regular: font(dejavu::sans_mono::regular())?,
+            bold: font(dejavu::sans_mono::bold())?,
+            known: HashMap::new(),
+        })
+    }
+
+    /// The glyph of a character that takes this many cells.
+    pub(super) fn mask(&mut self, c: char, cells: usize, bold: bool) -> &Mask {
+        if self.known.len() >= KEPT {
+            self.known.clear();
+        }
+        let font = if bold { &self.bold } else { &self.regular };
+        self.known.entry((c, cells, bold)).or_insert_with(|| make(font, c, cells))
+    }
+}
+
+fn make(font: &FontRef<'_>, c: char, cells: usize) -> Mask {
+    let c = STAND_INS.iter().find(|(lacking, _)| *lacking == c).map_or(c, |(_, close)| *close);
+    if let Some(mask) = drawn::mask(c) {
+        return mask;
+    }
+    match font.glyph_id(c) {
+        GlyphId(0) if is_invisible(c) => Mask::default(),
+        GlyphId(0) => frame(cells * WIDTH),
+        id => outline(font, id, cells),
+    }
+}
+
+/// Joiners, selectors and the like, which change other characters and have no looks.
+fn is_invisible(c: char) -> bool {
+    unicode_width::UnicodeWidthChar::width(c).unwrap_or(0) == 0
+}
+
+fn outline(font: &FontRef<'_>, id: GlyphId, cells: usize) -> Mask {
+    // The size at which the font's advance is a cell's width.
+    let scale =
+        PxScale::from(WIDTH as f32 * font.height_unscaled() / font.h_advance_unscaled(font.glyph_id('x')));
+    let advance = font.as_scaled(scale).h_advance(id);
+    let left = ((cells * WIDTH) as f32 - advance).max(0.0) / 2.0;
+    let glyph = id.with_scale_and_position(scale, point(left, BASELINE as f32));
+    let Some(outline) = font.outline_glyph(glyph) else { return Mask::default() };
+    let bounds = outline.px_bounds();
+    let mut mask = Mask::new(
+        bounds.min.x as isize,
+        bounds.min.y as isize,
+        bounds.width() as usize,
+        bounds.height() as usize,
+    );
+    outline.draw(|x, y, covered| mask.set(x as usize, y as usize, (covered.clamp(0.0, 1.0) * 255.0) as u8));
+    mask
+}
+
+/// The empty box.
+fn frame(width: usize) -> Mask {
+    let mut mask = Mask::new(0, 0, width, HEIGHT);
+    let (right, top, bottom) = (width - 1 - INSET, 3, BASELINE);
+    for x in INSET..=right {
+        mask.set(x, top, u8::MAX);
+        mask.set(x, bottom, u8::MAX);
+    }
+    for y in top..=bottom {
+        mask.set(INSET, y, u8::MAX);
+        mask.set(right, y, u8::MAX);
+    }
+    mask
+}
