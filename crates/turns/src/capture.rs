@@ -1,0 +1,173 @@
+//! The bytes of a turn, from the submission on, without the echo of what was submitted.
+//!
+//! Who echoes is not known: the terminal driver at once, a line editor key by key, some programs not at
+//! all. So the echo is recognised: what of it is already on the line when Enter is pressed will not come again.
+
+use crate::limits;
+use crate::strip::strip_text;
+use serde::{Deserialize, Serialize};
+
+/// The output since a submission.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Capture {
+    start: u64,
+    len: u64,
+    /// The beginning of the output; a restarted daemon has lost it.
+    #[serde(skip)]
+    bytes: Vec<u8>,
+    #[serde(skip)]
+    limit: Option<usize>,
+    /// What was submitted and its echo still to come.
+    submitted: String,
+    pending: String,
+    /// The line at the submission without what was typed: the prompt.
+    prompt: String,
+}
+
+/// A part of the output, cut out for a turn.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Content {
+    pub(crate) start: u64,
+    pub(crate) bytes: Vec<u8>,
+    /// Length before any cut.
+    pub(crate) len: u64,
+}
+
+impl Content {
+    pub(crate) fn truncated(&self) -> bool {
+        (self.bytes.len() as u64) < self.len
+    }
+}
+
+impl Capture {
+    /// Begins at `start`, with `line` being the unfinished line on which `submitted` was typed.
+    pub(crate) fn new(start: u64, submitted: &str, line: &str, limit: usize) -> Self {
+        let submitted = submitted.trim_end_matches(['\r', '\n']).to_owned();
+        let (prompt, pending) = split_echo(line, &submitted);
+        Self {
+            start,
+            len: 0,
+            bytes: Vec::new(),
+            limit: Some(limit),
+            prompt: prompt.to_owned(),
+            pending: pending.to_owned(),
+            submitted,
+        }
+    }
+
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.len += bytes.len() as u64;
+        let room = self.limit.unwrap_or(limits::TURN_BYTES).saturating_sub(self.bytes.len());
+        self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
+    /// The output up to `end`, an absolute offset, without the echo.
+    pub(crate) fn content(&self, end: u64) -> Content {
+        let len = end.saturating_sub(self.start).min(self.len);
+        let kept = &self.bytes[..self.bytes.len().min(usize::try_from(len).unwrap_or(usize::MAX))];
+        let echo = self.echo_len(kept);
+        Content {
+            start: self.start + echo as u64,
+            bytes: kept[echo..].to_vec(),
+            len: len.saturating_sub(echo as u64),
+        }
+    }
+
+    /// The output up to `end`, echo and all.
+    pub(crate) fn all(&self, end: u64) -> Content {
+        self.between(self.start, end)
+    }
+
+    /// The output between two absolute offsets.
+    pub(crate) fn between(&self, from: u64, to: u64) -> Content {
+        let from = from.clamp(self.start, self.start + self.len);
+        let to = to.clamp(from, self.start + self.len);
+        let index =
+            |offset: u64| usize::try_from(offset - self.start).unwrap_or(usize::MAX).min(self.bytes.len());
+        Content { start: from, bytes: self.bytes[index(from)..index(to)].to_vec(), len: to - from }
+    }
+
+    /// The bytes at the start that are the echo, with the line endings that belong to it.
+    fn echo_len(&self, bytes: &[u8]) -> usize {
+        let mut pending: Vec<&str> = self.pending.split('\n').collect();
+        let mut at = 0;
+        while let Some(len) = memchr::memchr(b'\n', &bytes[at..]) {
+            let line = strip_text(&bytes[at..at + len]);
+            let (line, expected) = (line.trim(), pending.first().map_or("", |line| line.trim()));
+            let whole = self.prompt.trim().len() + self.submitted.len();
+            // A line editor draws prompt and input once more before it lets go of them.
+            let redrawn = !self.prompt.trim().is_empty()
+                && line.len() >= whole
+                && line.starts_with(self.prompt.trim())
+                && line.ends_with(self.submitted.trim());
+            if !(line.is_empty() || redrawn || (!expected.is_empty() && line.ends_with(expected))) {
+                break;
+            }
+            at += len + 1;
+            if !pending.is_empty() {
+                pending.remove(0);
+            }
+            if pending.is_empty() || redrawn {
+                break;
+            }
+        }
+        at
+    }
+}
+
+/// Splits the line at a submission into the prompt and, of what was submitted, the part not yet echoed.
+fn split_echo<'a>(line: &'a str, submitted: &'a str) -> (&'a str, &'a str) {
+    let lengths = submitted.char_indices().map(|(at, _)| at).chain([submitted.len()]);
+    let shown = lengths.rev().find(|len| line.ends_with(&submitted[..*len])).unwrap_or(0);
+    if shown > 0 || submitted.is_empty() {
+        return (&line[..line.len() - shown], &submitted[shown..]);
+    }
+    // A line that has wrapped shows only the end of what was typed.
+    let end: String = submitted.chars().rev().take(8).collect::<Vec<_>>().into_iter().rev().collect();
+    if submitted.chars().count() > 8 && line.trim_end().ends_with(end.trim_end()) {
+        ("", "")
+    } else {
+        (line, submitted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content(submitted: &str, line: &str, output: &str) -> String {
+        let mut capture = Capture::new(0, submitted, line, 1 << 20);
+        capture.push(output.as_bytes());
+        String::from_utf8(capture.content(output.len() as u64).bytes).unwrap()
+    }
+
+    // CT-14
+    #[test]
+    fn an_echo_before_and_after_enter_goes_and_the_answer_stays() {
+        assert_eq!(content("abc", "$ abc", "\r\nabc\r\n"), "abc\r\n");
+        assert_eq!(content("abc", "", "abc\r\nabc\r\n"), "abc\r\n");
+        assert_eq!(content("abc", "$ ", "abc\r\nabc\r\n"), "abc\r\n");
+        assert_eq!(content("abc", "$ a", "bc\r\nabc\r\n"), "abc\r\n");
+        assert_eq!(content("secret", "password: ", "\r\nwelcome\r\n"), "welcome\r\n");
+        assert_eq!(content("abc", "> abc", "\r\x1b[K> abc\r\r\nanswer\r\n"), "answer\r\n");
+    }
+
+    #[test]
+    fn a_program_that_does_not_echo_loses_nothing() {
+        assert_eq!(content("abc", "$ ", "xyz\r\n"), "xyz\r\n");
+        assert_eq!(content("abc", "$ abc", "xyz"), "xyz");
+    }
+
+    #[test]
+    fn lines_submitted_at_once_are_echoed_at_once() {
+        assert_eq!(content("a\nb", "$ ", "a\r\nb\r\nanswer\r\n"), "answer\r\n");
+    }
+
+    #[test]
+    fn what_is_too_much_is_counted() {
+        let mut capture = Capture::new(10, "", "", 4);
+        capture.push(b"abcdef");
+        let content = capture.content(16);
+        assert_eq!((content.bytes.as_slice(), content.len, content.truncated()), (&b"abcd"[..], 6, true));
+    }
+}

@@ -1,0 +1,36 @@
+//! Turns and status of terminal programs: when is an agent's answer complete, and what does it say?
+//!
+//! Pure: no I/O, no clock. Output, input and times come from the caller; a [`Detector`] turns them into a [`Status`] with
+//! its evidence and into [`Turn`]s. What is known about each program is data: see [`Profiles`]. [`LineRules`] are the rules for
+//! programs with prompts alone, exactly as other tools on the same wire know them.
+//!
+//! [`recording`] reads recordings of real sessions and [`score`] measures the detector on them.
+
+mod capture;
+mod detector;
+mod judge;
+mod keys;
+pub mod limits;
+mod lines;
+mod look;
+mod pattern;
+mod profile;
+pub mod recording;
+mod scan;
+pub mod score;
+mod status;
+mod strip;
+mod tail;
+mod text;
+mod time;
+mod turn;
+
+pub use detector::{Detector, Event, Hook, Saved};
+pub use keys::{Key, Keys};
+pub use lines::{LineEvent, LineOptions, LineRules, LineTurn};
+pub use pattern::{Pattern, PatternError};
+pub use profile::{Kind, Profile, ProfileError, Profiles};
+pub use status::{Evidence, State, Status};
+pub use strip::{strip, strip_text};
+pub use time::Time;
+pub use turn::{Signal, Turn};

@@ -1,0 +1,214 @@
+//! The line rules (CT-1 to CT-19): turns of programs that write a prompt, read a line and answer.
+//!
+//! A state machine over output, input and time. A prompt is the last, unfinished line of the output, when it
+//! matches the pattern and nothing follows for [`limits::PROMPT_QUIET`]: complete lines that look like one
+//! are output. Silence without a prompt means nothing (CT-16).
+
+use crate::capture::Capture;
+use crate::keys::{Key, Keys};
+use crate::limits;
+use crate::pattern::Pattern;
+use crate::strip::strip;
+use crate::tail::Tail;
+use crate::time::Time;
+use std::time::Duration;
+use swb_types::Offset;
+
+/// How the rules are applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineOptions {
+    /// Silence after which an unfinished line may be a prompt.
+    pub quiet: Duration,
+    /// Bytes of a turn that are kept (CP-28).
+    pub turn_bytes: usize,
+}
+
+impl Default for LineOptions {
+    fn default() -> Self {
+        Self { quiet: limits::PROMPT_QUIET, turn_bytes: limits::TURN_BYTES }
+    }
+}
+
+/// A completed turn, as the wire has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineTurn {
+    /// The bytes between the submitted input and the closing prompt, unchanged; the beginning of them if there
+    /// are more than the bound.
+    pub content: Vec<u8>,
+    /// Their number before any cut.
+    pub byte_length: u64,
+    /// Where they begin in the output.
+    pub start: Offset,
+    /// Where the closing prompt's line begins.
+    pub end: Offset,
+    /// Whether the user interrupted it.
+    pub interrupted: bool,
+    /// When the closing prompt was detected (CT-19 wants [`Time::millis`] of it).
+    pub at: Time,
+}
+
+impl LineTurn {
+    /// Whether bytes are missing at the end.
+    pub fn truncated(&self) -> bool {
+        (self.content.len() as u64) < self.byte_length
+    }
+}
+
+/// What the rules found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LineEvent {
+    /// The first prompt: the program is ready.
+    Ready,
+    /// Input was submitted; a turn may follow.
+    Submitted,
+    /// A turn is complete.
+    Turn(LineTurn),
+}
+
+/// Since the last prompt.
+#[derive(Debug)]
+enum Phase {
+    /// No prompt yet.
+    Starting,
+    /// A prompt is shown, and nothing was submitted.
+    Prompt,
+    /// Something was submitted.
+    Answering { capture: Capture, interrupted: bool },
+}
+
+/// The state machine.
+#[derive(Debug)]
+pub struct LineRules {
+    pattern: Pattern,
+    options: LineOptions,
+    phase: Phase,
+    tail: Tail,
+    keys: Keys,
+    offset: u64,
+    /// When the last output came, until it was looked at.
+    unseen: Option<Time>,
+    events: Vec<LineEvent>,
+}
+
+impl LineRules {
+    /// Rules with this pattern, before any output.
+    pub fn new(pattern: Pattern, options: LineOptions) -> Self {
+        Self {
+            pattern,
+            options,
+            phase: Phase::Starting,
+            tail: Tail::default(),
+            keys: Keys::default(),
+            offset: 0,
+            unseen: None,
+            events: Vec::new(),
+        }
+    }
+
+    /// The pattern in force.
+    pub fn pattern(&self) -> &Pattern {
+        &self.pattern
+    }
+
+    /// Takes output of the program.
+    pub fn output(&mut self, bytes: &[u8], now: Time) {
+        self.tick(now);
+        if let Phase::Answering { capture, .. } = &mut self.phase {
+            capture.push(bytes);
+        }
+        self.tail.feed(bytes, self.offset);
+        self.offset += bytes.len() as u64;
+        self.unseen = Some(now);
+    }
+
+    /// Takes input to the program, typed or injected (CP-20).
+    pub fn input(&mut self, bytes: &[u8], now: Time) {
+        self.tick(now);
+        let mut keys = std::mem::take(&mut self.keys);
+        keys.feed(bytes, now, |keys, key| match key {
+            Key::Enter | Key::LineFeed => self.submit(keys),
+            Key::Interrupt => self.interrupt(),
+            Key::Escape | Key::Other => {}
+        });
+        self.keys = keys;
+    }
+
+    /// The user interrupted the program: SIGINT was delivered to it. Typed Ctrl+C is seen in the input (CT-17).
+    pub fn interrupt(&mut self) {
+        if let Phase::Answering { interrupted, .. } = &mut self.phase {
+            *interrupted = true;
+        }
+    }
+
+    /// When [`LineRules::tick`] has something to do.
+    pub fn deadline(&self) -> Option<Time> {
+        self.unseen.map(|at| at + self.options.quiet)
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now: Time) {
+        if let Some(due) = self.deadline().filter(|due| *due <= now) {
+            self.unseen = None;
+            if self.pattern.matches(&self.tail.text()) {
+                self.prompt(due);
+            }
+        }
+    }
+
+    /// Takes what was found since the last call.
+    pub fn take_events(&mut self) -> Vec<LineEvent> {
+        std::mem::take(&mut self.events)
+    }
+
+    fn submit(&mut self, keys: &mut Keys) {
+        let typed = keys.take_typed();
+        // A prompt that was not quiet for long enough counts when somebody answers it.
+        if self.unseen.is_some() && !matches!(self.phase, Phase::Answering { .. }) {
+            let prompt = self.tail.text();
+            let shown = prompt.trim_end().strip_suffix(typed.trim_end()).map(str::to_owned);
+            if self.pattern.matches(&prompt) || shown.is_some_and(|prompt| self.pattern.matches(&prompt)) {
+                self.prompt(self.unseen.unwrap_or_default());
+            }
+        }
+        if matches!(self.phase, Phase::Prompt) {
+            let capture = Capture::new(self.offset, &typed, &self.tail.text(), self.options.turn_bytes);
+            self.phase = Phase::Answering { capture, interrupted: false };
+            self.push(LineEvent::Submitted);
+        }
+    }
+
+    fn prompt(&mut self, at: Time) {
+        match std::mem::replace(&mut self.phase, Phase::Prompt) {
+            Phase::Starting => self.push(LineEvent::Ready),
+            Phase::Prompt => {}
+            Phase::Answering { capture, interrupted } => {
+                let end = self.tail.start();
+                let content = capture.content(end);
+                // CT-12: nothing but prompts, echo and blanks is no turn.
+                let prompt = strip(self.tail.bytes());
+                let blank = |line: &[u8]| {
+                    let text = strip(line);
+                    text.trim_ascii().is_empty() || text.trim_ascii() == prompt.trim_ascii()
+                };
+                if !content.bytes.split(|byte| *byte == b'\n').all(blank) {
+                    let turn = LineTurn {
+                        byte_length: content.len,
+                        start: Offset(content.start),
+                        end: Offset(end),
+                        interrupted,
+                        at,
+                        content: content.bytes,
+                    };
+                    self.push(LineEvent::Turn(turn));
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, event: LineEvent) {
+        if self.events.len() >= limits::EVENTS {
+            self.events.remove(0);
+        }
+        self.events.push(event);
+    }
+}

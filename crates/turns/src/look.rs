@@ -1,0 +1,123 @@
+//! One look at the screen of an agent that repaints: is it busy, does it ask, is its input box ready?
+//!
+//! What an answer says must not be taken for the agent's own marks. So marks count only where answers
+//! cannot be: below the input box, in the first column right above it, or in a dialog that has taken its place.
+
+use crate::profile::View;
+use serde::{Deserialize, Serialize};
+
+/// Rows above the input box that may hold the agent's marks: a spinner, a list of tasks, a tip.
+const ABOVE: usize = 12;
+
+/// Rows above a dialog's choices that are its question.
+const DIALOG: usize = 6;
+
+/// What the screen shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Shows {
+    /// A dialog waits for an answer.
+    Asking,
+    /// A mark says that work goes on.
+    Busy,
+    /// The input box, and nothing that says otherwise.
+    Ready,
+    /// Neither; the screen is not the agent's at the moment.
+    Nothing,
+}
+
+/// The result of a look.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Sight {
+    pub(crate) shows: Shows,
+    /// The rows above this one are the conversation.
+    pub(crate) bottom: usize,
+    /// What the input box holds, its first row only.
+    pub(crate) input: String,
+    /// A number below the box that changes when an answer is complete.
+    pub(crate) count: Option<String>,
+    /// Something above the box says that the answer is over.
+    pub(crate) done: bool,
+    /// The text of the dialog, without the mark of the choice.
+    pub(crate) dialog: String,
+    /// The row the state was read from.
+    pub(crate) evidence: String,
+}
+
+/// Looks at the rows of a screen.
+pub(crate) fn look(view: &View, rows: &[String]) -> Sight {
+    let anchor = view.anchor.as_ref().and_then(|regex| {
+        (0..rows.len()).rev().find(|y| {
+            let above = y.checked_sub(1).and_then(|y| rows.get(y)).map_or("", String::as_str);
+            regex.is_match(&rows[*y])
+                && view.anchor_above.as_ref().is_none_or(|border| border.is_match(above))
+        })
+    });
+    let asking = asking_row(view, rows, anchor);
+    let bottom = match (asking, anchor) {
+        (Some(y), _) => y,
+        (None, Some(y)) => box_top(view, rows, y),
+        (None, None) => rows.len(),
+    };
+    let above = rows[..bottom].iter().rev().filter(|row| !row.trim().is_empty()).take(ABOVE);
+    let below = rows.iter().skip(anchor.map_or(rows.len(), |y| y + 1));
+    let busy_below = below.clone().find(|row| view.busy_below.any(row));
+    let busy = busy_below.or_else(|| above.clone().find(|row| view.busy_above.any(row)));
+    let (shows, evidence) = match (asking, busy, anchor) {
+        (Some(y), ..) => (Shows::Asking, rows[y].trim()),
+        (None, Some(row), _) => (Shows::Busy, row.trim()),
+        (None, None, Some(y)) => (Shows::Ready, rows[y].trim()),
+        (None, None, None) => (Shows::Nothing, ""),
+    };
+    Sight {
+        shows,
+        bottom,
+        input: anchor.map(|y| input_text(view, rows, y)).unwrap_or_default(),
+        count: view.counter_below.as_ref().and_then(|regex| {
+            below
+                .clone()
+                .find_map(|row| regex.captures(row))
+                .and_then(|found| found.name("count"))
+                .map(|m| m.as_str().to_owned())
+        }),
+        done: above.take(3).any(|row| view.done_above.any(row)),
+        dialog: asking.map(|y| dialog_text(&rows[y.saturating_sub(DIALOG)..])).unwrap_or_default(),
+        evidence: evidence.chars().take(200).collect(),
+    }
+}
+
+/// The row of a dialog: every pattern must match, below any input box.
+fn asking_row(view: &View, rows: &[String], anchor: Option<usize>) -> Option<usize> {
+    let mut patterns = view.asking.iter();
+    let first = patterns.next()?;
+    let row = (0..rows.len()).rev().find(|y| first.is_match(&rows[*y]))?;
+    let below = anchor.is_none_or(|anchor| row >= anchor);
+    let all = patterns.all(|regex| rows[row..].iter().any(|text| regex.is_match(text)));
+    (below && all).then_some(row)
+}
+
+fn dialog_text(rows: &[String]) -> String {
+    rows.concat().chars().filter(|c| c.is_alphanumeric()).take(2000).collect()
+}
+
+fn box_top(view: &View, rows: &[String], anchor: usize) -> usize {
+    if view.anchor_above.is_some() {
+        return anchor.saturating_sub(1);
+    }
+    let Some(body) = &view.body else { return anchor };
+    (0..anchor).rev().take_while(|y| body.is_match(&rows[*y])).last().unwrap_or(anchor)
+}
+
+/// What is typed: the rest of the anchor's row, or the first row of the box's body with text.
+fn input_text(view: &View, rows: &[String], anchor: usize) -> String {
+    let text = |row: &str| row.trim_start().chars().skip(1).collect::<String>().trim().to_owned();
+    if view.body.is_none() {
+        return text(&rows[anchor]);
+    }
+    let body = rows[box_top(view, rows, anchor)..anchor].iter().map(|row| text(row));
+    body.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
+}
+
+/// The text without blanks, to compare what was wrapped, padded or typed.
+pub(crate) fn squeeze(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace() && *c != '\u{a0}').collect()
+}

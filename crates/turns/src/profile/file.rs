@@ -1,0 +1,141 @@
+//! The form of a profile's file, and the checks it goes through.
+
+use super::{Kind, Patterns, Profile, Prompt, Says, View, patterns};
+use crate::pattern::compile;
+use regex::Regex;
+use serde::Deserialize;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    name: String,
+    #[serde(default)]
+    commands: Vec<String>,
+    kind: Kind,
+    #[serde(default)]
+    escape_presses: u8,
+    #[serde(default)]
+    title: SaysFile,
+    #[serde(default)]
+    notify: SaysFile,
+    #[serde(default)]
+    prompt: PromptFile,
+    #[serde(default)]
+    screen: ScreenFile,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct SaysFile {
+    working: Vec<String>,
+    ready: Vec<String>,
+    asking: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct PromptFile {
+    ready: Vec<String>,
+    continuation: Vec<String>,
+    asking: Vec<String>,
+    raw: Option<String>,
+    any_while_pasting: bool,
+    empty_turns: Option<bool>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ScreenFile {
+    anchor: Option<String>,
+    anchor_above: Option<String>,
+    body: Option<String>,
+    busy_above: Vec<String>,
+    busy_below: Vec<String>,
+    asking: Vec<String>,
+    done_above: Vec<String>,
+    counter_below: Option<String>,
+    echo: Option<String>,
+    chrome: Vec<String>,
+    bullets: String,
+    indent: usize,
+}
+
+type Checked<T> = Result<T, (String, String)>;
+
+impl File {
+    pub(super) fn check(self) -> Checked<Profile> {
+        let missing = |key: &str, reason: &str| Err((key.to_owned(), reason.to_owned()));
+        if self.name.is_empty() || !self.name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+        {
+            return missing("name", "must be letters, digits, `-`, `_` or `.`");
+        }
+        let view = self.screen.check()?;
+        let prompt = self.prompt.check()?;
+        if self.kind == Kind::Screen && view.anchor.is_none() {
+            return missing("screen.anchor", "missing; a profile of kind `screen` must find the input box");
+        }
+        if self.kind == Kind::Line && prompt.ready.is_empty() && !prompt.any_while_pasting {
+            return missing("prompt.ready", "missing; a profile of kind `line` must know its prompt");
+        }
+        Ok(Profile {
+            title: self.title.check("title")?,
+            notify: self.notify.check("notify")?,
+            name: self.name,
+            commands: self.commands,
+            kind: self.kind,
+            escape_presses: self.escape_presses,
+            prompt,
+            view,
+        })
+    }
+}
+
+impl SaysFile {
+    fn check(&self, table: &str) -> Checked<Says> {
+        let list = |key: &str, list: &[String]| patterns(&format!("{table}.{key}"), list);
+        Ok(Says {
+            working: list("working", &self.working)?,
+            ready: list("ready", &self.ready)?,
+            asking: list("asking", &self.asking)?,
+        })
+    }
+}
+
+impl PromptFile {
+    fn check(&self) -> Checked<Prompt> {
+        let raw = self.raw.as_deref().map(regex::bytes::Regex::new).transpose();
+        Ok(Prompt {
+            ready: patterns("prompt.ready", &self.ready)?,
+            continuation: patterns("prompt.continuation", &self.continuation)?,
+            asking: patterns("prompt.asking", &self.asking)?,
+            raw: raw.map_err(|why| ("prompt.raw".to_owned(), why.to_string()))?,
+            any_while_pasting: self.any_while_pasting,
+            empty_turns: self.empty_turns.unwrap_or(true),
+        })
+    }
+}
+
+impl ScreenFile {
+    fn check(self) -> Checked<View> {
+        let list =
+            |key: &str, list: &[String]| -> Checked<Patterns> { patterns(&format!("screen.{key}"), list) };
+        Ok(View {
+            anchor: one("anchor", self.anchor.as_deref())?,
+            anchor_above: one("anchor_above", self.anchor_above.as_deref())?,
+            body: one("body", self.body.as_deref())?,
+            busy_above: list("busy_above", &self.busy_above)?,
+            busy_below: list("busy_below", &self.busy_below)?,
+            asking: list("asking", &self.asking)?,
+            done_above: list("done_above", &self.done_above)?,
+            counter_below: one("counter_below", self.counter_below.as_deref())?,
+            echo: one("echo", self.echo.as_deref())?,
+            chrome: list("chrome", &self.chrome)?,
+            bullets: self.bullets,
+            indent: self.indent,
+        })
+    }
+}
+
+fn one(key: &str, text: Option<&str>) -> Checked<Option<Regex>> {
+    text.map(compile).transpose().map_err(|why| (format!("screen.{key}"), why))
+}

@@ -1,0 +1,289 @@
+//! What is known about each program, as data: which titles it sets, what its input line and its dialogs look like.
+//!
+//! The files are in `profiles/`; a user's files are read the same way and win over those of the same
+//! name or command. Everything is checked when it is loaded, so that a detector never meets a bad pattern.
+
+mod file;
+
+use crate::limits;
+use crate::pattern::compile;
+use regex::Regex;
+use std::sync::Arc;
+
+/// Why a profile is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: {key}: {reason}")]
+#[non_exhaustive]
+pub struct ProfileError {
+    /// The file, as the caller named it.
+    pub file: String,
+    /// The key, with its table, or where in the file.
+    pub key: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// How a program shows its answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// It writes lines and prompts.
+    Line,
+    /// It repaints the screen around an input box.
+    Screen,
+}
+
+/// Patterns of which any may match.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Patterns(Vec<Regex>);
+
+impl Patterns {
+    pub(crate) fn any(&self, text: &str) -> bool {
+        self.0.iter().any(|regex| regex.is_match(text))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Regex> {
+        self.0.iter()
+    }
+
+    /// The end of the first match at the start of the text.
+    pub(crate) fn prefix(&self, text: &str) -> Option<usize> {
+        self.0
+            .iter()
+            .filter_map(|regex| regex.find(text))
+            .find(|found| found.start() == 0)
+            .map(|found| found.end())
+    }
+}
+
+/// Patterns for what a text says about the state.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Says {
+    pub(crate) working: Patterns,
+    pub(crate) ready: Patterns,
+    pub(crate) asking: Patterns,
+}
+
+/// What the line with the cursor looks like at a prompt.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Prompt {
+    pub(crate) ready: Patterns,
+    pub(crate) continuation: Patterns,
+    pub(crate) asking: Patterns,
+    /// How the line was written, escape sequences included, where this tells a prompt from output.
+    pub(crate) raw: Option<regex::bytes::Regex>,
+    /// Any text will do while the program takes pastes.
+    pub(crate) any_while_pasting: bool,
+    /// Whether a command without output is a turn; line rules alone say no (CT-12).
+    pub(crate) empty_turns: bool,
+}
+
+/// What the screen looks like.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct View {
+    pub(crate) anchor: Option<Regex>,
+    pub(crate) anchor_above: Option<Regex>,
+    pub(crate) body: Option<Regex>,
+    pub(crate) busy_above: Patterns,
+    pub(crate) busy_below: Patterns,
+    pub(crate) asking: Patterns,
+    pub(crate) done_above: Patterns,
+    pub(crate) counter_below: Option<Regex>,
+    pub(crate) echo: Option<Regex>,
+    pub(crate) chrome: Patterns,
+    pub(crate) bullets: String,
+    pub(crate) indent: usize,
+}
+
+/// Everything known about one program.
+#[derive(Debug, Clone)]
+pub struct Profile {
+    name: String,
+    commands: Vec<String>,
+    pub(crate) kind: Kind,
+    /// How often Esc must be pressed to interrupt; 0 where it does not.
+    pub(crate) escape_presses: u8,
+    pub(crate) title: Says,
+    pub(crate) notify: Says,
+    pub(crate) prompt: Prompt,
+    pub(crate) view: View,
+}
+
+impl Profile {
+    /// Reads a profile; `file` names it in errors.
+    ///
+    /// # Errors
+    /// When it is not TOML, has unknown or missing keys, or a pattern does not compile.
+    pub fn parse(file: &str, text: &str) -> Result<Self, ProfileError> {
+        let error =
+            |key: &str, reason: String| ProfileError { file: file.to_owned(), key: key.to_owned(), reason };
+        if text.len() > limits::PROFILE_BYTES {
+            return Err(error("file", format!("larger than {} bytes", limits::PROFILE_BYTES)));
+        }
+        let read: file::File = toml::from_str(text).map_err(|cause| {
+            let at = cause
+                .span()
+                .map_or(1, |span| text.bytes().take(span.start).filter(|byte| *byte == b'\n').count() + 1);
+            error(&format!("line {at}"), cause.message().to_owned())
+        })?;
+        read.check().map_err(|(key, reason)| error(&key, reason))
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it repaints the screen or writes lines.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+}
+
+/// The profiles there are: those of the user, then those that are built in.
+#[derive(Debug, Clone)]
+pub struct Profiles {
+    all: Vec<Arc<Profile>>,
+}
+
+const BUILT_IN: [(&str, &str); 11] = [
+    ("claude.toml", include_str!("../../profiles/claude.toml")),
+    ("codex.toml", include_str!("../../profiles/codex.toml")),
+    ("gemini.toml", include_str!("../../profiles/gemini.toml")),
+    ("opencode.toml", include_str!("../../profiles/opencode.toml")),
+    ("aider.toml", include_str!("../../profiles/aider.toml")),
+    ("shell.toml", include_str!("../../profiles/shell.toml")),
+    ("python.toml", include_str!("../../profiles/python.toml")),
+    ("node.toml", include_str!("../../profiles/node.toml")),
+    ("sqlite.toml", include_str!("../../profiles/sqlite.toml")),
+    ("gdb.toml", include_str!("../../profiles/gdb.toml")),
+    ("generic.toml", include_str!("../../profiles/generic.toml")),
+];
+
+impl Profiles {
+    /// The built-in profiles.
+    ///
+    /// # Errors
+    /// Never, as a test shows; the type is that of the checks they go through.
+    pub fn built_in() -> Result<Self, ProfileError> {
+        let all = BUILT_IN.iter().map(|(file, text)| Profile::parse(file, text).map(Arc::new));
+        Ok(Self { all: all.collect::<Result<_, _>>()? })
+    }
+
+    /// Adds a user's profile before all others.
+    ///
+    /// # Errors
+    /// See [`Profile::parse`].
+    pub fn add(&mut self, file: &str, text: &str) -> Result<(), ProfileError> {
+        self.all.insert(0, Arc::new(Profile::parse(file, text)?));
+        Ok(())
+    }
+
+    /// The profile with this name.
+    pub fn named(&self, name: &str) -> Option<Arc<Profile>> {
+        self.all.iter().find(|profile| profile.name == name).cloned()
+    }
+
+    /// The profile for a command, by the name of its file; the one that runs a script counts when the script's
+    /// name says nothing. `generic` for what nobody knows.
+    ///
+    /// # Panics
+    /// Never: `generic` is built in.
+    pub fn for_command<'a>(&self, argv: impl IntoIterator<Item = &'a str>) -> Option<Arc<Profile>> {
+        let mut words = argv.into_iter();
+        let first = words.next().map(base_name).unwrap_or_default();
+        // `env claude`, `npx codex`, `node /usr/lib/…/gemini.js`, `uv run aider`.
+        let runners = ["env", "npx", "bunx", "node", "bun", "uv", "uvx", "pipx", "python", "python3", "nice"];
+        let others =
+            words.filter(|word| !word.starts_with('-') && !word.contains('=')).take(3).map(base_name);
+        let candidates = runners.contains(&first.as_str()).then(|| others.collect::<Vec<_>>());
+        let by_argument = candidates.into_iter().flatten().find_map(|name| {
+            self.by_command(&name).filter(|profile| profile.kind == Kind::Screen || profile.name == "aider")
+        });
+        by_argument.or_else(|| self.by_command(&first)).or_else(|| self.named("generic"))
+    }
+
+    /// All profiles, the first of a name being the one in force.
+    pub fn iter(&self) -> impl Iterator<Item = &Profile> {
+        self.all.iter().map(Arc::as_ref)
+    }
+
+    fn by_command(&self, name: &str) -> Option<Arc<Profile>> {
+        self.all.iter().find(|profile| profile.commands.iter().any(|command| command == name)).cloned()
+    }
+}
+
+/// `/usr/bin/python3.11` is `python3`, `-bash` is `bash`, `gemini.js` is `gemini`.
+fn base_name(word: &str) -> String {
+    let name = word.rsplit('/').next().unwrap_or(word).trim_start_matches('-');
+    let name = name.split_once('.').map_or(name, |(name, _)| name);
+    name.to_lowercase()
+}
+
+fn patterns(key: &str, list: &[String]) -> Result<Patterns, (String, String)> {
+    if list.len() > limits::PATTERNS {
+        return Err((key.to_owned(), format!("more than {} patterns", limits::PATTERNS)));
+    }
+    let compiled =
+        list.iter().enumerate().map(|(n, text)| compile(text).map_err(|why| (format!("{key}[{n}]"), why)));
+    Ok(Patterns(compiled.collect::<Result<_, _>>()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn built_in() -> Profiles {
+        Profiles::built_in().unwrap()
+    }
+
+    fn chosen(argv: &str) -> String {
+        built_in().for_command(argv.split(' ')).unwrap().name().to_owned()
+    }
+
+    #[test]
+    fn the_command_chooses() {
+        for (argv, name) in [
+            ("claude", "claude"),
+            ("/usr/local/bin/codex --no-alt-screen", "codex"),
+            ("node /usr/lib/node_modules/gemini.js", "gemini"),
+            ("node", "node"),
+            ("node server.js", "node"),
+            ("-bash", "shell"),
+            ("python3.11 -i", "python"),
+            ("python3 -m aider", "aider"),
+            ("env FOO=1 claude", "claude"),
+            ("some-tool", "generic"),
+        ] {
+            assert_eq!(chosen(argv), name, "{argv}");
+        }
+    }
+
+    #[test]
+    fn users_files_win() {
+        let mut profiles = built_in();
+        let text = "name = \"mine\"\ncommands = [\"bash\"]\nkind = \"line\"\n[prompt]\nready = ['^% ']\n";
+        profiles.add("mine.toml", text).unwrap();
+        assert_eq!(profiles.for_command(["bash"]).unwrap().name(), "mine");
+        assert_eq!(profiles.for_command(["zsh"]).unwrap().name(), "shell");
+    }
+
+    #[test]
+    fn errors_name_file_and_key() {
+        let bad = |text: &str| Profile::parse("my.toml", text).unwrap_err().to_string();
+        let error = bad("name = \"x\"\nkind = \"line\"\n[prompt]\nready = ['ok', '(']\n");
+        assert!(error.starts_with("my.toml: prompt.ready[1]: "), "{error}");
+        let error = bad("name = \"x\"\nkind = \"line\"\nnonsense = 1\n");
+        assert!(error.contains("line 3") && error.contains("nonsense"), "{error}");
+        let error = bad("name = \"x\"\nkind = \"screen\"\n");
+        assert!(error.contains("screen.anchor"), "{error}");
+        let error = bad("name = \"x\"\nkind = \"line\"\n");
+        assert!(error.contains("prompt"), "{error}");
+        assert!(bad("name = \"\"\nkind = \"line\"\n").contains("name"));
+        assert!(bad("kind = \"other\"").contains("line 1"));
+    }
+}
