@@ -4,6 +4,9 @@ use rustix::process::Signal;
 use serde_json::json;
 use std::time::{Duration, Instant};
 use swb_testkit::{QUIET, Swb, Terminal, is_alive, signal, wait_for};
+use view::{all_text, until_text, view};
+
+mod view;
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
@@ -34,7 +37,7 @@ fn the_detach_key_is_known_in_every_form() {
         terminal.forget();
         terminal.type_in(key);
         assert_eq!(terminal.wait(), 0, "{key:?}");
-        assert_eq!(shown(&terminal), "[detached from main]\r\n", "{key:?}");
+        assert_eq!(shown(&terminal).trim_start(), "[detached from main]\r\n", "{key:?}");
     }
     assert!(is_alive(pid));
     let session = swb.session("main").expect("it runs on");
@@ -92,19 +95,19 @@ fn the_detach_key_can_be_chosen() {
     assert_eq!(terminal.wait(), 0);
 
     let mut terminal = attach(&swb, &["main", "--detach-key", "C-a"]);
-    terminal.until("  29\n");
+    until_text(&mut terminal, "29");
     terminal.type_in(b"\x1b[97;5u");
     assert_eq!(terminal.wait(), 0);
 
     let mut terminal = attach(&swb, &["main", "--detach-key", ",,,d"]);
-    terminal.until("  29\n");
+    until_text(&mut terminal, "29");
     terminal.forget();
     terminal.type_in(b"a,,,d");
     assert_eq!(terminal.wait(), 0);
     assert!(shown(&terminal).ends_with("[detached from main]\r\n"), "{}", shown(&terminal));
 
     let mut terminal = attach(&swb, &["main", "--detach-key", "none"]);
-    terminal.until("  29\n");
+    until_text(&mut terminal, "29");
     terminal.forget();
     terminal.type_in(b"\x1d\x1b[93;5u");
     terminal.until("  29\n  27\n  91\n  57\n  51\n  59\n  53\n 117\n");
@@ -155,10 +158,10 @@ fn coming_back_shows_the_old_output_and_what_came_meanwhile() {
     swb.ok(&["send", "main", "one", "--enter"]);
     wait_for("what came meanwhile", || swb.ok(&["logs", "main"]).contains("got one").then_some(()));
     terminal.next(swb.command(&["attach", "main"]));
-    terminal.until("first\r\none\r\ngot one\r\n");
+    until_text(&mut terminal, "first\none\ngot one");
     terminal.type_in(b"two\r");
     assert_eq!(terminal.wait(), 4);
-    assert_eq!(shown(&terminal), "first\r\none\r\ngot one\r\ntwo\r\ngot two\r\n");
+    assert_eq!(view(&terminal).text(), "first\none\ngot one\ntwo\ngot two");
 }
 
 #[test]
@@ -170,9 +173,12 @@ fn questions_in_old_output_are_not_asked_again() {
     terminal.type_in(CTRL_BRACKET);
     assert_eq!(terminal.wait(), 0);
     terminal.next(swb.command(&["attach", "main"]));
-    terminal.until("abcde");
+    until_text(&mut terminal, "abcde");
+    // A terminal that was asked would answer.
+    assert_eq!(text(&view(&terminal).take_replies()), "");
+    assert!(!shown(&terminal).contains('\x07'), "{:?}", shown(&terminal));
     terminal.type_in(b"f");
-    terminal.until("abcdef");
+    until_text(&mut terminal, "abcdef");
 }
 
 #[test]
@@ -333,8 +339,7 @@ fn several_clients_see_the_same_and_type_into_the_same() {
     wait_for("the last one", || (swb.session("main")?["clients"] == 1).then_some(()));
     terminals[3].type_in(b"alone\r\x04");
     assert_eq!(terminals[3].wait(), 0);
-    let expected = "ready\r\nline 0\r\nline 1\r\nline 2\r\nline 3\r\nalone\r\n";
-    assert_eq!(shown(&terminals[3]), expected);
+    assert_eq!(view(&terminals[3]).text(), "ready\nline 0\nline 1\nline 2\nline 3\nalone");
 }
 
 #[test]
@@ -362,9 +367,9 @@ fn the_size_of_the_window_reaches_the_program() {
     }
     // The newest change wins, whoever makes it; a newcomer brings its size along.
     let mut other = Terminal::start(swb.command(&["attach", "main"]), 90, 33);
-    other.until("33 90\r\n");
+    other.until("33 90");
     terminal.resize(70, 22);
-    other.until("22 70\r\n");
+    other.until("22 70");
 }
 
 #[test]
@@ -454,7 +459,10 @@ fn a_shutdown_dismisses_the_client_and_the_session_lives_on() {
     terminal.forget();
     swb.ok(&["shutdown"]);
     assert_eq!(terminal.wait(), 0);
-    assert_eq!(shown(&terminal), "[detached from main: the daemon was shut down, the session lives on]\r\n");
+    assert_eq!(
+        shown(&terminal).trim_start(),
+        "[detached from main: the daemon was shut down, the session lives on]\r\n"
+    );
     wait_for("the daemon's end", || swb.daemon().try_wait().expect("a child"));
     assert!(is_alive(pid));
     swb.start_daemon();
@@ -511,7 +519,9 @@ fn a_watcher_survives_too() {
     watcher.until("line 700\r\n");
     swb.ok(&["send", "main", "stop", "--enter"]);
     assert_eq!(watcher.wait(), 17);
-    check_numbers(&shown(&watcher), 700);
+    // Its terminal has them all, those from before in its scrollback.
+    let lines = all_text(&view(&watcher)).replace('\n', "\r\n") + "\r\n";
+    check_numbers(&lines, 700);
 }
 
 #[test]
@@ -601,7 +611,7 @@ fn when_no_daemon_comes_back_it_gives_up_and_says_so() {
     assert_eq!(terminal.wait(), 1);
     assert!(began.elapsed() > Duration::from_secs(5), "the daemon gets a chance to come back");
     assert_eq!(
-        shown(&terminal),
+        shown(&terminal).trim_start(),
         "swb: the daemon went away and did not come back\r\n\
          hint: the session lives on; `swb attach main` returns to it\r\n"
     );
@@ -626,7 +636,7 @@ fn without_a_keeper_it_ends_with_a_clear_message() {
     signal(keeper, Signal::KILL);
     assert_eq!(terminal.wait(), 1);
     assert!(
-        shown(&terminal).starts_with("swb: the daemon went away and did not come back\r\n"),
+        shown(&terminal).trim_start().starts_with("swb: the daemon went away and did not come back\r\n"),
         "{}",
         shown(&terminal)
     );

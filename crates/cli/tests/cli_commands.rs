@@ -13,7 +13,7 @@ use swb_testkit::{LIMIT, Swb, Terminal, is_alive, keepers_in, signal, wait_for};
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
 /// Every verb a user can see.
-const VERBS: [&str; 14] = [
+const VERBS: [&str; 19] = [
     "run",
     "attach",
     "shell",
@@ -21,7 +21,12 @@ const VERBS: [&str; 14] = [
     "list",
     "kill",
     "send",
+    "keys",
     "logs",
+    "screen",
+    "wait",
+    "record",
+    "replay",
     "status",
     "daemon",
     "shutdown",
@@ -245,7 +250,7 @@ fn logs_show_what_a_session_wrote() {
     let log = swb.json(&["logs", "main", "--tail", "1"]);
     assert_eq!(log, json!({"session": "main", "pty": 0, "offset": 24, "text": "\x1b[1mthree\x1b[m\r\n"}));
     // It has nothing to do with who looks: no bell, no question is left out here.
-    swb.run(&["run", "-n", "raw", "--", "printf", r"\007\033[6n\377"]);
+    swb.run(&["run", "-n", "raw", "--", "sh", "-c", r"stty -echo; printf '\007\033[6n\377'"]);
     assert_eq!(swb.run(&["logs", "raw"]).stdout, b"\x07\x1b[6n\xff");
     assert_eq!(swb.json(&["logs", "raw"])["text"], "\u{7}\u{1b}[6n\u{fffd}");
 }

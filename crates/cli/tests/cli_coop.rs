@@ -4,6 +4,9 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use swb_testkit::{LIMIT, QUIET, Swb, Terminal, is_alive, wait_for};
+use view::until_text;
+
+mod view;
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
@@ -27,7 +30,7 @@ fn coop_alone_starts_the_agent_of_this_directory_and_comes_back_to_it() {
 
     terminal.next(coop(&swb, &dir, &[]));
     terminal.until("agent of project");
-    terminal.until("hello\r\nhello\r\n");
+    until_text(&mut terminal, "hello\nhello");
     terminal.type_in(b"again\r");
     terminal.until("again\r\nagain\r\n");
     assert_eq!(list(&swb).len(), 1);

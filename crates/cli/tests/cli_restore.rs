@@ -5,6 +5,10 @@ use rustix::process::Signal;
 use rustix::termios::{InputModes, LocalModes, OutputModes, SpecialCodeIndex};
 use std::process::Command;
 use swb_testkit::{QUIET, Swb, Terminal, is_alive, signal, wait_for};
+use swb_vt::Screen;
+use view::{screen, until_view, view};
+
+mod view;
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
@@ -80,16 +84,18 @@ fn the_end_of_the_program_undoes_exactly_what_was_on() {
 #[test]
 fn coming_back_switches_on_again_and_leaving_undoes_it_again() {
     let swb = Swb::start(EXE);
-    for (what, on, off) in SWITCHES {
+    for (what, on, _) in SWITCHES {
         let mut terminal = run(&swb, "main", on);
         terminal.type_in(CTRL_BRACKET);
         assert_eq!(terminal.wait(), 0, "{what}");
         terminal.next(swb.command(&["attach", "main"]));
-        terminal.until(&format!("{on}{READY}"));
-        terminal.forget();
+        until_view(&mut terminal, |screen| screen.title() == "ready");
+        let with = screen(format!("{on}{READY}").as_bytes(), 80, 24);
+        assert_eq!(view(&terminal).modes(), with.modes(), "{what}");
         terminal.type_in(CTRL_BRACKET);
         assert_eq!(terminal.wait(), 0, "{what}");
-        assert_eq!(shown(&terminal), format!("{off}[detached from main]\r\n"), "{what}");
+        assert!(shown(&terminal).ends_with("[detached from main]\r\n"), "{what}");
+        assert_plain(&terminal, what);
         swb.ok(&["kill", "-f", "main"]);
     }
 }
@@ -220,17 +226,17 @@ fn a_panic_gives_the_terminal_back_before_it_says_why() {
 #[test]
 fn a_watcher_gives_the_terminal_back() {
     let swb = Swb::start(EXE);
-    let (on, off) = ALL;
+    let (on, _) = ALL;
     let mut writer = run(&swb, "main", on);
     for key in [CTRL_BRACKET, b"q", b"\x03"] {
         let mut terminal = odd_terminal(&swb);
         let before = modes(&terminal);
         terminal.next(swb.command(&["attach", "main", "--watch"]));
-        terminal.until(READY);
-        terminal.forget();
+        until_view(&mut terminal, |screen| screen.title() == "ready");
         terminal.type_in(key);
         assert_eq!(terminal.wait(), 0);
-        assert_eq!(shown(&terminal), format!("{off}[detached from main]\r\n"));
+        assert!(shown(&terminal).ends_with("[detached from main]\r\n"), "{key:?}");
+        assert_plain(&terminal, "a watcher");
         assert_eq!(modes(&terminal), before);
     }
     writer.type_in(b"x");
@@ -336,6 +342,19 @@ fn commands_that_print_leave_the_terminal_alone() {
 }
 
 // ---- helpers ----
+
+/// Insists that the terminal is in the state of a fresh one, except for what stands on it.
+#[track_caller]
+fn assert_plain(terminal: &Terminal, what: &str) {
+    let (mut after, mut fresh) = (view(terminal), screen(b"", 80, 24));
+    assert_eq!(after.modes(), fresh.modes(), "{what}");
+    // Text shows how text is drawn, and that the whole screen scrolls.
+    let probe = b"\x1b[24;79Hqq\x1b[24;1Hqq\n\x08\x08";
+    after.feed(probe);
+    fresh.feed(probe);
+    let last = |screen: &Screen| (screen.cursor(), screen.lines().split_off(22));
+    assert_eq!(last(&after), last(&fresh), "{what}");
+}
 
 /// A program that writes `output`, says that it has, waits for a key and ends with exit code 5.
 fn script(output: &str) -> String {

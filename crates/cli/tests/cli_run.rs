@@ -3,6 +3,9 @@
 use std::path::Path;
 use std::process::{Output, Stdio};
 use swb_testkit::{LIMIT, Swb, Terminal, is_alive, wait_for};
+use view::view;
+
+mod view;
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
@@ -58,7 +61,7 @@ fn attach_to_what_has_ended_shows_its_output_and_its_exit_code() {
     );
     let mut terminal = Terminal::start(swb.command(&["attach", "done"]), 80, 24);
     assert_eq!(terminal.wait(), 5);
-    assert_eq!(text(terminal.seen()), "last words\r\n");
+    assert_eq!(view(&terminal).text(), "last words");
 }
 
 #[test]
