@@ -16,7 +16,7 @@ const ALLOWED: [(&str, &[&str]); 12] = [
     ("swb-engine", &["swb-types", "swb-keeper", "swb-vt"]),
     ("swb-dialects", &["swb-types", "swb-wire", "swb-engine", "swb-vt"]),
     ("swb-daemon", &["swb-types", "swb-wire", "swb-keeper", "swb-engine", "swb-dialects"]),
-    ("swb", &["swb-types", "swb-wire", "swb-daemon", "swb-keeper"]),
+    ("swb", &["swb-types", "swb-wire", "swb-vt", "swb-daemon", "swb-keeper"]),
     ("swb-testkit", &["swb-types", "swb-wire"]),
     ("swb-bench", &[]),
     ("xtask", &[]),

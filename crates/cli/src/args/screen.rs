@@ -12,7 +12,7 @@ use swb_types::PtyId;
 Examples:
   swb screen api                    the text that is on the screen
   swb screen api --scrollback 200   with what has scrolled away
-  swb screen api --svg shot.svg
+  swb screen api --png shot.png
   swb screen api --json | jq .screen.cursor
 
 Works for sessions that have ended, too. FILE may be - for standard output.")]
@@ -31,6 +31,9 @@ pub(crate) struct Screen {
     /// Draw a picture into this file, as SVG
     #[arg(long, value_name = "FILE", group = "format")]
     pub(crate) svg: Option<PathBuf>,
+    /// Draw a picture into this file, as PNG
+    #[arg(long, value_name = "FILE", group = "format")]
+    pub(crate) png: Option<PathBuf>,
 }
 
 /// Arguments of `wait`.
@@ -137,6 +140,7 @@ mod tests {
     #[test]
     fn a_screen_has_one_form() {
         assert!(Cli::try_parse_from(["swb", "screen", "--ansi", "--svg", "x"]).is_err());
+        assert!(Cli::try_parse_from(["swb", "screen", "--png", "x", "--svg", "x"]).is_err());
         assert!(Cli::try_parse_from(["swb", "screen", "a", "--svg", "-"]).is_ok());
     }
 }

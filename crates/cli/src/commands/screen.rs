@@ -7,7 +7,7 @@ use crate::say::print;
 use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;
-use swb_types::{Offset, PtyId};
+use swb_types::{Offset, PtyId, Size};
 use swb_wire::coop::{Request, Screen, ScreenFormat, ScreenReply};
 
 /// What `screen --json` tells.
@@ -27,28 +27,41 @@ pub(super) fn run(context: &Context, args: args::Screen) -> Outcome {
     let request =
         Screen { session, pty: Some(args.pty), scrollback: Some(args.scrollback), format: Some(format) };
     let reply: ScreenReply = context.ask(&Request::Screen(request))?;
-    if format == ScreenFormat::Json {
-        let screen = reply.screen.unwrap_or_default();
-        let shown = Shown { session: reply.session, pty: reply.pty, offset: reply.offset, screen };
-        context.answer(&shown, |_| String::new())?;
-        return Ok(0);
-    }
+    let size = reply.cols.zip(reply.rows).and_then(|(cols, rows)| Size::new(cols, rows));
     let data = reply.data.unwrap_or_default().0;
-    match &args.svg {
-        Some(file) => write(file, &data)?,
-        None => print(&with_newline(data))?,
+    match (&args.svg, &args.png) {
+        (Some(file), _) => write(file, &data)?,
+        (_, Some(file)) => write(file, &draw(&data, size.unwrap_or(Size::DEFAULT))?)?,
+        _ if format != ScreenFormat::Json => print(&with_newline(data))?,
+        _ => {
+            let screen = reply.screen.unwrap_or_default();
+            let shown = Shown { session: reply.session, pty: reply.pty, offset: reply.offset, screen };
+            context.answer(&shown, |_| String::new())?;
+        }
     }
     Ok(0)
 }
 
 fn format(json: bool, args: &args::Screen) -> Result<ScreenFormat, Failure> {
-    match (json, args.ansi, &args.svg) {
-        (false, false, None) => Ok(ScreenFormat::Text),
-        (true, false, None) => Ok(ScreenFormat::Json),
-        (false, true, _) => Ok(ScreenFormat::Ansi),
-        (false, false, Some(_)) => Ok(ScreenFormat::Svg),
-        (true, ..) => Err(Failure::usage("--json goes with no other form of the screen")),
+    let format = match args {
+        args::Screen { ansi: true, .. } => ScreenFormat::Ansi,
+        args::Screen { svg: Some(_), .. } => ScreenFormat::Svg,
+        // Drawn here: a font is nothing a daemon should have to carry.
+        args::Screen { png: Some(_), .. } => ScreenFormat::Snapshot,
+        _ if json => return Ok(ScreenFormat::Json),
+        _ => ScreenFormat::Text,
+    };
+    if json {
+        return Err(Failure::usage("--json goes with no other form of the screen"));
     }
+    Ok(format)
+}
+
+/// Draws the screen that a snapshot brings about.
+fn draw(snapshot: &[u8], size: Size) -> Result<Vec<u8>, Failure> {
+    let mut screen = swb_vt::Screen::new(size, swb_vt::Options::default());
+    screen.feed(snapshot);
+    screen.to_png().map_err(|error| Failure::io("cannot draw the screen", &error))
 }
 
 /// Writes to a file, or to standard output if it is called `-`.
@@ -73,20 +86,26 @@ mod tests {
 
     #[test]
     fn one_form_is_asked_for() {
-        let args = |ansi, svg: Option<&str>| args::Screen {
-            name: None,
-            pty: PtyId(0),
-            scrollback: 0,
-            ansi,
-            svg: svg.map(Into::into),
-        };
-        assert_eq!(format(false, &args(false, None)).unwrap(), ScreenFormat::Text);
-        assert_eq!(format(true, &args(false, None)).unwrap(), ScreenFormat::Json);
-        assert_eq!(format(false, &args(true, None)).unwrap(), ScreenFormat::Ansi);
-        assert_eq!(format(false, &args(false, Some("x"))).unwrap(), ScreenFormat::Svg);
-        for both in [args(true, None), args(false, Some("x"))] {
-            assert_eq!(format(true, &both).unwrap_err().kind().exit_code(), 2);
+        let plain =
+            || args::Screen { name: None, pty: PtyId(0), scrollback: 0, ansi: false, svg: None, png: None };
+        assert_eq!(format(false, &plain()).unwrap(), ScreenFormat::Text);
+        assert_eq!(format(true, &plain()).unwrap(), ScreenFormat::Json);
+        let file = Some("x".into());
+        for (args, expected) in [
+            (args::Screen { ansi: true, ..plain() }, ScreenFormat::Ansi),
+            (args::Screen { svg: file.clone(), ..plain() }, ScreenFormat::Svg),
+            (args::Screen { png: file, ..plain() }, ScreenFormat::Snapshot),
+        ] {
+            assert_eq!(format(false, &args).unwrap(), expected);
+            assert_eq!(format(true, &args).unwrap_err().kind().exit_code(), 2);
         }
+    }
+
+    #[test]
+    fn a_picture_is_a_png_file() {
+        let png = draw(b"\x1b[31mhello", Size::new(20, 3).unwrap()).unwrap();
+        assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
+        assert_ne!(png, draw(b"", Size::new(20, 3).unwrap()).unwrap());
     }
 
     #[test]
