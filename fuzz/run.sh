@@ -5,12 +5,12 @@
 #
 # Stable Rust is enough: the coverage that libFuzzer steers by comes from plain LLVM passes, and the crates
 # under test hold no unsafe code for an address sanitizer to watch. The corpus starts with the golden
-# vectors and grows in fuzz/corpus; an input that crashes is left in fuzz/artifacts.
+# vectors and recordings and grows in fuzz/corpus; an input that crashes is left in fuzz/artifacts.
 set -eu
 
 seconds=${1:?usage: fuzz/run.sh SECONDS [TARGET...]}
 shift
-[ $# -gt 0 ] || set -- keepty_decoder coop_decoder
+[ $# -gt 0 ] || set -- keepty_decoder coop_decoder screen
 
 cd "$(dirname "$0")"
 host=$(rustc -vV | sed -n 's/^host: //p')

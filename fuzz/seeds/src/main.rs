@@ -1,12 +1,15 @@
 //! Writes each side of each golden conversation as one file of the corpus, and each of its messages as
-//! another.
+//! another; and pieces of the recorded sessions.
 //!
-//! usage: `swb-fuzz-seeds CORPUS`; makes `CORPUS/keepty_decoder` and `CORPUS/coop_decoder`.
+//! usage: `swb-fuzz-seeds CORPUS`; makes `CORPUS/keepty_decoder`, `CORPUS/coop_decoder` and `CORPUS/screen`.
 
 // The reader of the tests, so that corpus and tests cannot disagree about the vectors.
 #[path = "../../../crates/wire/tests/vectors/mod.rs"]
 mod vectors;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 use vectors::{Case, Step};
@@ -34,6 +37,15 @@ const REQUESTS: &[&str] = &[
     r#"{"cmd":"upgrade","exe":"/x","keeper":true}"#,
 ];
 
+/// Output that scrolls itself away, which recordings have little of; each is written over and over.
+const FLOODS: &[&str] = &[
+    "a line of text\r\n",
+    "\x1b[32mok\x1b[0m \x1b[1;48;5;9msome\x1b[39m text\x07\r\n",
+    "\u{6f22}\u{5b57}\t\x08e\u{301}\x1b[K\r\n\r\n",
+    "a line that is longer than any of the screens of the fuzz target, and wraps\r\n",
+    "\x1b(0lqk\x1b(B\r\nx\n\r\n",
+];
+
 fn main() -> io::Result<()> {
     let Some(corpus) = env::args_os().nth(1).map(PathBuf::from) else {
         return Err(io::Error::new(
@@ -50,7 +62,50 @@ fn main() -> io::Result<()> {
         let frame = [&length, request.as_bytes()].concat();
         write_seed(&corpus.join(format!("coop_decoder/request-{i}")), &frame)?;
     }
+    write_recordings(&corpus.join("screen"))
+}
+
+/// Writes pieces of the recordings of the terminal model's tests, as the target `screen` takes them: a
+/// size, output, a larger size, more output, and that repeated.
+fn write_recordings(directory: &Path) -> io::Result<()> {
+    const PIECE: usize = 700;
+    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/vt/tests/recordings");
+    fs::create_dir_all(directory)?;
+    for (i, flood) in FLOODS.iter().enumerate() {
+        let seed = [&[9, 3], flood.as_bytes(), &[0xfd, 99], b"\x1b[?1049h", flood.as_bytes(), &[0xfd, 99]].concat();
+        write_seed(&directory.join(format!("flood-{i}")), &seed)?;
+    }
+    for program in fs::read_dir(recordings)? {
+        for recording in fs::read_dir(program?.path())? {
+            let bytes = output(&recording?.path().join("stream.jsonl"))?;
+            // Not all of a long one: later pieces are like earlier ones.
+            for pieces in bytes.chunks(2 * PIECE).take(6) {
+                let (first, second) = pieces.split_at(pieces.len().min(PIECE));
+                let seed = [&[23, 7], first, &[0xfe, 39, 11], second, &[0xfd, 10]].concat();
+                write_seed(&directory.join(format!("recording-{:016x}", hash(&seed))), &seed)?;
+            }
+        }
+    }
     Ok(())
+}
+
+/// What the program wrote.
+fn output(path: &Path) -> io::Result<Vec<u8>> {
+    let mut all = Vec::new();
+    for line in fs::read_to_string(path)?.lines() {
+        let entry: serde_json::Value = serde_json::from_str(line)?;
+        if let (Some("o"), Some(text)) = (entry["d"].as_str(), entry["b64"].as_str()) {
+            all.extend(STANDARD.decode(text).map_err(io::Error::other)?);
+        }
+    }
+    Ok(all)
+}
+
+/// A name for bytes, the same in every run.
+fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn write(directory: &Path, cases: &[Case]) -> io::Result<()> {
