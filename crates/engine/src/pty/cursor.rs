@@ -109,7 +109,9 @@ impl Cursor {
             return Step::Idle;
         }
         match self.pty.ring() {
-            Some(ring) if ring.intact(self.offset) => Step::Output { to: limit.min(self.offset + most) },
+            Some(ring) if ring.intact(self.offset) => {
+                Step::Output { to: limit.min(self.offset.saturating_add(most)) }
+            }
             Some(ring) => Step::Lost { oldest: ring.oldest(ring.head()) },
             None => Step::Idle,
         }
