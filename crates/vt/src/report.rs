@@ -1,0 +1,142 @@
+//! What a terminal says to a program of its own accord or when asked, as opposed to what a person types.
+
+use std::borrow::Cow;
+
+const ESC: u8 = 0x1b;
+
+/// Takes a terminal's answers (device attributes, status, cursor position, modes, colours, versions and
+/// the like) out of what a person typed at it. An answer that is not complete stays, as keys do.
+///
+/// For all but one of several terminals on the same program: it asked once and wants one answer. What looks
+/// like a cursor position is taken for one, although some terminals send F3 with a modifier so.
+pub fn without_answers(input: &[u8]) -> Cow<'_, [u8]> {
+    let mut kept: Option<Vec<u8>> = None;
+    let mut at = 0;
+    let mut from = 0;
+    while let Some(next) = input[at..].iter().position(|byte| *byte == ESC) {
+        let start = at + next;
+        match answer_len(&input[start..]) {
+            Some(len) => {
+                kept.get_or_insert_default().extend_from_slice(&input[from..start]);
+                at = start + len;
+                from = at;
+            }
+            None => at = start + 1,
+        }
+    }
+    match kept {
+        Some(mut kept) => {
+            kept.extend_from_slice(&input[from..]);
+            Cow::Owned(kept)
+        }
+        None => Cow::Borrowed(input),
+    }
+}
+
+/// Length of the answer that begins here, if one does.
+fn answer_len(input: &[u8]) -> Option<usize> {
+    match input.get(1)? {
+        b'[' => control_len(input),
+        // Nothing that is typed looks like these.
+        b']' | b'P' | b'_' => string_len(input),
+        _ => None,
+    }
+}
+
+fn control_len(input: &[u8]) -> Option<usize> {
+    let body = &input[2..];
+    let end = body.iter().position(|byte| !matches!(byte, b'0'..=b'?' | b' '..=b'/'))?;
+    let (parameters, last) = (&body[..end], body[end]);
+    let prefix = parameters.first().copied().filter(|byte| matches!(byte, b'?' | b'>' | b'=' | b'<'));
+    let is_answer = match last {
+        b'c' => matches!(prefix, Some(b'?' | b'>' | b'=')),
+        b'n' | b'R' => !parameters.is_empty() && prefix != Some(b'<'),
+        b'y' => parameters.ends_with(b"$"),
+        b'u' => prefix == Some(b'?'),
+        b't' => prefix.is_none() && !parameters.is_empty(),
+        b'm' => prefix == Some(b'>'),
+        _ => false,
+    };
+    is_answer.then_some(2 + end + 1)
+}
+
+fn string_len(input: &[u8]) -> Option<usize> {
+    let mut at = 2;
+    loop {
+        match input.get(at)? {
+            0x07 => return Some(at + 1),
+            &ESC if input.get(at + 1) == Some(&b'\\') => return Some(at + 2),
+            &ESC | 0x18 | 0x1a => return None,
+            _ => at += 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Options, Screen};
+    use proptest::prelude::*;
+    use swb_types::Size;
+
+    #[test]
+    fn every_answer_of_the_model_is_one() {
+        let questions = "\x1b[c|\x1b[>c|\x1b[=c|\x1b[5n|\x1b[6n|\x1b[?6n|\x1b[?996n|\x1b[>q|\x1b[?2026$p|\x1b[4$p|\x1b[?u|\x1b[?4m|\
+             \x1b[18t|\x1b]10;?\x07|\x1b]11;?\x1b\\|\x1b]4;1;?\x07|\x1b]7501;?\x1b\\|\x1bP$qm\x1b\\|\x1bP+q544e\x1b\\";
+        for question in questions.split('|') {
+            let mut screen = Screen::new(Size::DEFAULT, Options::default());
+            screen.feed(question.as_bytes());
+            let answer = screen.take_replies();
+            let typed = [b"a", &answer[..], b"b"].concat();
+            assert_eq!(
+                &*without_answers(&typed),
+                b"ab",
+                "{question:?} {:?}",
+                String::from_utf8_lossy(&answer)
+            );
+        }
+    }
+
+    #[test]
+    fn keys_stay() {
+        for keys in [
+            "text",
+            "\x1b",
+            "\x1b[A",
+            "\x1bOA",
+            "\x1b[1;5C",
+            "\x1b[15~",
+            "\x1b[200~pasted\x1b[201~",
+            "\x1b[97;5u",
+            "\x1b[<0;3;4M",
+            "\x1b[<0;3;4m",
+            "\x1b[I",
+            "\x1b[O",
+            "\x1b[M !!",
+            "\x1bx",
+            "\x1b[6",
+            "\x1b]unfinished",
+        ] {
+            assert_eq!(&*without_answers(keys.as_bytes()), keys.as_bytes(), "{keys:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_answers_go() {
+        assert_eq!(
+            &*without_answers(b"ls\x1b[3;1R -l\x1b]11;rgb:0/0/0\x07\x1b[A\x1b[?1;2c\r"),
+            b"ls -l\x1b[A\r"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_else_changes(input in prop::collection::vec(prop_oneof![Just(0x1b), Just(b'['), Just(b']'), any::<u8>()], 0..60)) {
+            let kept = without_answers(&input);
+            prop_assert!(kept.len() <= input.len());
+            if !input.contains(&0x1b) {
+                prop_assert_eq!(&*kept, &input[..]);
+            }
+        }
+    }
+}
