@@ -33,7 +33,7 @@ pub use api::{Engine, Options};
 pub use entrance::Entrance;
 pub use error::Error;
 pub use event::{Event, EventKind};
-pub use pty::{Cursor, InputError, Mark, Pty, Step};
+pub use pty::{Cursor, InputError, Mark, Pty, Seat, Step};
 pub use screen::{Picture, Sight};
 pub use session::{ClientGuard, Phase, PtyView, Session, View};
 pub use spec::{RestartPolicy, SessionSpec, ShellSpec, Start};

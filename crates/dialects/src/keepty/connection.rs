@@ -5,7 +5,7 @@ use crate::conn::{Fronts, Room, deliver, peer_gone, read_some};
 use crate::limits;
 use crate::outlet::{Outlet, OutputError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use swb_engine::{ClientGuard, Cursor, Mark, Phase, Pty, Session, Step};
+use swb_engine::{ClientGuard, Cursor, Mark, Phase, Pty, Seat, Session, Step};
 use swb_types::{PtyId, Size};
 use swb_wire::keepty::{Decoder, MAX_PAYLOAD, Message, Role, encode, output_header};
 use tokio::net::UnixStream;
@@ -36,6 +36,8 @@ struct Client<'a> {
     id: ConnectionId,
     role: Role,
     pty: Arc<Pty>,
+    /// Held by a Writer: its terminal answers the program, and each byte of it is delivered.
+    _seat: Option<Seat>,
 }
 
 impl Connection {
@@ -98,7 +100,8 @@ impl Connection {
             return;
         };
         let id = self.roles().enter(role);
-        let client = Client { connection: self, id, role, pty: agent.pty };
+        let seat = (role == Role::Writer).then(|| agent.pty.seat(true));
+        let client = Client { connection: self, id, role, pty: agent.pty, _seat: seat };
         let (say, said) = mpsc::channel(limits::SAID);
         match client.greet(cols, rows).await {
             Some(cursor) => client.converse(cursor, said, &mut decoder, say).await,

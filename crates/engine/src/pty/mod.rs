@@ -8,10 +8,12 @@ mod cursor;
 mod input;
 mod marks;
 mod pace;
+mod seat;
 
 pub use cursor::{Cursor, Step};
 pub use input::InputError;
 pub use marks::Mark;
+pub use seat::Seat;
 
 use crate::keeper::{KEY_SCREEN, Keeper};
 use crate::limits;
@@ -19,6 +21,7 @@ use crate::screen::{Checkpoint, Look, Screens};
 use answering::Answering;
 use marks::Marks;
 use pace::{Pace, Reach};
+use seat::Seats;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -44,6 +47,7 @@ pub struct Pty {
     /// Its slot was given up; nobody finds it any more.
     released: AtomicBool,
     answering: Answering,
+    seats: Seats,
     marks: Marks,
     pace: Pace,
     size: AtomicU32,
@@ -106,6 +110,7 @@ impl Pty {
             looks,
             released: AtomicBool::new(false),
             answering: Answering::default(),
+            seats: Seats::default(),
             marks: Marks::default(),
             pace: Pace::default(),
             size: AtomicU32::new(pack(size)),

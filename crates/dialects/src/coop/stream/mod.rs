@@ -5,8 +5,9 @@ mod sender;
 use super::LABEL;
 use crate::conn::{deliver, peer_gone, read_some};
 use sender::Sender;
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
-use swb_engine::{ClientGuard, InputError, Picture, Pty, Session};
+use swb_engine::{ClientGuard, InputError, Picture, Pty, Seat, Session};
 use swb_types::Size;
 use swb_wire::coop::{
     ClientControl, StreamFrame, StreamOptions, Until, enter_stream, parse_client_control, parse_stream,
@@ -96,6 +97,8 @@ impl Stream {
             session: &session,
             pty: &pty,
             watch: options.watch,
+            // Other clients than our own are promised that each byte is delivered (CO-56).
+            seat: is_terminal(&options).then(|| pty.seat(!options.repaint)),
             window: resized,
             detach: &detach,
         };
@@ -136,6 +139,8 @@ struct Receiver<'a> {
     session: &'a Session,
     pty: &'a Pty,
     watch: bool,
+    /// Held by clients that are terminals.
+    seat: Option<Seat>,
     window: watch::Sender<Size>,
     detach: &'a CancellationToken,
 }
@@ -156,6 +161,7 @@ impl Receiver<'_> {
             };
             match frame {
                 StreamFrame::Data(bytes) if !self.watch => {
+                    let bytes = self.seat.as_ref().map_or(Cow::Borrowed(&*bytes), |seat| seat.typed(&bytes));
                     match deliver(self.stream, self.pty, &bytes, &gone).await {
                         // A program that has ended reads nothing; its end is told by the other half.
                         Ok(()) | Err(InputError::Ended) => {}

@@ -1,0 +1,112 @@
+//! Several terminals on one program: all of them type, one of them answers.
+//!
+//! Every attached terminal shows a question of the program and answers it. The program asked once, so the
+//! answers of all but one are taken out of what comes from them: of the one that was typed at last, or came
+//! last. Clients whose protocol promises to deliver each byte are left alone, and others give way to them.
+
+use super::Pty;
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Who sits before a program, the one that leads last.
+#[derive(Debug, Default)]
+pub(super) struct Seats {
+    taken: Mutex<(u64, Vec<Place>)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    number: u64,
+    /// What comes from there is passed on as it is.
+    verbatim: bool,
+}
+
+/// A client that types at a program, as long as this lives.
+#[derive(Debug)]
+pub struct Seat {
+    pty: Arc<Pty>,
+    place: Place,
+}
+
+impl Pty {
+    /// Takes a seat for a client that types; with `verbatim` nothing is ever taken out of what it sends.
+    pub fn seat(self: &Arc<Self>, verbatim: bool) -> Seat {
+        let place = self.seats.enter(verbatim);
+        Seat { pty: Arc::clone(self), place }
+    }
+}
+
+impl Seat {
+    /// What of `input` is for the program: all of it, or without the answers that another terminal gives.
+    pub fn typed<'a>(&self, input: &'a [u8]) -> Cow<'a, [u8]> {
+        self.pty.seats.typed(self.place, input)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.pty.seats.leave(self.place);
+    }
+}
+
+impl Seats {
+    fn lock(&self) -> MutexGuard<'_, (u64, Vec<Place>)> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enter(&self, verbatim: bool) -> Place {
+        let (next, places) = &mut *self.lock();
+        let place = Place { number: *next, verbatim };
+        *next += 1;
+        places.push(place);
+        place
+    }
+
+    fn leave(&self, place: Place) {
+        self.lock().1.retain(|other| *other != place);
+    }
+
+    fn typed<'a>(&self, place: Place, input: &'a [u8]) -> Cow<'a, [u8]> {
+        let (_, places) = &mut *self.lock();
+        let leads = places.last() == Some(&place) && !places.iter().any(|place| place.verbatim);
+        if leads || place.verbatim || places.len() < 2 {
+            return Cow::Borrowed(input);
+        }
+        let typed = swb_vt::without_answers(input);
+        if !typed.is_empty() {
+            places.retain(|other| *other != place);
+            places.push(place);
+        }
+        typed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ANSWER: &[u8] = b"\x1b[?62;22c";
+
+    #[test]
+    fn one_of_two_answers_and_it_is_the_one_in_use() {
+        let seats = Seats::default();
+        let first = seats.enter(false);
+        assert_eq!(&*seats.typed(first, ANSWER), ANSWER, "alone");
+        let second = seats.enter(false);
+        assert_eq!((&*seats.typed(first, ANSWER), &*seats.typed(second, ANSWER)), (&b""[..], ANSWER));
+        assert_eq!(&*seats.typed(first, b"x"), b"x", "keys always pass");
+        assert_eq!((&*seats.typed(first, ANSWER), &*seats.typed(second, ANSWER)), (ANSWER, &b""[..]));
+        seats.leave(first);
+        assert_eq!(&*seats.typed(second, ANSWER), ANSWER);
+    }
+
+    #[test]
+    fn who_is_promised_every_byte_gets_it() {
+        let seats = Seats::default();
+        let promised = seats.enter(true);
+        let ours = seats.enter(false);
+        assert_eq!((&*seats.typed(promised, ANSWER), &*seats.typed(ours, ANSWER)), (ANSWER, &b""[..]));
+        assert_eq!(&*seats.typed(ours, b"x\x1b[1;1R"), b"x");
+        assert_eq!(&*seats.typed(ours, ANSWER), b"");
+    }
+}
