@@ -478,10 +478,12 @@ impl Detector {
     fn frame(&mut self, screen: &Screen, now: Time) {
         if self.profile.kind == Kind::Screen && self.live.turn.is_some() && self.may_look(now) {
             self.see(screen, now);
-            let strong = self
-                .verdict(now, Duration::ZERO)
-                .is_some_and(|verdict| verdict.state == State::Ready && verdict.strong);
-            self.consider(strong, strong, now);
+            let verdict = self.verdict(now, Duration::ZERO);
+            let ready = verdict.as_ref().is_some_and(|said| said.state == State::Ready && said.strong);
+            self.consider(ready, ready, now);
+            if let Some(verdict) = verdict.filter(|said| said.state == State::Asking) {
+                self.asking(&verdict, now);
+            }
         }
     }
 
@@ -490,7 +492,11 @@ impl Detector {
         let fresh = Pending { at: now, offset: self.live.offset, touched: false, strong };
         self.live.pending = match self.live.pending {
             _ if !ready => None,
-            Some(pending) if pending.strong || !strong => Some(pending),
+            Some(pending) if pending.strong || !strong => {
+                // What was written until the user typed on belongs to the answer.
+                let offset = if pending.touched { pending.offset } else { fresh.offset };
+                Some(Pending { offset, ..pending })
+            }
             _ => Some(fresh),
         };
     }

@@ -10,7 +10,7 @@ use crate::limits;
 use crate::look::{Shows, squeeze};
 use crate::profile::Kind;
 use crate::status::State;
-use crate::text;
+use crate::text::{self, Answer};
 use crate::time::Time;
 use crate::turn::{Signal, Turn};
 use std::time::Duration;
@@ -67,10 +67,10 @@ impl Detector {
         }
     }
 
-    fn asking(&mut self, verdict: &Verdict, now: Time) {
+    pub(crate) fn asking(&mut self, verdict: &Verdict, now: Time) {
         let dialog = self.live.sight.as_ref().map(|sight| sight.dialog.clone()).unwrap_or_default();
         // One dialog may follow another without anything in between.
-        let next = self.live.answered && dialog != self.live.dialog;
+        let next = self.live.answered && !dialog.is_empty() && dialog != self.live.dialog;
         if self.live.status.state == State::Asking && !next {
             return;
         }
@@ -112,20 +112,30 @@ impl Detector {
         let enough = match (verdict.strong, verdict.signal) {
             (true, Signal::Screen) => limits::SCREEN_QUIET,
             (true, _) => limits::REPORT_QUIET,
-            (false, _) => limits::LINGER,
+            (false, _) if self.worked() || self.answered(screen) => limits::LINGER,
+            (false, _) => limits::ABANDON,
         };
-        if quiet < enough {
-            return;
-        }
-        let worked = self.live.turn.as_ref().is_some_and(|turn| turn.worked);
-        if worked || !self.screen_text(screen).is_empty() {
+        if quiet >= enough {
             let pending = self.live.pending.filter(|pending| pending.touched);
-            self.end_turn(screen, pending.map_or(self.live.offset, |pending| pending.offset), verdict, now);
-        } else if quiet >= limits::ABANDON {
-            // Nothing came of it: a command without an answer, or a key that was no submission.
-            self.live.turn = None;
-            self.set_status(verdict.state, verdict.signal, &verdict.detail, now);
+            self.conclude(screen, pending.map_or(self.live.offset, |pending| pending.offset), verdict, now);
         }
+    }
+
+    /// Whether something stands below the echo of what was submitted.
+    fn answered(&self, screen: &Screen) -> bool {
+        let answer = self.screen_answer(screen);
+        answer.echoed && !answer.text.is_empty()
+    }
+
+    /// Ends the turn of an agent that repaints, if there was one: commands without an answer, and keys that submitted
+    /// nothing, leave no trace.
+    fn conclude(&mut self, screen: &Screen, end: u64, verdict: &Verdict, now: Time) {
+        if self.worked() || self.answered(screen) {
+            return self.end_turn(screen, end, verdict, now);
+        }
+        self.live.turn = None;
+        self.live.pending = None;
+        self.set_status(verdict.state, verdict.signal, &verdict.detail, now);
     }
 
     /// Ends a turn whose program has looked ready for long while the user went on typing.
@@ -155,10 +165,13 @@ impl Detector {
                 State::Working => return Some(Verdict::new(State::Working, true, signal, &heard.detail)),
                 _ if !self.fresh(heard) => {}
                 // The report comes before the last picture.
-                State::Ready | State::Error if self.shows() == Shows::Busy && quiet < limits::LINGER => {
+                _ if self.shows() == Shows::Busy && quiet < limits::LINGER => {
                     return None;
                 }
-                state => return Some(Verdict::new(state, true, signal, &heard.detail)),
+                state => {
+                    let strong = state == State::Asking || signal == Signal::Hook || self.worked();
+                    return Some(Verdict::new(state, strong, signal, &heard.detail));
+                }
             }
         }
         self.title_verdict(quiet).unwrap_or_else(|| self.screen_verdict(now, quiet))
@@ -170,9 +183,11 @@ impl Detector {
         let verdict = |state, strong| Some(Some(Verdict::new(state, strong, Signal::Title, &heard.detail)));
         match heard.state {
             State::Working if quiet < limits::STILL_BUSY => verdict(State::Working, true),
-            State::Asking if self.fresh(heard) => verdict(State::Asking, true),
+            State::Asking if self.fresh(heard) && self.shows() != Shows::Busy => verdict(State::Asking, true),
             // Idle titles are also shown during dialogs, and before the last picture.
-            State::Ready if self.fresh(heard) && self.shows() == Shows::Ready => verdict(State::Ready, true),
+            State::Ready if self.fresh(heard) && self.shows() == Shows::Ready => {
+                verdict(State::Ready, self.worked())
+            }
             _ => None,
         }
     }
@@ -208,6 +223,11 @@ impl Detector {
         }
     }
 
+    /// Whether it was seen at work since the submission; without a turn there is nothing to see.
+    fn worked(&self) -> bool {
+        self.live.turn.as_ref().is_none_or(|turn| turn.worked)
+    }
+
     /// Whether something was said after the submission.
     fn fresh(&self, heard: &Heard) -> bool {
         self.live.turn.as_ref().is_none_or(|turn| heard.offset > turn.submit || heard.at > turn.at)
@@ -238,7 +258,7 @@ impl Detector {
         if let Some(pending) = self.live.pending.filter(|_| self.live.turn.is_some() && !blank)
             && let Some(verdict) = self.verdict(now, limits::LINGER).filter(|said| said.state == State::Ready)
         {
-            self.end_turn(screen, pending.offset, &verdict, now);
+            self.conclude(screen, pending.offset, &verdict, now);
         }
         let shown = self.input_line(screen);
         let changed = self.live.prompt.as_deref().is_some_and(|prompt| prompt.trim() != shown.trim());
@@ -283,16 +303,18 @@ impl Detector {
     }
 
     fn end_turn(&mut self, screen: &Screen, end: u64, verdict: &Verdict, now: Time) {
-        let text = self.screen_text(screen);
+        let answer = self.screen_answer(screen);
         let Some(turn) = self.live.turn.take() else { return };
         self.live.pending = None;
         let line = self.profile.kind == Kind::Line;
+        // Its beginning has left the scrollback.
+        let headless = !line && !answer.echoed && !answer.text.is_empty();
         let content = if line { self.line_content(&turn) } else { turn.capture.all(end) };
         let text = if line {
             let rendered = text::render(&content.bytes, content.start, turn.size, &turn.resizes);
-            text::written(&self.profile.view, &rendered, &turn.shown)
+            text::written(&self.profile, &rendered, &turn.shown)
         } else {
-            text
+            answer.text
         };
         if line && !self.profile.prompt.empty_turns && text.trim().is_empty() {
             return self.set_status(verdict.state, verdict.signal, &verdict.detail, now);
@@ -301,7 +323,7 @@ impl Detector {
         let turn = Turn {
             seq: self.live.seq,
             byte_length: content.len,
-            truncated: content.truncated() || turn.collector.truncated,
+            truncated: content.truncated() || turn.collector.truncated || headless,
             submit: Offset(turn.submit),
             start: Offset(content.start),
             raw: content.bytes,
@@ -321,17 +343,18 @@ impl Detector {
     }
 
     /// The answer of an agent that repaints, from the screen as it is.
-    fn screen_text(&self, screen: &Screen) -> String {
-        let (Some(turn), Some(sight)) = (&self.live.turn, &self.live.sight) else { return String::new() };
+    fn screen_answer(&self, screen: &Screen) -> Answer {
+        let (Some(turn), Some(sight), Kind::Screen) = (&self.live.turn, &self.live.sight, self.profile.kind)
+        else {
+            return Answer::default();
+        };
+        let inputs = [turn.typed.as_str(), turn.shown.as_str()];
         let input = squeeze(&sight.input);
         // It took the turn back: nothing of it is left.
-        if self.profile.kind == Kind::Line
-            || (!input.is_empty() && (input == squeeze(&turn.typed) || input == squeeze(&turn.shown)))
-        {
-            return String::new();
+        if !input.is_empty() && inputs.iter().any(|submitted| squeeze(submitted) == input) {
+            return Answer::default();
         }
         let view = &self.profile.view;
-        let inputs = [turn.typed.as_str(), turn.shown.as_str()];
         if screen.modes().alternate {
             let first = usize::try_from(turn.first_line).unwrap_or(usize::MAX);
             return text::answer(view, turn.collector.lines(), &inputs, first);
@@ -352,13 +375,11 @@ impl Detector {
         {
             return turn.capture.between(from, to);
         }
-        // Some turn pastes on before they write the prompt's line.
+        // Pastes are turned on right before the prompt is drawn, or right after it.
+        let pasting = reports.pasting_from.saturating_sub(PASTE_MODE);
+        let pasting = Some(pasting).filter(|from| reports.pasting == Some(true) && *from > turn.submit);
         let line = self.live.tail.start();
-        let from = reports.pasting_from.saturating_sub(PASTE_MODE);
-        let blank = |content: Content| crate::strip::strip_text(&content.bytes).trim().is_empty();
-        let early = reports.pasting == Some(true) && from > turn.submit && from < line;
-        let end = if early && blank(turn.capture.between(from, line)) { from } else { line };
-        turn.capture.content(end)
+        turn.capture.content(pasting.map_or(line, |from| from.min(line)))
     }
 
     /// What the line with the cursor, or the input box, shows.
@@ -372,6 +393,10 @@ impl Detector {
     /// What the line with the cursor says, for programs that write lines.
     fn prompt_verdict(&self, screen: &Screen) -> Option<Verdict> {
         let reports = &self.live.reports;
+        // Editors and pagers take the whole screen, and pastes too.
+        if screen.modes().alternate {
+            return None;
+        }
         let line = cursor_line(screen);
         let submit = self.live.turn.as_ref().map(|turn| turn.submit);
         if let Some(mark) = &reports.mark {
@@ -398,9 +423,17 @@ impl Detector {
             return None;
         }
         let raw = prompt.raw.as_ref().is_none_or(|raw| raw.is_match(self.live.tail.bytes()));
-        let any = signal == Signal::Paste && (prompt.any_while_pasting || learned) && !line.trim().is_empty();
+        let any =
+            signal == Signal::Paste && (learned || (prompt.any_while_pasting && self.like_prompt(&line)));
         let known = prompt.ready.prefix(&line).is_some() && raw;
         (any || known).then(|| Verdict::new(State::Ready, true, signal, &line))
+    }
+
+    /// Whether a line with a line editor on it may be a prompt: programs ask questions that way too.
+    fn like_prompt(&self, line: &str) -> bool {
+        let last = |line: &str| line.trim_end().chars().next_back();
+        let question = last(line).is_none_or(|c| matches!(c, '?' | ':' | ']'));
+        !question || self.live.prompt.as_deref().and_then(last).is_some_and(|known| Some(known) == last(line))
     }
 }
 

@@ -9,6 +9,7 @@ use crate::recording::{Detection, Expected, ExpectedTurn};
 use crate::turn::Turn;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use swb_types::Offset;
 
 /// What was wrong with a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,8 +149,8 @@ fn judge(expected: &ExpectedTurn, found: &Turn, output: &[u8], count: &mut Count
     } else {
         wrong.push(format!("interrupted is {}", found.interrupted));
     }
-    let right = found.dialogs.len() == expected.dialogs.len()
-        && found.dialogs.iter().zip(&expected.dialogs).all(|(found, expected)| found.0 <= expected.offset);
+    let waited = |found: &Offset| found.0 > expected.submit_offset && found.0 <= expected.ready_offset;
+    let right = found.dialogs.len() == expected.dialogs.len() && found.dialogs.iter().all(waited);
     if right {
         count.dialogs += 1;
     } else {

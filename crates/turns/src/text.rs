@@ -6,7 +6,7 @@
 
 use crate::limits;
 use crate::look::squeeze;
-use crate::profile::View;
+use crate::profile::{Profile, View};
 use serde::{Deserialize, Serialize};
 use swb_types::Size;
 use swb_vt::{Line, Options, Screen};
@@ -99,13 +99,20 @@ pub(crate) fn render(bytes: &[u8], start: u64, size: Size, resizes: &[(u64, Size
     bounded(&tidy(&joined(lines)))
 }
 
-/// What is left of a program's output without the line it was asked on, if it drew that once more, and without frame.
-pub(crate) fn written(view: &View, text: &str, asked: &str) -> String {
-    let (asked, mut lines) = (squeeze(asked), text.lines().peekable());
-    if !asked.is_empty() && lines.peek().is_some_and(|first| squeeze(first) == asked) {
-        lines.next();
+/// What is left of a program's output without the line it was asked on, if it drew that once more, without frame, and
+/// without what it writes above its prompt.
+pub(crate) fn written(profile: &Profile, text: &str, asked: &str) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    let asked = squeeze(asked);
+    if !asked.is_empty() && lines.first().is_some_and(|first| squeeze(first) == asked) {
+        lines.remove(0);
     }
-    tidy(&lines.filter(|line| !view.chrome.any(line)).map(str::to_owned).collect::<Vec<_>>())
+    let header = profile.prompt.header.as_ref();
+    if let Some(at) = header.and_then(|header| lines.iter().rposition(|line| header.is_match(line))) {
+        lines.truncate(at);
+    }
+    let kept = lines.into_iter().filter(|line| !profile.view.chrome.any(line));
+    tidy(&kept.map(str::to_owned).collect::<Vec<_>>())
 }
 
 /// Lines as they were before the screen wrapped them.
@@ -124,16 +131,25 @@ fn joined(lines: impl Iterator<Item = Line>) -> Vec<String> {
     all
 }
 
+/// An answer cut out of a conversation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) text: String,
+    /// Whether the echo of what was submitted was found before it.
+    pub(crate) echoed: bool,
+}
+
 /// Cuts the answer out of a conversation: what follows the echo of what was submitted, without frame.
 ///
 /// `inputs` are the texts it may have been: as typed, and as the input box showed it. Without an echo
 /// the answer begins at line `fallback`.
-pub(crate) fn answer(view: &View, lines: &[String], inputs: &[&str], fallback: usize) -> String {
+pub(crate) fn answer(view: &View, lines: &[String], inputs: &[&str], fallback: usize) -> Answer {
     let inputs: Vec<String> =
         inputs.iter().map(|input| squeeze(input)).filter(|input| !input.is_empty()).collect();
-    let start = find_echo(view, lines, &inputs).unwrap_or(fallback.min(lines.len()));
+    let echo = find_echo(view, lines, &inputs);
+    let start = echo.unwrap_or(fallback.min(lines.len()));
     let kept = lines[start..].iter().filter(|line| !view.chrome.any(line)).map(|line| unframed(view, line));
-    bounded(&tidy(&kept.collect::<Vec<_>>()))
+    Answer { text: bounded(&tidy(&kept.collect::<Vec<_>>())), echoed: echo.is_some() }
 }
 
 /// The line after the last echo of one of the inputs.

@@ -39,6 +39,7 @@ struct PromptFile {
     continuation: Vec<String>,
     asking: Vec<String>,
     raw: Option<String>,
+    header: Option<String>,
     any_while_pasting: bool,
     empty_turns: Option<bool>,
 }
@@ -108,6 +109,7 @@ impl PromptFile {
             ready: patterns("prompt.ready", &self.ready)?,
             continuation: patterns("prompt.continuation", &self.continuation)?,
             asking: patterns("prompt.asking", &self.asking)?,
+            header: one("prompt.header", self.header.as_deref())?,
             raw: raw.map_err(|why| ("prompt.raw".to_owned(), why.to_string()))?,
             any_while_pasting: self.any_while_pasting,
             empty_turns: self.empty_turns.unwrap_or(true),
@@ -120,15 +122,15 @@ impl ScreenFile {
         let list =
             |key: &str, list: &[String]| -> Checked<Patterns> { patterns(&format!("screen.{key}"), list) };
         Ok(View {
-            anchor: one("anchor", self.anchor.as_deref())?,
-            anchor_above: one("anchor_above", self.anchor_above.as_deref())?,
-            body: one("body", self.body.as_deref())?,
+            anchor: one("screen.anchor", self.anchor.as_deref())?,
+            anchor_above: one("screen.anchor_above", self.anchor_above.as_deref())?,
+            body: one("screen.body", self.body.as_deref())?,
             busy_above: list("busy_above", &self.busy_above)?,
             busy_below: list("busy_below", &self.busy_below)?,
             asking: list("asking", &self.asking)?,
             done_above: list("done_above", &self.done_above)?,
-            counter_below: one("counter_below", self.counter_below.as_deref())?,
-            echo: one("echo", self.echo.as_deref())?,
+            counter_below: one("screen.counter_below", self.counter_below.as_deref())?,
+            echo: one("screen.echo", self.echo.as_deref())?,
             chrome: list("chrome", &self.chrome)?,
             bullets: self.bullets,
             indent: self.indent,
@@ -137,5 +139,5 @@ impl ScreenFile {
 }
 
 fn one(key: &str, text: Option<&str>) -> Checked<Option<Regex>> {
-    text.map(compile).transpose().map_err(|why| (format!("screen.{key}"), why))
+    text.map(compile).transpose().map_err(|why| (key.to_owned(), why))
 }

@@ -76,6 +76,8 @@ pub(crate) struct Prompt {
     pub(crate) asking: Patterns,
     /// How the line was written, escape sequences included, where this tells a prompt from output.
     pub(crate) raw: Option<regex::bytes::Regex>,
+    /// A line the program writes above its prompt: it and what follows are no answer.
+    pub(crate) header: Option<Regex>,
     /// Any text will do while the program takes pastes.
     pub(crate) any_while_pasting: bool,
     /// Whether a command without output is a turn; line rules alone say no (CT-12).
