@@ -7,6 +7,9 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 use std::path::Path;
 
+/// Lines of scrollback at most: what the terminal model has room for on a screen of 80 columns.
+const MOST_SCROLLBACK: usize = 25_000;
+
 /// The whole configuration file; everything in it is optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -14,6 +17,8 @@ use std::path::Path;
 pub struct Config {
     /// The daemon itself.
     pub daemon: DaemonConfig,
+    /// What is kept of screens.
+    pub screen: ScreenConfig,
     /// The coop front.
     pub coop: FrontConfig,
     /// The keepty front.
@@ -36,6 +41,23 @@ pub struct DaemonConfig {
 impl Default for DaemonConfig {
     fn default() -> Self {
         Self { log_level: "info".to_owned(), ring_bytes: swb_engine::limits::RING }
+    }
+}
+
+/// `[screen]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct ScreenConfig {
+    /// Lines kept per terminal that scrolled off its screen.
+    pub scrollback: usize,
+    /// Whether screens are followed all the time, and programs answered while nobody is attached.
+    pub follow: bool,
+}
+
+impl Default for ScreenConfig {
+    fn default() -> Self {
+        Self { scrollback: swb_engine::limits::SCROLLBACK, follow: true }
     }
 }
 
@@ -89,6 +111,11 @@ impl Config {
             (swb_engine::limits::RING..=64 << 20).contains(&ring),
             "daemon.ring_bytes must be between 1048576 and 67108864, not {ring}"
         );
+        let scrollback = config.screen.scrollback;
+        anyhow::ensure!(
+            scrollback <= MOST_SCROLLBACK,
+            "screen.scrollback must be at most {MOST_SCROLLBACK}, not {scrollback}"
+        );
         Ok(config)
     }
 }
@@ -111,5 +138,7 @@ mod tests {
         assert!(error.contains("line 3") && error.contains("enable"), "{error}");
         assert!(Config::parse("[nonsense]\n").is_err());
         assert!(Config::parse("[daemon]\nring_bytes = 5\n").is_err());
+        assert!(Config::parse("[screen]\nscrollback = 25000\n").is_ok());
+        assert!(Config::parse("[screen]\nscrollback = 25001\n").is_err());
     }
 }

@@ -1,5 +1,6 @@
 //! Finding the keeper, or starting one.
 
+use crate::config::Config;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -17,13 +18,15 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub(crate) async fn connect(
     paths: &Paths,
     exe: &Path,
-    ring: usize,
+    config: &Config,
     entrances: Vec<std::sync::Arc<dyn Entrance>>,
 ) -> Result<Engine> {
     listen::private_dir(&paths.run_dir())?;
     let socket = paths.keeper_socket();
     let mut options = Options::new(socket.clone());
-    options.ring = ring;
+    options.ring = config.daemon.ring_bytes;
+    options.scrollback = config.screen.scrollback;
+    options.follow = config.screen.follow;
     let mut last = None;
     for try_number in 0..TRIES {
         match Engine::connect(options.clone(), entrances.clone()).await {

@@ -87,8 +87,7 @@ impl Setting {
         let fronts = Fronts::default();
         let mut opened = Opened::default();
         let entrances = opened.entrances(&self.config, &self.paths, &fronts);
-        let engine =
-            keeper::connect(&self.paths, &self.exe, self.config.daemon.ring_bytes, entrances).await?;
+        let engine = keeper::connect(&self.paths, &self.exe, &self.config, entrances).await?;
         let listeners = opened.coop(&self.config, &self.paths, &engine).and_then(|coop| {
             let control = opened.control(&self.paths, &engine)?;
             let coop = coop.map(|listener| (Door::Coop, listener));

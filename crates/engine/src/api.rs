@@ -28,12 +28,15 @@ pub struct Options {
     pub ring: usize,
     /// Lines kept that scrolled off a screen.
     pub scrollback: usize,
+    /// Whether screens are followed all the time; else they are drawn from what is left of the output when
+    /// somebody looks, and nobody answers programs while no terminal is attached.
+    pub follow: bool,
 }
 
 impl Options {
     /// The usual options with the keeper behind `keeper_socket`.
     pub fn new(keeper_socket: PathBuf) -> Self {
-        Self { keeper_socket, ring: limits::RING, scrollback: limits::SCROLLBACK }
+        Self { keeper_socket, ring: limits::RING, scrollback: limits::SCROLLBACK, follow: true }
     }
 }
 
@@ -55,7 +58,7 @@ impl Engine {
     /// Connects to the keeper and finds all its sessions again.
     pub async fn connect(options: Options, entrances: Vec<Arc<dyn Entrance>>) -> Result<Self, Error> {
         let (keeper, estate) = Keeper::connect(&options.keeper_socket).await?;
-        let screens = Screens::start(swb_vt::Options { scrollback: options.scrollback });
+        let screens = Screens::start(swb_vt::Options { scrollback: options.scrollback }, options.follow);
         let around = Surroundings {
             keeper: keeper.clone(),
             screens: screens.map_err(|error| Error::Screens(error.to_string()))?,

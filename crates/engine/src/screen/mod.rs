@@ -65,18 +65,20 @@ pub(crate) struct Screens {
     thread: Handle,
     tasks: TaskTracker,
     options: Options,
+    /// Whether output is followed while nobody asks for a screen.
+    follow: bool,
     trimming: Arc<AtomicBool>,
 }
 
 impl Screens {
     /// Starts the thread; it runs as long as the process.
-    pub(crate) fn start(options: Options) -> io::Result<Self> {
+    pub(crate) fn start(options: Options, follow: bool) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let thread = runtime.handle().clone();
         std::thread::Builder::new()
             .name("screens".into())
             .spawn(move || runtime.block_on(std::future::pending::<()>()))?;
-        Ok(Self { thread, tasks: TaskTracker::new(), options, trimming: Arc::default() })
+        Ok(Self { thread, tasks: TaskTracker::new(), options, follow, trimming: Arc::default() })
     }
 
     /// Observes a PTY until it is released; `checkpoint` is what an earlier daemon knew of its screen.

@@ -58,6 +58,9 @@ impl Observer {
     }
 
     pub(super) async fn run(mut self) {
+        if !self.screens.follow {
+            self.cursor.falls_behind();
+        }
         while !self.pty.is_released() {
             let (due, alarm) = (self.due(), self.alarm());
             let due = async {
@@ -81,7 +84,11 @@ impl Observer {
     /// The offset whose being reached is reason to look.
     fn alarm(&self) -> u64 {
         let lazy = self.flooded || self.pty.has_terminal();
-        self.cursor.offset() + if lazy { limits::SCREEN_LAZY } else { 1 }
+        match (self.screens.follow, lazy) {
+            (false, _) => u64::MAX,
+            (_, true) => self.cursor.offset() + limits::SCREEN_LAZY,
+            (_, false) => self.cursor.offset() + 1,
+        }
     }
 
     fn due(&self) -> Option<Instant> {
@@ -151,7 +158,7 @@ impl Observer {
             tokio::task::yield_now().await;
         }
         self.take_marks();
-        if self.behind() == 0 {
+        if self.behind() == 0 && self.screens.follow {
             self.cursor.caught_up();
         }
     }
