@@ -3,7 +3,8 @@
 //!
 //! Pure: no I/O, no clock, no environment. The way of a byte: `parser` finds characters, controls and
 //! sequences at any split; `control`, `osc` and `reply` say what they mean; `terminal` and `buffer` do it,
-//! on the grid of `alacritty_terminal`; `snapshot` turns the result back into bytes.
+//! on the grid of `alacritty_terminal`; `snapshot` turns the result back into bytes. `skip` finds the bytes that can
+//! be spared all this, and `keys` knows the way back, from keys to what a program reads.
 //!
 //! ```
 //! use swb_types::Size;

@@ -81,7 +81,7 @@ impl Screen {
             self.draw(&bytes[start..start + line]);
             start += line;
         }
-        *taken = Taken { bytes: start, dropped: taken.dropped && start == taken.bytes };
+        *taken = Taken { bytes: start, dropped: false };
         let Some(rows) = self.rows_to_hide() else { return };
         let wraps = self.terminal().mode(modes::AUTO_WRAP).then(|| self.terminal().cols());
         if let Some(len) = unseen(&bytes[start..run.end], rows, wraps) {
