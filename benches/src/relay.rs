@@ -1,7 +1,8 @@
 //! The ideal relay: the least that any program between child and terminal must do.
 //!
 //! The server reads the PTY and writes a socket, the client reads the socket and writes its terminal, and
-//! the same the other way round. One blocking thread per direction, no framing, no history, one client.
+//! the same the other way round. One blocking thread per direction, no framing, one client. What comes
+//! newest is kept in a ring, and a client that connects gets it first.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -22,26 +23,56 @@ pub(crate) const SERVER: &str = "__relay-server";
 /// First argument of the hidden mode that a person would sit in front of.
 pub(crate) const CLIENT: &str = "__relay-client";
 
-/// Runs the command on a PTY and relays it to whoever connected last; output without a client is dropped.
+/// Bytes of output that are kept, as much as `swb` keeps.
+const KEEP: usize = 1 << 20;
+
+/// The newest output, and who gets it.
+struct Output {
+    ring: Vec<u8>,
+    end: usize,
+    client: Option<UnixStream>,
+}
+
+impl Output {
+    fn keep(&mut self, bytes: &[u8]) {
+        let at = self.end % KEEP;
+        let first = bytes.len().min(KEEP - at);
+        self.ring[at..at + first].copy_from_slice(&bytes[..first]);
+        self.ring[..bytes.len() - first].copy_from_slice(&bytes[first..]);
+        self.end += bytes.len();
+    }
+
+    fn replay(&self, mut to: &UnixStream) -> io::Result<()> {
+        let at = self.end % KEEP;
+        if self.end > KEEP {
+            to.write_all(&self.ring[at..])?;
+        }
+        to.write_all(&self.ring[..at])
+    }
+}
+
+/// Runs the command on a PTY and relays it to whoever connected last.
 pub(crate) fn serve(socket: &Path, argv: &[OsString]) -> Result<()> {
     let listener = UnixListener::bind(socket)?;
     let (program, args) = argv.split_first().context("no command")?;
     let mut command = Command::new(program);
     command.args(args);
     let terminal = Terminal::spawn(command)?;
-    let client: Mutex<Option<UnixStream>> = Mutex::new(None);
+    let output = Mutex::new(Output { ring: vec![0; KEEP], end: 0, client: None });
     std::thread::scope(|scope| {
         let master = terminal.master()?;
-        let slot = &client;
+        let shared = &output;
         scope.spawn(move || {
-            send_output(master, slot).ok();
+            send_output(master, shared).ok();
             // The child is gone; nothing else may hold the process.
             std::process::exit(0);
         });
         for stream in listener.incoming() {
             let stream = stream?;
             let (input, master) = (stream.try_clone()?, terminal.master()?);
-            *client.lock().expect("no holder panics") = Some(stream);
+            let mut output = output.lock().expect("no holder panics");
+            output.client = output.replay(&stream).is_ok().then_some(stream);
+            drop(output);
             scope.spawn(move || copy(input, master));
         }
         Ok(())
@@ -59,16 +90,17 @@ pub(crate) fn attach(socket: &Path) -> Result<()> {
     Ok(copy(stream, stdout)?)
 }
 
-fn send_output(mut master: File, client: &Mutex<Option<UnixStream>>) -> io::Result<()> {
+fn send_output(mut master: File, output: &Mutex<Output>) -> io::Result<()> {
     let mut buf = vec![0; READ];
     loop {
         let n = read_master(&mut master, &mut buf)?;
         if n == 0 {
             return Ok(());
         }
-        let mut slot = client.lock().expect("no holder panics");
-        if slot.as_mut().is_some_and(|c| c.write_all(&buf[..n]).is_err()) {
-            *slot = None;
+        let mut output = output.lock().expect("no holder panics");
+        output.keep(&buf[..n]);
+        if output.client.as_mut().is_some_and(|c| c.write_all(&buf[..n]).is_err()) {
+            output.client = None;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How much memory a further idle session costs.
+//! How much memory a further idle session costs, and how much one that was busy and is quiet again.
 
 use std::process::Child;
 use std::time::Duration;
@@ -18,22 +18,47 @@ const MANY: u32 = 100;
 /// KiB that a further idle session of `swb` may cost.
 const LIMIT: f64 = 64.0;
 
+/// Sessions that put something out, how much, how long they are quiet afterwards, and how many KiB more than an
+/// idle one each of them may cost `swb`, all that is kept of the output included.
+const BUSY: u32 = 10;
+const OUTPUT: u64 = 4 << 20;
+const QUIET: Duration = Duration::from_secs(6);
+const OUTPUT_LIMIT: f64 = 1.4 * 1024.0;
+
 pub(super) fn take(bench: &mut Bench) -> Result<Vec<Metric>> {
     let mut lineup = bench.lineup(&Kind::KEEPERS)?;
     let ballast = Ballast::new(&lineup)?;
     let stages = lineup.stage(bench, growth);
     drop(ballast);
-    let values: Values = stages.into_iter().map(|(kind, kib)| (kind, vec![kib])).collect();
+    let (mut idle, mut busy) = (Values::new(), Values::new());
+    for (kind, (further, after_output)) in stages {
+        idle.insert(kind, vec![further]);
+        busy.insert(kind, vec![after_output]);
+    }
     let title = format!("memory (PSS) per further idle session, {FEW} to {MANY}");
-    Ok(vec![Metric::new("memory", title, Unit::Kibibytes, values).budget(Budget::Absolute { max: LIMIT })])
+    let after = format!("the same per session that put out {} MiB and is quiet again", OUTPUT >> 20);
+    Ok(vec![
+        Metric::new("memory", title, Unit::Kibibytes, idle).budget(Budget::Absolute { max: LIMIT }),
+        Metric::new("memory after output", after, Unit::Kibibytes, busy)
+            .budget(Budget::Absolute { max: OUTPUT_LIMIT }),
+    ])
 }
 
-fn growth(peer: &mut dyn Peer, gate: &Gate) -> Result<f64> {
+fn growth(peer: &mut dyn Peer, gate: &Gate) -> Result<(f64, f64)> {
     let mut sessions = Vec::new();
     let few = grow(peer, gate, &mut sessions, FEW)?;
     let many = grow(peer, gate, &mut sessions, MANY)?;
-    eprintln!("memory: {few} KiB with {FEW}, {many} KiB with {MANY} sessions");
-    Ok((many as f64 - few as f64) / f64::from(MANY - FEW))
+    for puppet in sessions.iter_mut().take(BUSY as usize) {
+        puppet.flood(OUTPUT)?;
+        puppet.flood_time()?;
+    }
+    wait::pause(QUIET);
+    let after = settled(peer)?;
+    eprintln!(
+        "memory: {few} KiB with {FEW}, {many} KiB with {MANY} sessions, {after} KiB after output of {BUSY}"
+    );
+    let per = |more: u64, less: u64, sessions: u32| (more as f64 - less as f64) / f64::from(sessions);
+    Ok((per(many, few, MANY - FEW), per(after, many, BUSY)))
 }
 
 fn grow(peer: &mut dyn Peer, gate: &Gate, sessions: &mut Vec<Puppet>, to: u32) -> Result<u64> {

@@ -5,6 +5,7 @@ mod detached;
 mod echo;
 mod idle;
 mod memory;
+mod reattach;
 mod throughput;
 
 use std::collections::BTreeMap;
@@ -31,7 +32,9 @@ pub(crate) enum Measure {
     Echo,
     /// From the request for a session to its program's first act
     Create,
-    /// Memory per further idle session
+    /// From coming back to the screen
+    Reattach,
+    /// Memory per further idle session, and per session that has put something out
     Memory,
     /// CPU time of many idle sessions
     Idle,
@@ -45,6 +48,7 @@ impl Measure {
             Self::Detached => detached::take(bench),
             Self::Echo => echo::take(bench),
             Self::Create => create::take(bench),
+            Self::Reattach => reattach::take(bench),
             Self::Memory => memory::take(bench),
             Self::Idle => idle::take(bench),
         }

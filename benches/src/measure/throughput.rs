@@ -12,7 +12,9 @@ use crate::report::{Budget, Metric, Unit};
 use crate::wait;
 
 pub(super) fn take(bench: &mut Bench) -> Result<Vec<Metric>> {
-    let mut lineup = bench.lineup(&Kind::ALL)?;
+    let mut contenders = Kind::ALL.to_vec();
+    contenders.push(Kind::Blind);
+    let mut lineup = bench.lineup(&contenders)?;
     let mut stages = lineup.stage(bench, Stage::new);
     let flood = bench.scale.flood;
     let shown = Text::new().shown_length(flood);
@@ -24,9 +26,13 @@ pub(super) fn take(bench: &mut Bench) -> Result<Vec<Metric>> {
         shares.insert(kind, vec![stage.shares.into_iter().fold(100.0, f64::min)]);
     }
     let budget = Budget::AtLeast { factor: 0.8, of: Kind::Relay };
+    let screens = Budget::AtLeast { factor: 0.95, of: Kind::Blind };
+    let both = [Kind::Swb, Kind::Blind].iter().filter_map(|kind| Some((*kind, values.get(kind)?.clone())));
+    let both = both.collect();
     let rate = Unit::MegabytesPerSecond;
     Ok(vec![
         Metric::new("throughput", "output that reaches one attached client", rate, values).budget(budget),
+        Metric::new("screens", "the same, for what following the screen costs", rate, both).budget(screens),
         Metric::new("pace", "output the child writes meanwhile", rate, paces),
         Metric::new("delivered", "share of it that reaches the client, worst round", Unit::Percent, shares),
     ])

@@ -33,10 +33,12 @@ pub(crate) enum Kind {
     Dtach,
     Tmux,
     Screen,
+    /// `swb` that follows no screens; it has no column of its own.
+    Blind,
 }
 
 impl Kind {
-    /// All of them.
+    /// All that have a column.
     pub(crate) const ALL: [Self; 6] =
         [Self::Raw, Self::Relay, Self::Swb, Self::Dtach, Self::Tmux, Self::Screen];
 
@@ -52,13 +54,14 @@ impl Kind {
             Self::Dtach => "dtach",
             Self::Tmux => "tmux",
             Self::Screen => "screen",
+            Self::Blind => "swb without screens",
         }
     }
 
     /// The line with which an installed program tells its version.
     pub(crate) fn version(self, swb: &Path) -> Option<String> {
         let (program, flag) = match self {
-            Self::Raw | Self::Relay => return None,
+            Self::Raw | Self::Relay | Self::Blind => return None,
             Self::Swb => (swb.as_os_str(), "--version"),
             Self::Dtach => (OsStr::new("dtach"), "--version"),
             Self::Tmux => (OsStr::new("tmux"), "-V"),
@@ -78,6 +81,7 @@ impl Kind {
             Self::Dtach => Box::new(dtach::Dtach::new(place)?),
             Self::Tmux => Box::new(tmux::Tmux::new(place)?),
             Self::Screen => Box::new(screen::Screen::new(place)?),
+            Self::Blind => Box::new(Swb::start(&place.beside("blind", "[screen]\nfollow = false\n")?)?),
         })
     }
 }
@@ -118,6 +122,15 @@ impl Place {
             let made = DirBuilder::new().mode(0o700).create(&dir);
             made.with_context(|| format!("cannot make {}", dir.display()))?;
         }
+        Ok(place)
+    }
+
+    /// A place beside this one for another `swb` with this configuration.
+    fn beside(&self, name: &str, config: &str) -> Result<Self> {
+        let place = Self::new(self.dir.join(name), self.exe.clone(), self.swb.clone())?;
+        let dir = place.home().join(".config/switchboard");
+        fs::create_dir_all(&dir)?;
+        fs::write(dir.join("config.toml"), config)?;
         Ok(place)
     }
 
