@@ -17,7 +17,7 @@ const ALLOWED: [(&str, &[&str]); 12] = [
     ("swb-dialects", &["swb-types", "swb-wire", "swb-engine", "swb-vt"]),
     ("swb-daemon", &["swb-types", "swb-wire", "swb-keeper", "swb-engine", "swb-dialects"]),
     ("swb", &["swb-types", "swb-wire", "swb-vt", "swb-daemon", "swb-keeper"]),
-    ("swb-testkit", &["swb-types", "swb-wire"]),
+    ("swb-testkit", &["swb-types", "swb-wire", "swb-vt"]),
     ("swb-bench", &[]),
     ("xtask", &[]),
 ];

@@ -3,6 +3,7 @@
 mod deps;
 mod docs;
 mod held;
+mod setup;
 mod steps;
 
 use anyhow::{Result, bail};
@@ -11,7 +12,7 @@ use std::process::ExitCode;
 /// The tasks, with what they do.
 const TASKS: [(&str, &str); 5] = [
     ("ci", "run every check and every test, installing what they need"),
-    ("setup", "install what the tests need: Python packages in .venv"),
+    ("setup", "install what the tests need: programs, and Python packages in .venv"),
     ("deps", "check the direction of dependencies between crates"),
     ("docs", "write what the pages take from the code: help texts, tests that hold rules (--check: compare)"),
     ("fuzz", "run each fuzz target for the given number of seconds (default 10)"),
@@ -39,7 +40,7 @@ fn run(words: &[&str]) -> Result<()> {
             Ok(())
         }
         ["ci"] => steps::ci(),
-        ["setup"] => steps::setup(),
+        ["setup"] => setup::setup(),
         ["deps"] => deps::check(),
         ["docs"] => docs::write(),
         ["docs", "--check"] => docs::check(),

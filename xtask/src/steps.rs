@@ -1,6 +1,6 @@
 //! What CI consists of.
 
-use crate::{deps, docs};
+use crate::{deps, docs, setup};
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ pub(crate) fn root() -> PathBuf {
 
 /// Everything, the tests last, so that their closing lines are the last thing to be seen.
 pub(crate) fn ci() -> Result<()> {
-    step("set-up", setup)?;
+    step("set-up", setup::setup)?;
     step("format", || cargo(&["fmt", "--all", "--check"]))?;
     step("lints", || cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))?;
     step("dependencies", deps::check)?;
@@ -27,11 +27,6 @@ pub(crate) fn ci() -> Result<()> {
     step("fuzzing", || fuzz("5"))?;
     println!("== tests");
     tests()
-}
-
-/// Installs what the tests need.
-pub(crate) fn setup() -> Result<()> {
-    run(&mut command("sh", &["scripts/python-venv.sh"]))
 }
 
 /// Runs each fuzz target for a while.

@@ -2,6 +2,7 @@
 //!
 //! - [`Swb`]: a throw-away home with a daemon in it, and the means to call the program there;
 //! - [`CoopClient`], [`KeeptyClient`]: raw clients that see and send exactly what the wire carries;
+//! - [`ScreenClient`]: a client with a terminal, that shows what it gets and answers what it is asked;
 //! - [`Follower`]: a client that comes back at its offset whenever it loses its connection;
 //! - [`Terminal`]: a program on a PTY of the test, as a person at a terminal would have it;
 //! - [`Fifo`]: a word to a child beside its terminal;
@@ -12,6 +13,7 @@ mod fifo;
 mod follower;
 mod keepty;
 mod process;
+mod screen;
 mod swb;
 mod sys;
 mod terminal;
@@ -21,6 +23,7 @@ pub use fifo::Fifo;
 pub use follower::Follower;
 pub use keepty::{Frame, KeeptyClient};
 pub use process::{children, is_alive, is_zombie, keepers_in, signal};
+pub use screen::{ScreenClient, assert_same};
 pub use swb::Swb;
 pub use terminal::Terminal;
 

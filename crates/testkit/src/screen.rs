@@ -1,0 +1,278 @@
+//! A client with a terminal: it shows what it gets, knows its place in the output, and answers questions.
+
+use crate::{CoopClient, LIMIT, QUIET, StreamItem, Swb};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use swb_types::Size;
+use swb_vt::{Options, Screen, State};
+
+/// Differences that are worth being shown of two screens that were to be the same.
+const SHOWN: usize = 30;
+
+/// A stream of one session's output with the screen of whoever looks at it.
+#[derive(Debug)]
+pub struct ScreenClient {
+    socket: PathBuf,
+    attach: Value,
+    client: CoopClient,
+    screen: Screen,
+    /// All output before it is on the screen.
+    offset: u64,
+    /// Bytes of a picture that are still to come.
+    picture: u64,
+    pictures: u32,
+    /// Output that is here but was not wanted yet.
+    held: Vec<u8>,
+    /// Whether the program's questions are answered.
+    answers: bool,
+    events: Vec<Value>,
+}
+
+impl ScreenClient {
+    /// Sits down in front of a session, at a terminal of its size; what is shown there comes as a picture.
+    #[track_caller]
+    pub fn attach(swb: &Swb, session: &str) -> Self {
+        let mut client = Self::with(swb, session, &json!({"repaint": true}));
+        client.shown();
+        client
+    }
+
+    /// Looks on from the first byte of output to the last.
+    #[track_caller]
+    pub fn observe(swb: &Swb, session: &str) -> Self {
+        let client = Self::with(swb, session, &json!({"watch": true, "resume": 0}));
+        assert_eq!(client.offset, 0, "the output is there from its beginning");
+        client
+    }
+
+    /// Attaches as the fields of `how` say. Its terminal has the size that is said there, or the session's.
+    #[track_caller]
+    pub fn with(swb: &Swb, session: &str, how: &Value) -> Self {
+        let mut attach = json!({"cmd": "attach", "session": session, "sizes": true, "offsets": true});
+        for (key, value) in how.as_object().expect("fields") {
+            attach[key] = value.clone();
+        }
+        let socket = swb.paths().control_socket();
+        let mut client = CoopClient::connect(&socket).expect("the control socket");
+        client.hello();
+        let attached = client.ok(&attach);
+        let side = |key: &str| [&attach[key], &attached[key]].into_iter().find_map(Value::as_u64);
+        let side = |key: &str| side(key).and_then(|side| u16::try_from(side).ok()).expect("a side");
+        let size = Size::new(side("cols"), side("rows")).expect("a size");
+        Self {
+            socket,
+            answers: attach["watch"] != true,
+            attach,
+            client,
+            screen: Screen::new(size, Options::default()),
+            offset: attached["offset"].as_u64().expect("an offset"),
+            picture: 0,
+            pictures: 0,
+            held: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
+    /// From now on questions go unanswered.
+    pub fn silent(mut self) -> Self {
+        self.answers = false;
+        self
+    }
+
+    /// What the terminal shows.
+    pub fn screen(&self) -> &Screen {
+        &self.screen
+    }
+
+    /// Everything about what the terminal shows.
+    pub fn state(&self) -> State {
+        self.screen.state()
+    }
+
+    /// Offset of the next byte of output.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// How many pictures were complete so far.
+    pub fn pictures(&self) -> u32 {
+        self.pictures
+    }
+
+    /// The events so far.
+    pub fn events(&self) -> &[Value] {
+        &self.events
+    }
+
+    /// How many events of this name there were so far.
+    pub fn count(&self, event: &str) -> usize {
+        self.events.iter().filter(|item| item["event"] == event).count()
+    }
+
+    /// The connection, for what this client does not do.
+    pub fn client(&mut self) -> &mut CoopClient {
+        &mut self.client
+    }
+
+    /// Types.
+    pub fn type_in(&mut self, bytes: &[u8]) {
+        self.client.type_in(bytes);
+    }
+
+    /// Tells the daemon another size of the terminal. One that shows the session changes when the session does.
+    pub fn resize(&mut self, cols: u16, rows: u16) {
+        self.client.control(&json!({"cmd": "resize", "cols": cols, "rows": rows}));
+        if self.attach["watch"] == true {
+            self.screen.resize(Size::new(cols, rows).expect("a size"));
+        }
+    }
+
+    /// Takes the next thing that comes, or nothing within `limit`; of output not more than up to `goal`.
+    /// Says whether there was something.
+    #[track_caller]
+    pub fn take(&mut self, goal: u64, limit: Duration) -> bool {
+        if !self.held.is_empty() {
+            let held = std::mem::take(&mut self.held);
+            self.show(&held, goal);
+            return true;
+        }
+        match self.client.item(limit) {
+            None => return false,
+            Some(StreamItem::Data(bytes)) => self.show(&bytes, goal),
+            Some(StreamItem::Control(event)) => self.note(event),
+            Some(StreamItem::End) => self.come_back(),
+        }
+        true
+    }
+
+    fn show(&mut self, bytes: &[u8], goal: u64) {
+        let (picture, output) = bytes.split_at(bytes.len().min(self.picture as usize));
+        if !picture.is_empty() {
+            self.screen.feed(picture);
+            self.picture -= picture.len() as u64;
+            self.pictures += u32::from(self.picture == 0);
+            let asked = self.screen.take_replies();
+            assert!(asked.is_empty(), "a picture asks nothing, but there was {:?}", asked.escape_ascii());
+        }
+        let wanted = goal.saturating_sub(self.offset).min(output.len() as u64) as usize;
+        let (output, held) = output.split_at(wanted);
+        self.screen.feed(output);
+        self.offset += output.len() as u64;
+        self.held = held.to_vec();
+        drop(self.screen.take_events());
+        let answers = self.screen.take_replies();
+        if self.answers && !answers.is_empty() {
+            self.client.type_in(&answers);
+        }
+    }
+
+    fn note(&mut self, event: Value) {
+        let number = |key: &str| event[key].as_u64();
+        match event["event"].as_str() {
+            Some("repaint") => {
+                assert_eq!(self.picture, 0, "one picture at a time");
+                self.picture = number("bytes").expect("a length");
+                self.offset = number("offset").expect("an offset");
+            }
+            // One that looks through a window of its own keeps it.
+            Some("resized") if self.attach["cols"].is_null() || self.attach["watch"] != true => {
+                let side = |key: &str| number(key).and_then(|side| u16::try_from(side).ok()).expect("a side");
+                self.screen.resize(Size::new(side("cols"), side("rows")).expect("a size"));
+            }
+            Some("lagged") => self.offset = number("offset").expect("an offset"),
+            _ => {}
+        }
+        self.events.push(event);
+    }
+
+    /// Goes on where the last connection ended; a daemon that is not there yet is waited for.
+    #[track_caller]
+    fn come_back(&mut self) {
+        assert_eq!(self.count("pty_exited") + self.count("detached"), 0, "nothing comes after the end");
+        assert_eq!(self.picture, 0, "a picture is complete");
+        self.attach["resume"] = json!(self.offset);
+        let (client, attached) = crate::wait_for("the daemon", || {
+            let mut client = CoopClient::connect(&self.socket).ok()?;
+            client.try_ask(&json!({"version": 1}))?;
+            let attached = client.try_ask(&self.attach)?;
+            Some((client, attached))
+        });
+        assert_eq!(attached["offset"], self.offset, "the stream goes on where it ended: {attached}");
+        self.client = client;
+    }
+
+    /// Ends the connection in the middle and comes back at the same place.
+    #[track_caller]
+    pub fn reconnect(&mut self) {
+        self.held.clear();
+        self.come_back();
+    }
+
+    /// Shows everything up to a condition; panics with `what` if it does not hold within [`LIMIT`].
+    #[track_caller]
+    pub fn until(&mut self, what: &str, mut condition: impl FnMut(&Self) -> bool) {
+        let end = Instant::now() + LIMIT;
+        while self.picture > 0 || !condition(self) {
+            let left = end.saturating_duration_since(Instant::now());
+            assert!(self.take(u64::MAX, left), "waited in vain for {what}; there is {:?}", self.screen.text());
+        }
+    }
+
+    /// Waits until a text is on the screen.
+    #[track_caller]
+    pub fn until_text(&mut self, text: &str) {
+        self.until(text, |client| client.screen.text().contains(text));
+    }
+
+    /// Waits for a picture, if it is the first thing to come.
+    #[track_caller]
+    fn shown(&mut self) {
+        self.until("a picture", |client| client.pictures > 0);
+    }
+
+    /// Shows all output before `offset`, and no more.
+    #[track_caller]
+    pub fn read_to(&mut self, offset: u64) {
+        assert!(self.offset <= offset, "output at {offset} is wanted, {} has been shown", self.offset);
+        while self.picture > 0 || self.offset < offset {
+            let at = self.offset;
+            assert!(self.take(offset, LIMIT), "waited in vain for output from {at} to {offset}");
+        }
+    }
+
+    /// Shows what comes until nothing does for a moment.
+    #[track_caller]
+    pub fn settle(&mut self) {
+        while self.take(u64::MAX, QUIET) {}
+    }
+
+    /// Says goodbye and shows what comes until that is answered.
+    #[track_caller]
+    pub fn detach(&mut self) {
+        self.client.control(&json!({"cmd": "detach"}));
+        self.until("goodbye", |client| client.count("detached") > 0);
+        assert_eq!(self.client.item(LIMIT), Some(StreamItem::End), "after the goodbye");
+    }
+
+    /// Insists that both have got to the same place and look the same, cell by cell.
+    #[track_caller]
+    pub fn assert_same(&self, other: &Self, when: &str) {
+        assert_eq!(self.offset, other.offset, "{when}: screens at different places cannot be compared");
+        assert_same(&self.screen, &other.screen, when);
+    }
+}
+
+/// Insists that two screens are the same in everything.
+#[track_caller]
+pub fn assert_same(one: &Screen, two: &Screen, when: &str) {
+    if let Some(difference) = one.state().difference(&two.state()) {
+        let lines: Vec<&str> = difference.lines().take(SHOWN).collect();
+        panic!(
+            "{when}: {}\n--- one ---\n{}\n--- two ---\n{}",
+            lines.join("\n"),
+            one.text(),
+            two.text()
+        );
+    }
+}
