@@ -478,7 +478,7 @@ impl Detector {
     fn frame(&mut self, screen: &Screen, now: Time) {
         if self.profile.kind == Kind::Screen && self.live.turn.is_some() && self.may_look(now) {
             self.see(screen, now);
-            let verdict = self.verdict(now, Duration::ZERO);
+            let verdict = self.verdict(Duration::ZERO);
             let ready = verdict.as_ref().is_some_and(|said| said.state == State::Ready && said.strong);
             self.consider(ready, ready, now);
             if let Some(verdict) = verdict.filter(|said| said.state == State::Asking) {

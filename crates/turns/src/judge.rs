@@ -42,7 +42,7 @@ impl Detector {
                 return;
             }
             self.see(screen, now);
-            match self.verdict(now, quiet) {
+            match self.verdict(quiet) {
                 Some(verdict) => self.act(screen, &verdict, now, quiet),
                 None => self.consider(false, false, now),
             }
@@ -112,13 +112,20 @@ impl Detector {
         let enough = match (verdict.strong, verdict.signal) {
             (true, Signal::Screen) => limits::SCREEN_QUIET,
             (true, _) => limits::REPORT_QUIET,
-            (false, _) if self.worked() || self.answered(screen) => limits::LINGER,
+            (false, _) if self.lingers(screen) => limits::LINGER,
             (false, _) => limits::ABANDON,
         };
         if quiet >= enough {
             let pending = self.live.pending.filter(|pending| pending.touched);
             self.conclude(screen, pending.map_or(self.live.offset, |pending| pending.offset), verdict, now);
         }
+    }
+
+    /// Whether a longer silence is enough: it was seen at work, or has answered, and does not show a count that would have
+    /// changed by the end.
+    fn lingers(&self, screen: &Screen) -> bool {
+        let counted = self.live.sight.as_ref().is_some_and(|sight| sight.count.is_some());
+        if self.live.turn.as_ref().is_some_and(|turn| turn.worked) { !counted } else { self.answered(screen) }
     }
 
     /// Whether something stands below the echo of what was submitted.
@@ -148,33 +155,37 @@ impl Detector {
             return;
         }
         self.see(screen, now);
-        if let Some(verdict) =
-            self.verdict(now, Duration::ZERO).filter(|verdict| verdict.state == State::Ready)
-        {
+        if let Some(verdict) = self.verdict(Duration::ZERO).filter(|verdict| verdict.state == State::Ready) {
             self.end_turn(screen, pending.offset, &verdict, now);
         }
     }
 
     /// What the most trusted evidence says that has not expired; nothing when there is none.
-    pub(crate) fn verdict(&self, now: Time, quiet: Duration) -> Option<Verdict> {
+    pub(crate) fn verdict(&self, quiet: Duration) -> Option<Verdict> {
+        let told = self.own_verdict(quiet).or_else(|| self.title_verdict(quiet));
+        told.unwrap_or_else(|| self.screen_verdict(quiet))
+    }
+
+    /// What the program itself says, if it says something: that it is too early to tell is an answer too.
+    fn own_verdict(&self, quiet: Duration) -> Option<Option<Verdict>> {
         let reports = &self.live.reports;
         let own = [(&reports.hook, Signal::Hook), (&reports.status, Signal::Status)];
         for (heard, signal) in own.iter().filter_map(|(heard, signal)| Some((heard.as_ref()?, *signal))) {
             match heard.state {
                 State::Working if quiet >= limits::REPORT => {}
-                State::Working => return Some(Verdict::new(State::Working, true, signal, &heard.detail)),
+                State::Working => {
+                    return Some(Some(Verdict::new(State::Working, true, signal, &heard.detail)));
+                }
                 _ if !self.fresh(heard) => {}
                 // The report comes before the last picture.
-                _ if self.shows() == Shows::Busy && quiet < limits::LINGER => {
-                    return None;
-                }
+                _ if self.shows() == Shows::Busy && quiet < limits::LINGER => return Some(None),
                 state => {
                     let strong = state == State::Asking || signal == Signal::Hook || self.worked();
-                    return Some(Verdict::new(state, strong, signal, &heard.detail));
+                    return Some(Some(Verdict::new(state, strong, signal, &heard.detail)));
                 }
             }
         }
-        self.title_verdict(quiet).unwrap_or_else(|| self.screen_verdict(now, quiet))
+        None
     }
 
     /// What the title says, if it is to be believed: nothing is an answer too.
@@ -192,7 +203,7 @@ impl Detector {
         }
     }
 
-    fn screen_verdict(&self, _now: Time, quiet: Duration) -> Option<Verdict> {
+    fn screen_verdict(&self, quiet: Duration) -> Option<Verdict> {
         let sight = self.live.sight.as_ref()?;
         let verdict = |state, strong| Some(Verdict::new(state, strong, Signal::Screen, &sight.evidence));
         match sight.shows {
@@ -256,7 +267,7 @@ impl Detector {
             return;
         }
         if let Some(pending) = self.live.pending.filter(|_| self.live.turn.is_some() && !blank)
-            && let Some(verdict) = self.verdict(now, limits::LINGER).filter(|said| said.state == State::Ready)
+            && let Some(verdict) = self.verdict(limits::LINGER).filter(|said| said.state == State::Ready)
         {
             self.conclude(screen, pending.offset, &verdict, now);
         }
@@ -264,7 +275,9 @@ impl Detector {
         let changed = self.live.prompt.as_deref().is_some_and(|prompt| prompt.trim() != shown.trim());
         let ready = matches!(self.live.status.state, State::Ready | State::Error | State::Unknown);
         if self.live.turn.is_none() && ready && (!blank || changed) {
-            self.open_turn(screen, typed, shown, now);
+            // A hint in an empty box, or a bare prompt, was not submitted.
+            let mine = changed && (blank || shows_typed(&shown, &typed));
+            self.open_turn(screen, typed, if mine { shown } else { String::new() }, now);
         }
     }
 
@@ -393,6 +406,9 @@ impl Detector {
     /// What the line with the cursor says, for programs that write lines.
     fn prompt_verdict(&self, screen: &Screen) -> Option<Verdict> {
         let reports = &self.live.reports;
+        if let Some(told) = self.own_verdict(limits::PROMPT_QUIET) {
+            return told;
+        }
         // Editors and pagers take the whole screen, and pastes too.
         if screen.modes().alternate {
             return None;
@@ -435,6 +451,12 @@ impl Detector {
         let question = last(line).is_none_or(|c| matches!(c, '?' | ':' | ']'));
         !question || self.live.prompt.as_deref().and_then(last).is_some_and(|known| Some(known) == last(line))
     }
+}
+
+/// Whether an input line shows what was typed: all of it, or its beginning when the program lags behind.
+fn shows_typed(shown: &str, typed: &str) -> bool {
+    let (shown, typed) = (squeeze(shown), squeeze(typed));
+    shown.contains(&typed) || typed.starts_with(&shown)
 }
 
 /// Length of the sequence that turns pastes on.

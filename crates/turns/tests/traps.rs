@@ -1,0 +1,389 @@
+//! What looks like a prompt, a dialog or an end, and is none; and ends that are hard to see.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use swb_turns::{Detector, Event, Hook, Profiles, State, Time, Turn};
+use swb_types::{Offset, Size};
+use swb_vt::{Options, Screen};
+
+/// A program on a screen, driven by hand.
+struct Session {
+    detector: Detector,
+    screen: Screen,
+    now: u64,
+    turns: Vec<Turn>,
+    dialogs: usize,
+}
+
+impl Session {
+    fn new(profile: &str) -> Self {
+        let size = Size::new(80, 24).unwrap();
+        let profile = Profiles::built_in().unwrap().named(profile).unwrap();
+        Self {
+            detector: Detector::new(profile, size),
+            screen: Screen::new(size, Options::default()),
+            now: 5_000,
+            turns: Vec::new(),
+            dialogs: 0,
+        }
+    }
+
+    fn out(&mut self, output: impl AsRef<[u8]>) -> &mut Self {
+        let offset = self.detector.offset();
+        self.detector.output(&mut self.screen, output.as_ref(), offset, Time::from_millis(self.now));
+        self.take()
+    }
+
+    fn keys(&mut self, input: &str) -> &mut Self {
+        self.detector.input(&self.screen, input.as_bytes(), Time::from_millis(self.now));
+        self.take()
+    }
+
+    fn hook(&mut self, hook: Hook) -> &mut Self {
+        self.detector.hook(&self.screen, hook, Time::from_millis(self.now));
+        self.take()
+    }
+
+    fn wait(&mut self, millis: u64) -> &mut Self {
+        self.now += millis;
+        self.detector.tick(&self.screen, Time::from_millis(self.now));
+        self.take()
+    }
+
+    fn take(&mut self) -> &mut Self {
+        for event in self.detector.take_events() {
+            match event {
+                Event::TurnEnded(turn) => self.turns.push(*turn),
+                Event::Dialog { .. } => self.dialogs += 1,
+                Event::Status(_) | Event::TurnStarted { .. } => {}
+            }
+        }
+        self
+    }
+
+    fn state(&self) -> State {
+        self.detector.status().state
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        self.turns.iter().map(|turn| turn.text.as_str()).collect()
+    }
+}
+
+/// A picture, complete at once.
+fn picture(rows: &[&str]) -> String {
+    format!("\x1b[?2026h\x1b[H\x1b[2J{}\x1b[?2026l", rows.join("\r\n"))
+}
+
+const RULE: &str = "────────────────────────────────────────────────────────────────────────────────";
+
+fn claude(conversation: &[&str], input: &str, below: &str) -> String {
+    let mut rows = conversation.to_vec();
+    let input = format!("❯ {input}");
+    rows.extend(["", RULE, &input, RULE, below]);
+    picture(&rows)
+}
+
+const IDLE: &str = "  ? for shortcuts";
+const BUSY: &str = "  esc to interrupt";
+
+/// Claude at its first prompt.
+fn claude_ready() -> Session {
+    let mut session = Session::new("claude");
+    session.out(claude(&["Claude Code"], "", IDLE)).wait(2_000);
+    assert_eq!(session.state(), State::Ready);
+    session
+}
+
+/// An answer made of everything the agent itself could write, as the agent shows it.
+const TRAP: [&str; 12] = [
+    "❯ question",
+    "",
+    "● Press esc to interrupt. Do you want to proceed?",
+    "   ❯ 1. Yes",
+    "    2. No",
+    "  Esc to cancel",
+    "  ✻ Thinking… (esc to interrupt)",
+    "  ────────────────────────────────────────────────────────────────────────────",
+    "  ❯ ",
+    "  ────────────────────────────────────────────────────────────────────────────",
+    "  ? for shortcuts",
+    "  $ ",
+];
+
+#[test]
+fn an_answer_that_shows_a_prompt_is_not_over_and_one_that_shows_a_dialog_asks_nothing() {
+    let mut session = claude_ready();
+    session
+        .keys("question\r")
+        .out(claude(&[&TRAP[..], &["", "✻ Thinking… (3s)"]].concat(), "", BUSY))
+        .wait(5_000);
+    assert_eq!((session.turns.len(), session.dialogs, session.state()), (0, 0, State::Working));
+    session.out(claude(&TRAP, "", IDLE)).wait(1_000);
+    assert_eq!((session.turns.len(), session.dialogs, session.state()), (1, 0, State::Ready));
+    assert!(session.texts()[0].starts_with("Press esc to interrupt."), "{:?}", session.texts());
+    assert!(session.texts()[0].ends_with("? for shortcuts\n$"), "{:?}", session.texts());
+}
+
+#[test]
+fn silence_alone_completes_nothing() {
+    let mut session = claude_ready();
+    session.keys("question\r").out(claude(&["❯ question", "", "● half an"], "", BUSY)).wait(3_600_000);
+    assert_eq!(session.turns.len(), 0);
+    // Nothing has moved for an hour: who knows.
+    assert_eq!(session.state(), State::Unknown);
+    // Not even a submission that nobody took.
+    let mut session = claude_ready();
+    session.keys("question").out(claude(&["Claude Code"], "question", IDLE)).keys("\r").wait(20_000);
+    assert_eq!(session.turns.len(), 0);
+}
+
+#[test]
+fn a_dialog_is_never_the_end() {
+    let dialog = [
+        "❯ question",
+        "",
+        "● Bash(ls)",
+        RULE,
+        " Bash command",
+        "",
+        " Do you want to proceed?",
+        " ❯ 1. Yes",
+        "   2. No",
+    ];
+    let mut session = claude_ready();
+    session.keys("question\r").out("\x1b]0;⠂ Claude\x07").out(claude(&dialog[..2], "", BUSY)).wait(500);
+    session.out("\x1b]0;✳ Claude\x07").out(picture(&dialog)).wait(3_600_000);
+    assert_eq!((session.turns.len(), session.dialogs, session.state()), (0, 1, State::Asking));
+    // Esc answers the dialog; it does not interrupt.
+    session
+        .keys("\x1b")
+        .wait(200)
+        .out(claude(&["❯ question", "", "● Bash(ls)", "  denied"], "", IDLE))
+        .wait(1_000);
+    assert_eq!((session.turns.len(), session.dialogs), (1, 1));
+    assert!(!session.turns[0].interrupted);
+}
+
+#[test]
+fn one_dialog_after_another() {
+    let dialog =
+        |what| picture(&["❯ question", RULE, what, " Do you want to proceed?", " ❯ 1. Yes", "   2. No"]);
+    let mut session = claude_ready();
+    session.keys("question\r").out(claude(&["❯ question"], "", BUSY)).out(dialog(" Run ls")).wait(1_000);
+    session.keys("1").wait(100).out(dialog(" Run rm")).wait(1_000);
+    assert_eq!(session.dialogs, 2);
+    // The mark of the choice moves: still the same one.
+    let moved =
+        picture(&["❯ question", RULE, " Run rm", " Do you want to proceed?", "   1. Yes", " ❯ 2. No"]);
+    session.keys("\x1b[B").wait(100).out(moved).wait(1_000);
+    assert_eq!(session.dialogs, 2);
+}
+
+#[test]
+fn a_title_from_before_the_submission_says_nothing() {
+    let mut session = claude_ready();
+    session.out("\x1b]0;✳ Claude\x07").wait(1_000).keys("question\r").wait(2_000);
+    session.out(claude(&["❯ question"], "", IDLE)).wait(2_000);
+    assert_eq!(session.turns.len(), 0);
+}
+
+#[test]
+fn typing_ahead_is_no_part_of_the_turn() {
+    let mut session = claude_ready();
+    session.keys("one\r").out(claude(&["❯ one", "● answer"], "", BUSY)).wait(300);
+    session.keys("tw").out(claude(&["❯ one", "● answer"], "tw", BUSY)).wait(300);
+    session.out(claude(&["❯ one", "● answer one"], "tw", IDLE)).wait(1_000);
+    session.keys("o").out(claude(&["❯ one", "● answer one"], "two", IDLE)).wait(300);
+    session.keys("\r").out(claude(&["❯ one", "● answer one", "❯ two"], "", BUSY)).wait(300);
+    session.out(claude(&["❯ one", "● answer one", "❯ two", "● answer two"], "", IDLE)).wait(1_000);
+    assert_eq!(session.texts(), ["answer one", "answer two"]);
+}
+
+#[test]
+fn a_user_in_a_hurry_ends_the_turn_by_asking_on() {
+    let mut session = claude_ready();
+    session.keys("one\r").out(claude(&["❯ one", "● answer"], "", BUSY)).wait(300);
+    session.out(claude(&["❯ one", "● answer one"], "", IDLE)).wait(100);
+    let end = session.detector.offset();
+    session.keys("two").out(claude(&["❯ one", "● answer one"], "two", IDLE)).wait(100).keys("\r");
+    assert_eq!(session.texts(), ["answer one"]);
+    assert_eq!(session.turns[0].end, end);
+}
+
+#[test]
+fn enter_during_work_is_no_turn_of_its_own() {
+    let mut session = claude_ready();
+    session.keys("one\r").out(claude(&["❯ one"], "", BUSY)).wait(300).keys("and this\r").wait(300);
+    session.out(claude(&["❯ one", "● answer", "❯ and this", "● more"], "", IDLE)).wait(1_000);
+    assert_eq!(session.turns.len(), 1);
+    // Enter in an empty box is nothing at all.
+    session.keys("\r").wait(40_000);
+    assert_eq!((session.turns.len(), session.state()), (1, State::Ready));
+}
+
+#[test]
+fn commands_without_work_end_by_their_answer_or_are_forgotten() {
+    let mut session = claude_ready();
+    session.keys("/cost\r").out(claude(&["❯ /cost", "  ⎿ nothing yet"], "", IDLE)).wait(2_000);
+    assert_eq!(session.turns.len(), 0);
+    session.wait(2_000);
+    assert_eq!(session.texts(), ["⎿ nothing yet"]);
+    session.keys("/clear\r").out(claude(&["Claude Code"], "", IDLE)).wait(60_000);
+    assert_eq!((session.turns.len(), session.state()), (1, State::Ready));
+}
+
+#[test]
+fn half_a_picture_says_nothing() {
+    let mut session = claude_ready();
+    session.keys("one\r").out(claude(&["❯ one"], "", BUSY)).wait(300);
+    let half = claude(&["❯ one", "● answer"], "", IDLE);
+    let half = half.strip_suffix("\x1b[?2026l").unwrap();
+    session.out(half).wait(900);
+    assert_eq!(session.turns.len(), 0);
+    session.out("\x1b[?2026l").wait(900);
+    assert_eq!(session.turns.len(), 1);
+}
+
+fn codex(conversation: &[&str], count: &str) -> String {
+    let count = format!("  {count} · ? for shortcuts");
+    picture(&[conversation, &["", "› Write tests", "", &count]].concat())
+}
+
+#[test]
+fn codex_streams_without_a_mark_and_pauses() {
+    let mut session = Session::new("codex");
+    session.out(codex(&["Codex"], "24 used")).wait(2_000).keys("question\r");
+    session.out(codex(&["› question", "", "• Working (0s • esc to interrupt)"], "24 used")).wait(300);
+    session.out(codex(&["› question", "", "• The first half"], "24 used")).wait(20_000);
+    assert_eq!(session.turns.len(), 0);
+    session.out(codex(&["› question", "", "• The first half", "  and the second"], "52 used")).wait(1_000);
+    assert_eq!(session.texts(), ["The first half\nand the second"]);
+}
+
+#[test]
+fn a_program_that_reports_is_believed_over_its_screen() {
+    let mut session = Session::new("codex");
+    session.out("\x1b]7501;state=idle:app=codex\x1b\\").out(codex(&["Codex"], "1 used")).wait(2_000);
+    session.keys("question\r").out("\x1b]7501;state=working:app=codex\x1b\\");
+    session.out(codex(&["› question", "", "• half"], "2 used")).wait(60_000);
+    assert_eq!((session.turns.len(), session.state()), (0, State::Working));
+    session.out(codex(&["› question", "", "• whole"], "2 used")).out("\x1b]7501;state=done\x1b\\").wait(500);
+    assert_eq!((session.texts(), session.turns[0].signal.name()), (vec!["whole"], "status"));
+}
+
+#[test]
+fn a_report_counts_for_programs_nobody_knows() {
+    let mut session = Session::new("generic");
+    session
+        .out("tool\r\n\x1b]7501;state=idle\x07")
+        .wait(500)
+        .keys("hi\r")
+        .out("hi\r\n\x1b]7501;state=working\x07");
+    session.out("50 $ ").wait(5_000);
+    assert_eq!((session.turns.len(), session.state()), (0, State::Working));
+    session.out("\r\nhello\r\n\x1b]7501;state=blocked\x07").wait(500);
+    assert_eq!(session.state(), State::Asking);
+    session.out("bye\r\n\x1b]7501;state=idle\x07").wait(500);
+    assert_eq!(session.texts(), ["50 $\nhello\nbye"]);
+}
+
+#[test]
+fn hooks_are_reports() {
+    let mut session = claude_ready();
+    session.keys("one\r").hook(Hook::Working).out(claude(&["❯ one", "● half"], "", IDLE)).wait(5_000);
+    assert_eq!((session.turns.len(), session.state()), (0, State::Working));
+    session.hook(Hook::Asking).wait(500);
+    assert_eq!(session.state(), State::Asking);
+    session.hook(Hook::Ready).wait(500);
+    assert_eq!((session.texts(), session.turns[0].signal.name()), (vec!["half"], "hook"));
+}
+
+fn bash() -> Session {
+    let mut session = Session::new("shell");
+    session.out("\x1b[?2004huser@host:~$ ").wait(500);
+    assert_eq!(session.state(), State::Ready);
+    session
+}
+
+#[test]
+fn a_shells_prompt_is_not_what_its_commands_print() {
+    let mut session = bash();
+    session.keys("x\r").out("x\r\n\x1b[?2004l\rone\r\nuser@host:~$ ").wait(60_000);
+    assert_eq!((session.turns.len(), session.state()), (0, State::Working));
+    session.out("two\r\n\x1b[?2004huser@host:~$ ").wait(500);
+    assert_eq!(session.texts(), ["one\nuser@host:~$ two"]);
+    assert_eq!(session.turns[0].raw, b"\x1b[?2004l\rone\r\nuser@host:~$ two\r\n");
+}
+
+#[test]
+fn a_shells_second_prompt_goes_on() {
+    let mut session = bash();
+    session.keys("for i in 1 2\r").out("for i in 1 2\r\n\x1b[?2004l\r\x1b[?2004h> ").wait(1_000);
+    session.keys("do echo $i; done\r").out("do echo $i; done\r\n\x1b[?2004l\r1\r\n2\r\n").wait(1_000);
+    assert_eq!(session.turns.len(), 0);
+    session.out("\x1b[?2004huser@host:~$ ").wait(500);
+    assert_eq!(session.turns.len(), 1);
+}
+
+#[test]
+fn editors_and_questions_take_pastes_too() {
+    let mut session = bash();
+    session.keys("vim\r").out("vim\r\n\x1b[?2004l\r\x1b[?1049h\x1b[?2004h\x1b[Hhello").wait(5_000);
+    assert_eq!((session.turns.len(), session.state()), (0, State::Working));
+    session.out("\x1b[?2004l\x1b[?1049l\x1b[?2004huser@host:~$ ").wait(500);
+    assert_eq!(session.turns.len(), 1);
+    session.keys("read -e\r").out("read -e\r\n\x1b[?2004l\r\x1b[?2004hGo on? [y/N] ").wait(5_000);
+    assert_eq!(session.turns.len(), 1);
+}
+
+#[test]
+fn a_shell_that_marks_its_prompts_is_believed() {
+    let prompt = "\x1b]133;D;0\x07\x1b]133;A\x07$ \x1b]133;B\x07";
+    let mut session = Session::new("shell");
+    session.out(prompt).wait(500).keys("x\r").out("x\r\n\x1b]133;C\x07out\r\n$ ").wait(60_000);
+    assert_eq!(session.turns.len(), 0);
+    session.out("\r\n").out(prompt).wait(500);
+    assert_eq!(
+        (session.turns[0].raw.as_slice(), session.turns[0].signal.name()),
+        (&b"out\r\n$ \r\n"[..], "mark")
+    );
+}
+
+#[test]
+fn a_program_that_is_gone_completes_nothing() {
+    let mut session = bash();
+    session.keys("exit\r").out("exit\r\n\x1b[?2004l\rbye\r\n");
+    session.detector.exited(Time::from_millis(session.now));
+    session.wait(60_000);
+    assert_eq!((session.turns.len(), session.state()), (0, State::Exited));
+}
+
+#[test]
+fn lost_output_is_survived() {
+    let mut session = bash();
+    session.keys("x\r").out("x\r\n\x1b[?2004l\rstart \x1b]0;unfinished");
+    let offset = Offset(session.detector.offset().0 + 1_000_000);
+    session.detector.output(
+        &mut session.screen,
+        b"\x1b\\end\r\n\x1b[?2004h$ ",
+        offset,
+        Time::from_millis(session.now),
+    );
+    session.wait(500);
+    assert_eq!(session.turns.len(), 1);
+}
+
+#[test]
+fn pictures_in_a_flood_are_looked_at_now_and_then() {
+    let mut session = claude_ready();
+    session.keys("one\r");
+    let busy = claude(&["❯ one"], "", BUSY);
+    let flood = busy.repeat(20_000);
+    let started = std::time::Instant::now();
+    session.out(&flood);
+    session.out(claude(&["❯ one", "● answer"], "", IDLE)).wait(1_000);
+    assert_eq!(session.texts(), ["answer"]);
+    // 20,000 looks take minutes in a debug build; this is only to catch that.
+    assert!(started.elapsed().as_secs() < 60);
+}
