@@ -41,7 +41,7 @@ pub(crate) struct Screen {
 #[command(after_help = "\
 Examples:
   swb wait api --text 'Done|Failed'     until one of these is on the screen
-  swb wait api --stable 2000            until nothing has been written for two seconds
+  swb wait api --stable 2000            until the screen has not changed for two seconds
   swb wait build --exit --timeout 600 && swb logs build
   swb wait api --text '^> ' --stable 5000 --json
 
@@ -55,7 +55,7 @@ pub(crate) struct Wait {
     /// Until this regular expression matches on the screen
     #[arg(long, value_name = "REGEX", required_unless_present_any = ["stable", "exit"])]
     pub(crate) text: Option<String>,
-    /// Until nothing was written for that many milliseconds
+    /// Until the screen has not changed for that many milliseconds
     #[arg(long, value_name = "MS")]
     pub(crate) stable: Option<u64>,
     /// Until the command has ended

@@ -66,7 +66,7 @@ pub struct Wait {
     /// A regular expression that matches what is on the screen, or was since the wait began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Nothing was put out for that many milliseconds.
+    /// The screen has not changed for that many milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stable_ms: Option<u64>,
     /// The process has ended.
