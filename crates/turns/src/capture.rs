@@ -61,6 +61,25 @@ impl Capture {
         self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
+    /// So many bytes of the output were never seen; what follows cannot be put behind what is kept.
+    pub(crate) fn lose(&mut self, bytes: u64) {
+        self.len += bytes;
+        self.limit = Some(self.bytes.len());
+    }
+
+    /// Where the output begins, and how much there is.
+    pub(crate) fn extent(&self) -> (u64, u64) {
+        (self.start, self.len)
+    }
+
+    /// Brings back what was not stored, if it is all there.
+    pub(crate) fn refill(&mut self, bytes: &[u8]) {
+        if bytes.len() as u64 == self.len {
+            (self.bytes, self.len, self.limit) = (Vec::new(), 0, None);
+            self.push(bytes);
+        }
+    }
+
     /// The output up to `end`, an absolute offset, without the echo.
     pub(crate) fn content(&self, end: u64) -> Content {
         let len = end.saturating_sub(self.start).min(self.len);

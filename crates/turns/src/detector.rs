@@ -196,8 +196,28 @@ impl Detector {
     }
 
     /// Goes on where another detector stopped, with the screen as it was then.
+    ///
+    /// The bytes of an open turn are not stored; [`Detector::refill`] brings them back.
     pub fn restore(profile: Arc<Profile>, saved: Saved) -> Self {
-        Self { profile, live: saved, events: Vec::new() }
+        let mut live = saved;
+        if let Some(turn) = &mut live.turn {
+            turn.capture.lose(0);
+        }
+        Self { profile, live, events: Vec::new() }
+    }
+
+    /// The part of the output that [`Detector::refill`] wants: where it begins, and its length.
+    pub fn open_output(&self) -> Option<(Offset, u64)> {
+        let (start, len) = self.live.turn.as_ref()?.capture.extent();
+        Some((Offset(start), len))
+    }
+
+    /// Gives the bytes of the open turn back to a restored detector, as [`Detector::open_output`] says. Without
+    /// them the turn has no raw bytes, and for programs that write lines no text.
+    pub fn refill(&mut self, bytes: &[u8]) {
+        if let Some(turn) = &mut self.live.turn {
+            turn.capture.refill(bytes);
+        }
     }
 
     /// What [`Detector::restore`] needs.
@@ -228,40 +248,70 @@ impl Detector {
     /// Takes output that begins at `offset`, and feeds the screen with it.
     ///
     /// When `offset` is not where the last output ended, bytes were lost: the line and the sequence at hand
-    /// are forgotten.
+    /// are forgotten, and an open turn is cut short there.
     pub fn output(&mut self, screen: &mut Screen, bytes: &[u8], offset: Offset, now: Time) {
         self.tick(screen, now);
         self.end_if_held(screen, now);
+        let start = self.begin(bytes, offset);
+        let (mut read, mut fed) = (0, 0);
+        while let Some((len, report)) = self.live.scanner.next(&bytes[read..]) {
+            read += len;
+            self.live.offset = start + read as u64;
+            let frame = report == Report::Sync(false) && self.follows_pictures();
+            self.report(report, now);
+            if frame {
+                screen.feed(&bytes[fed..read]);
+                fed = read;
+                self.live.dirty = true;
+                self.frame(screen, now);
+            }
+        }
+        screen.feed(&bytes[fed..]);
+        self.finish_output(bytes, start, now);
+    }
+
+    /// Takes output that the caller's screen has passed over because nobody can see it any more ([`Screen::skip`]).
+    ///
+    /// The screen is not looked at: until the rest is fed there is nothing on it. Call [`Detector::tick`] before
+    /// it is made to skip.
+    pub fn passed(&mut self, bytes: &[u8], offset: Offset, now: Time) {
+        let start = self.begin(bytes, offset);
+        let mut read = 0;
+        while let Some((len, report)) = self.live.scanner.next(&bytes[read..]) {
+            read += len;
+            self.live.offset = start + read as u64;
+            self.report(report, now);
+        }
+        self.finish_output(bytes, start, now);
+    }
+
+    /// Takes note of where output begins, and keeps it for the turn.
+    fn begin(&mut self, bytes: &[u8], offset: Offset) -> u64 {
+        let lost = offset.0.checked_sub(self.live.offset).filter(|lost| *lost > 0);
         if offset.0 != self.live.offset {
             self.live.offset = offset.0;
             self.live.scanner = Scanner::default();
             self.live.tail.begin(offset.0);
         }
-        let start = self.live.offset;
         if let Some(turn) = &mut self.live.turn {
+            if let Some(lost) = lost {
+                turn.capture.lose(lost);
+            }
             turn.capture.push(bytes);
         }
-        let (mut read, mut fed) = (0, 0);
-        while let Some((len, report)) = self.live.scanner.next(&bytes[read..]) {
-            read += len;
-            self.live.offset = start + read as u64;
-            self.live.dirty = true;
-            let frame = matches!(report, Report::Sync(false));
-            if frame {
-                screen.feed(&bytes[fed..read]);
-                fed = read;
-            }
-            self.report(report, now);
-            if frame {
-                self.frame(screen, now);
-            }
-        }
-        screen.feed(&bytes[fed..]);
+        offset.0
+    }
+
+    fn finish_output(&mut self, bytes: &[u8], start: u64, now: Time) {
         self.live.tail.feed(bytes, start);
         self.live.offset = start + bytes.len() as u64;
         self.live.dirty = true;
         self.live.last_output = now;
         self.live.stage = 0;
+    }
+
+    fn follows_pictures(&self) -> bool {
+        self.profile.kind == Kind::Screen && self.live.turn.is_some()
     }
 
     /// Takes input to the program: keys, pastes, and the terminal's answers, which are told apart.
@@ -285,7 +335,7 @@ impl Detector {
         self.live.keys = keys;
     }
 
-    /// The program's terminal has another size. The caller resizes the screen.
+    /// The program's terminal has another size; the screen is given it.
     pub fn resize(&mut self, screen: &mut Screen, size: Size, now: Time) {
         self.tick(screen, now);
         screen.resize(size);
@@ -476,7 +526,7 @@ impl Detector {
 
     /// A picture is complete.
     fn frame(&mut self, screen: &Screen, now: Time) {
-        if self.profile.kind == Kind::Screen && self.live.turn.is_some() && self.may_look(now) {
+        if self.may_look(now) {
             self.see(screen, now);
             let verdict = self.verdict(Duration::ZERO);
             let ready = verdict.as_ref().is_some_and(|said| said.state == State::Ready && said.strong);

@@ -72,7 +72,7 @@ fn a_restarted_daemon_goes_on() {
         let mut random = Random(3);
         let mut screen = Screen::new(case.expected.size(), Options::default());
         let mut detector = Detector::new(case.profile.clone(), case.expected.size());
-        let mut events = Vec::new();
+        let (mut events, output) = (Vec::new(), case.recording.output());
         for (now, step) in &case.recording.steps {
             match step {
                 Step::Output(bytes) => detector.output(&mut screen, bytes, detector.offset(), *now),
@@ -84,19 +84,24 @@ fn a_restarted_daemon_goes_on() {
                 let saved = serde_json::to_string(detector.saved()).unwrap();
                 let saved: Saved = serde_json::from_str(&saved).unwrap();
                 detector = Detector::restore(case.profile.clone(), saved);
+                if let Some((from, len)) = detector.open_output() {
+                    let (from, len) = (usize::try_from(from.0).unwrap(), usize::try_from(len).unwrap());
+                    detector.refill(&output[from..from + len]);
+                }
             }
         }
         let (end, _) = case.recording.steps.last().unwrap();
         detector.tick(&screen, *end + std::time::Duration::from_secs(5));
         events.extend(detector.take_events());
         let ends = |event: &Event| match event {
-            Event::TurnEnded(turn) => Some((turn.submit, turn.end, turn.interrupted)),
+            Event::TurnEnded(turn) => Some((turn.submit, turn.end, turn.interrupted, turn.text.clone())),
             _ => None,
         };
         let found: Vec<_> = events.iter().filter_map(ends).collect();
         let whole = run(&case, &case.recording);
         let live = whole.turns.iter().filter(|turn| turn.signal.name() != "end");
-        let expected: Vec<_> = live.map(|turn| (turn.submit, turn.end, turn.interrupted)).collect();
+        let expected: Vec<_> =
+            live.map(|turn| (turn.submit, turn.end, turn.interrupted, turn.text.clone())).collect();
         assert_eq!(found, expected, "{}", case.name);
     }
 }

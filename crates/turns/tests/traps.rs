@@ -371,7 +371,25 @@ fn lost_output_is_survived() {
         Time::from_millis(session.now),
     );
     session.wait(500);
-    assert_eq!(session.turns.len(), 1);
+    let turn = &session.turns[0];
+    assert_eq!((turn.text.as_str(), turn.truncated), ("start", true));
+    assert_eq!(turn.byte_length, 1_000_000 + 36);
+}
+
+#[test]
+fn output_that_was_passed_over_counts() {
+    let mut session = bash();
+    session.keys("yes\r").out("yes\r\n\x1b[?2004l\r");
+    let flood = "y\r\n".repeat(100_000);
+    let skipped = session.screen.skip(flood.as_bytes());
+    assert!(skipped > 100_000, "{skipped}");
+    session.detector.passed(
+        &flood.as_bytes()[..skipped],
+        session.detector.offset(),
+        Time::from_millis(session.now),
+    );
+    session.out(&flood[skipped..]).out("\x1b[?2004huser@host:~$ ").wait(500);
+    assert_eq!(session.turns[0].byte_length, flood.len() as u64 + 9);
 }
 
 #[test]
