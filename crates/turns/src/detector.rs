@@ -90,6 +90,8 @@ pub(crate) struct Reports {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Open {
     pub(crate) submit: u64,
+    /// Where the output stood when something was last entered, an answer to a question included.
+    pub(crate) entered: u64,
     pub(crate) at: Time,
     /// What was typed, and what the input line or box showed.
     pub(crate) typed: String,
@@ -415,11 +417,12 @@ impl Detector {
 
     /// The moments of silence at which the evidence is weighed. Without a turn one is enough.
     fn stages(&self) -> &'static [Duration] {
-        const LINE: [Duration; 1] = [limits::PROMPT_QUIET];
+        const LINE: [Duration; 2] = [limits::PROMPT_QUIET, limits::LINGER];
         const SCREEN: [Duration; 5] =
             [limits::REPORT_QUIET, limits::SCREEN_QUIET, limits::LINGER, limits::STILL_BUSY, limits::ABANDON];
         match (self.profile.kind, self.live.turn.is_some()) {
-            (Kind::Line, _) => &LINE,
+            (Kind::Line, true) => &LINE,
+            (Kind::Line, false) => &LINE[..1],
             (Kind::Screen, true) => &SCREEN,
             (Kind::Screen, false) => &SCREEN[..3],
         }

@@ -1,10 +1,9 @@
-//! Weighs the evidence: what is the program doing, and is the turn over?
+//! Weighs the evidence at quiet moments, and opens and closes turns accordingly.
 //!
-//! Evidence expires. That a program is ready counts only if it was said after the submission; that it works
-//! counts only while something moves. A dialog is never the end of a turn.
+//! A dialog is never the end of a turn, and silence is none: it only chooses the moment.
 
 use crate::capture::{Capture, Content};
-use crate::detector::{Detector, Event, Heard, Open};
+use crate::detector::{Detector, Event, Open};
 use crate::keys::Keys;
 use crate::limits;
 use crate::look::{Shows, squeeze};
@@ -13,25 +12,10 @@ use crate::status::State;
 use crate::text::{self, Answer};
 use crate::time::Time;
 use crate::turn::{Signal, Turn};
+use crate::verdict::{Verdict, cursor_line};
 use std::time::Duration;
 use swb_types::Offset;
 use swb_vt::Screen;
-
-/// What the evidence says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Verdict {
-    pub(crate) state: State,
-    /// Whether a short silence is enough to believe it.
-    pub(crate) strong: bool,
-    pub(crate) signal: Signal,
-    pub(crate) detail: String,
-}
-
-impl Verdict {
-    fn new(state: State, strong: bool, signal: Signal, detail: &str) -> Self {
-        Self { state, strong, signal, detail: detail.to_owned() }
-    }
-}
 
 impl Detector {
     /// Weighs the evidence after so much silence.
@@ -46,7 +30,7 @@ impl Detector {
                 Some(verdict) => self.act(screen, &verdict, now, quiet),
                 None => self.consider(false, false, now),
             }
-        } else if let Some(verdict) = self.prompt_verdict(screen) {
+        } else if let Some(verdict) = self.prompt_verdict(screen, quiet) {
             self.act(screen, &verdict, now, quiet);
         }
     }
@@ -160,99 +144,12 @@ impl Detector {
         }
     }
 
-    /// What the most trusted evidence says that has not expired; nothing when there is none.
-    pub(crate) fn verdict(&self, quiet: Duration) -> Option<Verdict> {
-        let told = self.own_verdict(quiet).or_else(|| self.title_verdict(quiet));
-        told.unwrap_or_else(|| self.screen_verdict(quiet))
-    }
-
-    /// What the program itself says, if it says something: that it is too early to tell is an answer too.
-    fn own_verdict(&self, quiet: Duration) -> Option<Option<Verdict>> {
-        let reports = &self.live.reports;
-        let own = [(&reports.hook, Signal::Hook), (&reports.status, Signal::Status)];
-        for (heard, signal) in own.iter().filter_map(|(heard, signal)| Some((heard.as_ref()?, *signal))) {
-            match heard.state {
-                State::Working if quiet >= limits::REPORT => {}
-                State::Working => {
-                    return Some(Some(Verdict::new(State::Working, true, signal, &heard.detail)));
-                }
-                _ if !self.fresh(heard) => {}
-                // The report comes before the last picture.
-                _ if self.shows() == Shows::Busy && quiet < limits::LINGER => return Some(None),
-                state => {
-                    let strong = state == State::Asking || signal == Signal::Hook || self.worked();
-                    return Some(Some(Verdict::new(state, strong, signal, &heard.detail)));
-                }
-            }
-        }
-        None
-    }
-
-    /// What the title says, if it is to be believed: nothing is an answer too.
-    fn title_verdict(&self, quiet: Duration) -> Option<Option<Verdict>> {
-        let heard = self.live.reports.title.as_ref()?;
-        let verdict = |state, strong| Some(Some(Verdict::new(state, strong, Signal::Title, &heard.detail)));
-        match heard.state {
-            State::Working if quiet < limits::STILL_BUSY => verdict(State::Working, true),
-            State::Asking if self.fresh(heard) && self.shows() != Shows::Busy => verdict(State::Asking, true),
-            // Idle titles are also shown during dialogs, and before the last picture.
-            State::Ready if self.fresh(heard) && self.shows() == Shows::Ready => {
-                verdict(State::Ready, self.worked())
-            }
-            _ => None,
-        }
-    }
-
-    fn screen_verdict(&self, quiet: Duration) -> Option<Verdict> {
-        let sight = self.live.sight.as_ref()?;
-        let verdict = |state, strong| Some(Verdict::new(state, strong, Signal::Screen, &sight.evidence));
-        match sight.shows {
-            Shows::Asking => verdict(State::Asking, true),
-            // Marks that mean it move.
-            Shows::Busy if quiet >= limits::STILL_BUSY => verdict(State::Unknown, false),
-            Shows::Busy => verdict(State::Working, true),
-            Shows::Nothing => None,
-            Shows::Ready => {
-                let Some(turn) = &self.live.turn else { return verdict(State::Ready, true) };
-                let told = self
-                    .live
-                    .reports
-                    .notify
-                    .as_ref()
-                    .filter(|heard| heard.state == State::Ready && self.fresh(heard));
-                if let Some(heard) = told {
-                    return Some(Verdict::new(State::Ready, true, Signal::Notify, &heard.detail));
-                }
-                let counts = self.profile.view.counter_below.is_some();
-                let done = !counts || sight.done || sight.count != turn.count;
-                match (turn.worked, self.holds(turn)) {
-                    (true, holds) => verdict(State::Ready, done || holds),
-                    (false, true) => None,
-                    (false, false) => verdict(State::Ready, false),
-                }
-            }
-        }
-    }
-
-    /// Whether it was seen at work since the submission; without a turn there is nothing to see.
-    fn worked(&self) -> bool {
-        self.live.turn.as_ref().is_none_or(|turn| turn.worked)
-    }
-
-    /// Whether something was said after the submission.
-    fn fresh(&self, heard: &Heard) -> bool {
-        self.live.turn.as_ref().is_none_or(|turn| heard.offset > turn.submit || heard.at > turn.at)
-    }
-
-    fn shows(&self) -> Shows {
-        self.live.sight.as_ref().map_or(Shows::Nothing, |sight| sight.shows)
-    }
-
-    /// Whether the input box still holds, or holds again, what was submitted.
-    fn holds(&self, turn: &Open) -> bool {
+    /// Whether what was submitted is still in the input box, and nothing came of it: Enter was a newline there.
+    fn still_edited(&self, turn: &Open) -> bool {
         let input = self.live.sight.as_ref().map(|sight| squeeze(&sight.input)).unwrap_or_default();
-        let same = |text: &str| squeeze(text).starts_with(&input);
-        !input.is_empty() && (same(&turn.typed) || same(&turn.shown))
+        let first = squeeze(turn.typed.lines().next().unwrap_or_default());
+        let first = first.trim_end_matches('\\');
+        !turn.worked && self.shows() == Shows::Ready && !first.is_empty() && input.starts_with(first)
     }
 
     /// Enter was pressed.
@@ -262,6 +159,8 @@ impl Detector {
         if self.live.status.state == State::Asking {
             self.live.answered = true;
             if self.profile.kind == Kind::Line {
+                let offset = self.live.offset;
+                self.live.turn.iter_mut().for_each(|turn| turn.entered = offset);
                 self.set_status(State::Working, Signal::Input, "answered", now);
             }
             return;
@@ -269,9 +168,16 @@ impl Detector {
         if let Some(pending) = self.live.pending.filter(|_| self.live.turn.is_some() && !blank)
             && let Some(verdict) = self.verdict(limits::LINGER).filter(|said| said.state == State::Ready)
         {
+            let prompt = self.live.prompt.take();
             self.conclude(screen, pending.offset, &verdict, now);
+            self.live.prompt = prompt;
         }
         let shown = self.input_line(screen);
+        if !blank && self.live.turn.as_ref().is_some_and(|turn| self.still_edited(turn)) {
+            let typed =
+                format!("{}\n{typed}", self.live.turn.take().map(|turn| turn.typed).unwrap_or_default());
+            return self.open_turn(screen, typed, shown, now);
+        }
         let changed = self.live.prompt.as_deref().is_some_and(|prompt| prompt.trim() != shown.trim());
         let ready = matches!(self.live.status.state, State::Ready | State::Error | State::Unknown);
         if self.live.turn.is_none() && ready && (!blank || changed) {
@@ -295,6 +201,7 @@ impl Detector {
         };
         self.live.turn = Some(Open {
             submit: offset,
+            entered: offset,
             at: now,
             capture: Capture::new(offset, &typed, &self.live.tail.text(), limits::TURN_BYTES),
             typed,
@@ -402,55 +309,6 @@ impl Detector {
         }
         cursor_line(screen)
     }
-
-    /// What the line with the cursor says, for programs that write lines.
-    fn prompt_verdict(&self, screen: &Screen) -> Option<Verdict> {
-        let reports = &self.live.reports;
-        if let Some(told) = self.own_verdict(limits::PROMPT_QUIET) {
-            return told;
-        }
-        // Editors and pagers take the whole screen, and pastes too.
-        if screen.modes().alternate {
-            return None;
-        }
-        let line = cursor_line(screen);
-        let submit = self.live.turn.as_ref().map(|turn| turn.submit);
-        if let Some(mark) = &reports.mark {
-            // A shell that marks its prompts is believed, and nothing else about them.
-            let prompt =
-                mark.state == State::Ready || (mark.detail.starts_with('A') && !line.trim().is_empty());
-            let fresh = submit.is_none_or(|submit| mark.offset > submit);
-            return (prompt && fresh).then(|| Verdict::new(State::Ready, true, Signal::Mark, &mark.detail));
-        }
-        let (signal, from) = match reports.pasting {
-            Some(true) => (Signal::Paste, reports.pasting_from),
-            Some(false) => return None,
-            None => (Signal::Line, self.live.tail.start()),
-        };
-        if submit.is_some_and(|submit| from <= submit) {
-            return None;
-        }
-        let prompt = &self.profile.prompt;
-        let learned = self.live.prompt.as_deref() == Some(line.as_str());
-        if prompt.asking.prefix(&line).is_some() || prompt.asking.any(&line) {
-            return Some(Verdict::new(State::Asking, true, signal, &line));
-        }
-        if submit.is_some() && !learned && prompt.continuation.prefix(&line).is_some() {
-            return None;
-        }
-        let raw = prompt.raw.as_ref().is_none_or(|raw| raw.is_match(self.live.tail.bytes()));
-        let any =
-            signal == Signal::Paste && (learned || (prompt.any_while_pasting && self.like_prompt(&line)));
-        let known = prompt.ready.prefix(&line).is_some() && raw;
-        (any || known).then(|| Verdict::new(State::Ready, true, signal, &line))
-    }
-
-    /// Whether a line with a line editor on it may be a prompt: programs ask questions that way too.
-    fn like_prompt(&self, line: &str) -> bool {
-        let last = |line: &str| line.trim_end().chars().next_back();
-        let question = last(line).is_none_or(|c| matches!(c, '?' | ':' | ']'));
-        !question || self.live.prompt.as_deref().and_then(last).is_some_and(|known| Some(known) == last(line))
-    }
 }
 
 /// Whether an input line shows what was typed: all of it, or its beginning when the program lags behind.
@@ -461,14 +319,3 @@ fn shows_typed(shown: &str, typed: &str) -> bool {
 
 /// Length of the sequence that turns pastes on.
 const PASTE_MODE: u64 = 8;
-
-/// The row with the cursor, up to the cursor.
-fn cursor_line(screen: &Screen) -> String {
-    let cursor = screen.cursor();
-    let row = screen.row_texts().into_iter().nth(cursor.row.into()).unwrap_or_default();
-    let mut line: String = row.chars().take(cursor.col.into()).collect();
-    // Blanks at the end of a row are not part of its text, but those before the cursor are the prompt's.
-    let missing = usize::from(cursor.col).saturating_sub(line.chars().count());
-    line.extend(std::iter::repeat_n(' ', missing));
-    line
-}

@@ -195,19 +195,50 @@ impl Keys {
         match (params.as_slice(), action) {
             (b"200", b'~') => self.pasting = true,
             (b"201", b'~') => self.pasting = false,
-            // The keyboard protocols: kitty's, and xterm's modifyOtherKeys.
-            (b"13" | b"13;1" | b"57414", b'u') => return Some(Key::Enter),
-            (b"27" | b"27;1", b'u') => return Some(Key::Escape),
-            (b"99;5", b'u') | (b"27;5;99", b'~') => return Some(Key::Interrupt),
-            (other, b'u') if other.starts_with(b"13;") && !other.ends_with(b":3") => {
-                self.push(b'\n');
-                return Some(Key::LineFeed);
-            }
+            // xterm's modifyOtherKeys, and kitty's protocol.
+            (b"27;5;99", b'~') => return Some(Key::Interrupt),
+            (other, b'u') => return self.coded(other),
             // Focus, mouse, and the terminal's answers: nobody pressed a key.
             (_, b'I' | b'O' | b'M' | b'm' | b'R' | b'c' | b'n' | b'y' | b't') => {}
             _ => return Some(Key::Other),
         }
         None
+    }
+
+    /// A key of kitty's protocol: `code:…;modifiers:event;text`.
+    fn coded(&mut self, params: &[u8]) -> Option<Key> {
+        let number = |part: &[u8]| std::str::from_utf8(part).ok().and_then(|text| text.parse::<u32>().ok());
+        let mut parts = params.split(|byte| *byte == b';');
+        let first = |part: Option<&[u8]>| {
+            part.and_then(|part| part.split(|byte| *byte == b':').next()).and_then(number)
+        };
+        let code = first(parts.next())?;
+        let modifiers = parts.next().unwrap_or_default();
+        if modifiers.ends_with(b":3") {
+            // Released.
+            return None;
+        }
+        // Shift, Alt and Ctrl; locks do not count.
+        let bits = first(Some(modifiers)).unwrap_or(1).saturating_sub(1);
+        let (shift, alt, control) = (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
+        match code {
+            13 | 57414 if !(shift || alt || control) => return Some(Key::Enter),
+            13 | 57414 => {
+                self.push(b'\n');
+                return Some(Key::LineFeed);
+            }
+            27 if !(alt || control) => return Some(Key::Escape),
+            99 if control => return Some(Key::Interrupt),
+            127 => self.edit(0x7f),
+            _ if !alt && !control => {
+                let typed = first(parts.next()).or(Some(code)).filter(|code| (0x20..0xe000).contains(code));
+                if let Some(c) = typed.and_then(char::from_u32) {
+                    c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| self.push(byte));
+                }
+            }
+            _ => {}
+        }
+        Some(Key::Other)
     }
 
     fn push(&mut self, byte: u8) {
@@ -284,6 +315,9 @@ mod tests {
         assert_eq!(keys(b"\x1b[13;2u").0, [Key::LineFeed]);
         assert_eq!(keys(b"\x1b[27u").0, [Key::Escape]);
         assert_eq!(keys(b"\x1b[99;5u").0, [Key::Interrupt]);
+        assert_eq!(keys(b"\x1b[97u\x1b[98;1:1u\x1b[98;1:3u\x1b[99;2;67u").1, "abC");
+        assert_eq!(keys(b"\x1b[13;1:1u\x1b[13;1:3u").0, [Key::Enter]);
+        assert_eq!(keys(b"\x1b[13;129u").0, [Key::Enter], "num lock");
         assert_eq!(keys(b"\x1b\x1b").0, [Key::Escape, Key::Escape]);
     }
 }

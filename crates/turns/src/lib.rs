@@ -24,6 +24,7 @@ mod tail;
 mod text;
 mod time;
 mod turn;
+mod verdict;
 
 pub use detector::{Detector, Event, Hook, Saved};
 pub use keys::{Key, Keys};

@@ -299,6 +299,45 @@ fn hooks_are_reports() {
     assert_eq!((session.texts(), session.turns[0].signal.name()), (vec!["half"], "hook"));
 }
 
+#[test]
+fn enter_may_be_a_newline() {
+    let mut session = claude_ready();
+    session.keys("one\\").out(claude(&["Claude Code"], "one\\", IDLE)).keys("\r");
+    session.out(claude(&["Claude Code"], "one", IDLE)).wait(2_000).keys("two");
+    session.out(claude(&["Claude Code"], "one", IDLE)).wait(300);
+    let submit = session.detector.offset();
+    session.keys("\r").out(claude(&["❯ one", "  two"], "", BUSY)).wait(300);
+    session.out(claude(&["❯ one", "  two", "", "● answer"], "", IDLE)).wait(1_000);
+    assert_eq!((session.texts(), session.turns[0].submit), (vec!["answer"], submit));
+}
+
+#[test]
+fn pasted_text_is_one_submission() {
+    let mut session = claude_ready();
+    session
+        .keys("\x1b[200~one\rtwo\x1b[201~")
+        .out(claude(&["Claude Code"], "one", IDLE))
+        .wait(300)
+        .keys("\r");
+    session.out(claude(&["❯ one", "  two", "", "● answer"], "", BUSY)).wait(300);
+    session.out(claude(&["❯ one", "  two", "", "● answer"], "", IDLE)).wait(1_000);
+    assert_eq!(session.texts(), ["answer"]);
+}
+
+#[test]
+fn an_answer_that_pauses_behind_something_like_a_prompt_goes_on() {
+    let mut session = Session::new("aider");
+    session.out("ask> ").wait(500).keys("quote\r").out("quote\r\nAs they say:\r\n> ").wait(1_500);
+    assert_eq!(session.turns.len(), 0);
+    session.out("to be\r\nask> ").wait(500);
+    assert_eq!(session.texts(), ["As they say:\n> to be"]);
+    // Another mode has another prompt; it takes a moment longer to believe.
+    session.keys("/code\r").out("/code\r\n> ").wait(500);
+    assert_eq!(session.turns.len(), 1);
+    session.wait(3_000);
+    assert_eq!(session.turns.len(), 2);
+}
+
 fn bash() -> Session {
     let mut session = Session::new("shell");
     session.out("\x1b[?2004huser@host:~$ ").wait(500);
@@ -348,6 +387,30 @@ fn a_shell_that_marks_its_prompts_is_believed() {
         (session.turns[0].raw.as_slice(), session.turns[0].signal.name()),
         (&b"out\r\n$ \r\n"[..], "mark")
     );
+}
+
+#[test]
+fn marks_printed_by_a_command_are_none() {
+    let prompt = "\x1b[?2004h\x1b]133;A\x07$ \x1b]133;B\x07";
+    let mut session = Session::new("shell");
+    session.out(prompt).wait(500).keys("cat log\r").out("cat log\r\n\x1b[?2004l\r\x1b]133;C\x07");
+    session.out("\x1b]133;D;0\x07\x1b]133;A\x07$ \x1b]133;B\x07").wait(5_000);
+    assert_eq!(session.turns.len(), 0);
+    session.out("\r\n\x1b]133;D;0\x07").out(prompt).wait(500);
+    assert_eq!(session.turns.len(), 1);
+}
+
+#[test]
+fn text_typed_ahead_does_not_hide_a_prompt() {
+    let mut session = bash();
+    session.keys("sleep 1\r").out("sleep 1\r\n\x1b[?2004l\r").wait(300).keys("why?").out("why?").wait(700);
+    session.out("\x1b[?2004huser@host:~$ why?").wait(500);
+    assert_eq!((session.turns.len(), session.state()), (1, State::Ready));
+    session
+        .keys("\r")
+        .out("\r\n\x1b[?2004l\rbash: why?: command not found\r\n\x1b[?2004huser@host:~$ ")
+        .wait(500);
+    assert_eq!(session.texts()[1], "bash: why?: command not found");
 }
 
 #[test]

@@ -40,6 +40,7 @@ struct PromptFile {
     asking: Vec<String>,
     raw: Option<String>,
     header: Option<String>,
+    steady: bool,
     any_while_pasting: bool,
     empty_turns: Option<bool>,
 }
@@ -111,6 +112,7 @@ impl PromptFile {
             asking: patterns("prompt.asking", &self.asking)?,
             header: one("prompt.header", self.header.as_deref())?,
             raw: raw.map_err(|why| ("prompt.raw".to_owned(), why.to_string()))?,
+            steady: self.steady,
             any_while_pasting: self.any_while_pasting,
             empty_turns: self.empty_turns.unwrap_or(true),
         })

@@ -78,6 +78,8 @@ pub(crate) struct Prompt {
     pub(crate) raw: Option<regex::bytes::Regex>,
     /// A line the program writes above its prompt: it and what follows are no answer.
     pub(crate) header: Option<Regex>,
+    /// Whether the prompt stays the same: another text that fits is believed only after a longer silence.
+    pub(crate) steady: bool,
     /// Any text will do while the program takes pastes.
     pub(crate) any_while_pasting: bool,
     /// Whether a command without output is a turn; line rules alone say no (CT-12).

@@ -1,0 +1,203 @@
+//! What the evidence says, the most trusted first.
+//!
+//! Evidence expires. That a program is ready counts only if it was said after the submission; that it works
+//! counts only while something moves.
+
+use crate::detector::{Detector, Heard, Open};
+use crate::limits;
+use crate::look::{Shows, squeeze};
+use crate::status::State;
+use crate::turn::Signal;
+use std::time::Duration;
+use swb_vt::Screen;
+
+/// What the evidence says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub(crate) state: State,
+    /// Whether a short silence is enough to believe it.
+    pub(crate) strong: bool,
+    pub(crate) signal: Signal,
+    pub(crate) detail: String,
+}
+
+impl Verdict {
+    pub(crate) fn new(state: State, strong: bool, signal: Signal, detail: &str) -> Self {
+        Self { state, strong, signal, detail: detail.to_owned() }
+    }
+}
+
+impl Detector {
+    /// What the most trusted evidence says that has not expired; nothing when there is none.
+    pub(crate) fn verdict(&self, quiet: Duration) -> Option<Verdict> {
+        let told = self.own_verdict(quiet).or_else(|| self.title_verdict(quiet));
+        told.unwrap_or_else(|| self.screen_verdict(quiet))
+    }
+
+    /// What the program itself says, if it says something: that it is too early to tell is an answer too.
+    fn own_verdict(&self, quiet: Duration) -> Option<Option<Verdict>> {
+        let reports = &self.live.reports;
+        let own = [(&reports.hook, Signal::Hook), (&reports.status, Signal::Status)];
+        for (heard, signal) in own.iter().filter_map(|(heard, signal)| Some((heard.as_ref()?, *signal))) {
+            match heard.state {
+                State::Working if quiet >= limits::REPORT => {}
+                State::Working => {
+                    return Some(Some(Verdict::new(State::Working, true, signal, &heard.detail)));
+                }
+                _ if !self.fresh(heard) => {}
+                // The report comes before the last picture.
+                _ if self.shows() == Shows::Busy && quiet < limits::LINGER => return Some(None),
+                state => {
+                    let strong = state == State::Asking || signal == Signal::Hook || self.worked();
+                    return Some(Some(Verdict::new(state, strong, signal, &heard.detail)));
+                }
+            }
+        }
+        None
+    }
+
+    /// What the title says, if it is to be believed: nothing is an answer too.
+    fn title_verdict(&self, quiet: Duration) -> Option<Option<Verdict>> {
+        let heard = self.live.reports.title.as_ref()?;
+        let verdict = |state, strong| Some(Some(Verdict::new(state, strong, Signal::Title, &heard.detail)));
+        match heard.state {
+            State::Working if quiet < limits::STILL_BUSY => verdict(State::Working, true),
+            State::Asking if self.fresh(heard) && self.shows() != Shows::Busy => verdict(State::Asking, true),
+            // Idle titles are also shown during dialogs, and before the last picture.
+            State::Ready if self.fresh(heard) && self.shows() == Shows::Ready => {
+                verdict(State::Ready, self.worked())
+            }
+            _ => None,
+        }
+    }
+
+    fn screen_verdict(&self, quiet: Duration) -> Option<Verdict> {
+        let sight = self.live.sight.as_ref()?;
+        let verdict = |state, strong| Some(Verdict::new(state, strong, Signal::Screen, &sight.evidence));
+        match sight.shows {
+            Shows::Asking => verdict(State::Asking, true),
+            // Marks that mean it move.
+            Shows::Busy if quiet >= limits::STILL_BUSY => verdict(State::Unknown, false),
+            Shows::Busy => verdict(State::Working, true),
+            Shows::Nothing => None,
+            Shows::Ready => {
+                let Some(turn) = &self.live.turn else { return verdict(State::Ready, true) };
+                let told = self
+                    .live
+                    .reports
+                    .notify
+                    .as_ref()
+                    .filter(|heard| heard.state == State::Ready && self.fresh(heard));
+                if let Some(heard) = told {
+                    return Some(Verdict::new(State::Ready, true, Signal::Notify, &heard.detail));
+                }
+                let counts = self.profile.view.counter_below.is_some();
+                let done = !counts || sight.done || sight.count != turn.count;
+                match (turn.worked, self.holds(turn)) {
+                    (true, holds) => verdict(State::Ready, done || holds),
+                    (false, true) => None,
+                    (false, false) => verdict(State::Ready, false),
+                }
+            }
+        }
+    }
+
+    /// Whether it was seen at work since the submission; without a turn there is nothing to see.
+    pub(crate) fn worked(&self) -> bool {
+        self.live.turn.as_ref().is_none_or(|turn| turn.worked)
+    }
+
+    /// Whether something was said after the submission.
+    fn fresh(&self, heard: &Heard) -> bool {
+        self.live.turn.as_ref().is_none_or(|turn| heard.offset > turn.submit || heard.at > turn.at)
+    }
+
+    pub(crate) fn shows(&self) -> Shows {
+        self.live.sight.as_ref().map_or(Shows::Nothing, |sight| sight.shows)
+    }
+
+    /// Whether the input box still holds, or holds again, what was submitted.
+    fn holds(&self, turn: &Open) -> bool {
+        let input = self.live.sight.as_ref().map(|sight| squeeze(&sight.input)).unwrap_or_default();
+        let same = |text: &str| squeeze(text).starts_with(&input);
+        !input.is_empty() && (same(&turn.typed) || same(&turn.shown))
+    }
+
+    /// What the line with the cursor says, for programs that write lines.
+    pub(crate) fn prompt_verdict(&self, screen: &Screen, quiet: Duration) -> Option<Verdict> {
+        let reports = &self.live.reports;
+        if let Some(told) = self.own_verdict(limits::PROMPT_QUIET) {
+            return told;
+        }
+        // Editors and pagers take the whole screen, and pastes too.
+        if screen.modes().alternate {
+            return None;
+        }
+        let line = untyped(&cursor_line(screen), self.live.keys.typed());
+        let entered = self.live.turn.as_ref().map(|turn| turn.entered);
+        if let Some(mark) = &reports.mark {
+            // A shell that marks its prompts is believed, unless its line editor says that something else runs.
+            let prompt =
+                mark.state == State::Ready || (mark.detail.starts_with('A') && !line.trim().is_empty());
+            let fresh = entered.is_none_or(|entered| mark.offset > entered) && reports.pasting != Some(false);
+            return (prompt && fresh).then(|| Verdict::new(State::Ready, true, Signal::Mark, &mark.detail));
+        }
+        let (signal, from) = match reports.pasting {
+            Some(true) => (Signal::Paste, reports.pasting_from),
+            Some(false) => return None,
+            None => (Signal::Line, self.live.tail.start()),
+        };
+        if entered.is_some_and(|entered| from <= entered) {
+            return None;
+        }
+        self.line_verdict(&line, signal, quiet)
+    }
+
+    /// What a line says that may be a prompt.
+    fn line_verdict(&self, line: &str, signal: Signal, quiet: Duration) -> Option<Verdict> {
+        let prompt = &self.profile.prompt;
+        if prompt.asking.any(line) {
+            return Some(Verdict::new(State::Asking, true, signal, line));
+        }
+        let learned = self.live.prompt.as_deref() == Some(line);
+        if self.live.turn.is_some() && !learned && prompt.continuation.prefix(line).is_some() {
+            return None;
+        }
+        let raw = prompt.raw.as_ref().is_none_or(|raw| raw.is_match(self.live.tail.bytes()));
+        let any =
+            signal == Signal::Paste && (learned || (prompt.any_while_pasting && self.like_prompt(line)));
+        let known = prompt.ready.prefix(line).is_some() && raw;
+        // An answer may pause behind a word that fits; the prompt that was there before would be no chance.
+        let waits = signal == Signal::Line && prompt.steady && !learned && self.live.prompt.is_some();
+        let enough = !waits || quiet >= limits::LINGER;
+        ((any || known) && enough).then(|| Verdict::new(State::Ready, true, signal, line))
+    }
+
+    /// Whether a line with a line editor on it may be a prompt: programs ask questions that way too.
+    fn like_prompt(&self, line: &str) -> bool {
+        let last = |line: &str| line.trim_end().chars().next_back();
+        let question = last(line).is_none_or(|c| matches!(c, '?' | ':' | ']'));
+        !question || self.live.prompt.as_deref().and_then(last).is_some_and(|known| Some(known) == last(line))
+    }
+}
+
+/// An input line without what was typed on it.
+fn untyped(line: &str, typed: &[u8]) -> String {
+    let typed = String::from_utf8_lossy(typed);
+    let typed = typed.trim_end();
+    match line.trim_end().strip_suffix(typed) {
+        Some(prompt) if !typed.is_empty() => prompt.to_owned(),
+        _ => line.to_owned(),
+    }
+}
+
+/// The row with the cursor, up to the cursor.
+pub(crate) fn cursor_line(screen: &Screen) -> String {
+    let cursor = screen.cursor();
+    let row = screen.row_texts().into_iter().nth(cursor.row.into()).unwrap_or_default();
+    let mut line: String = row.chars().take(cursor.col.into()).collect();
+    // Blanks at the end of a row are not part of its text, but those before the cursor are the prompt's.
+    let missing = usize::from(cursor.col).saturating_sub(line.chars().count());
+    line.extend(std::iter::repeat_n(' ', missing));
+    line
+}
