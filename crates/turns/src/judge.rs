@@ -174,8 +174,8 @@ impl Detector {
         }
         let shown = self.input_line(screen);
         if !blank && self.live.turn.as_ref().is_some_and(|turn| self.still_edited(turn)) {
-            let typed =
-                format!("{}\n{typed}", self.live.turn.take().map(|turn| turn.typed).unwrap_or_default());
+            let before = self.live.turn.take().map(|turn| turn.typed).unwrap_or_default();
+            let typed = format!("{}\n{typed}", before.trim_end_matches('\\'));
             return self.open_turn(screen, typed, shown, now);
         }
         let changed = self.live.prompt.as_deref().is_some_and(|prompt| prompt.trim() != shown.trim());
