@@ -4,12 +4,14 @@
 //! it says `Ok(None)` ("more bytes are needed"). Encoders append to a buffer of the caller. Both halves
 //! of each protocol are here, so the daemon and the command line cannot disagree about a message.
 //!
-//! * [`frame`]: reassembly of frames behind a length prefix, shared by both dialects;
+//! * [`frame`]: reassembly of frames behind a length prefix, shared by all dialects;
 //! * [`keepty`]: binary frames, specified in `docs/protocols/keepty.md`;
-//! * [`coop`]: JSON commands and tagged stream frames, specified in `docs/protocols/coop.md`.
+//! * [`coop`]: JSON commands and tagged stream frames, specified in `docs/protocols/coop.md`;
+//! * [`clippy`]: MessagePack maps, specified in `docs/protocols/clippy.md`.
 //!
 //! What a message *does* is no business of this crate: it never refuses a message that is well-formed.
 
+pub mod clippy;
 pub mod coop;
 pub mod frame;
 pub mod keepty;
