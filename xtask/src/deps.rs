@@ -13,7 +13,7 @@ const ALLOWED: [(&str, &[&str]); 12] = [
     ("swb-vt", &["swb-types"]),
     ("swb-turns", &["swb-types", "swb-vt"]),
     ("swb-keeper", &[]),
-    ("swb-engine", &["swb-types", "swb-keeper", "swb-vt"]),
+    ("swb-engine", &["swb-turns", "swb-types", "swb-keeper", "swb-vt"]),
     ("swb-dialects", &["swb-types", "swb-wire", "swb-engine", "swb-vt"]),
     ("swb-daemon", &["swb-types", "swb-wire", "swb-keeper", "swb-engine", "swb-dialects"]),
     ("swb", &["swb-types", "swb-wire", "swb-vt", "swb-daemon", "swb-keeper"]),

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use swb_keeper::Spec;
+use swb_turns::Profiles;
 use tokio::sync::{broadcast, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -31,12 +32,20 @@ pub struct Options {
     /// Whether screens are followed all the time; else they are drawn from what is left of the output when
     /// somebody looks, and nobody answers programs while no terminal is attached.
     pub follow: bool,
+    /// How turns of programs are found; none are looked for without.
+    pub profiles: Option<Arc<Profiles>>,
 }
 
 impl Options {
     /// The usual options with the keeper behind `keeper_socket`.
     pub fn new(keeper_socket: PathBuf) -> Self {
-        Self { keeper_socket, ring: limits::RING, scrollback: limits::SCROLLBACK, follow: true }
+        Self {
+            keeper_socket,
+            ring: limits::RING,
+            scrollback: limits::SCROLLBACK,
+            follow: true,
+            profiles: None,
+        }
     }
 }
 
@@ -61,6 +70,7 @@ impl Engine {
         let screens = Screens::start(swb_vt::Options { scrollback: options.scrollback }, options.follow);
         let around = Surroundings {
             keeper: keeper.clone(),
+            profiles: options.profiles,
             screens: screens.map_err(|error| Error::Screens(error.to_string()))?,
             registry: Arc::default(),
             events: Arc::new(Events::new()),

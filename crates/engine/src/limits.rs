@@ -39,11 +39,20 @@ pub const SCREEN_LAZY: u64 = 512 * 1024;
 pub const SCREEN_FLOOD: u64 = 64 * 1024;
 /// Output drawn before the other screens get their turn: about a millisecond's worth.
 pub const SCREEN_ROUND: u64 = 128 * 1024;
+/// Input of which turns are to be found, all together and in one piece; a person types less, and of a long paste
+/// its beginning and end tell enough.
+pub const TYPED: usize = 256 * 1024;
+/// See [`TYPED`].
+pub const TYPED_PIECE: usize = 64 * 1024;
+/// What was found about a program and its session's owner has not heard yet.
+pub const FINDINGS: usize = 64;
 /// Output after which a checkpoint is worth its while: a part of what the ring keeps behind it.
 pub const SCREEN_STALE: u64 = 384 * 1024;
 
 /// How often a flood is looked into.
 pub const SCREEN_TICK: Duration = Duration::from_millis(10);
+/// How often the output is looked into for turns while a terminal shows it.
+pub const SCREEN_PAUSE: Duration = Duration::from_millis(30);
 /// A screen that nobody needed for this long is put away.
 pub const SCREEN_QUIET: Duration = Duration::from_secs(5);
 /// Time between two checkpoints of a screen that is quiet in between, and of one that is not.

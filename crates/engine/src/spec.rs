@@ -32,6 +32,9 @@ pub struct SessionSpec {
     pub start: Start,
     /// What happens when it ends.
     pub restart: RestartPolicy,
+    /// Name of the profile by which its agent's turns are found; by default its command tells.
+    #[serde(default)]
+    pub profile: Option<String>,
     /// Labels of entrances and fronts that do not offer this session.
     pub hidden: Vec<String>,
     /// Labels of entrances without which it is not to be made.

@@ -104,6 +104,7 @@ impl Connection {
                 WireStart::Writer => Start::FirstClient,
             },
             restart: RestartPolicy::NEVER,
+            profile: None,
             hidden: create.hide,
             required,
         };

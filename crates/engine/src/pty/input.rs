@@ -45,6 +45,7 @@ impl Pty {
         let _waiting = Waiting(&self.input_waiting);
         let _turn = self.turn.lock().await;
         let master = self.open_line().await?;
+        self.note_typed(bytes);
         let mut rest = bytes;
         while !rest.is_empty() {
             match rustix::io::write(&master, rest) {

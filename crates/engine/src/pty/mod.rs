@@ -9,6 +9,7 @@ mod input;
 mod marks;
 mod pace;
 mod seat;
+mod typed;
 
 pub use cursor::{Cursor, Step};
 pub use input::InputError;
@@ -17,7 +18,7 @@ pub use seat::Seat;
 
 use crate::keeper::{KEY_SCREEN, Keeper};
 use crate::limits;
-use crate::screen::{Checkpoint, Look, Screens};
+use crate::screen::{Known, Look, Screens};
 use answering::Answering;
 use marks::Marks;
 use pace::{Pace, Reach};
@@ -29,6 +30,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use swb_keeper::Reader;
 use swb_types::{ExitStatus, PtyId, Size};
 use tokio::sync::{Notify, mpsc, watch};
+use typed::Typed;
 
 /// One terminal of a session.
 #[derive(Debug)]
@@ -48,6 +50,7 @@ pub struct Pty {
     released: AtomicBool,
     answering: Answering,
     seats: Seats,
+    typed: Typed,
     marks: Marks,
     pace: Pace,
     size: AtomicU32,
@@ -73,10 +76,15 @@ pub(crate) enum Line {
 
 impl Pty {
     /// Makes a PTY whose screen is kept by `screens`.
-    pub(crate) fn new(id: PtyId, slot: u32, size: Size, keeper: Keeper, screens: &Screens) -> Arc<Self> {
+    pub(crate) fn new(
+        (id, slot, size): (PtyId, u32, Size),
+        keeper: Keeper,
+        screens: &Screens,
+        known: Known,
+    ) -> Arc<Self> {
         keeper.bell.leave_note(slot, 0);
         let (pty, looks) = Self::unobserved(id, slot, size, keeper);
-        screens.observe(Arc::clone(&pty), looks, None);
+        screens.observe(Arc::clone(&pty), looks, known);
         pty
     }
 
@@ -86,14 +94,14 @@ impl Pty {
         keeper: Keeper,
         screens: &Screens,
         running: Option<(Reader, Option<OwnedFd>)>,
-        checkpoint: Option<Checkpoint>,
+        known: Known,
     ) -> Arc<Self> {
         let (pty, looks) = Self::unobserved(id, slot, size, keeper);
         if let Some((ring, master)) = running {
             pty.adopted(ring, master);
         }
         pty.resume_answering();
-        screens.observe(Arc::clone(&pty), looks, checkpoint);
+        screens.observe(Arc::clone(&pty), looks, known);
         pty
     }
 
@@ -111,6 +119,7 @@ impl Pty {
             released: AtomicBool::new(false),
             answering: Answering::default(),
             seats: Seats::default(),
+            typed: Typed::default(),
             marks: Marks::default(),
             pace: Pace::default(),
             size: AtomicU32::new(pack(size)),

@@ -4,6 +4,7 @@ use crate::limits;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use swb_turns::Saved;
 use swb_types::Size;
 use swb_vt::{Options, Screen};
 
@@ -19,7 +20,7 @@ pub(crate) struct Checkpoint {
     head: Head,
 }
 
-/// First line of the memfd, as JSON; the picture follows.
+/// First line of the memfd, as JSON; what a detector knows follows, and then the picture.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Head {
     version: u32,
@@ -27,14 +28,19 @@ struct Head {
     offset: u64,
     cols: u16,
     rows: u16,
+    /// Bytes of what a detector knows.
+    #[serde(default)]
+    saved: usize,
 }
 
 impl Checkpoint {
     /// Puts a screen away that shows all output before `offset`. What it takes is bounded: of a scrollback full
     /// of colours the oldest lines are left out.
-    pub(crate) fn new(offset: u64, screen: &Screen) -> io::Result<Self> {
+    /// With what a detector knows, if there is one.
+    pub(crate) fn new(offset: u64, screen: &Screen, saved: Option<&Saved>) -> io::Result<Self> {
         let (cols, rows) = (screen.size().cols(), screen.size().rows());
-        let head = Head { version: VERSION, offset, cols, rows };
+        let saved = saved.map(serde_json::to_vec).transpose()?.unwrap_or_default();
+        let head = Head { version: VERSION, offset, cols, rows, saved: saved.len() };
         let mut picture = screen.snapshot();
         let mut scrollback = screen.scrollback_len();
         while picture.len() > limits::CHECKPOINT && scrollback > 0 {
@@ -43,6 +49,7 @@ impl Checkpoint {
         }
         let mut bytes = serde_json::to_vec(&head)?;
         bytes.push(b'\n');
+        bytes.extend_from_slice(&saved);
         bytes.append(&mut picture);
         Ok(Self { memory: swb_keeper::sealed_memfd("swb-screen", &bytes)?, head })
     }
@@ -72,12 +79,24 @@ impl Checkpoint {
         Size::new(self.head.cols, self.head.rows).unwrap_or(Size::DEFAULT)
     }
 
-    /// The bytes that paint it.
-    pub(crate) fn picture(&self) -> io::Result<Vec<u8>> {
+    /// Everything behind the first line.
+    fn body(&self) -> io::Result<Vec<u8>> {
         let mut bytes = swb_keeper::read_memfd(&self.memory, limits::STORED)?;
         let end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
         bytes.drain(..end);
         Ok(bytes)
+    }
+
+    /// The bytes that paint it.
+    pub(crate) fn picture(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = self.body()?;
+        bytes.drain(..self.head.saved.min(bytes.len()));
+        Ok(bytes)
+    }
+
+    /// What a detector knew at that place. One of another version is as good as none.
+    pub(crate) fn saved(&self) -> Option<Saved> {
+        serde_json::from_slice(self.body().ok()?.get(..self.head.saved)?).ok()
     }
 
     /// Brings the screen back.
@@ -96,7 +115,7 @@ mod tests {
     fn a_screen_comes_back_from_the_memory_another_process_holds() {
         let mut screen = Screen::new(Size::new(33, 7).unwrap(), Options::default());
         screen.feed(b"line\r\n\x1b[1;31mred\x1b[?2004h");
-        let stored = Checkpoint::new(19, &screen).unwrap();
+        let stored = Checkpoint::new(19, &screen, None).unwrap();
         let opened = Checkpoint::open(stored.share().unwrap()).unwrap();
         assert_eq!((opened.offset(), opened.size()), (19, screen.size()));
         assert_eq!(opened.restore(Options::default()).unwrap().state(), screen.state());

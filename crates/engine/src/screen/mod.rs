@@ -7,6 +7,7 @@
 //! brought back when it is needed. The checkpoint lies in the keeper, so it survives this daemon.
 
 mod checkpoint;
+mod detection;
 mod observer;
 
 pub(crate) use checkpoint::Checkpoint;
@@ -14,10 +15,12 @@ pub(crate) use checkpoint::Checkpoint;
 use crate::error::Error;
 use crate::limits;
 use crate::pty::{Cursor, Pty};
+use detection::Detection;
 use observer::Observer;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use swb_turns::{Event, Hook, Profile};
 use swb_vt::{Options, Screen};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
@@ -27,6 +30,8 @@ use tokio_util::task::TaskTracker;
 pub(crate) enum Look {
     /// To be called with the screen as it is now; with `whole`, not in the middle of a synchronized update.
     Sight { whole: bool, see: Box<dyn FnOnce(&Sight<'_>) + Send> },
+    /// What a program says of itself through a hook.
+    Hook(Hook),
     /// Bytes that paint the screen with so many lines of scrollback.
     Picture { scrollback: usize, reply: oneshot::Sender<Picture> },
 }
@@ -59,6 +64,15 @@ pub struct Picture {
     pub cursor: Cursor,
 }
 
+/// What an observer is given.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// What an earlier daemon knew of the screen.
+    pub(crate) checkpoint: Option<Checkpoint>,
+    /// How to find turns, and who wants to know of them.
+    pub(crate) follow_turns: Option<(Arc<Profile>, mpsc::Sender<Event>)>,
+}
+
 /// The thread that keeps the screens.
 #[derive(Debug, Clone)]
 pub(crate) struct Screens {
@@ -81,9 +95,12 @@ impl Screens {
         Ok(Self { thread, tasks: TaskTracker::new(), options, follow, trimming: Arc::default() })
     }
 
-    /// Observes a PTY until it is released; `checkpoint` is what an earlier daemon knew of its screen.
-    pub(crate) fn observe(&self, pty: Arc<Pty>, looks: mpsc::Receiver<Look>, checkpoint: Option<Checkpoint>) {
-        self.spawn(Observer::new(self.clone(), pty, looks, checkpoint).run());
+    /// Observes a PTY until it is released.
+    pub(crate) fn observe(&self, pty: Arc<Pty>, looks: mpsc::Receiver<Look>, known: Known) {
+        let Known { checkpoint, follow_turns } = known;
+        let size = pty.size();
+        let detection = follow_turns.map(|(profile, findings)| Detection::new(profile, size, findings));
+        self.spawn(Observer::new(self.clone(), pty, looks, checkpoint, detection).run());
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
@@ -122,6 +139,11 @@ impl Pty {
         let (reply, picture) = oneshot::channel();
         self.ask(Look::Picture { scrollback, reply }).await?;
         picture.await.map_err(|_| Error::NoScreen)
+    }
+
+    /// Takes note of what a program says of itself through a hook.
+    pub async fn hook(&self, hook: Hook) -> Result<(), Error> {
+        self.ask(Look::Hook(hook)).await
     }
 
     async fn ask(&self, look: Look) -> Result<(), Error> {

@@ -1,6 +1,7 @@
-//! The observer of one PTY: follows its output, draws it when somebody needs the picture, and answers the
-//! program's questions when no terminal is there to do so.
+//! The observer of one PTY: follows its output, draws it when somebody needs the picture, answers the program's
+//! questions when no terminal is there to do so, and finds its turns.
 
+use super::detection::Detection;
 use super::{Checkpoint, Look, Picture, Screens, Sight};
 use crate::limits;
 use crate::pty::{Cursor, Mark, Pty, Step};
@@ -20,10 +21,12 @@ pub(super) struct Observer {
     /// The screen, while it is in use.
     screen: Option<Screen>,
     checkpoint: Option<Checkpoint>,
+    /// Finds turns, if that is wanted.
+    detection: Option<Detection>,
     /// The size changed since the checkpoint.
     resized: bool,
-    /// Output comes faster than it is worth being drawn.
-    flooded: bool,
+    /// Until then output piles up, because it comes faster than it is worth being looked at.
+    again: Option<Instant>,
     /// When the screen was last needed, and when it was last stored.
     touched: Instant,
     stored: Instant,
@@ -38,6 +41,7 @@ impl Observer {
         pty: Arc<Pty>,
         looks: mpsc::Receiver<Look>,
         checkpoint: Option<Checkpoint>,
+        detection: Option<Detection>,
     ) -> Self {
         let offset = checkpoint.as_ref().map_or(0, Checkpoint::offset);
         let now = Instant::now();
@@ -48,8 +52,9 @@ impl Observer {
             looks,
             screen: None,
             checkpoint,
+            detection,
             resized: false,
-            flooded: false,
+            again: None,
             touched: now,
             stored: now,
             scratch: Vec::new(),
@@ -61,6 +66,7 @@ impl Observer {
         if !self.screens.follow {
             self.cursor.falls_behind();
         }
+        self.resume_detection();
         while !self.pty.is_released() {
             let (due, alarm) = (self.due(), self.alarm());
             let due = async {
@@ -83,7 +89,7 @@ impl Observer {
 
     /// The offset whose being reached is reason to look.
     fn alarm(&self) -> u64 {
-        let lazy = self.flooded || self.pty.has_terminal();
+        let lazy = self.again.is_some() || self.is_idle();
         match (self.screens.follow, lazy) {
             (false, _) => u64::MAX,
             (_, true) => self.cursor.offset() + limits::SCREEN_LAZY,
@@ -91,20 +97,35 @@ impl Observer {
         }
     }
 
+    /// Whether nobody needs to know what the output says: a terminal shows it, and turns are not looked for.
+    fn is_idle(&self) -> bool {
+        self.detection.is_none() && self.pty.has_terminal()
+    }
+
     fn due(&self) -> Option<Instant> {
         let [pause, _] = limits::CHECKPOINT_PAUSE;
-        let tick = self.flooded.then(|| self.touched + limits::SCREEN_TICK);
-        let store = self.resized.then(|| self.stored + pause);
+        let verdict = self.detection.as_ref().and_then(Detection::deadline);
+        let store = self.is_unsaved().then(|| self.stored + pause);
         let rest = self.screen.is_some().then(|| self.touched + limits::SCREEN_QUIET);
-        [tick, store, rest].into_iter().flatten().min()
+        [self.again, verdict, store, rest].into_iter().flatten().min()
     }
 
     async fn meet_deadline(&mut self) {
-        if self.touched.elapsed() >= limits::SCREEN_QUIET {
-            return self.rest().await;
-        }
-        if self.flooded {
+        if self.again.is_some_and(|again| again <= Instant::now()) {
+            self.again = None;
             self.follow().await;
+        }
+        if self.detection.as_ref().and_then(Detection::deadline).is_some_and(|due| due <= Instant::now()) {
+            self.catch_up().await;
+            self.screen();
+            if let (Some(detection), Some(screen)) = (&mut self.detection, &self.screen) {
+                detection.tick(screen);
+            }
+            self.tell().await;
+        }
+        let quiet = self.touched.elapsed() >= limits::SCREEN_QUIET;
+        if quiet && self.detection.as_ref().and_then(Detection::deadline).is_none() {
+            return self.rest().await;
         }
         self.store_if_due();
     }
@@ -116,33 +137,61 @@ impl Observer {
 
     /// Takes note of new output, no more thoroughly than necessary.
     async fn follow(&mut self) {
-        self.touched = Instant::now();
-        let flood = self.behind() >= limits::SCREEN_FLOOD;
-        if flood && self.skim() {
-            self.flooded = !self.pty.has_terminal();
-        } else if self.pty.has_terminal() && !flood && !self.cursor.has_mark() {
-            // A terminal came; the output can wait.
-            self.flooded = false;
-        } else {
-            self.catch_up().await;
-            self.flooded = flood && !self.pty.has_terminal();
+        let behind = self.behind();
+        let waits = self.again.is_some() && behind < limits::SCREEN_LAZY;
+        if waits && !self.cursor.has_mark() {
+            return;
         }
+        let flood = behind >= limits::SCREEN_FLOOD;
+        if self.is_idle() && !flood && !self.cursor.has_mark() {
+            // A terminal came; the output can wait.
+            return;
+        }
+        self.touched = Instant::now();
+        if !(flood && self.skim()) {
+            self.catch_up().await;
+        }
+        let pause = match (self.is_idle(), flood, self.pty.has_terminal()) {
+            (true, ..) | (_, false, false) => None,
+            (_, true, _) => Some(limits::SCREEN_TICK),
+            // Nobody waits for an answer, and a turn is found soon enough.
+            (_, _, true) => Some(limits::SCREEN_PAUSE),
+        };
+        self.again = pause.map(|pause| Instant::now() + pause);
+        self.tell().await;
         self.store_if_due();
+    }
+
+    async fn tell(&mut self) {
+        if let Some(detection) = &mut self.detection {
+            detection.tell().await;
+        }
     }
 
     /// Passes over output that cannot be seen any more because of what follows it; says whether there was any.
     fn skim(&mut self) -> bool {
         let Some(to) = self.next_output(u64::MAX) else { return false };
         let from = self.cursor.offset();
-        if !self.copy(from, to) {
+        let to = self.pty.typed_at().map_or(to, |typed| to.min(typed));
+        if to <= from || !self.copy(from, to) {
             return false;
         }
         let scratch = std::mem::take(&mut self.scratch);
-        let skipped = self.screen().skip(&scratch) as u64;
+        self.screen();
+        let mut skipped = 0;
+        if let Some(screen) = &mut self.screen {
+            if let Some(detection) = &mut self.detection {
+                detection.tick(screen);
+            }
+            skipped = screen.skip(&scratch);
+        }
+        if let Some(detection) = self.detection.as_mut().filter(|_| skipped > 0) {
+            detection.passed(&scratch[..skipped], from);
+        }
         self.scratch = scratch;
         if skipped > 0 {
-            self.answer(from + skipped);
-            self.cursor.advance(skipped);
+            self.answer(from + skipped as u64);
+            self.cursor.advance(skipped as u64);
         }
         skipped > 0
     }
@@ -151,6 +200,8 @@ impl Observer {
     async fn catch_up(&mut self) {
         let goal = self.pty.head();
         while let Some(to) = self.next_output(limits::SCREEN_ROUND) {
+            self.take_typed();
+            let to = self.pty.typed_at().map_or(to, |typed| to.min(typed));
             self.draw(to);
             if self.cursor.offset() >= goal {
                 break;
@@ -158,8 +209,19 @@ impl Observer {
             tokio::task::yield_now().await;
         }
         self.take_marks();
+        self.take_typed();
         if self.behind() == 0 && self.screens.follow {
             self.cursor.caught_up();
+        }
+    }
+
+    /// Takes note of what was typed before the output that comes next.
+    fn take_typed(&mut self) {
+        while let Some(entry) = self.pty.take_typed(self.cursor.offset()) {
+            self.screen();
+            if let (Some(detection), Some(screen)) = (&mut self.detection, &self.screen) {
+                detection.input(screen, &entry.bytes, entry.at);
+            }
         }
     }
 
@@ -172,7 +234,12 @@ impl Observer {
                 continue;
             }
             let scratch = std::mem::take(&mut self.scratch);
-            self.screen().feed(&scratch);
+            self.screen();
+            match (&mut self.detection, &mut self.screen) {
+                (Some(detection), Some(screen)) => detection.output(screen, &scratch, from),
+                (None, Some(screen)) => screen.feed(&scratch),
+                (_, None) => {}
+            }
             self.scratch = scratch;
             self.answer(to);
         }
@@ -212,7 +279,7 @@ impl Observer {
             match self.cursor.step(most) {
                 Step::Output { to } => return Some(to),
                 Step::Mark(Mark::Resized { size, .. }) => self.resize(size),
-                Step::Mark(Mark::Restarting { .. } | Mark::Exited(_)) => {}
+                Step::Mark(mark @ (Mark::Restarting { .. } | Mark::Exited(_))) => self.process_ended(mark),
                 Step::Lost { oldest } => self.lose(oldest),
                 Step::Idle => return None,
             }
@@ -224,8 +291,22 @@ impl Observer {
         while self.behind() == 0 && self.cursor.has_mark() && self.next_output(0).is_none() {}
     }
 
+    fn process_ended(&mut self, mark: Mark) {
+        let size = self.pty.size();
+        match (&mut self.detection, mark) {
+            (Some(detection), Mark::Exited(_)) => detection.exited(),
+            (Some(detection), _) => detection.restarted(size),
+            (None, _) => {}
+        }
+    }
+
     fn resize(&mut self, size: Size) {
-        self.screen().resize(size);
+        self.screen();
+        match (&mut self.detection, &mut self.screen) {
+            (Some(detection), Some(screen)) => detection.resize(screen, size),
+            (None, Some(screen)) => screen.resize(size),
+            (_, None) => {}
+        }
         self.resized = true;
         self.touched = Instant::now();
     }
@@ -252,8 +333,24 @@ impl Observer {
         })
     }
 
+    /// Goes on with what a former daemon knew of the program.
+    fn resume_detection(&mut self) {
+        let Some(detection) = &mut self.detection else { return };
+        self.pty.want_typed();
+        if let Some(saved) = self.checkpoint.as_ref().and_then(Checkpoint::saved) {
+            detection.resume(saved, &self.pty);
+        }
+    }
+
     async fn show(&mut self, look: Look) {
         match look {
+            Look::Hook(hook) => {
+                self.catch_up().await;
+                self.screen();
+                if let (Some(detection), Some(screen)) = (&mut self.detection, &self.screen) {
+                    detection.hook(screen, hook);
+                }
+            }
             Look::Sight { whole, see } => {
                 self.catch_up().await;
                 if whole {
@@ -277,7 +374,13 @@ impl Observer {
             }
         }
         self.touched = Instant::now();
+        self.tell().await;
         self.store_if_due();
+    }
+
+    /// Whether something is known that the next daemon could not find out.
+    fn is_unsaved(&self) -> bool {
+        self.resized || self.detection.as_ref().is_some_and(|detection| detection.unsaved)
     }
 
     /// The checkpoint, if it is what is to be shown.
@@ -306,20 +409,27 @@ impl Observer {
         let stale = self.cursor.offset() - offset >= limits::SCREEN_STALE;
         let [quiet, busy] = limits::CHECKPOINT_PAUSE;
         let pause = if self.behind() == 0 { quiet } else { busy };
-        if (stale || self.resized) && self.stored.elapsed() >= pause {
+        // The first one does not wait: what a program sets up at its start must not leave the ring unseen.
+        let due = self.checkpoint.is_none() || self.stored.elapsed() >= pause;
+        if (stale || self.is_unsaved()) && due {
             self.store();
         }
     }
 
     fn store(&mut self) {
+        self.screen();
         let Some(screen) = &self.screen else { return };
-        let stored = Checkpoint::new(self.cursor.offset(), screen)
+        let saved = self.detection.as_ref().map(Detection::saved);
+        let stored = Checkpoint::new(self.cursor.offset(), screen, saved)
             .and_then(|checkpoint| self.pty.keep_checkpoint(checkpoint.share()?).map(|()| checkpoint));
         match stored {
             Ok(checkpoint) => self.checkpoint = Some(checkpoint),
             Err(error) => tracing::error!(%error, "storing a screen"),
         }
         self.resized = false;
+        if let Some(detection) = &mut self.detection {
+            detection.unsaved = false;
+        }
         self.stored = Instant::now();
     }
 
@@ -327,10 +437,11 @@ impl Observer {
     async fn rest(&mut self) {
         self.catch_up().await;
         let up_to_date = self.checkpoint.as_ref().is_some_and(|c| c.offset() == self.cursor.offset());
-        if !up_to_date || self.resized {
+        if !up_to_date || self.is_unsaved() {
             self.store();
         }
-        self.flooded = false;
+        self.tell().await;
+        self.again = None;
         self.touched = Instant::now();
         if self.checkpoint.as_ref().is_some_and(|c| c.offset() == self.cursor.offset()) {
             self.screen = None;

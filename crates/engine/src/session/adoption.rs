@@ -6,7 +6,7 @@ use super::record::{Body, Record};
 use super::terminal::Terminal;
 use crate::keeper::{self, Adopted, KEY_SCREEN, News};
 use crate::pty::Pty;
-use crate::screen::Checkpoint;
+use crate::screen::{Checkpoint, Known};
 use crate::spec::{ShellSpec, Start};
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -99,8 +99,12 @@ impl Owner {
             let checkpoint = Checkpoint::open(memory);
             checkpoint.inspect_err(|error| tracing::warn!(slot, %error, "its screen is not known")).ok()
         });
+        let known = match id {
+            PtyId::AGENT => self.known(checkpoint),
+            _ => Known { checkpoint, ..Known::default() },
+        };
         let (keeper, screens) = (self.around.keeper.clone(), &self.around.screens);
-        let pty = Pty::adopt((id, slot, size), keeper, screens, running, checkpoint);
+        let pty = Pty::adopt((id, slot, size), keeper, screens, running, known);
         let mut terminal = Terminal::new(pty, argv, shell, phase);
         terminal.pid = state.pid;
         self.add_terminal(terminal);

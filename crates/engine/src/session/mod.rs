@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use swb_turns::Status;
 use swb_types::{ExitStatus, PtyId, SessionName, Size};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -47,6 +48,8 @@ struct Shared {
 pub struct View {
     /// Its PTYs by number: PTY 0 and the shells that live.
     pub ptys: Vec<PtyView>,
+    /// What its agent is doing, and how that is known.
+    pub status: Status,
     /// The session is over: it has no process and will get none.
     pub ended: bool,
 }

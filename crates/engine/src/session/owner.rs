@@ -15,13 +15,14 @@ use crate::limits;
 use crate::process;
 use crate::pty::Pty;
 use crate::registry::Registry;
-use crate::screen::Screens;
+use crate::screen::{Checkpoint, Known, Screens};
 use crate::spec::{SessionSpec, ShellSpec, Start};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 use swb_keeper::Spec;
+use swb_turns::{Event as Finding, Profiles, Status};
 use swb_types::{ExitStatus, PtyId, SessionName};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -33,6 +34,8 @@ use tokio_util::task::TaskTracker;
 pub(crate) struct Surroundings {
     pub(crate) keeper: Keeper,
     pub(crate) screens: Screens,
+    /// How turns are found, if they are.
+    pub(crate) profiles: Option<Arc<Profiles>>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) events: Arc<Events>,
     pub(crate) entrances: Arc<[Arc<dyn Entrance>]>,
@@ -50,6 +53,10 @@ pub(crate) struct Owner {
     pub(super) commands: mpsc::Receiver<Command>,
     pub(super) news: mpsc::Receiver<(u32, News)>,
     pub(super) news_sender: mpsc::Sender<(u32, News)>,
+    /// What is found about the agent.
+    pub(super) findings: mpsc::Receiver<Finding>,
+    pub(super) findings_sender: mpsc::Sender<Finding>,
+    pub(super) status: Status,
     pub(super) terminals: BTreeMap<PtyId, Terminal>,
     pub(super) next_pty: u32,
     pub(super) ending: Option<Ending>,
@@ -69,7 +76,9 @@ impl Owner {
         let slot = around.keeper.reserve_slot()?;
         let spec = Arc::new(SessionSpec { name: name.clone(), ..spec });
         let mut owner = Self::bare(name, Arc::clone(&spec), uid, created, around);
-        let pty = Pty::new(PtyId::AGENT, slot, spec.size, owner.around.keeper.clone(), &owner.around.screens);
+        let known = owner.known(None);
+        let (keeper, screens) = (owner.around.keeper.clone(), &owner.around.screens);
+        let pty = Pty::new((PtyId::AGENT, slot, spec.size), keeper, screens, known);
         owner.add_terminal(Terminal::new(pty, &spec.argv, None, Phase::Waiting));
         owner.publish();
         Ok((owner.session.clone(), owner))
@@ -84,6 +93,7 @@ impl Owner {
     ) -> Self {
         let (command_sender, commands) = mpsc::channel(limits::COMMANDS);
         let (news_sender, news) = mpsc::channel(limits::NEWS);
+        let (findings_sender, findings) = mpsc::channel(limits::FINDINGS);
         let view = watch::Sender::new(View::default());
         let shared = Shared {
             name,
@@ -101,11 +111,24 @@ impl Owner {
             commands,
             news,
             news_sender,
+            findings,
+            findings_sender,
+            status: Status::default(),
             terminals: BTreeMap::new(),
             next_pty: 1,
             ending: None,
             stillborn: false,
         }
+    }
+
+    /// What the observer of PTY 0 is given: turns are found of the agent, not of shells beside it.
+    pub(super) fn known(&self, checkpoint: Option<Checkpoint>) -> Known {
+        let (spec, profiles) = (self.spec(), &self.around.profiles);
+        let named = spec.profile.as_deref().and_then(|name| profiles.as_ref()?.named(name));
+        let by_command = || profiles.as_ref()?.for_command(spec.argv.iter().map(String::as_str));
+        let profile = named.or_else(by_command);
+        let follow_turns = profile.map(|profile| (profile, self.findings_sender.clone()));
+        Known { checkpoint, follow_turns }
     }
 
     /// Opens the entrances and leaves the session's record with the keeper. `kept` is what an earlier
@@ -187,6 +210,7 @@ impl Owner {
             tokio::select! {
                 Some((slot, news)) = self.news.recv() => self.hear(slot, news),
                 Some(command) = self.commands.recv() => self.obey(command),
+                Some(finding) = self.findings.recv() => self.note(finding),
                 () = sleep => self.meet_deadlines(Instant::now()),
                 () = stopping.cancelled(), if self.is_ending_slowly() => self.hurry(Instant::now()),
             }
@@ -253,7 +277,10 @@ impl Owner {
             phase: terminal.phase,
         });
         let ptys = ptys.collect();
-        self.view.send_modify(|view| view.ptys = ptys);
+        self.view.send_modify(|view| {
+            view.ptys = ptys;
+            view.status.clone_from(&self.status);
+        });
     }
 
     /// Leaves the records of the session and its shells with the keeper.
@@ -309,6 +336,14 @@ impl Owner {
             for terminal in self.terminals.values().filter(|terminal| terminal.has_process()) {
                 self.around.keeper.signal(terminal.pty.slot(), Signal::KILL.as_raw());
             }
+        }
+    }
+
+    /// Takes note of what was found about the agent.
+    fn note(&mut self, finding: Finding) {
+        match finding {
+            Finding::Status(status) => self.status = status,
+            Finding::TurnStarted { .. } | Finding::Dialog { .. } | Finding::TurnEnded(_) => {}
         }
     }
 
@@ -376,7 +411,8 @@ impl Owner {
         let id = PtyId(self.next_pty);
         // Numbers are not used again, so that a late client cannot land on a stranger's shell (CO-35).
         self.next_pty += 1;
-        let pty = Pty::new(id, slot, spec.size, self.around.keeper.clone(), &self.around.screens);
+        let (keeper, screens) = (self.around.keeper.clone(), &self.around.screens);
+        let pty = Pty::new((id, slot, spec.size), keeper, screens, Known::default());
         let argv = spec.argv.clone();
         self.add_terminal(Terminal::new(pty, &argv, Some(spec), Phase::Waiting));
         self.store();

@@ -1,0 +1,106 @@
+//! What was typed at a program, and where its output stood: for whoever follows its turns.
+
+use super::Pty;
+use crate::limits;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+/// Input that was not followed yet.
+#[derive(Debug, Default)]
+pub(super) struct Typed {
+    wanted: AtomicBool,
+    queue: Mutex<Queue>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    entries: VecDeque<Entry>,
+    bytes: usize,
+}
+
+/// One piece of input.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// Where the output stood.
+    pub(crate) offset: u64,
+    /// When.
+    pub(crate) at: SystemTime,
+    /// The bytes; of a long piece its beginning and its end.
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Typed {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, offset: u64, input: &[u8]) {
+        let half = limits::TYPED_PIECE / 2;
+        let bytes = match input.len() > limits::TYPED_PIECE {
+            true => [&input[..half], &input[input.len() - half..]].concat(),
+            false => input.to_vec(),
+        };
+        let mut queue = self.lock();
+        queue.bytes += bytes.len();
+        queue.entries.push_back(Entry { offset, at: SystemTime::now(), bytes });
+        while queue.bytes > limits::TYPED {
+            let Some(oldest) = queue.entries.pop_front() else { break };
+            queue.bytes -= oldest.bytes.len();
+        }
+    }
+
+    fn next(&self, before: u64) -> Option<Entry> {
+        let mut queue = self.lock();
+        queue.entries.front().filter(|entry| entry.offset <= before)?;
+        let entry = queue.entries.pop_front()?;
+        queue.bytes -= entry.bytes.len();
+        Some(entry)
+    }
+}
+
+impl Pty {
+    /// Says that somebody follows what is typed.
+    pub(crate) fn want_typed(&self) {
+        self.typed.wanted.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn note_typed(&self, input: &[u8]) {
+        if self.typed.wanted.load(Ordering::Relaxed) {
+            self.typed.push(self.head(), input);
+            self.observer.notify_one();
+        }
+    }
+
+    /// Offset of the output at the oldest input that was not taken yet.
+    pub(crate) fn typed_at(&self) -> Option<u64> {
+        self.typed.lock().entries.front().map(|entry| entry.offset)
+    }
+
+    /// Takes the oldest input that was typed when the output had not passed `offset`.
+    pub(crate) fn take_typed(&self, offset: u64) -> Option<Entry> {
+        self.typed.next(offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn input_comes_in_its_place_and_is_bounded() {
+        let typed = Typed::default();
+        typed.push(5, b"one");
+        typed.push(9, b"two");
+        assert!(typed.next(4).is_none());
+        assert_eq!(typed.next(7).map(|entry| entry.bytes), Some(b"one".to_vec()));
+        assert!(typed.next(8).is_none());
+        let long = vec![b'x'; 10 * limits::TYPED_PIECE];
+        for _ in 0..100 {
+            typed.push(9, &long);
+        }
+        assert!(typed.lock().bytes <= limits::TYPED);
+        assert_eq!(typed.next(9).unwrap().bytes.len(), limits::TYPED_PIECE);
+    }
+}
