@@ -47,7 +47,9 @@ impl Cursor {
     pub(crate) fn fork(&self) -> Self {
         let place = self.pty.pace.enter(self.offset, Reach::Half);
         self.pty.update_gate();
-        Self { pty: Arc::clone(&self.pty), place, terminal: false, ..*self }
+        // The end is news to everybody, also if this one has come past it.
+        let next_mark = self.next_mark.min(self.pty.marks.for_newcomer());
+        Self { pty: Arc::clone(&self.pty), offset: self.offset, next_mark, place, terminal: false }
     }
 
     /// Says that what it reads is shown by a terminal that answers the program's questions, as long as the
