@@ -2,21 +2,19 @@
 //!
 //! It trusts what the program itself reports most, then the line editor's modes with the line that has the
 //! cursor, then the screen, then the last line of the output. Silence alone completes nothing: it only chooses the moment at
-//! which the evidence is weighed. `judge.rs` weighs it; this file keeps it.
+//! which the evidence is weighed. `live.rs` keeps it, `verdict.rs` reads it, `judge.rs` acts on it.
 //!
 //! The caller owns the screen and hands it over with each call; the detector feeds it, so that it can look between
 //! two pictures of one read. The order of calls: [`Detector::output`] and [`Detector::input`] as things happen,
 //! [`Detector::tick`] when [`Detector::deadline`] has come, [`Detector::take_events`] after any of them.
 
-use crate::capture::Capture;
 use crate::keys::{Key, Keys};
 use crate::limits;
-use crate::look::{self, Shows, Sight};
+use crate::live::{Pending, Saved};
+use crate::look::{self, Shows};
 use crate::profile::{Kind, Profile};
 use crate::scan::{Report, Scanner};
 use crate::status::{Evidence, State, Status};
-use crate::tail::Tail;
-use crate::text::Collector;
 use crate::time::Time;
 use crate::turn::{Signal, Turn};
 use serde::{Deserialize, Serialize};
@@ -58,129 +56,6 @@ pub enum Event {
     },
     /// A turn is complete.
     TurnEnded(Box<Turn>),
-}
-
-/// A report that was heard.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Heard {
-    pub(crate) state: State,
-    pub(crate) detail: String,
-    pub(crate) at: Time,
-    pub(crate) offset: u64,
-}
-
-/// The latest report of each kind.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Reports {
-    pub(crate) hook: Option<Heard>,
-    pub(crate) status: Option<Heard>,
-    pub(crate) notify: Option<Heard>,
-    pub(crate) progress: Option<Heard>,
-    pub(crate) title: Option<Heard>,
-    /// OSC 133, with the places that bound a command's output.
-    pub(crate) mark: Option<Heard>,
-    pub(crate) output_from: Option<u64>,
-    pub(crate) output_to: Option<u64>,
-    /// `?2004`, once it was used, and where it was last turned on.
-    pub(crate) pasting: Option<bool>,
-    pub(crate) pasting_from: u64,
-}
-
-/// A turn that is not complete.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Open {
-    pub(crate) submit: u64,
-    /// Where the output stood when something was last entered, an answer to a question included.
-    pub(crate) entered: u64,
-    pub(crate) at: Time,
-    /// What was typed, and what the input line or box showed.
-    pub(crate) typed: String,
-    pub(crate) shown: String,
-    pub(crate) capture: Capture,
-    pub(crate) interrupted: bool,
-    pub(crate) escapes: u8,
-    /// Something said since the submission that the program works.
-    pub(crate) worked: bool,
-    pub(crate) dialogs: Vec<Offset>,
-    pub(crate) count: Option<String>,
-    pub(crate) size: Size,
-    pub(crate) resizes: Vec<(u64, Size)>,
-    pub(crate) collector: Collector,
-    /// The line after the conversation, counted since the screen began; of the collector where that is used.
-    pub(crate) first_line: u64,
-}
-
-/// A moment at which the program looked ready, not yet long enough to be believed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Pending {
-    pub(crate) at: Time,
-    pub(crate) offset: u64,
-    /// The user has typed since: what was written after `offset` is no answer.
-    pub(crate) touched: bool,
-    pub(crate) strong: bool,
-}
-
-/// Everything that changes; can be stored and taken up again by a restarted daemon. The raw bytes of an open turn
-/// are not part of it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Saved {
-    pub(crate) offset: u64,
-    pub(crate) size: Size,
-    pub(crate) scanner: Scanner,
-    pub(crate) tail: Tail,
-    pub(crate) keys: Keys,
-    pub(crate) reports: Reports,
-    pub(crate) sight: Option<Sight>,
-    /// Whether the screen has changed since it was looked at.
-    pub(crate) dirty: bool,
-    /// Since when a picture is being drawn (`?2026`).
-    pub(crate) drawing: Option<Time>,
-    pub(crate) last_output: Time,
-    /// How many of the moments of silence after the last output have passed.
-    pub(crate) stage: usize,
-    pub(crate) looks: u32,
-    pub(crate) looked_at: Time,
-    pub(crate) asked_at_input: bool,
-    /// The user did something about the dialog that is shown.
-    pub(crate) answered: bool,
-    /// The dialog that is shown, to tell the next one from it.
-    pub(crate) dialog: String,
-    pub(crate) pending: Option<Pending>,
-    pub(crate) status: Status,
-    pub(crate) turn: Option<Open>,
-    pub(crate) seq: u64,
-    /// What the input line or box looks like when nothing is typed.
-    pub(crate) prompt: Option<String>,
-    pub(crate) ready0: Option<Offset>,
-}
-
-impl Saved {
-    fn new(size: Size) -> Self {
-        Self {
-            offset: 0,
-            size,
-            scanner: Scanner::default(),
-            tail: Tail::default(),
-            keys: Keys::default(),
-            reports: Reports::default(),
-            sight: None,
-            dirty: false,
-            drawing: None,
-            last_output: Time::default(),
-            stage: usize::MAX,
-            looks: limits::LOOKS,
-            looked_at: Time::default(),
-            asked_at_input: false,
-            answered: false,
-            dialog: String::new(),
-            pending: None,
-            status: Status::default(),
-            turn: None,
-            seq: 0,
-            prompt: None,
-            ready0: None,
-        }
-    }
 }
 
 /// Finds turns and status of one program.
@@ -450,83 +325,6 @@ impl Detector {
         }
     }
 
-    fn report(&mut self, report: Report, now: Time) {
-        let profile = Arc::clone(&self.profile);
-        match report {
-            Report::Sync(on) => self.live.drawing = on.then_some(now),
-            Report::Alternate(_) => {}
-            Report::Paste(on) => {
-                self.live.reports.pasting = Some(on);
-                if on {
-                    self.live.reports.pasting_from = self.live.offset;
-                }
-            }
-            Report::Title(title) => {
-                let says = classify(&profile.title, &title);
-                self.live.reports.title = says.map(|state| self.heard(state, &title, now));
-                self.working_if(says == Some(State::Working), Signal::Title, &title, now);
-            }
-            Report::Notify(text) => {
-                if let Some(state) = classify(&profile.notify, &text) {
-                    self.live.reports.notify = Some(self.heard(state, &text, now));
-                }
-            }
-            Report::Progress(busy) => {
-                self.live.reports.progress = busy.then(|| self.heard(State::Working, "busy", now));
-                self.working_if(busy, Signal::Progress, "busy", now);
-            }
-            Report::Status(text) => {
-                let says = status_state(&text);
-                self.live.reports.status = says.map(|state| self.heard(state, &text, now));
-                self.working_if(says == Some(State::Working), Signal::Status, &text, now);
-            }
-            Report::Mark(text) => self.mark(&text, now),
-        }
-    }
-
-    fn mark(&mut self, text: &str, now: Time) {
-        let offset = self.live.offset;
-        // What precedes the mark's own bytes: ESC ] 133 ; … and one or two bytes of ending.
-        let before = offset.saturating_sub(text.len() as u64 + 7);
-        let state = match text.as_bytes().first() {
-            Some(b'A') => {
-                self.live.reports.output_to.get_or_insert(before);
-                State::Unknown
-            }
-            Some(b'B') => State::Ready,
-            Some(b'C') => {
-                self.live.reports.output_from = Some(offset);
-                self.live.reports.output_to = None;
-                State::Working
-            }
-            Some(b'D') => {
-                self.live.reports.output_to.get_or_insert(before);
-                State::Unknown
-            }
-            _ => return,
-        };
-        self.live.reports.mark = Some(self.heard(state, text, now));
-        self.working_if(state == State::Working, Signal::Mark, text, now);
-    }
-
-    fn heard(&self, state: State, detail: &str, now: Time) -> Heard {
-        Heard { state, detail: detail.to_owned(), at: now, offset: self.live.offset }
-    }
-
-    /// Work is believed at once; only its end needs a quiet moment.
-    fn working_if(&mut self, working: bool, signal: Signal, detail: &str, now: Time) {
-        if !working {
-            return;
-        }
-        self.live.pending = None;
-        if let Some(turn) = &mut self.live.turn {
-            turn.worked = true;
-        }
-        if self.live.turn.is_some() || self.live.status.state != State::Starting {
-            self.set_status(State::Working, signal, detail, now);
-        }
-    }
-
     /// A picture is complete.
     fn frame(&mut self, screen: &Screen, now: Time) {
         if self.may_look(now) {
@@ -611,28 +409,4 @@ impl Detector {
         }
         self.events.push(event);
     }
-}
-
-fn classify(says: &crate::profile::Says, text: &str) -> Option<State> {
-    if says.asking.any(text) {
-        Some(State::Asking)
-    } else if says.working.any(text) {
-        Some(State::Working)
-    } else if says.ready.any(text) {
-        Some(State::Ready)
-    } else {
-        None
-    }
-}
-
-/// The state in a program's status: `state=working:app=…`.
-fn status_state(text: &str) -> Option<State> {
-    let state = text.split(':').find_map(|pair| pair.strip_prefix("state="))?;
-    Some(match state {
-        "working" => State::Working,
-        "idle" | "done" => State::Ready,
-        "blocked" => State::Asking,
-        "error" => State::Error,
-        _ => return None,
-    })
 }

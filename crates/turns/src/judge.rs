@@ -3,9 +3,10 @@
 //! A dialog is never the end of a turn, and silence is none: it only chooses the moment.
 
 use crate::capture::{Capture, Content};
-use crate::detector::{Detector, Event, Open};
+use crate::detector::{Detector, Event};
 use crate::keys::Keys;
 use crate::limits;
+use crate::live::Open;
 use crate::look::{Shows, squeeze};
 use crate::profile::Kind;
 use crate::status::State;

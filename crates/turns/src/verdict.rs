@@ -3,8 +3,9 @@
 //! Evidence expires. That a program is ready counts only if it was said after the submission; that it works
 //! counts only while something moves.
 
-use crate::detector::{Detector, Heard, Open};
+use crate::detector::Detector;
 use crate::limits;
+use crate::live::{Heard, Open};
 use crate::look::{Shows, squeeze};
 use crate::status::State;
 use crate::turn::Signal;

@@ -1,0 +1,136 @@
+//! Everything a detector knows: what was heard, what was seen, and the turn that is open.
+
+use crate::capture::Capture;
+use crate::keys::Keys;
+use crate::limits;
+use crate::look::Sight;
+use crate::scan::Scanner;
+use crate::status::{State, Status};
+use crate::tail::Tail;
+use crate::text::Collector;
+use crate::time::Time;
+use serde::{Deserialize, Serialize};
+use swb_types::{Offset, Size};
+
+/// A report that was heard.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Heard {
+    pub(crate) state: State,
+    pub(crate) detail: String,
+    pub(crate) at: Time,
+    pub(crate) offset: u64,
+}
+
+/// The latest report of each kind.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Reports {
+    pub(crate) hook: Option<Heard>,
+    pub(crate) status: Option<Heard>,
+    pub(crate) notify: Option<Heard>,
+    pub(crate) progress: Option<Heard>,
+    pub(crate) title: Option<Heard>,
+    /// OSC 133, with the places that bound a command's output.
+    pub(crate) mark: Option<Heard>,
+    pub(crate) output_from: Option<u64>,
+    pub(crate) output_to: Option<u64>,
+    /// `?2004`, once it was used, and where it was last turned on.
+    pub(crate) pasting: Option<bool>,
+    pub(crate) pasting_from: u64,
+}
+
+/// A turn that is not complete.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Open {
+    pub(crate) submit: u64,
+    /// Where the output stood when something was last entered, an answer to a question included.
+    pub(crate) entered: u64,
+    pub(crate) at: Time,
+    /// What was typed, and what the input line or box showed.
+    pub(crate) typed: String,
+    pub(crate) shown: String,
+    pub(crate) capture: Capture,
+    pub(crate) interrupted: bool,
+    pub(crate) escapes: u8,
+    /// Something said since the submission that the program works.
+    pub(crate) worked: bool,
+    pub(crate) dialogs: Vec<Offset>,
+    pub(crate) count: Option<String>,
+    pub(crate) size: Size,
+    pub(crate) resizes: Vec<(u64, Size)>,
+    pub(crate) collector: Collector,
+    /// The line after the conversation, counted since the screen began; of the collector where that is used.
+    pub(crate) first_line: u64,
+}
+
+/// A moment at which the program looked ready, not yet long enough to be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Pending {
+    pub(crate) at: Time,
+    pub(crate) offset: u64,
+    /// The user has typed since: what was written after `offset` is no answer.
+    pub(crate) touched: bool,
+    pub(crate) strong: bool,
+}
+
+/// Everything that changes; can be stored and taken up again by a restarted daemon. The raw bytes of an open turn
+/// are not part of it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Saved {
+    pub(crate) offset: u64,
+    pub(crate) size: Size,
+    pub(crate) scanner: Scanner,
+    pub(crate) tail: Tail,
+    pub(crate) keys: Keys,
+    pub(crate) reports: Reports,
+    pub(crate) sight: Option<Sight>,
+    /// Whether the screen has changed since it was looked at.
+    pub(crate) dirty: bool,
+    /// Since when a picture is being drawn (`?2026`).
+    pub(crate) drawing: Option<Time>,
+    pub(crate) last_output: Time,
+    /// How many of the moments of silence after the last output have passed.
+    pub(crate) stage: usize,
+    pub(crate) looks: u32,
+    pub(crate) looked_at: Time,
+    pub(crate) asked_at_input: bool,
+    /// The user did something about the dialog that is shown.
+    pub(crate) answered: bool,
+    /// The dialog that is shown, to tell the next one from it.
+    pub(crate) dialog: String,
+    pub(crate) pending: Option<Pending>,
+    pub(crate) status: Status,
+    pub(crate) turn: Option<Open>,
+    pub(crate) seq: u64,
+    /// What the input line or box looks like when nothing is typed.
+    pub(crate) prompt: Option<String>,
+    pub(crate) ready0: Option<Offset>,
+}
+
+impl Saved {
+    pub(crate) fn new(size: Size) -> Self {
+        Self {
+            offset: 0,
+            size,
+            scanner: Scanner::default(),
+            tail: Tail::default(),
+            keys: Keys::default(),
+            reports: Reports::default(),
+            sight: None,
+            dirty: false,
+            drawing: None,
+            last_output: Time::default(),
+            stage: usize::MAX,
+            looks: limits::LOOKS,
+            looked_at: Time::default(),
+            asked_at_input: false,
+            answered: false,
+            dialog: String::new(),
+            pending: None,
+            status: Status::default(),
+            turn: None,
+            seq: 0,
+            prompt: None,
+            ready0: None,
+        }
+    }
+}

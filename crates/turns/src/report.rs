@@ -1,0 +1,113 @@
+//! Takes note of what a program says about itself.
+
+use crate::detector::Detector;
+use crate::live::Heard;
+use crate::profile::Says;
+use crate::scan::Report;
+use crate::status::State;
+use crate::time::Time;
+use crate::turn::Signal;
+use std::sync::Arc;
+
+impl Detector {
+    pub(crate) fn report(&mut self, report: Report, now: Time) {
+        let profile = Arc::clone(&self.profile);
+        match report {
+            Report::Sync(on) => self.live.drawing = on.then_some(now),
+            Report::Alternate(_) => {}
+            Report::Paste(on) => {
+                self.live.reports.pasting = Some(on);
+                if on {
+                    self.live.reports.pasting_from = self.live.offset;
+                }
+            }
+            Report::Title(title) => {
+                let says = classify(&profile.title, &title);
+                self.live.reports.title = says.map(|state| self.heard(state, &title, now));
+                self.working_if(says == Some(State::Working), Signal::Title, &title, now);
+            }
+            Report::Notify(text) => {
+                if let Some(state) = classify(&profile.notify, &text) {
+                    self.live.reports.notify = Some(self.heard(state, &text, now));
+                }
+            }
+            Report::Progress(busy) => {
+                self.live.reports.progress = busy.then(|| self.heard(State::Working, "busy", now));
+                self.working_if(busy, Signal::Progress, "busy", now);
+            }
+            Report::Status(text) => {
+                let says = status_state(&text);
+                self.live.reports.status = says.map(|state| self.heard(state, &text, now));
+                self.working_if(says == Some(State::Working), Signal::Status, &text, now);
+            }
+            Report::Mark(text) => self.mark(&text, now),
+        }
+    }
+
+    fn mark(&mut self, text: &str, now: Time) {
+        let offset = self.live.offset;
+        // What precedes the mark's own bytes: ESC ] 133 ; … and one or two bytes of ending.
+        let before = offset.saturating_sub(text.len() as u64 + 7);
+        let state = match text.as_bytes().first() {
+            Some(b'A') => {
+                self.live.reports.output_to.get_or_insert(before);
+                State::Unknown
+            }
+            Some(b'B') => State::Ready,
+            Some(b'C') => {
+                self.live.reports.output_from = Some(offset);
+                self.live.reports.output_to = None;
+                State::Working
+            }
+            Some(b'D') => {
+                self.live.reports.output_to.get_or_insert(before);
+                State::Unknown
+            }
+            _ => return,
+        };
+        self.live.reports.mark = Some(self.heard(state, text, now));
+        self.working_if(state == State::Working, Signal::Mark, text, now);
+    }
+
+    pub(crate) fn heard(&self, state: State, detail: &str, now: Time) -> Heard {
+        Heard { state, detail: detail.to_owned(), at: now, offset: self.live.offset }
+    }
+
+    /// Work is believed at once; only its end needs a quiet moment.
+    pub(crate) fn working_if(&mut self, working: bool, signal: Signal, detail: &str, now: Time) {
+        if !working {
+            return;
+        }
+        self.live.pending = None;
+        if let Some(turn) = &mut self.live.turn {
+            turn.worked = true;
+        }
+        if self.live.turn.is_some() || self.live.status.state != State::Starting {
+            self.set_status(State::Working, signal, detail, now);
+        }
+    }
+}
+
+fn classify(says: &Says, text: &str) -> Option<State> {
+    if says.asking.any(text) {
+        Some(State::Asking)
+    } else if says.working.any(text) {
+        Some(State::Working)
+    } else if says.ready.any(text) {
+        Some(State::Ready)
+    } else {
+        None
+    }
+}
+
+/// The state in a program's status: `state=working:app=…`.
+fn status_state(text: &str) -> Option<State> {
+    let state = text.split(':').find_map(|pair| pair.strip_prefix("state="))?;
+    Some(match state {
+        "working" => State::Working,
+        "idle" | "done" => State::Ready,
+        "blocked" => State::Asking,
+        "error" => State::Error,
+        _ => return None,
+    })
+}
