@@ -3,8 +3,9 @@
 use crate::entrance::Entrance;
 use crate::error::Error;
 use crate::event::{Event, Events};
-use crate::keeper::{Estate, KEY_RECORD, Keeper};
+use crate::keeper::{Estate, KEY_RECORD, KEY_TURNS, Keeper};
 use crate::limits;
+use crate::relay::{Keeping, Relay};
 use crate::screen::Screens;
 use crate::session::{Adoption, Owner, Record, Session, Surroundings, free_slots};
 use crate::spec::SessionSpec;
@@ -34,6 +35,8 @@ pub struct Options {
     pub follow: bool,
     /// How turns of programs are found; none are looked for without.
     pub profiles: Option<Arc<Profiles>>,
+    /// How much is kept of turns.
+    pub turns: Keeping,
 }
 
 impl Options {
@@ -45,6 +48,7 @@ impl Options {
             scrollback: limits::SCROLLBACK,
             follow: true,
             profiles: None,
+            turns: Keeping::default(),
         }
     }
 }
@@ -66,14 +70,18 @@ impl std::fmt::Debug for Engine {
 impl Engine {
     /// Connects to the keeper and finds all its sessions again.
     pub async fn connect(options: Options, entrances: Vec<Arc<dyn Entrance>>) -> Result<Self, Error> {
-        let (keeper, estate) = Keeper::connect(&options.keeper_socket).await?;
+        let (keeper, mut estate) = Keeper::connect(&options.keeper_socket).await?;
         let screens = Screens::start(swb_vt::Options { scrollback: options.scrollback }, options.follow);
+        let (registry, events) = (Arc::default(), Arc::new(Events::new()));
+        let journal = estate.global.remove(&KEY_TURNS);
+        let relay = Relay::new(&keeper, Arc::clone(&registry), Arc::clone(&events), options.turns, journal);
         let around = Surroundings {
             keeper: keeper.clone(),
             profiles: options.profiles,
             screens: screens.map_err(|error| Error::Screens(error.to_string()))?,
-            registry: Arc::default(),
-            events: Arc::new(Events::new()),
+            registry,
+            events,
+            relay,
             entrances: entrances.into(),
             ring: options.ring,
             endings: TaskTracker::new(),
@@ -83,6 +91,7 @@ impl Engine {
         tasks.spawn(keeper.clone().answer_doorbell());
         let engine = Self { around, tasks, fronts: Arc::default() };
         engine.adopt(estate);
+        engine.around.relay.settle();
         engine.tasks.spawn(keeper.serve());
         Ok(engine)
     }
@@ -184,6 +193,11 @@ impl Engine {
         self.around.events.subscribe()
     }
 
+    /// Completed turns, and passing them on.
+    pub fn relay(&self) -> &Relay {
+        &self.around.relay
+    }
+
     /// Process id of the keeper.
     pub fn keeper_pid(&self) -> i32 {
         self.around.keeper.pid
@@ -243,6 +257,8 @@ impl Engine {
             }
             session.leave_entrances(&self.around);
         }
+        // CB-57
+        self.around.relay.clear();
         self.around.keeper.goodbye();
         self.around.keeper.flush().await;
     }

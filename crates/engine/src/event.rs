@@ -1,6 +1,7 @@
 //! What happened, for whoever wants to follow along.
 
 use crate::limits;
+use crate::relay::TurnId;
 use std::sync::Mutex;
 use std::time::SystemTime;
 use swb_types::{ExitStatus, PtyId, SessionName};
@@ -31,6 +32,13 @@ pub enum EventKind {
     Started(PtyId),
     /// The process on a PTY ended for good.
     Exited(PtyId, ExitStatus),
+    /// A turn on a PTY was completed.
+    TurnCompleted {
+        /// The PTY.
+        pty: PtyId,
+        /// The turn.
+        turn: TurnId,
+    },
 }
 
 /// Numbers events and hands them to bounded subscribers.

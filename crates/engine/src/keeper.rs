@@ -11,7 +11,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use swb_keeper::proto::{GLOBAL, KEY_DAEMON, Kind, Packet, Received, SlotFlags, Stage, VERSION};
+use swb_keeper::proto::{GLOBAL, KEY_DAEMON, KEYS, Kind, Packet, Received, SlotFlags, Stage, VERSION};
 use swb_keeper::{Doorbell, Link, MAX_SLOTS, Reader, Spec};
 use swb_types::{ExitStatus, Size};
 use tokio::io::Interest;
@@ -27,6 +27,8 @@ pub(crate) const KEY_SCREEN: u16 = 1;
 pub(crate) const KEY_ENTRANCE: u16 = 4;
 /// First global key that fronts may use for their listening sockets.
 const KEY_FRONT: u16 = 1;
+/// Global key of the memory in which turns are kept: the last one, so that six fronts have room before it.
+pub(crate) const KEY_TURNS: u16 = KEYS as u16 - 1;
 
 /// What the keeper tells the owner of a slot.
 #[derive(Debug)]
@@ -182,6 +184,14 @@ impl Keeper {
 
     pub(crate) fn drop_front(&self, index: u16) {
         self.drop_held(GLOBAL, KEY_FRONT + index);
+    }
+
+    pub(crate) fn hold_turns(&self, memory: OwnedFd) {
+        self.hold(GLOBAL, KEY_TURNS, memory);
+    }
+
+    pub(crate) fn drop_turns(&self) {
+        self.drop_held(GLOBAL, KEY_TURNS);
     }
 
     pub(crate) fn front_key(index: u16) -> u16 {

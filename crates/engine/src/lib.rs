@@ -10,7 +10,8 @@
 //!    shared memory with everything that happened in between (resizes, restarts, the end) in its place.
 //! 5. What programs have drawn is kept per PTY on a thread of its own (`screen/`); [`Pty::look`] and
 //!    [`Pty::picture`] show it.
-//! 6. The keeper link (`keeper.rs`) turns requests into packets and packets into news for the owners.
+//! 6. Completed turns, and the buffer that passes them on, are kept by the [`Relay`] (`relay/`).
+//! 7. The keeper link (`keeper.rs`) turns requests into packets and packets into news for the owners.
 //!
 //! The engine reads no environment, no home directory and no configuration file, and knows no dialect:
 //! what tells them apart are labels it compares and never interprets.
@@ -24,6 +25,7 @@ pub mod limits;
 mod process;
 mod pty;
 mod registry;
+mod relay;
 mod screen;
 mod session;
 mod spec;
@@ -34,6 +36,10 @@ pub use entrance::Entrance;
 pub use error::Error;
 pub use event::{Event, EventKind};
 pub use pty::{Cursor, InputError, Mark, Pty, Seat, Step};
+pub use relay::{
+    BadTurnId, Captured, Enrolment, Injector, Keeping, Listed, NewTurn, Relay, RelayError, Turn, TurnDetails,
+    TurnId, TurnInfo,
+};
 pub use screen::{Picture, Sight};
 pub use session::{ClientGuard, Phase, PtyView, Session, View};
 pub use spec::{RestartPolicy, SessionSpec, ShellSpec, Start};

@@ -48,7 +48,28 @@ pub const TYPED_PIECE: usize = 64 * 1024;
 pub const FINDINGS: usize = 64;
 /// Output after which a checkpoint is worth its while: a part of what the ring keeps behind it.
 pub const SCREEN_STALE: u64 = 384 * 1024;
+/// Turns kept per session, unless configured otherwise (CR-2).
+pub const TURNS: usize = 32;
+/// Bytes kept per turn, unless configured otherwise (CR-8).
+pub const TURN_BYTES: usize = 4 << 20;
+/// Memory for all turns, in whole pages: two sessions with nothing but turns of the greatest length. Beyond it the
+/// session that takes most loses its oldest turn.
+pub const TURN_MEMORY: u64 = 264 << 20;
+/// Sessions that others run at most: as many as our own.
+pub const ENROLLED: usize = SESSIONS;
+/// Bytes in such a session's name at most; random ones have about 40.
+pub const ENROLLED_ID: usize = 1024;
+/// Characters kept of what it says of its prompt.
+pub const PATTERN: usize = 1024;
+/// Bytes that were pasted and wait for programs to read, all together; further pastes are refused.
+pub const PASTES_WAITING: usize = 64 << 20;
+/// Files and clipboards written at a time; the next one waits.
+pub const SINKS: usize = 8;
 
+/// How long a program may take to set the clipboard.
+pub const CLIPBOARD: Duration = Duration::from_secs(3);
+/// How often it is asked whether it has.
+pub const CLIPBOARD_LOOK: Duration = Duration::from_millis(5);
 /// How often a flood is looked into.
 pub const SCREEN_TICK: Duration = Duration::from_millis(10);
 /// How often the output is looked into for turns while a terminal shows it.

@@ -5,7 +5,7 @@
 use crate::error::Error;
 use crate::limits;
 use crate::session::Session;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use swb_types::SessionName;
@@ -20,6 +20,8 @@ struct Tables {
     live: BTreeMap<SessionName, Session>,
     /// Oldest first.
     ended: VecDeque<Session>,
+    /// Names of sessions that somebody else runs.
+    reserved: BTreeSet<String>,
 }
 
 impl Registry {
@@ -48,7 +50,9 @@ impl Registry {
         let numbered = (2..).map(|n| wanted.numbered(n));
         let mut names =
             std::iter::once(wanted.clone()).chain(numbered).take(if unique { usize::MAX } else { 1 });
-        let name = names.find(|name| !tables.live.contains_key(name));
+        let free =
+            |name: &SessionName| !tables.live.contains_key(name) && !tables.reserved.contains(name.as_str());
+        let name = names.find(free);
         let name = name.ok_or_else(|| Error::NameTaken(wanted.clone()))?;
         let session = make(name.clone())?;
         tables.live.insert(name.clone(), session.clone());
@@ -58,6 +62,17 @@ impl Registry {
     /// Enters a session found again after a restart.
     pub(crate) fn adopt(&self, session: Session) {
         self.lock().live.insert(session.name().clone(), session);
+    }
+
+    /// Keeps a name from being used for a session of ours; `false` if it is in use.
+    pub(crate) fn reserve(&self, name: &str) -> bool {
+        let mut tables = self.lock();
+        !tables.live.contains_key(name) && tables.reserved.insert(name.to_owned())
+    }
+
+    /// Makes a reserved name free again.
+    pub(crate) fn release(&self, name: &str) {
+        self.lock().reserved.remove(name);
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<Session> {

@@ -36,6 +36,7 @@ impl Ending {
 impl Owner {
     pub(super) fn begin_ending(&mut self, grace: Duration, done: Option<oneshot::Sender<()>>) {
         self.around.registry.remove(&self.session);
+        self.around.relay.forget(&self.session);
         // The name is free, and so must be its entrances; who is inside stays to the end.
         self.close_entrances();
         // Without any time to use it, a polite word would only decide how the process dies (CO-41).

@@ -130,6 +130,11 @@ impl Session {
         &self.shared.name
     }
 
+    /// Tells it from others that bear the same name one after the other, also across daemons.
+    pub(crate) fn uid(&self) -> u64 {
+        self.shared.uid
+    }
+
     /// Directory it belongs to.
     pub fn workspace(&self) -> &Path {
         &self.shared.spec.workspace

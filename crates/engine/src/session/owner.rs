@@ -15,6 +15,7 @@ use crate::limits;
 use crate::process;
 use crate::pty::Pty;
 use crate::registry::Registry;
+use crate::relay::Relay;
 use crate::screen::{Checkpoint, Known, Screens};
 use crate::spec::{SessionSpec, ShellSpec, Start};
 use rustix::process::Signal;
@@ -38,6 +39,7 @@ pub(crate) struct Surroundings {
     pub(crate) profiles: Option<Arc<Profiles>>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) events: Arc<Events>,
+    pub(crate) relay: Relay,
     pub(crate) entrances: Arc<[Arc<dyn Entrance>]>,
     pub(crate) ring: usize,
     /// Sessions that are being killed, until nothing of them is left.
@@ -241,6 +243,8 @@ impl Owner {
         self.close_entrances();
         self.view.send_modify(|view| view.ended = true);
         self.around.events.emit(self.session.name(), EventKind::Closed);
+        self.around.registry.remove(&self.session);
+        self.around.relay.forget(&self.session);
         match self.ending.take() {
             None if self.stillborn => free_slots(&self.around.keeper, &self.session),
             None => {
@@ -249,7 +253,6 @@ impl Owner {
                 }
             }
             Some(mut ending) => {
-                self.around.registry.remove(&self.session);
                 free_slots(&self.around.keeper, &self.session);
                 for waiting in ending.waiting.drain(..) {
                     // Whoever asked may have left.

@@ -1,0 +1,203 @@
+//! The state behind the relay: who is there, their turns, and the buffer. Whoever has the lock has all of it.
+
+use super::ring::{Kept, Ring, TurnNote};
+use super::store::{Extent, Store};
+use super::turn::{NewTurn, TurnId};
+use super::{Injector, Keeping, RelayError};
+use crate::limits;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What an entry of the journal is.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Note {
+    Turn(Box<TurnNote>),
+    /// The entry at this place is in the relay buffer.
+    Relay {
+        at: u64,
+    },
+}
+
+/// A session that somebody else runs.
+pub(super) struct Enrolled {
+    /// Tells apart those that bear the same name one after the other.
+    pub(super) number: u64,
+    pub(super) pid: u32,
+    pub(super) pattern: String,
+    pub(super) injector: Arc<dyn Injector>,
+    pub(super) ring: Ring,
+}
+
+/// What the relay buffer holds.
+#[derive(Debug)]
+struct Buffer {
+    turn: Kept,
+    /// Says so to the next daemon.
+    _entry: Option<Arc<Extent>>,
+}
+
+/// The ring of a session: by what cannot change hands while it lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place<'a> {
+    /// A session of ours.
+    Native(u64),
+    /// One that is enrolled under this name.
+    Enrolled(&'a str),
+}
+
+pub(super) struct Desk {
+    /// First, so that it is dropped before what is in it: see its `drop`.
+    store: Store,
+    keeping: Keeping,
+    /// Rings of our own sessions by their uid.
+    native: BTreeMap<u64, Ring>,
+    pub(super) enrolled: BTreeMap<String, Enrolled>,
+    pub(super) next_number: u64,
+    buffer: Option<Buffer>,
+}
+
+impl Desk {
+    pub(super) fn new(store: Store, keeping: Keeping) -> Self {
+        Self {
+            store,
+            keeping,
+            native: BTreeMap::new(),
+            enrolled: BTreeMap::new(),
+            next_number: 0,
+            buffer: None,
+        }
+    }
+
+    /// Takes over what an earlier daemon kept: turns of sessions that can be found again, and the buffer.
+    pub(super) fn restore(&mut self, entries: Vec<Arc<Extent>>) {
+        let mut turns = BTreeMap::new();
+        let mut relayed = None;
+        for extent in entries {
+            let note = extent.note().ok().and_then(|note| serde_json::from_slice(&note).ok());
+            match note {
+                Some(Note::Turn(note)) => {
+                    let kept = Kept { info: note.info(), extent: Arc::clone(&extent) };
+                    turns.insert(extent.at(), (note.uid, kept));
+                }
+                // The latest is the one that counts.
+                Some(Note::Relay { at }) => relayed = Some((at, extent)),
+                None => tracing::warn!("an unreadable turn is left out"),
+            }
+        }
+        self.buffer = relayed.and_then(|(at, entry)| {
+            let (_, turn) = turns.get(&at)?;
+            Some(Buffer { turn: turn.clone(), _entry: Some(entry) })
+        });
+        for (uid, turn) in turns.into_values().filter(|(uid, _)| *uid != 0) {
+            self.native.entry(uid).or_default().push(turn, self.keeping.depth);
+        }
+    }
+
+    /// Forgets the turns of all sessions of ours that are not among these.
+    pub(super) fn keep_native(&mut self, live: impl Fn(u64) -> bool) {
+        self.native.retain(|uid, _| live(*uid));
+    }
+
+    /// Forgets the turns of a session of ours.
+    pub(super) fn forget_native(&mut self, uid: u64) {
+        self.native.remove(&uid);
+    }
+
+    /// Enters a session that somebody else runs.
+    pub(super) fn enter(&mut self, id: &str, pid: u32, pattern: &str, injector: Arc<dyn Injector>) -> u64 {
+        let number = self.next_number;
+        self.next_number += 1;
+        let pattern = pattern.chars().take(limits::PATTERN).collect();
+        let entry = Enrolled { number, pid, pattern, injector, ring: Ring::default() };
+        self.enrolled.insert(id.to_owned(), entry);
+        number
+    }
+
+    pub(super) fn ring(&self, place: Place<'_>) -> Option<&Ring> {
+        match place {
+            Place::Native(uid) => self.native.get(&uid),
+            Place::Enrolled(id) => self.enrolled.get(id).map(|entry| &entry.ring),
+        }
+    }
+
+    /// Stores a turn of the session that is called `name`.
+    pub(super) fn complete(
+        &mut self,
+        place: Place<'_>,
+        name: &str,
+        mut turn: NewTurn,
+        now: u64,
+    ) -> Result<TurnId, RelayError> {
+        let byte_length = turn.byte_length.max(turn.content.len() as u64);
+        turn.content.truncate(self.keeping.turn_bytes);
+        if let Some(text) = &mut turn.details.text {
+            let mut end = text.len().min(self.keeping.turn_bytes);
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            text.truncate(end);
+        }
+        let note = TurnNote {
+            session: name.to_owned(),
+            uid: if let Place::Native(uid) = place { uid } else { 0 },
+            seq: self.ring(place).map_or(1, Ring::next_seq),
+            timestamp: if turn.timestamp == 0 { now } else { turn.timestamp },
+            byte_length,
+            interrupted: turn.interrupted,
+            truncated: byte_length > turn.content.len() as u64,
+            details: turn.details,
+        };
+        let info = note.info();
+        let extent = self.put(&Note::Turn(Box::new(note)), &turn.content)?;
+        let depth = self.keeping.depth;
+        let ring = match place {
+            Place::Native(uid) => self.native.entry(uid).or_default(),
+            Place::Enrolled(id) => match self.enrolled.get_mut(id) {
+                Some(entry) => &mut entry.ring,
+                None => return Err(RelayError::NoSession),
+            },
+        };
+        let id = info.id.clone();
+        ring.push(Kept { info, extent }, depth);
+        self.make_room();
+        Ok(id)
+    }
+
+    fn put(&mut self, note: &Note, content: &[u8]) -> Result<Arc<Extent>, RelayError> {
+        let note = serde_json::to_vec(note).map_err(|error| RelayError::memory(error.into()))?;
+        self.store.put(&note, content).map_err(RelayError::memory)
+    }
+
+    /// Stays within the memory for all turns: whoever takes most of it loses an old turn first. The only turn of a
+    /// session is the last to go, and then the oldest of those.
+    fn make_room(&mut self) {
+        while self.store.live() > self.keeping.total_bytes {
+            let enrolled = self.enrolled.values_mut().map(|entry| &mut entry.ring);
+            let rings = self.native.values_mut().chain(enrolled).filter(|ring| ring.len() > 0);
+            let victim = rings.max_by_key(|ring| match ring.latest() {
+                Some(only) if ring.len() == 1 => (false, u64::MAX - only.extent.at()),
+                _ => (true, ring.bytes()),
+            });
+            // What is left then is in the buffer and in use, and bounded by that.
+            if !victim.is_some_and(Ring::drop_oldest) {
+                return;
+            }
+        }
+    }
+
+    /// Puts a turn into the relay buffer in place of what was there.
+    pub(super) fn relay(&mut self, turn: Kept) {
+        let note = Note::Relay { at: turn.extent.at() };
+        // Without the entry the next daemon will not know; this one does.
+        let entry =
+            self.put(&note, b"").inspect_err(|error| tracing::warn!(%error, "noting what is relayed"));
+        self.buffer = Some(Buffer { turn, _entry: entry.ok() });
+    }
+
+    /// The turn in the relay buffer.
+    pub(super) fn relayed(&self) -> Option<&Kept> {
+        self.buffer.as_ref().map(|buffer| &buffer.turn)
+    }
+}

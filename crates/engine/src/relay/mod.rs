@@ -1,0 +1,494 @@
+//! Turns as objects: the newest of each session, one buffer to pass them on, and where that can go.
+//!
+//! A [`Relay`] is a handle to one table of turns. Sessions of ours are in it while they live; sessions that somebody
+//! else runs are in it from [`Relay::enroll`] until their [`Enrolment`] is dropped, in the same name
+//! space. All operations are serialised by one short lock and wait for nobody; only the slow sinks
+//! ([`Relay::to_file`], [`Relay::to_clipboard`]) are asynchronous, and hold no lock.
+//!
+//! Bytes live in a journal in shared memory (`store.rs`), so turns of our sessions and the buffer survive a crash of
+//! the daemon; an orderly stop drops it. `desk.rs` is the state, `ring.rs` the turns of one session.
+
+mod desk;
+mod ring;
+mod sinks;
+mod store;
+mod turn;
+
+pub use turn::{BadTurnId, NewTurn, Turn, TurnDetails, TurnId, TurnInfo};
+
+use crate::event::{EventKind, Events};
+use crate::keeper::Keeper;
+use crate::limits;
+use crate::pty::{InputError, Pty};
+use crate::registry::Registry;
+use crate::session::Session;
+use desk::{Desk, Place};
+use ring::Kept;
+use sinks::Sinks;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::{SystemTime, UNIX_EPOCH};
+use store::Store;
+use swb_types::PtyId;
+use tokio_util::task::TaskTracker;
+
+/// How much is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keeping {
+    /// Turns per session (CR-2).
+    pub depth: usize,
+    /// Bytes per turn (CR-8).
+    pub turn_bytes: usize,
+    /// Bytes of all turns together.
+    pub total_bytes: u64,
+}
+
+impl Default for Keeping {
+    fn default() -> Self {
+        Self { depth: limits::TURNS, turn_bytes: limits::TURN_BYTES, total_bytes: limits::TURN_MEMORY }
+    }
+}
+
+/// Why the relay did not do what it was asked.
+///
+/// Exhaustive on purpose: a new kind has to find its words in every dialect before it compiles.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RelayError {
+    /// There is no such session.
+    #[error("there is no such session")]
+    NoSession,
+    /// The session has no turn.
+    #[error("the session has no completed turn")]
+    NoTurn,
+    /// There is no such turn, or not any more.
+    #[error("there is no such turn")]
+    NoSuchTurn,
+    /// Nothing has been captured yet.
+    #[error("nothing has been captured")]
+    Empty,
+    /// The session cannot be reached any more.
+    #[error("the session cannot be reached any more")]
+    Disconnected,
+    /// Too much waits for the session to read it.
+    #[error("too much waits for the session to read it")]
+    Busy,
+    /// The name belongs to a live session.
+    #[error("a session of that name already exists")]
+    Taken,
+    /// One of the limits was reached.
+    #[error("{0}")]
+    Limit(&'static str),
+    /// The file cannot be written.
+    #[error("the file cannot be written: {0}")]
+    File(String),
+    /// The clipboard cannot be set.
+    #[error("the clipboard cannot be set: {0}")]
+    Clipboard(String),
+    /// The system has no memory or thread for it.
+    #[error("the turn cannot be kept: {0}")]
+    Memory(String),
+}
+
+impl RelayError {
+    fn memory(error: io::Error) -> Self {
+        Self::Memory(error.to_string())
+    }
+}
+
+/// The way into a session that somebody else runs.
+pub trait Injector: Send + Sync {
+    /// Queues `content` as input for the session, without waiting; `false` if it can never get there. Called with
+    /// the relay locked: it must not call back.
+    fn inject(&self, content: &Arc<Vec<u8>>) -> bool;
+}
+
+/// A session of the table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name.
+    pub id: String,
+    /// Its process, 0 before the first.
+    pub pid: u32,
+    /// Whether it has a completed turn.
+    pub has_turn: bool,
+    /// By what its prompt is known, if somebody else runs it.
+    pub pattern: Option<String>,
+}
+
+/// What was put into the buffer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Captured {
+    /// The turn.
+    pub id: TurnId,
+    /// Bytes in the buffer, which are those kept of the turn.
+    pub size: u64,
+}
+
+/// A handle to the turns of all sessions; cheap to clone.
+#[derive(Clone)]
+pub struct Relay {
+    shared: Arc<Shared>,
+    /// Sessions hidden from this front are not found through this handle.
+    label: Option<&'static str>,
+}
+
+struct Shared {
+    desk: Mutex<Desk>,
+    registry: Arc<Registry>,
+    events: Arc<Events>,
+    keeper: Option<Keeper>,
+    sinks: Sinks,
+    /// Pastes that wait for programs to read.
+    pastes: TaskTracker,
+    /// Their bytes.
+    waiting: Arc<AtomicUsize>,
+}
+
+impl std::fmt::Debug for Relay {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Relay").field("label", &self.label).finish_non_exhaustive()
+    }
+}
+
+/// Who a name belongs to.
+enum Who {
+    Native(Session),
+    Enrolled(String),
+}
+
+impl Who {
+    fn place(&self) -> Place<'_> {
+        match self {
+            Self::Native(session) => Place::Native(session.uid()),
+            Self::Enrolled(id) => Place::Enrolled(id),
+        }
+    }
+}
+
+impl Relay {
+    /// The relay of a daemon, with what an earlier one left of it in `journal`. Turns of sessions that are not
+    /// found again are dropped by [`Relay::settle`].
+    pub(crate) fn new(
+        keeper: &Keeper,
+        registry: Arc<Registry>,
+        events: Arc<Events>,
+        keeping: Keeping,
+        journal: Option<OwnedFd>,
+    ) -> Self {
+        let hold = |keeper: Keeper| move |memory: OwnedFd| keeper.hold_turns(memory);
+        let mut entries = Vec::new();
+        let store = journal.map(|journal| Store::reopen(journal, hold(keeper.clone())));
+        let store = match store {
+            Some(Ok((store, found))) => {
+                entries = found;
+                store
+            }
+            Some(Err(error)) => {
+                tracing::warn!(%error, "the turns of the former daemon cannot be read");
+                Store::new(hold(keeper.clone()))
+            }
+            None => Store::new(hold(keeper.clone())),
+        };
+        let mut desk = Desk::new(store, keeping);
+        desk.restore(entries);
+        Self::with(desk, registry, events, Some(keeper.clone()))
+    }
+
+    fn with(desk: Desk, registry: Arc<Registry>, events: Arc<Events>, keeper: Option<Keeper>) -> Self {
+        let shared = Shared {
+            desk: Mutex::new(desk),
+            registry,
+            events,
+            keeper,
+            sinks: Sinks::default(),
+            pastes: TaskTracker::new(),
+            waiting: Arc::default(),
+        };
+        Self { shared: Arc::new(shared), label: None }
+    }
+
+    /// The same table as the front of this label sees it: without the sessions hidden from it.
+    pub fn seen_by(&self, label: &'static str) -> Self {
+        Self { shared: Arc::clone(&self.shared), label: Some(label) }
+    }
+
+    fn desk(&self) -> MutexGuard<'_, Desk> {
+        self.shared.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All sessions have been found again: the turns of others are gone.
+    pub(crate) fn settle(&self) {
+        let live: Vec<u64> = self.shared.registry.live().iter().map(Session::uid).collect();
+        self.desk().keep_native(|uid| live.contains(&uid));
+    }
+
+    /// A session of ours is over, and its turns with it; its name must be free already.
+    pub(crate) fn forget(&self, session: &Session) {
+        self.desk().forget_native(session.uid());
+    }
+
+    /// An orderly stop: nothing is left for the next daemon.
+    pub(crate) fn clear(&self) {
+        if let Some(keeper) = &self.shared.keeper {
+            keeper.drop_turns();
+        }
+    }
+
+    // ---- sessions ----
+
+    /// Enters a session that somebody else runs, until the result is dropped.
+    pub fn enroll(
+        &self,
+        id: &str,
+        pid: u32,
+        pattern: &str,
+        injector: Arc<dyn Injector>,
+    ) -> Result<Enrolment, RelayError> {
+        let mut desk = self.desk();
+        if desk.enrolled.len() >= limits::ENROLLED || id.len() > limits::ENROLLED_ID {
+            return Err(RelayError::Limit("no room for another session, or its name is too long"));
+        }
+        // XS-2: one name space.
+        if desk.enrolled.contains_key(id) || !self.shared.registry.reserve(id) {
+            return Err(RelayError::Taken);
+        }
+        let number = desk.enter(id, pid, pattern, injector);
+        Ok(Enrolment { relay: self.clone(), id: id.to_owned(), number })
+    }
+
+    /// Takes a session out that somebody else runs, with its turns; says whether there was one.
+    pub fn withdraw(&self, id: &str) -> bool {
+        let mut desk = self.desk();
+        let gone = desk.enrolled.remove(id).is_some();
+        if gone {
+            self.shared.registry.release(id);
+        }
+        gone
+    }
+
+    /// All sessions by name, those of others behind ours.
+    pub fn sessions(&self) -> Vec<Listed> {
+        let desk = self.desk();
+        let native = self.shared.registry.live().into_iter().filter(|session| self.sees(session));
+        let native = native.map(|session| Listed {
+            id: session.name().to_string(),
+            pid: session.pty(PtyId::AGENT).map_or(0, |agent| agent.pid.unsigned_abs()),
+            has_turn: desk.ring(Place::Native(session.uid())).is_some_and(|ring| ring.len() > 0),
+            pattern: None,
+        });
+        let enrolled = desk.enrolled.iter().map(|(id, entry)| Listed {
+            id: id.clone(),
+            pid: entry.pid,
+            has_turn: entry.ring.len() > 0,
+            pattern: Some(entry.pattern.clone()),
+        });
+        native.chain(enrolled).collect()
+    }
+
+    fn sees(&self, session: &Session) -> bool {
+        self.label.is_none_or(|label| session.is_offered_to(label))
+    }
+
+    fn who(&self, desk: &Desk, id: &str) -> Result<Who, RelayError> {
+        if desk.enrolled.contains_key(id) {
+            return Ok(Who::Enrolled(id.to_owned()));
+        }
+        let session = self.shared.registry.get(id).filter(|session| self.sees(session));
+        session.map(Who::Native).ok_or(RelayError::NoSession)
+    }
+
+    // ---- turns ----
+
+    /// Stores a turn of a session of ours, and tells everybody.
+    pub fn complete(&self, session: &Session, turn: NewTurn) -> Result<TurnId, RelayError> {
+        let name = session.name();
+        let id = {
+            let mut desk = self.desk();
+            // Its turns go when it ends, so it must not get any after that.
+            if !self.shared.registry.get(name.as_str()).is_some_and(|live| live.is(session)) {
+                return Err(RelayError::NoSession);
+            }
+            desk.complete(Place::Native(session.uid()), name.as_str(), turn, now())?
+        };
+        let kind = EventKind::TurnCompleted { pty: PtyId::AGENT, turn: id.clone() };
+        self.shared.events.emit(name, kind);
+        Ok(id)
+    }
+
+    /// Stores a turn of a session that somebody else runs.
+    pub fn complete_enrolled(&self, id: &str, turn: NewTurn) -> Result<TurnId, RelayError> {
+        let mut desk = self.desk();
+        if !desk.enrolled.contains_key(id) {
+            return Err(RelayError::NoSession);
+        }
+        desk.complete(Place::Enrolled(id), id, turn, now())
+    }
+
+    /// The latest turn of a session.
+    pub fn latest(&self, session: &str) -> Result<Turn, RelayError> {
+        self.latest_kept(&self.desk(), session)?.read()
+    }
+
+    fn latest_kept(&self, desk: &Desk, session: &str) -> Result<Kept, RelayError> {
+        let who = self.who(desk, session)?;
+        let latest = desk.ring(who.place()).and_then(|ring| ring.latest());
+        latest.cloned().ok_or(RelayError::NoTurn)
+    }
+
+    /// A turn by its name.
+    pub fn turn(&self, id: &TurnId) -> Result<Turn, RelayError> {
+        self.kept(&self.desk(), id)?.read()
+    }
+
+    fn kept(&self, desk: &Desk, id: &TurnId) -> Result<Kept, RelayError> {
+        // CR-11: also when the session is gone.
+        let who = self.who(desk, id.session()).map_err(|_| RelayError::NoSuchTurn)?;
+        let found = desk.ring(who.place()).and_then(|ring| ring.find(id.seq()));
+        found.cloned().ok_or(RelayError::NoSuchTurn)
+    }
+
+    /// At most the `limit` newest turns of a session, newest first.
+    pub fn turns(&self, session: &str, limit: Option<usize>) -> Result<Vec<TurnInfo>, RelayError> {
+        let desk = self.desk();
+        let who = self.who(&desk, session)?;
+        Ok(desk.ring(who.place()).map(|ring| ring.list(limit)).unwrap_or_default())
+    }
+
+    // ---- the buffer ----
+
+    /// Puts the latest turn of a session into the buffer.
+    pub fn capture(&self, session: &str) -> Result<Captured, RelayError> {
+        let mut desk = self.desk();
+        let turn = self.latest_kept(&desk, session)?;
+        Ok(capture(&mut desk, turn))
+    }
+
+    /// Puts a turn into the buffer.
+    pub fn capture_by_id(&self, id: &TurnId) -> Result<Captured, RelayError> {
+        let mut desk = self.desk();
+        let turn = self.kept(&desk, id)?;
+        Ok(capture(&mut desk, turn))
+    }
+
+    /// What is in the buffer; it stays there whatever becomes of its session (CR-16).
+    pub fn relayed(&self) -> Result<Turn, RelayError> {
+        self.desk().relayed().ok_or(RelayError::Empty)?.read()
+    }
+
+    /// Gives the buffer's bytes to a session as input: unchanged, and in order with all other input. They are queued
+    /// when this returns; nobody waits for the program to read them.
+    ///
+    /// Must be called on the runtime on which terminals are served.
+    pub fn paste(&self, session: &str) -> Result<(), RelayError> {
+        let desk = self.desk();
+        // CB-48: before looking for the session.
+        let content =
+            desk.relayed().ok_or(RelayError::Empty)?.extent.content().map_err(RelayError::memory)?;
+        match self.who(&desk, session)? {
+            Who::Enrolled(id) => {
+                let injector = desk.enrolled.get(&id).map(|entry| Arc::clone(&entry.injector));
+                let taken = injector.is_some_and(|injector| injector.inject(&content));
+                taken.then_some(()).ok_or(RelayError::Disconnected)
+            }
+            Who::Native(session) => {
+                let agent = session.pty(PtyId::AGENT).map_err(|_| RelayError::Disconnected)?;
+                self.shared.queue_input(agent.pty, content)
+            }
+        }
+    }
+
+    /// Writes the buffer's bytes to a file, which must be named by an absolute path (CR-23).
+    pub async fn to_file(&self, path: PathBuf) -> Result<(), RelayError> {
+        let content = self.relayed()?.content;
+        if !path.is_absolute() {
+            return Err(RelayError::File("its path is not absolute".to_owned()));
+        }
+        self.shared.sinks.run(move || sinks::write_file(&path, &content)).await
+    }
+
+    /// Sets the clipboard to the buffer's bytes.
+    pub async fn to_clipboard(&self) -> Result<(), RelayError> {
+        let content = self.relayed()?.content;
+        self.shared.sinks.run(move || sinks::set_clipboard(&content)).await
+    }
+}
+
+impl Shared {
+    /// Queues input for a terminal of ours.
+    fn queue_input(&self, pty: Arc<Pty>, content: Arc<Vec<u8>>) -> Result<(), RelayError> {
+        let len = content.len();
+        let waiting = Waiting(Arc::clone(&self.waiting), len);
+        if self.waiting.fetch_add(len, Ordering::Relaxed) + len > limits::PASTES_WAITING {
+            return Err(RelayError::Busy);
+        }
+        let mut input: Pin<Box<dyn Future<Output = Result<(), InputError>> + Send>> = Box::pin(async move {
+            let _waiting = waiting;
+            pty.input(&content).await
+        });
+        // Its place in the order is taken when it is first looked at, which must be now.
+        match input.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(())) => Ok(()),
+            Poll::Ready(Err(InputError::Ended)) => Err(RelayError::Disconnected),
+            Poll::Ready(Err(InputError::TooMuch)) => Err(RelayError::Busy),
+            Poll::Pending => {
+                self.pastes.spawn(input);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Bytes that wait for a program, counted as long as they do.
+struct Waiting(Arc<AtomicUsize>, usize);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.fetch_sub(self.1, Ordering::Relaxed);
+    }
+}
+
+/// A session that somebody else runs; it is in the table as long as this lives, unless it is withdrawn before.
+#[derive(Debug)]
+pub struct Enrolment {
+    relay: Relay,
+    id: String,
+    number: u64,
+}
+
+impl Enrolment {
+    /// The session's name.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+impl Drop for Enrolment {
+    fn drop(&mut self) {
+        let mut desk = self.relay.desk();
+        // Its name may be somebody else's by now.
+        if desk.enrolled.get(&self.id).is_some_and(|entry| entry.number == self.number) {
+            desk.enrolled.remove(&self.id);
+            self.relay.shared.registry.release(&self.id);
+        }
+    }
+}
+
+fn capture(desk: &mut Desk, turn: Kept) -> Captured {
+    let captured = Captured { id: turn.info.id.clone(), size: turn.extent.len() };
+    desk.relay(turn);
+    captured
+}
+
+/// Unix milliseconds.
+fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! Where the relay buffer can go besides a terminal: a file, the clipboard.
+//!
+//! Both can take as long as a disk or a foreign program likes, so they run on threads of their own, and only so many
+//! at a time. Nobody waits for such a thread when the daemon stops.
+
+use super::RelayError;
+use crate::limits;
+use rustix::fs::{FileType, Mode, OFlags};
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::{Semaphore, oneshot};
+
+/// Programs that set the clipboard to what they read, by trust in their knowing whether there is one.
+const CLIPBOARDS: [&[&str]; 4] =
+    [&["wl-copy"], &["xclip", "-selection", "clipboard"], &["xsel", "--clipboard", "--input"], &["pbcopy"]];
+
+/// The threads of sinks.
+#[derive(Debug, Clone)]
+pub(super) struct Sinks(Arc<Semaphore>);
+
+impl Default for Sinks {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(limits::SINKS)))
+    }
+}
+
+impl Sinks {
+    /// Does `work` on a thread of its own and waits for it.
+    pub(super) async fn run(
+        &self,
+        work: impl FnOnce() -> Result<(), RelayError> + Send + 'static,
+    ) -> Result<(), RelayError> {
+        let broken = |error: &dyn std::fmt::Display| RelayError::Memory(error.to_string());
+        let permit = Arc::clone(&self.0).acquire_owned().await.map_err(|error| broken(&error))?;
+        let (done, outcome) = oneshot::channel();
+        let thread = move || {
+            let outcome = work();
+            drop(permit);
+            // Whoever asked may have left.
+            let _told = done.send(outcome);
+        };
+        std::thread::Builder::new().name("sink".into()).spawn(thread).map_err(|error| broken(&error))?;
+        outcome.await.map_err(|error| broken(&error))?
+    }
+}
+
+/// Writes exactly `content` to the file at `path`, which is made if it is missing (CR-18, CR-24).
+pub(super) fn write_file(path: &Path, content: &[u8]) -> Result<(), RelayError> {
+    let write = || -> io::Result<()> {
+        // Not waiting for somebody at the other end of a pipe.
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+        let fd = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?;
+        if FileType::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode) != FileType::RegularFile {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        rustix::fs::ftruncate(&fd, 0)?;
+        std::fs::File::from(fd).write_all(content)
+    };
+    write().map_err(|error| RelayError::File(error.to_string()))
+}
+
+/// Gives `content` to the first program that takes it for the clipboard (CR-19).
+pub(super) fn set_clipboard(content: &[u8]) -> Result<(), RelayError> {
+    let mut reasons = Vec::new();
+    for argv in CLIPBOARDS {
+        match run(argv, content) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => reasons.push(format!("{}: {error}", argv[0])),
+        }
+    }
+    if reasons.is_empty() {
+        reasons.push("neither wl-copy, xclip, xsel nor pbcopy is installed".to_owned());
+    }
+    Err(RelayError::Clipboard(reasons.join("; ")))
+}
+
+fn run(argv: &[&str], content: &[u8]) -> io::Result<()> {
+    // In memory of its own rather than through a pipe, which a program that does not read would block.
+    let input = swb_keeper::sealed_memfd("swb-clipboard", content)?;
+    rustix::fs::seek(&input, rustix::fs::SeekFrom::Start(0))?;
+    let mut command = Command::new(argv[0]);
+    // Those that stay to hand the content out must hold nothing of ours.
+    command.args(&argv[1..]).stdin(Stdio::from(input)).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn()?;
+    let deadline = Instant::now() + limits::CLIPBOARD;
+    loop {
+        match child.try_wait()? {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => return Err(io::Error::other(status.to_string())),
+            None if Instant::now() >= deadline => {
+                child.kill()?;
+                child.wait()?;
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            None => std::thread::park_timeout(limits::CLIPBOARD_LOOK),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    // CR-18, CR-24
+    #[test]
+    fn a_file_has_exactly_the_bytes_and_a_new_one_is_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("turn");
+        write_file(&path, b"a longer text").unwrap();
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        write_file(&link, b"short\0\xff").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"short\0\xff");
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o640);
+        assert!(link.symlink_metadata().unwrap().is_symlink());
+    }
+
+    // CR-18
+    #[test]
+    fn what_is_no_file_is_not_written_to_and_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let fifo = dir.path().join("fifo");
+        let made = Command::new("mkfifo").arg(&fifo).status().unwrap();
+        assert!(made.success());
+        for path in [fifo.as_path(), dir.path(), Path::new("/dev/full"), &dir.path().join("no/file")] {
+            assert!(matches!(write_file(path, b"x"), Err(RelayError::File(_))), "{}", path.display());
+        }
+        // Nor while somebody reads it.
+        let _reader =
+            rustix::fs::open(&fifo, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())
+                .unwrap();
+        assert!(matches!(write_file(&fifo, b"x"), Err(RelayError::File(_))));
+    }
+}
