@@ -32,6 +32,10 @@ pub(crate) fn coop() -> Vec<Case> {
     cases(include_str!("coop-ipc.json"))
 }
 
+pub(crate) fn clippy() -> Vec<Case> {
+    cases(include_str!("clippy-broker.json"))
+}
+
 fn cases(text: &str) -> Vec<Case> {
     let file: Value = serde_json::from_str(text).unwrap();
     let cases: Vec<Case> = file["cases"].as_array().unwrap().iter().map(case).collect();
