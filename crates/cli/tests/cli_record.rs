@@ -1,5 +1,6 @@
 //! `swb record` and `swb replay`: a session in a file and back.
 
+use child::ends_within;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant};
 use swb_testkit::{LIMIT, Swb, Terminal, signal, wait_for};
 use view::{all_text, screen, until_text, view};
 
+mod child;
 mod view;
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
@@ -333,15 +335,9 @@ impl Recorder {
 
     #[track_caller]
     fn end_with(&mut self, code: i32) -> PathBuf {
-        let end = Instant::now() + LIMIT;
-        loop {
-            if let Some(status) = self.child.try_wait().expect("a child") {
-                assert_eq!(status.code(), Some(code));
-                return self.file.clone();
-            }
-            assert!(Instant::now() < end, "the recording does not end");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        assert!(ends_within(&mut self.child, LIMIT), "the recording does not end");
+        assert_eq!(self.child.wait().expect("a child").code(), Some(code));
+        self.file.clone()
     }
 }
 

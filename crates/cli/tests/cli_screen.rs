@@ -1,12 +1,14 @@
 //! `swb screen`, `swb wait` and `swb keys`: a terminal from outside.
 
+use child::{ends_within, finish};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::process::{Child, Output, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
-use swb_testkit::{LIMIT, QUIET, Swb, Terminal, signal, wait_for};
+use swb_testkit::{QUIET, Swb, Terminal, signal, wait_for};
 use view::screen;
 
+mod child;
 mod view;
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
@@ -128,9 +130,8 @@ fn a_wait_for_text_ends_when_it_is_there() {
 fn text_that_has_scrolled_away_meanwhile_is_found() {
     let swb = Swb::start(EXE);
     running(&swb, "main", "echo ready; read line; echo needle; seq 1 200; exec cat", "ready");
-    let waiting = start(&swb, &["wait", "main", "--text", "needle"]);
-    wait_for("the wait", || (swb.session("main")?["status"] == "running").then_some(()));
-    std::thread::sleep(QUIET);
+    let mut waiting = start(&swb, &["wait", "main", "--text", "needle"]);
+    assert!(!ends_within(&mut waiting, QUIET));
     swb.ok(&["send", "main", "", "--enter"]);
     assert_eq!(finish(waiting).status.code(), Some(0));
 }
@@ -269,25 +270,6 @@ fn start(swb: &Swb, args: &[&str]) -> Child {
         .stderr(Stdio::piped())
         .spawn()
         .expect("a child")
-}
-
-fn ends_within(child: &mut Child, limit: Duration) -> bool {
-    let end = Instant::now() + limit;
-    loop {
-        if child.try_wait().expect("a child").is_some() {
-            return true;
-        }
-        if Instant::now() >= end {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-#[track_caller]
-fn finish(mut child: Child) -> Output {
-    assert!(ends_within(&mut child, LIMIT), "it does not end");
-    child.wait_with_output().expect("its output")
 }
 
 fn text(bytes: &[u8]) -> String {

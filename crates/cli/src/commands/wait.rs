@@ -17,9 +17,6 @@ const GRACE: Duration = Duration::from_secs(10);
 /// How long a daemon that dies under every question is asked again.
 const RETRY: Duration = Duration::from_secs(10);
 
-/// Pause before the daemon is asked again.
-const PAUSE: Duration = Duration::from_millis(20);
-
 /// What `wait --json` tells.
 #[derive(Debug, Serialize)]
 struct Waited {
@@ -81,7 +78,6 @@ fn ask(context: &Context, request: &mut Wait, mut clock: Clock) -> Result<Option
                 if clock.is_hopeless(asked, now) {
                     return Err(failure);
                 }
-                std::thread::sleep(PAUSE);
             }
             // All that the daemon can find wrong with what was asked is the expression.
             Err(failure) if failure.kind() == FailureKind::Invalid => {
