@@ -77,6 +77,11 @@ impl Paths {
         self.coop_dir().join("sock")
     }
 
+    /// The clippy socket (CB-1); there is none without a runtime directory (CB-2, CB-3).
+    pub fn clippy_socket(&self) -> Option<PathBuf> {
+        self.runtime.as_ref().map(|runtime| runtime.join("clippy/broker.sock"))
+    }
+
     /// Directory of the keepty sockets (KP-10).
     pub fn keepty_dir(&self) -> PathBuf {
         self.runtime.as_ref().unwrap_or(&self.temp).join("keepty")
@@ -102,17 +107,19 @@ mod tests {
         assert_eq!(paths(&[("XDG_RUNTIME_DIR", "/run/user/1")]), None);
     }
 
-    // KP-10, CO-1
+    // KP-10, CO-1, CB-1, CB-2, CB-3
     #[test]
     fn runtime_directory_decides_and_an_empty_one_counts_as_unset() {
         let p = paths(&[("HOME", "/h"), ("XDG_RUNTIME_DIR", "/r")]).unwrap();
         assert_eq!(p.keepty_socket("a"), PathBuf::from("/r/keepty/keepty-a.sock"));
         assert_eq!(p.run_dir(), PathBuf::from("/r/switchboard"));
         assert_eq!(p.coop_socket(), PathBuf::from("/h/.coop/sock"));
+        assert_eq!(p.clippy_socket(), Some(PathBuf::from("/r/clippy/broker.sock")));
 
         let p = paths(&[("HOME", "/h"), ("XDG_RUNTIME_DIR", ""), ("TMPDIR", "/t")]).unwrap();
         assert_eq!(p.keepty_socket("a"), PathBuf::from("/t/keepty/keepty-a.sock"));
         assert_eq!(p.run_dir(), PathBuf::from("/h/.local/state/switchboard/run"));
+        assert_eq!(p.clippy_socket(), None);
         assert_eq!(paths(&[("HOME", "/h")]).unwrap().keepty_dir(), PathBuf::from("/tmp/keepty"));
     }
 }
