@@ -2,7 +2,7 @@
 
 use super::connection::{Answer, Connection, Next, invalid, ok, refused};
 use super::coopfile::{Coopfile, env_value};
-use super::stream::{Opening, Stream};
+use super::stream::{Opening, Stream, is_terminal};
 use super::{Door, LABEL, RUN, errors, items};
 use crate::limits;
 use std::collections::BTreeMap;
@@ -287,7 +287,7 @@ impl Connection {
             None if options.repaint => {
                 let lines =
                     options.scrollback.map_or(usize::MAX, |lines| lines.try_into().unwrap_or(usize::MAX));
-                Opening::Picture(pty.picture(lines).await.map_err(refused)?)
+                Opening::Picture(pty.picture(lines, is_terminal(&options)).await.map_err(refused)?)
             }
             None => {
                 let from = pty.oldest().max(head.saturating_sub(options.history()));

@@ -33,7 +33,7 @@ pub(crate) enum Look {
     /// What a program says of itself through a hook.
     Hook(Hook),
     /// Bytes that paint the screen with so many lines of scrollback.
-    Picture { scrollback: usize, reply: oneshot::Sender<Picture> },
+    Picture { scrollback: usize, terminal: bool, reply: oneshot::Sender<Picture> },
 }
 
 /// The screen at one place in the output.
@@ -135,9 +135,12 @@ impl Pty {
     }
 
     /// The screen as bytes, with at most `scrollback` lines before it.
-    pub async fn picture(&self, scrollback: usize) -> Result<Picture, Error> {
+    ///
+    /// With `terminal` the cursor answers what is asked behind it, see [`Cursor::answers`]: no question is
+    /// answered by the model and by that terminal.
+    pub async fn picture(&self, scrollback: usize, terminal: bool) -> Result<Picture, Error> {
         let (reply, picture) = oneshot::channel();
-        self.ask(Look::Picture { scrollback, reply }).await?;
+        self.ask(Look::Picture { scrollback, terminal, reply }).await?;
         picture.await.map_err(|_| Error::NoScreen)
     }
 

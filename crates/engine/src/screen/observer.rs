@@ -361,7 +361,7 @@ impl Observer {
                     see(&Sight { screen, cursor: &self.cursor });
                 }
             }
-            Look::Picture { scrollback, reply } => {
+            Look::Picture { scrollback, terminal, reply } => {
                 let bytes = match self.stored_picture(scrollback) {
                     Some(bytes) => bytes,
                     None => {
@@ -369,8 +369,13 @@ impl Observer {
                         self.screen().snapshot_limited(scrollback)
                     }
                 };
+                let mut cursor = self.cursor.fork();
+                if terminal {
+                    // Here and not later: what was asked before has been answered, what follows will not be.
+                    cursor.answers();
+                }
                 // Whoever asked may be gone.
-                let _shown = reply.send(Picture { bytes, cursor: self.cursor.fork() });
+                let _shown = reply.send(Picture { bytes, cursor });
             }
         }
         self.touched = Instant::now();

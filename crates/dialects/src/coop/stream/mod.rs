@@ -70,11 +70,11 @@ impl Stream {
         options: StreamOptions,
     ) -> Self {
         let until = options.until.map(|Until::Head| head);
-        if is_terminal(&options) {
-            match &mut opening {
-                Opening::Output(cursor) => cursor.answers(),
-                Opening::Picture(picture) => picture.cursor.answers(),
-            }
+        // The cursor behind a picture does so already.
+        if let Opening::Output(cursor) = &mut opening
+            && is_terminal(&options)
+        {
+            cursor.answers();
         }
         let counted = Mutex::new(Some(session.join(LABEL)));
         Self { session, pty: Arc::clone(pty), opening, options, window, until, counted }
@@ -123,7 +123,7 @@ impl Stream {
 
 /// Whether a terminal is at the other end that answers the program's questions: of our own clients those that
 /// ask for a picture, of others all that can type.
-fn is_terminal(options: &StreamOptions) -> bool {
+pub(super) fn is_terminal(options: &StreamOptions) -> bool {
     !options.watch && options.until.is_none() && (options.repaint || !options.wants_offsets())
 }
 

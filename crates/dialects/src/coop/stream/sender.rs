@@ -153,20 +153,18 @@ impl Sender<'_> {
     async fn lagged(&self, mut cursor: Cursor) -> Flow<Cursor> {
         let pty = cursor.pty();
         let wants_bytes = (self.options.watch || self.options.wants_offsets()) && !self.options.repaint;
-        let picture = if wants_bytes { None } else { pty.picture(0).await.ok() };
+        let terminal = is_terminal(&self.options);
+        let picture = if wants_bytes { None } else { pty.picture(0, terminal).await.ok() };
         let before = cursor.offset();
         let newest = || pty.oldest().max(pty.head().saturating_sub(StreamOptions::DEFAULT_HISTORY));
         let to = picture.as_ref().map_or_else(newest, |picture| picture.cursor.offset()).max(before);
         let dropped = (to - before).div_ceil(limits::OUTPUT_FRAME).max(1);
         let offset = self.options.wants_offsets().then_some(Offset(to));
         self.tell_on(&Event::Lagged { dropped, offset }).await?;
-        let Some(mut picture) = picture else {
+        let Some(picture) = picture else {
             cursor.skip(to);
             return Flow::Continue(cursor);
         };
-        if is_terminal(&self.options) {
-            picture.cursor.answers();
-        }
         // Nobody waits for it again before it has caught up.
         picture.cursor.falls_behind();
         drop(cursor);
@@ -226,7 +224,7 @@ impl Sender<'_> {
             }
             self.stay().await?;
             if !self.looks_through_window(&cursor) {
-                return match pty.picture(0).await {
+                return match pty.picture(0, false).await {
                     Ok(picture) => self.send_picture(picture).await,
                     Err(_) => Flow::Break(StreamEnd::Broken),
                 };
