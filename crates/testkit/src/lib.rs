@@ -6,7 +6,7 @@
 //! - [`Follower`]: a client that comes back at its offset whenever it loses its connection;
 //! - [`Terminal`]: a program on a PTY of the test, as a person at a terminal would have it;
 //! - [`Fifo`]: a word to a child beside its terminal;
-//! - [`wait_for`]: waiting for a fact instead of for time.
+//! - [`wait_for`]: waiting for a fact instead of for time; [`stays`]: that a fact remains one.
 
 mod coop;
 mod fifo;
@@ -43,6 +43,19 @@ pub fn wait_for<T>(what: &str, mut fact: impl FnMut() -> Option<T>) -> T {
             return found;
         }
         assert!(Instant::now() < end, "waited in vain for {what}");
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+}
+
+/// Insists that a fact holds, and still does after [`QUIET`]; panics with `what` if not.
+#[track_caller]
+pub fn stays(what: &str, mut fact: impl FnMut() -> bool) {
+    let end = Instant::now() + QUIET;
+    loop {
+        assert!(fact(), "it did not last: {what}");
+        if Instant::now() >= end {
+            return;
+        }
         std::thread::park_timeout(Duration::from_millis(10));
     }
 }

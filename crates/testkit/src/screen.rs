@@ -8,7 +8,9 @@ use swb_types::Size;
 use swb_vt::{Options, Screen, State};
 
 /// Differences that are worth being shown of two screens that were to be the same.
-const SHOWN: usize = 30;
+const SHOWN: usize = 12;
+/// Things that come before a program counts as one that never rests.
+const SETTLING: usize = 20;
 
 /// A stream of one session's output with the screen of whoever looks at it.
 #[derive(Debug)]
@@ -26,6 +28,8 @@ pub struct ScreenClient {
     held: Vec<u8>,
     /// Whether the program's questions are answered.
     answers: bool,
+    /// Whether it looks on at a size of its own.
+    has_window: bool,
     events: Vec<Value>,
 }
 
@@ -50,6 +54,9 @@ impl ScreenClient {
     #[track_caller]
     pub fn with(swb: &Swb, session: &str, how: &Value) -> Self {
         let mut attach = json!({"cmd": "attach", "session": session, "sizes": true, "offsets": true});
+        // A terminal that does not say its size has one that is seldom right.
+        let listed = swb.session(session).expect("a session");
+        (attach["cols"], attach["rows"]) = (listed["cols"].clone(), listed["rows"].clone());
         for (key, value) in how.as_object().expect("fields") {
             attach[key] = value.clone();
         }
@@ -57,12 +64,13 @@ impl ScreenClient {
         let mut client = CoopClient::connect(&socket).expect("the control socket");
         client.hello();
         let attached = client.ok(&attach);
-        let side = |key: &str| [&attach[key], &attached[key]].into_iter().find_map(Value::as_u64);
-        let side = |key: &str| side(key).and_then(|side| u16::try_from(side).ok()).expect("a side");
+        let side =
+            |key: &str| attach[key].as_u64().and_then(|side| u16::try_from(side).ok()).expect("a side");
         let size = Size::new(side("cols"), side("rows")).expect("a size");
         Self {
             socket,
             answers: attach["watch"] != true,
+            has_window: attach["watch"] == true && how["cols"].is_u64(),
             attach,
             client,
             screen: Screen::new(size, Options::default()),
@@ -123,7 +131,7 @@ impl ScreenClient {
     /// Tells the daemon another size of the terminal. One that shows the session changes when the session does.
     pub fn resize(&mut self, cols: u16, rows: u16) {
         self.client.control(&json!({"cmd": "resize", "cols": cols, "rows": rows}));
-        if self.attach["watch"] == true {
+        if self.has_window {
             self.screen.resize(Size::new(cols, rows).expect("a size"));
         }
     }
@@ -176,7 +184,7 @@ impl ScreenClient {
                 self.offset = number("offset").expect("an offset");
             }
             // One that looks through a window of its own keeps it.
-            Some("resized") if self.attach["cols"].is_null() || self.attach["watch"] != true => {
+            Some("resized") if !self.has_window => {
                 let side = |key: &str| number(key).and_then(|side| u16::try_from(side).ok()).expect("a side");
                 self.screen.resize(Size::new(side("cols"), side("rows")).expect("a size"));
             }
@@ -202,7 +210,7 @@ impl ScreenClient {
         self.client = client;
     }
 
-    /// Ends the connection in the middle and comes back at the same place.
+    /// Gives up the connection and comes back at the same place.
     #[track_caller]
     pub fn reconnect(&mut self) {
         self.held.clear();
@@ -215,7 +223,11 @@ impl ScreenClient {
         let end = Instant::now() + LIMIT;
         while self.picture > 0 || !condition(self) {
             let left = end.saturating_duration_since(Instant::now());
-            assert!(self.take(u64::MAX, left), "waited in vain for {what}; there is {:?}", self.screen.text());
+            assert!(
+                self.take(u64::MAX, left),
+                "waited in vain for {what}; there is {:?}",
+                self.screen.text()
+            );
         }
     }
 
@@ -241,10 +253,14 @@ impl ScreenClient {
         }
     }
 
-    /// Shows what comes until nothing does for a moment.
+    /// Shows what comes until nothing does for a moment; of a program that never rests, a good deal.
     #[track_caller]
     pub fn settle(&mut self) {
-        while self.take(u64::MAX, QUIET) {}
+        for _ in 0..SETTLING {
+            if !self.take(u64::MAX, QUIET) {
+                break;
+            }
+        }
     }
 
     /// Says goodbye and shows what comes until that is answered.
@@ -267,12 +283,25 @@ impl ScreenClient {
 #[track_caller]
 pub fn assert_same(one: &Screen, two: &Screen, when: &str) {
     if let Some(difference) = one.state().difference(&two.state()) {
-        let lines: Vec<&str> = difference.lines().take(SHOWN).collect();
-        panic!(
-            "{when}: {}\n--- one ---\n{}\n--- two ---\n{}",
-            lines.join("\n"),
-            one.text(),
-            two.text()
-        );
+        let (lines, texts) = (shortened(&difference), (one.text(), two.text()));
+        panic!("{when}: {lines}\n--- one ---\n{}\n--- two ---\n{}", texts.0, texts.1);
     }
+}
+
+/// The first differences; of two long lines that differ, the part where they begin to.
+fn shortened(difference: &str) -> String {
+    let lines: Vec<&str> = difference.lines().take(SHOWN).collect();
+    let mut out = String::new();
+    for (n, line) in lines.iter().enumerate() {
+        let other = match *line {
+            "!=" => "",
+            _ if lines.get(n + 1) == Some(&"!=") => lines.get(n + 2).copied().unwrap_or_default(),
+            _ if n > 1 && lines[n - 1] == "!=" => lines[n - 2],
+            _ => "",
+        };
+        let same = line.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
+        out.extend(line.chars().skip(same.saturating_sub(100)).take(400));
+        out.push('\n');
+    }
+    out
 }
