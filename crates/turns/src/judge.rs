@@ -113,6 +113,14 @@ impl Detector {
         if self.live.turn.as_ref().is_some_and(|turn| turn.worked) { !counted } else { self.answered(screen) }
     }
 
+    /// Whether what was submitted never left the input box. An interrupted turn may come back to it; others do not.
+    fn refused(&self, screen: &Screen) -> bool {
+        let Some(turn) = self.live.turn.as_ref().filter(|turn| !turn.interrupted) else { return false };
+        let input = self.live.sight.as_ref().map(|sight| squeeze(&sight.input)).unwrap_or_default();
+        let typed = squeeze(turn.typed.lines().next().unwrap_or_default());
+        !typed.is_empty() && input.starts_with(&typed) && !self.screen_answer(screen).echoed
+    }
+
     /// Whether something stands below the echo of what was submitted.
     fn answered(&self, screen: &Screen) -> bool {
         let answer = self.screen_answer(screen);
@@ -122,7 +130,7 @@ impl Detector {
     /// Ends the turn of an agent that repaints, if there was one: commands without an answer, and keys that submitted
     /// nothing, leave no trace.
     fn conclude(&mut self, screen: &Screen, end: u64, verdict: &Verdict, now: Time) {
-        if self.worked() || self.answered(screen) {
+        if (self.worked() || self.answered(screen)) && !self.refused(screen) {
             return self.end_turn(screen, end, verdict, now);
         }
         self.live.turn = None;

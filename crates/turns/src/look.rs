@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 /// Rows above the input box that may hold the agent's marks: a spinner, a list of tasks, a tip.
 const ABOVE: usize = 12;
 
+/// Rows below the input box: its lower edge, hints, a menu of commands. What stands higher is an echo that looks like it.
+const BELOW: usize = 16;
 /// Rows above a dialog's choices that are its question.
 const DIALOG: usize = 6;
 
@@ -45,8 +47,9 @@ pub(crate) struct Sight {
 
 /// Looks at the rows of a screen.
 pub(crate) fn look(view: &View, rows: &[String]) -> Sight {
+    let used = rows.iter().rposition(|row| !row.trim().is_empty()).map_or(0, |y| y + 1);
     let anchor = view.anchor.as_ref().and_then(|regex| {
-        (0..rows.len()).rev().find(|y| {
+        (used.saturating_sub(BELOW)..used).rev().find(|y| {
             let above = y.checked_sub(1).and_then(|y| rows.get(y)).map_or("", String::as_str);
             regex.is_match(&rows[*y])
                 && view.anchor_above.as_ref().is_none_or(|border| border.is_match(above))

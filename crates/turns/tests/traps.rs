@@ -312,6 +312,19 @@ fn enter_may_be_a_newline() {
 }
 
 #[test]
+fn input_that_nobody_took_is_no_turn() {
+    // Enter comes while the program still starts, and is lost; the text stays.
+    let mut session = Session::new("codex");
+    let starting = ["Codex", "", "• Starting (1s • esc to interrupt)"];
+    let with_input =
+        |conversation: &[&str], input: &str| picture(&[conversation, &["", input, "", "  1 used"]].concat());
+    session.out(with_input(&["Codex"], "› ")).wait(2_000).keys("question\r");
+    session.out(with_input(&starting, "› question")).wait(500);
+    session.out(with_input(&["Codex"], "› question")).out("\x1b]7501;state=idle\x07").wait(2_000);
+    assert_eq!((session.turns.len(), session.state()), (0, State::Ready));
+}
+
+#[test]
 fn pasted_text_is_one_submission() {
     let mut session = claude_ready();
     session
