@@ -3,9 +3,13 @@
 use rustix::process::{Pid, Signal};
 use std::path::Path;
 
-/// Whether a process exists and is no zombie.
+/// Whether a process exists and is no zombie. As long as one of its threads is still to end, it lives: until then
+/// its sockets are open.
 pub fn is_alive(pid: i64) -> bool {
-    stat(pid).is_some_and(|(state, _)| !matches!(state, 'Z' | 'X'))
+    let ended = |stat: &str| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']));
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let mut stats = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("stat")).ok());
+    stats.any(|stat| !ended(&stat))
 }
 
 /// Whether a process has ended and nobody has looked after it.
