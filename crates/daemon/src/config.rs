@@ -9,6 +9,10 @@ use std::path::Path;
 
 /// Lines of scrollback at most: what the terminal model has room for on a screen of 80 columns.
 const MOST_SCROLLBACK: usize = 25_000;
+/// Turns per session at most: their lists are to fit into a message.
+const MOST_TURNS: usize = 10_000;
+/// Bytes per turn at most: a turn is to fit into a message of 16 MiB with room for its name.
+const MOST_TURN_BYTES: usize = 15 << 20;
 
 /// The whole configuration file; everything in it is optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -19,6 +23,10 @@ pub struct Config {
     pub daemon: DaemonConfig,
     /// What is kept of screens.
     pub screen: ScreenConfig,
+    /// What is kept of turns.
+    pub turns: TurnsConfig,
+    /// The clippy front.
+    pub clippy: FrontConfig,
     /// The coop front.
     pub coop: FrontConfig,
     /// The keepty front.
@@ -58,6 +66,23 @@ pub struct ScreenConfig {
 impl Default for ScreenConfig {
     fn default() -> Self {
         Self { scrollback: swb_engine::limits::SCROLLBACK, follow: true }
+    }
+}
+
+/// `[turns]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct TurnsConfig {
+    /// Turns kept per session.
+    pub keep: usize,
+    /// Bytes kept per turn.
+    pub turn_bytes: usize,
+}
+
+impl Default for TurnsConfig {
+    fn default() -> Self {
+        Self { keep: swb_engine::limits::TURNS, turn_bytes: swb_engine::limits::TURN_BYTES }
     }
 }
 
@@ -116,6 +141,18 @@ impl Config {
             scrollback <= MOST_SCROLLBACK,
             "screen.scrollback must be at most {MOST_SCROLLBACK}, not {scrollback}"
         );
+        let turns = &config.turns;
+        // CR-2
+        anyhow::ensure!(
+            (1..=MOST_TURNS).contains(&turns.keep),
+            "turns.keep must be between 1 and {MOST_TURNS}, not {}",
+            turns.keep
+        );
+        anyhow::ensure!(
+            (1..=MOST_TURN_BYTES).contains(&turns.turn_bytes),
+            "turns.turn_bytes must be between 1 and {MOST_TURN_BYTES}, not {}",
+            turns.turn_bytes
+        );
         Ok(config)
     }
 }
@@ -128,7 +165,8 @@ mod tests {
     fn an_empty_file_gives_the_defaults() {
         let config = Config::parse("").unwrap();
         assert_eq!(config, Config::default());
-        assert!(config.coop.enabled && config.keepty.enabled);
+        assert!(config.clippy.enabled && config.coop.enabled && config.keepty.enabled);
+        assert_eq!((config.turns.keep, config.turns.turn_bytes), (32, 4_194_304));
         assert_eq!(config.cli.detach_key, "C-]");
     }
 
@@ -140,5 +178,9 @@ mod tests {
         assert!(Config::parse("[daemon]\nring_bytes = 5\n").is_err());
         assert!(Config::parse("[screen]\nscrollback = 25000\n").is_ok());
         assert!(Config::parse("[screen]\nscrollback = 25001\n").is_err());
+        assert!(Config::parse("[turns]\nkeep = 1\nturn_bytes = 15728640\n").is_ok());
+        for wrong in ["keep = 0", "keep = 10001", "turn_bytes = 0", "turn_bytes = 15728641"] {
+            assert!(Config::parse(&format!("[turns]\n{wrong}\n")).is_err(), "{wrong}");
+        }
     }
 }

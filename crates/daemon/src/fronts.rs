@@ -13,9 +13,23 @@ use swb_wire::coop::{DialectState, DialectStatus};
 
 use crate::config::Config;
 
-/// Keeper keys of the two listening sockets.
+/// Keeper keys of the listening sockets.
 const FRONT_CONTROL: u16 = 0;
 const FRONT_COOP: u16 = 1;
+const FRONT_CLIPPY: u16 = 2;
+
+/// What is said where the clippy socket cannot have a place.
+const NO_RUNTIME_DIR: &str = "XDG_RUNTIME_DIR is not set";
+
+/// CB-2: a daemon that somebody starts as such does not do without the clippy front.
+pub(crate) fn check_places(config: &Config, paths: &Paths, auto: bool) -> Result<()> {
+    if !auto && config.clippy.enabled && paths.clippy_socket().is_none() {
+        bail!(
+            "{NO_RUNTIME_DIR}, and the clippy front needs it; set it, or switch that front off in the configuration file"
+        );
+    }
+    Ok(())
+}
 
 /// The fronts of a daemon as they turned out.
 #[derive(Debug, Default)]
@@ -94,6 +108,45 @@ impl Opened {
                 if !others {
                     bail!("the coop front cannot be offered, and there is no other: {error:#}");
                 }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Listens where clippy's peers connect, if it is wanted. Where somebody else does so already, only a daemon that
+    /// was started by itself, or goes on where another was cut off, does without (CB-54, XS-1).
+    pub(crate) fn clippy(
+        &mut self,
+        config: &Config,
+        paths: &Paths,
+        engine: &Engine,
+        auto: bool,
+    ) -> Result<Option<OwnedFd>> {
+        let Some(socket) = paths.clippy_socket() else {
+            let state = match config.clippy.enabled {
+                true => DialectState::Failed(NO_RUNTIME_DIR.to_owned()),
+                false => DialectState::Off,
+            };
+            self.note("clippy", Path::new("$XDG_RUNTIME_DIR/clippy/broker.sock"), state);
+            return Ok(None);
+        };
+        if !config.clippy.enabled {
+            self.note("clippy", &socket, DialectState::Off);
+            return Ok(None);
+        }
+        // CB-4
+        let made = socket.parent().map_or(Ok(()), listen::private_dir).map_err(anyhow::Error::new);
+        match made.and_then(|()| self.listener(FRONT_CLIPPY, &socket, engine)) {
+            Ok(listener) => {
+                self.note("clippy", &socket, DialectState::Listening);
+                Ok(Some(listener))
+            }
+            Err(error) => {
+                let live = matches!(error.downcast_ref(), Some(listen::BindError::Live(_)));
+                if live && !auto && !engine.continues() {
+                    bail!("{error:#}");
+                }
+                self.note("clippy", &socket, DialectState::Failed(format!("{error:#}")));
                 Ok(None)
             }
         }

@@ -27,6 +27,8 @@ pub(crate) async fn connect(
     options.ring = config.daemon.ring_bytes;
     options.scrollback = config.screen.scrollback;
     options.follow = config.screen.follow;
+    options.turns.depth = config.turns.keep;
+    options.turns.turn_bytes = config.turns.turn_bytes;
     let mut last = None;
     for try_number in 0..TRIES {
         match Engine::connect(options.clone(), entrances.clone()).await {

@@ -1,7 +1,7 @@
 //! A daemon's life from start to stop.
 
 use crate::config::Config;
-use crate::fronts::Opened;
+use crate::fronts::{self, Opened};
 use crate::host::{DaemonHost, Stop, Upgrade};
 use crate::{idle, keeper, log};
 use anyhow::{Context, Result};
@@ -9,12 +9,14 @@ use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 use swb_dialects::Fronts;
+use swb_dialects::clippy::Clippy;
 use swb_dialects::coop::{Coop, Door, Settings};
 use swb_engine::Engine;
 use swb_keeper::Spec;
@@ -53,6 +55,7 @@ pub fn run(options: Options) -> Result<()> {
         .context("HOME is not set; set it to your home directory")?;
     let file = options.config.clone().unwrap_or_else(|| paths.config_file());
     let config = Config::load(&file, options.config.is_some())?;
+    fronts::check_places(&config, &paths, options.auto)?;
     let log_file = std::env::var_os(LOG_FILE).map(PathBuf::from);
     log::begin(&config.daemon.log_level, log_file.as_deref());
     let exe = std::env::current_exe().context("cannot find the program itself")?;
@@ -69,6 +72,12 @@ pub fn run(options: Options) -> Result<()> {
         End::Stopped => Ok(()),
         End::Again(exe) => Err(setting.become_program(&exe)),
     }
+}
+
+/// Sockets at which clients wait.
+struct Listeners {
+    coop: Vec<(Door, OwnedFd)>,
+    clippy: Option<OwnedFd>,
 }
 
 enum End {
@@ -88,12 +97,7 @@ impl Setting {
         let mut opened = Opened::default();
         let entrances = opened.entrances(&self.config, &self.paths, &fronts);
         let engine = keeper::connect(&self.paths, &self.exe, &self.config, entrances).await?;
-        let listeners = opened.coop(&self.config, &self.paths, &engine).and_then(|coop| {
-            let control = opened.control(&self.paths, &engine)?;
-            let coop = coop.map(|listener| (Door::Coop, listener));
-            Ok([Some((Door::Control, control)), coop].into_iter().flatten())
-        });
-        let listeners = match listeners {
+        let listeners = match self.listeners(&mut opened, &engine) {
             Ok(listeners) => listeners,
             Err(error) => {
                 opened.close(&engine);
@@ -114,7 +118,10 @@ impl Setting {
             prepared: Mutex::new(None),
         });
         let coop = Coop::new(engine.clone(), fronts.clone(), host, self.coop_settings());
-        Opened::serve(&coop, listeners)?;
+        Opened::serve(&coop, listeners.coop)?;
+        if let Some(listener) = listeners.clippy {
+            Clippy::new(engine.relay(), fronts.clone()).listen(listener)?;
+        }
         tracing::info!(
             pid = std::process::id(),
             keeper = engine.keeper_pid(),
@@ -132,6 +139,15 @@ impl Setting {
             Stop::Asked => self.stop(&fronts, &opened, &engine).await,
             Stop::Upgrade(upgrade) => self.hand_over(&engine, &upgrade).await,
         }
+    }
+
+    /// Listens everywhere, before anybody is let in.
+    fn listeners(&self, opened: &mut Opened, engine: &Engine) -> Result<Listeners> {
+        let clippy = opened.clippy(&self.config, &self.paths, engine, self.options.auto)?;
+        let coop = opened.coop(&self.config, &self.paths, engine)?;
+        let control = opened.control(&self.paths, engine)?;
+        let coop = coop.map(|listener| (Door::Coop, listener)).into_iter();
+        Ok(Listeners { coop: coop.chain([(Door::Control, control)]).collect(), clippy })
     }
 
     async fn stop(&self, fronts: &Fronts, opened: &Opened, engine: &Engine) -> Result<End> {

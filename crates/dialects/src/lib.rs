@@ -4,6 +4,7 @@
 //! outlives a connection is the engine's. Common to all: listening safely ([`listen`]), accepting and
 //! reading ([`conn`](self)), and sending output straight from the ring (`outlet.rs`).
 
+pub mod clippy;
 mod conn;
 pub mod coop;
 pub mod keepty;

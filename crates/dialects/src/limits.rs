@@ -43,3 +43,16 @@ pub const KEEPTY_GRACE: Duration = Duration::from_secs(2);
 pub const KEEPTY_WINCH: Duration = Duration::from_millis(40);
 /// keepty: socket paths of this many bytes or more are refused (KP-12).
 pub const KEEPTY_PATH: usize = 104;
+
+/// clippy: a connection that has not greeted by then is closed.
+pub const CLIPPY_HANDSHAKE: Duration = Duration::from_secs(30);
+/// clippy: bytes that wait for one peer; with more it is disconnected (CB-59).
+pub const CLIPPY_QUEUE: usize = 64 << 20;
+/// clippy: bytes of answers that wait for one peer; with more no further request is read.
+pub const CLIPPY_ANSWERS: usize = 1 << 20;
+/// clippy: sessions one connection can register; wrappers register one (CB-39).
+pub const CLIPPY_SESSIONS: usize = 64;
+/// clippy: bytes of requests taken from one peer before the others get their turn, and what one costs at least.
+pub const CLIPPY_TURN: usize = 64 * 1024;
+/// See [`CLIPPY_TURN`].
+pub const CLIPPY_REQUEST: usize = 2 * 1024;

@@ -59,6 +59,7 @@ pub struct Engine {
     around: Surroundings,
     tasks: TaskTracker,
     fronts: Arc<Mutex<BTreeMap<u16, OwnedFd>>>,
+    continues: bool,
 }
 
 impl std::fmt::Debug for Engine {
@@ -89,7 +90,8 @@ impl Engine {
         };
         let tasks = TaskTracker::new();
         tasks.spawn(keeper.clone().answer_doorbell());
-        let engine = Self { around, tasks, fronts: Arc::default() };
+        let continues = estate.global.contains_key(&Keeper::front_key(0));
+        let engine = Self { around, tasks, fronts: Arc::default(), continues };
         engine.adopt(estate);
         engine.around.relay.settle();
         engine.tasks.spawn(keeper.serve());
@@ -206,6 +208,11 @@ impl Engine {
     /// How often the keeper had to start a daemon.
     pub fn restarts(&self) -> u64 {
         self.around.keeper.restarts
+    }
+
+    /// Whether this daemon goes on where another one was cut off: that one has left its first front.
+    pub fn continues(&self) -> bool {
+        self.continues
     }
 
     /// Waits until the keeper is gone.

@@ -1,0 +1,142 @@
+//! A clippy connection: a greeting, then one answer per request.
+
+use super::outbox::{Frame, Outbox};
+use super::peer::Peer;
+use crate::conn::read_some;
+use crate::limits;
+use std::sync::Arc;
+use swb_engine::Relay;
+use swb_wire::clippy::{
+    Message, Reason, Request, RequestError, Response, Role, VERSION, encode_message, frames, parse_request,
+};
+use swb_wire::frame::{FrameError, LengthPrefixed};
+use tokio::net::UnixStream;
+
+pub(super) struct Connection {
+    relay: Relay,
+    stream: UnixStream,
+    outbox: Arc<Outbox>,
+}
+
+/// The connection is to be closed; whatever there was to say has been queued.
+pub(super) struct Close;
+
+impl Connection {
+    pub(super) fn new(relay: Relay, stream: UnixStream) -> Self {
+        Self { relay, stream, outbox: Arc::default() }
+    }
+
+    pub(super) async fn run(self) {
+        tokio::select! {
+            _close = self.converse() => {}
+            () = self.outbox.serve(&self.stream) => return,
+            () = self.outbox.overflowed() => {
+                tracing::info!("closing the connection of a clippy peer that does not read");
+                return;
+            }
+        }
+        self.outbox.close();
+        // Whatever was asked before the end is answered, if the peer still listens.
+        let _sent = tokio::time::timeout(limits::GOODBYE, self.outbox.drain(&self.stream)).await;
+    }
+
+    /// Greets and obeys until the peer goes away or says something impossible. Sessions that it registered
+    /// are gone when this returns or is dropped (CB-37).
+    async fn converse(&self) -> Close {
+        let mut frames = frames();
+        let greeting = tokio::time::timeout(limits::CLIPPY_HANDSHAKE, self.greet(&mut frames));
+        let role = match greeting.await {
+            Ok(Ok(role)) => role,
+            Ok(Err(Close)) | Err(_) => return Close,
+        };
+        let mut peer = Peer::new(self.relay.clone(), Arc::clone(&self.outbox), role);
+        let mut since_yield = 0;
+        loop {
+            let Ok(frame) = self.frame(&mut frames).await else {
+                return Close;
+            };
+            if self.obey(&mut peer, &frame).await.is_err() {
+                return Close;
+            }
+            // Who sends much at once leaves the others their turn.
+            since_yield += frame.len() + limits::CLIPPY_REQUEST;
+            if since_yield >= limits::CLIPPY_TURN {
+                since_yield = 0;
+                tokio::task::yield_now().await;
+            }
+            self.outbox.room().await;
+        }
+    }
+
+    /// The next frame.
+    async fn frame(&self, frames: &mut LengthPrefixed) -> Result<Vec<u8>, Close> {
+        loop {
+            match frames.next() {
+                Ok(Some(frame)) => return Ok(frame),
+                Ok(None) => {}
+                Err(FrameError::TooLarge { .. }) => {
+                    // CB-8, CB-9: the request's own id is in what will not be read.
+                    self.send(&Message::Response(Response::error(0, Reason::PayloadTooLarge)))?;
+                    return Err(Close);
+                }
+                Err(_) => return Err(Close),
+            }
+            // CB-14: what is left of a frame at the end was no message.
+            if !read_some(&self.stream, |bytes| frames.push(bytes)).await {
+                return Err(Close);
+            }
+        }
+    }
+
+    /// CB-19 to CB-23
+    async fn greet(&self, frames: &mut LengthPrefixed) -> Result<Role, Close> {
+        let frame = self.frame(frames).await?;
+        match parse_request(&frame) {
+            Ok((id, Request::Hello { version, role })) => self.welcome(id, version, role),
+            _ => Err(Close),
+        }
+    }
+
+    fn welcome(&self, id: u32, version: u32, role: Option<Role>) -> Result<Role, Close> {
+        let wrong = match (id, version) {
+            (0, VERSION) => None,
+            (0, _) => Some(Reason::VersionMismatch),
+            _ => Some(Reason::InvalidHelloId),
+        };
+        if let Some(wrong) = wrong {
+            self.send(&Message::HelloAck { error: Some(wrong.as_str()) })?;
+            return Err(Close);
+        }
+        // CB-23: as the original does, without a word.
+        let role = role.ok_or(Close)?;
+        self.send(&Message::HelloAck { error: None })?;
+        Ok(role)
+    }
+
+    /// Answers one request (CB-25).
+    async fn obey(&self, peer: &mut Peer, frame: &[u8]) -> Result<(), Close> {
+        match parse_request(frame) {
+            // CB-24
+            Ok((id, Request::Hello { version, role })) => self.welcome(id, version, role).map(drop),
+            Ok((id, request)) => {
+                let answer = peer.answer(id, request).await;
+                self.push(answer)
+            }
+            Err(RequestError::Refused { id, reason }) => {
+                self.send(&Message::Response(Response::error(id, reason)))
+            }
+            // CB-13
+            Err(_) => Err(Close),
+        }
+    }
+
+    fn send(&self, message: &Message<'_>) -> Result<(), Close> {
+        let mut head = Vec::new();
+        encode_message(message, &mut head).map_err(|_| Close)?;
+        self.push(Frame { head, content: None, answer: true })
+    }
+
+    fn push(&self, frame: Frame) -> Result<(), Close> {
+        self.outbox.push(frame).then_some(()).ok_or(Close)
+    }
+}

@@ -1,0 +1,217 @@
+//! What a peer asks for, done and put into the protocol's words.
+
+use super::outbox::{Frame, Inlet, Outbox};
+use crate::limits;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use swb_engine::{Captured, Enrolment, Listed, NewTurn, Relay, RelayError, Turn, TurnId, TurnInfo};
+use swb_wire::clippy::{
+    Message, Reason, Request, Response, Role, SessionItem, Sink, TurnItem, encode_message, response_head,
+};
+
+/// A peer that has greeted.
+pub(super) struct Peer {
+    relay: Relay,
+    outbox: Arc<Outbox>,
+    role: Role,
+    /// Sessions it registered; they are gone when it is (CB-37).
+    sessions: BTreeMap<String, Enrolment>,
+}
+
+/// What a request comes to.
+enum Done {
+    Nothing,
+    Stored(TurnId),
+    Captured(Captured),
+    Found(Box<Turn>),
+    Sessions(Vec<Listed>),
+    Turns(Vec<TurnInfo>),
+}
+
+/// A reason in the protocol's words.
+struct Refusal(String);
+
+impl From<Reason> for Refusal {
+    fn from(reason: Reason) -> Self {
+        Self(reason.as_str().to_owned())
+    }
+}
+
+impl From<RelayError> for Refusal {
+    fn from(error: RelayError) -> Self {
+        let reason = match error {
+            RelayError::NoSession => Reason::SessionNotFound,
+            RelayError::NoTurn => Reason::NoTurn,
+            RelayError::NoSuchTurn => Reason::TurnNotFound,
+            RelayError::Empty => Reason::BufferEmpty,
+            RelayError::Disconnected => Reason::SessionDisconnected,
+            RelayError::Taken => Reason::DuplicateSession,
+            RelayError::File(_) => Reason::FileWriteFailed,
+            // CR-19: what follows is for people.
+            RelayError::Clipboard(why) => return Self(format!("{}: {why}", Reason::ClipboardFailed)),
+            // The protocol has no words for these three.
+            RelayError::Busy => return Self("session_busy".to_owned()),
+            RelayError::Limit(_) => return Self("limit_reached".to_owned()),
+            RelayError::Memory(_) => return Self("internal_error".to_owned()),
+        };
+        reason.into()
+    }
+}
+
+impl Peer {
+    pub(super) fn new(relay: Relay, outbox: Arc<Outbox>, role: Role) -> Self {
+        Self { relay, outbox, role, sessions: BTreeMap::new() }
+    }
+
+    /// Does what is asked and puts the answer into words.
+    pub(super) async fn answer(&mut self, id: u32, request: Request<'_>) -> Frame {
+        match self.obey(request).await {
+            Ok(done) => frame(id, done),
+            Err(Refusal(reason)) => refused(id, &reason),
+        }
+    }
+
+    async fn obey(&mut self, request: Request<'_>) -> Result<Done, Refusal> {
+        Ok(match request {
+            // CB-29
+            Request::Register { .. } | Request::Deregister { .. } | Request::TurnCompleted { .. }
+                if self.role != Role::Wrapper =>
+            {
+                return Err(Reason::UnknownType.into());
+            }
+            Request::Register { session, pid, pattern } => self.register(session, pid, pattern)?,
+            Request::Deregister { session } => self.deregister(session),
+            Request::TurnCompleted { session, content, interrupted, timestamp, byte_length } => {
+                let turn = NewTurn {
+                    content: content.to_vec(),
+                    byte_length: byte_length.unwrap_or(0).into(),
+                    interrupted,
+                    timestamp: timestamp.unwrap_or(0),
+                    ..NewTurn::default()
+                };
+                Done::Stored(self.relay.complete_enrolled(session, turn)?)
+            }
+            Request::Capture { session } => Done::Captured(self.relay.capture(session)?),
+            Request::CaptureById { turn_id } => Done::Captured(self.relay.capture_by_id(&named(turn_id)?)?),
+            Request::Paste { session } | Request::Deliver(Sink::Inject { session }) => {
+                self.relay.paste(session)?;
+                Done::Nothing
+            }
+            Request::Deliver(Sink::File { path }) => {
+                self.relay.to_file(PathBuf::from(path)).await?;
+                Done::Nothing
+            }
+            Request::Deliver(Sink::Clipboard) => {
+                self.relay.to_clipboard().await?;
+                Done::Nothing
+            }
+            Request::GetTurn { turn_id } => Done::Found(Box::new(self.relay.turn(&named(turn_id)?)?)),
+            Request::ListSessions => Done::Sessions(self.relay.sessions()),
+            Request::ListTurns { session, limit } => {
+                Done::Turns(self.relay.turns(session, limit.map(|limit| limit as usize))?)
+            }
+            // Answered where the connection is.
+            Request::Hello { .. } => return Err(Reason::UnknownType.into()),
+        })
+    }
+
+    fn register(&mut self, session: &str, pid: u32, pattern: &str) -> Result<Done, Refusal> {
+        if self.sessions.len() >= limits::CLIPPY_SESSIONS {
+            return Err(RelayError::Limit("too many sessions on one connection").into());
+        }
+        let inlet = Arc::new(Inlet(Arc::clone(&self.outbox)));
+        let enrolment = self.relay.enroll(session, pid, pattern, inlet)?;
+        self.sessions.insert(session.to_owned(), enrolment);
+        Ok(Done::Nothing)
+    }
+
+    /// CB-35: whoever registered it, and whether or not it is there. A session of ours ends in other ways.
+    fn deregister(&mut self, session: &str) -> Done {
+        self.sessions.remove(session);
+        self.relay.withdraw(session);
+        Done::Nothing
+    }
+}
+
+/// CR-11: what is no name of a turn names none.
+fn named(turn_id: &str) -> Result<TurnId, Reason> {
+    turn_id.parse().map_err(|_| Reason::TurnNotFound)
+}
+
+fn frame(id: u32, done: Done) -> Frame {
+    let response = Response::ok(id);
+    match done {
+        Done::Nothing => plain(&response),
+        // CR-6
+        Done::Stored(turn) => plain(&Response { turn_id: Some(&turn.to_string()), ..response }),
+        // CB-44, CR-7
+        Done::Captured(Captured { id, size }) => {
+            plain(&Response { turn_id: Some(&id.to_string()), size: Some(short(size)), ..response })
+        }
+        Done::Found(turn) => found(&turn.info, turn.content, response),
+        // CB-40
+        Done::Sessions(list) => {
+            plain(&Response { sessions: Some(list.iter().map(session_item).collect()), ..response })
+        }
+        // CR-12
+        Done::Turns(list) => {
+            let names: Vec<String> = list.iter().map(|turn| turn.id.to_string()).collect();
+            let items = list.iter().zip(&names).map(|(turn, name)| turn_item(turn, name));
+            plain(&Response { turns: Some(items.collect()), ..response })
+        }
+    }
+}
+
+fn session_item(listed: &Listed) -> SessionItem<'_> {
+    SessionItem { session: &listed.id, pid: listed.pid, has_turn: listed.has_turn }
+}
+
+fn turn_item<'a>(turn: &TurnInfo, name: &'a str) -> TurnItem<'a> {
+    TurnItem {
+        turn_id: name,
+        timestamp: turn.timestamp,
+        byte_length: short(turn.byte_length),
+        interrupted: turn.interrupted,
+        truncated: turn.truncated,
+    }
+}
+
+/// CR-10
+fn found(info: &TurnInfo, content: Arc<Vec<u8>>, response: Response<'_>) -> Frame {
+    let name = info.id.to_string();
+    let response = Response {
+        turn_id: Some(&name),
+        timestamp: Some(info.timestamp),
+        byte_length: Some(short(info.byte_length)),
+        interrupted: Some(info.interrupted),
+        truncated: Some(info.truncated),
+        ..response
+    };
+    let mut head = Vec::new();
+    match response_head(&response, Some(content.len()), &mut head) {
+        Ok(()) => Frame { head, content: Some(content), answer: true },
+        Err(_) => refused(response.id, Reason::PayloadTooLarge.as_str()),
+    }
+}
+
+fn plain(response: &Response<'_>) -> Frame {
+    let mut head = Vec::new();
+    match response_head(response, None, &mut head) {
+        Ok(()) => Frame { head, content: None, answer: true },
+        Err(_) => refused(response.id, Reason::PayloadTooLarge.as_str()),
+    }
+}
+
+fn refused(id: u32, reason: &str) -> Frame {
+    let mut head = Vec::new();
+    let response = Response { error: Some(reason), ..Response::ok(id) };
+    // A few words always fit into a frame.
+    let _fits = encode_message(&Message::Response(response), &mut head);
+    Frame { head, content: None, answer: true }
+}
+
+/// Lengths have 32 bits on the wire.
+fn short(length: u64) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}
