@@ -535,7 +535,7 @@ fn the_client_is_back_within_a_second() {
         let daemon = swb.daemon_pid();
         let began = Instant::now();
         signal(daemon, Signal::KILL);
-        wait_for("its end", || has_ended(daemon).then_some(()));
+        wait_for("its end", || (!is_alive(daemon)).then_some(()));
         terminal.type_in(format!("word {n}\r").as_bytes());
         terminal.until(&format!("word {n}\r\n"));
         began.elapsed()
@@ -679,13 +679,6 @@ fn check_numbers(shown: &str, at_least: usize) {
     }
 }
 
-/// Whether a process has ended with all its threads: as long as one is left, its sockets take what nobody will
-/// read.
-fn has_ended(pid: i64) -> bool {
-    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
-    !is_alive(pid) && threads <= 1
-}
-
 /// A daemon that was killed and a keeper that cannot bring it back yet.
 struct Away {
     keeper: i64,
@@ -697,7 +690,7 @@ impl Away {
         let daemon = swb.daemon_pid();
         signal(keeper, Signal::STOP);
         signal(daemon, Signal::KILL);
-        wait_for("the daemon's end", || has_ended(daemon).then_some(()));
+        wait_for("the daemon's end", || (!is_alive(daemon)).then_some(()));
         Self { keeper }
     }
 
