@@ -1,13 +1,14 @@
 //! Harness for tests with a real daemon, real sockets and real terminals.
 //!
 //! - [`Swb`]: a throw-away home with a daemon in it, and the means to call the program there;
-//! - [`CoopClient`], [`KeeptyClient`]: raw clients that see and send exactly what the wire carries;
+//! - [`ClippyClient`], [`CoopClient`], [`KeeptyClient`]: raw clients that see and send exactly what the wire carries;
 //! - [`ScreenClient`]: a client with a terminal, that shows what it gets and answers what it is asked;
 //! - [`Follower`]: a client that comes back at its offset whenever it loses its connection;
 //! - [`Terminal`]: a program on a PTY of the test, as a person at a terminal would have it;
 //! - [`Fifo`]: a word to a child beside its terminal;
 //! - [`wait_for`]: waiting for a fact instead of for time; [`stays`]: that a fact remains one.
 
+mod clippy;
 mod coop;
 mod fifo;
 mod follower;
@@ -18,6 +19,7 @@ mod swb;
 mod sys;
 mod terminal;
 
+pub use clippy::{ClippyAnswer, ClippyClient, ClippyItem, ClippyTurn};
 pub use coop::{CoopClient, StreamItem};
 pub use fifo::Fifo;
 pub use follower::Follower;
