@@ -2,10 +2,22 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use swb_testkit::{ScreenClient, Swb};
+use swb_testkit::{LIMIT, ScreenClient, Swb};
+use swb_types::Size;
+use swb_vt::{Options, Screen};
 
+#[path = "screens/commands.rs"]
+mod commands;
+#[path = "screens/hostile.rs"]
+mod hostile;
+#[path = "screens/lag.rs"]
+mod lag;
+#[path = "screens/memory.rs"]
+mod memory;
 #[path = "screens/programs.rs"]
 mod programs;
 #[path = "screens/questions.rs"]
@@ -14,6 +26,8 @@ mod questions;
 mod recordings;
 #[path = "screens/seam.rs"]
 mod seam;
+#[path = "screens/window.rs"]
+mod window;
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
@@ -65,6 +79,31 @@ fn stored_sizes(swb: &Swb) -> Vec<(u64, u64)> {
         Some((head["cols"].as_u64()?, head["rows"].as_u64()?))
     });
     heads.collect()
+}
+
+/// A session's screen with all of its scrollback, as the daemon knows it, and the place in the output it is of.
+#[track_caller]
+fn known(swb: &Swb, session: &str) -> (Screen, u64) {
+    let ask = json!({"cmd": "screen", "session": session, "format": "snapshot", "scrollback": 100_000});
+    let answer = swb.control().ok(&ask);
+    let side = |key: &str| u16::try_from(answer[key].as_u64().unwrap()).unwrap();
+    let mut screen = Screen::new(Size::new(side("cols"), side("rows")).unwrap(), Options::default());
+    screen.feed(&data(&answer));
+    (screen, answer["offset"].as_u64().unwrap())
+}
+
+/// The bytes in an answer.
+fn data(answer: &Value) -> Vec<u8> {
+    STANDARD.decode(answer["data"].as_str().unwrap()).unwrap()
+}
+
+/// Waits until a text is on a session's screen.
+#[track_caller]
+fn wait_for_text(swb: &Swb, session: &str, text: &str) {
+    let wait =
+        json!({"cmd": "wait", "session": session, "text": text, "timeout_ms": LIMIT.as_millis() as u64});
+    let answer = swb.control().ok(&wait);
+    assert_eq!(answer["met"], "text", "{text:?} is not there: {:?}", known(swb, session).0.text());
 }
 
 /// Insists that somebody who comes now sees what `observer` sees, who has got every byte.

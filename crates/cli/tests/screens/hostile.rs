@@ -1,0 +1,1 @@
+//! Output that is meant to hurt.
