@@ -2,8 +2,8 @@
 
 use crate::entrance::Entrance;
 use crate::error::Error;
-use crate::event::{Event, Events};
-use crate::keeper::{Estate, KEY_RECORD, KEY_TURNS, Keeper};
+use crate::event::{Event, EventCursor, Events, Following};
+use crate::keeper::{Estate, KEY_EVENTS, KEY_RECORD, KEY_TURNS, Keeper};
 use crate::limits;
 use crate::relay::{Keeping, Relay};
 use crate::screen::Screens;
@@ -73,7 +73,11 @@ impl Engine {
     pub async fn connect(options: Options, entrances: Vec<Arc<dyn Entrance>>) -> Result<Self, Error> {
         let (keeper, mut estate) = Keeper::connect(&options.keeper_socket).await?;
         let screens = Screens::start(swb_vt::Options { scrollback: options.scrollback }, options.follow);
-        let (registry, events) = (Arc::default(), Arc::new(Events::new()));
+        let (events, log) = Events::new(estate.global.remove(&KEY_EVENTS));
+        if let Some(log) = log {
+            keeper.hold_events(log);
+        }
+        let (registry, events) = (Arc::default(), Arc::new(events));
         let journal = estate.global.remove(&KEY_TURNS);
         let relay = Relay::new(&keeper, Arc::clone(&registry), Arc::clone(&events), options.turns, journal);
         let around = Surroundings {
@@ -198,6 +202,11 @@ impl Engine {
     /// Completed turns, and passing them on.
     pub fn relay(&self) -> &Relay {
         &self.around.relay
+    }
+
+    /// Follows what happens from behind `cursor` on; from now on without one.
+    pub fn follow(&self, cursor: Option<EventCursor>) -> Following {
+        self.around.events.follow(cursor)
     }
 
     /// Process id of the keeper.

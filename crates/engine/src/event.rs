@@ -1,19 +1,29 @@
-//! What happened, for whoever wants to follow along.
+//! What happened, for whoever wants to follow along, also across a restart of the daemon.
+//!
+//! The newest events are kept in a memfd that the keeper holds too: one JSON object a line, numbered. A follower
+//! names the cursor of the last event it has seen and misses nothing that is still kept.
 
 use crate::limits;
 use crate::relay::TurnId;
-use std::sync::Mutex;
-use std::time::SystemTime;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::str::FromStr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+use swb_turns::Status;
 use swb_types::{ExitStatus, PtyId, SessionName};
 use tokio::sync::broadcast;
 
 /// Something that happened to a session.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Event {
-    /// Rises by one with each event of this daemon.
+    /// Its place among all events; rises by one with each.
     pub seq: u64,
-    /// When it happened.
-    pub at: SystemTime,
+    /// When it happened, in Unix milliseconds.
+    pub at: u64,
     /// Session it concerns.
     pub session: SessionName,
     /// What happened.
@@ -21,17 +31,26 @@ pub struct Event {
 }
 
 /// The kinds of event.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EventKind {
-    /// A session was made, or found again after a restart.
+    /// A session was made.
     Opened,
+    /// A session was found again after a restart of the daemon.
+    Found,
     /// The last process of a session ended, or it was killed.
     Closed,
     /// A process runs on a PTY.
     Started(PtyId),
     /// The process on a PTY ended for good.
     Exited(PtyId, ExitStatus),
+    /// The agent does something else than before.
+    Status(Status),
+    /// Input was submitted to the agent, at this offset of its output.
+    TurnStarted(u64),
+    /// The agent asks something in the middle of a turn, at this offset of its output.
+    Asked(u64),
     /// A turn on a PTY was completed.
     TurnCompleted {
         /// The PTY.
@@ -41,27 +60,240 @@ pub enum EventKind {
     },
 }
 
-/// Numbers events and hands them to bounded subscribers.
+/// The place behind an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventCursor {
+    /// Tells logs apart that begin to count anew.
+    log: u64,
+    seq: u64,
+}
+
+impl fmt::Display for EventCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:x}-{}", self.log, self.seq)
+    }
+}
+
+impl FromStr for EventCursor {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (log, seq) = text.split_once('-').ok_or(())?;
+        let log = u64::from_str_radix(log, 16).map_err(drop)?;
+        Ok(Self { log, seq: seq.parse().map_err(drop)? })
+    }
+}
+
+/// What a follower gets: what it has not seen, and what comes.
+#[derive(Debug)]
+pub struct Following {
+    /// Some events that it has not seen are not kept any more.
+    pub missed: bool,
+    /// Those that are.
+    pub past: Vec<Event>,
+    /// What happens from now on.
+    pub next: broadcast::Receiver<Event>,
+    /// The place behind `past`.
+    pub cursor: EventCursor,
+}
+
+impl Following {
+    /// The place behind an event of this log.
+    pub fn behind(&self, event: &Event) -> EventCursor {
+        EventCursor { log: self.cursor.log, seq: event.seq }
+    }
+}
+
+/// Numbers events, keeps the newest, and hands them to bounded subscribers.
 #[derive(Debug)]
 pub(crate) struct Events {
     sender: broadcast::Sender<Event>,
-    next: Mutex<u64>,
+    log: Mutex<Log>,
+}
+
+#[derive(Debug)]
+struct Log {
+    id: u64,
+    next: u64,
+    kept: VecDeque<Event>,
+    /// The same in shared memory, and its length; nothing if there is none to be had.
+    memory: Option<(OwnedFd, u64)>,
 }
 
 impl Events {
-    pub(crate) fn new() -> Self {
-        Self { sender: broadcast::channel(limits::EVENTS).0, next: Mutex::new(0) }
+    /// Goes on with what an earlier daemon left in `memory`, or begins anew. Gives the memory that the keeper is to
+    /// hold, if it is not that one.
+    pub(crate) fn new(memory: Option<OwnedFd>) -> (Self, Option<OwnedFd>) {
+        let sender = broadcast::channel(limits::EVENTS).0;
+        let resumed = memory.and_then(|memory| Log::read(memory).ok());
+        let fresh = resumed.is_none();
+        let log = resumed.unwrap_or_else(Log::begin);
+        let to_hold = log.memory.as_ref().filter(|_| fresh);
+        let to_hold = to_hold.and_then(|(memory, _)| memory.as_fd().try_clone_to_owned().ok());
+        (Self { sender, log: Mutex::new(log) }, to_hold)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn emit(&self, session: &SessionName, kind: EventKind) {
-        let mut next = self.next.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let event = Event { seq: *next, at: SystemTime::now(), session: session.clone(), kind };
-        *next += 1;
-        // Sending fails when nobody listens, which is fine.
+        let mut log = self.lock();
+        let event = Event { seq: log.next, at: unix_millis(), session: session.clone(), kind };
+        log.push(event.clone());
+        // Sending fails when nobody listens, which is fine. Within the lock, so that the order is one.
         let _receivers = self.sender.send(event);
     }
 
     pub(crate) fn subscribe(&self) -> broadcast::Receiver<Event> {
         self.sender.subscribe()
+    }
+
+    /// Follows from behind `cursor` on, or from now on.
+    pub(crate) fn follow(&self, cursor: Option<EventCursor>) -> Following {
+        let log = self.lock();
+        let next = self.sender.subscribe();
+        let newest = EventCursor { log: log.id, seq: log.next.saturating_sub(1) };
+        let Some(cursor) = cursor else {
+            return Following { missed: false, past: Vec::new(), next, cursor: newest };
+        };
+        let known = cursor.log == log.id && cursor.seq < log.next;
+        let oldest = log.kept.front().map_or(log.next, |event| event.seq);
+        let missed = !known || cursor.seq + 1 < oldest;
+        let past = log.kept.iter().filter(|event| !known || event.seq > cursor.seq).cloned().collect();
+        Following { missed, past, next, cursor: newest }
+    }
+}
+
+impl Log {
+    fn begin() -> Self {
+        let mut log = Self { id: unix_millis(), next: 1, kept: VecDeque::new(), memory: None };
+        log.memory = memfd().ok().map(|memory| (memory, 0));
+        log.write(&format!("{:x}\n", log.id));
+        log
+    }
+
+    fn read(memory: OwnedFd) -> io::Result<Self> {
+        let bytes = swb_keeper::read_memfd(&memory, limits::EVENT_MEMORY * 2)?;
+        let bad = || io::Error::from(io::ErrorKind::InvalidData);
+        // A line that a dying daemon did not finish is not there.
+        let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let text = str::from_utf8(&bytes[..end]).map_err(|_| bad())?;
+        let mut lines = text.lines();
+        let id = u64::from_str_radix(lines.next().ok_or_else(bad)?, 16).map_err(|_| bad())?;
+        let kept: VecDeque<Event> = lines.filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let next = kept.back().map_or(1, |event: &Event| event.seq + 1);
+        Ok(Self { id, next, kept, memory: Some((memory, end as u64)) })
+    }
+
+    fn push(&mut self, event: Event) {
+        self.next = event.seq + 1;
+        if let Ok(line) = serde_json::to_string(&event) {
+            self.write(&(line + "\n"));
+        }
+        self.kept.push_back(event);
+        while self.kept.len() > limits::EVENTS_KEPT {
+            self.kept.pop_front();
+        }
+        if self.memory.as_ref().is_some_and(|(_, length)| *length > limits::EVENT_MEMORY as u64) {
+            self.compact();
+        }
+    }
+
+    /// Writes the newest half anew, in the same memory: whoever holds it holds that.
+    fn compact(&mut self) {
+        self.kept.drain(..self.kept.len() / 2);
+        let Some((memory, length)) = &mut self.memory else { return };
+        let _emptied = rustix::fs::ftruncate(&*memory, 0);
+        *length = 0;
+        let lines = self.kept.iter().filter_map(|event| serde_json::to_string(event).ok());
+        let text = lines.fold(format!("{:x}\n", self.id), |text, line| text + &line + "\n");
+        self.write(&text);
+    }
+
+    fn write(&mut self, text: &str) {
+        let Some((memory, length)) = &mut self.memory else { return };
+        let mut rest = text.as_bytes();
+        while !rest.is_empty() {
+            match rustix::io::pwrite(&*memory, rest, *length) {
+                Ok(n) => {
+                    rest = &rest[n..];
+                    *length += n as u64;
+                }
+                // Without memory for it the log lasts only as long as this daemon.
+                Err(_) => return self.memory = None,
+            }
+        }
+    }
+}
+
+fn memfd() -> io::Result<OwnedFd> {
+    Ok(rustix::fs::memfd_create("swb-events", rustix::fs::MemfdFlags::CLOEXEC)?)
+}
+
+fn unix_millis() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name() -> SessionName {
+        SessionName::new("main").unwrap()
+    }
+
+    fn seqs(following: &Following) -> Vec<u64> {
+        following.past.iter().map(|event| event.seq).collect()
+    }
+
+    #[test]
+    fn a_follower_goes_on_behind_its_cursor_also_after_a_crash() {
+        let (events, held) = Events::new(None);
+        events.emit(&name(), EventKind::Opened);
+        let first = events.follow(None).cursor;
+        events.emit(&name(), EventKind::Started(PtyId::AGENT));
+        drop(events);
+        let (events, again) = Events::new(held);
+        assert!(again.is_none(), "the keeper holds it already");
+        events.emit(&name(), EventKind::Exited(PtyId::AGENT, ExitStatus::Code(3)));
+        let following = events.follow(Some(first));
+        assert!(!following.missed);
+        assert_eq!(seqs(&following), [2, 3]);
+        assert_eq!(following.past[1].kind, EventKind::Exited(PtyId::AGENT, ExitStatus::Code(3)));
+        assert_eq!(first.to_string().parse(), Ok(first));
+    }
+
+    #[test]
+    fn what_is_not_kept_any_more_is_told_as_missed() {
+        let (events, held) = Events::new(None);
+        events.emit(&name(), EventKind::Opened);
+        let first = events.follow(None).cursor;
+        for _ in 0..3 * limits::EVENTS_KEPT {
+            events.emit(&name(), EventKind::Closed);
+        }
+        let following = events.follow(Some(first));
+        assert!(following.missed && following.past.len() <= limits::EVENTS_KEPT);
+        let newest = following.cursor;
+        let size = rustix::fs::fstat(held.as_ref().unwrap()).unwrap().st_size as usize;
+        assert!(size <= limits::EVENT_MEMORY * 2, "{size}");
+        let (events, _) = Events::new(held);
+        assert!(!events.follow(Some(newest)).missed);
+        let stranger = EventCursor { log: 5, seq: 1 };
+        assert!(events.follow(Some(stranger)).missed);
+    }
+
+    #[test]
+    fn a_line_that_was_not_finished_is_not_there() {
+        let (events, held) = Events::new(None);
+        events.emit(&name(), EventKind::Opened);
+        let memory = held.unwrap();
+        let end = rustix::fs::fstat(&memory).unwrap().st_size as u64;
+        rustix::io::pwrite(&memory, b"{\"seq\":9,", end).unwrap();
+        let (events, again) = Events::new(Some(memory));
+        assert!(again.is_none());
+        events.emit(&name(), EventKind::Closed);
+        assert_eq!(events.follow(None).cursor.seq, 2);
     }
 }

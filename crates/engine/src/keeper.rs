@@ -29,6 +29,8 @@ pub(crate) const KEY_ENTRANCE: u16 = 4;
 const KEY_FRONT: u16 = 1;
 /// Global key of the memory in which turns are kept: the last one, so that six fronts have room before it.
 pub(crate) const KEY_TURNS: u16 = KEYS as u16 - 1;
+/// Global key of the newest events.
+pub(crate) const KEY_EVENTS: u16 = KEYS as u16 - 2;
 
 /// What the keeper tells the owner of a slot.
 #[derive(Debug)]
@@ -188,6 +190,10 @@ impl Keeper {
 
     pub(crate) fn hold_turns(&self, memory: OwnedFd) {
         self.hold(GLOBAL, KEY_TURNS, memory);
+    }
+
+    pub(crate) fn hold_events(&self, memory: OwnedFd) {
+        self.hold(GLOBAL, KEY_EVENTS, memory);
     }
 
     pub(crate) fn drop_turns(&self) {

@@ -34,7 +34,7 @@ mod sys;
 pub use api::{Engine, Options};
 pub use entrance::Entrance;
 pub use error::Error;
-pub use event::{Event, EventKind};
+pub use event::{Event, EventCursor, EventKind, Following};
 pub use pty::{Cursor, InputError, Mark, Pty, Seat, Step};
 pub use relay::{
     BadTurnId, Captured, Enrolment, Injector, Keeping, Listed, NewTurn, Relay, RelayError, Turn, TurnDetails,

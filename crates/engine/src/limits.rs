@@ -18,6 +18,10 @@ pub const INPUT_WAITING: usize = 64;
 pub const MARKS: usize = 128;
 /// Events kept for each subscriber; one that falls behind learns that it missed some.
 pub const EVENTS: usize = 256;
+/// Events kept for whoever comes back and names the last one it has seen.
+pub const EVENTS_KEPT: usize = 1024;
+/// Bytes after which the kept events are written anew; they take a third of it.
+pub const EVENT_MEMORY: usize = 512 * 1024;
 /// Packets that wait for the keeper at most; it never waits for anybody, so more means it is gone.
 pub const KEEPER_QUEUE: usize = 16 * 1024;
 /// News from the keeper that a session can have outstanding: a few per PTY.

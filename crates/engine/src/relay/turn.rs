@@ -6,7 +6,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 /// Name of a turn: `<session>:<number>` (CR-4).
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct TurnId {
     session: Arc<str>,
     seq: u64,
@@ -32,6 +33,20 @@ impl TurnId {
 impl fmt::Display for TurnId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.session, self.seq)
+    }
+}
+
+impl From<TurnId> for String {
+    fn from(id: TurnId) -> Self {
+        id.to_string()
+    }
+}
+
+impl TryFrom<String> for TurnId {
+    type Error = BadTurnId;
+
+    fn try_from(text: String) -> Result<Self, BadTurnId> {
+        text.parse()
     }
 }
 

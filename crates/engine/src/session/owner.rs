@@ -15,7 +15,7 @@ use crate::limits;
 use crate::process;
 use crate::pty::Pty;
 use crate::registry::Registry;
-use crate::relay::Relay;
+use crate::relay::{NewTurn, Relay, TurnDetails};
 use crate::screen::{Checkpoint, Known, Screens};
 use crate::spec::{SessionSpec, ShellSpec, Start};
 use rustix::process::Signal;
@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 use swb_keeper::Spec;
-use swb_turns::{Event as Finding, Profiles, Status};
+use swb_turns::{Event as Finding, Profile, Profiles, Status, Turn};
 use swb_types::{ExitStatus, PtyId, SessionName};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -125,11 +125,7 @@ impl Owner {
 
     /// What the observer of PTY 0 is given: turns are found of the agent, not of shells beside it.
     pub(super) fn known(&self, checkpoint: Option<Checkpoint>) -> Known {
-        let (spec, profiles) = (self.spec(), &self.around.profiles);
-        let named = spec.profile.as_deref().and_then(|name| profiles.as_ref()?.named(name));
-        let by_command = || profiles.as_ref()?.for_command(spec.argv.iter().map(String::as_str));
-        let profile = named.or_else(by_command);
-        let follow_turns = profile.map(|profile| (profile, self.findings_sender.clone()));
+        let follow_turns = self.profile().map(|profile| (profile, self.findings_sender.clone()));
         Known { checkpoint, follow_turns }
     }
 
@@ -193,7 +189,8 @@ impl Owner {
 
     /// Runs the session; `first` hears whether its process could be started.
     pub(crate) async fn run(mut self, first: Option<Reply<()>>) {
-        self.around.events.emit(self.session.name(), EventKind::Opened);
+        let opened = if first.is_some() { EventKind::Opened } else { EventKind::Found };
+        self.around.events.emit(self.session.name(), opened);
         if let Some(first) = first {
             match self.spec().start {
                 Start::Now => self.start_agent(Some(Starter::First(first))),
@@ -344,10 +341,52 @@ impl Owner {
 
     /// Takes note of what was found about the agent.
     fn note(&mut self, finding: Finding) {
-        match finding {
-            Finding::Status(status) => self.status = status,
-            Finding::TurnStarted { .. } | Finding::Dialog { .. } | Finding::TurnEnded(_) => {}
+        let event = match finding {
+            Finding::Status(status) => {
+                self.status = status.clone();
+                EventKind::Status(status)
+            }
+            Finding::TurnStarted { submit, .. } => EventKind::TurnStarted(submit.0),
+            Finding::Dialog { offset } => EventKind::Asked(offset.0),
+            Finding::TurnEnded(turn) => return self.complete(*turn),
+        };
+        self.around.events.emit(self.session.name(), event);
+    }
+
+    /// Keeps a turn of the agent. After a crash of the daemon it may be found a second time.
+    fn complete(&self, turn: Turn) {
+        let known = self.around.relay.latest(self.session.name().as_str());
+        if known.is_ok_and(|latest| latest.details.end >= Some(turn.end.0)) {
+            return;
         }
+        let details = TurnDetails {
+            text: Some(turn.text),
+            submit: Some(turn.submit.0),
+            start: Some(turn.start.0),
+            end: Some(turn.end.0),
+            submitted_at: Some(turn.submitted_at.millis()),
+            dialogs: turn.dialogs.iter().map(|offset| offset.0).collect(),
+            profile: self.profile().map(|profile| profile.name().to_owned()),
+            signal: Some(turn.signal.name().to_owned()),
+            evidence: self.status.evidence.iter().map(|evidence| evidence.detail.clone()).collect(),
+        };
+        let turn = NewTurn {
+            content: turn.raw,
+            byte_length: turn.byte_length,
+            interrupted: turn.interrupted,
+            timestamp: turn.ended_at.millis(),
+            details,
+        };
+        if let Err(error) = self.around.relay.complete(&self.session, turn) {
+            tracing::warn!(session = %self.session.name(), %error, "a turn is not kept");
+        }
+    }
+
+    /// How the agent's turns are found, if they are.
+    fn profile(&self) -> Option<Arc<Profile>> {
+        let (spec, profiles) = (self.spec(), self.around.profiles.as_ref()?);
+        let named = spec.profile.as_deref().and_then(|name| profiles.named(name));
+        named.or_else(|| profiles.for_command(spec.argv.iter().map(String::as_str)))
     }
 
     // ---- what handles ask ----
