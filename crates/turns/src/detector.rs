@@ -129,6 +129,7 @@ impl Detector {
     pub fn output(&mut self, screen: &mut Screen, bytes: &[u8], offset: Offset, now: Time) {
         self.tick(screen, now);
         self.end_if_held(screen, now);
+        self.glance(screen, now);
         let start = self.begin(bytes, offset);
         let (mut read, mut fed) = (0, 0);
         while let Some((len, report)) = self.live.scanner.next(&bytes[read..]) {
@@ -322,6 +323,20 @@ impl Detector {
         if let Some(turn) = self.live.turn.as_mut().filter(|_| presses > 0 && !self.live.asked_at_input) {
             turn.escapes = turn.escapes.saturating_add(1);
             turn.interrupted |= turn.escapes >= presses;
+        }
+    }
+
+    /// Looks at what was left standing before new output comes: programs that do not say when a picture is complete
+    /// pause between two of them.
+    fn glance(&mut self, screen: &Screen, now: Time) {
+        let paused = now.since(self.live.last_output) >= limits::PAUSE;
+        if paused
+            && self.live.dirty
+            && self.live.drawing.is_none()
+            && self.follows_pictures()
+            && self.may_look(now)
+        {
+            self.see(screen, now);
         }
     }
 

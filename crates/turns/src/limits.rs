@@ -29,6 +29,8 @@ pub const REGEX_BYTES: usize = 1024 * 1024;
 
 /// Silence after which an unfinished line may be a prompt (CT-8: 100 ms, at most 500).
 pub const PROMPT_QUIET: Duration = Duration::from_millis(100);
+/// A pause that ends a picture, where nothing else does: less than the 16 ms from one to the next.
+pub const PAUSE: Duration = Duration::from_millis(8);
 /// Silence after which an agent's own report is believed. The last picture comes up to 220 ms after it in the recordings.
 pub const REPORT_QUIET: Duration = Duration::from_millis(400);
 /// Silence after which the screen of an agent is believed when nothing else is known: slow agents take up to 770 ms
