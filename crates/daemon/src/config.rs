@@ -74,6 +74,8 @@ impl Default for ScreenConfig {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct TurnsConfig {
+    /// Whether turns are looked for in the output of our own sessions.
+    pub detect: bool,
     /// Turns kept per session.
     pub keep: usize,
     /// Bytes kept per turn.
@@ -82,7 +84,7 @@ pub struct TurnsConfig {
 
 impl Default for TurnsConfig {
     fn default() -> Self {
-        Self { keep: swb_engine::limits::TURNS, turn_bytes: swb_engine::limits::TURN_BYTES }
+        Self { detect: true, keep: swb_engine::limits::TURNS, turn_bytes: swb_engine::limits::TURN_BYTES }
     }
 }
 

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use swb_dialects::listen;
 use swb_engine::{Engine, Entrance, Error, Options};
+use swb_turns::Profiles;
 use swb_types::Paths;
 
 /// Tries to reach a keeper: each start is quick, but one that is just ending has to be given time.
@@ -19,6 +20,7 @@ pub(crate) async fn connect(
     paths: &Paths,
     exe: &Path,
     config: &Config,
+    profiles: Option<Profiles>,
     entrances: Vec<std::sync::Arc<dyn Entrance>>,
 ) -> Result<Engine> {
     listen::private_dir(&paths.run_dir())?;
@@ -27,6 +29,7 @@ pub(crate) async fn connect(
     options.ring = config.daemon.ring_bytes;
     options.scrollback = config.screen.scrollback;
     options.follow = config.screen.follow;
+    options.profiles = profiles.filter(|_| config.turns.detect).map(std::sync::Arc::new);
     options.turns.depth = config.turns.keep;
     options.turns.turn_bytes = config.turns.turn_bytes;
     let mut last = None;

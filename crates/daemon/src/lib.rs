@@ -10,6 +10,7 @@ mod host;
 mod idle;
 mod keeper;
 mod log;
+mod profiles;
 mod run;
 
 pub use config::{CliConfig, Config};

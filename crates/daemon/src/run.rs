@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::fronts::{self, Opened};
 use crate::host::{DaemonHost, Stop, Upgrade};
-use crate::{idle, keeper, log};
+use crate::{idle, keeper, log, profiles};
 use anyhow::{Context, Result};
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit};
@@ -96,7 +96,8 @@ impl Setting {
         let fronts = Fronts::default();
         let mut opened = Opened::default();
         let entrances = opened.entrances(&self.config, &self.paths, &fronts);
-        let engine = keeper::connect(&self.paths, &self.exe, &self.config, entrances).await?;
+        let (profiles, mut warnings) = profiles::load(&self.paths.profiles_dir());
+        let engine = keeper::connect(&self.paths, &self.exe, &self.config, profiles, entrances).await?;
         let listeners = match self.listeners(&mut opened, &engine) {
             Ok(listeners) => listeners,
             Err(error) => {
@@ -105,12 +106,13 @@ impl Setting {
                 return Err(error);
             }
         };
+        warnings.extend(opened.warnings());
         engine.leave_successor(&self.successor()?)?;
         let (stop, mut stops) = mpsc::channel(1);
         let host = Arc::new(DaemonHost {
             engine: engine.clone(),
             dialects: opened.dialects.clone(),
-            warnings: opened.warnings(),
+            warnings,
             exe: self.exe.clone(),
             auto: self.options.auto,
             started: UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_secs()),

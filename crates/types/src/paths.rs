@@ -67,6 +67,11 @@ impl Paths {
         self.config_home.join("switchboard/config.toml")
     }
 
+    /// Directory of the user's own profiles, by which turns of agents are found.
+    pub fn profiles_dir(&self) -> PathBuf {
+        self.config_home.join("switchboard/profiles")
+    }
+
     /// Directory of the coop socket.
     pub fn coop_dir(&self) -> PathBuf {
         self.home.join(".coop")

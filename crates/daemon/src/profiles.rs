@@ -1,0 +1,52 @@
+//! The profiles by which turns of agents are found: those that are built in, and the user's own before them.
+
+use std::path::Path;
+use swb_turns::Profiles;
+
+/// Reads the user's profiles, one per TOML file of `dir`. A file that is not right is left out, with a warning:
+/// it must not keep the daemon from starting.
+pub(crate) fn load(dir: &Path) -> (Option<Profiles>, Vec<String>) {
+    let mut profiles = match Profiles::built_in() {
+        Ok(profiles) => profiles,
+        Err(error) => return (None, vec![error.to_string()]),
+    };
+    let mut warnings = Vec::new();
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut files: Vec<_> = entries.map(|entry| entry.path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    for file in files {
+        let name = file.display().to_string();
+        let added = match std::fs::read_to_string(&file) {
+            Ok(text) => profiles.add(&name, &text).map_err(|error| error.to_string()),
+            Err(error) => Err(format!("{name}: {error}")),
+        };
+        if let Err(warning) = added {
+            tracing::warn!(warning, "a profile is left out");
+            warnings.push(warning);
+        }
+    }
+    (Some(profiles), warnings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_not_right_is_named_and_left_out() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("bad.toml"), "nonsense = 1\n").unwrap();
+        std::fs::write(dir.path().join("notes.txt"), "not a profile").unwrap();
+        let (profiles, warnings) = load(dir.path());
+        assert!(profiles.unwrap().named("claude").is_some());
+        assert_eq!(warnings.len(), 1);
+        assert!(warnings[0].contains("bad.toml") && warnings[0].contains("nonsense"), "{warnings:?}");
+    }
+
+    #[test]
+    fn no_directory_is_no_reason_to_complain() {
+        let (profiles, warnings) = load(Path::new("/no/such/directory"));
+        assert!(profiles.is_some() && warnings.is_empty());
+    }
+}
