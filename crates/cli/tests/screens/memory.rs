@@ -1,1 +1,48 @@
-//! Output that is meant to hurt.
+//! What screens cost once nobody looks at them.
+
+use super::{EXE, script};
+use std::path::Path;
+use swb_testkit::{ScreenClient, Swb, wait_for};
+
+const SESSIONS: u64 = 8;
+/// What a session may cost that has written a lot and is quiet: its ring, and its screen put away; 1.4 MiB.
+const EACH: u64 = (14 << 20) / 10;
+/// More than the ring holds, so that all of it is in use.
+const WRITES: &str = "stty -echo; i=0; while [ $i -lt 45 ]; do yes 'some text that fills most of a line, and \
+                      then some more of it' | head -n 1500; i=$((i+1)); done; printf ready; exec cat";
+
+/// Memory of daemon and keeper together, shared memory counted once.
+fn memory(swb: &Swb) -> u64 {
+    let pss = |pid: i64| {
+        let file = Path::new("/proc").join(pid.to_string()).join("smaps_rollup");
+        let rollup = std::fs::read_to_string(file).unwrap();
+        let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:")).unwrap().to_owned();
+        line.split_whitespace().next().unwrap().parse::<u64>().unwrap() << 10
+    };
+    pss(swb.daemon_pid()) + pss(swb.keeper_pid())
+}
+
+#[test]
+fn a_quiet_session_costs_its_ring_and_little_more() {
+    let swb = Swb::start(EXE);
+    // A session that came and went, so that what is needed once is there.
+    script(&swb, "warm", "printf ready; exec sleep 1000");
+    super::wait_for_text(&swb, "warm", "ready");
+    let idle = memory(&swb);
+    let names: Vec<String> = (0..SESSIONS).map(|n| format!("s{n}")).collect();
+    for name in &names {
+        script(&swb, name, WRITES);
+    }
+    for name in &names {
+        super::wait_for_text(&swb, name, "ready");
+        assert!(super::head(&swb, name) > 4 << 20);
+        let mut late = ScreenClient::attach(&swb, name);
+        late.until_text("ready");
+        late.detach();
+    }
+    let rested = wait_for("the screens to be put away", || {
+        let each = memory(&swb).saturating_sub(idle) / SESSIONS;
+        (each <= EACH).then_some(each)
+    });
+    println!("{} KiB for each session", rested >> 10);
+}
