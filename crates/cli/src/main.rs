@@ -23,6 +23,7 @@ mod start;
 mod sys;
 mod table;
 mod terminal;
+mod wrap;
 
 use std::ffi::OsString;
 use std::panic::{self, AssertUnwindSafe};

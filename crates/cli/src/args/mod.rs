@@ -2,9 +2,11 @@
 
 mod recording;
 mod screen;
+mod wrap;
 
 pub(crate) use recording::{Record, Replay};
 pub(crate) use screen::{Keys, Screen, Wait};
+pub(crate) use wrap::Wrap;
 
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
@@ -89,6 +91,8 @@ pub(crate) enum Command {
     Record(Record),
     /// Play a recording
     Replay(Replay),
+    /// Run a command on this terminal and let others have its answers
+    Wrap(Wrap),
     /// Show how the daemon is doing
     ///
     /// Exits with 1 when no daemon runs; it is not started.

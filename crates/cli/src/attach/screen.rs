@@ -260,7 +260,7 @@ impl AsFd for Screen {
 ///
 /// Only where a second open file writes to the same place: a regular file would be overwritten from its
 /// beginning.
-fn reopen_output(terminal: bool) -> Option<OwnedFd> {
+pub(crate) fn reopen_output(terminal: bool) -> Option<OwnedFd> {
     let fifo = || {
         rustix::fs::fstat(stdout()).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo)
     };

@@ -1,0 +1,79 @@
+//! The arguments of `wrap`.
+
+use clap::Args;
+use std::ffi::OsString;
+
+/// Bytes of a turn that are kept unless told otherwise. The turn that is being written and the one before it are in
+/// memory together, and may have 16 MiB (CP-28).
+const MAX_TURN: usize = 8 * 1024 * 1024;
+
+/// Arguments of `wrap`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  swb wrap -- claude
+  swb wrap --pattern aider -- aider
+  swb wrap --pattern '^me@host.*\\$ $' -- ssh host
+
+A pattern is claude, aider, generic, or a regular expression that matches the line of a prompt.
+
+Completed turns go to the broker at $XDG_RUNTIME_DIR/clippy/broker.sock, now or as soon as there is
+one; `clippyctl` takes them from there. The command runs on this terminal and ends with it: `swb run`
+keeps one alive.
+
+Exits with the command's exit code, by the signal that ended it, or with 127 if it cannot be run.")]
+pub(crate) struct Wrap {
+    /// What the command's prompt looks like
+    #[arg(long, value_name = "P", default_value = "generic")]
+    pub(crate) pattern: String,
+    /// Tell the command its session in CLIPPY_SESSION_ID
+    #[arg(long)]
+    pub(crate) env: bool,
+    /// Bytes of a turn to keep
+    #[arg(long, value_name = "BYTES", default_value_t = MAX_TURN, value_parser = parse_bytes, hide_default_value = true)]
+    pub(crate) max_turn: usize,
+    /// Command and its arguments
+    #[arg(trailing_var_arg = true, required = true, value_name = "CMD", allow_hyphen_values = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+fn parse_bytes(text: &str) -> Result<usize, String> {
+    // A little less than a frame holds: the rest of the message has to fit, too.
+    const LARGEST: usize = swb_wire::clippy::MAX_FRAME - 4096;
+    let bytes = text.parse().ok().filter(|bytes| (1..=LARGEST).contains(bytes));
+    bytes.ok_or_else(|| format!("not a number from 1 to {LARGEST}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Cli, Command};
+    use super::*;
+    use clap::Parser;
+
+    fn parse(args: &[&str]) -> Result<Wrap, clap::Error> {
+        let cli = Cli::try_parse_from([&["swb", "wrap"], args].concat())?;
+        let Some(Command::Wrap(wrap)) = cli.command else { panic!("not wrap") };
+        Ok(wrap)
+    }
+
+    // CP-30
+    #[test]
+    fn the_pattern_is_generic_unless_given() {
+        let wrap = parse(&["--", "ls", "-l", "--pattern", "x"]).unwrap();
+        assert_eq!((&*wrap.pattern, wrap.command.len()), ("generic", 4));
+        let wrap = parse(&["--pattern", "claude", "--", "claude"]).unwrap();
+        assert_eq!((&*wrap.pattern, wrap.command.len()), ("claude", 1));
+        let wrap = parse(&["ls", "--json"]).unwrap();
+        assert_eq!(wrap.command, ["ls", "--json"]);
+        assert!(parse(&[]).is_err());
+    }
+
+    // CP-28
+    #[test]
+    fn a_turn_is_bounded() {
+        assert_eq!(parse(&["--", "x"]).unwrap().max_turn, 8_388_608);
+        assert_eq!(parse(&["--max-turn", "100", "--", "x"]).unwrap().max_turn, 100);
+        assert!(parse(&["--max-turn", "16777216", "--", "x"]).is_err());
+        assert!(parse(&["--max-turn", "0", "--", "x"]).is_err());
+    }
+}

@@ -1,0 +1,54 @@
+//! What is typed, by the user or by a paste, on its way to the command.
+//!
+//! Messages stay whole and in order (CP-19). Bounded: when the command reads nothing, [`Keyboard::has_room`] says
+//! so and neither side is read further.
+
+use rustix::io::Errno;
+use std::os::fd::AsFd;
+
+/// Bytes that may wait before nothing more is read. One message more may come on top.
+const FULL: usize = 64 * 1024;
+
+/// The way in.
+#[derive(Debug, Default)]
+pub(super) struct Keyboard {
+    waiting: Vec<u8>,
+    taken: usize,
+}
+
+impl Keyboard {
+    /// Whether more may be read.
+    pub(super) fn has_room(&self) -> bool {
+        self.waiting.len() - self.taken < FULL
+    }
+
+    /// Whether something waits.
+    pub(super) fn is_pending(&self) -> bool {
+        self.taken < self.waiting.len()
+    }
+
+    /// Adds a message.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.waiting.drain(..self.taken);
+        self.taken = 0;
+        self.waiting.extend_from_slice(bytes);
+    }
+
+    /// Gives the terminal what it takes without waiting, and tells `typed` what that was.
+    pub(super) fn flush(&mut self, master: impl AsFd, mut typed: impl FnMut(&[u8])) {
+        while let Some(rest) = self.waiting.get(self.taken..).filter(|rest| !rest.is_empty()) {
+            match rustix::io::write(&master, rest) {
+                Ok(count) => {
+                    typed(rest.get(..count).unwrap_or_default());
+                    self.taken += count;
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return,
+                // Nobody will ever read it.
+                Err(_) => break,
+            }
+        }
+        self.waiting = Vec::new();
+        self.taken = 0;
+    }
+}

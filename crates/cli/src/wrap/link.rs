@@ -1,0 +1,162 @@
+//! The socket to the broker: made in the background, again and again, and never waited for (CP-5).
+
+use super::registration::{ANSWER_WAIT, Registration};
+use crate::attach::follow::timespec;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use swb_turns::LineTurn;
+use swb_wire::LengthPrefixed;
+use swb_wire::clippy::frames;
+
+/// Pause between two tries to reach a broker (CP-17 wants one every 5 s at least).
+const RETRY: Duration = Duration::from_secs(2);
+
+/// How long the broker may take to hear that the session is over; the user waits for it.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// Bytes read from the broker at once.
+const READ: usize = 64 * 1024;
+
+/// A connection to the broker, or the wait for one.
+#[derive(Debug)]
+pub(super) struct Link {
+    /// Where the broker listens; nowhere without a runtime directory (CB-2).
+    path: Option<PathBuf>,
+    registration: Registration,
+    socket: Option<OwnedFd>,
+    reader: LengthPrefixed,
+    /// When to try again, or when to give up waiting for an answer.
+    due: Instant,
+    buffer: Box<[u8]>,
+}
+
+impl Link {
+    pub(super) fn new(path: Option<PathBuf>, registration: Registration) -> Self {
+        let buffer = vec![0; READ].into();
+        Self { path, registration, socket: None, reader: frames(), due: Instant::now(), buffer }
+    }
+
+    /// The socket and what it is waited for; `room` tells whether there is room for what it may bring.
+    pub(super) fn interest(&self, room: bool) -> Option<(&OwnedFd, PollFlags)> {
+        let mut flags = PollFlags::empty();
+        flags.set(PollFlags::IN, room);
+        flags.set(PollFlags::OUT, !self.registration.waiting().is_empty());
+        self.socket.as_ref().filter(|_| !flags.is_empty()).map(|socket| (socket, flags))
+    }
+
+    /// When [`Link::tick`] has something to do.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let waits =
+            if self.socket.is_some() { self.registration.awaits_answer() } else { self.path.is_some() };
+        waits.then_some(self.due)
+    }
+
+    /// Tries to connect, or gives up on a broker that does not answer, when it is time to.
+    pub(super) fn tick(&mut self, now: Instant) {
+        if self.deadline().is_none_or(|due| now < due) {
+            return;
+        }
+        if self.socket.is_some() {
+            return self.give_up();
+        }
+        match self.path.as_ref().and_then(open) {
+            Some(socket) => {
+                self.socket = Some(socket);
+                self.reader = frames();
+                self.due = now + ANSWER_WAIT;
+                self.registration.connected();
+                self.write();
+            }
+            None => self.due = now + RETRY,
+        }
+    }
+
+    /// A turn is complete.
+    pub(super) fn turn(&mut self, turn: LineTurn) {
+        match self.registration.turn(turn) {
+            Ok(()) => self.write(),
+            Err(_) => self.give_up(),
+        }
+        if self.socket.is_none() {
+            // Worth a try: there is something to be had now.
+            self.due = Instant::now();
+        }
+    }
+
+    /// Sends what the broker takes without waiting.
+    pub(super) fn write(&mut self) {
+        while let Some(socket) = &self.socket {
+            let waiting = self.registration.waiting();
+            if waiting.is_empty() {
+                return;
+            }
+            match rustix::io::write(socket, waiting) {
+                Ok(count) => self.registration.took(count),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return,
+                Err(_) => return self.give_up(),
+            }
+        }
+    }
+
+    /// Reads what has come, and gives `inject` what is to be typed, message by message.
+    pub(super) fn read(&mut self, mut inject: impl FnMut(&[u8])) {
+        let Some(socket) = &self.socket else { return };
+        match rustix::io::read(socket, &mut *self.buffer) {
+            Ok(0) => return self.give_up(),
+            Ok(count) => self.reader.push(self.buffer.get(..count).unwrap_or_default()),
+            Err(Errno::INTR | Errno::AGAIN) => return,
+            Err(_) => return self.give_up(),
+        }
+        loop {
+            let frame = match self.reader.next() {
+                Ok(Some(frame)) => frame,
+                Ok(None) => break,
+                Err(_) => return self.give_up(),
+            };
+            match self.registration.handle(&frame) {
+                Ok(Some(content)) => inject(content),
+                Ok(None) => {}
+                Err(_) => return self.give_up(),
+            }
+        }
+        self.write();
+    }
+
+    /// Tells the broker that the session is over, and waits a little until it knows.
+    pub(super) fn farewell(&mut self) {
+        self.registration.leave();
+        let end = Instant::now() + FAREWELL;
+        while !self.registration.has_left() {
+            self.write();
+            let left = end.saturating_duration_since(Instant::now());
+            let Some((socket, flags)) = self.interest(true).filter(|_| !left.is_zero()) else { return };
+            let mut fds = [PollFd::new(socket, flags)];
+            match poll(&mut fds, Some(&timespec(left))) {
+                Ok(0) => return,
+                Ok(_) | Err(Errno::INTR) => self.read(|_| {}),
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn give_up(&mut self) {
+        self.socket = None;
+        self.reader = frames();
+        self.registration.disconnected();
+        self.due = Instant::now() + RETRY;
+    }
+}
+
+/// Connects without waiting: even that can take for ever when a stuck broker does not accept.
+fn open(path: &PathBuf) -> Option<OwnedFd> {
+    let address = SocketAddrUnix::new(path).ok()?;
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).ok()?;
+    connect(&socket, &address).ok()?;
+    Some(socket)
+}

@@ -1,0 +1,333 @@
+//! What is said to a broker and how its answers are taken, without a socket.
+//!
+//! One connection goes: hello, register, then turns; injects come back. The latest turn is kept all the time, so
+//! that a broker that appears later gets it (CP-15, CP-16). What waits to be sent is bounded: a broker that takes
+//! nothing is given up.
+
+use std::time::Duration;
+use swb_turns::LineTurn;
+use swb_wire::clippy::{
+    EncodeError, Malformed, Message, Request, Role, VERSION, encode_request, parse_message,
+};
+
+/// Bytes that may wait for a broker: a few turns of the largest size there is.
+const MAX_WAITING: usize = 32 * 1024 * 1024;
+
+/// How long a broker may take to answer the greeting and the registration. Nothing waits for it but another try.
+pub(super) const ANSWER_WAIT: Duration = Duration::from_secs(30);
+
+/// Why a connection is of no more use.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Useless {
+    /// The broker says things nobody understands.
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+    /// The broker takes nothing.
+    #[error("the broker does not read")]
+    Stuck,
+    /// The broker does not want us.
+    #[error("the broker refused: {0}")]
+    Refused(String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Away,
+    Greeting,
+    /// The answer to this request is awaited.
+    Registering(u32),
+    Registered,
+    /// The answer to this request is awaited.
+    Leaving(u32),
+    Left,
+}
+
+/// The session, as a broker gets to know it.
+#[derive(Debug)]
+pub(super) struct Registration {
+    session: String,
+    pid: u32,
+    pattern: String,
+    kept: Option<LineTurn>,
+    phase: Phase,
+    last_id: u32,
+    /// Bytes for the broker, the first `sent` of which it has.
+    out: Vec<u8>,
+    sent: usize,
+}
+
+impl Registration {
+    pub(super) fn new(session: String, pid: u32, pattern: String) -> Self {
+        Self { session, pid, pattern, kept: None, phase: Phase::Away, last_id: 0, out: Vec::new(), sent: 0 }
+    }
+
+    /// A broker is there: greets it.
+    pub(super) fn connected(&mut self) {
+        self.disconnected();
+        self.phase = Phase::Greeting;
+        let hello = Request::Hello { version: VERSION, role: Some(Role::Wrapper) };
+        // A greeting is short.
+        let _fits = encode_request(0, &hello, &mut self.out);
+    }
+
+    /// The broker is gone, and with it everything it was about to be told but the latest turn.
+    pub(super) fn disconnected(&mut self) {
+        self.phase = Phase::Away;
+        self.last_id = 0;
+        self.out = Vec::new();
+        self.sent = 0;
+    }
+
+    /// Whether the broker owes an answer without which nothing goes on.
+    pub(super) fn awaits_answer(&self) -> bool {
+        matches!(self.phase, Phase::Greeting | Phase::Registering(_))
+    }
+
+    /// Keeps a turn, and sends it if somebody is there to take it (CP-18).
+    pub(super) fn turn(&mut self, turn: LineTurn) -> Result<(), Useless> {
+        self.kept = Some(turn);
+        if self.phase == Phase::Registered { self.send_kept() } else { Ok(()) }
+    }
+
+    /// Says that the session is over, if the broker knows of it (CP-21).
+    pub(super) fn leave(&mut self) {
+        let id = self.next_id();
+        let request = Request::Deregister { session: &self.session };
+        self.phase = match self.phase {
+            Phase::Registering(_) | Phase::Registered
+                if encode_request(id, &request, &mut self.out).is_ok() =>
+            {
+                Phase::Leaving(id)
+            }
+            _ => Phase::Left,
+        };
+    }
+
+    /// Whether nothing is left to be said or heard.
+    pub(super) fn has_left(&self) -> bool {
+        self.phase == Phase::Left
+    }
+
+    /// Bytes for the broker.
+    pub(super) fn waiting(&self) -> &[u8] {
+        self.out.get(self.sent..).unwrap_or_default()
+    }
+
+    /// The broker took so many of them.
+    pub(super) fn took(&mut self, count: usize) {
+        self.sent += count;
+        if self.sent >= self.out.len() {
+            // Gives the memory of a large turn back.
+            self.out = Vec::new();
+            self.sent = 0;
+        }
+    }
+
+    /// Takes a message of the broker; gives what is to be typed, if anything.
+    pub(super) fn handle<'a>(&mut self, frame: &'a [u8]) -> Result<Option<&'a [u8]>, Useless> {
+        match (parse_message(frame)?, self.phase) {
+            (Message::HelloAck { error: None }, Phase::Greeting) => self.register()?,
+            (Message::HelloAck { error: Some(reason) }, _) => {
+                return Err(Useless::Refused(reason.to_owned()));
+            }
+            (Message::Response(response), Phase::Registering(id)) if response.id == id => {
+                if let Some(reason) = response.error {
+                    return Err(Useless::Refused(reason.to_owned()));
+                }
+                self.phase = Phase::Registered;
+                if self.kept.is_some() {
+                    self.send_kept()?;
+                }
+            }
+            (Message::Response(response), Phase::Leaving(id)) if response.id == id => {
+                self.phase = Phase::Left
+            }
+            // A paste by somebody else may overtake the answer to the registration.
+            (Message::Inject { content }, Phase::Registering(_) | Phase::Registered) => {
+                return Ok(Some(content));
+            }
+            // The rest tells how turns were received, or means nothing to us.
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    fn register(&mut self) -> Result<(), Useless> {
+        let id = self.next_id();
+        let request = Request::Register { session: &self.session, pid: self.pid, pattern: &self.pattern };
+        encode_request(id, &request, &mut self.out).map_err(|_| Useless::Stuck)?;
+        self.phase = Phase::Registering(id);
+        Ok(())
+    }
+
+    fn send_kept(&mut self) -> Result<(), Useless> {
+        let id = self.next_id();
+        let Some(turn) = &self.kept else { return Ok(()) };
+        if self.out.len() - self.sent + turn.content.len() > MAX_WAITING {
+            return Err(Useless::Stuck);
+        }
+        let length = |length: u64| u32::try_from(length).unwrap_or(u32::MAX);
+        let request = Request::TurnCompleted {
+            session: &self.session,
+            content: &turn.content,
+            interrupted: turn.interrupted,
+            timestamp: Some(turn.at.millis()),
+            byte_length: turn.truncated().then(|| length(turn.byte_length)),
+        };
+        match encode_request(id, &request, &mut self.out) {
+            // The bound on turns is below that on frames, so that this does not happen.
+            Ok(()) | Err(EncodeError::TooLarge { .. }) => Ok(()),
+            Err(_) => Err(Useless::Stuck),
+        }
+    }
+
+    fn next_id(&mut self) -> u32 {
+        // 0 is for what nobody asked for.
+        self.last_id = self.last_id.checked_add(1).unwrap_or(1);
+        self.last_id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use swb_turns::Time;
+    use swb_types::Offset;
+    use swb_wire::clippy::{Reason, Response, encode_message, frames, parse_request};
+
+    fn registration() -> Registration {
+        Registration::new("s".into(), 7, "generic".into())
+    }
+
+    fn turn(content: &[u8]) -> LineTurn {
+        LineTurn {
+            content: content.to_vec(),
+            byte_length: content.len() as u64,
+            start: Offset(0),
+            end: Offset(0),
+            interrupted: false,
+            at: Time::from_millis(5),
+        }
+    }
+
+    /// What has been said since the last look, in short.
+    fn said(registration: &mut Registration) -> Vec<String> {
+        let mut reader = frames();
+        reader.push(registration.waiting());
+        let mut said = Vec::new();
+        while let Some(frame) = reader.next().unwrap() {
+            let (id, request) = parse_request(&frame).unwrap();
+            said.push(match request {
+                Request::TurnCompleted { content, .. } => format!("{id} turn {}", content.escape_ascii()),
+                Request::Register { .. } => format!("{id} register"),
+                Request::Deregister { .. } => format!("{id} deregister"),
+                Request::Hello { .. } => format!("{id} hello"),
+                other => format!("{other:?}"),
+            });
+        }
+        registration.took(registration.waiting().len());
+        said
+    }
+
+    fn hear(registration: &mut Registration, message: &Message<'_>) -> Result<Option<Vec<u8>>, Useless> {
+        let mut bytes = Vec::new();
+        encode_message(message, &mut bytes).unwrap();
+        registration.handle(&bytes[4..]).map(|typed| typed.map(<[u8]>::to_vec))
+    }
+
+    fn ok(id: u32) -> Message<'static> {
+        Message::Response(Response::ok(id))
+    }
+
+    fn registered() -> Registration {
+        let mut registration = registration();
+        registration.connected();
+        hear(&mut registration, &Message::HelloAck { error: None }).unwrap();
+        hear(&mut registration, &ok(1)).unwrap();
+        said(&mut registration);
+        registration
+    }
+
+    // CP-14, CP-16, CP-18
+    #[test]
+    fn a_broker_is_greeted_told_and_given_the_latest_turn_once() {
+        let mut registration = registration();
+        registration.turn(turn(b"old")).unwrap();
+        registration.turn(turn(b"kept")).unwrap();
+        registration.connected();
+        assert_eq!(said(&mut registration), ["0 hello"]);
+        hear(&mut registration, &Message::HelloAck { error: None }).unwrap();
+        assert_eq!(said(&mut registration), ["1 register"]);
+        hear(&mut registration, &ok(1)).unwrap();
+        assert_eq!(said(&mut registration), ["2 turn kept"]);
+        hear(&mut registration, &ok(2)).unwrap();
+        registration.turn(turn(b"new")).unwrap();
+        assert_eq!(said(&mut registration), ["3 turn new"]);
+        // Another broker knows nothing yet.
+        registration.connected();
+        hear(&mut registration, &Message::HelloAck { error: None }).unwrap();
+        hear(&mut registration, &ok(1)).unwrap();
+        assert_eq!(said(&mut registration), ["0 hello", "1 register", "2 turn new"]);
+    }
+
+    #[test]
+    fn answers_of_a_liar_change_nothing() {
+        let mut registration = registration();
+        registration.connected();
+        said(&mut registration);
+        assert_eq!(hear(&mut registration, &ok(1)), Ok(None));
+        assert_eq!(hear(&mut registration, &Message::Inject { content: b"x" }), Ok(None));
+        assert_eq!(said(&mut registration), Vec::<String>::new());
+        hear(&mut registration, &Message::HelloAck { error: None }).unwrap();
+        assert_eq!(hear(&mut registration, &ok(99)), Ok(None));
+        assert!(registration.awaits_answer());
+        assert_eq!(registration.handle(b"\xc1"), Err(Useless::Malformed(Malformed)));
+    }
+
+    #[test]
+    fn a_refusal_ends_the_connection() {
+        let mut registration = registration();
+        registration.connected();
+        let refused = hear(&mut registration, &Message::HelloAck { error: Some("version_mismatch") });
+        assert_eq!(refused, Err(Useless::Refused("version_mismatch".into())));
+        registration.connected();
+        hear(&mut registration, &Message::HelloAck { error: None }).unwrap();
+        let error = Message::Response(Response::error(1, Reason::DuplicateSession));
+        assert!(matches!(hear(&mut registration, &error), Err(Useless::Refused(_))));
+    }
+
+    // CP-19
+    #[test]
+    fn what_is_injected_is_handed_on() {
+        let mut registration = registered();
+        let typed = hear(&mut registration, &Message::Inject { content: b"a\0\xff\r" });
+        assert_eq!(typed, Ok(Some(b"a\0\xff\r".to_vec())));
+    }
+
+    // CP-28
+    #[test]
+    fn a_broker_that_takes_nothing_is_given_up() {
+        let mut registration = registered();
+        let large = vec![b'x'; 8 * 1024 * 1024];
+        let sent = (0..10).take_while(|_| registration.turn(turn(&large)).is_ok()).count();
+        assert_eq!(sent, 3, "of 32 MiB, the frames around them counted");
+        registration.disconnected();
+        assert!(registration.waiting().is_empty());
+        assert!(registration.kept.is_some());
+    }
+
+    // CP-21
+    #[test]
+    fn leaving_is_said_once_and_waited_for() {
+        let mut registration = registered();
+        registration.leave();
+        assert_eq!(said(&mut registration), ["2 deregister"]);
+        assert!(!registration.has_left());
+        hear(&mut registration, &ok(2)).unwrap();
+        assert!(registration.has_left());
+
+        let mut strange = self::registration();
+        strange.leave();
+        assert!(strange.has_left() && strange.waiting().is_empty(), "nobody there to tell");
+    }
+}

@@ -1,0 +1,372 @@
+//! The loop between the user, the command and the broker.
+//!
+//! One thread and one `poll`. Nothing here waits for anything but a descriptor: not the user's side, not the
+//! command, and least of all the broker. Output is looked at for turns after it was passed on, and before the next
+//! key is read, so that whatever the user answers is known by then.
+
+use super::child::Child;
+use super::keyboard::Keyboard;
+use super::link::Link;
+use super::output::Output;
+use crate::attach::follow::timespec;
+use crate::panics;
+use crate::terminal::raw::RawMode;
+use crate::terminal::signals::Signals;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::stdio::stdin;
+use rustix::termios::isatty;
+use signal_hook::consts::{
+    SIGALRM, SIGCONT, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGTSTP, SIGURG, SIGUSR1, SIGUSR2,
+    SIGVTALRM, SIGWINCH,
+};
+use signal_hook::low_level::emulate_default_handler;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use swb_turns::{LineEvent, LineRules, Time};
+
+/// Signals that mean something to us or to the command. Those that tell of a fault of our own, and those that
+/// background jobs are stopped by, stay as they are.
+const CAUGHT: [i32; 14] = [
+    SIGALRM, SIGCONT, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGTSTP, SIGURG, SIGUSR1, SIGUSR2,
+    SIGVTALRM, SIGWINCH,
+];
+
+/// Bytes read at once, from either side. A terminal gives no more than 4 KiB, in general.
+const READ: usize = 16 * 1024;
+
+/// Bytes that are still passed on after the command has ended; more is what others write, who may never stop.
+const DRAIN: usize = 1024 * 1024;
+
+/// How long a command may take to end after SIGTERM before it is left alone.
+const TERMINATE: Duration = Duration::from_secs(5);
+
+/// Pause between two looks at a terminal that nobody but us has open while the command runs.
+const CLOSED_PAUSE: Duration = Duration::from_millis(100);
+
+/// How the wrapper ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    Code(u8),
+    Signal(i32),
+}
+
+/// Everything that runs while the command does.
+#[derive(Debug)]
+pub(super) struct Wrapper {
+    child: Child,
+    link: Link,
+    rules: LineRules,
+    clock: Clock,
+    keyboard: Keyboard,
+    output: Output,
+    signals: Signals,
+    raw: Option<RawMode>,
+    /// Whether there is a user to read from.
+    listens: bool,
+    /// How the command ended, and how much was passed on since.
+    ended: Option<(ExitStatus, usize)>,
+    /// Whether everything it wrote was read.
+    drained: bool,
+    /// When to look again at a terminal that nobody has open.
+    closed_until: Option<Instant>,
+    /// When to leave a command alone that was told to end.
+    terminate_by: Option<Instant>,
+    hung_up: bool,
+    buffer: Box<[u8]>,
+}
+
+/// What a wait was ended by.
+#[derive(Debug, Clone, Copy)]
+struct Woken {
+    signal: bool,
+    child: bool,
+    master: PollFlags,
+    keys: bool,
+    output: bool,
+    broker: PollFlags,
+}
+
+impl Wrapper {
+    /// Takes over the user's terminal.
+    pub(super) fn new(child: Child, link: Link, rules: LineRules) -> io::Result<Self> {
+        // Caught before the terminal changes, so that no signal can leave it changed.
+        let signals = Signals::catch(&CAUGHT)?;
+        panics::keep_for_later();
+        let raw = RawMode::enter()?;
+        // The size may have changed before its signal was caught.
+        child.follow_size();
+        Ok(Self {
+            child,
+            link,
+            rules,
+            clock: Clock::start(),
+            keyboard: Keyboard::default(),
+            output: Output::open(),
+            signals,
+            raw,
+            listens: true,
+            ended: None,
+            drained: false,
+            closed_until: None,
+            terminate_by: None,
+            hung_up: false,
+            buffer: vec![0; READ].into(),
+        })
+    }
+
+    /// Runs until the command has ended and everything it wrote is shown (CP-21).
+    pub(super) fn run(&mut self) -> io::Result<Ending> {
+        let ending = loop {
+            self.link.tick(Instant::now());
+            self.rules.tick(self.clock.now());
+            self.report();
+            if let Some(ending) = self.ending() {
+                break ending;
+            }
+            let woken = self.wait()?;
+            self.turn(woken)?;
+        };
+        self.link.farewell();
+        self.raw = None;
+        Ok(ending)
+    }
+
+    fn turn(&mut self, woken: Woken) -> io::Result<()> {
+        let bad = PollFlags::HUP | PollFlags::ERR;
+        if woken.output {
+            self.output.flush();
+        }
+        if woken.master.intersects(PollFlags::IN | bad) {
+            self.read_output();
+        }
+        if woken.keys {
+            self.read_keys()?;
+        }
+        if woken.broker.intersects(PollFlags::IN | bad) {
+            self.link.read(|content| self.keyboard.push(content));
+        }
+        if woken.broker.contains(PollFlags::OUT) {
+            self.link.write();
+        }
+        if woken.signal {
+            self.handle_signals()?;
+        }
+        self.type_in();
+        if self.output.is_gone() {
+            self.hang_up();
+        }
+        if woken.child && self.ended.is_none() {
+            self.ended = self.child.ended()?.map(|status| (status, 0));
+        }
+        Ok(())
+    }
+
+    /// Tells how to end, when it is time to.
+    fn ending(&mut self) -> Option<Ending> {
+        if let Some((status, _)) = self.ended {
+            while !self.drained && !self.output.is_blocked() {
+                self.read_output();
+            }
+            if self.drained && !self.output.is_blocked() {
+                let code = |code| u8::try_from(code).unwrap_or(u8::MAX);
+                return Some(match status.signal() {
+                    Some(signal) => Ending::Signal(signal),
+                    None => Ending::Code(status.code().map_or(u8::MAX, code)),
+                });
+            }
+        }
+        self.terminate_by.filter(|due| *due <= Instant::now()).map(|_| Ending::Signal(SIGTERM))
+    }
+
+    fn wait(&self) -> io::Result<Woken> {
+        let room = self.keyboard.has_room();
+        let when = |wanted: bool, flags: PollFlags| if wanted { flags } else { PollFlags::empty() };
+        let (broker, broker_flags) = match self.link.interest(room) {
+            Some((socket, flags)) => (socket.as_fd(), flags),
+            None => (stdin(), PollFlags::empty()),
+        };
+        let wanted = [
+            (self.signals.as_fd(), PollFlags::IN),
+            (self.child.pidfd().as_fd(), when(self.ended.is_none(), PollFlags::IN)),
+            (self.child.master().as_fd(), self.master_interest()),
+            (stdin(), when(self.listens && room, PollFlags::IN)),
+            (self.output.as_fd(), when(self.output.is_blocked(), PollFlags::OUT)),
+            (broker, broker_flags),
+        ];
+        // Left out rather than asked for nothing: the end of a stream would be reported all the same, for ever.
+        let asked = wanted.iter().filter(|(_, flags)| !flags.is_empty());
+        let mut fds: Vec<PollFd<'_>> =
+            asked.map(|(fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
+        match poll(&mut fds, self.timeout().map(timespec).as_ref()) {
+            // After a signal nothing is said about the descriptors, and the next wait finds the signal's own.
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut results = fds.iter().map(PollFd::revents);
+        let [signal, child, master, keys, output, broker] = wanted.map(|(_, flags)| {
+            let result = if flags.is_empty() { None } else { results.next() };
+            result.unwrap_or(PollFlags::empty())
+        });
+        Ok(Woken {
+            signal: !signal.is_empty(),
+            child: !child.is_empty(),
+            master,
+            keys: !keys.is_empty(),
+            output: !output.is_empty(),
+            broker,
+        })
+    }
+
+    fn master_interest(&self) -> PollFlags {
+        let mut flags = PollFlags::empty();
+        if self.closed_until.is_none_or(|until| until <= Instant::now()) {
+            flags.set(PollFlags::IN, !self.output.is_blocked() && !self.drained);
+            flags.set(PollFlags::OUT, self.keyboard.is_pending());
+        }
+        flags
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        let prompt = self.rules.deadline().map(|time| self.clock.instant(time));
+        let now = Instant::now();
+        let closed = self.closed_until.filter(|until| *until > now);
+        let due = [prompt, self.link.deadline(), closed, self.terminate_by].into_iter().flatten().min()?;
+        Some(due.saturating_duration_since(now))
+    }
+
+    /// Passes on what the command wrote, and then looks at it.
+    fn read_output(&mut self) {
+        if self.output.is_blocked() {
+            return;
+        }
+        let count = match rustix::io::read(self.child.master(), &mut *self.buffer) {
+            Ok(count) if count > 0 => count,
+            Err(Errno::INTR) => return,
+            Err(Errno::AGAIN) => {
+                self.drained = self.ended.is_some();
+                return;
+            }
+            // Nobody has the other side open (EIO), which a command that runs may change.
+            Ok(_) | Err(_) => {
+                self.drained = self.ended.is_some();
+                self.closed_until = Some(Instant::now() + CLOSED_PAUSE);
+                return;
+            }
+        };
+        let bytes = self.buffer.get(..count).unwrap_or_default();
+        self.output.write(bytes);
+        self.rules.output(bytes, self.clock.now());
+        self.closed_until = None;
+        if let Some((_, passed)) = &mut self.ended {
+            *passed += count;
+            self.drained = *passed > DRAIN;
+        }
+    }
+
+    fn read_keys(&mut self) -> io::Result<()> {
+        match rustix::io::read(stdin(), &mut *self.buffer) {
+            Ok(0) | Err(Errno::IO) => {
+                self.listens = false;
+                if self.raw.is_some() {
+                    self.hang_up();
+                }
+            }
+            Ok(count) => {
+                let keys = self.buffer.get(..count).unwrap_or_default();
+                #[cfg(debug_assertions)]
+                panics::provoke(keys);
+                self.keyboard.push(keys);
+            }
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    /// Gives the command what waits for it. Injected bytes count like typed ones (CP-20).
+    fn type_in(&mut self) {
+        let now = self.clock.now();
+        self.keyboard.flush(self.child.master(), |typed| self.rules.input(typed, now));
+    }
+
+    /// The user's side is gone: the command hears of it as it would without us.
+    fn hang_up(&mut self) {
+        if !self.hung_up {
+            self.hung_up = true;
+            self.child.signal(SIGHUP);
+        }
+    }
+
+    fn handle_signals(&mut self) -> io::Result<()> {
+        for signal in self.signals.take() {
+            match signal {
+                SIGWINCH => self.child.follow_size(),
+                SIGTSTP => self.suspend()?,
+                SIGCONT => self.resume()?,
+                other => {
+                    self.child.signal(other);
+                    if other == SIGINT {
+                        self.rules.interrupt();
+                    }
+                    if other == SIGTERM {
+                        self.terminate_by.get_or_insert(Instant::now() + TERMINATE);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Stops with the user's terminal as it was; goes on when somebody sends SIGCONT (CP-25).
+    fn suspend(&mut self) -> io::Result<()> {
+        self.child.signal(SIGTSTP);
+        self.raw = None;
+        emulate_default_handler(SIGTSTP)
+    }
+
+    fn resume(&mut self) -> io::Result<()> {
+        match &self.raw {
+            Some(raw) => raw.renew()?,
+            None if isatty(stdin()) => self.raw = RawMode::enter()?,
+            None => {}
+        }
+        self.child.follow_size();
+        self.child.signal(SIGCONT);
+        Ok(())
+    }
+
+    /// Hands on the turns that were found.
+    fn report(&mut self) {
+        for event in self.rules.take_events() {
+            if let LineEvent::Turn(turn) = event {
+                self.link.turn(turn);
+            }
+        }
+    }
+}
+
+/// Time for the line rules: Unix time at the start, and steady from there on whatever is done to the system's clock.
+#[derive(Debug)]
+struct Clock {
+    unix: Time,
+    start: Instant,
+}
+
+impl Clock {
+    fn start() -> Self {
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { unix: Time(0) + unix, start: Instant::now() }
+    }
+
+    fn now(&self) -> Time {
+        self.unix + self.start.elapsed()
+    }
+
+    fn instant(&self, time: Time) -> Instant {
+        self.start + time.since(self.unix)
+    }
+}
