@@ -1,7 +1,7 @@
 //! `swb`: the user's program, the daemon and the keeper in one file.
 //!
-//! The name it is called by decides what it does: `keepty` and `coop` answer as those programs do, any other
-//! name is `swb` itself. `daemon` and `keeper` work under every name, because processes of ours start each
+//! The name it is called by decides what it does: `keepty`, `coop` and `clippyctl` answer as those programs do,
+//! any other name is `swb` itself. `daemon` and `keeper` work under every name, because processes of ours start each
 //! other by them.
 
 #![warn(clippy::print_stderr, reason = "panics when nobody listens; see `say`")]
@@ -9,6 +9,7 @@
 mod args;
 mod attach;
 mod cast;
+mod clippyctl;
 mod commands;
 mod config;
 mod context;
@@ -52,6 +53,7 @@ fn personality(args: Vec<OsString>) -> u8 {
     match name {
         Some("keepty") if !daemon => keepty::main(args),
         Some("coop") if !daemon => coop::main(args),
+        Some("clippyctl") if !daemon => clippyctl::main(args),
         _ => commands::main(args),
     }
 }

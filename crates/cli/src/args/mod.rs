@@ -93,6 +93,9 @@ pub(crate) enum Command {
     Replay(Replay),
     /// Run a command on this terminal and let others have its answers
     Wrap(Wrap),
+    /// Ask a clippy broker for turns and move them between sessions
+    #[command(subcommand)]
+    Clippyctl(crate::clippyctl::Command),
     /// Show how the daemon is doing
     ///
     /// Exits with 1 when no daemon runs; it is not started.

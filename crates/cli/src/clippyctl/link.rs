@@ -1,0 +1,116 @@
+//! One question to a broker.
+
+use crate::error::{Failure, FailureKind};
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+use swb_wire::LengthPrefixed;
+use swb_wire::clippy::{Message, Request, Response, Role, VERSION, encode_request, frames, parse_message};
+
+/// How long a broker may take to answer: it may have to write a file first.
+const WAIT: Duration = Duration::from_secs(30);
+
+/// Bytes read at once.
+const READ: usize = 64 * 1024;
+
+/// Id of the one question.
+const ID: u32 = 1;
+
+/// A connection that has said hello.
+#[derive(Debug)]
+pub(super) struct Link {
+    stream: UnixStream,
+    reader: LengthPrefixed,
+}
+
+impl Link {
+    /// Connects to the broker (CB-1, CB-19).
+    pub(super) fn open() -> Result<Self, Failure> {
+        let path = crate::wrap::broker_socket()
+            .ok_or_else(|| Failure::general("XDG_RUNTIME_DIR is not set, so there is no broker"))?;
+        let stream = UnixStream::connect(&path).map_err(|error| {
+            Failure::general(format!("no broker at {}: {error}", path.display()))
+                .hint("`swb daemon` runs one; so does any `swb` command that starts the daemon")
+        })?;
+        stream.set_read_timeout(Some(WAIT))?;
+        stream.set_write_timeout(Some(WAIT))?;
+        let mut link = Self { stream, reader: frames() };
+        link.send(0, &Request::Hello { version: VERSION, role: Some(Role::Client) })?;
+        loop {
+            let frame = link.receive()?;
+            match understand(&frame)? {
+                Message::HelloAck { error: None } => return Ok(link),
+                Message::HelloAck { error: Some(reason) } => return Err(refused(reason)),
+                _ => {}
+            }
+        }
+    }
+
+    /// Asks, and gives the frame of an answer that is not an error to `read`.
+    pub(super) fn ask<T>(
+        mut self,
+        request: &Request<'_>,
+        read: impl FnOnce(&Response<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        self.send(ID, request)?;
+        loop {
+            let frame = self.receive()?;
+            match understand(&frame)? {
+                Message::Response(Response { error: Some(reason), .. }) => return Err(refused(reason)),
+                Message::Response(response) if response.id == ID => return read(&response),
+                _ => {}
+            }
+        }
+    }
+
+    fn send(&mut self, id: u32, request: &Request<'_>) -> Result<(), Failure> {
+        let mut bytes = Vec::new();
+        encode_request(id, request, &mut bytes).map_err(|error| Failure::general(error.to_string()))?;
+        self.stream.write_all(&bytes).map_err(|error| lost(&error))
+    }
+
+    fn receive(&mut self) -> Result<Vec<u8>, Failure> {
+        let mut buffer = vec![0; READ];
+        loop {
+            if let Some(frame) = self.reader.next().map_err(|error| garbled(&error))? {
+                return Ok(frame);
+            }
+            match self.stream.read(&mut buffer) {
+                Ok(0) => return Err(lost(&io::ErrorKind::UnexpectedEof.into())),
+                Ok(count) => self.reader.push(buffer.get(..count).unwrap_or_default()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(lost(&error)),
+            }
+        }
+    }
+}
+
+fn understand(frame: &[u8]) -> Result<Message<'_>, Failure> {
+    parse_message(frame).map_err(|error| garbled(&error))
+}
+
+/// The failure of an answer that does not make sense.
+pub(super) fn garbled(error: &dyn std::error::Error) -> Failure {
+    Failure::general(format!("the broker gave an answer this program does not understand ({error})"))
+}
+
+fn lost(error: &io::Error) -> Failure {
+    let what = match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "the broker does not answer".to_owned(),
+        io::ErrorKind::UnexpectedEof => "the broker closed the connection".to_owned(),
+        _ => format!("the connection to the broker was lost: {error}"),
+    };
+    Failure::new(FailureKind::Disconnected, what)
+}
+
+/// The reason as the broker gives it, which scripts look for, and what to do about it.
+fn refused(reason: &str) -> Failure {
+    let failure = Failure::general(crate::table::printable(reason));
+    match reason {
+        "session_not_found" => failure.hint("`clippyctl list-sessions` shows the sessions there are"),
+        "turn_not_found" => failure.hint("`clippyctl list-turns SESSION` shows the turns there are"),
+        "no_turn" => failure.hint("the session has not answered anything yet"),
+        "buffer_empty" => failure.hint("`clippyctl capture SESSION` fills it"),
+        _ => failure,
+    }
+}

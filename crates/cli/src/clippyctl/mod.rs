@@ -1,0 +1,271 @@
+//! `clippyctl`: questions to a broker from the command line (CR-26). Under its own name, and as `swb clippyctl`.
+//!
+//! Speaks the clippy dialect like anybody else, so it works with every broker that does.
+
+mod link;
+
+use crate::args;
+use crate::commands::report;
+use crate::error::{Failure, Outcome};
+use crate::say::{print, say_text};
+use crate::table;
+use clap::{Parser, Subcommand, ValueEnum};
+use link::{Link, garbled};
+use serde::Serialize;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use swb_wire::clippy::{Malformed, Request, Response, Sink};
+
+/// Asks a clippy broker for turns and moves them between sessions.
+#[derive(Debug, Parser)]
+#[command(name = "clippyctl", version, disable_help_subcommand = true)]
+struct Cli {
+    /// Print data as JSON
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List sessions
+    ListSessions,
+    /// List the turns of a session, the newest first
+    ListTurns {
+        /// Session
+        session: String,
+        /// Only the newest N
+        #[arg(long, value_name = "N")]
+        limit: Option<u32>,
+    },
+    /// Write a turn to standard output, and what is known about it to standard error
+    GetTurn {
+        /// Turn, such as api:3
+        id: String,
+        /// Leave out the content
+        #[arg(long)]
+        metadata_only: bool,
+    },
+    /// Put the latest turn of a session into the relay buffer
+    Capture {
+        /// Session
+        session: String,
+    },
+    /// Put a turn into the relay buffer
+    CaptureById {
+        /// Turn, such as api:3
+        id: String,
+    },
+    /// Type the relay buffer into a session
+    Paste {
+        /// Session
+        session: String,
+    },
+    /// Bring the relay buffer somewhere
+    Deliver {
+        /// Where to
+        sink: SinkName,
+        /// Session, for inject
+        #[arg(long, required_if_eq("sink", "inject"))]
+        session: Option<String>,
+        /// File, for file
+        #[arg(long, required_if_eq("sink", "file"))]
+        path: Option<PathBuf>,
+    },
+}
+
+/// Where a relay buffer can go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SinkName {
+    /// The input of a session
+    Inject,
+    /// A file
+    File,
+    /// The system's clipboard
+    Clipboard,
+}
+
+#[derive(Debug, Serialize)]
+struct Session<'a> {
+    session: &'a str,
+    pid: u32,
+    has_turn: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Turn<'a> {
+    turn_id: &'a str,
+    timestamp: u64,
+    byte_length: u32,
+    interrupted: bool,
+    truncated: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Captured<'a> {
+    turn_id: Option<&'a str>,
+    size: u32,
+}
+
+/// Runs as `clippyctl`.
+pub(crate) fn main(args: Vec<OsString>) -> u8 {
+    match args::parse::<Cli>(args, 2) {
+        Ok(cli) => report("clippyctl", run(&cli.command, cli.json)),
+        Err(code) => code,
+    }
+}
+
+/// Carries out a verb.
+pub(crate) fn run(command: &Command, json: bool) -> Outcome {
+    match command {
+        Command::ListSessions => Link::open()?.ask(&Request::ListSessions, |answer| sessions(answer, json)),
+        Command::ListTurns { session, limit } => {
+            let request = Request::ListTurns { session, limit: *limit };
+            Link::open()?.ask(&request, |answer| turns(answer, json))
+        }
+        Command::GetTurn { id, metadata_only } => {
+            Link::open()?.ask(&Request::GetTurn { turn_id: id }, |answer| turn(answer, *metadata_only, json))
+        }
+        Command::Capture { session } => {
+            Link::open()?.ask(&Request::Capture { session }, |answer| captured(answer, json))
+        }
+        Command::CaptureById { id } => {
+            Link::open()?.ask(&Request::CaptureById { turn_id: id }, |answer| captured(answer, json))
+        }
+        Command::Paste { session } => Link::open()?.ask(&Request::Paste { session }, |_| Ok(())),
+        Command::Deliver { sink, session, path } => deliver(*sink, session.as_deref(), path.as_ref()),
+    }?;
+    Ok(0)
+}
+
+fn deliver(sink: SinkName, session: Option<&str>, path: Option<&PathBuf>) -> Result<(), Failure> {
+    // The broker takes no relative paths, because it cannot know where we are.
+    let path = path.map(std::path::absolute).transpose()?;
+    let path = path.as_ref().map(|path| path.to_str().ok_or_else(|| Failure::usage("the path is not UTF-8")));
+    let missing = || Failure::usage("missing_field");
+    let sink = match sink {
+        SinkName::Inject => Sink::Inject { session: session.ok_or_else(missing)? },
+        SinkName::File => Sink::File { path: path.ok_or_else(missing)?? },
+        SinkName::Clipboard => Sink::Clipboard,
+    };
+    Link::open()?.ask(&Request::Deliver(sink), |_| Ok(()))
+}
+
+/// What an answer has to have.
+fn needed<T>(field: Option<T>) -> Result<T, Failure> {
+    field.ok_or_else(|| garbled(&Malformed))
+}
+
+fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    print(format!("{}\n", serde_json::to_string(value)?).as_bytes())
+}
+
+fn yes(flag: bool) -> String {
+    if flag { "yes" } else { "no" }.to_owned()
+}
+
+fn sessions(answer: &Response<'_>, json: bool) -> Result<(), Failure> {
+    let items = needed(answer.sessions.as_ref())?.iter();
+    let items: Vec<Session<'_>> =
+        items.map(|item| Session { session: item.session, pid: item.pid, has_turn: item.has_turn }).collect();
+    if json {
+        return print_json(&items);
+    }
+    let row = |item: &Session<'_>| [table::printable(item.session), item.pid.to_string(), yes(item.has_turn)];
+    let rows: Vec<[String; 3]> = items.iter().map(row).collect();
+    print(table::layout(["SESSION", "PID", "TURN"], &rows).as_bytes())
+}
+
+fn turns(answer: &Response<'_>, json: bool) -> Result<(), Failure> {
+    let items = needed(answer.turns.as_ref())?.iter();
+    let items: Vec<Turn<'_>> = items
+        .map(|item| Turn {
+            turn_id: item.turn_id,
+            timestamp: item.timestamp,
+            byte_length: item.byte_length,
+            interrupted: item.interrupted,
+            truncated: item.truncated,
+        })
+        .collect();
+    if json {
+        return print_json(&items);
+    }
+    let row = |item: &Turn<'_>| {
+        let [time, length] = [item.timestamp, item.byte_length.into()].map(|number| number.to_string());
+        [table::printable(item.turn_id), time, length, yes(item.interrupted), yes(item.truncated)]
+    };
+    let rows: Vec<[String; 5]> = items.iter().map(row).collect();
+    print(table::layout(["TURN", "TIMESTAMP", "BYTES", "INTERRUPTED", "TRUNCATED"], &rows).as_bytes())
+}
+
+/// Content is for programs and goes out as it is; the rest is for people, unless they want JSON.
+fn turn(answer: &Response<'_>, metadata_only: bool, json: bool) -> Result<(), Failure> {
+    let turn = Turn {
+        turn_id: needed(answer.turn_id)?,
+        timestamp: needed(answer.timestamp)?,
+        byte_length: needed(answer.byte_length)?,
+        interrupted: needed(answer.interrupted)?,
+        truncated: needed(answer.truncated)?,
+    };
+    if json {
+        say_text(&format!("{}\n", serde_json::to_string(&turn)?));
+    } else {
+        say_text(&format!(
+            "turn_id: {}\ntimestamp: {}\nbyte_length: {}\ninterrupted: {}\ntruncated: {}\n",
+            table::printable(turn.turn_id),
+            turn.timestamp,
+            turn.byte_length,
+            turn.interrupted,
+            turn.truncated
+        ));
+    }
+    if metadata_only { Ok(()) } else { print(needed(answer.content)?) }
+}
+
+fn captured(answer: &Response<'_>, json: bool) -> Result<(), Failure> {
+    let captured = Captured { turn_id: answer.turn_id, size: needed(answer.size)? };
+    if json {
+        return print_json(&captured);
+    }
+    // Brokers of the first level do not name turns.
+    let name = captured.turn_id.map(|id| format!("{} ", table::printable(id))).unwrap_or_default();
+    print(format!("{name}{} bytes\n", captured.size).as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    // CR-26
+    #[test]
+    fn verbs_parse() {
+        for args in [
+            &["list-sessions"][..],
+            &["list-turns", "s"],
+            &["list-turns", "s", "--limit", "3"],
+            &["get-turn", "s:1"],
+            &["get-turn", "s:1", "--metadata-only"],
+            &["capture", "s"],
+            &["capture-by-id", "s:1"],
+            &["paste", "s"],
+            &["deliver", "inject", "--session", "s"],
+            &["deliver", "file", "--path", "/p"],
+            &["deliver", "clipboard"],
+        ] {
+            assert!(Cli::try_parse_from([&["clippyctl"], args].concat()).is_ok(), "{args:?}");
+        }
+        for args in
+            [&[][..], &["deliver", "inject"], &["deliver", "file"], &["deliver", "printer"], &["get-turn"]]
+        {
+            assert!(Cli::try_parse_from([&["clippyctl"], args].concat()).is_err(), "{args:?}");
+        }
+    }
+}
