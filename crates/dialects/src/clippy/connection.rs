@@ -1,6 +1,6 @@
 //! A clippy connection: a greeting, then one answer per request.
 
-use super::outbox::{Frame, Outbox};
+use super::outbox::{Frame, Inlet, Outbox};
 use super::peer::Peer;
 use crate::conn::read_some;
 use crate::limits;
@@ -14,7 +14,7 @@ use tokio::net::UnixStream;
 
 pub(super) struct Connection {
     relay: Relay,
-    stream: UnixStream,
+    stream: Arc<UnixStream>,
     outbox: Arc<Outbox>,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Close;
 
 impl Connection {
     pub(super) fn new(relay: Relay, stream: UnixStream) -> Self {
-        Self { relay, stream, outbox: Arc::default() }
+        Self { relay, stream: Arc::new(stream), outbox: Arc::default() }
     }
 
     pub(super) async fn run(self) {
@@ -49,7 +49,8 @@ impl Connection {
             Ok(Ok(role)) => role,
             Ok(Err(Close)) | Err(_) => return Close,
         };
-        let mut peer = Peer::new(self.relay.clone(), Arc::clone(&self.outbox), role);
+        let inlet = Inlet { outbox: Arc::clone(&self.outbox), stream: Arc::clone(&self.stream) };
+        let mut peer = Peer::new(self.relay.clone(), role, inlet);
         let mut since_yield = 0;
         loop {
             let Ok(frame) = self.frame(&mut frames).await else {

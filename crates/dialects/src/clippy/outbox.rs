@@ -3,6 +3,7 @@
 //! Bounded in bytes. A wrapper that does not read its injects is disconnected when the bound is passed (CB-59);
 //! a peer that does not read its answers is not listened to until it does.
 
+use crate::conn::peer_gone;
 use crate::limits;
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -141,13 +142,19 @@ impl Outbox {
 
 /// Injects go to the connection that registered the session (CB-46).
 #[derive(Debug)]
-pub(super) struct Inlet(pub(super) Arc<Outbox>);
+pub(super) struct Inlet {
+    pub(super) outbox: Arc<Outbox>,
+    pub(super) stream: Arc<UnixStream>,
+}
 
 impl Injector for Inlet {
     fn inject(&self, content: &Arc<Vec<u8>>) -> bool {
+        // CB-49: its end may not have been noticed yet.
+        if peer_gone(&self.stream) {
+            return false;
+        }
         let mut head = Vec::new();
-        let content = Some(Arc::clone(content));
-        inject_head(content.as_ref().map_or(0, |content| content.len()), &mut head).is_ok()
-            && self.0.push(Frame { head, content, answer: false })
+        inject_head(content.len(), &mut head).is_ok()
+            && self.outbox.push(Frame { head, content: Some(Arc::clone(content)), answer: false })
     }
 }

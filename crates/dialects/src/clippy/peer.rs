@@ -1,6 +1,6 @@
 //! What a peer asks for, done and put into the protocol's words.
 
-use super::outbox::{Frame, Inlet, Outbox};
+use super::outbox::{Frame, Inlet};
 use crate::limits;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,8 +13,9 @@ use swb_wire::clippy::{
 /// A peer that has greeted.
 pub(super) struct Peer {
     relay: Relay,
-    outbox: Arc<Outbox>,
     role: Role,
+    /// The way to it for what is pasted.
+    inlet: Arc<Inlet>,
     /// Sessions it registered; they are gone when it is (CB-37).
     sessions: BTreeMap<String, Enrolment>,
 }
@@ -60,8 +61,8 @@ impl From<RelayError> for Refusal {
 }
 
 impl Peer {
-    pub(super) fn new(relay: Relay, outbox: Arc<Outbox>, role: Role) -> Self {
-        Self { relay, outbox, role, sessions: BTreeMap::new() }
+    pub(super) fn new(relay: Relay, role: Role, inlet: Inlet) -> Self {
+        Self { relay, role, inlet: Arc::new(inlet), sessions: BTreeMap::new() }
     }
 
     /// Does what is asked and puts the answer into words.
@@ -120,7 +121,7 @@ impl Peer {
         if self.sessions.len() >= limits::CLIPPY_SESSIONS {
             return Err(RelayError::Limit("too many sessions on one connection").into());
         }
-        let inlet = Arc::new(Inlet(Arc::clone(&self.outbox)));
+        let inlet = Arc::<Inlet>::clone(&self.inlet);
         let enrolment = self.relay.enroll(session, pid, pattern, inlet)?;
         self.sessions.insert(session.to_owned(), enrolment);
         Ok(Done::Nothing)
