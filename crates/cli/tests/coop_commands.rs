@@ -817,6 +817,7 @@ fn status_tells_how_the_daemon_is_doing() {
         status["dialects"],
         json!([
             {"name": "keepty", "socket": paths.keepty_dir(), "state": "listening"},
+            {"name": "clippy", "socket": paths.clippy_socket(), "state": "listening"},
             {"name": "coop", "socket": paths.coop_socket(), "state": "listening"},
         ])
     );

@@ -10,7 +10,8 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use swb_testkit::{CoopClient, Frame, LIMIT, QUIET, StreamItem, Swb};
+use swb_testkit::{ClippyItem, CoopClient, Frame, LIMIT, QUIET, StreamItem, Swb, wait_for};
+use swb_wire::clippy::{Request, Role as Peer, encode_request};
 use swb_wire::keepty::{Message, Role, encode};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
@@ -135,6 +136,71 @@ fn coop_cases_in_stream_mode() {
     assert!(played >= 6, "only {played} cases");
 }
 
+// CB-7, CB-8, CB-9, CB-11, CB-12, CB-13, CB-17, CB-18, CB-19, CB-20, CB-21, CB-22, CB-23, CB-26, CB-27, CB-28, CB-29,
+// CB-32, CB-33, CB-34, CB-35, CB-40, CB-41, CB-42, CB-44, CB-45, CB-46, CB-48, CR-6, CR-7, CR-10, CR-11, CR-12, CR-13,
+// CR-14, CR-20, CR-21, CR-22
+#[test]
+fn clippy_cases() {
+    let swb = Swb::start(EXE);
+    let cases = cases(include_str!("../../wire/tests/vectors/clippy-broker.json"));
+    let mut played = 0;
+    for case in cases.iter().filter(|case| is_dialogue(case)) {
+        let name = case["name"].as_str().unwrap();
+        // Those before the first capture need a daemon without a buffer, those behind it one without sessions.
+        let fresh = name.contains("buffer_empty").then(|| Swb::start(EXE));
+        let swb = fresh.as_ref().unwrap_or(&swb);
+        Player::connect(&swb.paths().clippy_socket().unwrap(), Dialect::Clippy).play(case);
+        played += 1;
+        let mut other = swb.clippy(Peer::Client);
+        wait_for("the end of the case's session", || other.sessions().is_empty().then_some(()));
+    }
+    assert!(played >= 45, "only {played} cases");
+}
+
+// CB-7: how the bytes of a peer are cut into pieces means nothing.
+#[test]
+fn clippy_streams_may_be_cut_at_every_byte() {
+    let swb = Swb::start(EXE);
+    let mut bytes = Vec::new();
+    let content = b"turn\0\xff";
+    let requests = [
+        (0, Request::Hello { version: 1, role: Some(Peer::Wrapper) }),
+        (1, Request::Register { session: "s", pid: 4242, pattern: "generic" }),
+        (
+            2,
+            Request::TurnCompleted {
+                session: "s",
+                content,
+                interrupted: true,
+                timestamp: None,
+                byte_length: None,
+            },
+        ),
+        (3, Request::Capture { session: "s" }),
+        (4, Request::Paste { session: "s" }),
+        (5, Request::ListSessions),
+    ];
+    for (id, request) in requests {
+        encode_request(id, &request, &mut bytes).unwrap();
+    }
+    let mut clock = swb.coop();
+    let mut other = swb.clippy(Peer::Client);
+    for cut in 1..bytes.len() {
+        let mut peer = swb.clippy_raw();
+        peer.send_raw(&bytes[..cut]);
+        looked(&mut clock);
+        peer.send_raw(&bytes[cut..]);
+        assert_eq!(peer.item(LIMIT), Some(ClippyItem::Ack(None)), "cut at {cut}");
+        assert_eq!(peer.answer().error, None, "cut at {cut}");
+        assert_eq!(peer.answer().turn_id.unwrap(), "s:1", "cut at {cut}");
+        assert_eq!(peer.answer().size, Some(6), "cut at {cut}");
+        assert_eq!(peer.injected(), content, "cut at {cut}");
+        assert_eq!((peer.answer().id, peer.answer().sessions.unwrap().len()), (4, 1), "cut at {cut}");
+        drop(peer);
+        wait_for("the end of the session", || other.sessions().is_empty().then_some(()));
+    }
+}
+
 // KP-1: how the bytes of a client are cut into pieces means nothing.
 #[test]
 fn keepty_streams_may_be_cut_at_every_byte() {
@@ -222,6 +288,7 @@ fn coop_streams_may_be_cut_at_every_byte() {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Dialect {
+    Clippy,
     Coop,
     Keepty,
 }
@@ -280,6 +347,9 @@ impl Player {
     }
 
     fn receive(&mut self, place: &str, step: &Value, before: &Value) {
+        if self.dialect == Dialect::Clippy {
+            return self.receive_packed(place, step);
+        }
         if let Some(wanted) = step["stream_contains"].as_str() {
             return self.output_with(place, &hex(wanted));
         }
@@ -311,6 +381,34 @@ impl Player {
         }
         let attaches = matches!(before["decoded"]["cmd"].as_str(), Some("attach" | "shell"));
         self.streaming = attaches && message["ok"] == true;
+    }
+
+    /// clippy: messages are compared by what they say, not by how it is packed.
+    fn receive_packed(&mut self, place: &str, step: &Value) {
+        if let Some(any_order) = step["any_order"].as_array() {
+            let mut wanted = any_order.clone();
+            while !wanted.is_empty() {
+                let got = self.packed(place).unwrap();
+                let at = wanted.iter().position(|wanted| *wanted == got);
+                wanted.remove(at.unwrap_or_else(|| panic!("{place}: {got}")));
+            }
+            return;
+        }
+        let Some(got) = self.packed(place) else {
+            return assert!(step.get("optional").is_some(), "{place}: closed");
+        };
+        match step.get("match").or(step.get("optional")) {
+            Some(wanted) => assert!(matches(&got, wanted), "{place}: {got}"),
+            None => assert_eq!(got, step["decoded"], "{place}"),
+        }
+    }
+
+    fn packed(&mut self, place: &str) -> Option<Value> {
+        match self.next(LIMIT) {
+            Came::Message(frame) => Some(unpack(&mut &frame[4..])),
+            Came::End => None,
+            Came::Nothing => panic!("{place}: nothing comes"),
+        }
     }
 
     /// The next frame of keepty that is no output.
@@ -351,6 +449,7 @@ impl Player {
                 Came::End => return,
                 Came::Nothing => panic!("{place}: not closed"),
                 Came::Message(frame) => match self.dialect {
+                    Dialect::Clippy => panic!("{place}: {}", unpack(&mut &frame[4..])),
                     Dialect::Keepty => assert!([4, 6, 127].contains(&frame[5]), "{place}: {frame:?}"),
                     Dialect::Coop => {
                         let explained =
@@ -438,6 +537,38 @@ fn matches(got: &Value, wanted: &Value) -> bool {
             fields.iter().all(|(key, value)| got.get(key).is_some_and(|got| matches(got, value)))
         }
         other => got == other,
+    }
+}
+
+/// MessagePack as JSON, bytes as the cases write them. Written apart from the codec, which it is to judge.
+fn unpack(bytes: &mut &[u8]) -> Value {
+    let mut take = |n: usize| {
+        let (taken, rest) = bytes.split_at(n);
+        *bytes = rest;
+        taken
+    };
+    let number = |bytes: &[u8]| bytes.iter().fold(0_u64, |n, byte| n << 8 | u64::from(*byte));
+    let first = take(1)[0];
+    match first {
+        0x00..=0x7f => json!(first),
+        0xcc..=0xcf => json!(number(take(1 << (first - 0xcc)))),
+        0xc2 | 0xc3 => json!(first == 0xc3),
+        0xa0..=0xbf => json!(String::from_utf8(take(usize::from(first & 0x1f)).to_vec()).unwrap()),
+        0xd9 | 0xda => {
+            let len = number(take(1 << (first - 0xd9))) as usize;
+            json!(String::from_utf8(take(len).to_vec()).unwrap())
+        }
+        0xc4..=0xc6 => {
+            let len = number(take(1 << (first - 0xc4))) as usize;
+            let hex: String = take(len).iter().map(|byte| format!("{byte:02x}")).collect();
+            json!({"$bin_hex": hex})
+        }
+        0x80..=0x8f => {
+            let entry = |_| (unpack(bytes).as_str().unwrap().to_owned(), unpack(bytes));
+            Value::Object((0..first & 0xf).map(entry).collect())
+        }
+        0x90..=0x9f => (0..first & 0xf).map(|_| unpack(bytes)).collect(),
+        other => panic!("{other:#x} is not expected"),
     }
 }
 
