@@ -106,7 +106,8 @@ impl Observer {
         let [pause, _] = limits::CHECKPOINT_PAUSE;
         let verdict = self.detection.as_ref().and_then(Detection::deadline);
         let store = self.is_unsaved().then(|| self.stored + pause);
-        let rest = self.screen.is_some().then(|| self.touched + limits::SCREEN_QUIET);
+        // As long as something is to be decided about the screen, it is needed.
+        let rest = (self.screen.is_some() && verdict.is_none()).then(|| self.touched + limits::SCREEN_QUIET);
         [self.again, verdict, store, rest].into_iter().flatten().min()
     }
 
