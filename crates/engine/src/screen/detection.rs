@@ -73,11 +73,16 @@ impl Detection {
         self.detector.tick(screen, now());
     }
 
-    /// When [`Detection::tick`] is due.
+    /// When [`Detection::tick`] will be due.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let left = self.detector.deadline()?.since(now());
         // A little late rather than a little early, which would be in vain.
         Some(Instant::now() + left + Duration::from_millis(1))
+    }
+
+    /// Whether [`Detection::tick`] is due.
+    pub(super) fn is_due(&self) -> bool {
+        self.detector.deadline().is_some_and(|deadline| deadline <= now())
     }
 
     /// Tells the session's owner what was found.

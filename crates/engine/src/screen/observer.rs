@@ -116,7 +116,7 @@ impl Observer {
             self.again = None;
             self.follow().await;
         }
-        if self.detection.as_ref().and_then(Detection::deadline).is_some_and(|due| due <= Instant::now()) {
+        if self.detection.as_ref().is_some_and(Detection::is_due) {
             self.catch_up().await;
             self.screen();
             if let (Some(detection), Some(screen)) = (&mut self.detection, &self.screen) {
@@ -139,13 +139,11 @@ impl Observer {
     /// Takes note of new output, no more thoroughly than necessary.
     async fn follow(&mut self) {
         let behind = self.behind();
-        let waits = self.again.is_some() && behind < limits::SCREEN_LAZY;
-        if waits && !self.cursor.has_mark() {
-            return;
-        }
         let flood = behind >= limits::SCREEN_FLOOD;
-        if self.is_idle() && !flood && !self.cursor.has_mark() {
-            // A terminal came; the output can wait.
+        let nothing = behind == 0 && self.pty.typed_at().is_none();
+        // Somebody came or left; or it was looked at a moment ago, and the output can wait.
+        let waits = (self.again.is_some() && behind < limits::SCREEN_LAZY) || (self.is_idle() && !flood);
+        if (nothing || waits) && !self.cursor.has_mark() {
             return;
         }
         self.touched = Instant::now();
