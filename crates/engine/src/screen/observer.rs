@@ -103,9 +103,8 @@ impl Observer {
     }
 
     fn due(&self) -> Option<Instant> {
-        let [pause, _] = limits::CHECKPOINT_PAUSE;
         let verdict = self.detection.as_ref().and_then(Detection::deadline);
-        let store = self.is_unsaved().then(|| self.stored + pause);
+        let store = self.is_unsaved().then(|| self.store_at());
         // As long as something is to be decided about the screen, it is needed.
         let rest = (self.screen.is_some() && verdict.is_none()).then(|| self.touched + limits::SCREEN_QUIET);
         [self.again, verdict, store, rest].into_iter().flatten().min()
@@ -411,12 +410,19 @@ impl Observer {
     fn store_if_due(&mut self) {
         let offset = self.checkpoint.as_ref().map_or(0, Checkpoint::offset);
         let stale = self.cursor.offset() - offset >= limits::SCREEN_STALE;
-        let [quiet, busy] = limits::CHECKPOINT_PAUSE;
-        let pause = if self.behind() == 0 { quiet } else { busy };
-        // The first one does not wait: what a program sets up at its start must not leave the ring unseen.
-        let due = self.checkpoint.is_none() || self.stored.elapsed() >= pause;
-        if (stale || self.is_unsaved()) && due {
+        if (stale || self.is_unsaved()) && self.store_at() <= Instant::now() {
             self.store();
+        }
+    }
+
+    /// When the next checkpoint may be stored. The first one does not wait: what a program sets up at its start must
+    /// not leave the ring unseen.
+    fn store_at(&self) -> Instant {
+        let [quiet, busy] = limits::CHECKPOINT_PAUSE;
+        match (&self.checkpoint, self.behind()) {
+            (None, _) => self.stored,
+            (_, 0) => self.stored + quiet,
+            (_, _) => self.stored + busy,
         }
     }
 
