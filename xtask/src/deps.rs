@@ -14,7 +14,7 @@ const ALLOWED: [(&str, &[&str]); 12] = [
     ("swb-turns", &["swb-types", "swb-vt"]),
     ("swb-keeper", &[]),
     ("swb-engine", &["swb-turns", "swb-types", "swb-keeper", "swb-vt"]),
-    ("swb-dialects", &["swb-types", "swb-wire", "swb-engine", "swb-vt"]),
+    ("swb-dialects", &["swb-turns", "swb-types", "swb-wire", "swb-engine", "swb-vt"]),
     ("swb-daemon", &["swb-turns", "swb-types", "swb-wire", "swb-keeper", "swb-engine", "swb-dialects"]),
     ("swb", &["swb-types", "swb-wire", "swb-vt", "swb-turns", "swb-daemon", "swb-keeper"]),
     ("swb-testkit", &["swb-types", "swb-wire", "swb-vt"]),

@@ -18,6 +18,7 @@ mod coop;
 mod error;
 mod keepty;
 mod panics;
+mod profiles;
 mod say;
 mod session;
 mod start;

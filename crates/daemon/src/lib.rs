@@ -14,4 +14,5 @@ mod profiles;
 mod run;
 
 pub use config::{CliConfig, Config};
+pub use profiles::load as load_profiles;
 pub use run::{Options, run};

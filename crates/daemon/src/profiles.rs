@@ -5,7 +5,7 @@ use swb_turns::Profiles;
 
 /// Reads the user's profiles, one per TOML file of `dir`. A file that is not right is left out, with a warning:
 /// it must not keep the daemon from starting.
-pub(crate) fn load(dir: &Path) -> (Option<Profiles>, Vec<String>) {
+pub fn load(dir: &Path) -> (Option<Profiles>, Vec<String>) {
     let mut profiles = match Profiles::built_in() {
         Ok(profiles) => profiles,
         Err(error) => return (None, vec![error.to_string()]),

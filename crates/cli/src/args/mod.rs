@@ -1,9 +1,11 @@
 //! The arguments of `swb`.
 
+mod detect;
 mod recording;
 mod screen;
 mod wrap;
 
+pub(crate) use detect::Detect;
 pub(crate) use recording::{Record, Replay};
 pub(crate) use screen::{Keys, Screen, Wait};
 pub(crate) use wrap::Wrap;
@@ -36,7 +38,7 @@ Exit codes:
   `run`, `attach` and `shell` pass on the exit code of the command they show, 128+N when
   signal N ended it, and 0 when you detach.
 
-Any command but `status`, `shutdown` and `replay` starts the daemon when none runs.
+Any command but `status`, `shutdown`, `replay` and `detect` starts the daemon when none runs.
 
 Environment:
   HOME               needed; sockets and files are found from it
@@ -96,6 +98,8 @@ pub(crate) enum Command {
     /// Ask a clippy broker for turns and move them between sessions
     #[command(subcommand)]
     Clippyctl(crate::clippyctl::Command),
+    /// Find the turns in a recording of a terminal session
+    Detect(Detect),
     /// Show how the daemon is doing
     ///
     /// Exits with 1 when no daemon runs; it is not started.

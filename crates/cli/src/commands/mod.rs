@@ -3,6 +3,7 @@
 mod attach;
 mod completions;
 mod daemon;
+mod detect;
 mod here;
 mod keys;
 pub(crate) mod kill;
@@ -67,6 +68,7 @@ fn dispatch(cli: Cli) -> Outcome {
         Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Wrap(args)) => crate::wrap::run(args),
         Some(Command::Clippyctl(command)) => crate::clippyctl::run(&command, cli.json),
+        Some(Command::Detect(args)) => detect::run(cli.json, &args),
         Some(Command::Status) => status::run(&context()?),
         Some(Command::Daemon(args)) => daemon::run(cli.config, &args),
         Some(Command::Shutdown(args)) => shutdown::run(&context()?, &args),

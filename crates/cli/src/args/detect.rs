@@ -1,0 +1,59 @@
+//! The arguments of `detect`.
+
+use clap::Args;
+use std::path::PathBuf;
+use swb_types::Size;
+
+/// Arguments of `detect`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  swb detect recordings/claude-code/02-three-turns
+  swb detect stream.jsonl --profile codex --json
+  swb detect --score recordings
+
+A recording is a folder with a stream.jsonl, one event a line, or that file itself. What program it shows, and on
+what size of terminal, stands in the expected.json beside it; without one, the name of the folder tells
+the program. With --json, there is an object a line: one for each turn, then a summary.")]
+pub(crate) struct Detect {
+    /// Recording
+    #[arg(required_unless_present = "score", conflicts_with = "score")]
+    pub(crate) recording: Option<PathBuf>,
+    /// Read the program by this profile [default: the one for its command]
+    #[arg(long, value_name = "P")]
+    pub(crate) profile: Option<String>,
+    /// Size of the terminal at the start, such as 80x24 [default: as recorded]
+    #[arg(long, value_name = "COLSxROWS", value_parser = parse_size)]
+    pub(crate) size: Option<Size>,
+    /// Compare what is found in all recordings below this folder with what is expected
+    #[arg(long, value_name = "DIR")]
+    pub(crate) score: Option<PathBuf>,
+}
+
+fn parse_size(text: &str) -> Result<Size, String> {
+    let size =
+        text.split_once('x').and_then(|(cols, rows)| Size::new(cols.parse().ok()?, rows.parse().ok()?));
+    size.ok_or_else(|| "not a size such as 80x24".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Cli;
+    use super::*;
+    use clap::Parser;
+
+    #[test]
+    fn sizes_have_two_numbers() {
+        assert_eq!(parse_size("80x24"), Ok(Size::DEFAULT));
+        for bad in ["", "80", "80x", "x24", "0x24", "80x24x1", "80x99999"] {
+            assert!(parse_size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn one_recording_or_a_folder_of_them() {
+        let parse = |args: &[&str]| Cli::try_parse_from([&["swb", "detect"], args].concat()).is_ok();
+        assert!(parse(&["r"]) && parse(&["--score", "d"]));
+        assert!(!parse(&[]) && !parse(&["r", "--score", "d"]));
+    }
+}
