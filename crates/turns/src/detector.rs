@@ -195,8 +195,8 @@ impl Detector {
     /// Takes input to the program: keys, pastes, and the terminal's answers, which are told apart.
     pub fn input(&mut self, screen: &Screen, bytes: &[u8], now: Time) {
         self.tick(screen, now);
-        // The user answers what is shown now, so now is the time to know what that is.
-        if self.live.dirty {
+        // The user answers what is shown now, so now is the time to know what that is. The terminal does not wait.
+        if self.live.dirty && self.live.keys.would_press(bytes, now) {
             self.weigh(screen, now, now.since(self.live.last_output));
         }
         self.live.asked_at_input = self.live.status.state == State::Asking;
@@ -293,7 +293,7 @@ impl Detector {
 
     /// The moments of silence at which the evidence is weighed. Without a turn one is enough.
     fn stages(&self) -> &'static [Duration] {
-        const LINE: [Duration; 2] = [limits::PROMPT_QUIET, limits::LINGER];
+        const LINE: [Duration; 3] = [limits::PROMPT_QUIET, limits::SCREEN_QUIET, limits::LINGER];
         const SCREEN: [Duration; 5] =
             [limits::REPORT_QUIET, limits::SCREEN_QUIET, limits::LINGER, limits::STILL_BUSY, limits::ABANDON];
         match (self.profile.kind, self.live.turn.is_some()) {

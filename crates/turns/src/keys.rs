@@ -59,6 +59,14 @@ impl Keys {
         }
     }
 
+    /// Whether there is a key in the input, rather than the terminal's answers alone.
+    pub(crate) fn would_press(&self, bytes: &[u8], now: Time) -> bool {
+        let mut pressed = false;
+        let mut keys = Self { typed: Vec::new(), params: self.params.clone(), ..*self };
+        keys.feed(bytes, now, |_, _| pressed = true);
+        pressed || keys.escape_at.is_some()
+    }
+
     /// Whether an ESC that came a moment ago has become a key by now.
     pub fn settle(&mut self, now: Time) -> bool {
         let due = self.escape_at.is_some_and(|at| now >= at + limits::ESCAPE);

@@ -4,7 +4,7 @@
 //! caller's; here are texts.
 
 use crate::detector::{Detector, Event};
-use crate::profile::Profile;
+use crate::profile::{Profile, Profiles};
 use crate::time::Time;
 use crate::turn::Turn;
 use base64::Engine;
@@ -204,6 +204,27 @@ pub struct Detection {
     pub turns: Vec<Turn>,
     /// Where the program asked within a turn.
     pub dialogs: Vec<Offset>,
+}
+
+/// The profile for a recording of which only the stream is known, by what the program shows before the first Enter;
+/// `generic` if that says nothing.
+pub fn guess(recording: &Recording, profiles: &Profiles, size: Size) -> Option<Arc<Profile>> {
+    let mut screen = Screen::new(size, Options::default());
+    let mut found = None;
+    for (_, step) in &recording.steps {
+        match step {
+            Step::Output(bytes) => screen.feed(bytes),
+            Step::Resize(size) => screen.resize(*size),
+            Step::Input(bytes) if bytes.contains(&b'\r') => break,
+            Step::Input(_) => continue,
+        }
+        let rows = screen.row_texts();
+        found = profiles.for_screen(rows.iter().map(String::as_str).chain([screen.title()]));
+        if found.is_some() {
+            break;
+        }
+    }
+    found.or_else(|| profiles.named("generic"))
 }
 
 /// Runs the detector over a recording.

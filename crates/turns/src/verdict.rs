@@ -158,7 +158,9 @@ impl Detector {
     fn line_verdict(&self, line: &str, signal: Signal, quiet: Duration) -> Option<Verdict> {
         let prompt = &self.profile.prompt;
         if prompt.asking.any(line) {
-            return Some(Verdict::new(State::Asking, true, signal, line));
+            // An answer that quotes a question goes on soon.
+            let enough = signal == Signal::Paste || quiet >= limits::SCREEN_QUIET;
+            return enough.then(|| Verdict::new(State::Asking, true, signal, line));
         }
         let learned = self.live.prompt.as_deref() == Some(line);
         if self.live.turn.is_some() && !learned && prompt.continuation.prefix(line).is_some() {
@@ -170,7 +172,12 @@ impl Detector {
         let known = prompt.ready.prefix(line).is_some() && raw;
         // An answer may pause behind a word that fits; the prompt that was there before would be no chance.
         let waits = signal == Signal::Line && prompt.steady && !learned && self.live.prompt.is_some();
-        let enough = !waits || quiet >= limits::LINGER;
+        let silence = match signal {
+            Signal::Line if waits => limits::LINGER,
+            Signal::Line if self.live.turn.is_some() => limits::PROMPT_QUIET,
+            _ => Duration::ZERO,
+        };
+        let enough = quiet >= silence;
         ((any || known) && enough).then(|| Verdict::new(State::Ready, true, signal, line))
     }
 

@@ -5,9 +5,9 @@
 mod common;
 
 use common::{Case, Random, cases};
-use swb_turns::recording::{Detection, Recording, Step, detect};
+use swb_turns::recording::{Detection, Recording, Step, detect, guess};
 use swb_turns::score::Score;
-use swb_turns::{Detector, Event, Saved};
+use swb_turns::{Detector, Event, Profiles, Saved};
 use swb_vt::{Options, Screen};
 
 /// Words that are known to be missing in a turn's text, with their cause in docs/detection.md.
@@ -103,6 +103,15 @@ fn a_restarted_daemon_goes_on() {
         let expected: Vec<_> =
             live.map(|turn| (turn.submit, turn.end, turn.interrupted, turn.text.clone())).collect();
         assert_eq!(found, expected, "{}", case.name);
+    }
+}
+
+#[test]
+fn programs_are_known_by_what_they_show() {
+    let profiles = Profiles::built_in().unwrap();
+    for case in cases() {
+        let guessed = guess(&case.recording, &profiles, case.expected.size()).unwrap();
+        assert_eq!(guessed.name(), case.profile.name(), "{}", case.name);
     }
 }
 

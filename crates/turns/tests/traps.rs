@@ -414,6 +414,15 @@ fn marks_printed_by_a_command_are_none() {
 }
 
 #[test]
+fn a_terminal_that_answers_is_no_user() {
+    let mut session = bash();
+    session.keys("x\r").out("x\r\n\x1b[?2004l\rone\r\n\x1b[?2004hpro\x1b[6n").keys("\x1b[1;4R");
+    assert_eq!(session.turns.len(), 0);
+    session.out("\x1b[2K\r$ ").wait(500);
+    assert_eq!(session.texts(), ["one"]);
+}
+
+#[test]
 fn text_typed_ahead_does_not_hide_a_prompt() {
     let mut session = bash();
     session.keys("sleep 1\r").out("sleep 1\r\n\x1b[?2004l\r").wait(300).keys("why?").out("why?").wait(700);

@@ -13,6 +13,8 @@ pub(super) struct File {
     commands: Vec<String>,
     kind: Kind,
     #[serde(default)]
+    greeting: Vec<String>,
+    #[serde(default)]
     escape_presses: u8,
     #[serde(default)]
     title: SaysFile,
@@ -82,6 +84,7 @@ impl File {
         Ok(Profile {
             title: self.title.check("title")?,
             notify: self.notify.check("notify")?,
+            greeting: patterns("greeting", &self.greeting)?,
             name: self.name,
             commands: self.commands,
             kind: self.kind,

@@ -108,6 +108,7 @@ pub(crate) struct View {
 pub struct Profile {
     name: String,
     commands: Vec<String>,
+    greeting: Patterns,
     pub(crate) kind: Kind,
     /// How often Esc must be pressed to interrupt; 0 where it does not.
     pub(crate) escape_presses: u8,
@@ -209,6 +210,12 @@ impl Profiles {
             self.by_command(&name).filter(|profile| profile.kind == Kind::Screen || profile.name == "aider")
         });
         by_argument.or_else(|| self.by_command(&first)).or_else(|| self.named("generic"))
+    }
+
+    /// The profile of a program nobody named, by the rows and the title it shows when it starts.
+    pub fn for_screen<'a>(&self, shown: impl Iterator<Item = &'a str> + Clone) -> Option<Arc<Profile>> {
+        let greets = |profile: &&Arc<Profile>| shown.clone().any(|text| profile.greeting.any(text));
+        self.all.iter().find(greets).cloned()
     }
 
     /// All profiles, the first of a name being the one in force.
