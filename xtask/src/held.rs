@@ -9,7 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The pages with such tables.
-pub(crate) const PAGES: [&str; 2] = ["docs/protocols/keepty.md", "docs/protocols/coop.md"];
+pub(crate) const PAGES: [&str; 3] =
+    ["docs/protocols/clippy.md", "docs/protocols/coop.md", "docs/protocols/keepty.md"];
 
 /// Tests by the id they cite.
 pub(crate) type Citations = BTreeMap<String, Vec<String>>;
@@ -72,7 +73,7 @@ fn ids(text: &str) -> Vec<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
     let is_id = |word: &&str| {
         word.split_once('-').is_some_and(|(kind, number)| {
-            ["KP", "CO", "XS"].contains(&kind)
+            ["CB", "CO", "CP", "CR", "CT", "KP", "XS"].contains(&kind)
                 && !number.is_empty()
                 && number.bytes().all(|b| b.is_ascii_digit())
         })
