@@ -140,7 +140,7 @@ pub(crate) struct Run {
     #[arg(short, long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
     /// Dialect in which the session cannot be reached; may be repeated
-    #[arg(long, value_name = "DIALECT", value_parser = ["coop", "keepty"])]
+    #[arg(long, value_name = "DIALECT", value_parser = ["clippy", "coop", "keepty"])]
     pub(crate) hide: Vec<String>,
     /// Key that detaches, such as C-] or C-a; `none` for no key
     #[arg(long, value_name = "KEY")]
