@@ -15,6 +15,8 @@ use swb_testkit::{
 };
 use swb_wire::keepty::{Message, Role};
 
+mod view;
+
 /// Sessions, and how many lines each prints before it pauses for a moment.
 const SESSIONS: [(&str, u32); 4] = [("one", 1), ("two", 2), ("three", 6), ("four", 12)];
 /// What every line ends with, so that kills meet frames of some length.
@@ -224,17 +226,25 @@ fn follow(swb: &Swb, name: &str, stop: &AtomicBool) -> Duration {
     panic!("{name} was left before its end, at line {:?}", lines.next);
 }
 
-/// A person with `swb attach`; gives the same.
+/// A person with `swb attach`, who reads what leaves the screen at its top; gives the same.
 fn attach(swb: &Swb, name: &str, stop: &AtomicBool) -> Duration {
     let mut terminal = Terminal::start(swb.command(&["attach", name]), 100, 30);
+    let mut screen = view::screen(b"", 100, 30);
     let mut lines = Lines::new(name);
     while !stop.load(Relaxed) {
         let ended = terminal.child().try_wait().expect("a child");
         terminal.shows("\0", Duration::from_millis(50));
-        lines.take(terminal.seen());
+        // In small pieces, so that no line can pass unseen.
+        for piece in terminal.seen().chunks(1024) {
+            let before = screen.scrolled();
+            screen.feed(piece);
+            let new = (screen.scrolled() - before) as usize;
+            screen.scrollback(new).iter().for_each(|line| lines.take_text(&line.text()));
+        }
         terminal.forget();
         if let Some(status) = ended {
             assert_eq!(status.code(), Some(7), "swb attach {name} passes the code on");
+            screen.row_texts().iter().for_each(|line| lines.take_text(line));
             return lines.end.expect("the last line before the end");
         }
     }
@@ -306,6 +316,14 @@ impl Lines {
     /// Begins anywhere, maybe in the middle of a line.
     fn anywhere(name: &str) -> Self {
         Self { name: name.to_owned(), next: None, cut: true, rest: Vec::new(), end: None }
+    }
+
+    /// Takes a line as a terminal shows it. What stood there before the session came leaves blank ones.
+    #[track_caller]
+    fn take_text(&mut self, line: &str) {
+        if !line.is_empty() {
+            self.take(format!("{}\r\n", line.trim_end()).as_bytes());
+        }
     }
 
     #[track_caller]
