@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::process::Output;
 use std::time::{Duration, Instant};
-use swb_testkit::{ClippyClient, LIMIT, QUIET, Swb, keepers_in, signal, wait_for};
+use swb_testkit::{ClippyClient, CoopClient, LIMIT, QUIET, Swb, keepers_in, signal, wait_for};
 use swb_wire::clippy::{Request, Role};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
@@ -318,6 +318,99 @@ fn our_sessions_are_listed_and_can_be_pasted_to() {
     assert!(got[..content.len()] == content);
     swb.ok(&["kill", "ours"]);
     assert_eq!(client.refused(&Request::Paste { session: "ours" }), "session_not_found");
+}
+
+/// A shell of ours.
+fn shell(swb: &Swb) -> CoopClient {
+    let argv = ["bash", "--norc", "--noprofile", "-i"];
+    let create = json!({"cmd": "create", "name": "shell", "workspace": swb.workspace(""), "argv": argv,
+        "env": {"PATH": "/usr/bin:/bin", "PS1": "$ ", "TERM": "xterm-256color"}});
+    swb.control().ok(&create);
+    let mut shell = swb.attach("shell");
+    shell.until("$ ");
+    shell
+}
+
+/// Lets it say `word` until the turn with that number is there. How well turns are found is tested elsewhere.
+fn say(shell: &mut CoopClient, client: &mut ClippyClient, word: &str, turn: usize) -> Vec<u8> {
+    // In other words than it is asked for, so that it is not found in the echo.
+    let (front, back) = word.split_at(3);
+    let turn_id = format!("shell:{turn}");
+    wait_for("the turn", || {
+        shell.type_in(format!("echo {front}''{back}\r").as_bytes());
+        shell.until(word);
+        let end = Instant::now() + Duration::from_secs(3);
+        loop {
+            let found = client.ask(&Request::GetTurn { turn_id: &turn_id }).content;
+            if found.is_some() || Instant::now() > end {
+                return found;
+            }
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+    })
+}
+
+// XS-3, XS-14, CB-57, CR-4: turns of our own sessions can be captured, and are there after a crash.
+#[test]
+fn turns_of_our_sessions_survive_a_crash() {
+    let mut swb = Swb::start(EXE);
+    let mut terminal = shell(&swb);
+    let mut client = swb.clippy(Role::Client);
+    let contents = [
+        say(&mut terminal, &mut client, "first-answer", 1),
+        say(&mut terminal, &mut client, "second-answer", 2),
+    ];
+    assert!(String::from_utf8_lossy(&contents[0]).trim().ends_with("first-answer"), "{contents:?}");
+    let list =
+        |client: &mut ClippyClient| client.ok(&Request::ListTurns { session: "shell", limit: None }).turns;
+    let before = list(&mut client).unwrap();
+    swb.kill_daemon();
+    let mut client = swb.clippy(Role::Client);
+    let after = list(&mut client).unwrap();
+    assert_eq!(after[after.len() - before.len()..], before);
+    for (n, content) in contents.iter().enumerate() {
+        let turn_id = format!("shell:{}", n + 1);
+        assert_eq!(client.ok(&Request::GetTurn { turn_id: &turn_id }).content.as_ref(), Some(content));
+    }
+    assert_eq!(client.sessions().iter().map(|session| session.2).collect::<Vec<_>>(), [true]);
+    // Numbers go on.
+    let mut terminal = swb.attach("shell");
+    say(&mut terminal, &mut client, "third-answer", after.len() + 1);
+    let mut wrapper = swb.clippy(Role::Wrapper);
+    wrapper.register("w");
+    client.ok(&Request::Capture { session: "shell" });
+    client.ok(&Request::Paste { session: "w" });
+    assert!(String::from_utf8_lossy(&wrapper.injected()).trim().ends_with("third-answer"));
+    // An orderly stop leaves none of it.
+    signal(swb.daemon_pid(), Signal::TERM);
+    client.closed();
+    wait_for("its end", || swb.try_status().is_none().then_some(()));
+    swb.start_daemon();
+    let mut client = swb.clippy(Role::Client);
+    assert_eq!(client.refused(&Request::Paste { session: "shell" }), "buffer_empty");
+    let turn_id = format!("shell:{}", after.len() + 1);
+    assert_eq!(client.refused(&Request::GetTurn { turn_id: &turn_id }), "turn_not_found");
+}
+
+// CB-35, CB-36, CR-11: the turns of a session of ours end with it, and what was captured does not.
+#[test]
+fn turns_of_our_sessions_end_with_them() {
+    let swb = Swb::start(EXE);
+    let mut shell = shell(&swb);
+    let mut client = swb.clippy(Role::Client);
+    say(&mut shell, &mut client, "an-answer", 1);
+    client.ok(&Request::Capture { session: "shell" });
+    shell.type_in(b"exit\r");
+    wait_for("its end", || client.sessions().is_empty().then_some(()));
+    assert_eq!(client.refused(&Request::GetTurn { turn_id: "shell:1" }), "turn_not_found");
+    assert_eq!(client.refused(&Request::Capture { session: "shell" }), "session_not_found");
+    // Another one of that name begins anew.
+    swb.script("shell", MIRROR);
+    let mut shell = swb.attach("shell");
+    shell.until("ready");
+    assert_eq!(client.refused(&Request::Capture { session: "shell" }), "no_turn");
+    client.ok(&Request::Paste { session: "shell" });
+    shell.until("an-answer");
 }
 
 // CB-47, CB-59: a program that does not read its input delays nobody, and what waits for it is bounded.
