@@ -299,6 +299,23 @@ fn a_background_job_does_not_delay_the_end() {
     assert!(output.stdout.len() < 4 * 1024 * 1024);
 }
 
+// CP-21: a command that has no terminal open any more still runs, and costs nothing meanwhile.
+#[test]
+fn a_command_may_leave_its_terminal() {
+    let swb = Swb::new(EXE);
+    let script = "echo ready; exec </dev/null >/dev/null 2>&1; sleep 2; echo back >/dev/tty; exit 7";
+    let mut terminal = start(&swb, script);
+    terminal.until("ready");
+    std::thread::park_timeout(Duration::from_secs(1));
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", terminal.child().id())).expect("a process");
+    let fields: Vec<&str> = stat.rsplit_once(") ").expect("a name").1.split(' ').collect();
+    let ticks: u64 =
+        fields[11].parse::<u64>().expect("a number") + fields[12].parse::<u64>().expect("a number");
+    assert!(ticks < 50, "{ticks} hundredths of a second");
+    assert_eq!(terminal.wait(), 7);
+    assert_eq!(shown(&terminal), "ready\r\nback\r\n");
+}
+
 // CP-23
 #[test]
 fn a_command_that_cannot_run_is_127() {
@@ -394,6 +411,25 @@ fn stopping_gives_the_terminal_back_and_going_on_takes_it_again() {
     signal(wrapper, Signal::CONT);
     terminal.until("got-cont");
     assert!(shown(&terminal).contains("got-tstp"), "{}", shown(&terminal));
+    wait_for("raw mode", || (!terminal.modes().local_modes.contains(LocalModes::ICANON)).then_some(()));
+    terminal.signal(Signal::TERM);
+    assert_eq!(terminal.wait(), 9);
+    terminal.assert_modes_restored();
+}
+
+// CP-25: in whatever order they are found, nobody is left behind asleep.
+#[test]
+fn stopping_and_going_on_at_once_leaves_nobody_stopped() {
+    let swb = Swb::new(EXE);
+    let mut terminal = start(&swb, TELLS_SIGNALS);
+    terminal.until("ready");
+    for _ in 0..20 {
+        terminal.signal(Signal::TSTP);
+        terminal.signal(Signal::CONT);
+    }
+    terminal.forget();
+    terminal.signal(Signal::USR1);
+    terminal.until("got-usr1");
     wait_for("raw mode", || (!terminal.modes().local_modes.contains(LocalModes::ICANON)).then_some(()));
     terminal.signal(Signal::TERM);
     assert_eq!(terminal.wait(), 9);

@@ -21,19 +21,17 @@ struct Words {
     time: Option<u64>,
 }
 
+/// Short content, or long enough for each of the three forms of a length.
+fn content() -> impl Strategy<Value = Vec<u8>> {
+    let long = (0..70_000_usize, any::<u8>()).prop_map(|(len, byte)| vec![byte; len]);
+    prop_oneof![vec(any::<u8>(), 0..300), long]
+}
+
 fn words() -> impl Strategy<Value = Words> {
     let text = || "\\PC{0,300}";
     let numbers = any::<(u32, u32, u64)>();
-    (
-        text(),
-        text(),
-        vec(any::<u8>(), 0..70_000),
-        any::<(bool, bool)>(),
-        numbers,
-        of(any::<u32>()),
-        of(any::<u64>()),
-    )
-        .prop_map(|(session, other, content, flags, numbers, limit, time)| Words {
+    (text(), text(), content(), any::<(bool, bool)>(), numbers, of(any::<u32>()), of(any::<u64>())).prop_map(
+        |(session, other, content, flags, numbers, limit, time)| Words {
             session,
             other,
             content,
@@ -41,7 +39,8 @@ fn words() -> impl Strategy<Value = Words> {
             numbers,
             limit,
             time,
-        })
+        },
+    )
 }
 
 fn requests(words: &Words) -> Vec<Request<'_>> {

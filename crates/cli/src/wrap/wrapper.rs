@@ -28,10 +28,10 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use swb_turns::{LineEvent, LineRules, Time};
 
-/// Signals that mean something to us or to the command. Those that tell of a fault of our own, and those that
-/// background jobs are stopped by, stay as they are.
+/// Signals that mean something to us or to the command, in the order they are looked at: to stop comes before to go
+/// on. Those that tell of a fault of our own, and those that background jobs are stopped by, stay as they are.
 const CAUGHT: [i32; 14] = [
-    SIGALRM, SIGCONT, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGTSTP, SIGURG, SIGUSR1, SIGUSR2,
+    SIGTSTP, SIGCONT, SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGURG, SIGUSR1, SIGUSR2,
     SIGVTALRM, SIGWINCH,
 ];
 
@@ -144,7 +144,7 @@ impl Wrapper {
             self.read_output();
         }
         if woken.keys {
-            self.read_keys()?;
+            self.read_keys();
         }
         if woken.broker.intersects(PollFlags::IN | bad) {
             self.link.read(|content| self.keyboard.push(content));
@@ -267,24 +267,23 @@ impl Wrapper {
         }
     }
 
-    fn read_keys(&mut self) -> io::Result<()> {
+    fn read_keys(&mut self) {
         match rustix::io::read(stdin(), &mut *self.buffer) {
-            Ok(0) | Err(Errno::IO) => {
-                self.listens = false;
-                if self.raw.is_some() {
-                    self.hang_up();
-                }
-            }
-            Ok(count) => {
+            Ok(count) if count > 0 => {
                 let keys = self.buffer.get(..count).unwrap_or_default();
                 #[cfg(debug_assertions)]
                 panics::provoke(keys);
                 self.keyboard.push(keys);
             }
             Err(Errno::INTR | Errno::AGAIN) => {}
-            Err(error) => return Err(error.into()),
+            // No more input, but the command goes on; unless it was a terminal, which then is gone.
+            Ok(_) | Err(_) => {
+                self.listens = false;
+                if self.raw.is_some() {
+                    self.hang_up();
+                }
+            }
         }
-        Ok(())
     }
 
     /// Gives the command what waits for it. Injected bytes count like typed ones (CP-20).
@@ -302,8 +301,12 @@ impl Wrapper {
     }
 
     fn handle_signals(&mut self) -> io::Result<()> {
-        for signal in self.signals.take() {
+        let signals = self.signals.take();
+        // Nobody is left to wake us when the one that would has come already.
+        let stops = !signals.contains(&SIGCONT);
+        for signal in signals {
             match signal {
+                SIGTSTP if !stops => self.child.signal(SIGTSTP),
                 SIGWINCH => self.child.follow_size(),
                 SIGTSTP => self.suspend()?,
                 SIGCONT => self.resume()?,
