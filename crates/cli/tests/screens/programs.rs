@@ -1,6 +1,8 @@
 //! Real programs look the same before somebody leaves and after he comes back.
 
-use super::{EXE, assert_newcomer_sees_the_same, assert_same_from_here, stored_sizes, waiting};
+use super::{
+    EXE, assert_newcomer_sees_the_same, assert_same_from_here, stored_sizes, wait_for_text, waiting,
+};
 use serde_json::json;
 use std::path::PathBuf;
 use swb_testkit::{ScreenClient, Swb, wait_for};
@@ -177,17 +179,26 @@ fn a_full_screen_program_after_a_flood_comes_back_as_it_was() {
 fn a_daemon_that_dies_in_a_flood_loses_nothing_of_the_screen() {
     for (kind, line) in LINES {
         let script = format!(
-            "printf '\\033[?2004h\\033]2;a title\\007'; {}",
-            after_flood(line, "printf '\\033[4m'; echo finished; exec sleep 1000")
+            "stty -echo; printf '\\033[?2004h\\033]2;a title\\007ready'; read line; \
+             while [ ! -e enough ]; do yes '{line}' | head -n 1500; done; \
+             printf '\\033[4m'; echo finished; exec sleep 1000"
         );
         let mut stage = Stage::new(&["/bin/sh", "-c", &script]);
+        stage.person.until_text("ready");
+        wait_for_text(&stage.swb, "it", "ready");
+        stage.person.type_in(b"\n");
         stage.person.detach();
         let swb = &stage.swb;
-        // Dies twice, at places that differ from run to run.
-        for at in [1_u64 << 20, 5 << 19] {
-            stage.observer.until("some of the flood", |observer| observer.offset() > at);
+        stage.observer.until("a stored screen", |observer| {
+            observer.offset() > 1 << 20 && !stored_sizes(swb).is_empty()
+        });
+        // Dies several times, at places that differ from run to run.
+        for _ in 0..3 {
             swb.kill_daemon();
+            let at = stage.observer.offset() + (1 << 20);
+            stage.observer.until("more of the flood", |observer| observer.offset() > at);
         }
+        std::fs::write(stage.workspace.join("enough"), "").unwrap();
         stage.observer.until_text("finished");
         assert!(stage.observer.offset() > 4 << 20, "{kind}: {} bytes", stage.observer.offset());
         let late = ScreenClient::with(swb, "it", &json!({"repaint": true}));
