@@ -65,7 +65,8 @@ pub const ENROLLED: usize = SESSIONS;
 pub const ENROLLED_ID: usize = 1024;
 /// Characters kept of what it says of its prompt.
 pub const PATTERN: usize = 1024;
-/// Bytes that were pasted and wait for programs to read, all together; further pastes are refused.
+/// Bytes that were pasted and wait for one program to read them; further pastes are refused. Pastes of the same turn
+/// share their memory.
 pub const PASTES_WAITING: usize = 64 << 20;
 /// Files and clipboards written at a time; the next one waits.
 pub const SINKS: usize = 8;

@@ -8,6 +8,7 @@ use crate::limits;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 /// What an entry of the journal is.
 #[derive(Debug, Serialize, Deserialize)]
@@ -28,6 +29,14 @@ pub(super) struct Enrolled {
     pub(super) pattern: String,
     pub(super) injector: Arc<dyn Injector>,
     pub(super) ring: Ring,
+}
+
+/// A session of ours.
+#[derive(Debug, Default)]
+struct Native {
+    ring: Ring,
+    /// Bytes that were pasted and wait for its program.
+    waiting: Arc<AtomicUsize>,
 }
 
 /// What the relay buffer holds.
@@ -51,8 +60,8 @@ pub(super) struct Desk {
     /// First, so that it is dropped before what is in it: see its `drop`.
     store: Store,
     keeping: Keeping,
-    /// Rings of our own sessions by their uid.
-    native: BTreeMap<u64, Ring>,
+    /// Our own sessions by their uid, as far as there is something to know of them.
+    native: BTreeMap<u64, Native>,
     pub(super) enrolled: BTreeMap<String, Enrolled>,
     pub(super) next_number: u64,
     buffer: Option<Buffer>,
@@ -91,7 +100,7 @@ impl Desk {
             Some(Buffer { turn: turn.clone(), _entry: Some(entry) })
         });
         for (uid, turn) in turns.into_values().filter(|(uid, _)| *uid != 0) {
-            self.native.entry(uid).or_default().push(turn, self.keeping.depth);
+            self.native.entry(uid).or_default().ring.push(turn, self.keeping.depth);
         }
     }
 
@@ -103,6 +112,11 @@ impl Desk {
     /// Forgets the turns of a session of ours.
     pub(super) fn forget_native(&mut self, uid: u64) {
         self.native.remove(&uid);
+    }
+
+    /// Bytes that wait for the program of a live session of ours.
+    pub(super) fn waiting(&mut self, uid: u64) -> Arc<AtomicUsize> {
+        Arc::clone(&self.native.entry(uid).or_default().waiting)
     }
 
     /// Enters a session that somebody else runs.
@@ -117,7 +131,7 @@ impl Desk {
 
     pub(super) fn ring(&self, place: Place<'_>) -> Option<&Ring> {
         match place {
-            Place::Native(uid) => self.native.get(&uid),
+            Place::Native(uid) => self.native.get(&uid).map(|native| &native.ring),
             Place::Enrolled(id) => self.enrolled.get(id).map(|entry| &entry.ring),
         }
     }
@@ -153,7 +167,7 @@ impl Desk {
         let extent = self.put(&Note::Turn(Box::new(note)), &turn.content)?;
         let depth = self.keeping.depth;
         let ring = match place {
-            Place::Native(uid) => self.native.entry(uid).or_default(),
+            Place::Native(uid) => &mut self.native.entry(uid).or_default().ring,
             Place::Enrolled(id) => match self.enrolled.get_mut(id) {
                 Some(entry) => &mut entry.ring,
                 None => return Err(RelayError::NoSession),
@@ -175,7 +189,8 @@ impl Desk {
     fn make_room(&mut self) {
         while self.store.live() > self.keeping.total_bytes {
             let enrolled = self.enrolled.values_mut().map(|entry| &mut entry.ring);
-            let rings = self.native.values_mut().chain(enrolled).filter(|ring| ring.len() > 0);
+            let native = self.native.values_mut().map(|native| &mut native.ring);
+            let rings = native.chain(enrolled).filter(|ring| ring.len() > 0);
             let victim = rings.max_by_key(|ring| match ring.latest() {
                 Some(only) if ring.len() == 1 => (false, u64::MAX - only.extent.at()),
                 _ => (true, ring.bytes()),

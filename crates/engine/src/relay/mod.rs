@@ -145,8 +145,6 @@ struct Shared {
     sinks: Sinks,
     /// Pastes that wait for programs to read.
     pastes: TaskTracker,
-    /// Their bytes.
-    waiting: Arc<AtomicUsize>,
 }
 
 impl std::fmt::Debug for Relay {
@@ -207,7 +205,6 @@ impl Relay {
             keeper,
             sinks: Sinks::default(),
             pastes: TaskTracker::new(),
-            waiting: Arc::default(),
         };
         Self { shared: Arc::new(shared), label: None }
     }
@@ -385,7 +382,7 @@ impl Relay {
     ///
     /// Must be called on the runtime on which terminals are served.
     pub fn paste(&self, session: &str) -> Result<(), RelayError> {
-        let desk = self.desk();
+        let mut desk = self.desk();
         // CB-48: before looking for the session.
         let content =
             desk.relayed().ok_or(RelayError::Empty)?.extent.content().map_err(RelayError::memory)?;
@@ -397,7 +394,7 @@ impl Relay {
             }
             Who::Native(session) => {
                 let agent = session.pty(PtyId::AGENT).map_err(|_| RelayError::Disconnected)?;
-                self.shared.queue_input(agent.pty, content)
+                self.shared.queue_input(agent.pty, content, desk.waiting(session.uid()))
             }
         }
     }
@@ -419,11 +416,17 @@ impl Relay {
 }
 
 impl Shared {
-    /// Queues input for a terminal of ours.
-    fn queue_input(&self, pty: Arc<Pty>, content: Arc<Vec<u8>>) -> Result<(), RelayError> {
+    /// Queues input for a terminal of ours, for which `waiting` bytes wait already.
+    fn queue_input(
+        &self,
+        pty: Arc<Pty>,
+        content: Arc<Vec<u8>>,
+        waiting: Arc<AtomicUsize>,
+    ) -> Result<(), RelayError> {
         let len = content.len();
-        let waiting = Waiting(Arc::clone(&self.waiting), len);
-        if self.waiting.fetch_add(len, Ordering::Relaxed) + len > limits::PASTES_WAITING {
+        let before = waiting.fetch_add(len, Ordering::Relaxed);
+        let waiting = Waiting(waiting, len);
+        if before + len > limits::PASTES_WAITING {
             return Err(RelayError::Busy);
         }
         let mut input: Pin<Box<dyn Future<Output = Result<(), InputError>> + Send>> = Box::pin(async move {

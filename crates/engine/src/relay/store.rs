@@ -81,16 +81,21 @@ impl Store {
 
     /// Appends an entry.
     pub(crate) fn put(&mut self, note: &[u8], content: &[u8]) -> io::Result<Arc<Extent>> {
+        let extent = self.begin(note, content)?;
+        extent.memory.write(&LIVE.to_le_bytes(), extent.at)?;
+        self.end = extent.at + extent.pages();
+        Ok(extent)
+    }
+
+    /// Writes all of an entry but what makes it one.
+    fn begin(&mut self, note: &[u8], content: &[u8]) -> io::Result<Arc<Extent>> {
         let memory = self.memory()?;
         let at = self.end;
-        let head = |state| head(state, note.len() as u32, content.len() as u64);
-        memory.write(&head(PENDING), at)?;
-        let extent = Memory::extent(&memory, at, note.len() as u32, content.len() as u64);
+        memory.write(&head(PENDING, note.len() as u32, content.len() as u64), at)?;
         // From here on whatever is left half-done is given back by dropping the extent.
+        let extent = Memory::extent(&memory, at, note.len() as u32, content.len() as u64);
         memory.write(note, at + HEAD as u64)?;
         memory.write(content, at + (HEAD + note.len()) as u64)?;
-        memory.write(&LIVE.to_le_bytes(), at)?;
-        self.end = at + extent.pages();
         Ok(extent)
     }
 
@@ -318,12 +323,11 @@ mod tests {
         let (mut store, kept) = store();
         let whole = store.put(b"whole", b"content").unwrap();
         // Written by somebody who died before the last write, with something that looks like an entry inside.
-        let memory = store.memory().unwrap();
-        let at = whole.pages();
-        memory.write(&head(PENDING, 0, 3 * PAGE), at).unwrap();
-        memory.write(&head(LIVE, 0, 5), at + PAGE).unwrap();
+        let mut content = vec![0; 3 * PAGE as usize];
+        content[PAGE as usize - HEAD..PAGE as usize].copy_from_slice(&head(LIVE, 0, 5));
+        let half = store.begin(b"", &content).unwrap();
         drop(store);
-        drop(whole);
+        drop((whole, half));
         let (mut store, entries) = again(&kept);
         assert_eq!(entries.len(), 1);
         assert_eq!(entries[0].note().unwrap(), b"whole");
