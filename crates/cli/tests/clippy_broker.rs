@@ -7,7 +7,7 @@
 
 use std::io::Write;
 use std::net::Shutdown;
-use swb_testkit::{ClippyAnswer, ClippyClient, ClippyItem, LIMIT, Swb, wait_for};
+use swb_testkit::{ClippyAnswer, ClippyClient, ClippyItem, LIMIT, QUIET, Swb, wait_for};
 use swb_wire::clippy::{MAX_FRAME, Request, Role, VERSION, encode_request};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
@@ -529,4 +529,53 @@ fn half_messages_disturb_nobody() {
     assert_eq!(client.sessions(), []);
     drop((silent, half));
     assert_eq!(client.sessions(), []);
+}
+
+// CB-59: nor do those who send as fast as they can, and never read what is answered.
+#[test]
+fn a_flood_disturbs_nobody() {
+    let swb = Swb::start(EXE);
+    let mut bytes = Vec::new();
+    for id in 0..20 {
+        let request = Request::TurnCompleted {
+            session: "flood",
+            content: &[b'f'; 100_000],
+            interrupted: false,
+            timestamp: None,
+            byte_length: None,
+        };
+        encode_request(id, &request, &mut bytes).unwrap();
+    }
+    let floods: Vec<_> = (0..4)
+        .map(|n| {
+            let mut peer = swb.clippy(Role::Wrapper);
+            // All but the first report turns of a session that is not theirs.
+            if n == 0 {
+                peer.register("flood");
+            }
+            peer.socket().set_write_timeout(Some(QUIET)).unwrap();
+            let bytes = bytes.clone();
+            // Until the daemon has had enough, or the test.
+            std::thread::spawn(move || {
+                let mut sent = 0;
+                while sent < 300 && peer.socket().write_all(&bytes).is_ok() {
+                    sent += 1;
+                }
+                peer
+            })
+        })
+        .collect();
+    let mut wrapper = swb.clippy(Role::Wrapper);
+    wrapper.register("quiet");
+    wrapper.turn("quiet", b"kept");
+    let mut client = swb.clippy(Role::Client);
+    for _ in 0..50 {
+        client.ok(&Request::Capture { session: "quiet" });
+        client.ok(&Request::Paste { session: "quiet" });
+        assert_eq!(wrapper.injected(), b"kept");
+    }
+    for flood in floods {
+        drop(flood.join().unwrap());
+    }
+    assert_eq!(client.ok(&Request::GetTurn { turn_id: "quiet:1" }).content.unwrap(), b"kept");
 }
