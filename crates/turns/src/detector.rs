@@ -259,7 +259,7 @@ impl Detector {
 
     /// When [`Detector::tick`] has something to do.
     pub fn deadline(&self) -> Option<Time> {
-        let quiet = self.stages().get(self.live.stage).map(|quiet| self.live.last_output + *quiet);
+        let quiet = self.stage().map(|quiet| self.live.last_output + quiet);
         [quiet, self.live.keys.deadline()].into_iter().flatten().min()
     }
 
@@ -269,8 +269,7 @@ impl Detector {
             if self.live.keys.settle(due) {
                 self.escape();
             }
-            let quiet = self.stages().get(self.live.stage).copied();
-            if let Some(quiet) = quiet.filter(|quiet| self.live.last_output + *quiet <= due) {
+            if let Some(quiet) = self.stage().filter(|quiet| self.live.last_output + *quiet <= due) {
                 self.live.stage += 1;
                 self.weigh(screen, due, quiet);
             }
@@ -291,17 +290,18 @@ impl Detector {
         std::mem::take(&mut self.events)
     }
 
-    /// The moments of silence at which the evidence is weighed. Without a turn one is enough.
-    fn stages(&self) -> &'static [Duration] {
-        const LINE: [Duration; 3] = [limits::PROMPT_QUIET, limits::SCREEN_QUIET, limits::LINGER];
-        const SCREEN: [Duration; 5] =
-            [limits::REPORT_QUIET, limits::SCREEN_QUIET, limits::LINGER, limits::STILL_BUSY, limits::ABANDON];
-        match (self.profile.kind, self.live.turn.is_some()) {
-            (Kind::Line, true) => &LINE,
-            (Kind::Line, false) => &LINE[..1],
-            (Kind::Screen, true) => &SCREEN,
-            (Kind::Screen, false) => &SCREEN[..3],
-        }
+    /// The next moment of silence at which the evidence is weighed. Without a turn there are fewer.
+    fn stage(&self) -> Option<Duration> {
+        let line = [limits::PROMPT_QUIET, limits::SCREEN_QUIET, limits::LINGER];
+        let quiet = self.profile.view.quiet;
+        let screen = [limits::REPORT_QUIET, quiet, limits::LINGER, limits::STILL_BUSY, limits::ABANDON];
+        let moments = match (self.profile.kind, self.live.turn.is_some()) {
+            (Kind::Line, true) => &line[..],
+            (Kind::Line, false) => &line[..1],
+            (Kind::Screen, true) => &screen[..],
+            (Kind::Screen, false) => &screen[..3],
+        };
+        moments.get(self.live.stage).copied()
     }
 
     fn key(&mut self, screen: &Screen, keys: &mut Keys, key: Key, now: Time) {

@@ -95,7 +95,7 @@ impl Detector {
         }
         self.consider(true, verdict.strong, now);
         let enough = match (verdict.strong, verdict.signal) {
-            (true, Signal::Screen) => limits::SCREEN_QUIET,
+            (true, Signal::Screen) => self.profile.view.quiet,
             (true, _) => limits::REPORT_QUIET,
             (false, _) if self.lingers(screen) => limits::LINGER,
             (false, _) => limits::ABANDON,
@@ -320,10 +320,9 @@ impl Detector {
     }
 }
 
-/// Whether an input line shows what was typed: all of it, or its beginning when the program lags behind.
+/// Whether an input line shows all that was typed: a program that lags behind shows its beginning, which says little.
 fn shows_typed(shown: &str, typed: &str) -> bool {
-    let (shown, typed) = (squeeze(shown), squeeze(typed));
-    shown.contains(&typed) || typed.starts_with(&shown)
+    squeeze(shown).contains(&squeeze(typed))
 }
 
 /// Length of the sequence that turns pastes on.

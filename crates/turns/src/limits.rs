@@ -33,8 +33,8 @@ pub const PROMPT_QUIET: Duration = Duration::from_millis(100);
 pub const PAUSE: Duration = Duration::from_millis(8);
 /// Silence after which an agent's own report is believed. The last picture comes up to 220 ms after it in the recordings.
 pub const REPORT_QUIET: Duration = Duration::from_millis(400);
-/// Silence after which the screen of an agent is believed when nothing else is known: slow agents take up to 770 ms
-/// from one picture to the next in the recordings. Users wait about a second before they type on.
+/// Silence after which the screen of an agent is believed when nothing else is known, unless its profile says otherwise.
+/// Users wait about a second before they type on; those who do not are noticed.
 pub const SCREEN_QUIET: Duration = Duration::from_millis(850);
 /// How long a screen must look ready when nothing else says that the work is over.
 pub const LINGER: Duration = Duration::from_millis(3000);

@@ -201,6 +201,16 @@ fn typing_ahead_is_no_part_of_the_turn() {
 }
 
 #[test]
+fn a_box_that_lags_behind_says_little() {
+    let mut session = claude_ready();
+    session.keys("question").out(claude(&["Claude Code"], "q", IDLE)).wait(100).keys("\r");
+    session.out(claude(&["❯ question", "● answer"], "", BUSY)).wait(300);
+    session.out(claude(&["❯ question", "● answer"], "", IDLE)).wait(100);
+    session.keys("quit").out(claude(&["❯ question", "● answer"], "q", IDLE)).wait(100).keys("\r");
+    assert_eq!(session.texts(), ["answer"]);
+}
+
+#[test]
 fn a_user_in_a_hurry_ends_the_turn_by_asking_on() {
     let mut session = claude_ready();
     session.keys("one\r").out(claude(&["❯ one", "● answer"], "", BUSY)).wait(300);

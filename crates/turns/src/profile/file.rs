@@ -1,9 +1,11 @@
 //! The form of a profile's file, and the checks it goes through.
 
 use super::{Kind, Patterns, Profile, Prompt, Says, View, patterns};
+use crate::limits;
 use crate::pattern::compile;
 use regex::Regex;
 use serde::Deserialize;
+use std::time::Duration;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -62,6 +64,7 @@ struct ScreenFile {
     chrome: Vec<String>,
     bullets: String,
     indent: usize,
+    quiet_ms: Option<u64>,
 }
 
 type Checked<T> = Result<T, (String, String)>;
@@ -137,10 +140,21 @@ impl ScreenFile {
             counter_below: one("screen.counter_below", self.counter_below.as_deref())?,
             echo: one("screen.echo", self.echo.as_deref())?,
             chrome: list("chrome", &self.chrome)?,
+            quiet: quiet(self.quiet_ms)?,
             bullets: self.bullets,
             indent: self.indent,
         })
     }
+}
+
+/// Between the silence that reports need and the one that needs no other evidence.
+fn quiet(millis: Option<u64>) -> Checked<Duration> {
+    let quiet = millis.map_or(limits::SCREEN_QUIET, Duration::from_millis);
+    if (limits::REPORT_QUIET..=limits::LINGER).contains(&quiet) {
+        return Ok(quiet);
+    }
+    let (from, to) = (limits::REPORT_QUIET.as_millis(), limits::LINGER.as_millis());
+    Err(("screen.quiet_ms".to_owned(), format!("must be from {from} to {to}")))
 }
 
 fn one(key: &str, text: Option<&str>) -> Checked<Option<Regex>> {

@@ -9,6 +9,7 @@ use crate::limits;
 use crate::pattern::compile;
 use regex::Regex;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Why a profile is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -99,6 +100,8 @@ pub(crate) struct View {
     pub(crate) counter_below: Option<Regex>,
     pub(crate) echo: Option<Regex>,
     pub(crate) chrome: Patterns,
+    /// Silence after which the screen alone is believed.
+    pub(crate) quiet: Duration,
     pub(crate) bullets: String,
     pub(crate) indent: usize,
 }
@@ -294,6 +297,8 @@ mod tests {
         assert!(error.contains("screen.anchor"), "{error}");
         let error = bad("name = \"x\"\nkind = \"line\"\n");
         assert!(error.contains("prompt"), "{error}");
+        let error = bad("name = \"x\"\nkind = \"line\"\n[screen]\nquiet_ms = 60000\n");
+        assert!(error.contains("screen.quiet_ms: must be from 400 to 3000"), "{error}");
         assert!(bad("name = \"\"\nkind = \"line\"\n").contains("name"));
         assert!(bad("kind = \"other\"").contains("line 1"));
     }
