@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::process::Output;
 use std::time::{Duration, Instant};
-use swb_testkit::{ClippyClient, CoopClient, LIMIT, QUIET, Swb, keepers_in, signal, wait_for};
+use swb_testkit::{ClippyClient, ClippyItem, CoopClient, LIMIT, QUIET, Swb, keepers_in, signal, wait_for};
 use swb_wire::clippy::{Request, Role};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
@@ -243,6 +243,57 @@ fn a_crash_loses_connections_and_no_more() {
     let mut ours = swb.attach("ours");
     wrapper.ok(&Request::Paste { session: "ours" });
     ours.until("kept");
+}
+
+// XS-14: whenever it dies, what is in the buffer is whole, and no older than what was last said to be there.
+#[test]
+fn a_crash_at_any_moment_leaves_a_whole_turn() {
+    let swb = Swb::start(EXE);
+    // A keeper without any session would give up after some deaths in a row.
+    swb.script("ours", "exec cat");
+    let pieces = |n: u32| n.to_be_bytes().repeat(1000 + n as usize * 37 % 90_000);
+    let mut said = 0;
+    for round in 0..12 {
+        let mut wrapper = swb.clippy(Role::Wrapper);
+        wrapper.register("s");
+        if round > 0 {
+            wrapper.send(1, &Request::Paste { session: "s" });
+            let content = wrapper.injected();
+            let n = u32::from_be_bytes(*content.first_chunk().unwrap());
+            assert!(content == pieces(n), "round {round}");
+            assert!((said..=said + 1).contains(&n), "{n} after {said}");
+            said = n;
+            assert_eq!(wrapper.answer().error, None);
+        }
+        let daemon = swb.daemon_pid();
+        let killer = std::thread::spawn(move || {
+            std::thread::park_timeout(Duration::from_millis(30 + round * 17));
+            signal(daemon, Signal::KILL);
+        });
+        // Until it dies.
+        loop {
+            let content = pieces(said + 1);
+            let content = content.as_slice();
+            let turn = Request::TurnCompleted {
+                session: "s",
+                content,
+                interrupted: false,
+                timestamp: None,
+                byte_length: None,
+            };
+            wrapper.send(1, &turn);
+            wrapper.send(2, &Request::Capture { session: "s" });
+            let mut answered =
+                || matches!(wrapper.item(LIMIT), Some(ClippyItem::Answer(answer)) if answer.error.is_none());
+            if !answered() || !answered() {
+                break;
+            }
+            said += 1;
+        }
+        killer.join().unwrap();
+        wait_for("the next daemon", || swb.try_status().filter(|status| status["daemon"]["pid"] != daemon));
+    }
+    assert!(said > 12, "{said}");
 }
 
 // XS-14: the program can be replaced under it.
