@@ -14,6 +14,7 @@ mod keeper;
 mod stop;
 #[path = "survival/upgrade.rs"]
 mod upgrade;
+mod view;
 
 fn swb() -> Swb {
     Swb::start(env!("CARGO_BIN_EXE_swb"))
