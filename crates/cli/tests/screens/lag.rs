@@ -6,9 +6,11 @@ use swb_testkit::{LIMIT, ScreenClient, StreamItem, Swb};
 use swb_types::Size;
 use swb_vt::{Options, Screen};
 
-/// Writes more than everything between it and a client holds, each time it is typed a line.
-const FLOODS: &str = "stty -echo; printf '\\033[?1hready'; while read n; do printf \"\\033[3${n}m\"; \
-                      seq -f \"round $n line %.0f\" 1 120000; printf \"end of round $n\"; done";
+/// Writes more than everything between it and a client holds, each time it is typed a line; what it changes in the
+/// middle of that is missed by whoever does not read.
+const FLOODS: &str = "stty -echo; printf '\\033[?1hready'; while read n; do \
+                      seq -f \"round $n line %.0f\" 1 60000; printf \"\\033[3${n}m\\033]2;title $n\\007\"; \
+                      seq -f \"round $n line %.0f\" 60001 120000; printf \"end of round $n\"; done";
 const ROUNDS: [u32; 3] = [1, 2, 3];
 
 // CO-65, CO-66
@@ -28,6 +30,7 @@ fn a_client_with_a_terminal_gets_a_picture_instead_of_what_it_missed() {
         let (screen, offset) = known(&swb, "x");
         client.read_to(offset);
         assert_eq!(client.screen().contents(0), screen.contents(0), "round {round}");
+        assert_eq!(client.screen().title(), format!("title {round}"));
     }
     assert!(client.screen().modes().app_cursor, "what was set before is still set");
     let events: Vec<&str> = client
