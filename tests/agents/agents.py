@@ -1,0 +1,126 @@
+"""The agents: where each comes from, how it is told of the stub server, and how it is started.
+
+The settings keep an agent off the network and answer the questions of its first start before they
+are asked. What is asked all the same is answered with keys (`dialogs`).
+"""
+
+import json
+import os
+
+from install import Npm, PyPI
+
+KEY = "dummy-key-for-the-stub-server-00000"
+# Whatever goes to another host over TLS finds nobody: nothing leaves the machine.
+NO_NETWORK = {"HTTPS_PROXY": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9",
+              "NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
+
+
+class Agent:
+    """What the agents have in common."""
+
+    name = command = package = ""
+    registry = Npm
+    arguments = ()
+    # Requests for an answer offer tools; side requests, such as one for a title, do not.
+    rule = {"tools": True}
+    # (expression on the screen, keys that answer it)
+    dialogs = ()
+
+    def configure(self, home, project, url):
+        """Writes the agent's settings and gives its environment."""
+        raise NotImplementedError
+
+
+class Claude(Agent):
+    name = command = "claude"
+    package = "@anthropic-ai/claude-code"
+    dialogs = ((r"trust the files|trust this folder|project you created", ["Enter"]),
+               (r"use this API key", ["Up", "Enter"]),
+               (r"text style", ["Enter"]),
+               (r"Press Enter to continue", ["Enter"]))
+
+    def configure(self, home, project, url):
+        path = os.path.join(home, ".claude.json")
+        settings = _read_json(path) or {
+            "hasCompletedOnboarding": True, "theme": "dark", "projects": {},
+            # It knows a key by its last twenty characters.
+            "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []}}
+        settings["projects"][project] = {"hasTrustDialogAccepted": True, "allowedTools": [],
+                                         "hasCompletedProjectOnboarding": True}
+        _write(path, json.dumps(settings))
+        return dict(NO_NETWORK, ANTHROPIC_BASE_URL=url, ANTHROPIC_API_KEY=KEY, DISABLE_AUTOUPDATER="1",
+                    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1")
+
+
+class Codex(Agent):
+    name = command = "codex"
+    package = "@openai/codex"
+    dialogs = ((r"trust the contents|allow Codex to work|Do you trust", ["Enter"]),
+               (r"Update available", ["Down", "Enter"]))
+
+    def configure(self, home, project, url):
+        path = os.path.join(home, ".codex", "config.toml")
+        if not os.path.exists(path):
+            _write(path, "\n".join([
+                'model = "stub-model"', 'model_provider = "stub"', "check_for_update_on_startup = false",
+                "[model_providers.stub]", 'name = "stub"', 'base_url = "%s/v1"' % url,
+                'wire_api = "responses"', 'env_key = "STUB_KEY"', "request_max_retries = 1",
+                "stream_max_retries = 1", ""]))
+        with open(path, "a", encoding="utf-8") as file:
+            file.write('[projects."%s"]\ntrust_level = "trusted"\n' % project)
+        return dict(NO_NETWORK, STUB_KEY=KEY)
+
+
+class Gemini(Agent):
+    name = command = "gemini"
+    package = "@google/gemini-cli"
+    arguments = ("-m", "gemini-2.5-pro")
+    dialogs = ((r"trust this folder|trust the files", ["Enter"]),)
+
+    def configure(self, home, project, url):
+        _write(os.path.join(home, ".gemini", "settings.json"), json.dumps({
+            "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
+            "general": {"disableAutoUpdate": True, "enableAutoUpdate": False},
+            "privacy": {"usageStatisticsEnabled": False}, "telemetry": {"enabled": False}}))
+        # With a proxy set it would ask that one for the stub server too.
+        return {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": url}
+
+
+class Aider(Agent):
+    name = command = "aider"
+    package = "aider-chat"
+    registry = PyPI
+    arguments = ("--model", "openai/stub-model", "--no-check-update", "--no-show-model-warnings", "--no-git",
+                 "--analytics-disable", "--no-show-release-notes", "--chat-mode", "ask")
+    rule = {"api": "chat"}
+    dialogs = ((r"\(Y\)es/\(N\)o", ["n", "Enter"]),)
+
+    def configure(self, home, project, url):
+        # The list of prices that it would fetch.
+        _write(os.path.join(home, ".aider", "caches", "model_prices_and_context_window.json"), json.dumps(
+            {"openai/stub-model": {"max_input_tokens": 100000, "max_output_tokens": 8000,
+                                   "litellm_provider": "openai", "mode": "chat"}}))
+        return dict(NO_NETWORK, OPENAI_API_BASE=url + "/v1", OPENAI_API_KEY=KEY,
+                    LITELLM_LOCAL_MODEL_COST_MAP="True")
+
+
+ALL = (Claude(), Codex(), Aider(), Gemini())
+
+
+def by_name(name):
+    """The agent of that name, or None."""
+    return next((agent for agent in ALL if agent.name == name), None)
+
+
+def _read_json(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except FileNotFoundError:
+        return None
+
+
+def _write(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)

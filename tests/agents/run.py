@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+"""Real agents under `swb`: run, ask, turn, relay, attach, and a crash of the daemon in between.
+
+The agents are installed from their registries into a cache directory and talk to a stub server on
+this machine. Needs Python 3.9 or later with nothing besides, Node.js and npm. See README.md.
+"""
+
+import argparse
+import os
+import re
+import signal
+import sys
+import time
+
+sys.dont_write_bytecode = True  # nothing is left in the source tree
+
+import agents
+import install
+from harness import Bench, Failed, check
+from script import Exchange, stub_script
+from stub_llm import Stub
+
+READY_SECONDS = 120
+TURN_SECONDS = 90
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+STEPS = ("run", "ready", "ask", "turn", "attach", "relay", "crash", "midturn")
+
+
+def say(text):
+    print(text, flush=True)
+
+
+class Session:
+    """An agent in a session, and how it did."""
+
+    def __init__(self, name, agent, version):
+        self.name, self.agent, self.version = name, agent, version
+        self.results = {}
+        self.turns = 0     # turns it has completed
+        self.pid = None
+
+
+class Checks:
+    """The steps. Each takes a session and gives a remark, or raises `Failed`."""
+
+    def __init__(self, bench, url, sources):
+        self.bench, self.url, self.sources = bench, url, sources
+
+    def run(self, s):
+        project = self.bench.project(s.name)
+        env = s.agent.configure(self.bench.home, project, self.url)
+        self.bench.run("run", "-d", "-n", s.name, "-w", project, "--", s.agent.command, *s.agent.arguments,
+                       env=env)
+        shown = self.bench.session(s.name)
+        s.pid = shown["pid"]
+        check(shown["status"] == "running", "swb ls says %s" % shown["status"])
+        return "pid %d, profile %s" % (s.pid, shown["agent"]["profile"])
+
+    def ready(self, s):
+        answered, deadline = [], time.monotonic() + READY_SECONDS
+        while True:
+            code, out, err = self.bench.try_run("wait", s.name, "--until", "ready", "--timeout", "8")
+            if code == 0:
+                break
+            check(code == 124, "swb wait ended with %d: %s" % (code, err or out))
+            check(time.monotonic() < deadline, "not ready after %d s" % READY_SECONDS)
+            answered += self._answer_dialog(s)
+        state = self.bench.json("explain", s.name)
+        check(state["state"] == "ready", "swb explain says %s" % state["state"])
+        return "by %s%s" % (state["signal"], ", answered: " + "; ".join(answered) if answered else "")
+
+    def _answer_dialog(self, s):
+        screen = self.bench.run("screen", s.name)
+        for expression, keys in s.agent.dialogs:
+            found = re.search(expression, screen)
+            if found:
+                self.bench.run("keys", s.name, *keys)
+                return [found.group(0)]
+        return []
+
+    def ask(self, s):
+        exchange, began = Exchange(s.name, "ask"), time.monotonic()
+        text = self.bench.run("ask", s.name, exchange.question, "--timeout", str(TURN_SECONDS))
+        return "%.1f s%s" % (time.monotonic() - began, self._completed(s, exchange, text))
+
+    def turn(self, s):
+        exchange, name = Exchange(s.name, "ask"), s.name
+        turn = self.bench.json("turn", name)
+        check(not turn["interrupted"] and not turn["truncated"], "it is called interrupted or truncated")
+        check(turn["submit_offset"] <= turn["start_offset"] <= turn["end_offset"], "its offsets are out of order")
+        text = self.bench.run("turn", turn["turn_id"], "--text")
+        check(text.strip() == turn["text"].strip(), "swb turn --text and --json differ")
+        check(exchange.complaint(text) is None, "swb turn: %s" % exchange.complaint(text))
+        code, raw, err = self.bench.result(self.bench.start("turn", turn["turn_id"], "--raw"))
+        check(code == 0 and len(raw) == turn["byte_length"],
+              "swb turn --raw: %d bytes of %d %s" % (len(raw), turn["byte_length"], err))
+        return "%s by %s, %d bytes" % (turn["turn_id"], turn["signal"], len(raw))
+
+    def attach(self, s):
+        """Somebody comes with another size while the agent answers, and again when it is done."""
+        exchange = Exchange(s.name, "attach")
+        asking = self.bench.start("ask", s.name, exchange.question, "--timeout", str(TURN_SECONDS))
+        time.sleep(1.5)
+        self.bench.look_on(s.name, 2.5)
+        code, out, err = self.bench.result(asking)
+        check(code == 0, "swb ask ended with %d: %s" % (code, err))
+        remark = self._completed(s, exchange, out.decode("utf-8", "replace"))
+        self.bench.look_on(s.name, 1.5, cols=80, rows=24)
+        self._settled(s)
+        return "detached in mid-answer and at the prompt" + remark
+
+    def relay(self, s):
+        """The first answer of another session goes into this one, in front of it a word."""
+        source, exchange = self.sources[s.name], Exchange(s.name, "relay")
+        waiting = self.bench.start("wait", s.name, "--until", "turn", "--timeout", str(TURN_SECONDS))
+        time.sleep(1)
+        self.bench.run("relay", source + ":1", s.name, "--prefix", exchange.question + ": ", "--submit")
+        code, out, err = self.bench.result(waiting)
+        if code != 0:
+            missing = "the server was not asked for it, or not with all of the text"
+            raise Failed("swb wait --until turn ended with %d: %s (%s)" % (code, err or out.decode(), missing))
+        text = self.bench.run("turn", s.name)
+        remark = self._completed(s, exchange, text)
+        first = Exchange(source, "ask")
+        check(not any(marker in text for marker in first.markers), "what was relayed is in the answer")
+        return "from %s%s" % (source, remark)
+
+    def crash(self, s):
+        """What was there before the daemon's end is there after it, and the agent goes on."""
+        exchange, before = Exchange(s.name, "crash"), self._known(s)
+        self._kill_daemon()
+        self._settled(s)
+        check(self._known(s) == before, "what is known of it has changed")
+        text = self.bench.run("ask", s.name, exchange.question, "--timeout", str(TURN_SECONDS))
+        return "all there, answers" + self._completed(s, exchange, text)
+
+    def midturn(self, s):
+        """The daemon ends while the agent answers; the turn is found all the same."""
+        exchange = Exchange(s.name, "midturn")
+        self.bench.run("send", s.name, exchange.question)
+        time.sleep(0.5)
+        self.bench.run("keys", s.name, "Enter")
+        time.sleep(2)
+        self._kill_daemon()
+        self._settled(s, turns=s.turns + 1)
+        return "the turn is there" + self._completed(s, exchange, self.bench.run("turn", s.name))
+
+    def _kill_daemon(self):
+        killed = self.bench.crash()
+        deadline = time.monotonic() + 30
+        while self.bench.json("status")["daemon"]["pid"] == killed:
+            check(time.monotonic() < deadline, "the daemon is still the one that was killed")
+            time.sleep(0.1)
+
+    def _known(self, s):
+        """What outlives the daemon: process, turns and their texts."""
+        turns = [turn["turn_id"] for turn in self.bench.json("turns", s.name)]
+        return self.bench.session(s.name)["pid"], [(t, self.bench.run("turn", t)) for t in turns]
+
+    def _settled(self, s, turns=None):
+        """Waits until the agent is ready with the turns it should have; no others may come."""
+        turns = s.turns if turns is None else turns
+        deadline = time.monotonic() + TURN_SECONDS
+        while True:
+            shown, count = self.bench.session(s.name), len(self.bench.json("turns", s.name))
+            if shown["agent"]["state"] == "ready" and count == turns:
+                break
+            check(time.monotonic() < deadline, "%s with %d turns, should be ready with %d"
+                  % (shown["agent"]["state"], count, turns))
+            time.sleep(0.3)
+        check(shown["status"] == "running" and shown["pid"] == s.pid, "its process is another one")
+
+    def _completed(self, s, exchange, text):
+        """A turn has been completed: its text is right, and it is the only new one."""
+        s.turns += 1
+        complaint = exchange.complaint(text)
+        check(complaint is None, "%s in:\n%s" % (complaint, _quote(text)))
+        ids = [turn["turn_id"] for turn in self.bench.json("turns", s.name)]
+        wanted = ["%s:%d" % (s.name, n) for n in range(s.turns, 0, -1)]
+        check(ids == wanted, "swb turns lists %s, should be %s" % (ids, wanted))
+        extra = exchange.extra(text)
+        return ", with other words in it: " + " ".join(extra[:12]) if extra else ""
+
+
+def _quote(text):
+    return "\n".join("    | " + line for line in text.rstrip().split("\n"))
+
+
+def one_step(checks, step, session, bench):
+    """Does a step with a session, unless an earlier one has failed, and prints how it went."""
+    if any(result == "FAIL" for result in session.results.values()):
+        session.results[step] = "-"
+        return
+    try:
+        remark, result = getattr(checks, step)(session), "ok"
+    except (Failed, OSError, KeyError, ValueError) as error:
+        remark, result = "%s" % (error or type(error).__name__), "FAIL"
+    session.results[step] = result
+    say("%-4s %-8s %-8s %s" % (result, session.name, step, remark))
+    if result == "FAIL":
+        for command in ("explain", "screen"):
+            try:
+                say("  swb %s %s:\n%s" % (command, session.name, _quote(bench.try_run(command, session.name)[1])))
+            except (Failed, OSError) as error:
+                say("  swb %s: %s" % (command, error))
+
+
+def installed(wanted, directory):
+    """The sessions to run, and what could not be installed with the reason."""
+    sessions, bin_dirs, missing = [], [], []
+    for spec in wanted:
+        name, _, version = spec.partition("@")
+        agent = agents.by_name(name)
+        try:
+            bin_dir, has = install.install(agent, version, directory, say)
+        except install.CannotInstall as error:
+            missing.append((spec, str(error)))
+            say("skip %-8s %s" % (spec, error))
+            continue
+        sessions.append(Session(name, agent, has))
+        bin_dirs.append(bin_dir)
+    if len(sessions) == 1:
+        only = sessions[0]   # a relay needs a second one
+        sessions.append(Session(only.name + "2", only.agent, only.version))
+    return sessions, bin_dirs, missing
+
+
+def table(sessions, missing):
+    line = "%-10s %-12s" + " %-8s" * len(STEPS)
+    say("\n" + line % (("session", "version") + STEPS))
+    for s in sessions:
+        say(line % ((s.name, s.version) + tuple(s.results.get(step, "-") for step in STEPS)))
+    for spec, reason in missing:
+        say("%-10s skipped: %s" % (spec, reason))
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description="Runs real agents under swb against a stub server.")
+    parser.add_argument("--agents", default=",".join(a.name for a in agents.ALL), metavar="LIST",
+                        help="which, separated by commas; claude@2.0.30 is that version [%(default)s]")
+    parser.add_argument("--install-dir", default=install.default_directory(), metavar="DIR",
+                        help="where they are installed, and looked for [%(default)s]")
+    parser.add_argument("--swb", default=os.path.join(ROOT, "target", "release", "swb"), metavar="FILE",
+                        help="the program to test [target/release/swb]")
+    parser.add_argument("--keep", action="store_true", help="leave the temporary directory behind")
+    args = parser.parse_args()
+    args.agents = [spec for spec in args.agents.split(",") if spec]
+    names = [spec.partition("@")[0] for spec in args.agents]
+    if not names or len(set(names)) < len(names) or not all(map(agents.by_name, names)):
+        parser.error("--agents takes each of these at most once: " + ", ".join(a.name for a in agents.ALL))
+    if not os.access(args.swb, os.X_OK):
+        parser.error("%s is not there; build it with `cargo build --release`, or name one with --swb" % args.swb)
+    return args
+
+
+def drive(bench, sessions, sources):
+    """All steps with all sessions; a step is done with every session before the next one comes."""
+    stub = Stub(stub_script([(s.name, s.agent) for s in sessions], sources)).start()
+    checks = Checks(bench, "http://127.0.0.1:%d" % stub.port, sources)
+    try:
+        for step in STEPS:
+            for session in sessions:
+                one_step(checks, step, session, bench)
+    finally:
+        stub.stop()
+
+
+def main():
+    args = arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    sessions, bin_dirs, missing = installed(args.agents, os.path.abspath(args.install_dir))
+    if not sessions:
+        say("\nNo agent could be installed; nothing was tested.")
+        return 1
+    names = [s.name for s in sessions]
+    sources = {name: names[i - 1] for i, name in enumerate(names)}
+    bench = Bench(os.path.abspath(args.swb), bin_dirs)
+    try:
+        drive(bench, sessions, sources)
+    finally:
+        left = bench.close(args.keep)
+        if args.keep:
+            say("kept: " + bench.base)
+    table(sessions, missing)
+    if left:
+        say("FAIL: these processes could not be ended: %s" % left)
+    good = all(s.results.get(step) == "ok" for s in sessions for step in STEPS)
+    return 0 if good and not left else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
