@@ -111,7 +111,16 @@ impl Capture {
         let mut pending: Vec<&str> = self.pending.split('\n').collect();
         let mut at = 0;
         while let Some(len) = memchr::memchr(b'\n', &bytes[at..]) {
-            let line = strip_text(&bytes[at..at + len]);
+            let raw = &bytes[at..at + len];
+            let line = strip_text(raw);
+            if moves_behind_prompt(raw) && Some(line.trim()) == self.submitted.lines().next().map(str::trim) {
+                at += len + 1;
+                pending = self.submitted.split('\n').skip(1).collect();
+                match pending.is_empty() {
+                    true => break,
+                    false => continue,
+                }
+            }
             let (line, expected) = (line.trim(), pending.first().map_or("", |line| line.trim()));
             let whole = self.prompt.trim().len() + self.submitted.len();
             // A line editor draws prompt and input once more before it lets go of them.
@@ -132,6 +141,12 @@ impl Capture {
         }
         at
     }
+}
+
+/// Whether a line is drawn anew behind a prompt that stays: line editors do that to a paste they had highlighted.
+fn moves_behind_prompt(line: &[u8]) -> bool {
+    let Some(start) = line.strip_prefix(b"\r\x1b[") else { return line.starts_with(b"\x08") };
+    start.iter().find(|byte| !byte.is_ascii_digit()) == Some(&b'C')
 }
 
 /// Splits the line at a submission into the prompt and, of what was submitted, the part not yet echoed.
@@ -169,6 +184,19 @@ mod tests {
         assert_eq!(content("abc", "$ a", "bc\r\nabc\r\n"), "abc\r\n");
         assert_eq!(content("secret", "password: ", "\r\nwelcome\r\n"), "welcome\r\n");
         assert_eq!(content("abc", "> abc", "\r\x1b[K> abc\r\r\nanswer\r\n"), "answer\r\n");
+    }
+
+    #[test]
+    fn a_paste_that_is_drawn_anew_behind_its_prompt_is_an_echo() {
+        assert_eq!(content("abc", "$ \x1b[7mabc\x1b[27m", "\r\x1b[C\x1b[Cabc\r\nabc\r\n"), "abc\r\n");
+        assert_eq!(content("abc", "$ abc", "\r\x1b[2Cabc\r\nabc\r\n"), "abc\r\n");
+        assert_eq!(content("abc", "$ abc", "\x08\x08\x08abc\r\nabc\r\n"), "abc\r\n");
+        assert_eq!(content("a\nb", "$ a\nb", "\r\x1b[2Ca\r\nb\r\nanswer\r\n"), "answer\r\n");
+        assert_eq!(
+            content("abc", "$ abc", "\r\n\r\x1b[2Cabc\r\n"),
+            "\r\x1b[2Cabc\r\n",
+            "an answer may look so"
+        );
     }
 
     #[test]
