@@ -199,6 +199,7 @@ mod tests {
             clients: 0,
             origin: Origin::Run,
             offset: swb_types::Offset(0),
+            agent: None,
         };
         SessionItem {
             name: name.into(),

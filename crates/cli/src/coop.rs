@@ -154,7 +154,7 @@ fn dispatch(cli: Cli) -> Outcome {
             let target = Target::existing(named(args.session)?);
             session::open_shell(&context, target, vec![args.command], Some(args.new))
         }
-        Some(Command::Ls) => commands::ls::run(&context, &swb_args::Ls { running: true }),
+        Some(Command::Ls) => commands::ls::run(&context, &swb_args::Ls { running: true, watch: false }),
         Some(Command::Kill(args)) => commands::kill::run(&context, &args),
         Some(Command::Logs(args)) => {
             let name = Some(named(args.name)?);

@@ -20,6 +20,8 @@ pub(crate) struct Failure {
 /// Why a command failed, as far as scripts have to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FailureKind {
+    /// The agent that was asked asks something itself.
+    Asks,
     /// Nobody reads our output any more; no reason to say anything.
     BrokenPipe,
     /// The connection ended before the answer came.
@@ -47,6 +49,7 @@ impl FailureKind {
             Self::Usage => 2,
             Self::NoSession => 3,
             Self::NoDaemon => 4,
+            Self::Asks => 5,
         }
     }
 }
@@ -140,6 +143,11 @@ impl From<ErrorReply> for Failure {
                 }
                 ErrorCode::SessionEnded => failure(FailureKind::General)
                     .hint("`swb logs` shows what it wrote; `swb kill` forgets it"),
+                ErrorCode::AgentBusy => failure(FailureKind::General)
+                    .hint("`swb wait NAME --until ready` waits for it; `--force` does not mind"),
+                ErrorCode::TurnNotFound => {
+                    failure(FailureKind::General).hint("`swb turns NAME` shows the turns there are")
+                }
                 ErrorCode::SpawnFailed => {
                     failure(FailureKind::General).hint("is the command installed and in PATH?")
                 }

@@ -16,6 +16,7 @@ mod context;
 mod control;
 mod coop;
 mod error;
+mod happenings;
 mod keepty;
 mod panics;
 mod profiles;

@@ -93,6 +93,7 @@ pub(crate) fn from_here(workspace: String, argv: Vec<String>) -> Create {
         umask: Some(context::umask()),
         cols: Some(size.cols()),
         rows: Some(size.rows()),
+        announce: true,
         ..Create::default()
     }
 }

@@ -13,7 +13,7 @@ use swb_testkit::{LIMIT, Swb, Terminal, is_alive, keepers_in, signal, wait_for};
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
 /// Every verb a user can see.
-const VERBS: [&str; 19] = [
+const VERBS: [&str; 29] = [
     "run",
     "attach",
     "shell",
@@ -25,6 +25,16 @@ const VERBS: [&str; 19] = [
     "logs",
     "screen",
     "wait",
+    "ask",
+    "turns",
+    "turn",
+    "relay",
+    "capture",
+    "paste",
+    "explain",
+    "events",
+    "hook",
+    "detect",
     "record",
     "replay",
     "status",
@@ -45,11 +55,14 @@ fn ls_tells_people_what_runs() {
     swb.run(&["run", "-n", "build", "--", "sh", "-c", "exit 2"]);
     let list = swb.ok(&["ls"]);
     let lines: Vec<Vec<&str>> = list.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(lines[0], ["NAME", "STATUS", "PID", "SIZE", "CLIENTS", "AGE", "WORKSPACE", "COMMAND"]);
+    assert_eq!(
+        lines[0],
+        ["NAME", "STATUS", "AGENT", "PID", "SIZE", "CLIENTS", "AGE", "WORKSPACE", "COMMAND"]
+    );
     let pid = swb.session("api").expect("it runs")["pid"].to_string();
-    assert_eq!(lines[1][..5], ["api", "running", &pid, "80x24", "0"]);
-    assert_eq!(lines[1][7..], ["sleep", "600"]);
-    assert_eq!(lines[2][..4], ["build", "exited", "(2)", "-"]);
+    assert_eq!(lines[1][..6], ["api", "running", "starting", &pid, "80x24", "0"]);
+    assert_eq!(lines[1][8..], ["sleep", "600"]);
+    assert_eq!(lines[2][..5], ["build", "exited", "(2)", "-", "-"]);
     assert_eq!(lines.len(), 3);
     assert_eq!(swb.ok(&["list"]).lines().count(), 3);
     assert_eq!(swb.ok(&["ls", "--running"]).lines().count(), 2);

@@ -13,6 +13,20 @@ pub const VIEW_PAUSE: Duration = Duration::from_millis(33);
 pub const WAIT_PAUSE: Duration = Duration::from_millis(20);
 /// Size of a compiled regular expression; one that a person types takes a fraction of it.
 pub const REGEX: usize = 1 << 20;
+/// How often to look whether a program has taken what was typed.
+pub const TAKE_LOOK: Duration = Duration::from_millis(10);
+/// Silence after which it has; agents redraw their input line within that.
+pub const TAKE_QUIET: Duration = Duration::from_millis(80);
+/// How long to wait for a program that shows nothing of what is typed.
+pub const TAKE_SILENT: Duration = Duration::from_millis(500);
+/// How long to wait for a program that never stops to write.
+pub const TAKE_LONGEST: Duration = Duration::from_secs(2);
+/// How long a question waits for an agent that starts.
+pub const ASK_READY: Duration = Duration::from_secs(60);
+/// How long the last turn of a program may take to be found after its end.
+pub const LAST_TURN: Duration = Duration::from_millis(500);
+/// Bytes of content and of text in the answer to a question; JSON makes six of one at worst, and a frame holds that.
+pub const ANSWER: usize = 100 * 1024;
 /// Bytes taken from a socket per read.
 pub const READ_BUFFER: usize = 16 * 1024;
 /// Things a connection's reading half may tell its writing half before it waits.

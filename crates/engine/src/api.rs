@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use swb_keeper::Spec;
-use swb_turns::Profiles;
+use swb_turns::{Profile, Profiles};
 use tokio::sync::{broadcast, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -129,13 +129,16 @@ impl Engine {
 
     /// Makes a session. When it returns, its process runs (or waits for its first client) and its
     /// entrances are open.
-    pub async fn create(&self, spec: SessionSpec) -> Result<Session, Error> {
+    pub async fn create(&self, mut spec: SessionSpec) -> Result<Session, Error> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let bound_to = spec.bind_workspace.then(|| spec.workspace.clone());
         let (name, unique) = (spec.name.clone(), spec.unique);
         let mut made = None;
         let session = self.around.registry.insert(&name, unique, bound_to.as_deref(), |name| {
             let uid = now.as_nanos() as u64;
+            if let Some(variable) = &spec.name_variable {
+                spec.env.insert(variable.clone(), name.to_string());
+            }
             let (session, owner) = Owner::new(name, spec, uid, now.as_secs(), self.around.clone())?;
             made = Some(owner);
             Ok(session)
@@ -197,6 +200,16 @@ impl Engine {
     /// Follows what happens.
     pub fn subscribe(&self) -> broadcast::Receiver<Event> {
         self.around.events.subscribe()
+    }
+
+    /// How turns of programs are found, if they are looked for.
+    pub fn profiles(&self) -> Option<&Profiles> {
+        self.around.profiles.as_deref()
+    }
+
+    /// How the turns of a session's agent are found, if they are looked for.
+    pub fn profile_of(&self, session: &Session) -> Option<Arc<Profile>> {
+        session.profile_in(self.profiles()?)
     }
 
     /// Completed turns, and passing them on.

@@ -4,7 +4,9 @@ use crate::limits;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+use swb_turns::{Profile, Profiles};
 use swb_types::{SessionName, Size};
 
 /// A session to create.
@@ -35,10 +37,21 @@ pub struct SessionSpec {
     /// Name of the profile by which its agent's turns are found; by default its command tells.
     #[serde(default)]
     pub profile: Option<String>,
+    /// Variable in which its processes find the name it was given.
+    #[serde(default)]
+    pub name_variable: Option<String>,
     /// Labels of entrances and fronts that do not offer this session.
     pub hidden: Vec<String>,
     /// Labels of entrances without which it is not to be made.
     pub required: Vec<String>,
+}
+
+impl SessionSpec {
+    /// The profile by which its agent's turns are found.
+    pub(crate) fn profile_in(&self, profiles: &Profiles) -> Option<Arc<Profile>> {
+        let named = self.profile.as_deref().and_then(|name| profiles.named(name));
+        named.or_else(|| profiles.for_command(self.argv.iter().map(String::as_str)))
+    }
 }
 
 /// When a session's process starts.

@@ -466,6 +466,7 @@ fn events_are_written_and_read() {
 fn error_codes_are_written_as_they_are_called() {
     use ErrorCode::*;
     for code in [
+        AgentBusy,
         BindFailed,
         FrontFailed,
         InternalError,
@@ -479,6 +480,7 @@ fn error_codes_are_written_as_they_are_called() {
         SessionNotFound,
         SpawnFailed,
         TunnelFailed,
+        TurnNotFound,
         VersionMismatch,
     ] {
         assert_eq!(json_of(&code), code.as_str());
@@ -536,6 +538,7 @@ fn details_stand_beside_the_known_fields_and_only_when_asked_for() {
         clients: 2,
         origin: Origin::Run,
         offset: Offset(99),
+        agent: None,
     };
     let with = json_of(&item(Some(details)));
     assert_eq!(with["status"], "running");

@@ -104,6 +104,8 @@ fn create() -> impl Strategy<Value = Request> {
             restart,
             start,
             unique,
+            profile: None,
+            announce: false,
             hide,
             require,
         })
@@ -211,7 +213,15 @@ fn look_request() -> impl Strategy<Value = Request> {
         (text(), pty(), of(text()), any::<(u64, bool, Option<u64>)>()).prop_map(
             |(session, pty, text, (stable_ms, exit, timeout_ms))| {
                 let stable_ms = Some(stable_ms);
-                Request::Wait(coop::Wait { session, pty, text, stable_ms, exit, timeout_ms })
+                Request::Wait(coop::Wait {
+                    session,
+                    pty,
+                    text,
+                    stable_ms,
+                    exit,
+                    timeout_ms,
+                    ..Default::default()
+                })
             }
         ),
         (text(), pty(), vec(text(), 0..4), any::<bool>()).prop_map(|(session, pty, keys, literal)| {

@@ -3,11 +3,13 @@
 mod detect;
 mod recording;
 mod screen;
+mod turns;
 mod wrap;
 
 pub(crate) use detect::Detect;
 pub(crate) use recording::{Record, Replay};
 pub(crate) use screen::{Keys, Screen, Wait};
+pub(crate) use turns::{Ask, Capture, Events, Explain, Hook, HookState, Paste, Relay, Turn, Turns, Until};
 pub(crate) use wrap::Wrap;
 
 use clap::{Args, Parser, Subcommand};
@@ -23,7 +25,8 @@ Examples:
   swb run -d -- make watch     run something in the background
   swb attach api               come back to it, from any terminal
   swb send api 'run the tests' --enter
-  swb wait api --stable 3000 && swb screen api
+  swb ask api 'what does main.rs do?'   and wait for the answer
+  swb relay api review --submit         give it to another agent
   swb ls                       show what runs
 
 Press Ctrl+] to leave a session; it runs on. Closing the window does the same.
@@ -34,17 +37,19 @@ Exit codes:
   2    wrong usage
   3    no such session
   4    the daemon did not start
-  124  the time of a `wait` is up
+  5    the agent that was asked asks something itself
+  124  the time of a `wait` or an `ask` is up
   `run`, `attach` and `shell` pass on the exit code of the command they show, 128+N when
   signal N ended it, and 0 when you detach.
 
-Any command but `status`, `shutdown`, `replay` and `detect` starts the daemon when none runs.
+Any command but `status`, `shutdown`, `replay`, `detect` and `hook` starts the daemon when none runs.
 
 Environment:
   HOME               needed; sockets and files are found from it
   XDG_RUNTIME_DIR    place of the sockets, unless unset
   XDG_CONFIG_HOME    place of switchboard/config.toml, ~/.config unless set
-  SHELL              command of a session that names none";
+  SHELL              command of a session that names none
+  SWB_SESSION        set for the command of a session: its name";
 
 /// Keeps the terminals of coding agents alive and lets any client reach them.
 ///
@@ -89,6 +94,24 @@ pub(crate) enum Command {
     Screen(Screen),
     /// Wait until something is on a session's screen, or until it ends
     Wait(Wait),
+    /// Ask an agent something and print its answer
+    Ask(Ask),
+    /// List what an agent has answered
+    Turns(Turns),
+    /// Show one answer of an agent
+    Turn(Turn),
+    /// Type an answer of one session into another
+    Relay(Relay),
+    /// Put an answer into the relay buffer
+    Capture(Capture),
+    /// Type the relay buffer into a session
+    Paste(Paste),
+    /// Tell what an agent is doing, and how that is known
+    Explain(Explain),
+    /// Follow what happens in all sessions
+    Events(Events),
+    /// Tell what the agent that calls this is doing; for hooks
+    Hook(Hook),
     /// Record a session into a file
     Record(Record),
     /// Play a recording
@@ -139,6 +162,9 @@ pub(crate) struct Run {
     /// Directory to run in [default: the current one]
     #[arg(short, long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
+    /// Profile by which the agent is read [default: the one for its command]
+    #[arg(long, value_name = "P")]
+    pub(crate) profile: Option<String>,
     /// Dialect in which the session cannot be reached; may be repeated
     #[arg(long, value_name = "DIALECT", value_parser = ["clippy", "coop", "keepty"])]
     pub(crate) hide: Vec<String>,
@@ -199,13 +225,17 @@ pub(crate) struct Shell {
 #[command(after_help = "\
 Examples:
   swb ls
-  swb ls --json | jq -r '.[] | select(.status == \"running\") | .name'
+  swb ls --watch             until Ctrl+C
+  swb ls --json | jq -r '.[] | select(.agent.state == \"asking\") | .name'
 
 Sessions that have ended are listed for a while, with their exit code; `swb kill` forgets one.")]
 pub(crate) struct Ls {
     /// Leave out sessions that have ended
     #[arg(long)]
     pub(crate) running: bool,
+    /// Go on showing what there is; with --json, a list a line whenever something has changed
+    #[arg(short, long)]
+    pub(crate) watch: bool,
 }
 
 /// Arguments of `kill`.

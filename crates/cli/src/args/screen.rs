@@ -1,6 +1,6 @@
 //! The arguments of the commands that look at a terminal and act on it from outside.
 
-use super::parse_pty;
+use super::{Until, parse_pty};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -43,7 +43,8 @@ Examples:
   swb wait api --text 'Done|Failed'     until one of these is on the screen
   swb wait api --stable 2000            until the screen has not changed for two seconds
   swb wait build --exit --timeout 600 && swb logs build
-  swb wait api --text '^> ' --stable 5000 --json
+  swb wait api --until ready            until the agent waits for input
+  swb wait api --until turn --json      until its next answer is complete
 
 With several conditions the first to hold counts. The expression is looked for on the screen and in
 the lines that leave it meanwhile; ^ and $ match at the ends of lines.
@@ -53,7 +54,7 @@ pub(crate) struct Wait {
     /// Session [default: that of this directory]
     pub(crate) name: Option<String>,
     /// Until this regular expression matches on the screen
-    #[arg(long, value_name = "REGEX", required_unless_present_any = ["stable", "exit"])]
+    #[arg(long, value_name = "REGEX", required_unless_present_any = ["stable", "exit", "until"])]
     pub(crate) text: Option<String>,
     /// Until the screen has not changed for that many milliseconds
     #[arg(long, value_name = "MS")]
@@ -61,6 +62,9 @@ pub(crate) struct Wait {
     /// Until the command has ended
     #[arg(long)]
     pub(crate) exit: bool,
+    /// Until the agent has come to this
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) until: Option<Until>,
     /// Terminal of the session: 0 is its command, the others are shells
     #[arg(long, value_name = "N", default_value = "0", value_parser = parse_pty)]
     pub(crate) pty: PtyId,

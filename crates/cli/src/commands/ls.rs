@@ -1,13 +1,15 @@
 //! `swb ls`: what sessions there are.
 
+mod watch;
+
 use crate::args;
 use crate::context::{self, Context};
-use crate::error::Outcome;
+use crate::error::{Failure, Outcome};
 use crate::table;
 use serde::Serialize;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
-use swb_wire::coop::{Origin, PtyItem, SessionItem, SessionStatus};
+use swb_wire::coop::{AgentItem, AgentState, Origin, PtyItem, SessionItem, SessionStatus};
 
 /// One session as `ls --json` shows it.
 #[derive(Debug, Serialize)]
@@ -24,6 +26,8 @@ struct Row {
     clients: u32,
     status: SessionStatus,
     exit_code: Option<i32>,
+    /// What the agent is doing, and since when.
+    agent: Option<AgentItem>,
     origin: Option<Origin>,
     ptys: Vec<PtyItem>,
 }
@@ -36,16 +40,24 @@ struct Size {
 
 /// Lists sessions, oldest first.
 pub(crate) fn run(context: &Context, args: &args::Ls) -> Outcome {
+    if args.watch {
+        return watch::run(context, args);
+    }
+    let rows = rows(context, args)?;
+    context.answer(&rows, |rows| text(rows, now(), &context.paths.home))?;
+    Ok(0)
+}
+
+fn rows(context: &Context, args: &args::Ls) -> Result<Vec<Row>, Failure> {
     let mut sessions = context.sessions()?;
     sessions.sort_by(|a, b| (a.created, &a.name).cmp(&(b.created, &b.name)));
-    let rows: Vec<Row> = sessions
-        .into_iter()
-        .filter(|session| !args.running || context::status(session) != SessionStatus::Exited)
-        .map(Row::from)
-        .collect();
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    context.answer(&rows, |rows| text(rows, now, &context.paths.home))?;
-    Ok(0)
+    let wanted = |session: &SessionItem| !args.running || context::status(session) != SessionStatus::Exited;
+    Ok(sessions.into_iter().filter(wanted).map(Row::from).collect())
+}
+
+/// Unix seconds.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
 impl From<SessionItem> for Row {
@@ -61,6 +73,7 @@ impl From<SessionItem> for Row {
             clients: details.map_or(session.local_clients + session.web_clients, |details| details.clients),
             status,
             exit_code: details.and_then(|details| details.exit_code),
+            agent: details.and_then(|details| details.agent.clone()),
             origin: details.map(|details| details.origin),
             name: session.name,
             workspace: session.workspace,
@@ -75,12 +88,15 @@ fn text(rows: &[Row], now: u64, home: &Path) -> String {
     if rows.is_empty() {
         return "No sessions. `swb run -- CMD` starts one.\n".to_owned();
     }
-    let cells: Vec<[String; 8]> = rows.iter().map(|row| row.cells(now, home)).collect();
-    table::layout(["NAME", "STATUS", "PID", "SIZE", "CLIENTS", "AGE", "WORKSPACE", "COMMAND"], &cells)
+    let cells: Vec<[String; 9]> = rows.iter().map(|row| row.cells(now, home)).collect();
+    table::layout(
+        ["NAME", "STATUS", "AGENT", "PID", "SIZE", "CLIENTS", "AGE", "WORKSPACE", "COMMAND"],
+        &cells,
+    )
 }
 
 impl Row {
-    fn cells(&self, now: u64, home: &Path) -> [String; 8] {
+    fn cells(&self, now: u64, home: &Path) -> [String; 9] {
         let status = match (self.status, self.exit_code) {
             (SessionStatus::Starting, _) => "starting".to_owned(),
             (SessionStatus::Running, _) => "running".to_owned(),
@@ -96,6 +112,7 @@ impl Row {
         [
             table::printable(&self.name),
             status,
+            self.agent_cell(now),
             pid,
             self.size.as_ref().map_or_else(|| "-".to_owned(), |size| format!("{}x{}", size.cols, size.rows)),
             self.clients.to_string(),
@@ -103,6 +120,20 @@ impl Row {
             table::printable(&short_path(&self.workspace, home)),
             self.command.clone(),
         ]
+    }
+}
+
+impl Row {
+    /// What the agent is doing and since when; nothing about one that is gone.
+    fn agent_cell(&self, now: u64) -> String {
+        let live = self.agent.as_ref().filter(|_| self.status != SessionStatus::Exited);
+        match live.filter(|agent| agent.state != AgentState::Exited) {
+            Some(agent) if agent.since > 0 => {
+                format!("{} {}", agent.state.as_str(), table::age(now.saturating_sub(agent.since / 1000)))
+            }
+            Some(agent) => agent.state.as_str().to_owned(),
+            None => "-".to_owned(),
+        }
     }
 }
 
@@ -131,6 +162,7 @@ mod tests {
             clients: 1,
             status,
             exit_code,
+            agent: Some(AgentItem { state: AgentState::Ready, since: 4_000_000, ..AgentItem::default() }),
             origin: Some(Origin::Run),
             ptys: Vec::new(),
         };
@@ -143,9 +175,9 @@ mod tests {
     #[test]
     fn people_get_a_table() {
         insta::assert_snapshot!(text(&rows(), 4600, Path::new("/home/u")), @r"
-        NAME   STATUS      PID   SIZE    CLIENTS  AGE  WORKSPACE  COMMAND
-        api    running     4711  120x40  1        1h   ~/src/api  claude --resume
-        build  exited (2)  -     120x40  1        1h   /srv       sh -c 'make -j8'
+        NAME   STATUS      AGENT      PID   SIZE    CLIENTS  AGE  WORKSPACE  COMMAND
+        api    running     ready 10m  4711  120x40  1        1h   ~/src/api  claude --resume
+        build  exited (2)  -          -     120x40  1        1h   /srv       sh -c 'make -j8'
         ");
         insta::assert_snapshot!(text(&[], 0, Path::new("/")), @"No sessions. `swb run -- CMD` starts one.");
     }
@@ -153,9 +185,18 @@ mod tests {
     #[test]
     fn programs_get_every_field() {
         let json = serde_json::to_value(rows()).unwrap();
-        for key in
-            ["name", "workspace", "command", "pid", "created", "size", "clients", "status", "exit_code"]
-        {
+        for key in [
+            "name",
+            "workspace",
+            "command",
+            "pid",
+            "created",
+            "size",
+            "clients",
+            "status",
+            "exit_code",
+            "agent",
+        ] {
             assert!(json[0].get(key).is_some(), "{key}");
         }
         assert_eq!(json[1]["status"], "exited");

@@ -1,16 +1,23 @@
 //! The verbs of `swb`, one file each.
 
+mod ask;
 mod attach;
+mod capture;
 mod completions;
 mod daemon;
 mod detect;
+mod events;
+mod explain;
 mod here;
+mod hook;
 mod keys;
 pub(crate) mod kill;
 pub(crate) mod logs;
 pub(crate) mod ls;
 mod man;
+mod paste;
 mod record;
+mod relay;
 mod replay;
 mod run;
 mod screen;
@@ -18,6 +25,8 @@ mod send;
 mod shell;
 pub(crate) mod shutdown;
 pub(crate) mod status;
+mod turn;
+mod turns;
 mod upgrade;
 mod wait;
 
@@ -64,6 +73,15 @@ fn dispatch(cli: Cli) -> Outcome {
         Some(Command::Logs(args)) => logs::run(&context()?, args),
         Some(Command::Screen(args)) => screen::run(&context()?, args),
         Some(Command::Wait(args)) => wait::run(&context()?, args),
+        Some(Command::Ask(args)) => ask::run(&context()?, args),
+        Some(Command::Turns(args)) => turns::run(&context()?, args),
+        Some(Command::Turn(args)) => turn::run(&context()?, &args),
+        Some(Command::Relay(args)) => relay::run(&context()?, args),
+        Some(Command::Capture(args)) => capture::run(&context()?, &args),
+        Some(Command::Paste(args)) => paste::run(&context()?, args),
+        Some(Command::Explain(args)) => explain::run(&context()?, args),
+        Some(Command::Events(args)) => events::run(&context()?, args),
+        Some(Command::Hook(args)) => Ok(hook::run(&args)),
         Some(Command::Record(args)) => record::run(&context()?, args),
         Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Wrap(args)) => crate::wrap::run(args),

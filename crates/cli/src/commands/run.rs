@@ -26,6 +26,7 @@ pub(super) fn run(context: &Context, args: args::Run) -> Outcome {
         unique: args.name.is_none(),
         name: Some(args.name.unwrap_or_else(|| context::name_for(&workspace).to_string())),
         hide: args.hide,
+        profile: args.profile,
         detach: Some(args.detach),
         ..session::from_here(workspace.clone(), argv)
     };

@@ -6,10 +6,10 @@ use crate::error::{Failure, FailureKind, Outcome};
 use serde::Serialize;
 use std::time::{Duration, Instant};
 use swb_types::{Offset, PtyId};
-use swb_wire::coop::{Met, Request, Wait, WaitReply};
+use swb_wire::coop::{Met, Request, Turns, TurnsReply, Wait, WaitReply, WaitUntil};
 
 /// Exit code when the time is up, as `timeout` has it.
-const TIMED_OUT: u8 = 124;
+pub(super) const TIMED_OUT: u8 = 124;
 
 /// How much longer than the wait the daemon's answer may take; after that it hangs.
 const GRACE: Duration = Duration::from_secs(10);
@@ -22,7 +22,7 @@ const RETRY: Duration = Duration::from_secs(10);
 struct Waited {
     session: String,
     pty: PtyId,
-    /// Which condition held: `text`, `stable`, `exit` or `timeout`.
+    /// Which condition held: `text`, `stable`, `exit`, `ready`, `asking`, `turn` or `timeout`.
     met: Met,
     /// What the expression matched.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,6 +30,9 @@ struct Waited {
     /// The exit code of the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<i32>,
+    /// The turn that was completed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_id: Option<String>,
     /// Position in the session's output; there is none when the time ran out without a daemon.
     offset: Option<Offset>,
 }
@@ -45,7 +48,12 @@ pub(super) fn run(context: &Context, args: args::Wait) -> Outcome {
         stable_ms: args.stable,
         exit: args.exit,
         timeout_ms: None,
+        until: args.until.map(until_what),
+        after: None,
     };
+    if request.until == Some(WaitUntil::Turn) {
+        request.after = newest(context, &request.session)?;
+    }
     let reply = ask(context, &mut request, clock)?;
     let met = reply.as_ref().map_or(Met::Timeout, |reply| reply.met);
     let waited = Waited {
@@ -54,10 +62,44 @@ pub(super) fn run(context: &Context, args: args::Wait) -> Outcome {
         met,
         offset: reply.as_ref().map(|reply| reply.offset),
         code: reply.as_ref().and_then(|reply| reply.code),
+        turn_id: reply.as_ref().and_then(|reply| reply.turn_id.clone()),
         text: reply.and_then(|reply| reply.text),
     };
     context.answer(&waited, |_| String::new())?;
     Ok(if met == Met::Timeout { TIMED_OUT } else { 0 })
+}
+
+/// Number of the newest turn, so that one that is completed while the daemon is away counts; nothing if that cannot
+/// be told.
+pub(super) fn newest(context: &Context, session: &str) -> Result<Option<u64>, Failure> {
+    let request = Request::Turns(Turns { session: session.to_owned(), limit: Some(1) });
+    match context.ask::<TurnsReply>(&request) {
+        Ok(reply) => {
+            let number = reply.turns.first().and_then(|turn| turn.turn_id.rsplit_once(':')?.1.parse().ok());
+            Ok(Some(number.unwrap_or(0)))
+        }
+        // What has ended has no turns; the wait itself says what is wrong.
+        Err(failure) if failure.kind() == FailureKind::NoSession => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+fn until_what(until: args::Until) -> WaitUntil {
+    match until {
+        args::Until::Ready => WaitUntil::Ready,
+        args::Until::Asking => WaitUntil::Asking,
+        args::Until::Turn => WaitUntil::Turn,
+        args::Until::Exit => WaitUntil::Exit,
+    }
+}
+
+/// Waits for an agent, for `timeout` at most; nothing when the time is up before a daemon gave an answer.
+pub(super) fn until(
+    context: &Context,
+    mut request: Wait,
+    timeout: Option<Duration>,
+) -> Result<Option<WaitReply>, Failure> {
+    ask(context, &mut request, Clock::start(Instant::now(), timeout))
 }
 
 /// Asks until there is an answer; nothing when the time is up before a daemon gave one.

@@ -163,6 +163,8 @@ fn create(context: &Context, id: &str, what: What) -> Result<(), Failure> {
             rows: what.rows.filter(|rows| *rows > 0).or(request.rows),
             start: Some(Start::Writer),
             require: vec!["keepty".to_owned()],
+            // KP-24: nothing but TERM is changed.
+            announce: false,
             ..request
         },
     );

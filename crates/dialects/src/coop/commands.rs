@@ -19,6 +19,9 @@ use swb_wire::coop::{
 /// Size of an agent's terminal until a client attaches: what `attach` defaults to (CO-29).
 const AGENT_SIZE: (u16, u16) = (120, 40);
 
+/// Variable in which a process finds the name of its session.
+const NAME_VARIABLE: &str = "SWB_SESSION";
+
 /// Bytes of each command line in a list. A list has to fit one frame, so long ones are cut when they would
 /// take the room of other sessions.
 const COMMAND_LENGTHS: [usize; 3] = [usize::MAX, 1024, 64];
@@ -89,6 +92,7 @@ impl Connection {
         let (cols, rows) = if create.argv.is_some() { (80, 24) } else { AGENT_SIZE };
         let size = Size::new(create.cols.unwrap_or(cols), create.rows.unwrap_or(rows));
         let required = self.required(&create)?;
+        let profile = self.checked_profile(create.profile)?;
         let mut spec = SessionSpec {
             name,
             unique: create.unique,
@@ -104,7 +108,9 @@ impl Connection {
                 WireStart::Writer => Start::FirstClient,
             },
             restart: RestartPolicy::NEVER,
-            profile: None,
+            profile,
+            // XS-9: the only variable of ours, and only for processes made here.
+            name_variable: (create.announce || create.argv.is_none()).then(|| NAME_VARIABLE.to_owned()),
             hidden: create.hide,
             required,
         };
@@ -183,7 +189,9 @@ impl Connection {
         }
         sessions.retain(|session| self.offers(session));
         let listed = |most| {
-            let sessions = sessions.iter().map(|session| items::session(session, ls.details, most)).collect();
+            let agent = |session| ls.details.then(|| self.agent(session));
+            let sessions =
+                sessions.iter().map(|session| items::session(session, agent(session), most)).collect();
             ok(&LsReply { ok: true, sessions })
         };
         let [whole, cut, short] = COMMAND_LENGTHS;

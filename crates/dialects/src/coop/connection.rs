@@ -1,5 +1,6 @@
 //! A coop connection in command mode: handshake, then one answer per request.
 
+use super::following::EventStream;
 use super::stream::{Stream, StreamEnd};
 use super::{Coop, Door, errors};
 use crate::conn::read_some;
@@ -27,6 +28,8 @@ pub(super) enum Next {
     Request,
     /// Stream mode.
     Stream(Box<Stream>),
+    /// Events, until the client goes.
+    Events(Box<EventStream>),
     /// The end of the connection.
     Close,
     /// The end of the daemon.
@@ -64,6 +67,10 @@ impl Connection {
                     tracing::debug!("a coop client vanished");
                 }
             }
+            Next::Events(events) => tokio::select! {
+                () = self.tell_events(*events) => {}
+                () = stop.cancelled() => {}
+            },
             Next::ShutDown => {
                 self.coop.host.shut_down();
                 // Closed by the end of the process, so that whoever asked for it sees when it is done.
@@ -168,6 +175,15 @@ impl Connection {
             Request::Screen(screen) => self.screen(screen).await,
             Request::Wait(wait) => self.wait(wait).await,
             Request::Keys(keys) => self.keys(keys).await,
+            Request::Turns(turns) => self.turns(&turns),
+            Request::Turn(turn) => self.turn(&turn),
+            Request::Capture(capture) => self.capture(&capture),
+            Request::Paste(paste) => self.paste(&paste).await,
+            Request::Relay(relay) => self.relay_turn(relay).await,
+            Request::Ask(ask) => self.ask(ask).await,
+            Request::Explain(explain) => self.explain(&explain),
+            Request::Events(events) => self.events(events),
+            Request::Hook(hook) => self.hook(&hook).await,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Engine errors in the words of the protocol.
 
-use swb_engine::{Error, InputError};
+use swb_engine::{Error, InputError, RelayError};
 use swb_wire::coop::{ErrorCode, ErrorReply};
 
 pub(super) fn reply(error: &Error) -> ErrorReply {
@@ -27,4 +27,22 @@ pub(super) fn input(error: InputError) -> ErrorReply {
         InputError::TooMuch => ErrorCode::LimitReached,
     };
     ErrorReply::new(code, error.to_string())
+}
+
+/// An error of the relay about a session or turn of this name.
+pub(super) fn relay(error: &RelayError, name: &str) -> ErrorReply {
+    let code = match error {
+        RelayError::NoSession => return reply(&Error::NoSession(name.to_owned())),
+        RelayError::NoTurn | RelayError::NoSuchTurn | RelayError::Empty => ErrorCode::TurnNotFound,
+        RelayError::Disconnected => ErrorCode::SessionEnded,
+        RelayError::Busy | RelayError::Limit(_) => ErrorCode::LimitReached,
+        RelayError::Taken => ErrorCode::SessionExists,
+        RelayError::File(_) | RelayError::Clipboard(_) | RelayError::Memory(_) => ErrorCode::InternalError,
+    };
+    let text = match error {
+        RelayError::NoTurn => format!("session '{name}' has no completed turn"),
+        RelayError::NoSuchTurn => format!("there is no turn '{name}'"),
+        other => other.to_string(),
+    };
+    ErrorReply::new(code, text)
 }

@@ -3,10 +3,10 @@
 use super::{LABEL, RUN};
 use swb_engine::{Phase, PtyView, Session};
 use swb_types::{Offset, PtyId};
-use swb_wire::coop::{Origin, PtyItem, PtyRole, SessionDetails, SessionItem, SessionStatus};
+use swb_wire::coop::{AgentItem, Origin, PtyItem, PtyRole, SessionDetails, SessionItem, SessionStatus};
 
-/// Shows a session; of each command line about `most` bytes.
-pub(super) fn session(session: &Session, details: bool, most: usize) -> SessionItem {
+/// Shows a session, with details if it is known what its agent is doing; of each command line about `most` bytes.
+pub(super) fn session(session: &Session, doing: Option<AgentItem>, most: usize) -> SessionItem {
     let view = session.view();
     let agent = view.ptys.first().filter(|agent| agent.pty.id() == PtyId::AGENT);
     SessionItem {
@@ -17,11 +17,11 @@ pub(super) fn session(session: &Session, details: bool, most: usize) -> SessionI
         ptys: view.ptys.iter().map(|view| pty(view, most)).collect(),
         web_clients: 0,
         local_clients: session.clients(Some(LABEL)) as u32,
-        details: agent.filter(|_| details).map(|agent| detail(session, agent, most)),
+        details: agent.zip(doing).map(|(agent, doing)| detail(session, agent, doing, most)),
     }
 }
 
-fn detail(session: &Session, agent: &PtyView, most: usize) -> SessionDetails {
+fn detail(session: &Session, agent: &PtyView, doing: AgentItem, most: usize) -> SessionDetails {
     let size = agent.pty.size();
     SessionDetails {
         argv: shortened(&agent.argv, most),
@@ -40,6 +40,7 @@ fn detail(session: &Session, agent: &PtyView, most: usize) -> SessionDetails {
         clients: session.clients(None) as u32,
         origin: if session.origin() == RUN { Origin::Run } else { Origin::Coop },
         offset: Offset(agent.pty.head()),
+        agent: Some(doing),
     }
 }
 

@@ -2,15 +2,19 @@
 //!
 //! It also is the control protocol of our own command line, on a socket of its own; what that needs
 //! beyond coop is optional fields and commands (`docs/protocols/coop.md`). One connection is one
-//! [`connection::Connection`]; commands are in `commands.rs`, stream mode is in `stream.rs`.
+//! [`connection::Connection`]; commands are in `commands.rs`, `screen.rs`, `turns.rs`, `typing.rs` and `following.rs`,
+//! stream mode is in `stream.rs`.
 
 mod commands;
 mod connection;
 mod coopfile;
 mod errors;
+mod following;
 mod items;
 mod screen;
 mod stream;
+mod turns;
+mod typing;
 
 use crate::conn::Fronts;
 use crate::limits;
@@ -24,6 +28,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use swb_engine::Engine;
 use swb_wire::coop::StatusReply;
+use typing::Typists;
 
 /// Label of this front, and of the sessions it makes from Coopfiles.
 pub const LABEL: &str = "coop";
@@ -65,6 +70,7 @@ pub struct Coop {
     fronts: Fronts,
     host: Arc<dyn Host>,
     settings: Arc<Settings>,
+    typists: Arc<Typists>,
 }
 
 /// What the daemon knows and the front needs.
@@ -89,7 +95,7 @@ impl Settings {
 impl Coop {
     /// Makes the front; [`Coop::listen`] opens its sockets.
     pub fn new(engine: Engine, fronts: Fronts, host: Arc<dyn Host>, settings: Settings) -> Self {
-        Self { engine, fronts, host, settings: Arc::new(settings) }
+        Self { engine, fronts, host, settings: Arc::new(settings), typists: Arc::default() }
     }
 
     /// Serves the connections of a listening socket until the daemon stops.

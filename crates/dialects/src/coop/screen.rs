@@ -12,7 +12,7 @@ use swb_engine::{Cursor, Mark, Pty, Session, Sight, Step};
 use swb_types::{ExitStatus, Offset, PtyId, Size};
 use swb_vt::{Contents, Key};
 use swb_wire::coop::{
-    Base64, ErrorReply, Keys, KeysReply, Met, Screen, ScreenFormat, ScreenReply, Wait, WaitReply,
+    Base64, ErrorReply, Keys, KeysReply, Met, Screen, ScreenFormat, ScreenReply, Wait, WaitReply, WaitUntil,
 };
 use tokio::time::Instant;
 
@@ -68,10 +68,11 @@ impl Connection {
         };
         let reply = tokio::select! {
             biased;
-            reply = condition.holds(&pty) => reply?,
+            reply = condition.holds(&pty), if condition.looks() => reply?,
+            reply = self.until(&session, &wait), if waits_for_agent(&wait) => Some(reply?),
             () = timeout => {
                 let offset = Offset(pty.head());
-                Some(WaitReply { ok: true, met: Met::Timeout, text: None, code: None, offset })
+                Some(WaitReply { ok: true, met: Met::Timeout, text: None, code: None, turn_id: None, offset })
             }
             () = self.client_leaves() => return Ok((Vec::new(), Next::Close)),
         };
@@ -79,7 +80,8 @@ impl Connection {
         Ok((ok(&reply.ok_or_else(ended)?)?, Next::Request))
     }
 
-    async fn client_leaves(&self) {
+    /// Waits until the client goes.
+    pub(super) async fn client_leaves(&self) {
         while !peer_gone(&self.stream) {
             tokio::time::sleep(limits::GONE_CHECK).await;
         }
@@ -145,6 +147,11 @@ struct Condition {
     exit: bool,
 }
 
+/// Whether a wait is for something the agent does.
+fn waits_for_agent(wait: &Wait) -> bool {
+    wait.until.is_some_and(|until| until != WaitUntil::Exit)
+}
+
 /// What one look at the screen told.
 struct Glance {
     found: Option<String>,
@@ -163,8 +170,13 @@ impl Condition {
         Ok(Self {
             text: wait.text.as_ref().map(compile).transpose()?,
             stable: wait.stable_ms.map(Duration::from_millis),
-            exit: wait.exit,
+            exit: wait.exit || wait.until == Some(WaitUntil::Exit),
         })
+    }
+
+    /// Whether it takes a look at the terminal to tell.
+    fn looks(&self) -> bool {
+        self.text.is_some() || self.stable.is_some() || self.exit
     }
 
     /// Waits until it holds; nothing if the process ends before.
@@ -177,8 +189,14 @@ impl Condition {
             let end = pass_over(&mut cursor);
             let glance = self.look(pty, since).await?;
             since.get_or_insert(glance.scrolled);
-            let met =
-                |met| WaitReply { ok: true, met, text: None, code: None, offset: Offset(glance.offset) };
+            let met = |met| WaitReply {
+                ok: true,
+                met,
+                text: None,
+                code: None,
+                turn_id: None,
+                offset: Offset(glance.offset),
+            };
             if glance.found.is_some() {
                 return Ok(Some(WaitReply { text: glance.found, ..met(Met::Text) }));
             }

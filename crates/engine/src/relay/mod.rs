@@ -386,7 +386,16 @@ impl Relay {
         // CB-48: before looking for the session.
         let content =
             desk.relayed().ok_or(RelayError::Empty)?.extent.content().map_err(RelayError::memory)?;
-        match self.who(&desk, session)? {
+        self.give(&mut desk, session, content)
+    }
+
+    /// Gives bytes to a session as input, as [`Relay::paste`] does with the buffer's.
+    pub fn inject(&self, session: &str, content: Vec<u8>) -> Result<(), RelayError> {
+        self.give(&mut self.desk(), session, Arc::new(content))
+    }
+
+    fn give(&self, desk: &mut Desk, session: &str, content: Arc<Vec<u8>>) -> Result<(), RelayError> {
+        match self.who(desk, session)? {
             Who::Enrolled(id) => {
                 let injector = desk.enrolled.get(&id).map(|entry| Arc::clone(&entry.injector));
                 let taken = injector.is_some_and(|injector| injector.inject(&content));

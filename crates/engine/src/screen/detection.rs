@@ -16,16 +16,25 @@ pub(super) struct Detection {
     findings: mpsc::Sender<Event>,
     /// Something was found that the next daemon could not find again by itself.
     pub(super) unsaved: bool,
+    /// What a former daemon knew has not been told yet.
+    resumed: bool,
 }
 
 impl Detection {
     pub(super) fn new(profile: Arc<Profile>, size: Size, findings: mpsc::Sender<Event>) -> Self {
-        Self { detector: Detector::new(Arc::clone(&profile), size), profile, findings, unsaved: false }
+        Self {
+            detector: Detector::new(Arc::clone(&profile), size),
+            profile,
+            findings,
+            unsaved: false,
+            resumed: false,
+        }
     }
 
     /// Goes on where a former daemon stopped, as far as the output it knew is still there.
     pub(super) fn resume(&mut self, saved: Saved, pty: &Pty) {
         self.detector = Detector::restore(Arc::clone(&self.profile), saved);
+        self.resumed = true;
         let Some((Offset(from), length)) = self.detector.open_output() else { return };
         let mut bytes = Vec::new();
         if pty.ring().is_some_and(|ring| ring.copy(from, from + length, &mut bytes)) {
@@ -87,6 +96,9 @@ impl Detection {
 
     /// Tells the session's owner what was found.
     pub(super) async fn tell(&mut self) {
+        if std::mem::take(&mut self.resumed) {
+            let _told = self.findings.send(Event::Status(self.detector.status().clone())).await;
+        }
         for event in self.detector.take_events() {
             self.unsaved = true;
             // The owner is gone when the session is.

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use swb_turns::Status;
+use swb_turns::{Profile, Profiles, Status};
 use swb_types::{ExitStatus, PtyId, SessionName, Size};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -158,6 +158,11 @@ impl Session {
     /// Whether the front of this label offers it.
     pub fn is_offered_to(&self, label: &str) -> bool {
         !self.shared.spec.hidden.iter().any(|hidden| hidden == label)
+    }
+
+    /// The profile by which its agent's turns are found.
+    pub(crate) fn profile_in(&self, profiles: &Profiles) -> Option<Arc<Profile>> {
+        self.shared.spec.profile_in(profiles)
     }
 
     /// Environment its first process was given.

@@ -384,9 +384,7 @@ impl Owner {
 
     /// How the agent's turns are found, if they are.
     fn profile(&self) -> Option<Arc<Profile>> {
-        let (spec, profiles) = (self.spec(), self.around.profiles.as_ref()?);
-        let named = spec.profile.as_deref().and_then(|name| profiles.named(name));
-        named.or_else(|| profiles.for_command(spec.argv.iter().map(String::as_str)))
+        self.spec().profile_in(self.around.profiles.as_deref()?)
     }
 
     // ---- what handles ask ----

@@ -8,6 +8,7 @@ use super::control::{ClientControl, Event};
 use super::error::{BadMessage, ErrorReply};
 use super::request::{Kill, Request, Send};
 use super::screen::Wait;
+use super::turns::{Capture, Happening, Turn};
 use crate::frame::{LengthPrefixed, PREFIX, prefix};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::borrow::Cow;
@@ -73,6 +74,23 @@ pub fn parse_request(body: &[u8]) -> Result<Request, BadMessage> {
         "screen" => Request::Screen(fields(text, "screen")?),
         "wait" => Request::Wait(checked_wait(fields(text, "wait")?)?),
         "keys" => Request::Keys(fields(text, "keys")?),
+        "turns" => Request::Turns(fields(text, "turns")?),
+        "turn" => {
+            let turn: Turn = fields(text, "turn")?;
+            one_of_both("turn", turn.turn_id.is_some(), turn.session.is_some())?;
+            Request::Turn(turn)
+        }
+        "capture" => {
+            let capture: Capture = fields(text, "capture")?;
+            one_of_both("capture", capture.turn_id.is_some(), capture.session.is_some())?;
+            Request::Capture(capture)
+        }
+        "paste" => Request::Paste(fields(text, "paste")?),
+        "relay" => Request::Relay(fields(text, "relay")?),
+        "ask" => Request::Ask(fields(text, "ask")?),
+        "explain" => Request::Explain(fields(text, "explain")?),
+        "events" => Request::Events(fields(text, "events")?),
+        "hook" => Request::Hook(fields(text, "hook")?),
         // CO-49: `resize` is for stream mode only, so it is as unknown here as anything else.
         unknown => return Err(BadMessage::new(format!("unknown command '{unknown}'"))),
     };
@@ -99,6 +117,11 @@ pub fn parse_client_control(body: &[u8]) -> Option<ClientControl> {
 
 /// Reads a control message of the daemon; `None` is ignored by its receiver (CO-55).
 pub fn parse_event(body: &[u8]) -> Option<Event> {
+    fields(object(body).ok()?, "event").ok()
+}
+
+/// Reads an event of a connection that follows what happens; `None` is ignored by its receiver.
+pub fn parse_happening(body: &[u8]) -> Option<Happening> {
     fields(object(body).ok()?, "event").ok()
 }
 
@@ -269,7 +292,17 @@ fn checked_send(send: Send) -> Result<Send, BadMessage> {
 
 fn checked_wait(wait: Wait) -> Result<Wait, BadMessage> {
     if !wait.has_condition() {
-        return Err(BadMessage::new("invalid wait: one of `text`, `stable_ms` and `exit` is needed"));
+        return Err(BadMessage::new(
+            "invalid wait: one of `text`, `stable_ms`, `exit` and `until` is needed",
+        ));
     }
     Ok(wait)
+}
+
+fn one_of_both(what: &str, turn: bool, session: bool) -> Result<(), BadMessage> {
+    if turn == session {
+        let text = format!("invalid {what}: exactly one of `turn_id` and `session` is needed");
+        return Err(BadMessage::new(text));
+    }
+    Ok(())
 }

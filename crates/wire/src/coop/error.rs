@@ -13,6 +13,8 @@ const MAX_TEXT: usize = 1024;
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[non_exhaustive]
 pub enum ErrorCode {
+    /// The agent is doing something else.
+    AgentBusy,
     /// An address could not be bound.
     BindFailed,
     /// A dialect that was required cannot offer the session.
@@ -37,6 +39,8 @@ pub enum ErrorCode {
     SessionNotFound,
     /// The command could not be started.
     SpawnFailed,
+    /// There is no such turn, or none at all.
+    TurnNotFound,
     /// No tunnel could be made.
     TunnelFailed,
     /// The peer speaks another version.
@@ -50,6 +54,7 @@ impl ErrorCode {
     /// The code as it stands on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::AgentBusy => "AGENT_BUSY",
             Self::BindFailed => "BIND_FAILED",
             Self::FrontFailed => "FRONT_FAILED",
             Self::InternalError => "INTERNAL_ERROR",
@@ -62,6 +67,7 @@ impl ErrorCode {
             Self::SessionExists => "SESSION_EXISTS",
             Self::SessionNotFound => "SESSION_NOT_FOUND",
             Self::SpawnFailed => "SPAWN_FAILED",
+            Self::TurnNotFound => "TURN_NOT_FOUND",
             Self::TunnelFailed => "TUNNEL_FAILED",
             Self::VersionMismatch => "VERSION_MISMATCH",
             Self::Unknown => "UNKNOWN",

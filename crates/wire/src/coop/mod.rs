@@ -17,12 +17,13 @@ mod error;
 mod reply;
 mod request;
 mod screen;
+mod turns;
 
 pub use base64::Base64;
 pub use codec::{
     EncodeError, MAX_DATA, MAX_FRAME, ReplyError, StreamFrame, VERSION, command_frames, data_header,
     encode_control, encode_data, encode_json, enter_stream, parse_client_control, parse_event,
-    parse_handshake, parse_reply, parse_request, parse_stream,
+    parse_handshake, parse_happening, parse_reply, parse_request, parse_stream,
 };
 pub use control::{ClientControl, Event};
 pub use error::{BadMessage, ErrorCode, ErrorReply};
@@ -35,4 +36,9 @@ pub use request::{
     Attach, Create, Handshake, Kill, Logs, Ls, Request, Restart, Send, Serve, SessionKill, SessionLs, Shell,
     Shutdown, Start, StreamOptions, Tunnel, Until, Upgrade,
 };
-pub use screen::{Keys, KeysReply, Met, Screen, ScreenFormat, ScreenReply, Wait, WaitReply};
+pub use screen::{Keys, KeysReply, Met, Screen, ScreenFormat, ScreenReply, Wait, WaitReply, WaitUntil};
+pub use turns::{
+    AgentItem, AgentState, Answered, Ask, AskReply, Capture, CaptureReply, Events, EventsReply, EvidenceItem,
+    Explain, ExplainReply, Happened, Happening, Hook, HookState, Paste, Relay, RelayReply, Turn, TurnItem,
+    TurnObject, TurnReply, Turns, TurnsReply,
+};

@@ -6,6 +6,7 @@
 use super::base64::Base64;
 use super::codec::VERSION;
 use super::error::ErrorCode;
+use super::turns::AgentItem;
 use serde::{Deserialize, Serialize};
 use swb_types::{Offset, PtyId};
 
@@ -142,6 +143,9 @@ pub struct SessionDetails {
     pub origin: Origin,
     /// End of the output so far.
     pub offset: Offset,
+    /// What the agent is doing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentItem>,
 }
 
 /// Where a session stands.

@@ -6,6 +6,7 @@
 
 use super::base64::Base64;
 use super::screen::{Keys, Screen, Wait};
+use super::turns::{Ask, Capture, Events, Explain, Hook, Paste, Relay, Turn, Turns};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use swb_types::{Offset, PtyId};
@@ -64,6 +65,24 @@ pub enum Request {
     Wait(Wait),
     /// *Addition*: presses keys.
     Keys(Keys),
+    /// *Addition*: lists completed turns.
+    Turns(Turns),
+    /// *Addition*: gives a turn.
+    Turn(Turn),
+    /// *Addition*: puts a turn into the relay buffer.
+    Capture(Capture),
+    /// *Addition*: types the relay buffer into a session.
+    Paste(Paste),
+    /// *Addition*: types a turn into a session.
+    Relay(Relay),
+    /// *Addition*: submits a text and waits for the turn.
+    Ask(Ask),
+    /// *Addition*: tells what an agent is doing, and why that is believed.
+    Explain(Explain),
+    /// *Addition*: follows what happens.
+    Events(Events),
+    /// *Addition*: tells what an agent says of itself.
+    Hook(Hook),
 }
 
 /// Makes a session (CO-19).
@@ -104,6 +123,12 @@ pub struct Create {
     /// *Addition*: a taken name gets a number instead of an error.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub unique: bool,
+    /// *Addition*: profile by which the agent is read, instead of the one for its command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// *Addition*: tell the process the session's name in `SWB_SESSION`; Coopfile sessions always do.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
+    pub announce: bool,
     /// *Addition*: dialects in which the session cannot be reached.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
     pub hide: Vec<String>,

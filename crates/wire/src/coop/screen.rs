@@ -75,6 +75,26 @@ pub struct Wait {
     /// Milliseconds to wait at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// The agent has come to this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<WaitUntil>,
+    /// With [`WaitUntil::Turn`]: number of the last turn that is known; else turns completed before do not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<u64>,
+}
+
+/// What an agent can be waited for to come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WaitUntil {
+    /// It waits for input.
+    Ready,
+    /// It asks something.
+    Asking,
+    /// It has completed a turn.
+    Turn,
+    /// It has ended.
+    Exit,
 }
 
 impl Wait {
@@ -85,7 +105,7 @@ impl Wait {
 
     /// Whether there is anything to wait for.
     pub(super) fn has_condition(&self) -> bool {
-        self.text.is_some() || self.stable_ms.is_some() || self.exit
+        self.text.is_some() || self.stable_ms.is_some() || self.exit || self.until.is_some()
     }
 }
 
@@ -158,6 +178,9 @@ pub struct WaitReply {
     /// The exit code, with [`Met::Exit`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<i32>,
+    /// The turn, with [`Met::Turn`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<String>,
     /// Position in the output at which it held.
     pub offset: Offset,
 }
@@ -174,6 +197,12 @@ pub enum Met {
     Exit,
     /// The time is up.
     Timeout,
+    /// The agent waits for input.
+    Ready,
+    /// The agent asks something.
+    Asking,
+    /// The agent has completed a turn.
+    Turn,
 }
 
 impl Met {
@@ -184,6 +213,9 @@ impl Met {
             Self::Stable => "stable",
             Self::Exit => "exit",
             Self::Timeout => "timeout",
+            Self::Ready => "ready",
+            Self::Asking => "asking",
+            Self::Turn => "turn",
         }
     }
 }

@@ -1,0 +1,227 @@
+//! The arguments of the commands about turns of agents, and about what agents are doing.
+
+use super::screen::parse_seconds;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Arguments of `turns`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  swb turns api
+  swb turns api --json | jq -r '.[0].turn_id'
+
+A turn is what an agent answered to one input, up to where it was ready again. The newest come first.")]
+pub(crate) struct Turns {
+    /// Session [default: that of this directory]
+    pub(crate) name: Option<String>,
+    /// Only the newest N
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+}
+
+/// Arguments of `turn`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  swb turn api               the text of the latest answer in 'api'
+  swb turn api:3             that of the third
+  swb turn api:3 --raw       as the program wrote it, escape sequences included
+  swb turn api --json        with times, offsets and how its end was known")]
+pub(crate) struct Turn {
+    /// Turn, such as api:3; or a session, whose latest turn is meant
+    pub(crate) id: String,
+    /// Print the bytes as the program wrote them
+    #[arg(long, group = "form")]
+    pub(crate) raw: bool,
+    /// Print the text as it was on the screen (the default)
+    #[arg(long, group = "form")]
+    pub(crate) text: bool,
+}
+
+/// Arguments of `capture`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  swb capture api && swb paste review
+  swb capture api:3
+
+There is one buffer, which clippy's clients use as well.")]
+pub(crate) struct Capture {
+    /// Session, whose latest turn is meant; or a turn, such as api:3
+    pub(crate) id: String,
+}
+
+/// Arguments of `paste`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Types what `swb capture` has put into the buffer, byte for byte; `swb relay` makes sure that it presses no keys.")]
+pub(crate) struct Paste {
+    /// Session
+    pub(crate) name: String,
+}
+
+/// Arguments of `relay`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  swb relay api review --submit
+  swb relay api:3 review --prefix 'Is this right? ' --submit
+  swb relay api review --template ask.txt --submit
+
+Types the text of a turn. Control characters are left out and it is marked as a paste where the program wants
+that, so that no text can press keys. In a template, {text}, {turn_id} and {session} stand for those of the turn.")]
+pub(crate) struct Relay {
+    /// Session, whose latest turn is meant; or a turn, such as api:3
+    pub(crate) from: String,
+    /// Session to type it into
+    pub(crate) to: String,
+    /// Type what this file says, with the turn filled in; `-` reads it from standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["prefix", "raw"])]
+    pub(crate) template: Option<PathBuf>,
+    /// Type this in front of it
+    #[arg(long, value_name = "TEXT", conflicts_with = "raw", allow_hyphen_values = true)]
+    pub(crate) prefix: Option<String>,
+    /// Press Enter when the program has taken the text
+    #[arg(short, long)]
+    pub(crate) submit: bool,
+    /// Type the bytes as the program wrote them; they can press any key
+    #[arg(long)]
+    pub(crate) raw: bool,
+}
+
+/// Arguments of `ask`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  swb ask api 'what does main.rs do?'
+  swb ask api --timeout 600 - < prompt.txt
+  swb ask api 'run the tests' --json | jq -r .text
+
+Types the text, presses Enter, waits for the answer and prints it. An agent that has just been started is
+waited for; one that works or asks something is not disturbed, unless --force is given.
+
+Exits with 0 when there is an answer, 5 when the agent asks something first (`swb screen` shows what,
+`swb keys` answers), 124 when the time is up, and 1 when the session ends before.")]
+pub(crate) struct Ask {
+    /// Session
+    pub(crate) name: String,
+    /// What to ask; `-` reads it from standard input
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) text: String,
+    /// Give up after that many seconds
+    #[arg(long, value_name = "S", value_parser = parse_seconds)]
+    pub(crate) timeout: Option<Duration>,
+    /// Whatever the agent is doing
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  swb explain api
+  swb explain api --json | jq -r .state")]
+pub(crate) struct Explain {
+    /// Session [default: that of this directory]
+    pub(crate) name: Option<String>,
+}
+
+/// Arguments of `events`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  swb events
+  swb events api --json | jq 'select(.event == \"turn\")'
+  swb events --json --since 18c9f3a2b1d-42
+
+Shows what happens from now on, or behind CURSOR, an event's `cursor`. Goes on when the daemon is restarted, and
+says so if something was missed. Runs until Ctrl+C.")]
+pub(crate) struct Events {
+    /// Only these sessions [default: all]
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    /// Begin behind this event
+    #[arg(long, value_name = "CURSOR")]
+    pub(crate) since: Option<String>,
+}
+
+/// Arguments of `hook`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  swb hook working
+  swb hook --claude          the event is read from standard input, as claude's hooks give it
+
+For hooks of agents: tells what the agent of the session is doing in which this runs (SWB_SESSION). Says
+nothing, changes nothing outside of sessions, always exits with 0, and takes a second at most.")]
+pub(crate) struct Hook {
+    /// What the agent is doing
+    #[arg(required_unless_present = "claude")]
+    pub(crate) state: Option<HookState>,
+    /// Read a hook event of claude from standard input
+    #[arg(long, conflicts_with = "state")]
+    pub(crate) claude: bool,
+}
+
+/// What a hook can say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HookState {
+    /// It works
+    Working,
+    /// It waits for input
+    Ready,
+    /// It asks for a permission or an answer
+    Asking,
+    /// It has done what it was asked to
+    Done,
+    /// It has failed
+    Error,
+}
+
+/// What an agent can be waited for to come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Until {
+    /// It waits for input
+    Ready,
+    /// It asks for a permission or an answer
+    Asking,
+    /// It has completed a turn, from now on
+    Turn,
+    /// It has ended
+    Exit,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Cli;
+    use clap::Parser;
+
+    fn parses(line: &str) -> bool {
+        Cli::try_parse_from(line.split(' ')).is_ok()
+    }
+
+    #[test]
+    fn forms_exclude_each_other() {
+        assert!(parses("swb turn a:1 --raw") && parses("swb turn a --text"));
+        assert!(!parses("swb turn a --raw --text"));
+        assert!(parses("swb relay a b --prefix x --submit") && parses("swb relay a b --raw"));
+        assert!(
+            !parses("swb relay a b --raw --prefix x") && !parses("swb relay a b --template f --prefix x")
+        );
+    }
+
+    #[test]
+    fn hooks_say_what_they_know() {
+        assert!(parses("swb hook done") && parses("swb hook --claude"));
+        assert!(!parses("swb hook") && !parses("swb hook asleep") && !parses("swb hook done --claude"));
+    }
+
+    #[test]
+    fn an_agent_is_a_condition_to_wait_for() {
+        assert!(parses("swb wait a --until ready") && !parses("swb wait a --until never"));
+        assert!(parses("swb ask a - --timeout 1.5") && parses("swb ask a -x"));
+    }
+}

@@ -1,0 +1,85 @@
+//! `swb ask`: a question to an agent, and its answer.
+
+use super::turn;
+use super::wait::{self, TIMED_OUT};
+use crate::args;
+use crate::context::Context;
+use crate::error::{Failure, FailureKind, Outcome};
+use serde_json::json;
+use std::io::Read;
+use std::time::{Duration, Instant};
+use swb_wire::coop::{Answered, Ask, AskReply, Met, Request, Turn, Wait, WaitUntil};
+
+/// Exit code when the agent asks something itself.
+const ASKS: u8 = 5;
+
+/// How much longer than the question the daemon's answer may take; after that it hangs.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Submits a text, waits for the turn and prints its text.
+pub(super) fn run(context: &Context, args: args::Ask) -> Outcome {
+    let started = Instant::now();
+    let text = text(&args.text)?;
+    let known = wait::newest(context, &args.name)?;
+    let timeout_ms = args.timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
+    let request = Ask { session: args.name.clone(), text, timeout_ms, force: args.force };
+    let limit = args.timeout.and_then(|timeout| timeout.checked_add(GRACE));
+    let answer = context.connect()?.request_within::<AskReply>(&Request::Ask(request), limit);
+    let reply = match answer {
+        // The text was typed, most likely; asking again would type it twice.
+        Err(failure) if failure.kind() == FailureKind::Disconnected => {
+            let left = args.timeout.map(|timeout| timeout.saturating_sub(started.elapsed()));
+            return resume(context, args.name, known, left);
+        }
+        answer => answer?,
+    };
+    match (reply.met, reply.turn) {
+        (Answered::Turn, Some(turn)) => show(context, turn),
+        (Answered::Turn, None) => Err(Failure::general("the daemon gave an answer without a turn")),
+        (Answered::Timeout, _) => Ok(TIMED_OUT),
+        (Answered::Asking, _) => asks(context, &args.name, reply.detail.as_deref()),
+    }
+}
+
+/// Waits for the turn after the daemon has died.
+fn resume(context: &Context, session: String, known: Option<u64>, left: Option<Duration>) -> Outcome {
+    let request =
+        Wait { session: session.clone(), until: Some(WaitUntil::Turn), after: known, ..Wait::default() };
+    let reply = wait::until(context, request, left)?;
+    match reply {
+        Some(reply) if reply.met == Met::Turn => {
+            let wanted = Turn { turn_id: reply.turn_id, ..Turn::default() };
+            let turn = turn::fetch(context, wanted, context.json)?;
+            turn::show(context, &turn, false)?;
+            Ok(0)
+        }
+        _ => Ok(TIMED_OUT),
+    }
+}
+
+fn show(context: &Context, found: swb_wire::coop::TurnObject) -> Outcome {
+    let whole = turn::complete(context, found, context.json)?;
+    turn::show(context, &whole, false)?;
+    Ok(0)
+}
+
+fn asks(context: &Context, session: &str, detail: Option<&str>) -> Outcome {
+    if context.json {
+        context.answer(&json!({"asking": true, "session": session, "detail": detail}), |_| String::new())?;
+        return Ok(ASKS);
+    }
+    Err(Failure::new(FailureKind::Asks, format!("the agent of session '{session}' asks something"))
+        .hint(format!("`swb screen {session}` shows what; `swb keys {session} KEY…` answers")))
+}
+
+fn text(text: &str) -> Result<String, Failure> {
+    if text != "-" {
+        return Ok(text.to_owned());
+    }
+    let mut text = String::new();
+    std::io::stdin()
+        .lock()
+        .read_to_string(&mut text)
+        .map_err(|error| Failure::io("cannot read standard input", &error))?;
+    Ok(text)
+}

@@ -1,0 +1,24 @@
+//! `swb capture`: an answer into the relay buffer.
+
+use super::turn::captured;
+use crate::args;
+use crate::context::Context;
+use crate::error::Outcome;
+use serde::Serialize;
+use swb_wire::coop::{CaptureReply, Request};
+
+/// What `capture --json` tells.
+#[derive(Debug, Serialize)]
+struct Captured {
+    turn_id: String,
+    bytes: u64,
+}
+
+/// Puts a turn into the buffer.
+pub(super) fn run(context: &Context, args: &args::Capture) -> Outcome {
+    let reply: CaptureReply = context.ask(&Request::Capture(captured(&args.id)))?;
+    let captured = Captured { turn_id: reply.turn_id, bytes: reply.size };
+    context
+        .answer(&captured, |captured| format!("Captured {} ({} bytes)", captured.turn_id, captured.bytes))?;
+    Ok(0)
+}

@@ -1,0 +1,74 @@
+//! `swb events`: what happens, as it happens.
+
+use crate::args;
+use crate::context::Context;
+use crate::error::Outcome;
+use crate::happenings::{Happenings, Heard};
+use crate::say::print;
+use crate::table;
+use swb_wire::coop::{Events, Happened, Happening};
+
+/// Seconds of a day.
+const DAY: u64 = 86_400;
+
+/// Shows events until it is interrupted: one a line, as JSON or for people.
+pub(super) fn run(context: &Context, args: args::Events) -> Outcome {
+    let request = Events { since: args.since, sessions: args.names };
+    let mut happenings = Happenings::open(context, request, None)?;
+    loop {
+        if let Heard::Event(mut line, happening) = happenings.next(None)? {
+            if context.json {
+                line.push(b'\n');
+                print(&line)?;
+            } else {
+                print(text(&happening).as_bytes())?;
+            }
+        }
+    }
+}
+
+/// An event for people, with the time of day in UTC.
+fn text(happening: &Happening) -> String {
+    let second = happening.at / 1000 % DAY;
+    let (hours, minutes, seconds) = (second / 3600, second / 60 % 60, second % 60);
+    let session = table::printable(happening.session.as_deref().unwrap_or("-"));
+    format!("{hours:02}:{minutes:02}:{seconds:02}Z  {session}  {}\n", what(&happening.what))
+}
+
+fn what(what: &Happened) -> String {
+    match what {
+        Happened::Missed => "some events are not kept any more".to_owned(),
+        Happened::Opened => "opened".to_owned(),
+        Happened::Found => "found again".to_owned(),
+        Happened::Closed => "closed".to_owned(),
+        Happened::Started { pty } => format!("started on terminal {}", pty.0),
+        Happened::Exited { pty, code } => format!("exited on terminal {} with {code}", pty.0),
+        Happened::Status { state, signal: Some(signal) } => format!("{} ({signal})", state.as_str()),
+        Happened::Status { state, signal: None } => state.as_str().to_owned(),
+        Happened::Submitted { .. } => "submitted".to_owned(),
+        Happened::Dialog { .. } => "asks in the middle of a turn".to_owned(),
+        Happened::Turn { turn_id } => format!("turn {}", table::printable(turn_id)),
+        _ => "something this program does not know".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use swb_wire::coop::AgentState;
+
+    #[test]
+    fn people_get_a_line() {
+        let line = |session: Option<&str>, what| {
+            let session = session.map(str::to_owned);
+            text(&Happening { cursor: "1-2".into(), at: 86_400_000 + 3_723_000, session, what })
+        };
+        assert_eq!(
+            line(Some("api"), Happened::Turn { turn_id: "api:1".into() }),
+            "01:02:03Z  api  turn api:1\n"
+        );
+        let status = Happened::Status { state: AgentState::Ready, signal: Some("title".into()) };
+        assert_eq!(line(Some("a\x1b"), status), "01:02:03Z  a\\u{1b}  ready (title)\n");
+        assert_eq!(line(None, Happened::Missed), "01:02:03Z  -  some events are not kept any more\n");
+    }
+}

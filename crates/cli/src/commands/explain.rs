@@ -1,0 +1,76 @@
+//! `swb explain`: what an agent is doing, and how that is known.
+
+use crate::args;
+use crate::context::Context;
+use crate::error::Outcome;
+use crate::table;
+use std::fmt::Write;
+use std::time::{SystemTime, UNIX_EPOCH};
+use swb_wire::coop::{Explain, ExplainReply, Request};
+
+/// Tells what the agent of a session is doing.
+pub(super) fn run(context: &Context, args: args::Explain) -> Outcome {
+    let session = context.session_or_here(args.name)?;
+    let reply: ExplainReply = context.ask(&Request::Explain(Explain { session }))?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
+    context.answer(&reply, |reply| text(reply, now))?;
+    Ok(0)
+}
+
+fn text(reply: &ExplainReply, now: u64) -> String {
+    let agent = &reply.agent;
+    let ago = |at: u64| table::age(now.saturating_sub(at) / 1000);
+    let mut text = agent.state.as_str().to_owned();
+    // Writing to a string cannot fail.
+    if agent.since > 0 {
+        let _ = write!(text, " for {}", ago(agent.since));
+    }
+    let _ = match &agent.profile {
+        Some(profile) => writeln!(text, ", read as {profile}"),
+        None => writeln!(text, ", turns are not looked for"),
+    };
+    for evidence in &reply.evidence {
+        let (signal, offset) = (&evidence.signal, evidence.offset.0);
+        let detail = table::printable(evidence.detail.trim_end());
+        let _ = writeln!(text, "because of {signal}, {} ago at byte {offset}: {detail}", ago(evidence.at));
+    }
+    if let Some(turn) = &reply.last_turn {
+        let _ =
+            writeln!(text, "latest turn: {}, {} ago", table::printable(&turn.turn_id), ago(turn.timestamp));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use swb_types::Offset;
+    use swb_wire::coop::{AgentItem, AgentState, EvidenceItem, TurnItem};
+
+    #[test]
+    fn people_get_sentences() {
+        let reply = ExplainReply {
+            ok: true,
+            session: "api".into(),
+            agent: AgentItem {
+                state: AgentState::Ready,
+                since: 60_000,
+                signal: Some("title".into()),
+                profile: Some("claude".into()),
+            },
+            detail: None,
+            evidence: vec![EvidenceItem {
+                signal: "title".into(),
+                detail: "✳ Claude\x1b".into(),
+                at: 60_000,
+                offset: Offset(17),
+            }],
+            last_turn: Some(TurnItem { turn_id: "api:2".into(), timestamp: 60_000, ..TurnItem::default() }),
+        };
+        insta::assert_snapshot!(text(&reply, 180_000), @r"
+        ready for 2m, read as claude
+        because of title, 2m ago at byte 17: ✳ Claude\u{1b}
+        latest turn: api:2, 2m ago
+        ");
+    }
+}

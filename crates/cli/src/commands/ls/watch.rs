@@ -1,0 +1,109 @@
+//! `swb ls --watch`: the list, kept up to date.
+
+use super::{now, rows, text};
+use crate::args;
+use crate::context::Context;
+use crate::error::{Failure, Outcome};
+use crate::happenings::{Happenings, Heard};
+use crate::say::print;
+use crate::terminal::signals::Signals;
+use crate::terminal::size;
+use rustix::stdio::stdout;
+use rustix::termios::isatty;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::time::Duration;
+use swb_types::Size;
+use swb_wire::coop::Events;
+
+/// How often ages are counted on, and what no event tells is looked at: sizes and clients.
+const REFRESH: Duration = Duration::from_secs(1);
+
+/// How long events that come together are gathered.
+const GATHER: Duration = Duration::from_millis(50);
+
+/// Events gathered at most before the list is shown again.
+const GATHERED: u32 = 50;
+
+/// The screen of its own, without a cursor, and back.
+const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l";
+const LEAVE: &[u8] = b"\x1b[?25h\x1b[?1049l";
+
+/// Shows the list again and again, until it is interrupted.
+pub(super) fn run(context: &Context, args: &args::Ls) -> Outcome {
+    let screen = !context.json && isatty(stdout());
+    // Caught before the terminal changes, so that no signal can leave it changed.
+    let signals = if screen { Some(Signals::catch(&[SIGINT, SIGTERM, SIGHUP])?) } else { None };
+    let mut happenings = Happenings::open(context, Events::default(), signals)?;
+    if !screen {
+        return follow(context, args, &mut happenings);
+    }
+    print(ENTER)?;
+    let shown = show(context, args, &mut happenings);
+    print(LEAVE)?;
+    shown
+}
+
+fn show(context: &Context, args: &args::Ls, happenings: &mut Happenings<'_>) -> Outcome {
+    loop {
+        let list = text(&rows(context, args)?, now(), &context.paths.home);
+        print(&picture(&list, size::current().unwrap_or(Size::DEFAULT)))?;
+        if settle(happenings)? {
+            return Ok(0);
+        }
+    }
+}
+
+/// For files and programs: the list whenever it has changed.
+fn follow(context: &Context, args: &args::Ls, happenings: &mut Happenings<'_>) -> Outcome {
+    let mut last = String::new();
+    loop {
+        let rows = rows(context, args)?;
+        let told = serde_json::to_string(&rows)?;
+        if told != last {
+            let list =
+                if context.json { told.clone() + "\n" } else { text(&rows, now(), &context.paths.home) };
+            print(list.as_bytes())?;
+            last = told;
+        }
+        if settle(happenings)? {
+            return Ok(0);
+        }
+    }
+}
+
+/// Waits until something has happened, and a little for what belongs to it; tells whether to end.
+fn settle(happenings: &mut Happenings<'_>) -> Result<bool, Failure> {
+    let mut wait = REFRESH;
+    for _ in 0..GATHERED {
+        match happenings.next(Some(wait))? {
+            Heard::Signalled => return Ok(true),
+            Heard::Quiet | Heard::Again => break,
+            Heard::Event(..) => wait = GATHER,
+        }
+    }
+    Ok(false)
+}
+
+/// The list drawn over what was there before, as far as there is room.
+fn picture(list: &str, size: Size) -> Vec<u8> {
+    let mut picture = String::from("\x1b[H");
+    let lines: Vec<String> = list
+        .lines()
+        .take(usize::from(size.rows()))
+        .map(|line| line.chars().take(usize::from(size.cols())).collect::<String>() + "\x1b[K")
+        .collect();
+    picture.push_str(&lines.join("\r\n"));
+    picture.push_str("\x1b[J");
+    picture.into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_stays_on_the_screen() {
+        let size = Size::new(4, 2).unwrap();
+        assert_eq!(picture("abcdef\ng\nh\n", size), b"\x1b[Habcd\x1b[K\r\ng\x1b[K\x1b[J");
+    }
+}

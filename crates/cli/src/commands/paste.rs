@@ -1,0 +1,20 @@
+//! `swb paste`: the relay buffer into a session.
+
+use crate::args;
+use crate::context::Context;
+use crate::error::Outcome;
+use serde::Serialize;
+use swb_wire::coop::{OkReply, Paste, Request};
+
+/// What `paste --json` tells.
+#[derive(Debug, Serialize)]
+struct Pasted {
+    session: String,
+}
+
+/// Types the buffer into a session, as it is.
+pub(super) fn run(context: &Context, args: args::Paste) -> Outcome {
+    let _: OkReply = context.tell(&Request::Paste(Paste { session: args.name.clone() }))?;
+    context.answer(&Pasted { session: args.name }, |_| String::new())?;
+    Ok(0)
+}

@@ -1,0 +1,58 @@
+//! `swb relay`: an answer of one session as input for another.
+
+use crate::args;
+use crate::context::Context;
+use crate::error::{Failure, Outcome};
+use crate::say::say;
+use serde::Serialize;
+use std::io::Read;
+use std::path::Path;
+use swb_wire::coop::{Relay, RelayReply, Request};
+
+/// What `relay --json` tells.
+#[derive(Debug, Serialize)]
+struct Relayed {
+    turn_id: String,
+    to: String,
+    bytes: u64,
+    submitted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
+}
+
+/// Types a turn into a session.
+pub(super) fn run(context: &Context, args: args::Relay) -> Outcome {
+    let template = args.template.as_deref().map(read).transpose()?;
+    let request = Relay {
+        from: args.from,
+        to: args.to.clone(),
+        template,
+        prefix: args.prefix,
+        submit: args.submit,
+        raw: args.raw,
+    };
+    let reply: RelayReply = context.tell(&Request::Relay(request))?;
+    if let Some(warning) = &reply.warning {
+        say(format_args!("{}: {warning}", context.program));
+    }
+    let relayed = Relayed {
+        turn_id: reply.turn_id,
+        to: args.to,
+        bytes: reply.bytes,
+        submitted: args.submit,
+        warning: reply.warning,
+    };
+    context.answer(&relayed, |_| String::new())?;
+    Ok(0)
+}
+
+fn read(file: &Path) -> Result<String, Failure> {
+    let text = match file == Path::new("-") {
+        true => {
+            let mut text = String::new();
+            std::io::stdin().lock().read_to_string(&mut text).map(|_| text)
+        }
+        false => std::fs::read_to_string(file),
+    };
+    text.map_err(|error| Failure::io(format!("cannot read {}", file.display()), &error))
+}

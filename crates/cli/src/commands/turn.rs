@@ -1,0 +1,93 @@
+//! `swb turn`: one answer of an agent.
+
+use crate::args;
+use crate::context::Context;
+use crate::error::{Failure, Outcome};
+use crate::say::print;
+use swb_wire::coop::{Capture, Request, Turn, TurnObject, TurnReply};
+
+/// Prints a turn.
+pub(super) fn run(context: &Context, args: &args::Turn) -> Outcome {
+    if context.json && args.raw {
+        return Err(Failure::usage("--json goes with no other form of the turn"));
+    }
+    let turn = fetch(context, named(&args.id), args.raw || context.json)?;
+    show(context, &turn, args.raw)?;
+    Ok(0)
+}
+
+/// Prints the text of a turn, its bytes, or everything about it.
+pub(super) fn show(context: &Context, turn: &TurnObject, raw: bool) -> Result<(), Failure> {
+    if raw {
+        return print(&turn.content.0);
+    }
+    context.answer(turn, |turn| turn.text.clone())
+}
+
+/// Asks for a turn by what the user calls it.
+fn named(id: &str) -> Turn {
+    let (turn_id, session) = which(id);
+    Turn { turn_id, session, ..Turn::default() }
+}
+
+/// Puts what the user calls a turn into a request for the buffer.
+pub(super) fn captured(id: &str) -> Capture {
+    let (turn_id, session) = which(id);
+    Capture { turn_id, session }
+}
+
+/// Tells the name of a turn from that of a session: only the former ends in a colon and a number.
+fn which(id: &str) -> (Option<String>, Option<String>) {
+    let number =
+        |(_, number): (&str, &str)| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    match id.rsplit_once(':').is_some_and(number) {
+        true => (Some(id.to_owned()), None),
+        false => (None, Some(id.to_owned())),
+    }
+}
+
+/// Gets a turn whole, in as many pieces as it takes; its bytes only if they are wanted.
+pub(super) fn fetch(context: &Context, mut request: Turn, bytes: bool) -> Result<TurnObject, Failure> {
+    request.length = (!bytes).then_some(0);
+    let first: TurnReply = context.ask(&Request::Turn(request))?;
+    complete(context, first.turn, bytes)
+}
+
+/// Gets what is missing of a turn.
+pub(super) fn complete(context: &Context, mut turn: TurnObject, bytes: bool) -> Result<TurnObject, Failure> {
+    loop {
+        let (from, text_from) = (turn.content.0.len() as u64, turn.text.len() as u64);
+        let lacks_bytes = bytes && from < turn.content_length;
+        if !lacks_bytes && text_from >= turn.text_length {
+            turn.cut = from < turn.content_length;
+            return Ok(turn);
+        }
+        let request = Turn {
+            turn_id: Some(turn.turn_id.clone()),
+            session: None,
+            from: Some(from),
+            length: (!bytes).then_some(0),
+            text_from: Some(text_from),
+        };
+        let next: TurnReply = context.ask(&Request::Turn(request))?;
+        if next.turn.content.0.is_empty() && next.turn.text.is_empty() {
+            return Err(Failure::general("the daemon does not give the rest of the turn"));
+        }
+        turn.content.0.extend_from_slice(&next.turn.content.0);
+        turn.text.push_str(&next.turn.text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_have_a_number() {
+        assert_eq!(which("api:3").0.as_deref(), Some("api:3"));
+        assert_eq!(which("a:b:12").0.as_deref(), Some("a:b:12"));
+        for session in ["api", "a:b", "a:", "a:1x", "/w/a"] {
+            assert_eq!(which(session).1.as_deref(), Some(session));
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What happens, over the death of the daemon.
+
+use crate::context::Context;
+use crate::control::Control;
+use crate::error::{Failure, FailureKind};
+use crate::terminal::signals::Signals;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+use swb_wire::LengthPrefixed;
+use swb_wire::coop::{self, Events, EventsReply, Happened, Happening, Request, StreamFrame};
+
+/// Pause between two tries to come back to a daemon.
+const RETRY: Duration = Duration::from_millis(100);
+
+/// Bytes read at once.
+const READ: usize = 16 * 1024;
+
+/// What was heard.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// Something happened: as it came, and as it is understood.
+    Event(Vec<u8>, Happening),
+    /// The connection was lost and made anew, so everything may be different.
+    Again,
+    /// Nothing, for as long as was waited.
+    Quiet,
+    /// This process was asked to end.
+    Signalled,
+}
+
+/// A connection that follows what happens, and comes back when it is lost.
+#[derive(Debug)]
+pub(crate) struct Happenings<'a> {
+    context: &'a Context,
+    request: Events,
+    link: Option<(UnixStream, LengthPrefixed)>,
+    signals: Option<Signals>,
+}
+
+impl<'a> Happenings<'a> {
+    /// Begins to follow; starts the daemon if there is none. With `signals`, those end the wait.
+    pub(crate) fn open(
+        context: &'a Context,
+        request: Events,
+        signals: Option<Signals>,
+    ) -> Result<Self, Failure> {
+        let mut happenings = Self { context, request, link: None, signals };
+        let control = context.connect()?;
+        match happenings.begin(control) {
+            Err(failure) if failure.kind() == FailureKind::Invalid => {
+                Err(Failure::usage(failure.to_string()))
+            }
+            begun => begun.map(|()| happenings),
+        }
+    }
+
+    fn begin(&mut self, mut control: Control) -> Result<(), Failure> {
+        let reply: EventsReply = control.request(&Request::Events(self.request.clone()))?;
+        self.request.since.get_or_insert(reply.cursor);
+        let stream = control.into_stream();
+        stream.set_nonblocking(true)?;
+        let mut frames = coop::command_frames();
+        coop::enter_stream(&mut frames);
+        self.link = Some((stream, frames));
+        Ok(())
+    }
+
+    /// Waits for the next event, for `limit` at most if there is one.
+    pub(crate) fn next(&mut self, limit: Option<Duration>) -> Result<Heard, Failure> {
+        let deadline = limit.map(|limit| Instant::now() + limit);
+        loop {
+            if let Some(heard) = self.arrived()? {
+                return Ok(heard);
+            }
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                return Ok(Heard::Quiet);
+            }
+            let lost = self.link.is_none();
+            let pause = if lost { Some(left.map_or(RETRY, |left| left.min(RETRY))) } else { left };
+            self.wait(pause)?;
+            if self.signals.as_mut().is_some_and(|signals| !signals.take().is_empty()) {
+                return Ok(Heard::Signalled);
+            }
+            if lost && self.come_back()? {
+                return Ok(Heard::Again);
+            }
+        }
+    }
+
+    /// The next event that has come already.
+    fn arrived(&mut self) -> Result<Option<Heard>, Failure> {
+        while let Some((_, frames)) = &mut self.link {
+            let Some(frame) = frames.next().map_err(|error| Failure::general(error.to_string()))? else {
+                return Ok(None);
+            };
+            let StreamFrame::Control(body) = coop::parse_stream(frame) else { continue };
+            if let Some(happening) = coop::parse_happening(&body) {
+                if happening.what != Happened::Missed {
+                    self.request.since = Some(happening.cursor.clone());
+                }
+                return Ok(Some(Heard::Event(body, happening)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Waits for bytes or a signal, and takes the bytes.
+    fn wait(&mut self, limit: Option<Duration>) -> Result<(), Failure> {
+        let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(2);
+        fds.extend(self.link.as_ref().map(|(stream, _)| PollFd::new(stream, PollFlags::IN)));
+        fds.extend(self.signals.as_ref().map(|signals| PollFd::new(signals, PollFlags::IN)));
+        let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
+        match poll(&mut fds, limit.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let Some((stream, frames)) = &mut self.link else { return Ok(()) };
+        let mut bytes = [0; READ];
+        match stream.read(&mut bytes) {
+            Ok(0) => self.link = None,
+            Ok(count) => frames.push(bytes.get(..count).unwrap_or_default()),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            Err(_) => self.link = None,
+        }
+        Ok(())
+    }
+
+    /// Tries once to find a daemon again; one that was ended on purpose is not started.
+    fn come_back(&mut self) -> Result<bool, Failure> {
+        let found = self.context.connect_if_running().and_then(|control| match control {
+            Some(control) => self.begin(control).map(|()| true),
+            None => Ok(false),
+        });
+        match found {
+            Err(failure) if failure.kind() == FailureKind::Disconnected => Ok(false),
+            found => found,
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Waiting for agents: until one has answered, asks or is ready; and events as they happen.
+
+use super::connection::{Answer, Connection, Next, invalid, ok, refused};
+use super::turns::{agent_state, turn_object};
+use super::typing::Material;
+use super::{Door, errors};
+use crate::limits;
+use crate::outlet::Outlet;
+use std::time::Duration;
+use swb_engine::{Error, Event, EventCursor, EventKind, Following, Session};
+use swb_turns::State;
+use swb_types::{Offset, PtyId};
+use swb_wire::coop::{
+    Answered, Ask, AskReply, ErrorCode, ErrorReply, Events, EventsReply, Happened, Happening, Met, Turn,
+    Wait, WaitReply, WaitUntil, encode_control,
+};
+use tokio::sync::broadcast::error::RecvError;
+
+/// A connection that follows what happens.
+pub(super) struct EventStream {
+    following: Following,
+    /// The place the client named, as it named it.
+    since: String,
+    sessions: Vec<String>,
+}
+
+/// What an event means for whoever waits for an agent.
+enum News {
+    /// Nothing, or something may have been missed: look at everything again.
+    Look,
+    /// The agent asks.
+    Asks,
+    /// The agent is gone.
+    Gone,
+}
+
+impl Connection {
+    // ---- asking ----
+
+    pub(super) async fn ask(&self, ask: Ask) -> Answer {
+        let session = self.resolve_live(&ask.session)?;
+        let timeout = ask.timeout_ms;
+        let reply = tokio::select! {
+            biased;
+            reply = self.asked(&session, ask) => reply?,
+            () = after(timeout) => {
+                AskReply { ok: true, met: Answered::Timeout, asking: false, detail: None, turn: None }
+            }
+            () = self.client_leaves() => return Ok((Vec::new(), Next::Close)),
+        };
+        // The text and the bytes of a long turn are cut: what is missing is there by its name.
+        Ok((ok(&reply)?, Next::Request))
+    }
+
+    async fn asked(&self, session: &Session, ask: Ask) -> Result<AskReply, ErrorReply> {
+        if self.coop.engine.profile_of(session).is_none() {
+            return Err(ErrorReply::new(ErrorCode::NotImplemented, "turns are not looked for"));
+        }
+        session.start(None).await.ok();
+        if !ask.force {
+            let ready = tokio::time::timeout(limits::ASK_READY, self.free(session)).await;
+            ready.unwrap_or_else(|_| Err(busy(session, "has not been ready yet")))?;
+        }
+        let mut following = self.coop.engine.follow(None);
+        let before = self.newest(session);
+        self.type_into(session, Material::Text(ask.text), true).await?;
+        loop {
+            if let Some(turn) = self.turn_after(session, before)? {
+                return Ok(AskReply {
+                    ok: true,
+                    met: Answered::Turn,
+                    asking: false,
+                    detail: None,
+                    turn: Some(turn),
+                });
+            }
+            match self.news(&mut following, session).await {
+                News::Look => {}
+                News::Asks => {
+                    let detail = session.view().status.evidence.map(|evidence| evidence.detail);
+                    return Ok(AskReply {
+                        ok: true,
+                        met: Answered::Asking,
+                        asking: true,
+                        detail,
+                        turn: None,
+                    });
+                }
+                News::Gone => {
+                    // What it said last may be found a moment later.
+                    tokio::time::sleep(limits::LAST_TURN).await;
+                    let turn = self.turn_after(session, before)?;
+                    let turn = turn.ok_or_else(|| refused(Error::Ended(session.name().clone())))?;
+                    let met = Answered::Turn;
+                    return Ok(AskReply { ok: true, met, asking: false, detail: None, turn: Some(turn) });
+                }
+            }
+        }
+    }
+
+    /// Waits while an agent starts; refuses one that has something else to do.
+    async fn free(&self, session: &Session) -> Result<(), ErrorReply> {
+        let mut following = self.coop.engine.follow(None);
+        loop {
+            match session.view().status.state {
+                State::Working => return Err(busy(session, "is working")),
+                State::Asking => return Err(busy(session, "asks something")),
+                State::Starting => {}
+                _ => return Ok(()),
+            }
+            if matches!(self.news(&mut following, session).await, News::Gone) {
+                return Err(refused(Error::Ended(session.name().clone())));
+            }
+        }
+    }
+
+    /// Number of a session's newest turn, 0 if there is none.
+    fn newest(&self, session: &Session) -> u64 {
+        let turns = self.coop.engine.relay().turns(session.name().as_str(), Some(1));
+        turns.ok().and_then(|turns| turns.first().map(|turn| turn.id.seq())).unwrap_or(0)
+    }
+
+    /// The first turn behind the one of this number.
+    fn turn_after(
+        &self,
+        session: &Session,
+        before: u64,
+    ) -> Result<Option<swb_wire::coop::TurnObject>, ErrorReply> {
+        let name = session.name().as_str();
+        let turns = self.coop.engine.relay().turns(name, None).unwrap_or_default();
+        let Some(first) = turns.iter().rev().find(|turn| turn.id.seq() > before) else { return Ok(None) };
+        let found = self.coop.engine.relay().turn(&first.id).map_err(|error| errors::relay(&error, name))?;
+        Ok(Some(turn_object(&found, &Turn::default(), limits::ANSWER)))
+    }
+
+    /// Waits for the next event of a session.
+    async fn news(&self, following: &mut Following, session: &Session) -> News {
+        loop {
+            let event = match following.next.recv().await {
+                Ok(event) => event,
+                Err(RecvError::Lagged(_)) => return News::Look,
+                Err(RecvError::Closed) => return News::Gone,
+            };
+            if event.session != *session.name() {
+                continue;
+            }
+            return match event.kind {
+                EventKind::Asked(_) => News::Asks,
+                EventKind::Status(status) if status.state == State::Asking => News::Asks,
+                EventKind::Exited(PtyId::AGENT, _) | EventKind::Closed => News::Gone,
+                _ => News::Look,
+            };
+        }
+    }
+
+    // ---- waiting ----
+
+    /// Waits until an agent has come to something; for ever if it ends before and `exit` is asked for as well.
+    pub(super) async fn until(&self, session: &Session, wait: &Wait) -> Result<WaitReply, ErrorReply> {
+        let mut following = self.coop.engine.follow(None);
+        let before = wait.after.unwrap_or_else(|| self.newest(session));
+        loop {
+            let view = session.view();
+            let offset = Offset(view.ptys.first().map_or(0, |agent| agent.pty.head()));
+            let met = |met| WaitReply { ok: true, met, text: None, code: None, turn_id: None, offset };
+            match (wait.until, view.status.state) {
+                (Some(WaitUntil::Ready), State::Ready | State::Error) => return Ok(met(Met::Ready)),
+                (Some(WaitUntil::Asking), State::Asking) => return Ok(met(Met::Asking)),
+                (Some(WaitUntil::Turn), _) => {
+                    if let Some(turn) = self.turn_after(session, before)? {
+                        return Ok(WaitReply { turn_id: Some(turn.turn_id), ..met(Met::Turn) });
+                    }
+                }
+                _ => {}
+            }
+            if view.ended || matches!(self.news(&mut following, session).await, News::Gone) {
+                if wait.exit {
+                    return std::future::pending().await;
+                }
+                return Err(refused(Error::Ended(session.name().clone())));
+            }
+        }
+    }
+
+    // ---- events ----
+
+    pub(super) fn events(&self, events: Events) -> Answer {
+        let since = events.since.as_deref().map(str::parse::<EventCursor>).transpose();
+        let since = since.map_err(|()| invalid("since is no place among events"))?;
+        let following = self.coop.engine.follow(since);
+        let reply = EventsReply { ok: true, cursor: following.cursor.to_string() };
+        let since = events.since.unwrap_or_else(|| reply.cursor.clone());
+        let stream = EventStream { following, since, sessions: events.sessions };
+        Ok((ok(&reply)?, Next::Events(Box::new(stream))))
+    }
+
+    /// Tells what happens until the client goes.
+    pub(super) async fn tell_events(&self, mut stream: EventStream) {
+        tokio::select! {
+            () = self.tell_all(&mut stream) => {}
+            () = self.client_leaves() => {}
+        }
+    }
+
+    async fn tell_all(&self, stream: &mut EventStream) {
+        loop {
+            if stream.following.missed {
+                let at = std::time::UNIX_EPOCH.elapsed().map_or(0, |now| now.as_millis() as u64);
+                let what = Happened::Missed;
+                // Whoever loses the connection now is to be told again.
+                let missed = Happening { cursor: stream.since.clone(), at, session: None, what };
+                if !self.tell(&missed).await {
+                    return;
+                }
+            }
+            for event in std::mem::take(&mut stream.following.past) {
+                if !self.tell_event(stream, &event).await {
+                    return;
+                }
+            }
+            loop {
+                match stream.following.next.recv().await {
+                    Ok(event) => {
+                        if !self.tell_event(stream, &event).await {
+                            return;
+                        }
+                    }
+                    Err(RecvError::Lagged(_)) => break,
+                    Err(RecvError::Closed) => return,
+                }
+            }
+            // Too slow for the queue; what it has lost may still be kept.
+            stream.following = self.coop.engine.follow(stream.since.parse().ok());
+        }
+    }
+
+    async fn tell_event(&self, stream: &mut EventStream, event: &Event) -> bool {
+        stream.since = stream.following.behind(event).to_string();
+        let name = event.session.as_str();
+        let wanted = stream.sessions.is_empty() || stream.sessions.iter().any(|session| session == name);
+        let Some(what) = happened(&event.kind).filter(|_| wanted && self.may_hear(name)) else { return true };
+        let cursor = stream.since.clone();
+        self.tell(&Happening { cursor, at: event.at, session: Some(name.to_owned()), what }).await
+    }
+
+    async fn tell(&self, happening: &Happening) -> bool {
+        let mut frame = Vec::new();
+        encode_control(happening, &mut frame).is_ok() && Outlet::new(&self.stream).send(&frame).await.is_ok()
+    }
+
+    /// Whether events of a session are for whoever listens.
+    fn may_hear(&self, session: &str) -> bool {
+        self.door == Door::Control || self.resolve_remembered(session).is_ok()
+    }
+}
+
+fn busy(session: &Session, what: &str) -> ErrorReply {
+    ErrorReply::new(ErrorCode::AgentBusy, format!("the agent of session '{}' {what}", session.name()))
+}
+
+async fn after(milliseconds: Option<u64>) {
+    match milliseconds {
+        Some(milliseconds) => tokio::time::sleep(Duration::from_millis(milliseconds)).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// An event in the words of the protocol; nothing for one it has no word for.
+fn happened(kind: &EventKind) -> Option<Happened> {
+    Some(match kind {
+        EventKind::Opened => Happened::Opened,
+        EventKind::Found => Happened::Found,
+        EventKind::Closed => Happened::Closed,
+        EventKind::Started(pty) => Happened::Started { pty: *pty },
+        EventKind::Exited(pty, status) => Happened::Exited { pty: *pty, code: status.code() },
+        EventKind::Status(status) => Happened::Status {
+            state: agent_state(status.state),
+            signal: status.evidence.as_ref().map(|evidence| evidence.signal.name().to_owned()),
+        },
+        EventKind::TurnStarted(offset) => Happened::Submitted { offset: Offset(*offset) },
+        EventKind::Asked(offset) => Happened::Dialog { offset: Offset(*offset) },
+        EventKind::TurnCompleted { turn, .. } => Happened::Turn { turn_id: turn.to_string() },
+        _ => return None,
+    })
+}

@@ -1,0 +1,105 @@
+//! The additions about turns: what goes over the wire, and what does not make sense.
+
+use serde_json::{Value, json};
+use swb_types::Offset;
+use swb_wire::coop::{
+    self, AgentItem, AgentState, Answered, AskReply, Base64, ExplainReply, Happened, Happening, Request,
+    TurnObject, TurnReply, WaitUntil, parse_happening, parse_reply, parse_request,
+};
+
+fn round_trip(text: &Value) -> Request {
+    let request = parse_request(text.to_string().as_bytes()).unwrap_or_else(|bad| panic!("{text}: {bad}"));
+    assert_eq!(serde_json::to_value(&request).expect("it has a JSON form"), *text);
+    request
+}
+
+#[test]
+fn requests_are_read_and_written() {
+    for text in [
+        json!({"cmd": "turns", "session": "a"}),
+        json!({"cmd": "turns", "session": "a", "limit": 3}),
+        json!({"cmd": "turn", "turn_id": "a:1", "from": 5, "length": 7, "text_from": 9}),
+        json!({"cmd": "turn", "session": "a"}),
+        json!({"cmd": "capture", "session": "a"}),
+        json!({"cmd": "capture", "turn_id": "a:1"}),
+        json!({"cmd": "paste", "session": "a"}),
+        json!({"cmd": "relay", "from": "a:1", "to": "b"}),
+        json!({"cmd": "relay", "from": "a", "to": "b", "template": "{text}", "prefix": "x", "submit": true, "raw": true}),
+        json!({"cmd": "ask", "session": "a", "text": "t", "timeout_ms": 5, "force": true}),
+        json!({"cmd": "explain", "session": "a"}),
+        json!({"cmd": "events"}),
+        json!({"cmd": "events", "since": "1-2", "sessions": ["a"]}),
+        json!({"cmd": "hook", "session": "a", "state": "done"}),
+        json!({"cmd": "wait", "session": "a", "until": "turn", "after": 4}),
+        json!({"cmd": "create", "workspace": "/w", "profile": "shell", "announce": true}),
+    ] {
+        round_trip(&text);
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    for text in [
+        json!({"cmd": "turn"}),
+        json!({"cmd": "turn", "turn_id": "a:1", "session": "a"}),
+        json!({"cmd": "capture"}),
+        json!({"cmd": "paste"}),
+        json!({"cmd": "relay", "from": "a"}),
+        json!({"cmd": "ask", "session": "a"}),
+        json!({"cmd": "hook", "session": "a", "state": "asleep"}),
+        json!({"cmd": "wait", "session": "a", "until": "never"}),
+        json!({"cmd": "wait", "session": "a"}),
+        json!({"cmd": "turns", "session": "a", "limit": -1}),
+    ] {
+        assert!(parse_request(text.to_string().as_bytes()).is_err(), "{text}");
+    }
+    let wait = round_trip(&json!({"cmd": "wait", "session": "a", "until": "ready"}));
+    assert!(matches!(wait, Request::Wait(coop::Wait { until: Some(WaitUntil::Ready), .. })));
+}
+
+#[test]
+fn a_turn_stands_beside_what_else_there_is_to_say() {
+    let turn = TurnObject {
+        turn_id: "a:1".into(),
+        session: "a".into(),
+        end_offset: Some(Offset(9)),
+        content: Base64(b"hi\x1b".to_vec()),
+        content_length: 3,
+        text: "hi".into(),
+        ..TurnObject::default()
+    };
+    let reply = serde_json::to_value(TurnReply { ok: true, turn: turn.clone() }).unwrap();
+    assert_eq!(
+        (&reply["turn_id"], &reply["content"], &reply["end_offset"]),
+        (&json!("a:1"), &json!("aGkb"), &json!(9))
+    );
+    let asked =
+        AskReply { ok: true, met: Answered::Turn, asking: false, detail: None, turn: Some(turn.clone()) };
+    let text = serde_json::to_string(&asked).unwrap();
+    assert_eq!(parse_reply::<AskReply>(text.as_bytes()).unwrap(), asked);
+    assert_eq!(parse_reply::<TurnReply>(text.as_bytes()).unwrap().turn, turn, "it reads like a turn");
+    let asking = json!({"ok": true, "met": "asking", "asking": true, "detail": "Allow?"});
+    let read: AskReply = parse_reply(asking.to_string().as_bytes()).unwrap();
+    assert!(read.turn.is_none());
+    assert_eq!(serde_json::to_value(&read).unwrap(), asking);
+}
+
+#[test]
+fn newer_states_and_events_do_no_harm() {
+    let text = json!({"ok": true, "session": "a", "state": "dreaming", "since": 1, "evidence": []});
+    let explained: ExplainReply = parse_reply(text.to_string().as_bytes()).unwrap();
+    assert_eq!(explained.agent, AgentItem { state: AgentState::Unknown, since: 1, ..AgentItem::default() });
+    let event = |text: Value| parse_happening(text.to_string().as_bytes());
+    let odd = event(json!({"cursor": "1-2", "at": 3, "session": "a", "event": "danced", "how": 1})).unwrap();
+    assert_eq!(odd.what, Happened::Unknown);
+    assert_eq!(event(json!({"cursor": "1-2"})), None);
+    let turn = Happening {
+        cursor: "1-2".into(),
+        at: 3,
+        session: Some("a".into()),
+        what: Happened::Turn { turn_id: "a:1".into() },
+    };
+    let json = json!({"cursor": "1-2", "at": 3, "session": "a", "event": "turn", "turn_id": "a:1"});
+    assert_eq!(serde_json::to_value(&turn).unwrap(), json);
+    assert_eq!(event(json), Some(turn));
+}
