@@ -10,7 +10,6 @@ use rustix::io::Errno;
 use std::ops::Range;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
-use swb_types::Size;
 use swb_wire::coop::{self, Attached, HandshakeReply};
 
 /// Something that came over the stream.
@@ -90,23 +89,11 @@ impl Follower {
                     self.position.repaint(offset, bytes);
                     return Ok(Some(Item::Picture));
                 }
-                Notice::Resized(cols, rows) => {
-                    self.adapt(cols, rows);
-                    return Ok(Some(Item::Resized(cols, rows)));
-                }
+                Notice::Resized(cols, rows) => return Ok(Some(Item::Resized(cols, rows))),
                 // A daemon that says goodbye may be replaced by another as well as one that just goes.
                 _ => {}
             }
         }
-    }
-
-    /// Takes the size the terminal has now: whoever looks on from another one sees parts of it only.
-    fn adapt(&self, cols: u16, rows: u16) {
-        let (Some(size), Some(socket)) = (Size::new(cols, rows), &self.socket) else { return };
-        let mut message = Vec::new();
-        Coop.put_resize(size, &mut message);
-        // Nothing else is ever sent, so there is room; if not, the next change of size is another chance.
-        let _sent = rustix::io::write(socket, &message);
     }
 
     /// Takes an answer on a connection that is being made anew.

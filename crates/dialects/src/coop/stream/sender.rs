@@ -51,9 +51,11 @@ impl Sender<'_> {
         }
     }
 
-    /// Whether the client looks on from a terminal of another size, on which the output would be a mess.
+    /// Whether the client looks on from a terminal of another size, on which the output would be a mess. One that
+    /// follows sizes has none of its own.
     fn looks_through_window(&self, cursor: &Cursor) -> bool {
-        self.options.watch && self.options.repaint && *self.window.borrow() != cursor.pty().size()
+        let looks_on = self.options.watch && self.options.repaint && !self.options.sizes;
+        looks_on && *self.window.borrow() != cursor.pty().size()
     }
 
     /// Sends output until the stream ends, or the sizes differ.
