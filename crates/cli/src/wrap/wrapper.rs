@@ -38,6 +38,9 @@ const CAUGHT: [i32; 14] = [
 /// Bytes read at once, from either side. A terminal gives no more than 4 KiB, in general.
 const READ: usize = 16 * 1024;
 
+/// Reads of output before anything else gets its turn: enough for a flood, and too few for a key to wait.
+const BURST: usize = 16;
+
 /// Bytes that are still passed on after the command has ended; more is what others write, who may never stop.
 const DRAIN: usize = 1024 * 1024;
 
@@ -141,7 +144,11 @@ impl Wrapper {
             self.output.flush();
         }
         if woken.master.intersects(PollFlags::IN | bad) {
-            self.read_output();
+            for _ in 0..BURST {
+                if !self.read_output() {
+                    break;
+                }
+            }
         }
         if woken.keys {
             self.read_keys();
@@ -238,23 +245,23 @@ impl Wrapper {
         Some(due.saturating_duration_since(now))
     }
 
-    /// Passes on what the command wrote, and then looks at it.
-    fn read_output(&mut self) {
+    /// Passes on what the command wrote, and then looks at it; tells whether there may be more.
+    fn read_output(&mut self) -> bool {
         if self.output.is_blocked() {
-            return;
+            return false;
         }
         let count = match rustix::io::read(self.child.master(), &mut *self.buffer) {
             Ok(count) if count > 0 => count,
-            Err(Errno::INTR) => return,
+            Err(Errno::INTR) => return true,
             Err(Errno::AGAIN) => {
                 self.drained = self.ended.is_some();
-                return;
+                return false;
             }
             // Nobody has the other side open (EIO), which a command that runs may change.
             Ok(_) | Err(_) => {
                 self.drained = self.ended.is_some();
                 self.closed_until = Some(Instant::now() + CLOSED_PAUSE);
-                return;
+                return false;
             }
         };
         let bytes = self.buffer.get(..count).unwrap_or_default();
@@ -265,6 +272,7 @@ impl Wrapper {
             *passed += count;
             self.drained = *passed > DRAIN;
         }
+        true
     }
 
     fn read_keys(&mut self) {
