@@ -67,6 +67,7 @@ impl Observer {
             self.cursor.falls_behind();
         }
         self.resume_detection();
+        self.tell().await;
         while !self.pty.is_released() {
             let (due, alarm) = (self.due(), self.alarm());
             let due = async {
