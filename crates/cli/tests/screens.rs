@@ -109,13 +109,7 @@ fn wait_for_text(swb: &Swb, session: &str, text: &str) {
 /// Insists that somebody who comes now sees what `observer` sees, who has got every byte.
 #[track_caller]
 fn assert_newcomer_sees_the_same(swb: &Swb, session: &str, observer: &mut ScreenClient, when: &str) {
-    let late = ScreenClient::with(swb, session, &json!({"repaint": true, "watch": true}));
-    assert_same_from_here(late, observer, when);
-}
-
-/// Insists that a newcomer sees what `observer` sees: in its first picture, and in what follows.
-#[track_caller]
-fn assert_same_from_here(mut late: ScreenClient, observer: &mut ScreenClient, when: &str) {
+    let mut late = ScreenClient::with(swb, session, &json!({"repaint": true, "watch": true}));
     late.until("a picture", |client| client.pictures() > 0);
     observer.read_to(late.offset());
     late.assert_same(observer, when);
