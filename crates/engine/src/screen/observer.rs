@@ -67,6 +67,7 @@ impl Observer {
             self.cursor.falls_behind();
         }
         self.resume_detection();
+        // A program that rests gives no other occasion.
         self.tell().await;
         while !self.pty.is_released() {
             let (due, alarm) = (self.due(), self.alarm());
