@@ -337,6 +337,26 @@ fn a_broker_that_never_reads_costs_little() {
     drop(peer);
 }
 
+// CP-5, CP-19: pastes that the command does not read wait with the broker, not with us.
+#[test]
+fn a_broker_that_floods_is_held_back() {
+    let swb = Swb::new(EXE);
+    let broker = Broker::listen(&swb);
+    let mut terminal = start(&swb, "stty raw -echo; while :; do printf tick; sleep 0.1; done");
+    let (mut peer, _) = broker.registered();
+    terminal.until("tick");
+    peer.stream.set_write_timeout(Some(QUIET)).expect("a socket");
+    let mut frame = Vec::new();
+    let paste = vec![b'x'; 1024 * 1024];
+    swb_wire::clippy::encode_message(&Message::Inject { content: &paste }, &mut frame).expect("it fits");
+    let taken = (0..200).take_while(|_| peer.stream.write_all(&frame).is_ok()).count();
+    assert!(taken < 50, "{taken} MiB");
+    let rss = rss_kib(terminal.child().id());
+    assert!(rss < 64 * 1024, "{rss} KiB");
+    terminal.forget();
+    terminal.until("tick");
+}
+
 fn rss_kib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("a process");
     let line = status.lines().find(|line| line.starts_with("VmRSS")).expect("a size");

@@ -2,7 +2,8 @@
 //!
 //! One thread and one `poll`. Nothing here waits for anything but a descriptor: not the user's side, not the
 //! command, and least of all the broker. Output is looked at for turns after it was passed on, and before the next
-//! key is read, so that whatever the user answers is known by then.
+//! key is read, so that whatever the user answers is known by then. That takes no thread of its own: patterns are matched
+//! in linear time, with bounds on their size and on the line, and only when the command is silent.
 
 use super::child::Child;
 use super::keyboard::Keyboard;
