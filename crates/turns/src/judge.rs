@@ -10,6 +10,7 @@ use crate::live::Open;
 use crate::look::{Shows, squeeze};
 use crate::profile::Kind;
 use crate::status::State;
+use crate::strip::strip_text;
 use crate::text::{self, Answer};
 use crate::time::Time;
 use crate::turn::{Signal, Turn};
@@ -215,6 +216,7 @@ impl Detector {
             capture: Capture::new(offset, &typed, &self.live.tail.text(), limits::TURN_BYTES),
             typed,
             shown,
+            edited_to: None,
             interrupted: false,
             escapes: 0,
             worked: false,
@@ -308,7 +310,14 @@ impl Detector {
         let pasting = reports.pasting_from.saturating_sub(PASTE_MODE);
         let pasting = Some(pasting).filter(|from| reports.pasting == Some(true) && *from > turn.submit);
         let line = self.live.tail.start();
-        turn.capture.content(pasting.map_or(line, |from| from.min(line)))
+        let end = pasting.map_or(line, |from| from.min(line));
+        let content = turn.capture.content(end);
+        match turn.edited_to.filter(|from| *from <= end) {
+            Some(from) if redraws(&turn.capture.between(content.start, from).bytes, &turn.typed) => {
+                turn.capture.between(from, end)
+            }
+            _ => content,
+        }
     }
 
     /// What the line with the cursor, or the input box, shows.
@@ -323,6 +332,13 @@ impl Detector {
 /// Whether an input line shows all that was typed: a program that lags behind shows its beginning, which says little.
 fn shows_typed(shown: &str, typed: &str) -> bool {
     squeeze(shown).contains(&squeeze(typed))
+}
+
+/// Whether a line editor drew several lines anew before it let go of them, however it broke them: they end as what was
+/// submitted does.
+fn redraws(drawn: &[u8], typed: &str) -> bool {
+    let last = typed.split_whitespace().next_back();
+    drawn.contains(&b'\n') && last.is_some_and(|last| strip_text(drawn).trim_end().ends_with(last))
 }
 
 /// Length of the sequence that turns pastes on.

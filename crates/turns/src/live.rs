@@ -49,6 +49,8 @@ pub(crate) struct Open {
     pub(crate) typed: String,
     pub(crate) shown: String,
     pub(crate) capture: Capture,
+    /// Where a line editor with pastes on (`?2004`) let go of what was submitted.
+    pub(crate) edited_to: Option<u64>,
     pub(crate) interrupted: bool,
     pub(crate) escapes: u8,
     /// Something said since the submission that the program works.

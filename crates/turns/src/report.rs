@@ -15,12 +15,7 @@ impl Detector {
         match report {
             Report::Sync(on) => self.live.drawing = on.then_some(now),
             Report::Alternate(_) => {}
-            Report::Paste(on) => {
-                self.live.reports.pasting = Some(on);
-                if on {
-                    self.live.reports.pasting_from = self.live.offset;
-                }
-            }
+            Report::Paste(on) => self.pasting(on),
             Report::Title(title) => {
                 let says = classify(&profile.title, &title);
                 self.live.reports.title = says.map(|state| self.heard(state, &title, now));
@@ -41,6 +36,21 @@ impl Detector {
                 self.working_if(says == Some(State::Working), Signal::Status, &text, now);
             }
             Report::Mark(text) => self.mark(&text, now),
+        }
+    }
+
+    fn pasting(&mut self, on: bool) {
+        let (offset, reports) = (self.live.offset, &mut self.live.reports);
+        let was_on = reports.pasting == Some(true);
+        if let Some(turn) = self.live.turn.as_mut().filter(|turn| reports.pasting_from <= turn.submit)
+            && was_on
+            && !on
+        {
+            turn.edited_to = Some(offset);
+        }
+        reports.pasting = Some(on);
+        if on {
+            reports.pasting_from = offset;
         }
     }
 

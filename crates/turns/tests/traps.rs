@@ -361,6 +361,21 @@ fn an_answer_that_pauses_behind_something_like_a_prompt_goes_on() {
     assert_eq!(session.turns.len(), 2);
 }
 
+#[test]
+fn lines_that_an_editor_broke_are_an_echo_as_well() {
+    let mut session = Session::new("aider");
+    let pasted = format!("first {}\rlast line.", "word ".repeat(20));
+    session.out("\x1b[?2004hask> ").wait(500).keys(&format!("\x1b[200~{pasted}\x1b[201~"));
+    let drawn = format!("ask> first {}\r\nask> {}\r\nask> last line.", "word ".repeat(13), "word ".repeat(7));
+    session.out(format!("\r{drawn}")).wait(300).keys("\r");
+    session.out(format!("\x1b[2A\r\x1b[J{drawn}   \r\r\n\x1b[J\x1b[?2004l\r\n"));
+    session.out("the answer\r\n\x1b[?2004hask> ").wait(500);
+    assert_eq!(session.texts(), ["the answer"]);
+    // One that lets go only after the answer has not drawn the answer.
+    session.keys("more\r").out("more\r\nfirst\r\nsecond\r\n\x1b[?2004l\x1b[?2004hask> ").wait(3_000);
+    assert_eq!(session.texts()[1], "first\nsecond");
+}
+
 fn bash() -> Session {
     let mut session = Session::new("shell");
     session.out("\x1b[?2004huser@host:~$ ").wait(500);
