@@ -122,6 +122,19 @@ fn a_question_survives_the_daemon() {
 }
 
 #[test]
+fn what_a_resting_agent_does_is_known_to_the_next_daemon() {
+    let swb = Swb::start(EXE);
+    start(&swb, "main", &["sh", "-c", AGENT], "ready");
+    swb.ok(&["ask", "main", "hello"]);
+    let before = agent(&swb, "main");
+    // Long enough for what is known to be stored: the next daemon has nothing to read again.
+    std::thread::sleep(3 * QUIET);
+    swb.kill_daemon();
+    becomes(&swb, "main", "ready");
+    assert_eq!(agent(&swb, "main"), before);
+}
+
+#[test]
 fn what_is_not_there_is_said() {
     let swb = Swb::start(EXE);
     start(&swb, "main", &BASH, "ready");
