@@ -122,7 +122,8 @@ class Checks:
         text = self.bench.run("turn", s.name)
         remark = self._completed(s, exchange, text)
         first = Exchange(source, "ask")
-        check(not any(marker in text for marker in first.markers), "what was relayed is in the answer")
+        check(not any(marker in text for marker in first.markers),
+              "what was relayed is in the answer:\n%s" % _quote(text))
         return "from %s%s" % (source, remark)
 
     def crash(self, s):
