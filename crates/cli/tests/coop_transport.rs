@@ -104,7 +104,7 @@ fn without_another_dialect_a_symbolic_link_keeps_the_daemon_from_starting() {
     let socket = swb.paths().coop_socket();
     std::fs::create_dir_all(socket.parent().unwrap()).unwrap();
     std::os::unix::fs::symlink(swb.dir().join("nowhere"), &socket).unwrap();
-    configure(&swb, "[keepty]\nenabled = false\n");
+    configure(&swb, "[clippy]\nenabled = false\n[keepty]\nenabled = false\n");
     let output = swb.run(&["daemon"]);
     assert!(!output.status.success());
     let error = String::from_utf8_lossy(&output.stderr);
