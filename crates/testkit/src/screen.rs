@@ -53,7 +53,9 @@ impl ScreenClient {
     /// Attaches as the fields of `how` say. Its terminal has the size that is said there, or the session's.
     #[track_caller]
     pub fn with(swb: &Swb, session: &str, how: &Value) -> Self {
-        let mut attach = json!({"cmd": "attach", "session": session, "sizes": true, "offsets": true});
+        let has_window = how["watch"] == true && how["cols"].is_u64();
+        // Who follows the session's size has none of its own.
+        let mut attach = json!({"cmd": "attach", "session": session, "sizes": !has_window, "offsets": true});
         // A terminal that does not say its size has one that is seldom right.
         let listed = swb.session(session).expect("a session");
         (attach["cols"], attach["rows"]) = (listed["cols"].clone(), listed["rows"].clone());
@@ -70,7 +72,7 @@ impl ScreenClient {
         Self {
             socket,
             answers: attach["watch"] != true,
-            has_window: attach["watch"] == true && how["cols"].is_u64(),
+            has_window,
             attach,
             client,
             screen: Screen::new(size, Options::default()),
