@@ -10,7 +10,6 @@ use crate::live::Open;
 use crate::look::{Shows, squeeze};
 use crate::profile::Kind;
 use crate::status::State;
-use crate::strip::strip_text;
 use crate::text::{self, Answer};
 use crate::time::Time;
 use crate::turn::{Signal, Turn};
@@ -313,9 +312,7 @@ impl Detector {
         let end = pasting.map_or(line, |from| from.min(line));
         let content = turn.capture.content(end);
         match turn.edited_to.filter(|from| *from <= end) {
-            Some(from) if redraws(&turn.capture.between(content.start, from).bytes, &turn.typed) => {
-                turn.capture.between(from, end)
-            }
+            Some(from) if redraws(turn, content.start, from) => turn.capture.between(from, end),
             _ => content,
         }
     }
@@ -336,9 +333,11 @@ fn shows_typed(shown: &str, typed: &str) -> bool {
 
 /// Whether a line editor drew several lines anew before it let go of them, however it broke them: they end as what was
 /// submitted does.
-fn redraws(drawn: &[u8], typed: &str) -> bool {
-    let last = typed.split_whitespace().next_back();
-    drawn.contains(&b'\n') && last.is_some_and(|last| strip_text(drawn).trim_end().ends_with(last))
+fn redraws(turn: &Open, from: u64, to: u64) -> bool {
+    let drawn = turn.capture.between(from, to).bytes;
+    let last = turn.typed.split_whitespace().next_back();
+    let drawn = drawn.contains(&b'\n').then(|| text::render(&drawn, from, turn.size, &[]));
+    drawn.zip(last).is_some_and(|(drawn, last)| drawn.trim_end().ends_with(last))
 }
 
 /// Length of the sequence that turns pastes on.

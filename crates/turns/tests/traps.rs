@@ -368,7 +368,7 @@ fn lines_that_an_editor_broke_are_an_echo_as_well() {
     session.out("\x1b[?2004hask> ").wait(500).keys(&format!("\x1b[200~{pasted}\x1b[201~"));
     let drawn = format!("ask> first {}\r\nask> {}\r\nask> last line.", "word ".repeat(13), "word ".repeat(7));
     session.out(format!("\r{drawn}")).wait(300).keys("\r");
-    session.out(format!("\x1b[2A\r\x1b[J{drawn}   \r\r\n\x1b[J\x1b[?2004l\r\n"));
+    session.out(format!("\x1b[2A\r\x1b[J{drawn}   \r\x1b[79C \r\r\n\x1b[J\x1b[?2004l\r\n"));
     session.out("the answer\r\n\x1b[?2004hask> ").wait(500);
     assert_eq!(session.texts(), ["the answer"]);
     // One that lets go only after the answer has not drawn the answer.
