@@ -128,7 +128,7 @@ impl Capture {
                 && line.len() >= whole
                 && line.starts_with(self.prompt.trim())
                 && line.ends_with(self.submitted.trim());
-            if !(line.is_empty() || redrawn || (!expected.is_empty() && line.ends_with(expected))) {
+            if !(line.is_empty() || redrawn || self.echoes(line, expected, at == 0)) {
                 break;
             }
             at += len + 1;
@@ -140,6 +140,15 @@ impl Capture {
             }
         }
         at
+    }
+}
+
+impl Capture {
+    /// Whether a line is the echo of what was typed. Before the first one stands the prompt at most; what else ends in
+    /// the same words is an answer. Before those that follow stands what asks for the rest of a command.
+    fn echoes(&self, line: &str, expected: &str, first: bool) -> bool {
+        let before = line.strip_suffix(expected).filter(|_| !expected.is_empty());
+        before.is_some_and(|before| !first || self.prompt.trim().ends_with(before.trim()))
     }
 }
 

@@ -25,7 +25,7 @@ pub const PROFILE_BYTES: usize = 256 * 1024;
 /// Patterns in one list of a profile.
 pub const PATTERNS: usize = 64;
 /// Memory of one compiled pattern, so that a user's file cannot eat it all.
-pub const REGEX_BYTES: usize = 1024 * 1024;
+pub const REGEX_BYTES: usize = 10 * 1024 * 1024;
 
 /// Silence after which an unfinished line may be a prompt (CT-8: 100 ms, at most 500).
 pub const PROMPT_QUIET: Duration = Duration::from_millis(100);

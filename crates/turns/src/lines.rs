@@ -162,8 +162,8 @@ impl LineRules {
 
     fn submit(&mut self, keys: &mut Keys) {
         let typed = keys.take_typed();
-        // A prompt that was not quiet for long enough counts when somebody answers it.
-        if self.unseen.is_some() && !matches!(self.phase, Phase::Answering { .. }) {
+        // A prompt that was not quiet for long enough counts when somebody answers it; scripts do so at once.
+        if self.unseen.is_some() {
             let prompt = self.tail.text();
             let shown = prompt.trim_end().strip_suffix(typed.trim_end()).map(str::to_owned);
             if self.pattern.matches(&prompt) || shown.is_some_and(|prompt| self.pattern.matches(&prompt)) {

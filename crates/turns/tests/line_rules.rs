@@ -301,3 +301,32 @@ fn endless_output_is_bounded() {
     let turn = &session.turns[0];
     assert_eq!((turn.content.len(), turn.byte_length, turn.truncated()), (995, 300_000, true));
 }
+
+// CT-8, CT-11: a script answers a prompt as soon as it sees it.
+#[test]
+fn a_prompt_that_is_answered_at_once_closes_the_turn_before() {
+    let mut session = Session::new("generic");
+    session.prompt().keys("one\r").out("one\r\nfirst answer\r\n$ ");
+    session.keys("two\r").out("two\r\nsecond answer\r\n$ ").wait(200);
+    assert_eq!(session.contents(), ["first answer\r\n", "second answer\r\n"]);
+    // Also when its keys are echoed one by one before it presses Enter.
+    session.keys("three").out("three").keys("\r").out("\r\nthird answer\r\n$ ");
+    session.keys("four").out("four").keys("\r").out("\r\nfourth answer\r\n$ ").wait(200);
+    assert_eq!(session.contents()[2..], ["third answer\r\n", "fourth answer\r\n"]);
+}
+
+// CT-14: only an echo is left out, not an answer that ends in the same words.
+#[test]
+fn an_answer_that_repeats_the_input_is_an_answer() {
+    let mut session = Session::new("generic");
+    session.prompt().keys("one\r").out("you said one\r\n$ ").wait(200);
+    assert_eq!(session.contents(), ["you said one\r\n"]);
+    session.keys("one\r").out("$ one\r\nyou said one\r\n$ ").wait(200);
+    assert_eq!(session.contents()[1..], ["you said one\r\n"]);
+}
+
+// CT-1
+#[test]
+fn patterns_with_large_classes_are_fine() {
+    assert!(Pattern::new(r"^[\w.-]{1,64}>").is_ok());
+}
