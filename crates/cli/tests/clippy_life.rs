@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use swb_testkit::{ClippyClient, ClippyItem, CoopClient, LIMIT, QUIET, Swb, keepers_in, signal, wait_for};
 use swb_wire::clippy::{Request, Role};
@@ -17,6 +17,21 @@ const MIRROR: &str = "stty raw -echo; echo ready; exec cat";
 
 fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Runs a daemon that is to refuse to start; one that starts all the same is ended.
+fn refusal(mut command: Command) -> Output {
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let end = Instant::now() + LIMIT;
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > end {
+            child.kill().unwrap();
+        }
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    output
 }
 
 fn configure(swb: &Swb, text: &str) {
@@ -33,7 +48,7 @@ fn front(swb: &Swb) -> Value {
 
 /// All sockets below a directory.
 fn sockets(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
-    let output = std::process::Command::new("find").arg(dir).args(["-type", "s"]).output().unwrap();
+    let output = Command::new("find").arg(dir).args(["-type", "s"]).output().unwrap();
     String::from_utf8_lossy(&output.stdout).lines().map(Into::into).collect()
 }
 
@@ -84,8 +99,7 @@ fn an_explicit_daemon_insists_on_a_runtime_directory() {
             Some(runtime) => command.env("XDG_RUNTIME_DIR", runtime),
             None => command.env_remove("XDG_RUNTIME_DIR"),
         };
-        let output = command.output().unwrap();
-        assert!(!output.status.success());
+        let output = refusal(command);
         assert!(said(&output).contains("XDG_RUNTIME_DIR"), "{}", said(&output));
         assert_eq!(sockets(swb.dir()), Vec::<std::path::PathBuf>::new());
         assert_eq!(keepers_in(swb.dir()), Vec::<i64>::new());
@@ -142,8 +156,7 @@ fn a_live_broker_is_left_alone() {
     let socket = swb.paths().clippy_socket().unwrap();
     std::fs::create_dir(socket.parent().unwrap()).unwrap();
     let other = UnixListener::bind(&socket).unwrap();
-    let output = swb.run(&["daemon"]);
-    assert!(!output.status.success());
+    let output = refusal(swb.command(&["daemon"]));
     assert!(said(&output).contains("already running"), "{}", said(&output));
     // One that a command starts by itself does without.
     let run = swb.run(&["run", "-d", "-n", "one", "--", "cat"]);
@@ -166,8 +179,7 @@ fn a_second_daemon_does_not_start() {
     let swb = Swb::start(EXE);
     let mut client = swb.clippy(Role::Wrapper);
     client.register("s");
-    let output = swb.run(&["daemon"]);
-    assert!(!output.status.success());
+    let output = refusal(swb.command(&["daemon"]));
     assert!(said(&output).contains("already running"), "{}", said(&output));
     assert_eq!(client.sessions().len(), 1);
     assert_eq!(swb.clippy(Role::Client).sessions().len(), 1);
@@ -216,7 +228,7 @@ fn no_turn_is_on_a_disk_or_in_a_log() {
     swb.kill_daemon();
     swb.clippy(Role::Client).ok(&Request::Paste { session: "ours" });
     swb.ok(&["shutdown", "--kill"]);
-    let found = std::process::Command::new("grep").args(["-rl", secret]).arg(swb.dir()).output().unwrap();
+    let found = Command::new("grep").args(["-rl", secret]).arg(swb.dir()).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&found.stdout), "");
 }
 
