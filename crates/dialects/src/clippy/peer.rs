@@ -85,7 +85,7 @@ impl Peer {
             Request::Deregister { session } => self.deregister(session),
             Request::TurnCompleted { session, content, interrupted, timestamp, byte_length } => {
                 let turn = NewTurn {
-                    content: content.to_vec(),
+                    content: content.into(),
                     byte_length: byte_length.unwrap_or(0).into(),
                     interrupted,
                     timestamp: timestamp.unwrap_or(0),

@@ -141,11 +141,11 @@ impl Desk {
         &mut self,
         place: Place<'_>,
         name: &str,
-        mut turn: NewTurn,
+        mut turn: NewTurn<'_>,
         now: u64,
     ) -> Result<TurnId, RelayError> {
         let byte_length = turn.byte_length.max(turn.content.len() as u64);
-        turn.content.truncate(self.keeping.turn_bytes);
+        let content = &turn.content[..turn.content.len().min(self.keeping.turn_bytes)];
         if let Some(text) = &mut turn.details.text {
             let mut end = text.len().min(self.keeping.turn_bytes);
             while !text.is_char_boundary(end) {
@@ -160,11 +160,11 @@ impl Desk {
             timestamp: if turn.timestamp == 0 { now } else { turn.timestamp },
             byte_length,
             interrupted: turn.interrupted,
-            truncated: byte_length > turn.content.len() as u64,
+            truncated: byte_length > content.len() as u64,
             details: turn.details,
         };
         let info = note.info();
-        let extent = self.put(&Note::Turn(Box::new(note)), &turn.content)?;
+        let extent = self.put(&Note::Turn(Box::new(note)), content)?;
         let depth = self.keeping.depth;
         let ring = match place {
             Place::Native(uid) => &mut self.native.entry(uid).or_default().ring,

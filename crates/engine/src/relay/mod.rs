@@ -302,7 +302,7 @@ impl Relay {
     // ---- turns ----
 
     /// Stores a turn of a session of ours, and tells everybody.
-    pub fn complete(&self, session: &Session, turn: NewTurn) -> Result<TurnId, RelayError> {
+    pub fn complete(&self, session: &Session, turn: NewTurn<'_>) -> Result<TurnId, RelayError> {
         let name = session.name();
         let id = {
             let mut desk = self.desk();
@@ -318,7 +318,7 @@ impl Relay {
     }
 
     /// Stores a turn of a session that somebody else runs.
-    pub fn complete_enrolled(&self, id: &str, turn: NewTurn) -> Result<TurnId, RelayError> {
+    pub fn complete_enrolled(&self, id: &str, turn: NewTurn<'_>) -> Result<TurnId, RelayError> {
         let mut desk = self.desk();
         if !desk.enrolled.contains_key(id) {
             return Err(RelayError::NoSession);

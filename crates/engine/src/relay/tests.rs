@@ -32,8 +32,8 @@ fn enroll(relay: &Relay, id: &str) -> (Enrolment, Arc<Inbox>) {
     (relay.enroll(id, 42, "generic", injector).unwrap(), inbox)
 }
 
-fn turn(content: &[u8]) -> NewTurn {
-    NewTurn { content: content.to_vec(), ..NewTurn::default() }
+fn turn(content: &[u8]) -> NewTurn<'_> {
+    NewTurn { content: content.into(), ..NewTurn::default() }
 }
 
 fn add(relay: &Relay, id: &str, content: &[u8]) -> TurnId {

@@ -1,6 +1,7 @@
 //! A turn as the relay keeps it: what it is called, what is known of it, and its bytes.
 
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -72,9 +73,9 @@ impl FromStr for TurnId {
 
 /// A turn that somebody has seen end.
 #[derive(Debug, Clone, Default)]
-pub struct NewTurn {
+pub struct NewTurn<'a> {
     /// Its bytes. What is longer than the limit per turn is cut.
-    pub content: Vec<u8>,
+    pub content: Cow<'a, [u8]>,
     /// How long it was, if `content` has been cut already; less than its length means that it has not.
     pub byte_length: u64,
     /// Whether the user interrupted it.

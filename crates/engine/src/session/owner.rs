@@ -371,7 +371,7 @@ impl Owner {
             evidence: self.status.evidence.iter().map(|evidence| evidence.detail.clone()).collect(),
         };
         let turn = NewTurn {
-            content: turn.raw,
+            content: turn.raw.into(),
             byte_length: turn.byte_length,
             interrupted: turn.interrupted,
             timestamp: turn.ended_at.millis(),
