@@ -75,6 +75,8 @@ pub const SINKS: usize = 8;
 pub const CLIPBOARD: Duration = Duration::from_secs(3);
 /// How often it is asked whether it has.
 pub const CLIPBOARD_LOOK: Duration = Duration::from_millis(5);
+/// How long a terminal is given to come back when the daemon it was attached to has died: it tries all the time.
+pub const TERMINAL_RETURNS: Duration = Duration::from_secs(1);
 /// How often a flood is looked into.
 pub const SCREEN_TICK: Duration = Duration::from_millis(10);
 /// How often the output is looked into for turns while a terminal shows it.

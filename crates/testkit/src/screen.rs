@@ -151,7 +151,7 @@ impl ScreenClient {
             None => return false,
             Some(StreamItem::Data(bytes)) => self.show(&bytes, goal),
             Some(StreamItem::Control(event)) => self.note(event),
-            Some(StreamItem::End) => self.come_back(),
+            Some(StreamItem::End) => self.go_on(),
         }
         true
     }
@@ -198,7 +198,7 @@ impl ScreenClient {
 
     /// Goes on where the last connection ended; a daemon that is not there yet is waited for.
     #[track_caller]
-    fn come_back(&mut self) {
+    fn come_back(&mut self) -> Value {
         assert_eq!(self.count("pty_exited") + self.count("detached"), 0, "nothing comes after the end");
         assert_eq!(self.picture, 0, "a picture is complete");
         self.attach["resume"] = json!(self.offset);
@@ -208,15 +208,29 @@ impl ScreenClient {
             let attached = client.try_ask(&self.attach)?;
             Some((client, attached))
         });
-        assert_eq!(attached["offset"], self.offset, "the stream goes on where it ended: {attached}");
         self.client = client;
+        attached
     }
 
     /// Gives up the connection and comes back at the same place.
     #[track_caller]
     pub fn reconnect(&mut self) {
         self.held.clear();
-        self.come_back();
+        self.go_on();
+    }
+
+    #[track_caller]
+    fn go_on(&mut self) {
+        let attached = self.come_back();
+        assert_eq!(attached["offset"], self.offset, "the stream goes on where it ended: {attached}");
+    }
+
+    /// Gives up the connection and comes back too late to go on at the same place: a picture comes first.
+    #[track_caller]
+    pub fn reconnect_late(&mut self) {
+        self.held.clear();
+        let attached = self.come_back();
+        assert!(attached["offset"].as_u64() > Some(self.offset), "the stream went on meanwhile: {attached}");
     }
 
     /// Shows everything up to a condition; panics with `what` if it does not hold within [`LIMIT`].

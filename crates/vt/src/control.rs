@@ -42,7 +42,8 @@ impl Sink for Terminal {
         let last = self.last.take();
         match sequence {
             Sequence::Csi(csi) if (csi.private, csi.intermediate, csi.action) == (0, 0, b'b') => {
-                self.repeat(last, csi.count(0));
+                // A screen full of it is as good as any more, and takes bounded time.
+                self.repeat(last, csi.count(0).min(self.cols() * self.rows()));
             }
             Sequence::Csi(csi) => self.csi(csi),
             Sequence::Escape(intermediates, action) => self.escape(intermediates, action),

@@ -25,12 +25,7 @@ fn memory(swb: &Swb) -> u64 {
 
 #[test]
 fn a_quiet_session_costs_its_ring_and_little_more() {
-    let mut swb = Swb::new(EXE);
-    // Whoever looks for turns needs the screen longer.
-    let config = swb.paths().config_file();
-    std::fs::create_dir_all(config.parent().unwrap()).unwrap();
-    std::fs::write(config, "[turns]\ndetect = false\n").unwrap();
-    swb.start_daemon();
+    let swb = Swb::start(EXE);
     let idle = memory(&swb);
     let names: Vec<String> = (0..SESSIONS).map(|n| format!("s{n}")).collect();
     for name in &names {

@@ -326,3 +326,20 @@ fn a_plain_client_gets_old_questions_as_they_were() {
     let asked: String = QUESTIONS.iter().map(|(question, _)| *question).collect();
     assert_eq!(old, format!("ready\n{asked}").into_bytes());
 }
+
+#[test]
+fn a_terminal_that_comes_back_answers_only_what_the_model_did_not() {
+    let mut asker = Asker::new();
+    let mut terminal = ScreenClient::attach(&asker.swb, "x");
+    asker.asks(true);
+    wait_for("the answers", || {
+        terminal.take(u64::MAX, Duration::from_millis(10));
+        (asker.heard().len() >= asker.expected.len()).then_some(())
+    });
+    asker.swb.kill_daemon();
+    asker.asks_number(3000);
+    asker.assert_heard("from the model");
+    terminal.reconnect_late();
+    terminal.settle();
+    asker.assert_heard("after the terminal came back");
+}

@@ -289,7 +289,8 @@ impl Connection {
         pty_id: Option<PtyId>,
     ) -> Answer {
         let head = pty.head();
-        let kept = |offset: &Offset| (pty.oldest()..=head).contains(&offset.0);
+        let kept =
+            |offset: &Offset| (pty.oldest()..=head).contains(&offset.0) && !pty.has_answered_behind(offset.0);
         let opening = match options.resume.filter(|offset| kept(offset) || !options.repaint) {
             Some(Offset(resume)) => Opening::Output(pty.cursor(resume.min(head))),
             None if options.repaint => {

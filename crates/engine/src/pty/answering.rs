@@ -2,7 +2,10 @@
 //! a client that is attached, else the model. Never both, and never twice.
 
 use super::Pty;
+use crate::limits;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio::time::Instant;
 
 /// The note left for the next daemon while a terminal answers: wherever it has got to by then.
 const A_TERMINAL_DOES: u64 = u64::MAX;
@@ -14,6 +17,10 @@ pub(super) struct Answering {
     terminals: AtomicUsize,
     /// Questions before this offset are settled.
     answered: AtomicU64,
+    /// The model has answered something that was asked before this offset.
+    spoken: AtomicU64,
+    /// Until then a terminal is given time to come back that was attached when a former daemon died.
+    expected: Mutex<Option<Instant>>,
 }
 
 impl Pty {
@@ -23,6 +30,18 @@ impl Pty {
         // A terminal that was attached comes back and answers what it has not seen yet.
         let answered = if note == A_TERMINAL_DOES { self.head() } else { note };
         self.answering.answered.store(answered, Ordering::Relaxed);
+        if note == A_TERMINAL_DOES {
+            *self.expected() = Some(Instant::now() + limits::TERMINAL_RETURNS);
+        }
+    }
+
+    fn expected(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.answering.expected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Until when nobody else is to answer, because a terminal is about to come back.
+    pub(crate) fn expects_terminal(&self) -> Option<Instant> {
+        self.expected().filter(|until| *until > Instant::now())
     }
 
     /// Whether a terminal is attached that answers.
@@ -51,8 +70,20 @@ impl Pty {
         before < offset
     }
 
+    /// The model answers something that was asked before `offset`.
+    pub(crate) fn speaks(&self, offset: u64) {
+        self.answering.spoken.store(offset, Ordering::SeqCst);
+    }
+
+    /// Whether the model has answered something that is asked behind `offset`: a terminal that is shown that output
+    /// would answer it again.
+    pub fn has_answered_behind(&self, offset: u64) -> bool {
+        self.answering.spoken.load(Ordering::SeqCst) > offset
+    }
+
     pub(super) fn terminal_comes(&self) {
         self.answering.terminals.fetch_add(1, Ordering::SeqCst);
+        *self.expected() = None;
         if !self.is_over() {
             self.keeper.bell.leave_note(self.slot, A_TERMINAL_DOES);
         }

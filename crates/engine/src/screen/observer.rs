@@ -107,8 +107,7 @@ impl Observer {
     fn due(&self) -> Option<Instant> {
         let verdict = self.detection.as_ref().and_then(Detection::deadline);
         let store = self.is_unsaved().then(|| self.store_at());
-        // As long as something is to be decided about the screen, it is needed.
-        let rest = (self.screen.is_some() && verdict.is_none()).then(|| self.touched + limits::SCREEN_QUIET);
+        let rest = self.screen.is_some().then(|| self.touched + limits::SCREEN_QUIET);
         [self.again, verdict, store, rest].into_iter().flatten().min()
     }
 
@@ -125,8 +124,7 @@ impl Observer {
             }
             self.tell().await;
         }
-        let quiet = self.touched.elapsed() >= limits::SCREEN_QUIET;
-        if quiet && self.detection.as_ref().and_then(Detection::deadline).is_none() {
+        if self.touched.elapsed() >= limits::SCREEN_QUIET {
             return self.rest().await;
         }
         self.store_if_due();
@@ -139,6 +137,11 @@ impl Observer {
 
     /// Takes note of new output, no more thoroughly than necessary.
     async fn follow(&mut self) {
+        if let Some(until) = self.pty.expects_terminal() {
+            // What is asked meanwhile is for that terminal to answer.
+            self.again = Some(until);
+            return;
+        }
         let behind = self.behind();
         let flood = behind >= limits::SCREEN_FLOOD;
         let nothing = behind == 0 && self.pty.typed_at().is_none();
@@ -259,6 +262,7 @@ impl Observer {
             self.answers_waiting.fetch_sub(1, Ordering::Relaxed);
             return;
         }
+        self.pty.speaks(offset);
         let (pty, waiting) = (Arc::clone(&self.pty), Arc::clone(&self.answers_waiting));
         self.screens.spawn(async move {
             // A program that is gone does not miss them.
