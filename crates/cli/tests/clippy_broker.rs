@@ -197,6 +197,40 @@ fn requests_may_be_sent_without_waiting_for_answers() {
     peer.closed();
 }
 
+// CB-25, CB-32: who leaves without waiting for answers has still said what it said.
+#[test]
+fn what_was_asked_is_done_for_those_who_have_left() {
+    let swb = Swb::start(EXE);
+    let mut target = swb.clippy(Role::Wrapper);
+    target.register("target");
+    for n in 0..10 {
+        let content = vec![n; 100_000];
+        let mut bytes = Vec::new();
+        let turn = Request::TurnCompleted {
+            session: "s",
+            content: &content,
+            interrupted: false,
+            timestamp: None,
+            byte_length: None,
+        };
+        let requests = [
+            Request::Hello { version: VERSION, role: Some(Role::Wrapper) },
+            Request::Register { session: "s", pid: 1, pattern: "" },
+            turn,
+            Request::Capture { session: "s" },
+            Request::Paste { session: "target" },
+        ];
+        for request in requests {
+            encode_request(0, &request, &mut bytes).unwrap();
+        }
+        let mut peer = swb.clippy_raw();
+        peer.send_raw(&bytes);
+        drop(peer);
+        assert!(target.injected() == content, "round {n}");
+        wait_for("the end of its session", || (names(&mut target) == ["target"]).then_some(()));
+    }
+}
+
 // CB-26, CB-27, CB-28, CB-31
 #[test]
 fn what_is_not_understood_is_said_so_and_the_connection_stays() {

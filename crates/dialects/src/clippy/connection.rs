@@ -27,9 +27,14 @@ impl Connection {
     }
 
     pub(super) async fn run(self) {
+        // A peer that left without waiting for answers has still said what it said.
+        let sending = async {
+            self.outbox.serve(&self.stream).await;
+            std::future::pending::<()>().await;
+        };
         tokio::select! {
             _close = self.converse() => {}
-            () = self.outbox.serve(&self.stream) => return,
+            () = sending => {}
             () = self.outbox.overflowed() => {
                 tracing::info!("closing the connection of a clippy peer that does not read");
                 return;

@@ -1,6 +1,6 @@
 //! The clippy front: wrappers report turns, clients capture them and paste them elsewhere.
 //!
-//! One connection is one [`connection::Connection`], which greets and reads requests; a `peer::Peer` answers each
+//! One connection is one `connection::Connection`, which greets and reads requests; a `peer::Peer` answers each
 //! in order; what is sent waits in an `outbox::Outbox`, answers and injects alike. Turns and the relay buffer are the
 //! engine's ([`Relay`]): sessions of ours are in it by themselves, those of wrappers as long as their
 //! connection lives.

@@ -55,6 +55,8 @@ struct State {
     bytes: usize,
     answers: usize,
     closed: bool,
+    /// The peer has left without waiting for answers, which need not be kept any more.
+    deaf: bool,
 }
 
 impl Outbox {
@@ -69,8 +71,9 @@ impl Outbox {
             state.closed = true;
             self.overflow.cancel();
         }
-        if state.closed {
-            return false;
+        if state.closed || state.deaf {
+            // What it asked before it left is done all the same.
+            return frame.answer && !state.closed;
         }
         state.bytes += frame.len();
         state.answers += if frame.answer { frame.len() } else { 0 };
@@ -96,11 +99,13 @@ impl Outbox {
         self.overflow.cancelled().await;
     }
 
-    /// Sends what is there and what comes, until the peer cannot be reached.
+    /// Sends what is there and what comes, for as long as the peer can be reached.
     pub(super) async fn serve(&self, stream: &UnixStream) {
         while self.drain(stream).await.is_ok() {
             self.filled.notified().await;
         }
+        *self.lock() = State { deaf: true, ..State::default() };
+        self.answered.notify_one();
     }
 
     /// Sends what is there. Nothing is lost or sent twice when the wait is dropped.
