@@ -70,6 +70,10 @@ fn a_stream_alone_is_a_recording_and_its_folder_tells_the_program() {
     let alone = lines(&ok(detect(home.path(), &[stream.to_str().expect("a path"), "--json"])));
     assert_eq!(alone, lines(&ok(detect(home.path(), &[whole.to_str().expect("a path"), "--json"]))));
     assert_eq!(alone[0]["profile"], "codex");
+    let nowhere = home.path().join("stream.jsonl");
+    std::fs::copy(&stream, &nowhere).expect("a copy");
+    let greeted = lines(&ok(detect(home.path(), &[nowhere.to_str().expect("a path"), "--json"])));
+    assert_eq!(alone, greeted, "it is known by its greeting");
     let path = stream.to_str().expect("a path");
     let other = lines(&ok(detect(home.path(), &[path, "--json", "--profile", "generic"])));
     assert!(

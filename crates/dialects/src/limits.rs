@@ -23,6 +23,8 @@ pub const TAKE_SILENT: Duration = Duration::from_millis(500);
 pub const TAKE_LONGEST: Duration = Duration::from_secs(2);
 /// How long a question waits for an agent that starts.
 pub const ASK_READY: Duration = Duration::from_secs(60);
+/// How long an agent that seems to be busy may take to be free: longer than news of its state need.
+pub const BUSY_DOUBT: Duration = Duration::from_millis(100);
 /// How long the last turn of a program may take to be found after its end.
 pub const LAST_TURN: Duration = Duration::from_millis(500);
 /// Bytes of content and of text in the answer to a question; JSON makes six of one at worst, and a frame holds that.

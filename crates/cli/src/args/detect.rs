@@ -13,8 +13,8 @@ Examples:
   swb detect --score recordings
 
 A recording is a folder with a stream.jsonl, one event a line, or that file itself. What program it shows, and on
-what size of terminal, stands in the expected.json beside it; without one, the name of the folder tells
-the program. With --json, there is an object a line: one for each turn, then a summary.")]
+what size of terminal, stands in the expected.json beside it; without one, the name of the folder or the
+program's greeting tells. With --json, there is an object a line: one for each turn, then a summary.")]
 pub(crate) struct Detect {
     /// Recording
     #[arg(required_unless_present = "score", conflicts_with = "score")]

@@ -10,7 +10,7 @@ use serde_json::json;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use swb_turns::recording::{Detection, Expected, Recording, detect};
+use swb_turns::recording::{Detection, Expected, Recording, detect, guess};
 use swb_turns::score::Score;
 use swb_turns::{Profile, Profiles};
 use swb_types::Size;
@@ -87,12 +87,19 @@ impl Bench<'_> {
         let (cols, rows) = USUAL_SIZE;
         let usual = || Size::new(cols, rows).unwrap_or(Size::DEFAULT);
         let size = self.args.size.or(Size::new(about.cols, about.rows)).unwrap_or_else(usual);
-        let found = detect(&recording, self.profile(&about, stream)?, size);
+        let found = detect(&recording, self.profile(&about, stream, &recording, size)?, size);
         Ok((recording, found))
     }
 
-    /// The profile that was named, that of the command, or that of the program the folders are called after.
-    fn profile(&self, about: &About, stream: &Path) -> Result<Arc<Profile>, Failure> {
+    /// The profile that was named, that of the command, that of the program the folders are called after, or that of
+    /// the one that shows itself.
+    fn profile(
+        &self,
+        about: &About,
+        stream: &Path,
+        recording: &Recording,
+        size: Size,
+    ) -> Result<Arc<Profile>, Failure> {
         if let Some(name) = &self.args.profile {
             return profiles::named(&self.profiles, name);
         }
@@ -102,7 +109,10 @@ impl Bench<'_> {
             let folders = full.ancestors().skip(1).take(2).filter_map(Path::file_name);
             folders.filter_map(|name| profiles::for_program(&self.profiles, name.to_str()?)).next()
         };
-        let found = if about.argv.is_empty() { by_folder() } else { by_command() };
+        let found = match about.argv.is_empty() {
+            true => by_folder().or_else(|| guess(recording, &self.profiles, size)),
+            false => by_command(),
+        };
         found
             .or_else(|| self.profiles.named("generic"))
             .ok_or_else(|| Failure::general("there are no profiles"))

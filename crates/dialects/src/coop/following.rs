@@ -101,14 +101,24 @@ impl Connection {
     /// Waits while an agent starts; refuses one that has something else to do.
     async fn free(&self, session: &Session) -> Result<(), ErrorReply> {
         let mut following = self.coop.engine.follow(None);
+        // That a turn is complete is told before what follows from it.
+        let doubt = tokio::time::Instant::now() + limits::BUSY_DOUBT;
         loop {
-            match session.view().status.state {
-                State::Working => return Err(busy(session, "is working")),
-                State::Asking => return Err(busy(session, "asks something")),
-                State::Starting => {}
+            let busy_with = match session.view().status.state {
+                State::Working => Some("is working"),
+                State::Asking => Some("asks something"),
+                State::Starting => None,
                 _ => return Ok(()),
-            }
-            if matches!(self.news(&mut following, session).await, News::Gone) {
+            };
+            let news = self.news(&mut following, session);
+            let news = match busy_with {
+                None => news.await,
+                Some(what) => {
+                    let soon = tokio::time::timeout_at(doubt, news).await;
+                    soon.map_err(|_| busy(session, what))?
+                }
+            };
+            if matches!(news, News::Gone) {
                 return Err(refused(Error::Ended(session.name().clone())));
             }
         }
@@ -138,7 +148,14 @@ impl Connection {
         loop {
             let event = match following.next.recv().await {
                 Ok(event) => event,
-                Err(RecvError::Lagged(_)) => return News::Look,
+                Err(RecvError::Lagged(_)) => {
+                    let view = session.view();
+                    return match view.status.state {
+                        _ if view.ended => News::Gone,
+                        State::Asking => News::Asks,
+                        _ => News::Look,
+                    };
+                }
                 Err(RecvError::Closed) => return News::Gone,
             };
             if event.session != *session.name() {
