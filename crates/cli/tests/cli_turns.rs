@@ -4,7 +4,7 @@ use agents::{AGENT, SHOWS_BYTES, agent, becomes, said, start, wrote};
 use child::{ends_within, finish};
 use serde_json::json;
 use std::process::Stdio;
-use swb_testkit::{QUIET, Swb, wait_for};
+use swb_testkit::{QUIET, Swb, stays, wait_for};
 use swb_wire::clippy::Role;
 
 mod agents;
@@ -128,7 +128,9 @@ fn what_a_resting_agent_does_is_known_to_the_next_daemon() {
     swb.ok(&["ask", "main", "hello"]);
     let before = agent(&swb, "main");
     // Long enough for what is known to be stored: the next daemon has nothing to read again.
-    std::thread::sleep(3 * QUIET);
+    for _ in 0..3 {
+        stays("a resting agent", || agent(&swb, "main") == before);
+    }
     swb.kill_daemon();
     becomes(&swb, "main", "ready");
     assert_eq!(agent(&swb, "main"), before);
