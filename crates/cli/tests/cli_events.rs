@@ -95,7 +95,7 @@ fn what_happens_to_a_session_is_told_in_order() {
     teller.event("submitted");
     teller.until("working", |line| line["state"] == "working");
     assert_eq!(teller.event("turn")["turn_id"], "main:1");
-    assert_eq!(swb.run(&["ask", "main", "ask"]).status.code(), Some(5));
+    assert_eq!(swb.run(&["ask", "main", "ask", "--timeout", "60"]).status.code(), Some(5));
     assert!(teller.event("dialog")["offset"].is_u64());
     swb.ok(&["send", "main", "y", "--enter"]);
     becomes(&swb, "main", "ready");

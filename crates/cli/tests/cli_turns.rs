@@ -71,7 +71,7 @@ fn a_turn_longer_than_a_frame_comes_whole() {
 fn an_agent_that_asks_itself_is_told_from_one_that_answers() {
     let swb = Swb::start(EXE);
     start(&swb, "main", &["sh", "-c", AGENT], "ready");
-    let asked = swb.run(&["ask", "main", "ask"]);
+    let asked = swb.run(&["ask", "main", "ask", "--timeout", "60"]);
     assert_eq!(asked.status.code(), Some(5), "{}", said(&asked));
     assert!(
         said(&asked).contains("asks something") && said(&asked).contains("swb screen main"),
