@@ -272,6 +272,15 @@ fn codex_streams_without_a_mark_and_pauses() {
 }
 
 #[test]
+fn a_tip_below_an_answer_is_no_part_of_it() {
+    let mut session = Session::new("codex");
+    session.out(codex(&["Codex"], "24 used")).wait(2_000).keys("question\r");
+    let shown = ["› question", "", "• The answer", "  └ Tip: Run /review.", "", "  Worked for 3s • 14:22"];
+    session.out(codex(&shown, "52 used")).wait(3_000);
+    assert_eq!(session.texts(), ["The answer"]);
+}
+
+#[test]
 fn a_program_that_reports_is_believed_over_its_screen() {
     let mut session = Session::new("codex");
     session.out("\x1b]7501;state=idle:app=codex\x1b\\").out(codex(&["Codex"], "1 used")).wait(2_000);
