@@ -453,6 +453,9 @@ fn turns_of_our_sessions_survive_a_crash() {
     assert_eq!(client.refused(&Request::Paste { session: "shell" }), "buffer_empty");
     let turn_id = format!("shell:{}", after.len() + 1);
     assert_eq!(client.refused(&Request::GetTurn { turn_id: &turn_id }), "turn_not_found");
+    // Nor is it found again in the output that is still there.
+    let mut terminal = swb.attach("shell");
+    say(&mut terminal, &mut client, "fresh-answer", 1);
 }
 
 // CB-35, CB-36, CR-11: the turns of a session of ours end with it, and what was captured does not.

@@ -59,7 +59,6 @@ pub struct Engine {
     around: Surroundings,
     tasks: TaskTracker,
     fronts: Arc<Mutex<BTreeMap<u16, OwnedFd>>>,
-    continues: bool,
 }
 
 impl std::fmt::Debug for Engine {
@@ -82,6 +81,7 @@ impl Engine {
         let relay = Relay::new(&keeper, Arc::clone(&registry), Arc::clone(&events), options.turns, journal);
         let around = Surroundings {
             keeper: keeper.clone(),
+            continues: estate.global.contains_key(&Keeper::front_key(0)),
             profiles: options.profiles,
             screens: screens.map_err(|error| Error::Screens(error.to_string()))?,
             registry,
@@ -94,8 +94,7 @@ impl Engine {
         };
         let tasks = TaskTracker::new();
         tasks.spawn(keeper.clone().answer_doorbell());
-        let continues = estate.global.contains_key(&Keeper::front_key(0));
-        let engine = Self { around, tasks, fronts: Arc::default(), continues };
+        let engine = Self { around, tasks, fronts: Arc::default() };
         engine.adopt(estate);
         engine.around.relay.settle();
         engine.tasks.spawn(keeper.serve());
@@ -234,7 +233,7 @@ impl Engine {
 
     /// Whether this daemon goes on where another one was cut off: that one has left its first front.
     pub fn continues(&self) -> bool {
-        self.continues
+        self.around.continues
     }
 
     /// Waits until the keeper is gone.

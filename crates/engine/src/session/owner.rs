@@ -35,6 +35,8 @@ use tokio_util::task::TaskTracker;
 pub(crate) struct Surroundings {
     pub(crate) keeper: Keeper,
     pub(crate) screens: Screens,
+    /// This daemon goes on for one that did not stop in order, and may know what that one knew.
+    pub(crate) continues: bool,
     /// How turns are found, if they are.
     pub(crate) profiles: Option<Arc<Profiles>>,
     pub(crate) registry: Arc<Registry>,
@@ -59,6 +61,8 @@ pub(crate) struct Owner {
     pub(super) findings: mpsc::Receiver<Finding>,
     pub(super) findings_sender: mpsc::Sender<Finding>,
     pub(super) status: Status,
+    /// Turns that ended before this offset of the agent's output are not kept (CB-57).
+    pub(super) forgotten: u64,
     pub(super) terminals: BTreeMap<PtyId, Terminal>,
     pub(super) next_pty: u32,
     pub(super) ending: Option<Ending>,
@@ -116,6 +120,7 @@ impl Owner {
             findings,
             findings_sender,
             status: Status::default(),
+            forgotten: 0,
             terminals: BTreeMap::new(),
             next_pty: 1,
             ending: None,
@@ -356,7 +361,7 @@ impl Owner {
     /// Keeps a turn of the agent. After a crash of the daemon it may be found a second time.
     fn complete(&self, turn: Turn) {
         let known = self.around.relay.latest(self.session.name().as_str());
-        if known.is_ok_and(|latest| latest.details.end >= Some(turn.end.0)) {
+        if turn.end.0 <= self.forgotten || known.is_ok_and(|latest| latest.details.end >= Some(turn.end.0)) {
             return;
         }
         let details = TurnDetails {
