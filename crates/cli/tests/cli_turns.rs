@@ -79,9 +79,9 @@ fn an_agent_that_asks_itself_is_told_from_one_that_answers() {
         said(&asked)
     );
     assert_eq!(swb.json(&["wait", "main", "--until", "asking"])["met"], "asking");
-    let busy = swb.run(&["ask", "main", "hello"]);
-    assert_eq!(busy.status.code(), Some(1));
-    assert!(said(&busy).contains("asks something") && said(&busy).contains("--force"), "{}", said(&busy));
+    let busy = swb.run(&["ask", "main", "hello", "--timeout", "60"]);
+    assert_eq!(busy.status.code(), Some(5), "it asks still, and nothing was typed");
+    assert!(said(&busy).contains("swb screen main"), "{}", said(&busy));
     swb.ok(&["send", "main", "yes", "--enter"]);
     becomes(&swb, "main", "ready");
     let turn = swb.json(&["turn", "main"]);
@@ -94,7 +94,8 @@ fn a_question_has_its_time_and_an_agent_its_work() {
     let swb = Swb::start(EXE);
     start(&swb, "main", &["sh", "-c", AGENT], "ready");
     let late = swb.run(&["ask", "main", "slow", "--timeout", "0.5"]);
-    assert_eq!((late.status.code(), said(&late).as_str()), (Some(124), ""));
+    assert_eq!(late.status.code(), Some(124));
+    assert!(said(&late).contains("no answer") && said(&late).contains("swb explain main"), "{}", said(&late));
     let busy = swb.run(&["ask", "main", "more"]);
     assert_eq!(busy.status.code(), Some(1));
     assert!(said(&busy).contains("is working"), "{}", said(&busy));
@@ -104,6 +105,48 @@ fn a_question_has_its_time_and_an_agent_its_work() {
     let text = String::from_utf8_lossy(&ended.stdout).into_owned();
     assert!(text.contains("bye") || ended.status.code() == Some(1), "{text} {}", said(&ended));
     assert_eq!(swb.run(&["ask", "nobody", "x"]).status.code(), Some(3));
+}
+
+#[test]
+fn each_of_several_questions_at_once_gets_its_own_answer() {
+    let swb = Swb::start(EXE);
+    start(&swb, "main", &BASH, "ready");
+    let ask = |n: u32| {
+        let mut command =
+            swb.command(&["ask", "main", &format!("sleep 0.2; echo answer-{n}"), "--timeout", "60"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a child")
+    };
+    let children: Vec<_> = (0..4).map(|n| (n, ask(n))).collect();
+    for (n, child) in children {
+        let output = child.wait_with_output().expect("an end");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), format!("answer-{n}\n"), "{}", said(&output));
+    }
+}
+
+#[test]
+fn nothing_is_no_question() {
+    let swb = Swb::start(EXE);
+    start(&swb, "main", &BASH, "ready");
+    for text in ["", "  \n"] {
+        let asked = swb.run(&["ask", "main", text]);
+        assert_eq!(asked.status.code(), Some(1), "{}", said(&asked));
+        assert!(said(&asked).contains("nothing to ask"), "{}", said(&asked));
+    }
+}
+
+#[test]
+fn the_turns_of_an_ended_session_are_gone_and_that_is_said() {
+    let swb = Swb::start(EXE);
+    start(&swb, "main", &BASH, "ready");
+    swb.ok(&["ask", "main", "echo one"]);
+    swb.ok(&["send", "main", "exit", "--enter"]);
+    swb.ok(&["wait", "main", "--exit"]);
+    wait_for("the end", || {
+        let ended = swb.run(&["turns", "main"]);
+        (said(&ended).contains("has ended") && !ended.status.success()).then_some(())
+    });
+    assert!(said(&swb.run(&["turn", "main"])).contains("has ended"));
+    assert_eq!(swb.json(&["explain", "main"])["state"], "exited");
 }
 
 #[test]

@@ -156,7 +156,7 @@ pub(crate) struct Run {
     /// Name of the session, made of letters, digits, '.', '_' and '-' [default: the directory's name]
     #[arg(short, long)]
     pub(crate) name: Option<String>,
-    /// Do not go there; print the name and return
+    /// Do not go there; say what was started and return
     #[arg(short, long)]
     pub(crate) detach: bool,
     /// Directory to run in [default: the current one]

@@ -47,7 +47,8 @@ Examples:
   swb capture api && swb paste review
   swb capture api:3
 
-There is one buffer, which clippy's clients use as well.")]
+There is one buffer, which clippy's clients use as well. It holds the bytes of the turn: pasted, its line breaks and
+escape sequences are keys. `swb relay` passes on the text instead.")]
 pub(crate) struct Capture {
     /// Session, whose latest turn is meant; or a turn, such as api:3
     pub(crate) id: String,
@@ -56,7 +57,8 @@ pub(crate) struct Capture {
 /// Arguments of `paste`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Types what `swb capture` has put into the buffer, byte for byte; `swb relay` makes sure that it presses no keys.")]
+Types what `swb capture` has put into the buffer, byte for byte, as clippy's `paste` does: a shell runs each line of
+it. `swb relay` makes sure that it presses no keys.")]
 pub(crate) struct Paste {
     /// Session
     pub(crate) name: String,

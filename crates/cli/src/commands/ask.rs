@@ -5,6 +5,7 @@ use super::wait::{self, TIMED_OUT};
 use crate::args;
 use crate::context::Context;
 use crate::error::{Failure, FailureKind, Outcome};
+use crate::say::say;
 use serde_json::json;
 use std::io::Read;
 use std::time::{Duration, Instant};
@@ -36,7 +37,15 @@ pub(super) fn run(context: &Context, args: args::Ask) -> Outcome {
     match (reply.met, reply.turn) {
         (Answered::Turn, Some(turn)) => show(context, turn),
         (Answered::Turn, None) => Err(Failure::general("the daemon gave an answer without a turn")),
-        (Answered::Timeout, _) => Ok(TIMED_OUT),
+        (Answered::Timeout, _) => {
+            if !context.json {
+                say(format_args!(
+                    "swb: no answer of session '{name}' in time\nhint: `swb explain {name}` says what it is doing",
+                    name = args.name
+                ));
+            }
+            Ok(TIMED_OUT)
+        }
         (Answered::Asking, _) => asks(context, &args.name, reply.detail.as_deref()),
     }
 }

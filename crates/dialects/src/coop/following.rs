@@ -56,10 +56,20 @@ impl Connection {
         if self.coop.engine.profile_of(session).is_none() {
             return Err(ErrorReply::new(ErrorCode::NotImplemented, "turns are not looked for"));
         }
+        if ask.text.trim().is_empty() {
+            return Err(invalid("there is nothing to ask: the text is empty"));
+        }
         session.start(None).await.ok();
+        // Of several who ask at once each gets the answer to its own question.
+        let asker = self.coop.askers.of(session.name().as_str());
+        let _alone = asker.lock().await;
         if !ask.force {
             let ready = tokio::time::timeout(limits::ASK_READY, self.free(session)).await;
-            ready.unwrap_or_else(|_| Err(busy(session, "has not been ready yet")))?;
+            let ready = ready.unwrap_or_else(|_| Err(busy(session, "has not been ready yet")));
+            if ready.is_err() && session.view().status.state == State::Asking {
+                return Ok(asking(session));
+            }
+            ready?;
         }
         let mut following = self.coop.engine.follow(None);
         let before = self.newest(session);
@@ -76,16 +86,7 @@ impl Connection {
             }
             match self.news(&mut following, session).await {
                 News::Look => {}
-                News::Asks => {
-                    let detail = session.view().status.evidence.map(|evidence| evidence.detail);
-                    return Ok(AskReply {
-                        ok: true,
-                        met: Answered::Asking,
-                        asking: true,
-                        detail,
-                        turn: None,
-                    });
-                }
+                News::Asks => return Ok(asking(session)),
                 News::Gone => {
                     // What it said last may be found a moment later.
                     tokio::time::sleep(limits::LAST_TURN).await;
@@ -269,6 +270,12 @@ impl Connection {
     fn may_hear(&self, session: &str) -> bool {
         self.door == Door::Control || self.resolve_remembered(session).is_ok()
     }
+}
+
+/// The answer of an agent that asks something itself.
+fn asking(session: &Session) -> AskReply {
+    let detail = session.view().status.evidence.map(|evidence| evidence.detail);
+    AskReply { ok: true, met: Answered::Asking, asking: true, detail, turn: None }
 }
 
 fn busy(session: &Session, what: &str) -> ErrorReply {

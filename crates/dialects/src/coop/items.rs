@@ -3,9 +3,7 @@
 use super::{LABEL, RUN};
 use swb_engine::{Phase, PtyView, Session};
 use swb_types::{Offset, PtyId};
-use swb_wire::coop::{
-    AgentItem, AgentState, Origin, PtyItem, PtyRole, SessionDetails, SessionItem, SessionStatus,
-};
+use swb_wire::coop::{AgentItem, Origin, PtyItem, PtyRole, SessionDetails, SessionItem, SessionStatus};
 
 /// Shows a session, with details if it is known what its agent is doing; of each command line about `most` bytes.
 pub(super) fn session(session: &Session, doing: Option<AgentItem>, most: usize) -> SessionItem {
@@ -25,11 +23,6 @@ pub(super) fn session(session: &Session, doing: Option<AgentItem>, most: usize) 
 
 fn detail(session: &Session, agent: &PtyView, doing: AgentItem, most: usize) -> SessionDetails {
     let size = agent.pty.size();
-    // That its process is gone is known before whoever watches its screen has noticed.
-    let doing = match agent.phase {
-        Phase::Exited(_) => AgentItem { state: AgentState::Exited, since: 0, signal: None, ..doing },
-        _ => doing,
-    };
     SessionDetails {
         argv: shortened(&agent.argv, most),
         status: match agent.phase {

@@ -71,6 +71,8 @@ pub struct Coop {
     host: Arc<dyn Host>,
     settings: Arc<Settings>,
     typists: Arc<Typists>,
+    /// The same for whoever asks a question and waits for its answer.
+    askers: Arc<Typists>,
 }
 
 /// What the daemon knows and the front needs.
@@ -95,7 +97,14 @@ impl Settings {
 impl Coop {
     /// Makes the front; [`Coop::listen`] opens its sockets.
     pub fn new(engine: Engine, fronts: Fronts, host: Arc<dyn Host>, settings: Settings) -> Self {
-        Self { engine, fronts, host, settings: Arc::new(settings), typists: Arc::default() }
+        Self {
+            engine,
+            fronts,
+            host,
+            settings: Arc::new(settings),
+            typists: Arc::default(),
+            askers: Arc::default(),
+        }
     }
 
     /// Serves the connections of a listening socket until the daemon stops.

@@ -2,7 +2,7 @@
 
 use super::connection::{Answer, Connection, Next, invalid, ok, refused};
 use super::{Door, LABEL, errors};
-use swb_engine::{Relay, Session, TurnId, TurnInfo};
+use swb_engine::{Phase, Relay, Session, TurnId, TurnInfo};
 use swb_turns::{State, Status, strip_text};
 use swb_types::{Offset, PtyId};
 use swb_wire::coop::{
@@ -31,7 +31,7 @@ impl Connection {
     pub(super) fn turns(&self, turns: &Turns) -> Answer {
         let session = self.turn_owner(&turns.session);
         let limit = turns.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
-        let list = self.relay().turns(&session, limit).map_err(|error| errors::relay(&error, &session))?;
+        let list = self.relay().turns(&session, limit).map_err(|error| self.no_turns(&error, &session))?;
         let turns = list.iter().map(turn_item).collect();
         Ok((ok(&TurnsReply { ok: true, session, turns })?, Next::Request))
     }
@@ -59,7 +59,17 @@ impl Connection {
 
     pub(super) fn latest_turn(&self, session: &str) -> Result<swb_engine::Turn, ErrorReply> {
         let session = self.turn_owner(session);
-        self.relay().latest(&session).map_err(|error| errors::relay(&error, &session))
+        self.relay().latest(&session).map_err(|error| self.no_turns(&error, &session))
+    }
+
+    /// Why there are no turns; those of a session that has ended are gone with it (CB-35).
+    fn no_turns(&self, error: &swb_engine::RelayError, session: &str) -> ErrorReply {
+        match self.resolve_remembered(session) {
+            Ok(ended) if *error == swb_engine::RelayError::NoSession => {
+                refused(swb_engine::Error::Ended(ended.name().clone()))
+            }
+            _ => errors::relay(error, session),
+        }
     }
 
     pub(super) fn capture(&self, capture: &Capture) -> Answer {
@@ -113,7 +123,14 @@ impl Connection {
     /// What the agent of a session is doing.
     pub(super) fn agent(&self, session: &Session) -> AgentItem {
         let profile = self.coop.engine.profile_of(session).map(|profile| profile.name().to_owned());
-        agent_item(&session.view().status, profile)
+        let view = session.view();
+        match view.ptys.first().map(|agent| agent.phase) {
+            // That its process is gone is known before whoever watches its screen has noticed.
+            Some(Phase::Exited(_)) => {
+                AgentItem { state: AgentState::Exited, since: 0, signal: None, profile }
+            }
+            _ => agent_item(&view.status, profile),
+        }
     }
 
     pub(super) async fn hook(&self, hook: &Hook) -> Answer {

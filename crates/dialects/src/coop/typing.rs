@@ -29,7 +29,7 @@ pub(super) struct Typed {
 pub(super) struct Typists(Mutex<BTreeMap<String, Weak<tokio::sync::Mutex<()>>>>);
 
 impl Typists {
-    fn of(&self, session: &str) -> Arc<tokio::sync::Mutex<()>> {
+    pub(super) fn of(&self, session: &str) -> Arc<tokio::sync::Mutex<()>> {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         table.retain(|_, typist| typist.strong_count() > 0);
         if let Some(typist) = table.get(session).and_then(Weak::upgrade) {
