@@ -132,7 +132,9 @@ impl Cursor {
     pub fn rewind(&mut self, most: u64) -> u64 {
         let head = self.pty.head();
         let end = self.pty.marks.get(self.next_mark).map_or(head, |(_, offset, _)| offset.min(head));
-        self.offset = end.saturating_sub(most).max(self.pty.oldest()).min(end);
+        // By the same head: what is overrun meanwhile is found out when it is sent.
+        let oldest = self.pty.ring().map_or(0, |ring| ring.oldest(head));
+        self.offset = end.saturating_sub(most).max(oldest).min(end);
         self.place.advance(self.offset);
         self.pty.update_gate();
         end
