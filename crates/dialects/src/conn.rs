@@ -7,7 +7,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use swb_engine::{InputError, Pty};
+use std::time::Duration;
+use swb_engine::{Cursor, InputError, Pty};
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -126,6 +127,14 @@ pub(crate) async fn read_some(stream: &UnixStream, mut push: impl FnMut(&[u8])) 
             Err(_) => return false,
         }
     }
+}
+
+/// Waits until there is something new to be looked at, and a little longer for what belongs to it.
+pub(crate) async fn next_look(cursor: &Cursor, pause: Duration) {
+    cursor.wait().await;
+    // The output does not wait for somebody who only looks now and then.
+    cursor.falls_behind();
+    tokio::time::sleep(pause).await;
 }
 
 /// Whether the peer has closed its side, also while bytes it sent before are still unread.

@@ -61,6 +61,11 @@ impl Buffer {
         self.scrolled = self.scrolled.saturating_add(lines);
     }
 
+    /// Goes on counting from there.
+    pub(crate) fn count_scrolled_from(&mut self, lines: u64) {
+        self.scrolled = lines;
+    }
+
     /// A line; those of the scrollback are negative, -1 being the newest.
     pub(crate) fn line(&self, y: isize) -> &[Cell] {
         &self.grid[Line(y as i32)][..]

@@ -247,7 +247,8 @@ impl Screen {
     /// Lines that left the top of the primary screen so far, whether the scrollback still has them or not.
     ///
     /// Never less than before. Counted roughly where [`Screen::skip`] took them (wrapped lines are missed) and by
-    /// [`Screen::resize`] (as many as the scrollback grew by); not part of the state or a snapshot.
+    /// [`Screen::resize`] (as many as the scrollback grew by); not part of the state or a snapshot: see
+    /// [`Screen::count_scrolled_from`].
     pub fn scrolled(&self) -> u64 {
         self.terminal().primary.buffer.scrolled()
     }

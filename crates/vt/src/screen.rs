@@ -59,6 +59,11 @@ impl Screen {
         self.terminal.resize(cols, rows);
     }
 
+    /// Goes on counting the lines that left the screen ([`Screen::scrolled`]) from there, for a copy of another one.
+    pub fn count_scrolled_from(&mut self, lines: u64) {
+        self.terminal.primary.buffer.count_scrolled_from(lines);
+    }
+
     /// The size in force.
     pub fn size(&self) -> Size {
         let side = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);

@@ -10,7 +10,6 @@ use rustix::io::Errno;
 use std::ops::Range;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
-use swb_wire::coop::{self, Attached, HandshakeReply};
 
 /// Something that came over the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,15 +97,9 @@ impl Follower {
 
     /// Takes an answer on a connection that is being made anew.
     fn answered(&mut self, body: &[u8]) -> Result<(), Failure> {
-        if self.inbox.awaits_answers() {
-            coop::parse_reply::<HandshakeReply>(body)?;
-            return Ok(());
+        if self.position.take_answer(&self.inbox, body)? {
+            self.lost = None;
         }
-        let attached: Attached = coop::parse_reply(body)?;
-        if let Some(offset) = attached.offset {
-            self.position.jump(offset);
-        }
-        self.lost = None;
         Ok(())
     }
 

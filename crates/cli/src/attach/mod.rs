@@ -37,7 +37,6 @@ use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 use swb_types::{Offset, Size};
-use swb_wire::coop::{self, Attached, HandshakeReply};
 
 /// How long a lost daemon is waited for. It is back within a second; after ten nobody is bringing it back.
 const RECONNECT_WAIT: Duration = Duration::from_secs(10);
@@ -262,16 +261,10 @@ impl Attachment {
 
     /// Takes an answer on a connection that is being made anew.
     fn handle_answer(&mut self, body: &[u8]) -> Result<(), Failure> {
-        if self.inbox.awaits_answers() {
-            coop::parse_reply::<HandshakeReply>(body)?;
-            return Ok(());
+        if self.position.take_answer(&self.inbox, body)? {
+            self.lost = None;
+            self.send_size();
         }
-        let attached: Attached = coop::parse_reply(body)?;
-        if let Some(offset) = attached.offset {
-            self.position.jump(offset);
-        }
-        self.lost = None;
-        self.send_size();
         Ok(())
     }
 

@@ -4,7 +4,10 @@
 //! picture was taken. Half a picture is worth nothing, so a stream that was lost in one, or before one that
 //! was asked for, begins with a picture again.
 
+use super::inbox::Inbox;
+use crate::error::Failure;
 use swb_types::Offset;
+use swb_wire::coop::{self, Attached, HandshakeReply};
 
 /// The position of one client.
 #[derive(Debug, Clone, Copy)]
@@ -42,9 +45,16 @@ impl Position {
         *self = Self { offset, picture: bytes, awaits: false };
     }
 
-    /// The output goes on at `offset`.
-    pub(crate) fn jump(&mut self, offset: Offset) {
-        self.offset = offset;
+    /// Takes an answer on a connection that is being made anew: the greeting's, or that to the request, which says where
+    /// the output goes on. True for the latter.
+    pub(crate) fn take_answer(&mut self, inbox: &Inbox, body: &[u8]) -> Result<bool, Failure> {
+        if inbox.awaits_answers() {
+            coop::parse_reply::<HandshakeReply>(body)?;
+            return Ok(false);
+        }
+        let attached: Attached = coop::parse_reply(body)?;
+        self.offset = attached.offset.unwrap_or(self.offset);
+        Ok(true)
     }
 
     /// Something is missing before `offset`; a picture makes up for it if the client has asked for pictures.

@@ -194,6 +194,25 @@ fn a_wait_ends_with_what_comes_first() {
 }
 
 #[test]
+fn a_wait_outlasts_a_screen_that_is_put_away() {
+    let swb = Swb::start(EXE);
+    let steps =
+        "stty -echo; seq 1 3000; printf ready; read a; echo; printf again; read b; echo; echo 2900; read c";
+    script(&swb, "x", steps);
+    wait_for_text(&swb, "x", "ready");
+    let mut waits = swb.control();
+    waits.send(&json!({"cmd": "wait", "session": "x", "text": "^2900$"}));
+    // Longer than a screen is kept that nobody needs.
+    let mut client = swb.control();
+    assert_eq!(client.ok(&json!({"cmd": "wait", "session": "x", "stable_ms": 6000}))["met"], "stable");
+    swb.ok(&["send", "x", "", "--enter"]);
+    wait_for_text(&swb, "x", "again");
+    waits.quiet();
+    swb.ok(&["send", "x", "", "--enter"]);
+    assert_eq!(waits.answer().unwrap()["text"], "2900");
+}
+
+#[test]
 fn who_leaves_in_the_middle_of_a_wait_leaves_nothing_behind() {
     let swb = Swb::start(EXE);
     script(&swb, "x", "printf ready; exec cat");

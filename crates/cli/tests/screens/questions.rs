@@ -343,3 +343,17 @@ fn a_terminal_that_comes_back_answers_only_what_the_model_did_not() {
     terminal.settle();
     asker.assert_heard("after the terminal came back");
 }
+
+#[test]
+fn of_two_terminals_one_answers() {
+    let mut asker = Asker::new();
+    let [mut first, mut second] = [(); 2].map(|()| ScreenClient::attach(&asker.swb, "x"));
+    asker.asks(true);
+    first.settle();
+    second.settle();
+    asker.assert_heard("from the one that came last");
+    second.detach();
+    asker.asks(true);
+    first.settle();
+    asker.assert_heard("from the one that is left");
+}

@@ -60,9 +60,9 @@ impl Connection {
             return Err(invalid("there is nothing to ask: the text is empty"));
         }
         session.start(None).await.ok();
-        // Of several who ask at once each gets the answer to its own question.
         let asker = self.coop.askers.of(session.name().as_str());
-        let _alone = asker.lock().await;
+        // Of several who ask at once each gets the answer to its own question.
+        let _alone = if ask.force { None } else { Some(asker.lock().await) };
         if !ask.force {
             let ready = tokio::time::timeout(limits::ASK_READY, self.free(session)).await;
             let ready = ready.unwrap_or_else(|_| Err(busy(session, "has not been ready yet")));
@@ -74,17 +74,21 @@ impl Connection {
         let mut following = self.coop.engine.follow(None);
         let before = self.newest(session);
         self.type_into(session, Material::Text(ask.text), true).await?;
+        self.answered(session, &mut following, before).await
+    }
+
+    /// Waits for the first turn behind that of the number `before`, or until the agent asks something itself.
+    async fn answered(
+        &self,
+        session: &Session,
+        following: &mut Following,
+        before: u64,
+    ) -> Result<AskReply, ErrorReply> {
         loop {
             if let Some(turn) = self.turn_after(session, before)? {
-                return Ok(AskReply {
-                    ok: true,
-                    met: Answered::Turn,
-                    asking: false,
-                    detail: None,
-                    turn: Some(turn),
-                });
+                return Ok(answer(turn));
             }
-            match self.news(&mut following, session).await {
+            match self.news(following, session).await {
                 News::Look => {}
                 News::Asks => return Ok(asking(session)),
                 News::Gone => {
@@ -92,8 +96,7 @@ impl Connection {
                     tokio::time::sleep(limits::LAST_TURN).await;
                     let turn = self.turn_after(session, before)?;
                     let turn = turn.ok_or_else(|| refused(Error::Ended(session.name().clone())))?;
-                    let met = Answered::Turn;
-                    return Ok(AskReply { ok: true, met, asking: false, detail: None, turn: Some(turn) });
+                    return Ok(answer(turn));
                 }
             }
         }
@@ -270,6 +273,10 @@ impl Connection {
     fn may_hear(&self, session: &str) -> bool {
         self.door == Door::Control || self.resolve_remembered(session).is_ok()
     }
+}
+
+fn answer(turn: swb_wire::coop::TurnObject) -> AskReply {
+    AskReply { ok: true, met: Answered::Turn, asking: false, detail: None, turn: Some(turn) }
 }
 
 /// The answer of an agent that asks something itself.

@@ -2,7 +2,7 @@
 
 use super::connection::{Answer, Connection, Next, invalid, ok, refused};
 use super::errors;
-use crate::conn::peer_gone;
+use crate::conn::{next_look, peer_gone};
 use crate::limits;
 use regex::{Regex, RegexBuilder};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -220,7 +220,7 @@ impl Condition {
         let text = self.text.clone();
         let glance = pty.look(true, move |sight| {
             let screen = sight.screen();
-            let new = screen.scrolled() - since.unwrap_or(screen.scrolled());
+            let new = screen.scrolled().saturating_sub(since.unwrap_or(screen.scrolled()));
             let visible = text_since(screen, usize::try_from(new).unwrap_or(usize::MAX));
             let found = text.and_then(|text| text.find(&visible).map(|found| found.as_str().to_owned()));
             let mut hasher = DefaultHasher::new();
@@ -251,12 +251,7 @@ fn pass_over(cursor: &mut Cursor) -> Option<ExitStatus> {
 
 /// Waits for output, and a little longer for what belongs to it; or until `at`.
 async fn next_change(cursor: &Cursor, at: Option<Instant>) {
-    let change = async {
-        cursor.wait().await;
-        // The output does not wait for somebody who only looks now and then.
-        cursor.falls_behind();
-        tokio::time::sleep(limits::WAIT_PAUSE).await;
-    };
+    let change = next_look(cursor, limits::WAIT_PAUSE);
     match at {
         Some(at) => drop(tokio::time::timeout_at(at, change).await),
         None => change.await,

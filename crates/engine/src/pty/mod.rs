@@ -23,7 +23,6 @@ use answering::Answering;
 use marks::Marks;
 use pace::{Pace, Reach};
 use seat::Seats;
-use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -219,9 +218,8 @@ impl Pty {
     }
 
     /// Leaves what its screen looks like with the keeper.
-    pub(crate) fn keep_checkpoint(self: &Arc<Self>, memory: OwnedFd) -> io::Result<()> {
+    pub(crate) fn keep_checkpoint(self: &Arc<Self>, memory: OwnedFd) {
         self.keeper.hold_owned(self, KEY_SCREEN, memory);
-        Ok(())
     }
 
     /// Lets the keeper know how far it may write.

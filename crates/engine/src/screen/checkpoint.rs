@@ -28,6 +28,9 @@ struct Head {
     offset: u64,
     cols: u16,
     rows: u16,
+    /// Lines that had left the screen; what a detector knows counts them.
+    #[serde(default)]
+    scrolled: u64,
     /// Bytes of what a detector knows.
     #[serde(default)]
     saved: usize,
@@ -40,7 +43,8 @@ impl Checkpoint {
     pub(crate) fn new(offset: u64, screen: &Screen, saved: Option<&Saved>) -> io::Result<Self> {
         let (cols, rows) = (screen.size().cols(), screen.size().rows());
         let saved = saved.map(serde_json::to_vec).transpose()?.unwrap_or_default();
-        let head = Head { version: VERSION, offset, cols, rows, saved: saved.len() };
+        let scrolled = screen.scrolled();
+        let head = Head { version: VERSION, offset, cols, rows, scrolled, saved: saved.len() };
         let mut picture = screen.snapshot();
         let mut scrollback = screen.scrollback_len();
         while picture.len() > limits::CHECKPOINT && scrollback > 0 {
@@ -103,6 +107,7 @@ impl Checkpoint {
     pub(crate) fn restore(&self, options: Options) -> io::Result<Screen> {
         let mut screen = Screen::new(self.size(), options);
         screen.feed(&self.picture()?);
+        screen.count_scrolled_from(self.head.scrolled);
         Ok(screen)
     }
 }
@@ -114,11 +119,15 @@ mod tests {
     #[test]
     fn a_screen_comes_back_from_the_memory_another_process_holds() {
         let mut screen = Screen::new(Size::new(33, 7).unwrap(), Options::default());
-        screen.feed(b"line\r\n\x1b[1;31mred\x1b[?2004h");
+        screen.feed(b"line\r\n".repeat(20).as_slice());
+        screen.feed(b"\x1b[2J\x1b[1;31mred\x1b[?2004h");
+        assert!(screen.scrolled() > 0);
         let stored = Checkpoint::new(19, &screen, None).unwrap();
         let opened = Checkpoint::open(stored.share().unwrap()).unwrap();
         assert_eq!((opened.offset(), opened.size()), (19, screen.size()));
-        assert_eq!(opened.restore(Options::default()).unwrap().state(), screen.state());
+        let restored = opened.restore(Options::default()).unwrap();
+        assert_eq!(restored.state(), screen.state());
+        assert_eq!(restored.scrolled(), screen.scrolled());
     }
 
     #[test]

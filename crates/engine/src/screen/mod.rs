@@ -1,9 +1,9 @@
 //! What programs have drawn: a terminal model per PTY, off everybody's way.
 //!
 //! The models live on a thread of their own, one `observer::Observer` per PTY. An observer follows the ring
-//! like any reader and is in no hurry: while a client's terminal is attached it lets half a ring pile up
-//! before it looks, text that has scrolled out of reach is never drawn at all, and a screen that
-//! nobody asked for during some seconds is put away as a [`checkpoint::Checkpoint`], from which it is
+//! like any reader and is in no hurry: while a client's terminal is attached it looks now and then for turns, or
+//! lets half a ring pile up where none are wanted; text that has scrolled out of reach is never drawn at all, and
+//! a screen that nobody needed for some seconds is put away as a [`checkpoint::Checkpoint`], from which it is
 //! brought back when it is needed. The checkpoint lies in the keeper, so it survives this daemon.
 
 mod checkpoint;

@@ -118,10 +118,7 @@ impl Observer {
         }
         if self.detection.as_ref().is_some_and(Detection::is_due) {
             self.catch_up().await;
-            self.screen();
-            if let (Some(detection), Some(screen)) = (&mut self.detection, &self.screen) {
-                detection.tick(screen);
-            }
+            self.detect(|detection, screen| detection.tick(screen));
             self.tell().await;
         }
         if self.touched.elapsed() >= limits::SCREEN_QUIET {
@@ -165,6 +162,14 @@ impl Observer {
         self.store_if_due();
     }
 
+    /// Lets the detection, if there is one, do something with the screen.
+    fn detect(&mut self, see: impl FnOnce(&mut Detection, &mut Screen)) {
+        self.screen();
+        if let (Some(detection), Some(screen)) = (&mut self.detection, &mut self.screen) {
+            see(detection, screen);
+        }
+    }
+
     async fn tell(&mut self) {
         if let Some(detection) = &mut self.detection {
             detection.tell().await;
@@ -179,23 +184,15 @@ impl Observer {
         if to <= from || !self.copy(from, to) {
             return false;
         }
+        self.detect(|detection, screen| detection.tick(screen));
         let scratch = std::mem::take(&mut self.scratch);
-        self.screen();
-        let mut skipped = 0;
-        if let Some(screen) = &mut self.screen {
-            if let Some(detection) = &mut self.detection {
-                detection.tick(screen);
-            }
-            skipped = screen.skip(&scratch);
-        }
-        if let Some(detection) = self.detection.as_mut().filter(|_| skipped > 0) {
-            detection.passed(&scratch[..skipped], from);
-        }
-        self.scratch = scratch;
+        let skipped = self.screen().skip(&scratch);
         if skipped > 0 {
+            self.detect(|detection, _| detection.passed(&scratch[..skipped], from));
             self.answer(from + skipped as u64);
             self.cursor.advance(skipped as u64);
         }
+        self.scratch = scratch;
         skipped > 0
     }
 
@@ -221,20 +218,21 @@ impl Observer {
     /// Takes note of what was typed before the output that comes next.
     fn take_typed(&mut self) {
         while let Some(entry) = self.pty.take_typed(self.cursor.offset()) {
-            self.screen();
-            if let (Some(detection), Some(screen)) = (&mut self.detection, &self.screen) {
-                detection.input(screen, &entry.bytes, entry.at);
-            }
+            self.detect(|detection, screen| detection.input(screen, &entry.bytes, entry.at));
         }
     }
 
-    /// Draws output up to `to`; questions in what a terminal has seen are its to answer.
+    /// Draws output up to `to`, unless it is overrun meanwhile, which the next step finds out; questions in what a
+    /// terminal has seen are its to answer.
     fn draw(&mut self, to: u64) {
         let from = self.cursor.offset();
         let middle = self.pty.answered().clamp(from, to);
         for (from, to) in [(from, middle), (middle, to)] {
-            if from == to || !self.copy(from, to) {
+            if from == to {
                 continue;
+            }
+            if !self.copy(from, to) {
+                return;
             }
             let scratch = std::mem::take(&mut self.scratch);
             self.screen();
@@ -245,8 +243,8 @@ impl Observer {
             }
             self.scratch = scratch;
             self.answer(to);
+            self.cursor.advance(to - from);
         }
-        self.cursor.advance(to - from);
     }
 
     /// Answers what the program has asked before `offset`, unless it is for others to do so.
@@ -350,10 +348,7 @@ impl Observer {
         match look {
             Look::Hook(hook) => {
                 self.catch_up().await;
-                self.screen();
-                if let (Some(detection), Some(screen)) = (&mut self.detection, &self.screen) {
-                    detection.hook(screen, hook);
-                }
+                self.detect(|detection, screen| detection.hook(screen, hook));
             }
             Look::Sight { whole, see } => {
                 self.catch_up().await;
@@ -393,7 +388,7 @@ impl Observer {
     }
 
     /// The checkpoint, if it is what is to be shown.
-    fn stored_picture(&mut self, scrollback: usize) -> Option<Vec<u8>> {
+    fn stored_picture(&self, scrollback: usize) -> Option<Vec<u8>> {
         let rests = self.screen.is_none() && self.behind() == 0 && !self.cursor.has_mark();
         let checkpoint =
             self.checkpoint.as_ref().filter(|_| rests && scrollback >= self.screens.options.scrollback)?;
@@ -436,10 +431,12 @@ impl Observer {
         self.screen();
         let Some(screen) = &self.screen else { return };
         let saved = self.detection.as_ref().map(Detection::saved);
-        let stored = Checkpoint::new(self.cursor.offset(), screen, saved)
-            .and_then(|checkpoint| self.pty.keep_checkpoint(checkpoint.share()?).map(|()| checkpoint));
-        match stored {
-            Ok(checkpoint) => self.checkpoint = Some(checkpoint),
+        let stored = Checkpoint::new(self.cursor.offset(), screen, saved);
+        match stored.and_then(|checkpoint| Ok((checkpoint.share()?, checkpoint))) {
+            Ok((memory, checkpoint)) => {
+                self.pty.keep_checkpoint(memory);
+                self.checkpoint = Some(checkpoint);
+            }
             Err(error) => tracing::error!(%error, "storing a screen"),
         }
         self.resized = false;

@@ -99,9 +99,10 @@ impl Owner {
             let checkpoint = Checkpoint::open(memory);
             checkpoint.inspect_err(|error| tracing::warn!(slot, %error, "its screen is not known")).ok()
         });
-        if id == PtyId::AGENT && !self.around.continues {
-            // Its output is still there, but its turns are gone with the daemon that found them.
-            self.forgotten = running.as_ref().map_or(0, |(ring, _)| ring.head());
+        if id == PtyId::AGENT {
+            // After an orderly stop its output is still there, but its turns are gone with the daemon that found them.
+            let head = running.as_ref().map_or(0, |(ring, _)| ring.head());
+            self.turns_to = (!self.around.continues).then_some(head);
         }
         let known = match id {
             PtyId::AGENT => self.known(checkpoint),

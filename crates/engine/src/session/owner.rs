@@ -61,8 +61,9 @@ pub(crate) struct Owner {
     pub(super) findings: mpsc::Receiver<Finding>,
     pub(super) findings_sender: mpsc::Sender<Finding>,
     pub(super) status: Status,
-    /// Turns that ended before this offset of the agent's output are not kept (CB-57).
-    pub(super) forgotten: u64,
+    /// Turns that ended before this offset of the agent's output are known already, or not to be known (CB-57);
+    /// nothing if a former daemon's turns are yet to be looked up.
+    pub(super) turns_to: Option<u64>,
     pub(super) terminals: BTreeMap<PtyId, Terminal>,
     pub(super) next_pty: u32,
     pub(super) ending: Option<Ending>,
@@ -120,7 +121,7 @@ impl Owner {
             findings,
             findings_sender,
             status: Status::default(),
-            forgotten: 0,
+            turns_to: Some(0),
             terminals: BTreeMap::new(),
             next_pty: 1,
             ending: None,
@@ -359,11 +360,15 @@ impl Owner {
     }
 
     /// Keeps a turn of the agent. After a crash of the daemon it may be found a second time.
-    fn complete(&self, turn: Turn) {
-        let known = self.around.relay.latest(self.session.name().as_str());
-        if turn.end.0 <= self.forgotten || known.is_ok_and(|latest| latest.details.end >= Some(turn.end.0)) {
+    fn complete(&mut self, turn: Turn) {
+        let relay = &self.around.relay;
+        let known = self.turns_to.get_or_insert_with(|| {
+            relay.latest(self.session.name().as_str()).ok().and_then(|latest| latest.details.end).unwrap_or(0)
+        });
+        if turn.end.0 <= *known {
             return;
         }
+        *known = turn.end.0;
         let details = TurnDetails {
             text: Some(turn.text),
             submit: Some(turn.submit.0),

@@ -1,6 +1,7 @@
 //! The sending half of a stream: output straight from the ring, and pictures where output would not do.
 
 use super::{Opening, StreamEnd, is_terminal};
+use crate::conn::next_look;
 use crate::limits;
 use crate::outlet::{Outlet, OutputError};
 use serde::Serialize;
@@ -219,7 +220,7 @@ impl Sender<'_> {
                 self.tell_mark(end).await?;
             }
             tokio::select! {
-                () = next_picture(&cursor) => {}
+                () = next_look(&cursor, limits::VIEW_PAUSE) => {}
                 Ok(()) = self.window.changed() => view.resize(*self.window.borrow_and_update()),
                 () = self.detach.cancelled() => {}
                 () = self.stop.cancelled() => {}
@@ -276,12 +277,4 @@ impl Sender<'_> {
             Err(_) => StreamEnd::Broken,
         }
     }
-}
-
-/// Waits until there is something new to be shown, and until it is time to show it.
-async fn next_picture(cursor: &Cursor) {
-    cursor.wait().await;
-    // The output does not wait for somebody who only looks now and then.
-    cursor.falls_behind();
-    tokio::time::sleep(limits::VIEW_PAUSE).await;
 }
