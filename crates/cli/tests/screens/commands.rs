@@ -208,6 +208,7 @@ fn a_wait_outlasts_a_screen_that_is_put_away() {
     swb.ok(&["send", "x", "", "--enter"]);
     wait_for_text(&swb, "x", "again");
     waits.quiet();
+    // It is on its way through the screen in one go.
     swb.ok(&["send", "x", "", "--enter"]);
     assert_eq!(waits.answer().unwrap()["text"], "2900");
 }
