@@ -7,15 +7,31 @@ use std::fs;
 use std::path::Path;
 
 /// Who may depend on whom, within the project. Development dependencies are free.
-const ALLOWED: [(&str, &[&str]); 12] = [
+const ALLOWED: [(&str, &[&str]); 15] = [
     ("swb-types", &[]),
     ("swb-wire", &["swb-types"]),
     ("swb-vt", &["swb-types"]),
     ("swb-turns", &["swb-types", "swb-vt"]),
     ("swb-keeper", &[]),
-    ("swb-engine", &["swb-turns", "swb-types", "swb-keeper", "swb-vt"]),
-    ("swb-dialects", &["swb-turns", "swb-types", "swb-wire", "swb-engine", "swb-vt"]),
-    ("swb-daemon", &["swb-turns", "swb-types", "swb-wire", "swb-keeper", "swb-engine", "swb-dialects"]),
+    ("swb-chat", &["swb-types"]),
+    ("swb-store", &["swb-chat", "swb-types"]),
+    ("swb-engine", &["swb-chat", "swb-turns", "swb-types", "swb-keeper", "swb-vt"]),
+    ("swb-backends", &["swb-chat", "swb-engine", "swb-turns", "swb-types", "swb-vt"]),
+    ("swb-dialects", &["swb-chat", "swb-turns", "swb-types", "swb-wire", "swb-engine", "swb-vt"]),
+    (
+        "swb-daemon",
+        &[
+            "swb-backends",
+            "swb-chat",
+            "swb-dialects",
+            "swb-engine",
+            "swb-keeper",
+            "swb-store",
+            "swb-turns",
+            "swb-types",
+            "swb-wire",
+        ],
+    ),
     ("swb", &["swb-types", "swb-wire", "swb-vt", "swb-turns", "swb-daemon", "swb-keeper"]),
     ("swb-testkit", &["swb-types", "swb-wire", "swb-vt"]),
     ("swb-bench", &[]),

@@ -3,8 +3,9 @@
 use crate::entrance::Entrance;
 use crate::error::Error;
 use crate::event::{Event, EventCursor, Events, Following};
-use crate::keeper::{Estate, KEY_EVENTS, KEY_RECORD, KEY_TURNS, Keeper};
+use crate::keeper::{Estate, KEY_CHATS, KEY_EVENTS, KEY_RECORD, KEY_TURNS, Keeper};
 use crate::limits;
+use crate::registry::Claim;
 use crate::relay::{Keeping, Relay};
 use crate::screen::Screens;
 use crate::session::{Adoption, Owner, Record, Session, Surroundings, free_slots};
@@ -131,9 +132,18 @@ impl Engine {
     pub async fn create(&self, mut spec: SessionSpec) -> Result<Session, Error> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let bound_to = spec.bind_workspace.then(|| spec.workspace.clone());
-        let (name, unique) = (spec.name.clone(), spec.unique);
+        let (name, claim) = (
+            spec.name.clone(),
+            if spec.claims {
+                Claim::Reserved
+            } else if spec.unique {
+                Claim::Numbered
+            } else {
+                Claim::Free
+            },
+        );
         let mut made = None;
-        let session = self.around.registry.insert(&name, unique, bound_to.as_deref(), |name| {
+        let session = self.around.registry.insert(&name, claim, bound_to.as_deref(), |name| {
             let uid = now.as_nanos() as u64;
             if let Some(variable) = &spec.name_variable {
                 spec.env.insert(variable.clone(), name.to_string());
@@ -219,6 +229,25 @@ impl Engine {
     /// Follows what happens from behind `cursor` on; from now on without one.
     pub fn follow(&self, cursor: Option<EventCursor>) -> Following {
         self.around.events.follow(cursor)
+    }
+
+    pub(crate) fn keeper(&self) -> &Keeper {
+        &self.around.keeper
+    }
+
+    /// What an earlier daemon left of its conversations.
+    pub(crate) fn take_chats(&self) -> Option<OwnedFd> {
+        self.fronts.lock().unwrap_or_else(PoisonError::into_inner).remove(&KEY_CHATS)
+    }
+
+    /// Keeps a name for something else than a session with a terminal; `false` if it is in use.
+    pub(crate) fn reserve_name(&self, name: &str) -> bool {
+        self.around.registry.reserve(name)
+    }
+
+    /// Makes a reserved name free again.
+    pub(crate) fn release_name(&self, name: &str) {
+        self.around.registry.release(name);
     }
 
     /// Process id of the keeper.

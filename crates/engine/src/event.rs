@@ -3,13 +3,14 @@
 //! The newest events are kept in a memfd that the keeper holds too: one JSON object a line, numbered. A follower
 //! names the cursor of the last event it has seen and misses nothing that is still kept.
 
+use crate::journal::Journal;
 use crate::limits;
 use crate::relay::TurnId;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::str::FromStr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -116,8 +117,8 @@ struct Log {
     id: u64,
     next: u64,
     kept: VecDeque<Event>,
-    /// The same in shared memory, and its length; nothing if there is none to be had.
-    memory: Option<(OwnedFd, u64)>,
+    /// The same in shared memory; nothing if there is none to be had.
+    memory: Option<Journal>,
 }
 
 impl Events {
@@ -129,7 +130,7 @@ impl Events {
         let fresh = resumed.is_none();
         let log = resumed.unwrap_or_else(Log::begin);
         let to_hold = log.memory.as_ref().filter(|_| fresh);
-        let to_hold = to_hold.and_then(|(memory, _)| memory.as_fd().try_clone_to_owned().ok());
+        let to_hold = to_hold.and_then(|memory| memory.share().ok());
         (Self { sender, log: Mutex::new(log) }, to_hold)
     }
 
@@ -168,22 +169,19 @@ impl Events {
 impl Log {
     fn begin() -> Self {
         let mut log = Self { id: unix_millis(), next: 1, kept: VecDeque::new(), memory: None };
-        log.memory = memfd().ok().map(|memory| (memory, 0));
+        log.memory = Journal::begin("swb-events").ok();
         log.write(&format!("{:x}\n", log.id));
         log
     }
 
     fn read(memory: OwnedFd) -> io::Result<Self> {
-        let bytes = swb_keeper::read_memfd(&memory, limits::EVENT_MEMORY * 2)?;
+        let (memory, text) = Journal::resume(memory, limits::EVENT_MEMORY * 2)?;
         let bad = || io::Error::from(io::ErrorKind::InvalidData);
-        // A line that a dying daemon did not finish is not there.
-        let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        let text = str::from_utf8(&bytes[..end]).map_err(|_| bad())?;
         let mut lines = text.lines();
         let id = u64::from_str_radix(lines.next().ok_or_else(bad)?, 16).map_err(|_| bad())?;
         let kept: VecDeque<Event> = lines.filter_map(|line| serde_json::from_str(line).ok()).collect();
         let next = kept.back().map_or(1, |event: &Event| event.seq + 1);
-        Ok(Self { id, next, kept, memory: Some((memory, end as u64)) })
+        Ok(Self { id, next, kept, memory: Some(memory) })
     }
 
     fn push(&mut self, event: Event) {
@@ -195,7 +193,7 @@ impl Log {
         while self.kept.len() > limits::EVENTS_KEPT {
             self.kept.pop_front();
         }
-        if self.memory.as_ref().is_some_and(|(_, length)| *length > limits::EVENT_MEMORY as u64) {
+        if self.memory.as_ref().is_some_and(|memory| memory.len() > limits::EVENT_MEMORY as u64) {
             self.compact();
         }
     }
@@ -203,32 +201,20 @@ impl Log {
     /// Writes the newest half anew, in the same memory: whoever holds it holds that.
     fn compact(&mut self) {
         self.kept.drain(..self.kept.len() / 2);
-        let Some((memory, length)) = &mut self.memory else { return };
-        let _emptied = rustix::fs::ftruncate(&*memory, 0);
-        *length = 0;
+        let Some(memory) = &mut self.memory else { return };
         let lines = self.kept.iter().filter_map(|event| serde_json::to_string(event).ok());
         let text = lines.fold(format!("{:x}\n", self.id), |text, line| text + &line + "\n");
-        self.write(&text);
+        if memory.rewrite(&text).is_err() {
+            self.memory = None;
+        }
     }
 
     fn write(&mut self, text: &str) {
-        let Some((memory, length)) = &mut self.memory else { return };
-        let mut rest = text.as_bytes();
-        while !rest.is_empty() {
-            match rustix::io::pwrite(&*memory, rest, *length) {
-                Ok(n) => {
-                    rest = &rest[n..];
-                    *length += n as u64;
-                }
-                // Without memory for it the log lasts only as long as this daemon.
-                Err(_) => return self.memory = None,
-            }
+        // Without memory for it the log lasts only as long as this daemon.
+        if self.memory.as_mut().is_some_and(|memory| memory.append(text).is_err()) {
+            self.memory = None;
         }
     }
-}
-
-fn memfd() -> io::Result<OwnedFd> {
-    Ok(rustix::fs::memfd_create("swb-events", rustix::fs::MemfdFlags::CLOEXEC)?)
 }
 
 fn unix_millis() -> u64 {

@@ -31,6 +31,8 @@ const KEY_FRONT: u16 = 1;
 pub(crate) const KEY_TURNS: u16 = KEYS as u16 - 1;
 /// Global key of the newest events.
 pub(crate) const KEY_EVENTS: u16 = KEYS as u16 - 2;
+/// Key of the conversations.
+pub(crate) const KEY_CHATS: u16 = KEYS as u16 - 3;
 
 /// What the keeper tells the owner of a slot.
 #[derive(Debug)]
@@ -194,6 +196,14 @@ impl Keeper {
 
     pub(crate) fn hold_events(&self, memory: OwnedFd) {
         self.hold(GLOBAL, KEY_EVENTS, memory);
+    }
+
+    pub(crate) fn hold_chats(&self, memory: OwnedFd) {
+        self.hold(GLOBAL, KEY_CHATS, memory);
+    }
+
+    pub(crate) fn drop_chats(&self) {
+        self.drop_held(GLOBAL, KEY_CHATS);
     }
 
     pub(crate) fn drop_turns(&self) {

@@ -11,15 +11,18 @@
 //! 5. What programs have drawn is kept per PTY on a thread of its own (`screen/`); [`Pty::look`] and
 //!    [`Pty::picture`] show it.
 //! 6. Completed turns, and the buffer that passes them on, are kept by the [`Relay`] (`relay/`).
-//! 7. The keeper link (`keeper.rs`) turns requests into packets and packets into news for the owners.
+//! 7. Conversations with agents ([`chat`]) stand beside the sessions and share their names.
+//! 8. The keeper link (`keeper.rs`) turns requests into packets and packets into news for the owners.
 //!
 //! The engine reads no environment, no home directory and no configuration file, and knows no dialect:
 //! what tells them apart are labels it compares and never interprets.
 
 mod api;
+pub mod chat;
 mod entrance;
 mod error;
 mod event;
+mod journal;
 mod keeper;
 pub mod limits;
 mod process;

@@ -71,6 +71,26 @@ pub const PASTES_WAITING: usize = 64 << 20;
 /// Files and clipboards written at a time; the next one waits.
 pub const SINKS: usize = 8;
 
+/// Live conversations at most: fewer than sessions, as each may have a process and a history.
+pub const CHATS: usize = 1024;
+/// What an agent says that its conversation has not heard yet; the agent waits when it is full. Twice the approvals that
+/// can wait at the same time, as each keeps room for being taken back.
+pub const CHAT_UPDATES: usize = 2 * swb_chat::limits::ASKS;
+/// Events of a conversation kept for each client; one that falls behind further has lost some and is told so.
+pub const CHAT_EVENTS: usize = 1024;
+/// What the journal of conversations may grow by before it is written anew, and its size at most.
+pub const CHAT_SLACK: u64 = 8 << 20;
+/// See [`CHAT_SLACK`].
+pub const CHAT_MEMORY: usize = 512 << 20;
+/// How long an agent may take to stop by itself; it is made to after that (SS-55 allows 2 s).
+pub const CHAT_STOP: Duration = Duration::from_millis(1200);
+/// How often a conversation is saved by itself at most, and at least.
+pub const CHAT_SAVE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(24 * 3600)];
+/// How long a daemon that stops waits for conversations to be saved and agents to end.
+pub const CHAT_ENDINGS: Duration = Duration::from_secs(3);
+/// Workspaces known at most; the one that was not used for longest is forgotten.
+pub const WORKSPACES: usize = 1024;
+
 /// How long a program may take to set the clipboard.
 pub const CLIPBOARD: Duration = Duration::from_secs(3);
 /// How often it is asked whether it has.

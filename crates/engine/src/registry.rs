@@ -15,6 +15,17 @@ pub(crate) struct Registry {
     tables: Mutex<Tables>,
 }
 
+/// Which name a session may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Claim {
+    /// The one that is wanted, if it is free.
+    Free,
+    /// The one that is wanted, or the same with a number.
+    Numbered,
+    /// The one that is wanted, also if it is reserved: whoever makes the session has reserved it.
+    Reserved,
+}
+
 #[derive(Debug, Default)]
 struct Tables {
     live: BTreeMap<SessionName, Session>,
@@ -33,7 +44,7 @@ impl Registry {
     pub(crate) fn insert(
         &self,
         wanted: &SessionName,
-        unique: bool,
+        claim: Claim,
         bound_to: Option<&Path>,
         make: impl FnOnce(SessionName) -> Result<Session, Error>,
     ) -> Result<Session, Error> {
@@ -48,10 +59,15 @@ impl Registry {
             return Err(Error::WorkspaceTaken(other.name().clone()));
         }
         let numbered = (2..).map(|n| wanted.numbered(n));
-        let mut names =
-            std::iter::once(wanted.clone()).chain(numbered).take(if unique { usize::MAX } else { 1 });
-        let free =
-            |name: &SessionName| !tables.live.contains_key(name) && !tables.reserved.contains(name.as_str());
+        let mut names = std::iter::once(wanted.clone()).chain(numbered).take(if claim == Claim::Numbered {
+            usize::MAX
+        } else {
+            1
+        });
+        let free = |name: &SessionName| {
+            let reserved = claim != Claim::Reserved && tables.reserved.contains(name.as_str());
+            !tables.live.contains_key(name) && !reserved
+        };
         let name = names.find(free);
         let name = name.ok_or_else(|| Error::NameTaken(wanted.clone()))?;
         let session = make(name.clone())?;

@@ -7,11 +7,13 @@ mod exit;
 mod name;
 pub mod paths;
 mod size;
+mod time;
 
 pub use exit::ExitStatus;
 pub use name::{NameError, SessionName};
 pub use paths::Paths;
 pub use size::Size;
+pub use time::Timestamp;
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -1,0 +1,569 @@
+//! How a conversation proceeds: a machine that is told what happens and says what follows.
+//!
+//! Whoever owns it calls a method, then takes [`Conversation::poll_event`] until it is empty, and calls
+//! [`Conversation::handle_timeout`] at the latest at [`Conversation::poll_timeout`].
+
+use crate::ask::{
+    Answers, Approval, ApprovalId, ApprovalRequest, Decision, Question, QuestionId, QuestionRequest,
+    Unanswered, Verdict,
+};
+use crate::event::{Event, PlanEntry, Progress, StreamId};
+use crate::limits;
+use crate::message::{Ending, Message, Part, Role, Usage};
+use crate::saved::{Saved, Summary};
+use crate::seats::{ClientId, Place, Seats};
+use crate::settings::Settings;
+use crate::tool::{ToolCall, ToolId, ToolResult};
+use serde_json::Value;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
+use std::time::Instant;
+use swb_types::{SessionName, Timestamp};
+
+/// What a conversation is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// The agent is at work.
+    Active,
+    /// Nothing was said yet.
+    Created,
+    /// It waits for the next prompt.
+    Idle,
+    /// The agent was told to stop.
+    Stopping,
+}
+
+impl State {
+    /// Whether a generation runs.
+    pub fn is_running(self) -> bool {
+        matches!(self, Self::Active | Self::Stopping)
+    }
+}
+
+/// The time, both ways.
+#[derive(Debug, Clone, Copy)]
+pub struct Now {
+    /// For waits.
+    pub instant: Instant,
+    /// For people.
+    pub unix: Timestamp,
+}
+
+/// Why something cannot be done with a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// A generation runs.
+    #[error("the agent is still answering; wait for it, or stop it first")]
+    Busy,
+    /// There is nothing in it.
+    #[error("there is nothing to send: the message is empty")]
+    Empty,
+    /// It is not, or no longer, waiting for that.
+    #[error("nothing of that name waits for an answer")]
+    NotAsked,
+    /// Only its owner may do that.
+    #[error("another client owns this session; this one may only look")]
+    NotOwner,
+    /// Too many at once.
+    #[error("{0}")]
+    Limit(&'static str),
+}
+
+/// A conversation.
+#[derive(Debug, Clone)]
+pub struct Conversation {
+    saved: Saved,
+    state: State,
+    seats: Seats,
+    events: VecDeque<Event>,
+    /// The answer that is being given.
+    answer: Option<Answer>,
+    /// Bytes of all messages.
+    bytes: usize,
+    next_message: u64,
+    next_stream: u64,
+    approvals: BTreeMap<ApprovalId, Waiting<Approval>>,
+    questions: BTreeMap<QuestionId, Waiting<Question>>,
+    /// Something durable has changed since this was last asked.
+    changed: bool,
+}
+
+/// An answer in the making.
+#[derive(Debug, Clone)]
+struct Answer {
+    message: Message,
+    stream: StreamId,
+    index: u32,
+    bytes: usize,
+}
+
+#[derive(Debug, Clone)]
+struct Waiting<T> {
+    what: T,
+    until: Instant,
+}
+
+impl Conversation {
+    /// A conversation in which nothing was said yet.
+    pub fn new(name: SessionName, workspace: &Path, working_dir: &Path, now: Timestamp) -> Self {
+        Self::restore(Saved {
+            name,
+            title: String::new(),
+            workspace: workspace.to_owned(),
+            working_dir: working_dir.to_owned(),
+            created: now,
+            updated: now,
+            settings: Settings::default(),
+            usage: Usage::default(),
+            resume: None,
+            messages: Vec::new(),
+        })
+    }
+
+    /// Goes on with a conversation that was kept.
+    pub fn restore(saved: Saved) -> Self {
+        Self {
+            state: if saved.messages.is_empty() { State::Created } else { State::Idle },
+            bytes: saved.messages.iter().map(Message::size).sum(),
+            next_message: saved.messages.last().map_or(1, |message| message.number + 1),
+            saved,
+            seats: Seats::default(),
+            events: VecDeque::new(),
+            answer: None,
+            next_stream: 1,
+            approvals: BTreeMap::new(),
+            questions: BTreeMap::new(),
+            changed: false,
+        }
+    }
+
+    /// Everything of it that is kept; an answer in the making is not part of it.
+    pub fn saved(&self) -> &Saved {
+        &self.saved
+    }
+
+    /// What a list shows of it.
+    pub fn summary(&self) -> Summary {
+        self.saved.summary()
+    }
+
+    /// What it is doing.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// What happened; nothing when everything was told.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Whether something that is kept has changed since this was last asked.
+    pub fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
+    }
+
+    // ---- clients ----
+
+    /// Gives a client a place.
+    pub fn attach(&mut self, client: ClientId, takeover: bool) -> Result<Place, Refused> {
+        let owner = self.seats.owner();
+        let place = self.seats.take(client, takeover);
+        let place = place.ok_or(Refused::Limit("too many clients look at this session"))?;
+        if self.seats.owner() != owner {
+            self.events.push_back(Event::Seated);
+        }
+        Ok(place)
+    }
+
+    /// Takes a client's place away. What only its owner could decide is denied when that one leaves (SS-62).
+    pub fn detach(&mut self, client: ClientId) {
+        if self.seats.leave(client) {
+            self.settle_approvals(&Decision::Lapsed);
+            self.events.push_back(Event::Seated);
+        }
+    }
+
+    /// The place of a client, if it has one.
+    pub fn place(&self, client: ClientId) -> Option<Place> {
+        self.seats.place(client)
+    }
+
+    /// Whether somebody owns it.
+    pub fn owner(&self) -> Option<ClientId> {
+        self.seats.owner()
+    }
+
+    /// Whether anybody is attached.
+    pub fn is_attended(&self) -> bool {
+        !self.seats.is_empty()
+    }
+
+    // ---- a generation ----
+
+    /// Begins a generation.
+    pub fn send(&mut self, prompt: String, now: Now) -> Result<(), Refused> {
+        if prompt.trim().is_empty() {
+            return Err(Refused::Empty);
+        }
+        if self.state.is_running() {
+            return Err(Refused::Busy);
+        }
+        if self.saved.title.is_empty() {
+            self.saved.title = title_of(&prompt);
+        }
+        let question = self.message(Role::User, vec![Part::Text(prompt.clone())], now.unix);
+        self.push(question, now.unix);
+        let stream = self.stream();
+        self.events.push_back(Event::Began { stream, prompt });
+        let message = self.message(Role::Assistant, Vec::new(), now.unix);
+        let stream = self.stream();
+        self.answer = Some(Answer { message, stream, index: 0, bytes: 0 });
+        self.enter(State::Active);
+        Ok(())
+    }
+
+    /// The agent says more.
+    pub fn text(&mut self, text: &str) {
+        self.piece(text, false);
+    }
+
+    /// The agent thinks.
+    pub fn thought(&mut self, text: &str) {
+        let Some(answer) = &mut self.answer else { return };
+        answer.keep(Part::Thought(text.to_owned()), text.len());
+        self.events.push_back(Event::Thought { stream: answer.stream, text: text.to_owned() });
+    }
+
+    /// The agent uses a tool. A use that was announced before is only told anew.
+    pub fn tool_called(&mut self, call: ToolCall) {
+        let Some(answer) = &mut self.answer else { return };
+        match answer.message.tool(&call.id) {
+            Some(Part::Tool { call: known, .. }) => *known = call.clone(),
+            _ => answer.message.add(Part::Tool { call: call.clone(), result: None }),
+        }
+        self.events.push_back(Event::ToolCalled(call));
+    }
+
+    /// A tool that is at work says something.
+    pub fn tool_output(&mut self, id: ToolId, text: String) {
+        if self.answer.is_some() {
+            self.events.push_back(Event::ToolOutput { id, text });
+        }
+    }
+
+    /// What a tool that was announced came to; each has one end.
+    pub fn tool_ended(&mut self, mut result: ToolResult) {
+        let Some(answer) = &mut self.answer else { return };
+        let Some(Part::Tool { result: kept, .. }) = answer.message.tool(&result.id) else { return };
+        if kept.is_none() {
+            result.output = shortened(std::mem::take(&mut result.output));
+            *kept = Some(result.clone());
+            self.events.push_back(Event::ToolEnded(result));
+        }
+    }
+
+    /// How far the agent is.
+    pub fn progress(&mut self, progress: Progress) {
+        if self.answer.is_some() {
+            self.events.push_back(Event::Progress(progress));
+        }
+    }
+
+    /// What the agent intends to do.
+    pub fn plan(&mut self, entries: Vec<PlanEntry>) {
+        if self.answer.is_some() {
+            self.events.push_back(Event::Plan(entries));
+        }
+    }
+
+    /// What the answer has cost so far besides what was told before.
+    pub fn used(&mut self, usage: &Usage) {
+        self.saved.usage.add(usage);
+        self.changed = true;
+        self.events.push_back(Event::Usage(self.saved.usage));
+    }
+
+    /// What the agent needs to go on with this conversation another time.
+    pub fn resume_with(&mut self, state: Value) {
+        self.saved.resume = Some(state);
+        self.changed = true;
+    }
+
+    /// Somebody wants the agent to stop; whether it has something to stop.
+    pub fn stop(&mut self) -> bool {
+        if self.state == State::Active {
+            self.enter(State::Stopping);
+            self.settle_all();
+        }
+        self.state == State::Stopping
+    }
+
+    /// The generation is over. Tools without an end get one, so that nobody waits for it.
+    pub fn end(&mut self, ending: Ending, now: Now) {
+        if self.answer.is_none() {
+            return;
+        }
+        let open =
+            self.answer.iter().flat_map(|answer| &answer.message.parts).filter_map(|part| match part {
+                Part::Tool { call, result: None } => Some(call.id.clone()),
+                _ => None,
+            });
+        for id in open.collect::<Vec<_>>() {
+            self.tool_ended(ToolResult::failed(id, "the answer ended before the tool did"));
+        }
+        self.settle_all();
+        self.piece("", true);
+        if let Some(mut answer) = self.answer.take() {
+            answer.message.ending = ending.clone();
+            self.push(answer.message, now.unix);
+        }
+        self.enter(State::Idle);
+        self.events.push_back(Event::Ended { ending });
+    }
+
+    /// The answer in the making, as far as it is.
+    pub fn unfinished(&self) -> Option<&Message> {
+        self.answer.as_ref().map(|answer| &answer.message)
+    }
+
+    // ---- approvals and questions ----
+
+    /// The agent asks for an approval under a name that nobody else has.
+    pub fn ask_approval(
+        &mut self,
+        id: ApprovalId,
+        request: ApprovalRequest,
+        now: Now,
+    ) -> Result<(), Refused> {
+        self.room_to_ask()?;
+        let approval = Approval { id: id.clone(), request, asked_at: now.unix, seen: false };
+        let until = now.instant + limits::APPROVAL_NOTICE;
+        self.approvals.insert(id, Waiting { what: approval.clone(), until });
+        self.events.push_back(Event::ApprovalAsked(approval));
+        Ok(())
+    }
+
+    /// Somebody has seen it and needs time (SS-61).
+    pub fn acknowledge(&mut self, id: &ApprovalId, now: Now) -> Result<(), Refused> {
+        let waiting = self.approvals.get_mut(id).ok_or(Refused::NotAsked)?;
+        if !waiting.what.seen {
+            waiting.what.seen = true;
+            waiting.until = now.instant + limits::APPROVAL_DECISION;
+        }
+        Ok(())
+    }
+
+    /// Somebody has decided; the first decision counts.
+    pub fn decide(&mut self, id: &ApprovalId, verdict: Verdict) -> Result<(), Refused> {
+        self.settle_approval(id, Decision::Decided(verdict))
+    }
+
+    /// It was settled elsewhere.
+    pub fn withdraw(&mut self, id: &ApprovalId) -> Result<(), Refused> {
+        self.settle_approval(id, Decision::Withdrawn)
+    }
+
+    /// The agent asks a question under a name that nobody else has.
+    pub fn ask_question(
+        &mut self,
+        id: QuestionId,
+        request: QuestionRequest,
+        now: Now,
+    ) -> Result<(), Refused> {
+        self.room_to_ask()?;
+        let fits = (1..=limits::QUESTIONS).contains(&request.items.len())
+            && request.items.iter().all(|item| item.options.len() <= limits::OPTIONS);
+        if !fits {
+            return Err(Refused::Limit("too many questions or options at once"));
+        }
+        let question = Question { id: id.clone(), request, asked_at: now.unix };
+        let until = now.instant + limits::QUESTION_ANSWER;
+        self.questions.insert(id, Waiting { what: question.clone(), until });
+        self.events.push_back(Event::QuestionAsked(question));
+        Ok(())
+    }
+
+    /// Somebody has answered; the first answer counts.
+    pub fn answer(&mut self, id: &QuestionId, answers: Answers) -> Result<(), Refused> {
+        self.questions.remove(id).ok_or(Refused::NotAsked)?;
+        self.events.push_back(Event::QuestionSettled { id: id.clone(), answers: Ok(answers) });
+        Ok(())
+    }
+
+    /// Approvals that wait, oldest first.
+    pub fn approvals(&self) -> Vec<&Approval> {
+        let mut all: Vec<&Approval> = self.approvals.values().map(|waiting| &waiting.what).collect();
+        all.sort_by(|a, b| (a.asked_at, &a.id).cmp(&(b.asked_at, &b.id)));
+        all
+    }
+
+    /// Questions that wait, oldest first.
+    pub fn questions(&self) -> Vec<&Question> {
+        let mut all: Vec<&Question> = self.questions.values().map(|waiting| &waiting.what).collect();
+        all.sort_by(|a, b| (a.asked_at, &a.id).cmp(&(b.asked_at, &b.id)));
+        all
+    }
+
+    /// When [`Conversation::handle_timeout`] is to be called at the latest.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let approvals = self.approvals.values().map(|waiting| waiting.until);
+        approvals.chain(self.questions.values().map(|waiting| waiting.until)).min()
+    }
+
+    /// Settles what nobody has settled in time (SS-62, SS-64).
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let late = self.approvals.iter().filter(|(_, waiting)| waiting.until <= now);
+        for id in late.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
+            let _settled = self.settle_approval(&id, Decision::Lapsed);
+        }
+        let late = self.questions.iter().filter(|(_, waiting)| waiting.until <= now);
+        for id in late.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
+            self.settle_question(&id, Unanswered::Lapsed);
+        }
+    }
+
+    // ---- the rest ----
+
+    /// Forgets what was said; what the agent is told before stays (SS-56).
+    pub fn clear(&mut self, now: Now) -> Result<(), Refused> {
+        if self.state.is_running() {
+            return Err(Refused::Busy);
+        }
+        self.saved.messages.retain(|message| message.role == Role::System);
+        self.bytes = self.saved.messages.iter().map(Message::size).sum();
+        self.saved.resume = None;
+        self.touch(now.unix);
+        self.events.push_back(Event::Cleared);
+        Ok(())
+    }
+
+    /// Says what it is about.
+    pub fn rename(&mut self, title: &str, now: Now) {
+        self.saved.title = title.chars().take(limits::TITLE).collect();
+        self.touch(now.unix);
+        self.events.push_back(Event::Titled(self.saved.title.clone()));
+    }
+
+    /// Changes its settings.
+    pub fn configure(&mut self, settings: Settings) {
+        self.saved.settings = settings;
+        self.changed = true;
+    }
+
+    /// It is about to be gone.
+    pub fn delete(&mut self) {
+        self.settle_all();
+        self.events.push_back(Event::Deleted);
+    }
+
+    fn enter(&mut self, state: State) {
+        self.state = state;
+        self.events.push_back(Event::State(state));
+    }
+
+    fn touch(&mut self, now: Timestamp) {
+        self.saved.updated = now;
+        self.changed = true;
+    }
+
+    fn stream(&mut self) -> StreamId {
+        let stream = StreamId(self.next_stream);
+        self.next_stream += 1;
+        stream
+    }
+
+    fn message(&mut self, role: Role, parts: Vec<Part>, at: Timestamp) -> Message {
+        let number = self.next_message;
+        self.next_message += 1;
+        Message { number, role, parts, at, ending: Ending::Complete }
+    }
+
+    fn push(&mut self, message: Message, now: Timestamp) {
+        self.bytes += message.size();
+        self.saved.messages.push(message);
+        while self.saved.messages.len() > limits::MESSAGES
+            || (self.bytes > limits::CONVERSATION_BYTES && self.saved.messages.len() > 1)
+        {
+            self.bytes = self.bytes.saturating_sub(self.saved.messages.remove(0).size());
+        }
+        self.touch(now);
+    }
+
+    fn piece(&mut self, text: &str, last: bool) {
+        let Some(answer) = &mut self.answer else { return };
+        if text.is_empty() && !last {
+            return;
+        }
+        answer.keep(Part::Text(text.to_owned()), text.len());
+        let (stream, index) = (answer.stream, answer.index);
+        answer.index += 1;
+        self.events.push_back(Event::Text { stream, index, text: text.to_owned(), last });
+    }
+
+    fn room_to_ask(&self) -> Result<(), Refused> {
+        let asked = self.approvals.len() + self.questions.len();
+        if self.answer.is_none() {
+            return Err(Refused::NotAsked);
+        }
+        if asked >= limits::ASKS {
+            Err(Refused::Limit("too many questions wait for an answer"))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn settle_approval(&mut self, id: &ApprovalId, decision: Decision) -> Result<(), Refused> {
+        self.approvals.remove(id).ok_or(Refused::NotAsked)?;
+        self.events.push_back(Event::ApprovalSettled { id: id.clone(), decision });
+        Ok(())
+    }
+
+    fn settle_approvals(&mut self, decision: &Decision) {
+        for id in self.approvals.keys().cloned().collect::<Vec<_>>() {
+            let _settled = self.settle_approval(&id, decision.clone());
+        }
+    }
+
+    fn settle_question(&mut self, id: &QuestionId, why: Unanswered) {
+        if self.questions.remove(id).is_some() {
+            self.events.push_back(Event::QuestionSettled { id: id.clone(), answers: Err(why) });
+        }
+    }
+
+    fn settle_all(&mut self) {
+        self.settle_approvals(&Decision::Stopped);
+        for id in self.questions.keys().cloned().collect::<Vec<_>>() {
+            self.settle_question(&id, Unanswered::Stopped);
+        }
+    }
+}
+
+impl Answer {
+    /// Keeps text, unless there is too much of it.
+    fn keep(&mut self, part: Part, bytes: usize) {
+        if bytes > 0 && self.bytes + bytes <= limits::MESSAGE_BYTES {
+            self.bytes += bytes;
+            self.message.add(part);
+        }
+    }
+}
+
+/// A title nobody has chosen: the first words that were said.
+fn title_of(prompt: &str) -> String {
+    let line = prompt.trim().lines().next().unwrap_or_default().trim();
+    let mut title: String = line.chars().take(60).collect();
+    if title.len() < line.len() {
+        title.push('…');
+    }
+    title
+}
+
+/// A text that is not too long to keep: its beginning and its end.
+fn shortened(text: String) -> String {
+    if text.len() <= limits::TOOL_BYTES {
+        return text;
+    }
+    let head = text.floor_char_boundary(limits::TOOL_BYTES / 2);
+    let tail = text.ceil_char_boundary(text.len() - limits::TOOL_BYTES / 2);
+    format!("{}\n[{} bytes left out]\n{}", &text[..head], tail - head, &text[tail..])
+}

@@ -1,0 +1,34 @@
+//! Conversations with agents: what they are made of, and how one proceeds.
+//!
+//! A [`Conversation`] is a machine without I/O: it is told what its clients and its agent do (with the time as an
+//! argument) and gives [`Event`]s to be passed on. It carries what the Agent Client Protocol carries, so that any agent
+//! and any front-end can meet in it: messages in parts, thoughts, tool calls, plans, permission requests with their
+//! options, questions, usage.
+
+mod archive;
+mod ask;
+mod conversation;
+mod event;
+pub mod limits;
+mod message;
+mod names;
+mod saved;
+mod seats;
+mod settings;
+mod tool;
+mod workspace;
+
+pub use archive::{Archive, ArchiveError, Hit};
+pub use ask::{
+    Answers, Approval, ApprovalId, ApprovalOption, ApprovalRequest, Decision, OptionKind, Question,
+    QuestionId, QuestionItem, QuestionRequest, Unanswered, Verdict,
+};
+pub use conversation::{Conversation, Now, Refused, State};
+pub use event::{Event, PlanEntry, PlanPriority, PlanStatus, Progress, StreamId};
+pub use message::{Attachment, Ending, Message, Part, Role, Usage};
+pub use names::three_words;
+pub use saved::{Saved, Summary};
+pub use seats::{ClientId, Place};
+pub use settings::Settings;
+pub use tool::{Location, ToolCall, ToolContent, ToolId, ToolKind, ToolResult, ToolStatus};
+pub use workspace::Workspace;

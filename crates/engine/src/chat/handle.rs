@@ -1,0 +1,265 @@
+//! What clients hold of a conversation: a handle, and a place while they are attached.
+
+use super::Outcome;
+use super::backend::PromptOptions;
+use super::error::ChatError;
+use std::path::PathBuf;
+use std::sync::Arc;
+use swb_chat::{
+    Answers, Approval, ApprovalId, ClientId, Event, Place, Question, QuestionId, Saved, Settings, State,
+    Verdict,
+};
+use swb_types::{SessionName, Timestamp};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
+
+/// A handle to a conversation; cheap to clone. Dropping it does nothing to the conversation.
+#[derive(Debug, Clone)]
+pub struct Chat {
+    pub(super) shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) name: SessionName,
+    pub(super) workspace: PathBuf,
+    pub(super) working_dir: PathBuf,
+    pub(super) created: Timestamp,
+    pub(super) commands: mpsc::Sender<Command>,
+    pub(super) leaving: mpsc::Sender<ClientId>,
+    pub(super) view: watch::Receiver<ChatView>,
+}
+
+/// What a conversation shows of itself.
+#[derive(Debug, Clone)]
+pub struct ChatView {
+    /// What it is doing.
+    pub state: State,
+    /// Who may act, if anybody is attached.
+    pub owner: Option<ClientId>,
+    /// Approvals that wait, oldest first.
+    pub approvals: Vec<Approval>,
+    /// Questions that wait, oldest first.
+    pub questions: Vec<Question>,
+}
+
+/// A client's place at a conversation; given up when it is dropped.
+#[derive(Debug)]
+pub struct Attachment {
+    /// The conversation.
+    pub chat: Chat,
+    /// Who is attached.
+    pub client: ClientId,
+    /// Whether it owned the conversation when it came.
+    pub place: Place,
+    /// Everything that happens from then on. Whoever falls behind further than this holds has lost something.
+    pub events: broadcast::Receiver<Arc<Event>>,
+    pub(super) leave: Option<mpsc::OwnedPermit<ClientId>>,
+}
+
+impl Drop for Attachment {
+    fn drop(&mut self) {
+        if let Some(leave) = self.leave.take() {
+            leave.send(self.client);
+        }
+    }
+}
+
+/// A generation that was begun: how it ends.
+pub type Sent = oneshot::Receiver<Outcome>;
+
+pub(super) type Reply<T> = oneshot::Sender<Result<T, ChatError>>;
+
+/// What handles ask of the owner. `by` is the client that asks, nobody for those who may do everything.
+#[derive(Debug)]
+pub(super) enum Command {
+    Attach {
+        client: ClientId,
+        takeover: bool,
+        reply: Reply<(Place, broadcast::Receiver<Arc<Event>>)>,
+    },
+    Send {
+        by: Option<ClientId>,
+        prompt: String,
+        options: PromptOptions,
+        reply: Reply<Sent>,
+    },
+    Stop {
+        by: Option<ClientId>,
+        reply: Reply<()>,
+    },
+    Clear {
+        by: Option<ClientId>,
+        reply: Reply<()>,
+    },
+    Configure {
+        by: Option<ClientId>,
+        settings: Box<Settings>,
+        reply: Reply<()>,
+    },
+    Rename {
+        by: Option<ClientId>,
+        title: String,
+        reply: Reply<()>,
+    },
+    Save {
+        by: Option<ClientId>,
+        title: Option<String>,
+        reply: Reply<Saved>,
+    },
+    AutoSave {
+        every: Option<std::time::Duration>,
+        reply: Reply<()>,
+    },
+    Acknowledge {
+        id: ApprovalId,
+        reply: Reply<()>,
+    },
+    Decide {
+        by: Option<ClientId>,
+        id: ApprovalId,
+        verdict: Verdict,
+        reply: Reply<()>,
+    },
+    Answer {
+        by: Option<ClientId>,
+        id: QuestionId,
+        answers: Answers,
+        reply: Reply<()>,
+    },
+    Saved {
+        reply: Reply<Saved>,
+    },
+    /// End it; `forget` ends what was started for it alone, too.
+    Close {
+        forget: bool,
+        reply: Reply<()>,
+    },
+}
+
+impl Chat {
+    /// Its name.
+    pub fn name(&self) -> &SessionName {
+        &self.shared.name
+    }
+
+    /// The workspace it belongs to.
+    pub fn workspace(&self) -> &std::path::Path {
+        &self.shared.workspace
+    }
+
+    /// The directory its agent works in.
+    pub fn working_dir(&self) -> &std::path::Path {
+        &self.shared.working_dir
+    }
+
+    /// When it was made.
+    pub fn created(&self) -> Timestamp {
+        self.shared.created
+    }
+
+    /// What it shows of itself right now.
+    pub fn view(&self) -> ChatView {
+        self.shared.view.borrow().clone()
+    }
+
+    /// Waits until it shows something else than when this was last called on the same receiver.
+    pub fn watch(&self) -> watch::Receiver<ChatView> {
+        self.shared.view.clone()
+    }
+
+    /// Whether both are handles to the same conversation, not just to one of the same name.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
+    /// Attaches a client, which then owns the conversation if nobody else does, or if it takes over.
+    pub async fn attach(&self, client: ClientId, takeover: bool) -> Result<Attachment, ChatError> {
+        let leave = self.shared.leaving.clone().reserve_owned().await.map_err(|_| self.gone())?;
+        let (place, events) = self.ask(|reply| Command::Attach { client, takeover, reply }).await?;
+        Ok(Attachment { chat: self.clone(), client, place, events, leave: Some(leave) })
+    }
+
+    /// Begins a generation; its end is told through what is returned.
+    pub async fn send(
+        &self,
+        by: Option<ClientId>,
+        prompt: String,
+        options: PromptOptions,
+    ) -> Result<Sent, ChatError> {
+        self.ask(|reply| Command::Send { by, prompt, options, reply }).await
+    }
+
+    /// Stops the generation, if one runs.
+    pub async fn stop(&self, by: Option<ClientId>) -> Result<(), ChatError> {
+        self.ask(|reply| Command::Stop { by, reply }).await
+    }
+
+    /// Forgets what was said.
+    pub async fn clear(&self, by: Option<ClientId>) -> Result<(), ChatError> {
+        self.ask(|reply| Command::Clear { by, reply }).await
+    }
+
+    /// Changes its settings. Another agent answers from the next prompt on.
+    pub async fn configure(&self, by: Option<ClientId>, settings: Settings) -> Result<(), ChatError> {
+        self.ask(|reply| Command::Configure { by, settings: Box::new(settings), reply }).await
+    }
+
+    /// Says what it is about.
+    pub async fn rename(&self, by: Option<ClientId>, title: String) -> Result<(), ChatError> {
+        self.ask(|reply| Command::Rename { by, title, reply }).await
+    }
+
+    /// Writes it to disk, under another title if one is given; gives what was written.
+    pub async fn save(&self, by: Option<ClientId>, title: Option<String>) -> Result<Saved, ChatError> {
+        self.ask(|reply| Command::Save { by, title, reply }).await
+    }
+
+    /// Has it saved by itself when it has changed, at this interval and when the daemon stops; never without one.
+    pub async fn auto_save(&self, every: Option<std::time::Duration>) -> Result<(), ChatError> {
+        self.ask(|reply| Command::AutoSave { every, reply }).await
+    }
+
+    /// Takes note that somebody has seen an approval that is asked for.
+    pub async fn acknowledge(&self, id: ApprovalId) -> Result<(), ChatError> {
+        self.ask(|reply| Command::Acknowledge { id, reply }).await
+    }
+
+    /// Decides an approval.
+    pub async fn decide(
+        &self,
+        by: Option<ClientId>,
+        id: ApprovalId,
+        verdict: Verdict,
+    ) -> Result<(), ChatError> {
+        self.ask(|reply| Command::Decide { by, id, verdict, reply }).await
+    }
+
+    /// Answers a question.
+    pub async fn answer(
+        &self,
+        by: Option<ClientId>,
+        id: QuestionId,
+        answers: Answers,
+    ) -> Result<(), ChatError> {
+        self.ask(|reply| Command::Answer { by, id, answers, reply }).await
+    }
+
+    /// Everything of it that is kept, as it stands.
+    pub async fn saved(&self) -> Result<Saved, ChatError> {
+        self.ask(|reply| Command::Saved { reply }).await
+    }
+
+    pub(super) async fn close(&self, forget: bool) -> Result<(), ChatError> {
+        self.ask(|reply| Command::Close { forget, reply }).await
+    }
+
+    async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, ChatError> {
+        let (reply, answer) = oneshot::channel();
+        self.shared.commands.send(command(reply)).await.map_err(|_| self.gone())?;
+        answer.await.map_err(|_| self.gone())?
+    }
+
+    fn gone(&self) -> ChatError {
+        ChatError::NotFound(self.name().to_string())
+    }
+}

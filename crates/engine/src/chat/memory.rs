@@ -1,0 +1,211 @@
+//! What a daemon that dies leaves of its conversations: a journal in the keeper's hands.
+//!
+//! Everything that is said is added as it is said, so that the next daemon has it up to the last piece. When the journal
+//! has grown to a multiple of what it says, it is written anew.
+
+use crate::journal::Journal;
+use crate::keeper::Keeper;
+use crate::limits;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+use swb_chat::{Ending, Message, Part, Saved};
+use swb_types::SessionName;
+
+/// A line of the journal.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Entry {
+    /// Everything but the messages, and the seconds after which it is saved by itself.
+    Head(Box<Saved>, Option<u64>),
+    /// A complete message.
+    Message(SessionName, Message),
+    /// A message whose parts follow.
+    Began(SessionName, Message),
+    /// A further part of it.
+    Part(SessionName, Part),
+    /// All messages are void.
+    Cleared(SessionName),
+    /// It is gone.
+    Gone(SessionName),
+}
+
+/// A conversation that an earlier daemon left.
+#[derive(Debug)]
+pub(super) struct Left {
+    pub(super) saved: Saved,
+    pub(super) auto_save: Option<Duration>,
+    unfinished: Option<Message>,
+}
+
+/// The journal of all conversations.
+#[derive(Debug)]
+pub(super) struct Memory {
+    keeper: Keeper,
+    journal: Option<Journal>,
+    /// Its length when it was last written anew.
+    compact: u64,
+}
+
+impl Memory {
+    /// Goes on with what an earlier daemon left, and gives the conversations in it.
+    pub(super) fn new(keeper: Keeper, left: Option<OwnedFd>) -> (Self, Vec<Left>) {
+        let resumed = left.and_then(|memory| Journal::resume(memory, limits::CHAT_MEMORY).ok());
+        let mut conversations = resumed.map(|(_, text)| fold(&text)).unwrap_or_default();
+        for left in conversations.values_mut() {
+            if let Some(mut message) = left.unfinished.take() {
+                message.ending = Ending::Interrupted;
+                left.saved.messages.push(message);
+            }
+        }
+        let mut memory = Self { keeper, journal: None, compact: 0 };
+        memory.write_anew(&conversations);
+        (memory, conversations.into_values().collect())
+    }
+
+    /// Adds lines.
+    pub(super) fn note(&mut self, entries: &[Entry]) {
+        let lines = entries.iter().filter_map(|entry| serde_json::to_string(entry).ok());
+        let text: String = lines.map(|line| line + "\n").collect();
+        let Some(journal) = &mut self.journal else { return };
+        if journal.append(&text).is_err() {
+            return self.give_up("there is no memory for it");
+        }
+        if journal.len() > self.compact * 2 + limits::CHAT_SLACK {
+            let text = journal.read(limits::CHAT_MEMORY);
+            match text {
+                Ok(text) => self.write_anew(&fold(&text)),
+                Err(_) => self.give_up("there is too much of it"),
+            }
+        }
+    }
+
+    /// Forgets everything: the daemon stops in order.
+    pub(super) fn forget(&mut self) {
+        self.journal = None;
+        self.keeper.drop_chats();
+    }
+
+    /// Writes the journal anew, in new memory: whatever happens meanwhile, the keeper holds a whole one.
+    fn write_anew(&mut self, conversations: &BTreeMap<SessionName, Left>) {
+        let text: String = conversations.values().flat_map(lines).collect();
+        let written = Journal::begin("swb-chats").and_then(|mut journal| {
+            journal.append(&text)?;
+            self.keeper.hold_chats(journal.share()?);
+            Ok(journal)
+        });
+        self.compact = text.len() as u64;
+        match written {
+            Ok(journal) => self.journal = Some(journal),
+            Err(_) => self.give_up("there is no memory for it"),
+        }
+    }
+
+    fn give_up(&mut self, why: &str) {
+        tracing::warn!(why, "conversations will not outlive a crash of the daemon");
+        self.forget();
+    }
+}
+
+fn fold(text: &str) -> BTreeMap<SessionName, Left> {
+    let mut all: BTreeMap<SessionName, Left> = BTreeMap::new();
+    for entry in text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
+        match entry {
+            Entry::Head(mut saved, auto_save) => {
+                let auto_save = auto_save.map(Duration::from_secs);
+                match all.get_mut(&saved.name) {
+                    Some(left) => {
+                        saved.messages = std::mem::take(&mut left.saved.messages);
+                        (left.saved, left.auto_save) = (*saved, auto_save);
+                    }
+                    None => {
+                        let name = saved.name.clone();
+                        all.insert(name, Left { saved: *saved, auto_save, unfinished: None });
+                    }
+                }
+            }
+            Entry::Message(name, message) => {
+                if let Some(left) = all.get_mut(&name) {
+                    left.unfinished = None;
+                    left.saved.updated = left.saved.updated.max(message.at);
+                    left.saved.messages.push(message);
+                }
+            }
+            Entry::Began(name, message) => {
+                if let Some(left) = all.get_mut(&name) {
+                    left.unfinished = Some(message);
+                }
+            }
+            Entry::Part(name, part) => {
+                if let Some(message) = all.get_mut(&name).and_then(|left| left.unfinished.as_mut()) {
+                    message.add(part);
+                }
+            }
+            Entry::Cleared(name) => {
+                if let Some(left) = all.get_mut(&name) {
+                    left.saved.messages.retain(|message| message.role == swb_chat::Role::System);
+                }
+            }
+            Entry::Gone(name) => {
+                all.remove(&name);
+            }
+        }
+    }
+    all
+}
+
+fn lines(left: &Left) -> Vec<String> {
+    let name = &left.saved.name;
+    let mut head = left.saved.clone();
+    let messages = std::mem::take(&mut head.messages);
+    let mut entries = vec![Entry::Head(Box::new(head), left.auto_save.map(|every| every.as_secs()))];
+    entries.extend(messages.into_iter().map(|message| Entry::Message(name.clone(), message)));
+    entries.extend(left.unfinished.iter().map(|message| Entry::Began(name.clone(), message.clone())));
+    let lines = entries.iter().filter_map(|entry| serde_json::to_string(entry).ok());
+    lines.map(|line| line + "\n").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use swb_chat::{Conversation, Role};
+    use swb_types::Timestamp;
+
+    fn head(name: &str) -> Entry {
+        let name = SessionName::new(name).unwrap();
+        let dir = std::path::Path::new("/w");
+        Entry::Head(Box::new(Conversation::new(name, dir, dir, Timestamp(1)).saved().clone()), Some(5))
+    }
+
+    fn text(entries: &[Entry]) -> String {
+        entries.iter().map(|entry| serde_json::to_string(entry).unwrap() + "\n").collect()
+    }
+
+    #[test]
+    fn a_journal_says_the_same_when_it_is_written_anew() {
+        let name = SessionName::new("a").unwrap();
+        let user = Message::text_of(1, Role::User, "hello", Timestamp(2));
+        let mut answer = Message::text_of(2, Role::Assistant, "", Timestamp(3));
+        answer.parts.clear();
+        let journal = text(&[
+            head("a"),
+            head("b"),
+            Entry::Message(name.clone(), user.clone()),
+            Entry::Began(name.clone(), answer),
+            Entry::Part(name.clone(), Part::Text("hi ".into())),
+            Entry::Part(name.clone(), Part::Text("there".into())),
+            Entry::Gone(SessionName::new("b").unwrap()),
+            head("a"),
+        ]);
+        let folded = fold(&journal);
+        let again = fold(&folded.values().flat_map(lines).collect::<String>());
+        for all in [folded, again] {
+            let left = &all[&name];
+            assert_eq!(all.len(), 1);
+            assert_eq!(left.saved.messages, std::slice::from_ref(&user));
+            assert_eq!(left.unfinished.as_ref().unwrap().text(), "hi there");
+            assert_eq!(left.auto_save, Some(Duration::from_secs(5)));
+        }
+    }
+}

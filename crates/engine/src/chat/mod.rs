@@ -1,0 +1,474 @@
+//! Conversations with agents, whoever answers and whatever protocol their clients speak.
+//!
+//! [`Chats`] is the door: create, find, load, list, delete. Each conversation is one task (`owner.rs`) that owns a
+//! [`Conversation`]; clients hold a [`Chat`] and, while they are attached, an [`Attachment`] with everything that
+//! happens. Agents are behind [`Backend`]; each generation is a task of its own, so that nothing an agent does keeps
+//! its conversation from listening.
+//!
+//! Conversations share the name space of sessions: one that has a terminal behind it bears that session's name, and any
+//! session with a terminal can be talked to.
+
+mod backend;
+mod error;
+mod handle;
+mod memory;
+mod owner;
+mod workspaces;
+
+pub use backend::{Agent, Backend, Backends, Boxed, Exchange, Failure, Opening, PromptOptions};
+pub use error::ChatError;
+pub use handle::{Attachment, Chat, ChatView, Sent};
+pub use workspaces::Workspaces;
+
+use crate::api::Engine;
+use crate::limits;
+use crate::session::Session;
+use handle::Shared;
+use memory::{Entry, Left, Memory};
+use owner::{Owner, Saving, view_of};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+use swb_chat::{
+    Approval, ApprovalId, Archive, ArchiveError, ClientId, Conversation, Hit, Now, Saved, Summary, Verdict,
+    Workspace, three_words,
+};
+use swb_types::{SessionName, Timestamp};
+use tokio::sync::{broadcast, mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// How conversations are to be held.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ChatOptions {
+    /// Label under which sessions with a terminal are offered for conversations.
+    pub label: &'static str,
+    /// Who answers.
+    pub backends: Arc<dyn Backends>,
+    /// Where conversations are kept; nowhere without.
+    pub archive: Option<Arc<dyn Archive>>,
+    /// Workspaces that are configured.
+    pub workspaces: Vec<Workspace>,
+}
+
+impl ChatOptions {
+    /// Conversations with these agents, kept nowhere.
+    pub fn new(label: &'static str, backends: Arc<dyn Backends>) -> Self {
+        Self { label, backends, archive: None, workspaces: Vec::new() }
+    }
+}
+
+/// What a generation came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The answer is complete.
+    Completed,
+    /// The agent failed.
+    Failed(Failure),
+    /// Somebody stopped it.
+    Stopped,
+}
+
+/// A conversation to be made.
+#[derive(Debug, Clone)]
+pub struct NewChat {
+    /// Its name; three words if it has none.
+    pub name: Option<SessionName>,
+    /// The directory it belongs to and its agent works in.
+    pub directory: PathBuf,
+    /// The interval at which it is saved by itself.
+    pub auto_save: Option<Duration>,
+}
+
+/// A conversation in a list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListedChat {
+    /// What it is.
+    pub summary: Summary,
+    /// Whether a generation runs.
+    pub running: bool,
+    /// Whether it is in memory.
+    pub live: bool,
+}
+
+/// All conversations; cheap to clone.
+#[derive(Clone)]
+pub struct Chats {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    engine: Engine,
+    label: &'static str,
+    backends: Arc<dyn Backends>,
+    archive: Option<Arc<dyn Archive>>,
+    workspaces: Workspaces,
+    live: Mutex<BTreeMap<SessionName, Chat>>,
+    memory: Mutex<Memory>,
+    clients: AtomicU64,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl fmt::Debug for Chats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Chats").field("live", &self.lock().len()).finish_non_exhaustive()
+    }
+}
+
+impl Chats {
+    /// Conversations beside the sessions of `engine`; those that an earlier daemon was cut off in go on.
+    pub fn new(engine: &Engine, options: ChatOptions) -> Self {
+        let (memory, left) = Memory::new(engine.keeper().clone(), engine.take_chats());
+        let workspaces = Workspaces::new(options.workspaces, options.archive.clone());
+        let chats = Self {
+            inner: Arc::new(Inner {
+                engine: engine.clone(),
+                label: options.label,
+                backends: options.backends,
+                archive: options.archive,
+                workspaces,
+                live: Mutex::default(),
+                memory: Mutex::new(memory),
+                clients: AtomicU64::new(1),
+                tasks: TaskTracker::new(),
+                stop: CancellationToken::new(),
+            }),
+        };
+        left.into_iter().for_each(|left| chats.resume(left));
+        chats
+    }
+
+    fn resume(&self, left: Left) {
+        // A terminal of that name is the one it is about.
+        let _reserved = self.inner.engine.reserve_name(left.saved.name.as_str());
+        self.inner.workspaces.touch(&left.saved.working_dir);
+        self.open(Conversation::restore(left.saved), left.auto_save);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionName, Chat>> {
+        self.inner.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, entries: &[Entry]) {
+        self.inner.memory.lock().unwrap_or_else(PoisonError::into_inner).note(entries);
+    }
+
+    /// A name for a client that nobody else has had.
+    pub fn client(&self) -> ClientId {
+        ClientId(self.inner.clients.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The workspaces that are known.
+    pub fn workspaces(&self) -> &Workspaces {
+        &self.inner.workspaces
+    }
+
+    /// Who can answer.
+    pub fn backends(&self) -> &dyn Backends {
+        self.inner.backends.as_ref()
+    }
+
+    /// Makes a conversation.
+    pub async fn create(&self, new: NewChat) -> Result<Chat, ChatError> {
+        check_directory(&new.directory)?;
+        let name = match new.name {
+            Some(name) => {
+                let kept = name.to_string();
+                if self.inner.archive.is_some()
+                    && self.archived(move |archive| archive.load(&kept)).await?.is_some()
+                {
+                    return Err(ChatError::Exists(name.to_string()));
+                }
+                self.reserve(&name)?;
+                name
+            }
+            None => self.free_name().await?,
+        };
+        self.inner.workspaces.touch(&new.directory);
+        let conversation = Conversation::new(name, &new.directory, &new.directory, now().unix);
+        Ok(self.open(conversation, new.auto_save))
+    }
+
+    fn reserve(&self, name: &SessionName) -> Result<(), ChatError> {
+        if self.lock().len() >= limits::CHATS {
+            return Err(ChatError::Limit("too many sessions; delete some of them first"));
+        }
+        match self.inner.engine.reserve_name(name.as_str()) {
+            true => Ok(()),
+            false => Err(ChatError::Exists(name.to_string())),
+        }
+    }
+
+    async fn free_name(&self) -> Result<SessionName, ChatError> {
+        let kept = match &self.inner.archive {
+            Some(_) => self.archived(|archive| archive.list(None)).await.unwrap_or_default(),
+            None => Vec::new(),
+        };
+        loop {
+            let name = SessionName::new(&three_words(random()))?;
+            let taken = kept.iter().any(|summary| summary.name == name);
+            match self.reserve(&name) {
+                Ok(()) if !taken => return Ok(name),
+                Ok(()) => self.inner.engine.release_name(name.as_str()),
+                Err(ChatError::Exists(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// A live conversation; one about the session of that name if that has a terminal.
+    pub fn find(&self, name: &str) -> Result<Chat, ChatError> {
+        if let Some(chat) = self.lock().get(name) {
+            return Ok(chat.clone());
+        }
+        let terminal = self.terminal(name).ok_or_else(|| ChatError::NotFound(name.to_owned()))?;
+        let created = Timestamp(terminal.created() * 1000);
+        let dir = terminal.workspace();
+        self.inner.workspaces.touch(dir);
+        Ok(self.open(Conversation::new(terminal.name().clone(), dir, dir, created), None))
+    }
+
+    /// A live conversation, or one that is kept, which is live from then on.
+    pub async fn load(&self, name: &str) -> Result<Chat, ChatError> {
+        match self.find(name) {
+            Err(ChatError::NotFound(_)) => {}
+            found => return found,
+        }
+        let wanted = name.to_owned();
+        let kept = match self.inner.archive {
+            Some(_) => self.archived(move |archive| archive.load(&wanted)).await?,
+            None => None,
+        };
+        let saved = kept.ok_or_else(|| ChatError::NotFound(name.to_owned()))?;
+        check_directory(&saved.working_dir)?;
+        // Somebody else may have loaded it meanwhile.
+        if let Some(chat) = self.lock().get(name) {
+            return Ok(chat.clone());
+        }
+        self.reserve(&saved.name)?;
+        self.inner.workspaces.touch(&saved.working_dir);
+        let messages = saved.messages.clone();
+        let name = saved.name.clone();
+        let chat = self.open(Conversation::restore(saved), None);
+        let entries: Vec<Entry> =
+            messages.into_iter().map(|message| Entry::Message(name.clone(), message)).collect();
+        self.note(&entries);
+        Ok(chat)
+    }
+
+    /// Everything of a conversation that is kept or in memory.
+    pub async fn saved(&self, name: &str) -> Result<Saved, ChatError> {
+        let live = self.lock().get(name).cloned();
+        if let Some(chat) = live {
+            return chat.saved().await;
+        }
+        let wanted = name.to_owned();
+        let kept = match self.inner.archive {
+            Some(_) => self.archived(move |archive| archive.load(&wanted)).await?,
+            None => None,
+        };
+        kept.ok_or_else(|| ChatError::NotFound(name.to_owned()))
+    }
+
+    /// Live conversations, sessions that could be talked to, and those that are kept, each once; of one directory or all.
+    pub async fn list(&self, workspace: Option<&Path>) -> Result<Vec<ListedChat>, ChatError> {
+        let live: Vec<Chat> = self.lock().values().cloned().collect();
+        let mut listed: BTreeMap<SessionName, ListedChat> = BTreeMap::new();
+        if self.inner.archive.is_some() {
+            let dir = workspace.map(Path::to_owned);
+            let kept = self.archived(move |archive| archive.list(dir.as_deref())).await?;
+            listed.extend(
+                kept.into_iter().map(|summary| {
+                    (summary.name.clone(), ListedChat { summary, running: false, live: false })
+                }),
+            );
+        }
+        for terminal in self.inner.engine.sessions().iter().filter(|session| self.offers(session)) {
+            let (dir, created) = (terminal.workspace(), Timestamp(terminal.created() * 1000));
+            let summary = Conversation::new(terminal.name().clone(), dir, dir, created).summary();
+            let running = terminal.view().status.state == swb_turns::State::Working;
+            listed.insert(summary.name.clone(), ListedChat { summary, running, live: true });
+        }
+        for chat in live {
+            let Ok(saved) = chat.saved().await else { continue };
+            let (summary, running) = (saved.summary(), chat.view().state.is_running());
+            listed.insert(summary.name.clone(), ListedChat { summary, running, live: true });
+        }
+        let here = |listed: &ListedChat| workspace.is_none_or(|dir| listed.summary.workspace == dir);
+        let mut all: Vec<ListedChat> = listed.into_values().filter(here).collect();
+        all.sort_by_key(|listed| std::cmp::Reverse(listed.summary.updated));
+        Ok(all)
+    }
+
+    /// Messages that are kept and have all these words.
+    pub async fn search(&self, words: &str, most: usize) -> Result<Vec<Hit>, ChatError> {
+        let words = words.to_owned();
+        match self.inner.archive {
+            Some(_) => self.archived(move |archive| archive.search(&words, most)).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Removes a conversation from memory and from disk, and what was started for it. Refused to a client when another
+    /// one owns it.
+    pub async fn delete(&self, name: &str, by: Option<ClientId>) -> Result<(), ChatError> {
+        let live = self.lock().get(name).cloned();
+        if let Some(chat) = &live {
+            let owner = chat.view().owner;
+            if by.is_some() && owner.is_some() && owner != by {
+                return Err(swb_chat::Refused::NotOwner.into());
+            }
+            chat.close(true).await?;
+        }
+        let kept = name.to_owned();
+        let deleted = match self.inner.archive {
+            Some(_) => self.archived(move |archive| archive.delete(&kept)).await?,
+            None => false,
+        };
+        if live.is_none() && !deleted { Err(ChatError::NotFound(name.to_owned())) } else { Ok(()) }
+    }
+
+    /// Removes a conversation from memory, and what was started for it; what is kept on disk stays.
+    pub async fn drop_live(&self, chat: &Chat) -> Result<(), ChatError> {
+        chat.close(true).await
+    }
+
+    /// Approvals that wait in any conversation, oldest first.
+    pub fn approvals(&self) -> Vec<(Chat, Approval)> {
+        let live: Vec<Chat> = self.lock().values().cloned().collect();
+        let mut all: Vec<(Chat, Approval)> = Vec::new();
+        for chat in live {
+            let waiting = chat.view().approvals;
+            all.extend(waiting.into_iter().map(|approval| (chat.clone(), approval)));
+        }
+        all.sort_by_key(|(_, approval)| approval.asked_at);
+        all
+    }
+
+    /// Decides an approval of any conversation; which one it was of.
+    pub async fn decide(&self, id: &ApprovalId, verdict: Verdict) -> Result<Chat, ChatError> {
+        let found = self.approvals().into_iter().find(|(_, approval)| approval.id == *id);
+        let (chat, _) = found.ok_or(swb_chat::Refused::NotAsked)?;
+        chat.decide(None, id.clone(), verdict).await?;
+        Ok(chat)
+    }
+
+    /// Ends all conversations in order: those that are to be saved by themselves are, agents end. With `forget` the
+    /// next daemon knows nothing of them; without, it goes on with them.
+    pub async fn shutdown(&self, forget: bool) {
+        self.inner.stop.cancel();
+        self.inner.tasks.close();
+        if tokio::time::timeout(limits::CHAT_ENDINGS, self.inner.tasks.wait()).await.is_err() {
+            tracing::warn!("some conversations did not end in time");
+        }
+        if forget {
+            self.inner.memory.lock().unwrap_or_else(PoisonError::into_inner).forget();
+        }
+    }
+
+    /// The session with a terminal behind a conversation of this name.
+    fn terminal(&self, name: &str) -> Option<Session> {
+        self.inner.engine.find(name).ok().filter(|session| self.offers(session))
+    }
+
+    fn offers(&self, session: &Session) -> bool {
+        session.is_offered_to(self.inner.label)
+    }
+
+    fn open(&self, conversation: Conversation, auto_save: Option<Duration>) -> Chat {
+        let (commands, to_do) = mpsc::channel(limits::COMMANDS);
+        let (leaving, gone) = mpsc::channel(swb_chat::limits::CLIENTS + 1);
+        let (view, shown) = watch::channel(view_of(&conversation));
+        let saved = conversation.saved();
+        let chat = Chat {
+            shared: Arc::new(Shared {
+                name: saved.name.clone(),
+                workspace: saved.workspace.clone(),
+                working_dir: saved.working_dir.clone(),
+                created: saved.created,
+                commands,
+                leaving,
+                view: shown,
+            }),
+        };
+        self.lock().insert(chat.name().clone(), chat.clone());
+        let owner = Owner {
+            chats: self.clone(),
+            conversation,
+            commands: to_do,
+            leaving: gone,
+            view,
+            events: broadcast::channel(limits::CHAT_EVENTS).0,
+            saving: Saving::new(auto_save),
+            backend: None,
+            running: None,
+            reopen: false,
+            approvals: BTreeMap::new(),
+            questions: BTreeMap::new(),
+        };
+        self.inner.tasks.spawn(owner.run());
+        chat
+    }
+
+    /// A conversation has ended: its name is free, unless the daemon stops and the next one goes on with it.
+    fn closed(&self, name: &SessionName) {
+        self.lock().remove(name);
+        if !self.inner.stop.is_cancelled() {
+            self.inner.engine.release_name(name.as_str());
+            self.note(&[Entry::Gone(name.clone())]);
+        }
+    }
+
+    /// Asks the archive, off the thread that serves everybody.
+    async fn archived<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&dyn Archive) -> Result<T, ArchiveError> + Send + 'static,
+    ) -> Result<T, ChatError> {
+        let Some(archive) = self.inner.archive.clone() else {
+            return Err(ChatError::NotConfigured(
+                "sessions are not saved: there is no place for them".into(),
+            ));
+        };
+        let asked = tokio::task::spawn_blocking(move || ask(archive.as_ref())).await;
+        let asked = asked.unwrap_or_else(|error| Err(ArchiveError(error.to_string())));
+        asked.map_err(|error| ChatError::Store(error.to_string()))
+    }
+}
+
+/// SS-31
+fn check_directory(dir: &Path) -> Result<(), ChatError> {
+    let invalid = || ChatError::WorkspaceInvalid(dir.to_owned());
+    let denied = || ChatError::WorkspaceDenied(dir.to_owned());
+    if !dir.is_absolute() {
+        return Err(invalid());
+    }
+    match std::fs::metadata(dir) {
+        Ok(meta) if meta.is_dir() => {}
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(denied()),
+        _ => return Err(invalid()),
+    }
+    rustix::fs::access(dir, rustix::fs::Access::EXEC_OK | rustix::fs::Access::READ_OK).map_err(|_| denied())
+}
+
+fn now() -> Now {
+    Now { instant: tokio::time::Instant::now().into_std(), unix: Timestamp::of(SystemTime::now()) }
+}
+
+fn random() -> u64 {
+    let mut bytes = [0; 8];
+    // The kernel has randomness once it has booted; the time is better than nothing.
+    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
+        Ok(8) => u64::from_ne_bytes(bytes),
+        _ => now().unix.0.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+    }
+}
+
+fn random_id() -> String {
+    format!("{:016x}", random())
+}

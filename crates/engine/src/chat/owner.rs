@@ -1,0 +1,484 @@
+//! The task that owns a conversation: it passes on what clients and the agent do, and keeps time.
+
+use super::backend::{Backend, Exchange, Failure, Opening, PromptOptions, Update, updates};
+use super::error::ChatError;
+use super::handle::{ChatView, Command, Sent};
+use super::memory::Entry;
+use super::{Chats, Outcome, now};
+use crate::limits;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use swb_chat::{
+    Answers, ApprovalId, ClientId, Conversation, Decision, Ending, Event, Part, Place, QuestionId, Refused,
+    Saved, Settings, Unanswered,
+};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+pub(super) struct Owner {
+    pub(super) chats: Chats,
+    pub(super) conversation: Conversation,
+    pub(super) commands: mpsc::Receiver<Command>,
+    pub(super) leaving: mpsc::Receiver<ClientId>,
+    pub(super) view: watch::Sender<ChatView>,
+    pub(super) events: broadcast::Sender<Arc<Event>>,
+    pub(super) saving: Saving,
+    pub(super) backend: Option<Box<dyn Backend>>,
+    pub(super) running: Option<Running>,
+    /// Another agent is to answer from the next prompt on.
+    pub(super) reopen: bool,
+    pub(super) approvals: BTreeMap<ApprovalId, oneshot::Sender<Decision>>,
+    pub(super) questions: BTreeMap<QuestionId, oneshot::Sender<Result<Answers, Unanswered>>>,
+}
+
+/// When a conversation is saved by itself.
+#[derive(Debug, Default)]
+pub(super) struct Saving {
+    pub(super) every: Option<Duration>,
+    /// When, if it has changed since it was last saved.
+    due: Option<Instant>,
+}
+
+impl Saving {
+    pub(super) fn new(every: Option<Duration>) -> Self {
+        Self { every: every.map(|every| every.clamp(limits::CHAT_SAVE[0], limits::CHAT_SAVE[1])), due: None }
+    }
+}
+
+/// What a generation leaves: the agent, unless it is gone, and how it went.
+type Left = (Option<Box<dyn Backend>>, Result<(), Failure>);
+
+/// A generation that runs.
+pub(super) struct Running {
+    task: JoinHandle<Left>,
+    updates: mpsc::Receiver<Update>,
+    stop: CancellationToken,
+    /// When it is made to stop.
+    patience: Option<Instant>,
+    done: oneshot::Sender<Outcome>,
+}
+
+/// What a wait brought.
+enum News {
+    Command(Option<Command>),
+    Left(ClientId),
+    Update(Update),
+    Finished(Option<Box<dyn Backend>>, Result<(), Failure>),
+    Time,
+    Stop,
+}
+
+impl Owner {
+    pub(super) async fn run(mut self) {
+        self.note_head();
+        loop {
+            let news = self.next().await;
+            let close = match news {
+                News::Command(Some(Command::Close { forget, reply })) => Some((forget, Some(reply))),
+                News::Stop | News::Command(None) => Some((false, None)),
+                News::Command(Some(command)) => {
+                    self.obey(command).await;
+                    None
+                }
+                News::Left(client) => {
+                    self.conversation.detach(client);
+                    None
+                }
+                News::Update(update) => {
+                    self.hear(update);
+                    None
+                }
+                News::Finished(backend, result) => {
+                    self.finish(backend, result);
+                    None
+                }
+                News::Time => {
+                    self.keep_time().await;
+                    None
+                }
+            };
+            self.tell();
+            if let Some((forget, reply)) = close {
+                return self.close(forget, reply).await;
+            }
+        }
+    }
+
+    async fn next(&mut self) -> News {
+        let deadline = self.deadline();
+        let (update, finished) = match &mut self.running {
+            Some(running) => (Some(&mut running.updates), Some(&mut running.task)),
+            None => (None, None),
+        };
+        tokio::select! {
+            // Clients first: an agent that says much must not keep them from stopping it.
+            biased;
+            () = self.chats.inner.stop.cancelled() => News::Stop,
+            Some(client) = self.leaving.recv() => News::Left(client),
+            command = self.commands.recv() => News::Command(command),
+            Some(update) = received(update) => News::Update(update),
+            (backend, result) = ended(finished) => News::Finished(backend, result),
+            () = at(deadline) => News::Time,
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let asks = self.conversation.poll_timeout().map(Instant::from_std);
+        let patience = self.running.as_ref().and_then(|running| running.patience);
+        [asks, patience, self.saving.due].into_iter().flatten().min()
+    }
+
+    async fn keep_time(&mut self) {
+        let now = Instant::now();
+        self.conversation.handle_timeout(now.into_std());
+        let late = |running: &&Running| running.patience.is_some_and(|patience| patience <= now);
+        if self.running.as_ref().filter(late).is_some() {
+            tracing::info!(session = %self.conversation.saved().name, "an agent did not stop by itself");
+            self.finish(None, Ok(()));
+        }
+        if self.saving.due.is_some_and(|due| due <= now) {
+            self.save_by_itself().await;
+        }
+    }
+
+    // ---- clients ----
+
+    /// Whether a client may act: the owner, and whoever asks for nobody in particular.
+    fn may_act(&self, by: Option<ClientId>) -> Result<(), ChatError> {
+        match by.map(|client| self.conversation.place(client)) {
+            None | Some(Some(Place::Owner)) => Ok(()),
+            Some(_) => Err(Refused::NotOwner.into()),
+        }
+    }
+
+    async fn obey(&mut self, command: Command) {
+        // An answer that nobody waits for is no loss.
+        match command {
+            Command::Attach { client, takeover, reply } => {
+                let place = self.conversation.attach(client, takeover).map_err(ChatError::from);
+                let _told = reply.send(place.map(|place| (place, self.events.subscribe())));
+            }
+            Command::Send { by, prompt, options, reply } => {
+                let _told = reply.send(self.may_act(by).and_then(|()| self.send(prompt, options)));
+            }
+            Command::Stop { by, reply } => {
+                let _told = reply.send(self.may_act(by).map(|()| self.stop()));
+            }
+            Command::Clear { by, reply } => {
+                let _told = reply.send(self.may_act(by).and_then(|()| self.clear()));
+            }
+            Command::Configure { by, settings, reply } => {
+                let _told = reply.send(self.may_act(by).map(|()| self.configure(*settings)));
+            }
+            Command::Rename { by, title, reply } => {
+                let allowed = self.may_act(by);
+                let _told = reply.send(allowed.map(|()| self.conversation.rename(&title, now())));
+            }
+            Command::Save { by, title, reply } => {
+                let saved = match self.may_act(by) {
+                    Ok(()) => self.save(title).await,
+                    Err(error) => Err(error),
+                };
+                let _told = reply.send(saved);
+            }
+            Command::AutoSave { every, reply } => {
+                self.saving = Saving::new(every);
+                self.note_head();
+                let _told = reply.send(Ok(()));
+            }
+            Command::Acknowledge { id, reply } => {
+                let _told = reply.send(self.conversation.acknowledge(&id, now()).map_err(ChatError::from));
+            }
+            Command::Decide { by, id, verdict, reply } => {
+                let allowed = self.may_act(by);
+                let _told = reply.send(allowed.and_then(|()| Ok(self.conversation.decide(&id, verdict)?)));
+            }
+            Command::Answer { by, id, answers, reply } => {
+                let allowed = self.may_act(by);
+                let _told = reply.send(allowed.and_then(|()| Ok(self.conversation.answer(&id, answers)?)));
+            }
+            Command::Saved { reply } => {
+                let _told = reply.send(Ok(self.conversation.saved().clone()));
+            }
+            // Handled by `run`, which it ends.
+            Command::Close { .. } => {}
+        }
+    }
+
+    fn send(&mut self, prompt: String, options: PromptOptions) -> Result<Sent, ChatError> {
+        let history: Arc<[_]> = self.conversation.saved().messages.clone().into();
+        self.conversation.send(prompt.clone(), now())?;
+        let name = self.conversation.saved().name.clone();
+        let mut noted = vec![Entry::Head(Box::new(self.head()), self.auto_save_seconds())];
+        let question = self.conversation.saved().messages.last().cloned();
+        noted.extend(question.map(|message| Entry::Message(name.clone(), message)));
+        let answer = self.conversation.unfinished().cloned();
+        noted.extend(answer.map(|message| Entry::Began(name.clone(), message)));
+        self.chats.note(&noted);
+        let (sender, receiver) = updates();
+        let (done, outcome) = oneshot::channel();
+        let stop = self.chats.inner.stop.child_token();
+        let saved = self.conversation.saved();
+        let exchange = Exchange {
+            name,
+            prompt,
+            options,
+            settings: saved.settings.clone(),
+            history,
+            working_dir: saved.working_dir.clone(),
+            workspace: self.chats.workspaces().clone(),
+            updates: sender,
+            stop: stop.clone(),
+        };
+        if std::mem::take(&mut self.reopen) {
+            self.backend = None;
+        }
+        let backend = self.backend.take();
+        let opening = self.opening();
+        let backends = Arc::clone(&self.chats.inner.backends);
+        let task = self.chats.inner.tasks.spawn(async move {
+            let opened = match backend {
+                Some(backend) => Ok(backend),
+                None => backends.open(opening).await,
+            };
+            match opened {
+                Ok(mut backend) => {
+                    let result = backend.generate(&exchange).await;
+                    (Some(backend), result)
+                }
+                Err(failure) => (None, Err(failure)),
+            }
+        });
+        self.running = Some(Running { task, updates: receiver, stop, patience: None, done });
+        Ok(outcome)
+    }
+
+    fn opening(&self) -> Opening {
+        let saved = self.conversation.saved();
+        Opening {
+            name: saved.name.clone(),
+            working_dir: saved.working_dir.clone(),
+            workspace: self.chats.workspaces().get(&saved.working_dir),
+            settings: saved.settings.clone(),
+            resume: saved.resume.clone(),
+            terminal: self.chats.terminal(saved.name.as_str()),
+        }
+    }
+
+    fn stop(&mut self) {
+        if self.conversation.stop()
+            && let Some(running) = &mut self.running
+        {
+            running.stop.cancel();
+            running.patience.get_or_insert(Instant::now() + limits::CHAT_STOP);
+        }
+    }
+
+    fn clear(&mut self) -> Result<(), ChatError> {
+        self.conversation.clear(now())?;
+        if let Some(backend) = &mut self.backend {
+            backend.clear();
+        }
+        Ok(())
+    }
+
+    fn configure(&mut self, settings: Settings) {
+        let before = &self.conversation.saved().settings;
+        self.reopen |= before.agent != settings.agent;
+        self.conversation.configure(settings);
+    }
+
+    // ---- the agent ----
+
+    fn hear(&mut self, update: Update) {
+        let talk = &mut self.conversation;
+        match update {
+            Update::Text(text) => talk.text(&text),
+            Update::Thought(text) => talk.thought(&text),
+            Update::ToolCalled(call) => talk.tool_called(*call),
+            Update::ToolOutput(id, text) => talk.tool_output(id, text),
+            Update::ToolEnded(result) => talk.tool_ended(*result),
+            Update::Progress(progress) => talk.progress(progress),
+            Update::Plan(entries) => talk.plan(entries),
+            Update::Usage(usage) => talk.used(&usage),
+            Update::Resume(state) => talk.resume_with(state),
+            Update::Withdraw(id) => {
+                // It may have been settled at the same moment.
+                let _settled = talk.withdraw(&id);
+            }
+            Update::Approve(id, request, reply) => {
+                // Whoever asks learns from the reply being dropped that it was refused.
+                if talk.ask_approval(id.clone(), *request, now()).is_ok() {
+                    self.approvals.insert(id, reply);
+                }
+            }
+            Update::Ask(id, request, reply) => {
+                if talk.ask_question(id.clone(), *request, now()).is_ok() {
+                    self.questions.insert(id, reply);
+                }
+            }
+        }
+    }
+
+    /// The generation is over, by itself or because it did not stop.
+    fn finish(&mut self, backend: Option<Box<dyn Backend>>, result: Result<(), Failure>) {
+        let Some(mut running) = self.running.take() else { return };
+        running.task.abort();
+        while let Ok(update) = running.updates.try_recv() {
+            self.hear(update);
+        }
+        self.backend = backend;
+        let stopping = running.stop.is_cancelled();
+        let (ending, outcome) = match result {
+            _ if stopping => (Ending::Stopped, Outcome::Stopped),
+            Ok(()) => (Ending::Complete, Outcome::Completed),
+            Err(failure) => (Ending::Failed(failure.to_string()), Outcome::Failed(failure)),
+        };
+        self.conversation.end(ending, now());
+        let saved = self.conversation.saved();
+        if let Some(message) = saved.messages.last() {
+            self.chats.note(&[Entry::Message(saved.name.clone(), message.clone())]);
+        }
+        self.tell();
+        // Told last: whoever waits for it has seen everything else by then.
+        let _told = running.done.send(outcome);
+    }
+
+    // ---- telling and keeping ----
+
+    /// Passes on what happened, to clients, to whoever waits, and to the journal.
+    fn tell(&mut self) {
+        let name = self.conversation.saved().name.clone();
+        let mut noted = Vec::new();
+        let mut told = false;
+        while let Some(event) = self.conversation.poll_event() {
+            match &event {
+                Event::ApprovalSettled { id, decision } => {
+                    if let Some(reply) = self.approvals.remove(id) {
+                        let _told = reply.send(decision.clone());
+                    }
+                }
+                Event::QuestionSettled { id, answers } => {
+                    if let Some(reply) = self.questions.remove(id) {
+                        let _told = reply.send(answers.clone());
+                    }
+                }
+                Event::Cleared => noted.push(Entry::Cleared(name.clone())),
+                event => noted.extend(part_of(event).map(|part| Entry::Part(name.clone(), part))),
+            }
+            told = true;
+            // Nobody may be attached.
+            let _receivers = self.events.send(Arc::new(event));
+        }
+        if !noted.is_empty() {
+            self.chats.note(&noted);
+        }
+        if self.conversation.take_changed() {
+            self.note_head();
+            let every = self.saving.every;
+            self.saving.due = self.saving.due.or_else(|| every.map(|every| Instant::now() + every));
+        }
+        if told {
+            self.view.send_replace(view_of(&self.conversation));
+        }
+    }
+
+    fn auto_save_seconds(&self) -> Option<u64> {
+        self.saving.every.map(|every| every.as_secs())
+    }
+
+    fn head(&self) -> Saved {
+        let saved = self.conversation.saved();
+        Saved { messages: Vec::new(), ..saved.clone() }
+    }
+
+    fn note_head(&self) {
+        self.chats.note(&[Entry::Head(Box::new(self.head()), self.auto_save_seconds())]);
+    }
+
+    async fn save(&mut self, title: Option<String>) -> Result<Saved, ChatError> {
+        if let Some(title) = title {
+            self.conversation.rename(&title, now());
+        }
+        let saved = self.conversation.saved().clone();
+        self.chats.archived(move |archive| archive.save(&saved)).await?;
+        self.saving.due = None;
+        Ok(self.conversation.saved().clone())
+    }
+
+    async fn save_by_itself(&mut self) {
+        if let Err(error) = self.save(None).await {
+            tracing::warn!(session = %self.conversation.saved().name, %error, "a session could not be saved");
+            self.saving.due = self.saving.every.map(|every| Instant::now() + every);
+        }
+    }
+
+    async fn close(mut self, forget: bool, reply: Option<oneshot::Sender<Result<(), ChatError>>>) {
+        if let Some(running) = &self.running {
+            running.stop.cancel();
+            self.finish(None, Ok(()));
+        }
+        if self.saving.every.is_some() && !forget && self.saving.due.is_some() {
+            self.save_by_itself().await;
+        }
+        if forget {
+            self.conversation.delete();
+            self.tell();
+        }
+        if let Some(backend) = self.backend.take()
+            && forget
+        {
+            backend.delete().await;
+        }
+        self.chats.closed(&self.conversation.saved().name);
+        if let Some(reply) = reply {
+            let _told = reply.send(Ok(()));
+        }
+    }
+}
+
+pub(super) fn view_of(conversation: &Conversation) -> ChatView {
+    ChatView {
+        state: conversation.state(),
+        owner: conversation.owner(),
+        approvals: conversation.approvals().into_iter().cloned().collect(),
+        questions: conversation.questions().into_iter().cloned().collect(),
+    }
+}
+
+/// What an event adds to the answer in the making.
+fn part_of(event: &Event) -> Option<Part> {
+    Some(match event {
+        Event::Text { text, .. } if !text.is_empty() => Part::Text(text.clone()),
+        Event::Thought { text, .. } => Part::Thought(text.clone()),
+        Event::ToolCalled(call) => Part::Tool { call: call.clone(), result: None },
+        _ => return None,
+    })
+}
+
+async fn received(updates: Option<&mut mpsc::Receiver<Update>>) -> Option<Update> {
+    match updates {
+        Some(updates) => updates.recv().await,
+        None => None,
+    }
+}
+
+async fn ended(task: Option<&mut JoinHandle<Left>>) -> Left {
+    match task {
+        Some(task) => task.await.unwrap_or_else(|error| {
+            let what = if error.is_panic() { "the agent's adapter failed" } else { "it was cut off" };
+            (None, Err(Failure::Agent(what.to_owned())))
+        }),
+        None => std::future::pending().await,
+    }
+}
+
+async fn at(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}

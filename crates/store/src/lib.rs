@@ -1,0 +1,1 @@
+//! Saved conversations and workspaces in SQLite.
