@@ -1,1 +1,161 @@
-//! Agents that answer in conversations.
+//! Agents that answer in conversations, whatever they are: a process that speaks ACP (`acp/`), a model behind an API
+//! with tools of ours (`llm/`), or a program in one of our terminals (`pty/`).
+//!
+//! [`Agents`] chooses: what the conversation's settings name, else the workspace's agent, else the configured one, else
+//! the first known agent that is installed, else the user's shell.
+
+mod acp;
+pub mod config;
+mod llm;
+mod pty;
+
+use config::{AgentConfig, Allow, ChatConfig, Kind};
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use swb_chat::{Settings, Workspace};
+use swb_engine::Engine;
+use swb_engine::chat::{Agent, Backend, Backends, Boxed, Failure, Opening};
+
+/// Agents that people have installed, by their command; the first one found answers if nothing is configured.
+const KNOWN: [&str; 5] = ["claude", "codex", "gemini", "opencode", "aider"];
+
+/// What agents of every kind need to know.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Context {
+    /// Where terminals are.
+    pub engine: Engine,
+    /// The program itself, for starting its hidden modes.
+    pub exe: PathBuf,
+    /// The environment that processes get.
+    pub env: Arc<BTreeMap<String, String>>,
+    /// The file mode creation mask that processes get; the daemon's own is narrower.
+    pub umask: u32,
+    /// What needs no approval.
+    pub allow: Arc<Allow>,
+}
+
+impl Context {
+    /// What agents need to know.
+    pub fn new(
+        engine: Engine,
+        exe: PathBuf,
+        env: BTreeMap<String, String>,
+        umask: u32,
+        allow: Allow,
+    ) -> Self {
+        Self { engine, exe, env: Arc::new(env), umask, allow: Arc::new(allow) }
+    }
+}
+
+/// The agents that can be chosen.
+#[derive(Debug)]
+pub struct Agents {
+    context: Context,
+    /// Those that are configured, then those that are known and installed, then the shell.
+    agents: Vec<Arc<AgentConfig>>,
+    configured: Option<String>,
+}
+
+impl Agents {
+    /// The agents of a configuration.
+    pub fn new(context: Context, chat: &ChatConfig, configured: Vec<AgentConfig>) -> Self {
+        let mut agents: Vec<AgentConfig> = configured;
+        for name in KNOWN {
+            if !agents.iter().any(|agent| agent.name == name) && installed(&context.env, name) {
+                agents.push(AgentConfig::of_command(name, Kind::Pty, vec![name.to_owned()]));
+            }
+        }
+        if !agents.iter().any(|agent| agent.name == "shell") {
+            let shell = context.env.get("SHELL").filter(|shell| !shell.is_empty());
+            let shell = shell.cloned().unwrap_or_else(|| "/bin/sh".to_owned());
+            agents.push(AgentConfig::of_command("shell", Kind::Pty, vec![shell]));
+        }
+        let agents = agents.into_iter().map(Arc::new).collect();
+        Self { context, agents, configured: chat.backend.clone() }
+    }
+
+    /// The agent for a conversation.
+    fn choose(&self, settings: &Settings, workspace: &Workspace) -> Result<Arc<AgentConfig>, Failure> {
+        let named = settings.agent.as_deref().or(workspace.agent.as_deref()).or(self.configured.as_deref());
+        let missing = |what: String| Err(Failure::NotConfigured(what));
+        let Some(wanted) = named else {
+            return self.agents.first().cloned().ok_or_else(|| {
+                Failure::NotConfigured("no agent is configured; add one under [[agents]]".to_owned())
+            });
+        };
+        if wanted == "none" {
+            return missing("no agent answers here; set backend under [chat] in the configuration".into());
+        }
+        let by_name = self.agents.iter().find(|agent| agent.name == wanted);
+        let by_kind = || self.agents.iter().find(|agent| agent.kind.as_str() == wanted);
+        let Some(agent) = by_name.or_else(by_kind) else {
+            return missing(format!(
+                "there is no agent '{wanted}'; add it under [[agents]] in the configuration, or install it"
+            ));
+        };
+        match agent.problem() {
+            Some(problem) => missing(format!("{problem}; see [[agents]] in the configuration")),
+            None => Ok(Arc::clone(agent)),
+        }
+    }
+}
+
+impl Backends for Agents {
+    fn open(&self, opening: Opening) -> Boxed<'static, Result<Box<dyn Backend>, Failure>> {
+        let context = self.context.clone();
+        // A terminal that is there already is what the conversation is about.
+        if let Some(session) = opening.terminal.clone() {
+            return Box::pin(async move { pty::join(&context, session, opening).await });
+        }
+        let agent = match self.choose(&opening.settings, &opening.workspace) {
+            Ok(agent) => agent,
+            Err(failure) => return Box::pin(async { Err(failure) }),
+        };
+        Box::pin(async move {
+            match agent.kind {
+                Kind::Acp => acp::open(&context, &agent, opening).await,
+                Kind::Llm => llm::open(&context, &agent, opening).await,
+                Kind::Pty => pty::open(&context, &agent, opening).await,
+            }
+        })
+    }
+
+    fn agents(&self) -> Vec<Agent> {
+        let default = self.configured.as_deref();
+        let shown = |agent: &Arc<AgentConfig>| {
+            let detail = match agent.kind {
+                Kind::Llm => agent.model.clone().unwrap_or_default(),
+                Kind::Acp | Kind::Pty => agent.command.join(" "),
+            };
+            Agent { name: agent.name.clone(), kind: agent.kind.as_str(), detail }
+        };
+        let mut all: Vec<Agent> = self.agents.iter().map(shown).collect();
+        let is_default = |agent: &Agent| default == Some(agent.name.as_str());
+        let at = all.iter().position(is_default);
+        let at = at.or_else(|| all.iter().position(|agent| default == Some(agent.kind))).unwrap_or(0);
+        all[..=at].rotate_right(1);
+        all
+    }
+
+    fn defaults(&self, settings: &Settings, workspace: &Workspace) -> Settings {
+        let Ok(agent) = self.choose(settings, workspace) else { return Settings::default() };
+        Settings {
+            agent: Some(agent.name.clone()),
+            model: agent.model.clone(),
+            temperature: agent.temperature,
+            max_tokens: agent.max_tokens,
+        }
+    }
+}
+
+/// Whether a program of this name is on the search path.
+fn installed(env: &BTreeMap<String, String>, name: &str) -> bool {
+    let path = env.get("PATH").map(String::as_str).unwrap_or_default();
+    let runs = |file: &Path| {
+        std::fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    };
+    path.split(':').filter(|dir| !dir.is_empty()).any(|dir| runs(&Path::new(dir).join(name)))
+}

@@ -24,7 +24,7 @@ pub(super) enum Entry {
     /// A message whose parts follow.
     Began(SessionName, Message),
     /// A further part of it.
-    Part(SessionName, Part),
+    Part(SessionName, Box<Part>),
     /// All messages are void.
     Cleared(SessionName),
     /// It is gone.
@@ -139,7 +139,7 @@ fn fold(text: &str) -> BTreeMap<SessionName, Left> {
             }
             Entry::Part(name, part) => {
                 if let Some(message) = all.get_mut(&name).and_then(|left| left.unfinished.as_mut()) {
-                    message.add(part);
+                    message.add(*part);
                 }
             }
             Entry::Cleared(name) => {
@@ -193,8 +193,8 @@ mod tests {
             head("b"),
             Entry::Message(name.clone(), user.clone()),
             Entry::Began(name.clone(), answer),
-            Entry::Part(name.clone(), Part::Text("hi ".into())),
-            Entry::Part(name.clone(), Part::Text("there".into())),
+            Entry::Part(name.clone(), Box::new(Part::Text("hi ".into()))),
+            Entry::Part(name.clone(), Box::new(Part::Text("there".into()))),
             Entry::Gone(SessionName::new("b").unwrap()),
             head("a"),
         ]);

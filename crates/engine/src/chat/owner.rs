@@ -367,7 +367,7 @@ impl Owner {
                     }
                 }
                 Event::Cleared => noted.push(Entry::Cleared(name.clone())),
-                event => noted.extend(part_of(event).map(|part| Entry::Part(name.clone(), part))),
+                event => noted.extend(part_of(event).map(|part| Entry::Part(name.clone(), Box::new(part)))),
             }
             told = true;
             // Nobody may be attached.

@@ -1,0 +1,22 @@
+//! Placeholder.
+
+use crate::Context;
+use crate::config::AgentConfig;
+use swb_engine::Session;
+use swb_engine::chat::{Backend, Failure, Opening};
+
+pub(crate) async fn open(
+    _context: &Context,
+    agent: &AgentConfig,
+    _opening: Opening,
+) -> Result<Box<dyn Backend>, Failure> {
+    Err(Failure::NotConfigured(format!("agents of the kind {} are not there yet", agent.kind.as_str())))
+}
+
+pub(crate) async fn join(
+    _context: &Context,
+    _session: Session,
+    _opening: Opening,
+) -> Result<Box<dyn Backend>, Failure> {
+    Err(Failure::NotConfigured("terminals are not there yet".to_owned()))
+}
