@@ -3,9 +3,14 @@
 //! Every key is listed in `docs/configuration.md`. A key that is not known is an error with its line, so
 //! that a misspelt one does not silently do nothing.
 
+mod scriptschnell;
+
+pub use scriptschnell::{AuthMethod, ScriptschnellConfig};
+
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use std::path::Path;
+use swb_backends::config::{AgentConfig, ChatConfig};
 
 /// Lines of scrollback at most: what the terminal model has room for on a screen of 80 columns.
 const MOST_SCROLLBACK: usize = 25_000;
@@ -15,7 +20,7 @@ const MOST_TURNS: usize = 10_000;
 const MOST_TURN_BYTES: usize = 15 << 20;
 
 /// The whole configuration file; everything in it is optional.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Config {
@@ -31,6 +36,12 @@ pub struct Config {
     pub coop: FrontConfig,
     /// The keepty front.
     pub keepty: FrontConfig,
+    /// The scriptschnell front.
+    pub scriptschnell: ScriptschnellConfig,
+    /// Who answers in conversations, and what they may do.
+    pub chat: ChatConfig,
+    /// The agents that can be chosen.
+    pub agents: Vec<AgentConfig>,
     /// The command line.
     pub cli: CliConfig,
 }
@@ -155,7 +166,27 @@ impl Config {
             "turns.turn_bytes must be between 1 and {MOST_TURN_BYTES}, not {}",
             turns.turn_bytes
         );
+        config.scriptschnell.check()?;
+        config.check_agents()?;
         Ok(config)
+    }
+
+    /// Agents have names, one each, and what they need; a name that is referred to exists or may be installed.
+    fn check_agents(&self) -> Result<()> {
+        for (n, agent) in self.agents.iter().enumerate() {
+            anyhow::ensure!(!agent.name.trim().is_empty(), "agents[{n}].name must not be empty");
+            let again = self.agents[..n].iter().any(|other| other.name == agent.name);
+            anyhow::ensure!(!again, "there are two agents named '{}'", agent.name);
+            if let Some(problem) = agent.problem() {
+                anyhow::bail!("{problem}");
+            }
+        }
+        for workspace in &self.chat.workspaces {
+            let path = &workspace.path;
+            let absolute = path.is_absolute() || path.starts_with("~");
+            anyhow::ensure!(absolute, "the workspace {} must be an absolute path", path.display());
+        }
+        Ok(())
     }
 }
 
@@ -183,6 +214,20 @@ mod tests {
         assert!(Config::parse("[turns]\nkeep = 1\nturn_bytes = 15728640\n").is_ok());
         for wrong in ["keep = 0", "keep = 10001", "turn_bytes = 0", "turn_bytes = 15728641"] {
             assert!(Config::parse(&format!("[turns]\n{wrong}\n")).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn agents_have_what_they_need_and_names_of_their_own() {
+        let agents = "[chat]\nbackend = \"a\"\n[[agents]]\nname = \"a\"\nkind = \"acp\"\ncommand = [\"x\", \"--acp\"]\n";
+        let config = Config::parse(agents).unwrap();
+        assert_eq!((config.agents.len(), config.chat.backend.as_deref()), (1, Some("a")));
+        let twice = format!("{agents}[[agents]]\nname = \"a\"\nkind = \"pty\"\ncommand = [\"y\"]\n");
+        assert!(Config::parse(&twice).unwrap_err().to_string().contains("two agents named 'a'"));
+        for wrong in
+            ["kind = \"acp\"", "kind = \"llm\"", "kind = \"other\"", "kind = \"pty\"\ncomand = [\"y\"]"]
+        {
+            assert!(Config::parse(&format!("[[agents]]\nname = \"b\"\n{wrong}\n")).is_err(), "{wrong}");
         }
     }
 }

@@ -13,6 +13,6 @@ mod log;
 mod profiles;
 mod run;
 
-pub use config::{CliConfig, Config};
+pub use config::{AuthMethod, CliConfig, Config, ScriptschnellConfig};
 pub use profiles::load as load_profiles;
 pub use run::{Options, run};

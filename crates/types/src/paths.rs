@@ -42,7 +42,7 @@ impl Paths {
         }
     }
 
-    /// Directory of logs and, later, saved conversations (mode 0700).
+    /// Directory of logs and saved conversations (mode 0700).
     pub fn state_dir(&self) -> PathBuf {
         self.state_home.join("switchboard")
     }
@@ -87,6 +87,19 @@ impl Paths {
         self.runtime.as_ref().map(|runtime| runtime.join("clippy/broker.sock"))
     }
 
+    /// The scriptschnell socket, unless it is configured elsewhere (SS-1).
+    pub fn scriptschnell_socket(&self) -> PathBuf {
+        self.home.join(".scriptschnell.sock")
+    }
+
+    /// A path as people write it: `~/` at its beginning is the home directory.
+    pub fn expand(&self, path: &str) -> PathBuf {
+        match path.strip_prefix("~/") {
+            Some(rest) => self.home.join(rest),
+            None => PathBuf::from(path),
+        }
+    }
+
     /// Directory of the keepty sockets (KP-10).
     pub fn keepty_dir(&self) -> PathBuf {
         self.runtime.as_ref().unwrap_or(&self.temp).join("keepty")
@@ -119,6 +132,9 @@ mod tests {
         assert_eq!(p.keepty_socket("a"), PathBuf::from("/r/keepty/keepty-a.sock"));
         assert_eq!(p.run_dir(), PathBuf::from("/r/switchboard"));
         assert_eq!(p.coop_socket(), PathBuf::from("/h/.coop/sock"));
+        assert_eq!(p.scriptschnell_socket(), PathBuf::from("/h/.scriptschnell.sock"));
+        assert_eq!(p.expand("~/x.sock"), PathBuf::from("/h/x.sock"));
+        assert_eq!(p.expand("/x/~/y"), PathBuf::from("/x/~/y"));
         assert_eq!(p.clippy_socket(), Some(PathBuf::from("/r/clippy/broker.sock")));
 
         let p = paths(&[("HOME", "/h"), ("XDG_RUNTIME_DIR", ""), ("TMPDIR", "/t")]).unwrap();
