@@ -10,6 +10,7 @@
 
 mod backend;
 mod error;
+pub mod git;
 mod handle;
 mod memory;
 mod owner;
@@ -162,6 +163,11 @@ impl Chats {
     /// A name for a client that nobody else has had.
     pub fn client(&self) -> ClientId {
         ClientId(self.inner.clients.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Number of live conversations.
+    pub fn count(&self) -> usize {
+        self.lock().len()
     }
 
     /// The workspaces that are known.
