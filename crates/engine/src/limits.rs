@@ -121,3 +121,9 @@ pub const SHORT_RUNS: u32 = 3;
 pub const ENDINGS: Duration = Duration::from_secs(2);
 /// How long to wait for the keeper's account of what it holds.
 pub const ADOPTION: Duration = Duration::from_secs(10);
+/// How long `git` may take to make a working tree: a large one is written to a slow disk.
+pub const GIT: Duration = Duration::from_secs(120);
+/// Bytes that are read of one of git's files: a path, a branch.
+pub const GIT_FILE: u64 = 8 << 10;
+/// Bytes in the name of a working tree: it becomes part of a file name.
+pub const WORKTREE_NAME: usize = 100;

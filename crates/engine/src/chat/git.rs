@@ -1,0 +1,277 @@
+//! What git knows of a directory, and further working trees of a repository.
+//!
+//! Facts are read from git's own files, so that a list of workspaces starts no process; only making a working tree
+//! runs `git`.
+
+use crate::limits;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use tokio::process::Command;
+
+/// Runs git with another file mode mask than the daemon's own.
+const MASKED: &str = "umask \"$1\" && shift && exec git \"$@\"";
+/// What would make git look at another repository than the one of the directory.
+const FOREIGN: [&str; 5] = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX"];
+
+/// What git knows of a directory.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GitFacts {
+    /// The top of the working tree it is in.
+    pub repository_root: Option<PathBuf>,
+    /// The branch checked out there; none if no branch is.
+    pub current_branch: Option<String>,
+    /// Whether it is a further working tree of another repository.
+    pub is_worktree: bool,
+    /// What git calls that working tree.
+    pub worktree_name: Option<String>,
+}
+
+/// Where a working tree and its repository are.
+struct Tree {
+    root: PathBuf,
+    /// The repository's files for this working tree.
+    git_dir: PathBuf,
+    /// The repository's files for all of them; only further working trees have it elsewhere.
+    common_dir: Option<PathBuf>,
+}
+
+/// What git knows of a directory; nothing if it is in no repository. Reads a few small files.
+pub fn facts(path: &Path) -> GitFacts {
+    let Some(tree) = tree_of(path) else { return GitFacts::default() };
+    let name = tree.common_dir.as_ref().and(tree.git_dir.file_name());
+    GitFacts {
+        current_branch: branch(&tree.git_dir),
+        is_worktree: tree.common_dir.is_some(),
+        worktree_name: name.map(|name| name.to_string_lossy().into_owned()),
+        repository_root: Some(tree.root),
+    }
+}
+
+/// Makes a further working tree beside the repository that `base` is in, `<repository>-<name>`, on a new branch
+/// `name`. `umask` is what its files are made with.
+pub async fn create_worktree(base: &Path, name: &str, umask: u32) -> Result<PathBuf, String> {
+    check_name(name)?;
+    let (from, wanted) = (base.to_owned(), name.to_owned());
+    let place = tokio::task::spawn_blocking(move || place_for(&from, &wanted)).await;
+    let (repository, place) = place.map_err(|error| error.to_string())??;
+    let mut command = Command::new("/bin/sh");
+    command.args([
+        "-c",
+        MASKED,
+        "sh",
+        &format!("{:04o}", umask & 0o777),
+        "worktree",
+        "add",
+        "-b",
+        name,
+        "--",
+    ]);
+    command.arg(&place).current_dir(&repository);
+    command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
+    for variable in FOREIGN {
+        command.env_remove(variable);
+    }
+    let output = finished(command).await?;
+    match output.status.success() {
+        true => Ok(place),
+        false => Err(complaint(&output.stderr)),
+    }
+}
+
+/// A name that means the same as a directory, as a branch and as an argument.
+fn check_name(name: &str) -> Result<(), String> {
+    let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    match plain && !name.is_empty() && !name.starts_with(['-', '.']) && name.len() <= limits::WORKTREE_NAME {
+        true => Ok(()),
+        false => Err(format!(
+            "a working tree cannot be named '{}': use letters, digits, '.', '_' and '-'",
+            name.chars().take(80).collect::<String>().escape_debug()
+        )),
+    }
+}
+
+/// The main working tree of the repository that `base` is in, and where a further one goes.
+fn place_for(base: &Path, name: &str) -> Result<(PathBuf, PathBuf), String> {
+    let tree = tree_of(base).ok_or_else(|| format!("{} is in no git repository", base.display()))?;
+    let main = tree.common_dir.as_deref().and_then(Path::parent).filter(|main| main.join(".git").is_dir());
+    let root = main.map_or(tree.root, Path::to_owned);
+    let (Some(parent), Some(own)) = (root.parent(), root.file_name()) else {
+        return Err(format!("there is no room beside the repository {}", root.display()));
+    };
+    let mut file_name = own.to_owned();
+    file_name.push(format!("-{name}"));
+    let place = parent.join(file_name);
+    match place.symlink_metadata() {
+        Ok(_) => Err(format!("{} already exists", place.display())),
+        Err(_) => Ok((root, place)),
+    }
+}
+
+/// Waits for a command that asks nothing; it and all it has started are killed when it takes too long.
+async fn finished(mut command: Command) -> Result<Output, String> {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = command.process_group(0).kill_on_drop(true).spawn();
+    let child = child.map_err(|error| format!("git cannot be started: {error}"))?;
+    let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+    match tokio::time::timeout(limits::GIT, child.wait_with_output()).await {
+        Ok(output) => output.map_err(|error| format!("git was lost: {error}")),
+        Err(_) => {
+            if let Some(group) = group {
+                // It may have ended this very moment.
+                let _killed = kill_process_group(group, Signal::KILL);
+            }
+            Err(format!("git did not finish within {} seconds", limits::GIT.as_secs()))
+        }
+    }
+}
+
+/// What git says went wrong, without the rest.
+fn complaint(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let line =
+        text.lines().rev().find_map(|line| line.strip_prefix("fatal: ").or(line.strip_prefix("error: ")));
+    let line = line.or(text.lines().last()).filter(|line| !line.is_empty()).unwrap_or("it gave no reason");
+    format!("git: {}", line.chars().take(300).collect::<String>())
+}
+
+fn tree_of(path: &Path) -> Option<Tree> {
+    path.ancestors().find_map(|root| {
+        let git = root.join(".git");
+        let meta = git.metadata().ok()?;
+        let git_dir = if meta.is_dir() { git } else { linked(root, &git)? };
+        git_dir.join("HEAD").is_file().then(|| {
+            let common = small_file(&git_dir.join("commondir"));
+            let common = common.and_then(|text| git_dir.join(text.trim()).canonicalize().ok());
+            Tree { root: root.to_owned(), common_dir: common, git_dir }
+        })
+    })
+}
+
+/// The directory that a `.git` file names.
+fn linked(root: &Path, file: &Path) -> Option<PathBuf> {
+    let text = small_file(file)?;
+    root.join(text.strip_prefix("gitdir:")?.trim()).canonicalize().ok()
+}
+
+fn branch(git_dir: &Path) -> Option<String> {
+    let head = small_file(&git_dir.join("HEAD"))?;
+    head.trim().strip_prefix("ref: refs/heads/").map(str::to_owned)
+}
+
+/// The text of a file that ought to be small; whoever made the directory may have put anything there.
+fn small_file(path: &Path) -> Option<String> {
+    let read = || -> io::Result<String> {
+        if !path.metadata()?.is_file() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut text = String::new();
+        File::open(path)?.take(limits::GIT_FILE).read_to_string(&mut text)?;
+        Ok(text)
+    };
+    read().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn git(dir: &Path, args: &[&str]) {
+        let mut command = std::process::Command::new("git");
+        command.current_dir(dir).args(["-c", "user.name=n", "-c", "user.email=e@example.org"]).args(args);
+        for variable in FOREIGN {
+            command.env_remove(variable);
+        }
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    fn repository(dir: &Path) -> PathBuf {
+        let root = dir.canonicalize().unwrap().join("repo");
+        std::fs::create_dir(&root).unwrap();
+        git(&root, &["init", "-q", "-b", "trunk"]);
+        git(&root, &["commit", "-q", "--allow-empty", "-m", "first"]);
+        root
+    }
+
+    // SS-70
+    #[test]
+    fn facts_of_a_repository() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(facts(dir.path()), GitFacts::default());
+        assert_eq!(facts(Path::new("/does/not/exist")), GitFacts::default());
+        let root = repository(dir.path());
+        let inner = root.join("a/b");
+        std::fs::create_dir_all(&inner).unwrap();
+        let expected = GitFacts {
+            repository_root: Some(root.clone()),
+            current_branch: Some("trunk".into()),
+            is_worktree: false,
+            worktree_name: None,
+        };
+        assert_eq!(facts(&root), expected);
+        assert_eq!(facts(&inner), expected);
+        git(&root, &["checkout", "-q", "-b", "feature/x"]);
+        assert_eq!(facts(&root).current_branch.as_deref(), Some("feature/x"));
+        git(&root, &["checkout", "-q", "--detach"]);
+        assert_eq!(facts(&root).current_branch, None);
+    }
+
+    // SS-70, SS-73
+    #[tokio::test]
+    async fn a_worktree_is_made_beside_the_repository() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = repository(dir.path());
+        let place = create_worktree(&root, "fix-1", 0o022).await.unwrap();
+        assert_eq!(place, root.with_file_name("repo-fix-1"));
+        let expected = GitFacts {
+            repository_root: Some(place.clone()),
+            current_branch: Some("fix-1".into()),
+            is_worktree: true,
+            worktree_name: Some("repo-fix-1".into()),
+        };
+        assert_eq!(facts(&place), expected);
+        // From a working tree: beside the main one as well.
+        let second = create_worktree(&place, "fix-2", 0o077).await.unwrap();
+        assert_eq!(second, root.with_file_name("repo-fix-2"));
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&place), mode(&second)), (0o755, 0o700));
+    }
+
+    // SS-73
+    #[tokio::test]
+    async fn what_cannot_be_a_worktree_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = repository(dir.path());
+        for bad in ["", "-b", "..", "a/b", "a b", "ä", "x\n", &"n".repeat(200)] {
+            let error = create_worktree(&root, bad, 0o022).await.unwrap_err();
+            assert!(error.contains("cannot be named"), "{bad}: {error}");
+        }
+        let none = create_worktree(dir.path(), "x", 0o022).await.unwrap_err();
+        assert!(none.contains("no git repository"), "{none}");
+        let taken = create_worktree(&root, "trunk", 0o022).await.unwrap_err();
+        assert!(taken.starts_with("git: ") && taken.contains("trunk"), "{taken}");
+        std::fs::write(root.with_file_name("repo-there"), "").unwrap();
+        let there = create_worktree(&root, "there", 0o022).await.unwrap_err();
+        assert!(there.contains("already exists"), "{there}");
+    }
+
+    #[test]
+    fn strange_git_files_are_no_repository() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = dir.path().join(".git");
+        for text in ["", "gitdir:", "gitdir: /does/not/exist", "gitdir: .", "\0\0", "nonsense"] {
+            std::fs::write(&git, text).unwrap();
+            assert_eq!(facts(dir.path()), GitFacts::default(), "{text:?}");
+        }
+        std::fs::remove_file(&git).unwrap();
+        std::fs::create_dir_all(git.join("HEAD")).unwrap();
+        assert_eq!(facts(dir.path()), GitFacts::default());
+        std::fs::remove_dir(git.join("HEAD")).unwrap();
+        std::fs::write(git.join("HEAD"), vec![b'x'; 1 << 20]).unwrap();
+        assert_eq!(facts(dir.path()).current_branch, None);
+    }
+}
