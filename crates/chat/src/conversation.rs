@@ -444,8 +444,11 @@ impl Conversation {
         self.events.push_back(Event::Titled(self.saved.title.clone()));
     }
 
-    /// Changes its settings.
+    /// Changes its settings. What one agent needs to go on means nothing to another.
     pub fn configure(&mut self, settings: Settings) {
+        if self.saved.settings.agent != settings.agent {
+            self.saved.resume = None;
+        }
         self.saved.settings = settings;
         self.changed = true;
     }

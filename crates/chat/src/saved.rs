@@ -58,6 +58,22 @@ pub struct Summary {
 }
 
 impl Saved {
+    /// Everything else.
+    pub fn without_messages(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            title: self.title.clone(),
+            workspace: self.workspace.clone(),
+            working_dir: self.working_dir.clone(),
+            created: self.created,
+            updated: self.updated,
+            settings: self.settings.clone(),
+            usage: self.usage,
+            resume: self.resume.clone(),
+            messages: Vec::new(),
+        }
+    }
+
     /// What a list shows of it.
     pub fn summary(&self) -> Summary {
         Summary {

@@ -245,6 +245,11 @@ impl Engine {
         self.around.registry.reserve(name)
     }
 
+    /// The same for a name that a session with a terminal may have already, because that belongs to it.
+    pub(crate) fn hold_name(&self, name: &str) {
+        self.around.registry.hold(name);
+    }
+
     /// Makes a reserved name free again.
     pub(crate) fn release_name(&self, name: &str) {
         self.around.registry.release(name);

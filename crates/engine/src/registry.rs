@@ -86,6 +86,11 @@ impl Registry {
         !tables.live.contains_key(name) && tables.reserved.insert(name.to_owned())
     }
 
+    /// Reserves a name whoever has it.
+    pub(crate) fn hold(&self, name: &str) {
+        self.lock().reserved.insert(name.to_owned());
+    }
+
     /// Makes a reserved name free again.
     pub(crate) fn release(&self, name: &str) {
         self.lock().reserved.remove(name);

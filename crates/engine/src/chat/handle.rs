@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use swb_chat::{
     Answers, Approval, ApprovalId, ClientId, Event, Place, Question, QuestionId, Saved, Settings, State,
-    Verdict,
+    Summary, Verdict,
 };
 use swb_types::{SessionName, Timestamp};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -32,6 +32,8 @@ pub(super) struct Shared {
 /// What a conversation shows of itself.
 #[derive(Debug, Clone)]
 pub struct ChatView {
+    /// What a list shows of it.
+    pub summary: Summary,
     /// What it is doing.
     pub state: State,
     /// Who may act, if anybody is attached.

@@ -9,7 +9,6 @@ use crate::limits;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
-use std::time::Duration;
 use swb_chat::{Ending, Message, Part, Saved};
 use swb_types::SessionName;
 
@@ -17,8 +16,8 @@ use swb_types::SessionName;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Entry {
-    /// Everything but the messages, and the seconds after which it is saved by itself.
-    Head(Box<Saved>, Option<u64>),
+    /// Everything but the messages.
+    Head(Box<Saved>, Held),
     /// A complete message.
     Message(SessionName, Message),
     /// A message whose parts follow.
@@ -31,11 +30,20 @@ pub(super) enum Entry {
     Gone(SessionName),
 }
 
+/// How a conversation is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Held {
+    /// Seconds after which it is saved by itself.
+    pub(super) auto_save: Option<u64>,
+    /// Whether its name was reserved for it.
+    pub(super) reserved: bool,
+}
+
 /// A conversation that an earlier daemon left.
 #[derive(Debug)]
 pub(super) struct Left {
     pub(super) saved: Saved,
-    pub(super) auto_save: Option<Duration>,
+    pub(super) held: Held,
     unfinished: Option<Message>,
 }
 
@@ -112,19 +120,15 @@ fn fold(text: &str) -> BTreeMap<SessionName, Left> {
     let mut all: BTreeMap<SessionName, Left> = BTreeMap::new();
     for entry in text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
         match entry {
-            Entry::Head(mut saved, auto_save) => {
-                let auto_save = auto_save.map(Duration::from_secs);
-                match all.get_mut(&saved.name) {
-                    Some(left) => {
-                        saved.messages = std::mem::take(&mut left.saved.messages);
-                        (left.saved, left.auto_save) = (*saved, auto_save);
-                    }
-                    None => {
-                        let name = saved.name.clone();
-                        all.insert(name, Left { saved: *saved, auto_save, unfinished: None });
-                    }
+            Entry::Head(mut saved, held) => match all.get_mut(&saved.name) {
+                Some(left) => {
+                    saved.messages = std::mem::take(&mut left.saved.messages);
+                    (left.saved, left.held) = (*saved, held);
                 }
-            }
+                None => {
+                    all.insert(saved.name.clone(), Left { saved: *saved, held, unfinished: None });
+                }
+            },
             Entry::Message(name, message) => {
                 if let Some(left) = all.get_mut(&name) {
                     left.unfinished = None;
@@ -157,10 +161,9 @@ fn fold(text: &str) -> BTreeMap<SessionName, Left> {
 
 fn lines(left: &Left) -> Vec<String> {
     let name = &left.saved.name;
-    let mut head = left.saved.clone();
-    let messages = std::mem::take(&mut head.messages);
-    let mut entries = vec![Entry::Head(Box::new(head), left.auto_save.map(|every| every.as_secs()))];
-    entries.extend(messages.into_iter().map(|message| Entry::Message(name.clone(), message)));
+    let mut entries = vec![Entry::Head(Box::new(left.saved.without_messages()), left.held)];
+    let messages = left.saved.messages.iter();
+    entries.extend(messages.map(|message| Entry::Message(name.clone(), message.clone())));
     entries.extend(left.unfinished.iter().map(|message| Entry::Began(name.clone(), message.clone())));
     let lines = entries.iter().filter_map(|entry| serde_json::to_string(entry).ok());
     lines.map(|line| line + "\n").collect()
@@ -172,10 +175,12 @@ mod tests {
     use swb_chat::{Conversation, Role};
     use swb_types::Timestamp;
 
+    const HELD: Held = Held { auto_save: Some(5), reserved: true };
+
     fn head(name: &str) -> Entry {
         let name = SessionName::new(name).unwrap();
         let dir = std::path::Path::new("/w");
-        Entry::Head(Box::new(Conversation::new(name, dir, dir, Timestamp(1)).saved().clone()), Some(5))
+        Entry::Head(Box::new(Conversation::new(name, dir, dir, Timestamp(1)).saved().clone()), HELD)
     }
 
     fn text(entries: &[Entry]) -> String {
@@ -205,7 +210,7 @@ mod tests {
             assert_eq!(all.len(), 1);
             assert_eq!(left.saved.messages, std::slice::from_ref(&user));
             assert_eq!(left.unfinished.as_ref().unwrap().text(), "hi there");
-            assert_eq!(left.auto_save, Some(Duration::from_secs(5)));
+            assert_eq!(left.held, HELD);
         }
     }
 }

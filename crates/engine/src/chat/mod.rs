@@ -146,10 +146,13 @@ impl Chats {
     }
 
     fn resume(&self, left: Left) {
-        // A terminal of that name is the one it is about.
-        let _reserved = self.inner.engine.reserve_name(left.saved.name.as_str());
+        if left.held.reserved {
+            // A terminal of that name is the one that was started for it.
+            self.inner.engine.hold_name(left.saved.name.as_str());
+        }
         self.inner.workspaces.touch(&left.saved.working_dir);
-        self.open(Conversation::restore(left.saved), left.auto_save);
+        let auto_save = left.held.auto_save.map(Duration::from_secs);
+        self.open(Conversation::restore(left.saved), auto_save, left.held.reserved);
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionName, Chat>> {
@@ -198,7 +201,7 @@ impl Chats {
         };
         self.inner.workspaces.touch(&new.directory);
         let conversation = Conversation::new(name, &new.directory, &new.directory, now().unix);
-        Ok(self.open(conversation, new.auto_save))
+        Ok(self.open(conversation, new.auto_save, true))
     }
 
     fn reserve(&self, name: &SessionName) -> Result<(), ChatError> {
@@ -237,7 +240,7 @@ impl Chats {
         let created = Timestamp(terminal.created() * 1000);
         let dir = terminal.workspace();
         self.inner.workspaces.touch(dir);
-        Ok(self.open(Conversation::new(terminal.name().clone(), dir, dir, created), None))
+        Ok(self.open(Conversation::new(terminal.name().clone(), dir, dir, created), None, false))
     }
 
     /// A live conversation, or one that is kept, which is live from then on.
@@ -261,7 +264,7 @@ impl Chats {
         self.inner.workspaces.touch(&saved.working_dir);
         let messages = saved.messages.clone();
         let name = saved.name.clone();
-        let chat = self.open(Conversation::restore(saved), None);
+        let chat = self.open(Conversation::restore(saved), None, true);
         let entries: Vec<Entry> =
             messages.into_iter().map(|message| Entry::Message(name.clone(), message)).collect();
         self.note(&entries);
@@ -301,9 +304,8 @@ impl Chats {
             let running = terminal.view().status.state == swb_turns::State::Working;
             listed.insert(summary.name.clone(), ListedChat { summary, running, live: true });
         }
-        for chat in live {
-            let Ok(saved) = chat.saved().await else { continue };
-            let (summary, running) = (saved.summary(), chat.view().state.is_running());
+        for view in live.iter().map(Chat::view) {
+            let (summary, running) = (view.summary, view.state.is_running());
             listed.insert(summary.name.clone(), ListedChat { summary, running, live: true });
         }
         let here = |listed: &ListedChat| workspace.is_none_or(|dir| listed.summary.workspace == dir);
@@ -387,7 +389,7 @@ impl Chats {
         session.is_offered_to(self.inner.label)
     }
 
-    fn open(&self, conversation: Conversation, auto_save: Option<Duration>) -> Chat {
+    fn open(&self, conversation: Conversation, auto_save: Option<Duration>, reserved: bool) -> Chat {
         let (commands, to_do) = mpsc::channel(limits::COMMANDS);
         let (leaving, gone) = mpsc::channel(swb_chat::limits::CLIENTS + 1);
         let (view, shown) = watch::channel(view_of(&conversation));
@@ -415,6 +417,7 @@ impl Chats {
             backend: None,
             running: None,
             reopen: false,
+            reserved,
             approvals: BTreeMap::new(),
             questions: BTreeMap::new(),
         };
@@ -423,10 +426,12 @@ impl Chats {
     }
 
     /// A conversation has ended: its name is free, unless the daemon stops and the next one goes on with it.
-    fn closed(&self, name: &SessionName) {
+    fn closed(&self, name: &SessionName, reserved: bool) {
         self.lock().remove(name);
         if !self.inner.stop.is_cancelled() {
-            self.inner.engine.release_name(name.as_str());
+            if reserved {
+                self.inner.engine.release_name(name.as_str());
+            }
             self.note(&[Entry::Gone(name.clone())]);
         }
     }

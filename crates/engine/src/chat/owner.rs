@@ -3,7 +3,7 @@
 use super::backend::{Backend, Exchange, Failure, Opening, PromptOptions, Update, updates};
 use super::error::ChatError;
 use super::handle::{ChatView, Command, Sent};
-use super::memory::Entry;
+use super::memory::{Entry, Held};
 use super::{Chats, Outcome, now};
 use crate::limits;
 use std::collections::BTreeMap;
@@ -30,6 +30,8 @@ pub(super) struct Owner {
     pub(super) running: Option<Running>,
     /// Another agent is to answer from the next prompt on.
     pub(super) reopen: bool,
+    /// Its name is kept from being used for something else as long as it lives.
+    pub(super) reserved: bool,
     pub(super) approvals: BTreeMap<ApprovalId, oneshot::Sender<Decision>>,
     pub(super) questions: BTreeMap<QuestionId, oneshot::Sender<Result<Answers, Unanswered>>>,
 }
@@ -212,7 +214,7 @@ impl Owner {
         let history: Arc<[_]> = self.conversation.saved().messages.clone().into();
         self.conversation.send(prompt.clone(), now())?;
         let name = self.conversation.saved().name.clone();
-        let mut noted = vec![Entry::Head(Box::new(self.head()), self.auto_save_seconds())];
+        let mut noted = vec![self.head()];
         let question = self.conversation.saved().messages.last().cloned();
         noted.extend(question.map(|message| Entry::Message(name.clone(), message)));
         let answer = self.conversation.unfinished().cloned();
@@ -233,16 +235,19 @@ impl Owner {
             updates: sender,
             stop: stop.clone(),
         };
-        if std::mem::take(&mut self.reopen) {
-            self.backend = None;
-        }
+        let replaced = self.backend.take_if(|_| std::mem::take(&mut self.reopen));
         let backend = self.backend.take();
-        let opening = self.opening();
-        let backends = Arc::clone(&self.chats.inner.backends);
+        let (chats, mut opening) = (self.chats.clone(), self.opening());
         let task = self.chats.inner.tasks.spawn(async move {
+            if let Some(replaced) = replaced {
+                replaced.delete().await;
+            }
             let opened = match backend {
                 Some(backend) => Ok(backend),
-                None => backends.open(opening).await,
+                None => {
+                    opening.terminal = chats.terminal(opening.name.as_str());
+                    chats.inner.backends.open(opening).await
+                }
             };
             match opened {
                 Ok(mut backend) => {
@@ -264,7 +269,7 @@ impl Owner {
             workspace: self.chats.workspaces().get(&saved.working_dir),
             settings: saved.settings.clone(),
             resume: saved.resume.clone(),
-            terminal: self.chats.terminal(saved.name.as_str()),
+            terminal: None,
         }
     }
 
@@ -286,8 +291,7 @@ impl Owner {
     }
 
     fn configure(&mut self, settings: Settings) {
-        let before = &self.conversation.saved().settings;
-        self.reopen |= before.agent != settings.agent;
+        self.reopen |= self.conversation.saved().settings.agent != settings.agent;
         self.conversation.configure(settings);
     }
 
@@ -369,7 +373,7 @@ impl Owner {
                 Event::Cleared => noted.push(Entry::Cleared(name.clone())),
                 event => noted.extend(part_of(event).map(|part| Entry::Part(name.clone(), Box::new(part)))),
             }
-            told = true;
+            told |= changes_view(&event);
             // Nobody may be attached.
             let _receivers = self.events.send(Arc::new(event));
         }
@@ -386,17 +390,15 @@ impl Owner {
         }
     }
 
-    fn auto_save_seconds(&self) -> Option<u64> {
-        self.saving.every.map(|every| every.as_secs())
-    }
-
-    fn head(&self) -> Saved {
-        let saved = self.conversation.saved();
-        Saved { messages: Vec::new(), ..saved.clone() }
+    /// Everything but the messages.
+    fn head(&self) -> Entry {
+        let held =
+            Held { auto_save: self.saving.every.map(|every| every.as_secs()), reserved: self.reserved };
+        Entry::Head(Box::new(self.conversation.saved().without_messages()), held)
     }
 
     fn note_head(&self) {
-        self.chats.note(&[Entry::Head(Box::new(self.head()), self.auto_save_seconds())]);
+        self.chats.note(&[self.head()]);
     }
 
     async fn save(&mut self, title: Option<String>) -> Result<Saved, ChatError> {
@@ -433,7 +435,7 @@ impl Owner {
         {
             backend.delete().await;
         }
-        self.chats.closed(&self.conversation.saved().name);
+        self.chats.closed(&self.conversation.saved().name, self.reserved);
         if let Some(reply) = reply {
             let _told = reply.send(Ok(()));
         }
@@ -442,11 +444,26 @@ impl Owner {
 
 pub(super) fn view_of(conversation: &Conversation) -> ChatView {
     ChatView {
+        summary: conversation.summary(),
         state: conversation.state(),
         owner: conversation.owner(),
         approvals: conversation.approvals().into_iter().cloned().collect(),
         questions: conversation.questions().into_iter().cloned().collect(),
     }
+}
+
+/// Whether what a conversation shows of itself is another after this.
+fn changes_view(event: &Event) -> bool {
+    !matches!(
+        event,
+        Event::Text { .. }
+            | Event::Thought { .. }
+            | Event::ToolOutput { .. }
+            | Event::ToolCalled(_)
+            | Event::ToolEnded(_)
+            | Event::Progress(_)
+            | Event::Plan(_)
+    )
 }
 
 /// What an event adds to the answer in the making.
