@@ -234,11 +234,13 @@ impl Conversation {
         self.events.push_back(Event::Thought { stream: answer.stream, text: text.to_owned() });
     }
 
-    /// The agent uses a tool. A use that was announced before is only told anew.
+    /// The agent uses a tool. A use that was announced before is only told anew; one beyond all measure is not.
     pub fn tool_called(&mut self, call: ToolCall) {
         let Some(answer) = &mut self.answer else { return };
+        let full = answer.message.parts.len() >= limits::PARTS;
         match answer.message.tool(&call.id) {
             Some(Part::Tool { call: known, .. }) => *known = call.clone(),
+            _ if full => return,
             _ => answer.message.add(Part::Tool { call: call.clone(), result: None }),
         }
         self.events.push_back(Event::ToolCalled(call));
@@ -505,7 +507,7 @@ impl Conversation {
 
     fn room_to_ask(&self) -> Result<(), Refused> {
         let asked = self.approvals.len() + self.questions.len();
-        if self.answer.is_none() {
+        if self.state != State::Active {
             return Err(Refused::NotAsked);
         }
         if asked >= limits::ASKS {
@@ -542,10 +544,11 @@ impl Conversation {
 }
 
 impl Answer {
-    /// Keeps text, unless there is too much of it.
+    /// Keeps text, unless there is too much of it; then nothing that follows is kept either, so that there is no hole.
     fn keep(&mut self, part: Part, bytes: usize) {
-        if bytes > 0 && self.bytes + bytes <= limits::MESSAGE_BYTES {
-            self.bytes += bytes;
+        self.bytes = self.bytes.saturating_add(bytes);
+        let room = self.bytes <= limits::MESSAGE_BYTES && self.message.parts.len() < limits::PARTS;
+        if bytes > 0 && room {
             self.message.add(part);
         }
     }

@@ -18,6 +18,8 @@ pub const OPTIONS: usize = 64;
 pub const MESSAGES: usize = 10_000;
 /// Bytes of one message's text at most; what an agent says beyond that is not kept, but passed on.
 pub const MESSAGE_BYTES: usize = 16 << 20;
+/// Parts of one message at most, tools among them: far more than an answer has.
+pub const PARTS: usize = 4096;
 /// Bytes of one conversation at most; the oldest messages are forgotten beyond it.
 pub const CONVERSATION_BYTES: usize = 64 << 20;
 /// Bytes kept of one tool's result; what is beyond is left out of the middle.
