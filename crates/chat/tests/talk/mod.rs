@@ -1,0 +1,129 @@
+//! A conversation in a test, with a clock that the test turns.
+#![allow(dead_code, reason = "not every test needs all of it")]
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+use swb_chat::{
+    ApprovalId, ApprovalRequest, ClientId, Conversation, Ending, Event, Now, QuestionId, QuestionItem,
+    QuestionRequest, State, ToolCall, ToolId, ToolKind, Verdict,
+};
+use swb_types::{SessionName, Timestamp};
+
+pub(crate) const A: ClientId = ClientId(1);
+pub(crate) const B: ClientId = ClientId(2);
+pub(crate) const C: ClientId = ClientId(3);
+pub(crate) const YES: Verdict = Verdict { approved: true, option: None, always: false };
+pub(crate) const NO: Verdict = Verdict { approved: false, option: None, always: false };
+
+pub(crate) struct Talk {
+    pub(crate) chat: Conversation,
+    begin: Instant,
+    passed: Duration,
+}
+
+impl Talk {
+    /// A conversation that its owner `A` has just made.
+    pub(crate) fn new() -> Self {
+        let dir = Path::new("/w");
+        let mut chat = Conversation::new(SessionName::new("talk").unwrap(), dir, dir, Timestamp(1000));
+        chat.attach(A, false).unwrap();
+        while chat.poll_event().is_some() {}
+        Self { chat, begin: Instant::now(), passed: Duration::ZERO }
+    }
+
+    /// The same with a generation that runs; what happened up to there has been told.
+    pub(crate) fn running() -> Self {
+        let mut talk = Self::new();
+        talk.send("hello").unwrap();
+        talk.events();
+        talk
+    }
+
+    pub(crate) fn now(&self) -> Now {
+        let millis = 1000 + self.passed.as_millis() as u64;
+        Now { instant: self.begin + self.passed, unix: Timestamp(millis) }
+    }
+
+    pub(crate) fn send(&mut self, prompt: &str) -> Result<(), swb_chat::Refused> {
+        let now = self.now();
+        self.chat.send(prompt.to_owned(), now)
+    }
+
+    pub(crate) fn end(&mut self, ending: Ending) {
+        let now = self.now();
+        self.chat.end(ending, now);
+    }
+
+    pub(crate) fn clear(&mut self) -> Result<(), swb_chat::Refused> {
+        let now = self.now();
+        self.chat.clear(now)
+    }
+
+    /// Everything that has happened since this was last called.
+    pub(crate) fn events(&mut self) -> Vec<Event> {
+        std::iter::from_fn(|| self.chat.poll_event()).collect()
+    }
+
+    /// The states that were entered since events were last taken.
+    pub(crate) fn states(&mut self) -> Vec<State> {
+        let state = |event: Event| if let Event::State(state) = event { Some(state) } else { None };
+        self.events().into_iter().filter_map(state).collect()
+    }
+
+    pub(crate) fn ask(&mut self, id: &str) -> Result<ApprovalId, swb_chat::Refused> {
+        let (id, now) = (ApprovalId(id.to_owned()), self.now());
+        self.chat.ask_approval(id.clone(), approval(), now)?;
+        Ok(id)
+    }
+
+    pub(crate) fn acknowledge(&mut self, id: &ApprovalId) -> Result<(), swb_chat::Refused> {
+        let now = self.now();
+        self.chat.acknowledge(id, now)
+    }
+
+    pub(crate) fn question(&mut self, id: &str) -> Result<QuestionId, swb_chat::Refused> {
+        let (id, now) = (QuestionId(id.to_owned()), self.now());
+        self.chat.ask_question(id.clone(), question(1, 2), now)?;
+        Ok(id)
+    }
+
+    /// Lets time pass as an owner of the machine would: nothing is looked at before it is due.
+    pub(crate) fn pass(&mut self, time: Duration) {
+        let end = self.passed + time;
+        while let Some(due) = self.chat.poll_timeout().map(|due| due - self.begin).filter(|due| *due <= end) {
+            self.passed = self.passed.max(due);
+            self.chat.handle_timeout(self.begin + self.passed);
+        }
+        self.passed = end;
+        self.chat.handle_timeout(self.begin + self.passed);
+    }
+}
+
+pub(crate) fn approval() -> ApprovalRequest {
+    ApprovalRequest {
+        tool: "execute_command".into(),
+        tool_id: None,
+        parameters: serde_json::json!({"command": "ls"}),
+        reason: "it runs a command".into(),
+        options: Vec::new(),
+    }
+}
+
+pub(crate) fn question(items: usize, options: usize) -> QuestionRequest {
+    let item = |n| QuestionItem {
+        question: format!("{n}?"),
+        options: (0..options).map(|n| n.to_string()).collect(),
+    };
+    QuestionRequest { text: "which?".into(), multi: items > 1, items: (0..items).map(item).collect() }
+}
+
+pub(crate) fn tool(id: &str) -> ToolCall {
+    ToolCall {
+        id: ToolId(id.to_owned()),
+        name: "read_file".into(),
+        description: None,
+        kind: ToolKind::Read,
+        parameters: serde_json::json!({"path": "main.rs"}),
+        locations: Vec::new(),
+    }
+}
