@@ -1,5 +1,11 @@
 //! Placeholder.
 
+mod anthropic;
+mod limits;
+mod openai;
+mod sse;
+mod talk;
+
 use crate::Context;
 use crate::config::AgentConfig;
 use swb_engine::chat::{Backend, Failure, Opening};

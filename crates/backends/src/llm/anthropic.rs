@@ -1,0 +1,411 @@
+//! Anthropic messages: requests, and answers as they stream in.
+
+use super::limits;
+use super::sse::Event;
+use super::talk::{
+    Answer, Call, Draft, Outcome, Piece, Request, Said, Stop, StreamError, Turn, number, string, text,
+    thought,
+};
+use serde_json::{Value, json};
+
+/// The version of the API that this is written for.
+pub(super) const VERSION: &str = "2023-06-01";
+
+/// The body of a request.
+pub(super) fn body(request: &Request<'_>) -> Value {
+    let mut messages: Vec<Value> = request.turns.iter().map(message).collect();
+    // Everything up to here is the same in the next request: reading it again from a cache costs a tenth.
+    if let Some(last) = messages.last_mut().and_then(|message| message["content"].as_array_mut())
+        && let Some(block) = last.last_mut()
+    {
+        block["cache_control"] = json!({"type": "ephemeral"});
+    }
+    let mut body = json!({
+        "model": request.model,
+        "max_tokens": request.max_tokens.unwrap_or(limits::ANSWER_TOKENS),
+        "messages": messages,
+        "stream": true,
+    });
+    if !request.system.is_empty() {
+        let cached = json!({"type": "ephemeral"});
+        body["system"] = json!([{"type": "text", "text": request.system, "cache_control": cached}]);
+    }
+    if !request.tools.is_empty() {
+        let tool = |tool: &super::talk::ToolSpec| json!({"name": tool.name, "description": tool.description, "input_schema": tool.schema});
+        body["tools"] = request.tools.iter().map(tool).collect();
+    }
+    if let Some(temperature) = request.temperature {
+        // Settings go up to 2 as elsewhere; here 1 is the most.
+        body["temperature"] = json!(temperature.min(1.0));
+    }
+    body
+}
+
+fn message(turn: &Turn) -> Value {
+    match turn {
+        Turn::Assistant(said) => {
+            let content: Vec<Value> = said.iter().filter_map(block).collect();
+            json!({"role": "assistant", "content": content})
+        }
+        Turn::Results(outcomes) => {
+            let content: Vec<Value> = outcomes.iter().map(result).collect();
+            json!({"role": "user", "content": content})
+        }
+        Turn::User(text) => json!({"role": "user", "content": [{"type": "text", "text": text}]}),
+    }
+}
+
+/// A block of what the model said. Blank text is refused, and so are thoughts without a proof.
+fn block(said: &Said) -> Option<Value> {
+    Some(match said {
+        Said::Call(call) => {
+            json!({"type": "tool_use", "id": call.id, "name": call.name, "input": call.object()})
+        }
+        Said::Text(text) if text.trim().is_empty() => return None,
+        Said::Text(text) => json!({"type": "text", "text": text}),
+        Said::Thought { sealed, .. } if !sealed.is_empty() => {
+            json!({"type": "redacted_thinking", "data": sealed})
+        }
+        Said::Thought { signature, .. } if signature.is_empty() => return None,
+        Said::Thought { text, signature, .. } => {
+            json!({"type": "thinking", "thinking": text, "signature": signature})
+        }
+    })
+}
+
+fn result(outcome: &Outcome) -> Value {
+    let text = if outcome.text.is_empty() { "(nothing)" } else { &outcome.text };
+    json!({"type": "tool_result", "tool_use_id": outcome.id, "content": text, "is_error": outcome.failed})
+}
+
+/// Reads an answer.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    draft: Draft,
+    read: Read,
+    ended: bool,
+}
+
+/// Tokens read, by where they came from.
+#[derive(Debug, Default)]
+struct Read {
+    fresh: u64,
+    written: u64,
+    cached: u64,
+}
+
+impl Reader {
+    /// Takes an event; gives what can be passed on.
+    pub(super) fn handle(&mut self, event: &Event) -> Result<Option<Piece>, StreamError> {
+        let value: Value =
+            serde_json::from_str(&event.data).map_err(|error| StreamError::Nonsense(error.to_string()))?;
+        let at = number(&value, "index").unwrap_or_default();
+        match string(&value, "type") {
+            "message_start" => self.usage(&value["message"]["usage"]),
+            "content_block_start" => return self.begin(at, &value["content_block"]),
+            "content_block_delta" => return self.delta(at, &value["delta"]),
+            "message_delta" => {
+                self.usage(&value["usage"]);
+                if let Some(reason) = value["delta"]["stop_reason"].as_str() {
+                    self.draft.stop = Some(stop(reason));
+                }
+            }
+            "message_stop" => self.ended = true,
+            "error" => return Err(failure(&value["error"])),
+            // Pings, the ends of blocks, and whatever may be added.
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// Whether nothing more is to come.
+    pub(super) fn is_done(&self) -> bool {
+        self.ended
+    }
+
+    /// What it cost so far.
+    pub(super) fn usage_so_far(&self) -> swb_chat::Usage {
+        self.draft.usage
+    }
+
+    /// The whole answer.
+    pub(super) fn finish(mut self) -> Result<Answer, StreamError> {
+        if self.ended {
+            self.draft.stop.get_or_insert_default();
+        } else {
+            self.draft.stop = None;
+        }
+        self.draft.finish()
+    }
+
+    fn begin(&mut self, at: u64, block: &Value) -> Result<Option<Piece>, StreamError> {
+        let said = match string(block, "type") {
+            "tool_use" => Said::Call(Call {
+                id: string(block, "id").to_owned(),
+                name: string(block, "name").to_owned(),
+                arguments: match &block["input"] {
+                    Value::Object(input) if !input.is_empty() => block["input"].to_string(),
+                    _ => String::new(),
+                },
+            }),
+            "thinking" => thought(),
+            "redacted_thinking" => Said::Thought {
+                text: String::new(),
+                signature: String::new(),
+                sealed: string(block, "data").to_owned(),
+            },
+            "text" => text(),
+            // Something that is not known to us cannot be given back, either.
+            _ => return Ok(None),
+        };
+        self.draft.begin(at, said)?;
+        match string(block, "text") {
+            "" => Ok(None),
+            text => self.text(at, text),
+        }
+    }
+
+    fn delta(&mut self, at: u64, delta: &Value) -> Result<Option<Piece>, StreamError> {
+        match string(delta, "type") {
+            "text_delta" => return self.text(at, string(delta, "text")),
+            "thinking_delta" => {
+                let more = string(delta, "thinking");
+                if let Said::Thought { text, .. } = self.draft.grow(at, more.len(), thought)? {
+                    text.push_str(more);
+                    return Ok(Some(Piece::Thought(more.to_owned())));
+                }
+            }
+            "signature_delta" => {
+                let more = string(delta, "signature");
+                if let Said::Thought { signature, .. } = self.draft.grow(at, more.len(), thought)? {
+                    signature.push_str(more);
+                }
+            }
+            "input_json_delta" => {
+                let more = string(delta, "partial_json");
+                let new = || Said::Call(Call::default());
+                if let Said::Call(call) = self.draft.grow(at, more.len(), new)? {
+                    call.arguments.push_str(more);
+                }
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    fn text(&mut self, at: u64, more: &str) -> Result<Option<Piece>, StreamError> {
+        match self.draft.grow(at, more.len(), text)? {
+            Said::Text(text) if !more.is_empty() => {
+                text.push_str(more);
+                Ok(Some(Piece::Text(more.to_owned())))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The counts are totals; what a later event leaves out has not changed.
+    fn usage(&mut self, usage: &Value) {
+        let set = |known: &mut u64, key: &str| *known = number(usage, key).unwrap_or(*known);
+        set(&mut self.read.fresh, "input_tokens");
+        set(&mut self.read.written, "cache_creation_input_tokens");
+        set(&mut self.read.cached, "cache_read_input_tokens");
+        let total = &mut self.draft.usage;
+        set(&mut total.output_tokens, "output_tokens");
+        let read = &self.read;
+        total.input_tokens = read.fresh.saturating_add(read.written).saturating_add(read.cached);
+        total.cached_tokens = read.cached;
+    }
+}
+
+fn stop(reason: &str) -> Stop {
+    match reason {
+        "max_tokens" | "model_context_window_exceeded" => Stop::Length,
+        "refusal" => Stop::Refused,
+        _ => Stop::Done,
+    }
+}
+
+/// What an error within a stream means.
+fn failure(error: &Value) -> StreamError {
+    let words = string(error, "message");
+    let kind = string(error, "type");
+    let message = if words.is_empty() { kind.to_owned() } else { words.to_owned() };
+    match kind {
+        "overloaded_error" | "rate_limit_error" | "api_error" | "timeout_error" => StreamError::Busy(message),
+        _ if is_overflow(words) => StreamError::Overflow(message),
+        _ => StreamError::Refused(message),
+    }
+}
+
+/// Whether a refusal says that there are too many tokens.
+pub(super) fn is_overflow(words: &str) -> bool {
+    words.contains("prompt is too long") || words.contains("exceed context limit")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llm::talk::ToolSpec;
+
+    fn event(value: &Value) -> Event {
+        Event { name: String::new(), data: value.to_string() }
+    }
+
+    fn read(events: &[Value]) -> (Vec<Piece>, Result<Answer, StreamError>) {
+        let (mut reader, mut pieces) = (Reader::default(), Vec::new());
+        for value in events {
+            match reader.handle(&event(value)) {
+                Ok(piece) => pieces.extend(piece),
+                Err(error) => return (pieces, Err(error)),
+            }
+        }
+        (pieces, reader.finish())
+    }
+
+    fn call(id: &str, name: &str, arguments: &str) -> Call {
+        Call { id: id.into(), name: name.into(), arguments: arguments.into() }
+    }
+
+    #[test]
+    fn a_request_has_the_form_of_the_api() {
+        let turns = [
+            Turn::User("hello".into()),
+            Turn::Assistant(vec![
+                Said::Thought { text: "hm".into(), signature: "s1".into(), sealed: String::new() },
+                Said::Thought { text: "unproven".into(), signature: String::new(), sealed: String::new() },
+                Said::Thought { text: String::new(), signature: String::new(), sealed: "x".into() },
+                Said::Text(" \n".into()),
+                Said::Text("I look".into()),
+                Said::Call(call("a", "read_file", r#"{"path":"x"}"#)),
+                Said::Call(call("b", "read_file", r#"{"path"#)),
+            ]),
+            Turn::Results(vec![
+                Outcome { id: "a".into(), text: "text".into(), failed: false },
+                Outcome { id: "b".into(), text: String::new(), failed: true },
+            ]),
+        ];
+        let tools = [ToolSpec { name: "read_file", description: "reads", schema: json!({"type": "object"}) }];
+        let request = Request {
+            model: "m",
+            system: "be kind",
+            turns: &turns,
+            tools: &tools,
+            temperature: Some(1.5),
+            max_tokens: None,
+        };
+        let cached = json!({"type": "ephemeral"});
+        let wanted = json!({
+            "model": "m", "max_tokens": 8192, "stream": true, "temperature": 1.0,
+            "system": [{"type": "text", "text": "be kind", "cache_control": cached}],
+            "tools": [{"name": "read_file", "description": "reads", "input_schema": {"type": "object"}}],
+            "messages": [
+                {"role": "user", "content": [{"type": "text", "text": "hello"}]},
+                {"role": "assistant", "content": [
+                    {"type": "thinking", "thinking": "hm", "signature": "s1"},
+                    {"type": "redacted_thinking", "data": "x"},
+                    {"type": "text", "text": "I look"},
+                    {"type": "tool_use", "id": "a", "name": "read_file", "input": {"path": "x"}},
+                    {"type": "tool_use", "id": "b", "name": "read_file", "input": {}},
+                ]},
+                {"role": "user", "content": [
+                    {"type": "tool_result", "tool_use_id": "a", "content": "text", "is_error": false},
+                    {"type": "tool_result", "tool_use_id": "b", "content": "(nothing)", "is_error": true,
+                     "cache_control": cached},
+                ]},
+            ],
+        });
+        assert_eq!(body(&request), wanted);
+    }
+
+    #[test]
+    fn an_answer_is_put_together_from_its_pieces() {
+        let (pieces, answer) = read(&[
+            json!({"type": "message_start", "message": {"usage": {
+                "input_tokens": 10, "cache_creation_input_tokens": 5, "cache_read_input_tokens": 100,
+                "output_tokens": 1}}}),
+            json!({"type": "ping"}),
+            json!({"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": ""}}),
+            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "h"}}),
+            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "m"}}),
+            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "sig"}}),
+            json!({"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}}),
+            json!({"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "I "}}),
+            json!({"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "look"}}),
+            json!({"type": "content_block_stop", "index": 1}),
+            json!({"type": "content_block_start", "index": 2, "content_block": {"type": "server_tool_use", "id": "z"}}),
+            json!({"type": "content_block_start", "index": 3,
+                   "content_block": {"type": "tool_use", "id": "a", "name": "t", "input": {}}}),
+            json!({"type": "content_block_delta", "index": 3, "delta": {"type": "input_json_delta", "partial_json": ""}}),
+            json!({"type": "content_block_delta", "index": 3, "delta": {"type": "input_json_delta", "partial_json": "{\"a\":"}}),
+            json!({"type": "content_block_delta", "index": 3, "delta": {"type": "input_json_delta", "partial_json": "1}"}}),
+            json!({"type": "content_block_delta", "index": 3, "delta": {"type": "citations_delta"}}),
+            json!({"type": "something_new"}),
+            json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 42}}),
+            json!({"type": "message_stop"}),
+        ]);
+        let piece = |text: &str| Piece::Text(text.into());
+        let thought = |text: &str| Piece::Thought(text.into());
+        assert_eq!(pieces, [thought("h"), thought("m"), piece("I "), piece("look")]);
+        let answer = answer.unwrap();
+        let said = [
+            Said::Thought { text: "hm".into(), signature: "sig".into(), sealed: String::new() },
+            Said::Text("I look".into()),
+            Said::Call(call("a", "t", r#"{"a":1}"#)),
+        ];
+        assert_eq!((answer.said.as_slice(), answer.stop), (said.as_slice(), Stop::Done));
+        let usage = answer.usage;
+        assert_eq!((usage.input_tokens, usage.cached_tokens, usage.output_tokens), (115, 100, 42));
+    }
+
+    #[test]
+    fn an_answer_without_its_end_is_none() {
+        let start = json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "a"}});
+        let delta = json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}});
+        assert_eq!(read(&[]).1, Err(StreamError::Early));
+        assert_eq!(read(&[start.clone(), delta]).1, Err(StreamError::Early));
+        let (pieces, answer) = read(&[start, json!({"type": "message_stop"})]);
+        assert_eq!((pieces.len(), answer.unwrap().stop), (1, Stop::Done));
+    }
+
+    #[test]
+    fn errors_within_a_stream_are_told_apart() {
+        let error = |kind: &str, message: &str| {
+            read(&[json!({"type": "error", "error": {"type": kind, "message": message}})]).1.unwrap_err()
+        };
+        assert_eq!(error("overloaded_error", "Overloaded"), StreamError::Busy("Overloaded".into()));
+        assert_eq!(error("invalid_request_error", "no"), StreamError::Refused("no".into()));
+        let long = "prompt is too long: 5 tokens > 4 maximum";
+        assert_eq!(error("invalid_request_error", long), StreamError::Overflow(long.into()));
+        let bad = Event { name: String::new(), data: "{".into() };
+        assert!(matches!(Reader::default().handle(&bad), Err(StreamError::Nonsense(_))));
+        assert_eq!(stop("max_tokens"), Stop::Length);
+        assert_eq!(stop("refusal"), Stop::Refused);
+    }
+
+    #[test]
+    fn values_of_the_wrong_type_harm_nothing() {
+        let (pieces, answer) = read(&[
+            json!([]),
+            json!(null),
+            json!({"type": 5}),
+            json!({"type": "message_start"}),
+            json!({"type": "content_block_start", "index": "x", "content_block": 7}),
+            json!({"type": "content_block_delta", "index": -1, "delta": {"type": "text_delta", "text": {}}}),
+            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{"}}),
+            json!({"type": "message_delta", "delta": [], "usage": {"output_tokens": -3}}),
+            json!({"type": "message_stop"}),
+        ]);
+        assert!(pieces.is_empty() && answer.unwrap().said.is_empty());
+    }
+
+    #[test]
+    fn there_is_an_end_to_tools() {
+        let mut reader = Reader::default();
+        let begin = |at: usize| {
+            event(&json!({"type": "content_block_start", "index": at,
+            "content_block": {"type": "tool_use", "id": "a", "name": "t", "input": {}}}))
+        };
+        let error = (0..=limits::CALLS).find_map(|at| reader.handle(&begin(at)).err());
+        assert_eq!(error, Some(StreamError::TooLong));
+    }
+}

@@ -1,0 +1,250 @@
+//! What is said between us and a model, whatever the form of its API.
+
+use super::limits;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use swb_chat::Usage;
+
+/// A request to a model.
+#[derive(Debug, Clone)]
+pub(super) struct Request<'a> {
+    /// The model.
+    pub(super) model: &'a str,
+    /// What it is told before everything else.
+    pub(super) system: &'a str,
+    /// What was said so far.
+    pub(super) turns: &'a [Turn],
+    /// The tools it may use.
+    pub(super) tools: &'a [ToolSpec],
+    /// How freely it is to answer.
+    pub(super) temperature: Option<f64>,
+    /// Tokens of the answer at most.
+    pub(super) max_tokens: Option<u32>,
+}
+
+/// A tool that a model may use.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ToolSpec {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// What it does, for the model.
+    pub(super) description: &'static str,
+    /// The JSON schema of its arguments.
+    pub(super) schema: Value,
+}
+
+/// What one side said.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Turn {
+    /// The model.
+    Assistant(Vec<Said>),
+    /// What came of the tools it used.
+    Results(Vec<Outcome>),
+    /// The person.
+    User(String),
+}
+
+/// A piece of what a model said.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Said {
+    /// It uses a tool.
+    Call(Call),
+    /// Text.
+    Text(String),
+    /// What it thought, with what proves to its maker that it did.
+    Thought {
+        /// The text; empty if only the maker can read it.
+        text: String,
+        /// The proof.
+        signature: String,
+        /// The text in a form that only the maker can read.
+        sealed: String,
+    },
+}
+
+/// A model uses a tool.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Call {
+    /// Which use it is.
+    pub(super) id: String,
+    /// The tool.
+    pub(super) name: String,
+    /// Its arguments as the model wrote them: a JSON object if all is well.
+    pub(super) arguments: String,
+}
+
+impl Call {
+    /// The arguments; an error in words for the model if they are not an object.
+    pub(super) fn parameters(&self) -> Result<Map<String, Value>, String> {
+        if self.arguments.trim().is_empty() {
+            return Ok(Map::new());
+        }
+        match serde_json::from_str(&self.arguments) {
+            Ok(Value::Object(parameters)) => Ok(parameters),
+            Ok(_) => Err("the arguments are not a JSON object".to_owned()),
+            Err(error) => Err(format!("the arguments are not valid JSON: {error}")),
+        }
+    }
+
+    /// The arguments as an object that every server takes back: an empty one if the model wrote something else.
+    pub(super) fn object(&self) -> Value {
+        Value::Object(self.parameters().unwrap_or_default())
+    }
+}
+
+/// What came of the use of a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Outcome {
+    /// Which use it was.
+    pub(super) id: String,
+    /// What the model is told.
+    pub(super) text: String,
+    /// Whether it failed.
+    pub(super) failed: bool,
+}
+
+/// Something of an answer that is passed on at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// Text.
+    Text(String),
+    /// What the model thinks.
+    Thought(String),
+}
+
+/// Why a model stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Stop {
+    /// It has said everything, or wants to know what its tools say.
+    #[default]
+    Done,
+    /// It would have said more than it may.
+    Length,
+    /// It or its maker does not want to answer.
+    Refused,
+}
+
+/// A whole answer.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Answer {
+    /// What was said, in order.
+    pub(super) said: Vec<Said>,
+    /// What it cost, without the price.
+    pub(super) usage: Usage,
+    /// Why it ended.
+    pub(super) stop: Stop,
+}
+
+impl Answer {
+    /// The uses of tools in it.
+    pub(super) fn calls(&self) -> impl Iterator<Item = &Call> {
+        self.said.iter().filter_map(|said| match said {
+            Said::Call(call) => Some(call),
+            _ => None,
+        })
+    }
+}
+
+/// Why an answer cannot be understood or went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum StreamError {
+    /// The server says so, and that it may go better another time.
+    #[error("{0}")]
+    Busy(String),
+    /// It ended too early.
+    #[error("the answer ended before it was complete")]
+    Early,
+    /// What the server sends is no answer.
+    #[error("the server sent what is no answer: {0}")]
+    Nonsense(String),
+    /// There are too many tokens.
+    #[error("{0}")]
+    Overflow(String),
+    /// The server says so, and another time will not help.
+    #[error("{0}")]
+    Refused(String),
+    /// It is longer than an answer may be.
+    #[error("the answer is longer than {} MiB or uses more than {} tools", limits::ANSWER_BYTES >> 20, limits::CALLS)]
+    TooLong,
+    /// The form of the stream is wrong.
+    #[error(transparent)]
+    Sse(#[from] super::sse::SseError),
+}
+
+/// An answer in the making: blocks by their place in it.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    blocks: BTreeMap<u64, Said>,
+    bytes: usize,
+    /// What it cost so far.
+    pub(super) usage: Usage,
+    /// Why it ended, once it has.
+    pub(super) stop: Option<Stop>,
+}
+
+impl Draft {
+    /// Sets what is at a place, unless there is something already.
+    pub(super) fn begin(&mut self, at: u64, said: Said) -> Result<(), StreamError> {
+        if self.blocks.contains_key(&at) {
+            return Ok(());
+        }
+        let calls = self.blocks.values().filter(|said| matches!(said, Said::Call(_))).count();
+        if calls >= limits::CALLS || self.blocks.len() > 4 * limits::CALLS {
+            return Err(StreamError::TooLong);
+        }
+        self.blocks.insert(at, said);
+        Ok(())
+    }
+
+    /// What is at a place, to add `more` bytes to it; `new` if there is nothing yet.
+    pub(super) fn grow(
+        &mut self,
+        at: u64,
+        more: usize,
+        new: impl FnOnce() -> Said,
+    ) -> Result<&mut Said, StreamError> {
+        self.bytes += more;
+        if self.bytes > limits::ANSWER_BYTES || self.blocks.len() > 4 * limits::CALLS {
+            return Err(StreamError::TooLong);
+        }
+        Ok(self.blocks.entry(at).or_insert_with(new))
+    }
+
+    /// What is at a place.
+    pub(super) fn at(&self, at: u64) -> Option<&Said> {
+        self.blocks.get(&at)
+    }
+
+    /// The last place that is taken.
+    pub(super) fn last(&self) -> Option<u64> {
+        self.blocks.keys().next_back().copied()
+    }
+
+    /// The whole answer, if it is one.
+    pub(super) fn finish(self) -> Result<Answer, StreamError> {
+        let stop = self.stop.ok_or(StreamError::Early)?;
+        let empty = |said: &Said| matches!(said, Said::Text(text) if text.is_empty());
+        let said = self.blocks.into_values().filter(|said| !empty(said)).collect();
+        Ok(Answer { said, usage: self.usage, stop })
+    }
+}
+
+/// Text that goes on.
+pub(super) fn text() -> Said {
+    Said::Text(String::new())
+}
+
+/// A thought that goes on.
+pub(super) fn thought() -> Said {
+    Said::Thought { text: String::new(), signature: String::new(), sealed: String::new() }
+}
+
+/// The string under a key; empty if there is none.
+pub(super) fn string<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The number under a key.
+pub(super) fn number(value: &Value, key: &str) -> Option<u64> {
+    value.get(key).and_then(Value::as_u64)
+}
