@@ -7,6 +7,7 @@
 mod acp;
 pub mod config;
 mod llm;
+mod place;
 mod pty;
 
 use config::{AgentConfig, Allow, ChatConfig, Kind};

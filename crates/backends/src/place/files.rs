@@ -1,0 +1,146 @@
+//! Reading and writing one file of a place.
+
+use super::{Place, PlaceError, Spot, beneath};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes of a file that is read or written at most: far more than any model can take in, and small beside our memory.
+pub(crate) const READ_MOST: u64 = 8 << 20;
+
+impl Place {
+    /// The text of a file.
+    pub(crate) fn read(&self, path: &str) -> Result<String, PlaceError> {
+        let (spot, fd) = self.open(self.spot(path)?, OFlags::RDONLY)?;
+        read_text(&spot, fd)
+    }
+
+    /// Puts text into a file, in one step; what it held before, if it was there. Directories that are missing are made.
+    /// What cannot be read as text is not replaced either: nobody could see what is lost.
+    pub(crate) fn write(&self, path: &str, text: &str) -> Result<Option<String>, PlaceError> {
+        let spot = self.writable_spot(path)?;
+        if text.len() as u64 > READ_MOST {
+            let (path, len) = (path.to_owned(), text.len() as u64);
+            return Err(PlaceError::TooLarge { path, len, max: READ_MOST });
+        }
+        let spot = match self.open(self.spot(path)?, OFlags::PATH) {
+            // Links are followed here once, so that the file is replaced and not the link.
+            Ok((_, fd)) => self.spot_of(path, &fd)?,
+            Err(PlaceError::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => spot,
+            Err(error) => return Err(error),
+        };
+        let Some(name) = spot.beneath.file_name() else { return Err(PlaceError::NotAFile(path.to_owned())) };
+        let dir = self.parent(&spot)?;
+        let old = match beneath::open_in(dir.as_fd(), Path::new(name), OFlags::RDONLY, UNLINKED) {
+            Ok(fd) => Some(fd),
+            Err(Errno::NOENT) => None,
+            Err(Errno::LOOP) => return Err(PlaceError::Outside(path.to_owned())),
+            Err(error) => return Err(spot.io(error)),
+        };
+        let mode = match &old {
+            Some(fd) => rustix::fs::fstat(fd).map_err(|error| spot.io(error))?.st_mode & 0o777,
+            None => 0o666 & !self.umask,
+        };
+        let old = old.map(|fd| read_text(&spot, fd)).transpose()?;
+        replace(&dir, name, text, Mode::from_raw_mode(mode)).map_err(|error| spot.io(error))?;
+        Ok(old)
+    }
+
+    /// The place of an open file, which links may have led to.
+    fn spot_of<'a>(&'a self, shown: &'a str, fd: &OwnedFd) -> Result<Spot<'a>, PlaceError> {
+        let real = beneath::path_of(fd).map_err(|_| PlaceError::Outside(shown.to_owned()))?;
+        match self.real_spot(shown, &real)? {
+            spot if spot.root.writable => Ok(spot),
+            _ => Err(PlaceError::ReadOnly(shown.to_owned())),
+        }
+    }
+
+    /// The directory of a file, made if it is missing.
+    fn parent(&self, spot: &Spot<'_>) -> Result<OwnedFd, PlaceError> {
+        let failed = |error: Errno| match beneath::leaves(&error) {
+            true => PlaceError::Outside(spot.shown.to_owned()),
+            false => spot.io(error),
+        };
+        let dir_flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let mut dir = beneath::open(&spot.root.path, Path::new(""), dir_flags).map_err(failed)?;
+        let above = spot.beneath.parent().unwrap_or(Path::new(""));
+        match beneath::open(&spot.root.path, above, dir_flags) {
+            Err(Errno::NOENT) => {}
+            other => return other.map_err(failed),
+        }
+        for name in above.components() {
+            let name = Path::new(name.as_os_str());
+            dir = match beneath::open_in(dir.as_fd(), name, dir_flags, UNLINKED) {
+                Err(Errno::NOENT) => self.make_dir(&dir, name),
+                other => other,
+            }
+            .map_err(failed)?;
+        }
+        Ok(dir)
+    }
+
+    fn make_dir(&self, dir: &OwnedFd, name: &Path) -> Result<OwnedFd, Errno> {
+        match rustix::fs::mkdirat(dir, name, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error),
+        }
+        let made = beneath::open_in(dir.as_fd(), name, OFlags::RDONLY | OFlags::DIRECTORY, UNLINKED)?;
+        // The daemon's own mask has taken away more than it should.
+        rustix::fs::fchmod(&made, Mode::from_raw_mode(0o777 & !self.umask))?;
+        Ok(made)
+    }
+}
+
+/// For names in directories that are open already.
+const UNLINKED: ResolveFlags =
+    ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS).union(ResolveFlags::NO_SYMLINKS);
+
+/// Replaces a file: whoever looks sees the old text or the new one, also after a crash.
+fn replace(dir: &OwnedFd, name: &OsStr, text: &str, mode: Mode) -> std::io::Result<()> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let temporary = format!(".swb-{}-{number}.tmp", std::process::id());
+    // One that a killed daemon with our process id has left is in the way.
+    let _stale = rustix::fs::unlinkat(dir, &temporary, AtFlags::empty());
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let fd = rustix::fs::openat(dir, &temporary, flags, Mode::RUSR | Mode::WUSR)?;
+    let put = || -> std::io::Result<()> {
+        let mut file = File::from(fd);
+        file.write_all(text.as_bytes())?;
+        rustix::fs::fchmod(&file, mode)?;
+        file.sync_all()?;
+        rustix::fs::renameat(dir, &temporary, dir, name)?;
+        Ok(rustix::fs::fsync(dir)?)
+    };
+    put().inspect_err(|_| {
+        let _removed = rustix::fs::unlinkat(dir, &temporary, AtFlags::empty());
+    })
+}
+
+/// The text of an open file, if it is one.
+pub(super) fn read_text(spot: &Spot<'_>, fd: OwnedFd) -> Result<String, PlaceError> {
+    let stat = rustix::fs::fstat(&fd).map_err(|error| spot.io(error))?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(PlaceError::NotAFile(spot.shown.to_owned()));
+    }
+    let too_large = |len: u64| PlaceError::TooLarge { path: spot.shown.to_owned(), len, max: READ_MOST };
+    let len = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
+    if len > READ_MOST {
+        return Err(too_large(len));
+    }
+    // It may have grown since, and files in /proc have no length.
+    let mut bytes = Vec::new();
+    let read = File::from(fd).take(READ_MOST + 1).read_to_end(&mut bytes).map_err(|error| spot.io(error))?;
+    if read as u64 > READ_MOST {
+        return Err(too_large(read as u64));
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) if !text.contains('\0') => Ok(text),
+        _ => Err(PlaceError::Binary(spot.shown.to_owned())),
+    }
+}

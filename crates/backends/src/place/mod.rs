@@ -1,0 +1,227 @@
+//! The files an agent may touch: its workspace, and for reading also the workspace's context directories.
+//!
+//! Paths come from agents, which may have been talked into anything by what they read. Nothing is opened by its full
+//! path: every file is opened beneath a directory of the place (`beneath.rs`), so that neither `..`, nor an absolute
+//! path, nor a link, nor a link that appears at the last moment leads out of it. Everything here waits for the disk.
+
+#![allow(dead_code, unused_imports, reason = "not everything is used yet")]
+
+mod beneath;
+mod files;
+mod walk;
+
+pub(crate) use files::READ_MOST;
+pub(crate) use walk::{Entry, Found, ListQuery, Listing, Match, SearchQuery};
+
+use rustix::fs::OFlags;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path, PathBuf};
+use swb_chat::Workspace;
+
+/// Bytes of a path at most, as the kernel has it; and what messages about it quote.
+const PATH_MOST: usize = 4096;
+
+/// Why an agent cannot have a file. The words are for agents and people alike.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum PlaceError {
+    /// It is not text.
+    #[error("{0} is not a text file")]
+    Binary(String),
+    /// The system says no.
+    #[error("{path}: {error}")]
+    Io {
+        /// The path as the agent gave it.
+        path: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// It is a directory, a device, a pipe.
+    #[error("{0} is not a regular file")]
+    NotAFile(String),
+    /// It is no directory.
+    #[error("{0} is not a directory")]
+    NotADirectory(String),
+    /// It may be read, but not written.
+    #[error("{0} may be read, but not changed: it is outside the workspace")]
+    ReadOnly(String),
+    /// It is elsewhere.
+    #[error("{0} is outside the workspace")]
+    Outside(String),
+    /// It is no path at all.
+    #[error("this is no path: {0}")]
+    BadPath(&'static str),
+    /// It is no pattern.
+    #[error("this is no pattern: {0}")]
+    BadPattern(String),
+    /// There is too much of it.
+    #[error("{path} has {len} bytes; {max} are the most that can be handled")]
+    TooLarge {
+        /// The path as the agent gave it.
+        path: String,
+        /// What it has.
+        len: u64,
+        /// What it may have.
+        max: u64,
+    },
+}
+
+/// The files an agent may touch.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    /// The workspace first.
+    roots: Vec<Root>,
+    working_dir: PathBuf,
+    umask: u32,
+}
+
+/// A directory of a place; everything beneath it belongs to the place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Root {
+    path: PathBuf,
+    /// The same without links: agents that ask the system where they are get this one.
+    real: PathBuf,
+    writable: bool,
+}
+
+impl Root {
+    fn new(path: &Path, writable: bool) -> Self {
+        let path = normal(path);
+        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+        Self { path, real, writable }
+    }
+}
+
+/// Where a path of an agent leads, before links are looked at.
+#[derive(Debug)]
+struct Spot<'a> {
+    /// As the agent gave it.
+    shown: &'a str,
+    root: &'a Root,
+    /// Beneath the root; empty for the root itself. There is no `..` in it.
+    beneath: PathBuf,
+}
+
+impl Spot<'_> {
+    fn full(&self) -> PathBuf {
+        self.root.path.join(&self.beneath)
+    }
+
+    fn io(&self, error: impl Into<io::Error>) -> PlaceError {
+        PlaceError::Io { path: self.shown.to_owned(), error: error.into() }
+    }
+}
+
+impl Place {
+    /// The place of an agent that works in `working_dir`. Files it makes get their mode by `umask`.
+    pub(crate) fn new(workspace: &Workspace, working_dir: &Path, umask: u32) -> Self {
+        let mut roots = vec![Root::new(&workspace.path, true)];
+        let working_dir = normal(working_dir);
+        if !working_dir.starts_with(&roots[0].path) {
+            roots.push(Root::new(&working_dir, true));
+        }
+        let context = workspace.context_dirs.iter().filter(|dir| dir.is_absolute());
+        roots.extend(context.map(|dir| Root::new(dir, false)));
+        Self { roots, working_dir, umask }
+    }
+
+    /// The path of something that may be read, links resolved.
+    pub(crate) fn resolve_read(&self, path: &str) -> Result<PathBuf, PlaceError> {
+        let spot = self.spot(path)?;
+        let (spot, fd) = self.open(spot, OFlags::PATH)?;
+        beneath::path_of(&fd).map_err(|error| spot.io(error))
+    }
+
+    /// The path of a file or directory that may be written; it need not exist.
+    pub(crate) fn resolve_write(&self, path: &str) -> Result<PathBuf, PlaceError> {
+        let spot = self.writable_spot(path)?;
+        match self.open(self.spot(path)?, OFlags::PATH) {
+            Ok((found, _)) if !found.root.writable => Err(PlaceError::ReadOnly(path.to_owned())),
+            Ok((found, fd)) => beneath::path_of(&fd).map_err(|error| found.io(error)),
+            Err(PlaceError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => Ok(spot.full()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// How a path is shown to the agent: from where it works, if it is beneath that.
+    fn shown(&self, path: &Path) -> String {
+        path.strip_prefix(&self.working_dir).unwrap_or(path).to_string_lossy().into_owned()
+    }
+
+    /// Finds the root of a path, which is taken as seen from where the agent works.
+    ///
+    /// `..` is resolved in the text alone: what a link before it would lead to does not matter then, and a path that is
+    /// shown to people means what they read.
+    fn spot<'a>(&'a self, path: &'a str) -> Result<Spot<'a>, PlaceError> {
+        match path {
+            "" => return Err(PlaceError::BadPath("it is empty")),
+            long if long.len() > PATH_MOST => return Err(PlaceError::BadPath("it is too long")),
+            nul if nul.contains('\0') => return Err(PlaceError::BadPath("there is a NUL in it")),
+            _ => {}
+        }
+        let full = normal(&self.working_dir.join(path));
+        let rooted = self.roots.iter().find_map(|root| {
+            let beneath = full.strip_prefix(&root.path).or_else(|_| full.strip_prefix(&root.real)).ok()?;
+            Some(Spot { shown: path, root, beneath: beneath.to_owned() })
+        });
+        rooted.ok_or_else(|| PlaceError::Outside(path.to_owned()))
+    }
+
+    fn writable_spot<'a>(&'a self, path: &'a str) -> Result<Spot<'a>, PlaceError> {
+        let spot = self.spot(path)?;
+        match spot.root.writable {
+            true => Ok(spot),
+            false => Err(PlaceError::ReadOnly(path.to_owned())),
+        }
+    }
+
+    /// Opens what is there already, wherever in the place it is.
+    fn open<'a>(&'a self, spot: Spot<'a>, flags: OFlags) -> Result<(Spot<'a>, OwnedFd), PlaceError> {
+        match beneath::open(&spot.root.path, &spot.beneath, flags) {
+            Ok(fd) => Ok((spot, fd)),
+            Err(error) if beneath::leaves(&error) => {
+                // A link with an absolute target leaves the root by its form alone. It may lead back into the place.
+                let spot = self.follow(spot)?;
+                match beneath::open_unlinked(&spot.root.path, &spot.beneath, flags) {
+                    Ok(fd) => Ok((spot, fd)),
+                    Err(_) => Err(PlaceError::Outside(spot.shown.to_owned())),
+                }
+            }
+            Err(error) => Err(spot.io(error)),
+        }
+    }
+
+    /// Where the links of a path lead. What this says may be outdated at once: whoever opens it must allow no links.
+    fn follow<'a>(&'a self, spot: Spot<'a>) -> Result<Spot<'a>, PlaceError> {
+        let real = spot.full().canonicalize().map_err(|_| PlaceError::Outside(spot.shown.to_owned()))?;
+        self.real_spot(spot.shown, &real)
+    }
+
+    /// The place of a path without links.
+    fn real_spot<'a>(&'a self, shown: &'a str, real: &Path) -> Result<Spot<'a>, PlaceError> {
+        let inside = self.roots.iter().find_map(|root| {
+            let beneath = real.strip_prefix(&root.real).ok()?.to_owned();
+            Some(Spot { shown, root, beneath })
+        });
+        inside.ok_or_else(|| PlaceError::Outside(shown.to_owned()))
+    }
+}
+
+/// A path without `.` and `..`, by its text alone.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                normal.pop();
+            }
+            other => normal.push(other),
+        }
+    }
+    normal
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,282 @@
+use super::*;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::sync::atomic::{AtomicBool, Ordering};
+use swb_types::Timestamp;
+use tempfile::TempDir;
+
+struct Rig {
+    dir: TempDir,
+    place: Place,
+}
+
+/// `ws` is the workspace, `ctx` may be read, `secret` is outside.
+fn rig() -> Rig {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["ws/src", "ctx", "out"] {
+        fs::create_dir_all(dir.path().join(name)).unwrap();
+    }
+    fs::write(dir.path().join("out/secret"), "secret words").unwrap();
+    fs::write(dir.path().join("ctx/notes"), "notes").unwrap();
+    fs::write(dir.path().join("ws/src/a.txt"), "one\ntwo\n").unwrap();
+    let mut workspace = Workspace::new(&dir.path().join("ws"), Timestamp(0));
+    workspace.context_dirs.push(dir.path().join("ctx"));
+    let place = Place::new(&workspace, &dir.path().join("ws"), 0o022);
+    Rig { dir, place }
+}
+
+impl Rig {
+    fn at(&self, path: &str) -> PathBuf {
+        self.dir.path().join(path)
+    }
+
+    fn absolute(&self, path: &str) -> String {
+        self.at(path).to_str().unwrap().to_owned()
+    }
+}
+
+fn is_outside<T: std::fmt::Debug>(result: Result<T, PlaceError>) -> bool {
+    matches!(result, Err(PlaceError::Outside(_)))
+}
+
+#[test]
+fn files_of_the_workspace_and_its_context_are_read() {
+    let rig = rig();
+    assert_eq!(rig.place.read("src/a.txt").unwrap(), "one\ntwo\n");
+    assert_eq!(rig.place.read("./src/../src/a.txt").unwrap(), "one\ntwo\n");
+    assert_eq!(rig.place.read(&rig.absolute("ws/src/a.txt")).unwrap(), "one\ntwo\n");
+    assert_eq!(rig.place.read(&rig.absolute("ctx/notes")).unwrap(), "notes");
+    assert_eq!(rig.place.read("../ctx/notes").unwrap(), "notes");
+    assert_eq!(rig.place.resolve_read("src").unwrap(), rig.at("ws/src").canonicalize().unwrap());
+}
+
+#[test]
+fn nothing_else_is_read_or_written() {
+    let rig = rig();
+    symlink(rig.at("out/secret"), rig.at("ws/absolute")).unwrap();
+    symlink("../out/secret", rig.at("ws/relative")).unwrap();
+    symlink("../out", rig.at("ws/directory")).unwrap();
+    symlink("/proc/self/root", rig.at("ws/magic")).unwrap();
+    let absolute = rig.absolute("out/secret");
+    let magic = format!("magic{absolute}");
+    let beside = rig.absolute("ws-beside");
+    let outside = [
+        "../out/secret",
+        "src/../../out/secret",
+        "absolute",
+        "relative",
+        "directory/secret",
+        "/etc/passwd",
+        "/proc/self/environ",
+        "..",
+        "/",
+        &absolute,
+        &magic,
+        &beside,
+    ];
+    for path in outside {
+        assert!(is_outside(rig.place.read(path)), "{path}: {:?}", rig.place.read(path));
+        assert!(is_outside(rig.place.write(path, "x")), "{path}");
+        assert!(is_outside(rig.place.resolve_read(path)), "{path}");
+        assert!(is_outside(rig.place.resolve_write(path)), "{path}");
+    }
+    for path in ["directory/new", "directory/deep/new"] {
+        assert!(is_outside(rig.place.write(path, "x")), "{path}");
+    }
+    assert!(is_outside(rig.place.list(&ListQuery { path: "directory".into(), ..ListQuery::default() })));
+    assert_eq!(fs::read_to_string(rig.at("out/secret")).unwrap(), "secret words");
+    assert_eq!(fs::read_dir(rig.at("out")).unwrap().count(), 1);
+}
+
+#[test]
+fn context_directories_are_not_written_not_even_through_links() {
+    let rig = rig();
+    symlink(rig.at("ctx/notes"), rig.at("ws/notes")).unwrap();
+    assert_eq!(rig.place.read("notes").unwrap(), "notes");
+    let absolute = rig.absolute("ctx/notes");
+    for path in [absolute.as_str(), "notes", "../ctx/new"] {
+        assert!(matches!(rig.place.write(path, "x"), Err(PlaceError::ReadOnly(_))), "{path}");
+        assert!(matches!(rig.place.resolve_write(path), Err(PlaceError::ReadOnly(_))), "{path}");
+    }
+    assert_eq!(fs::read_to_string(rig.at("ctx/notes")).unwrap(), "notes");
+}
+
+#[test]
+fn links_within_the_workspace_work() {
+    let rig = rig();
+    symlink("src", rig.at("ws/relative")).unwrap();
+    symlink(rig.at("ws/src"), rig.at("ws/absolute")).unwrap();
+    symlink("src/a.txt", rig.at("ws/file")).unwrap();
+    for path in ["relative/a.txt", "absolute/a.txt", "file"] {
+        assert_eq!(rig.place.read(path).unwrap(), "one\ntwo\n", "{path}");
+        assert_eq!(rig.place.write(path, "one\ntwo\n").unwrap().as_deref(), Some("one\ntwo\n"), "{path}");
+    }
+    assert!(fs::symlink_metadata(rig.at("ws/file")).unwrap().is_symlink(), "the link is still one");
+}
+
+#[test]
+fn a_workspace_that_is_reached_by_a_link_is_one_place() {
+    let rig = rig();
+    symlink(rig.at("ws"), rig.at("alias")).unwrap();
+    let workspace = Workspace::new(&rig.at("alias"), Timestamp(0));
+    let place = Place::new(&workspace, &rig.at("alias"), 0o022);
+    for path in ["src/a.txt", &rig.absolute("ws/src/a.txt"), &rig.absolute("alias/src/a.txt")] {
+        assert!(place.read(path).is_ok(), "{path}");
+        assert!(place.write(path, "x").is_ok(), "{path}");
+    }
+    assert_eq!(place.list(&ListQuery::default()).unwrap().entries.len(), 2);
+}
+
+#[test]
+fn writing_replaces_in_one_step_and_keeps_the_mode() {
+    let rig = rig();
+    fs::set_permissions(rig.at("ws/src/a.txt"), fs::Permissions::from_mode(0o750)).unwrap();
+    assert_eq!(rig.place.write("src/a.txt", "new").unwrap().as_deref(), Some("one\ntwo\n"));
+    assert_eq!(fs::read_to_string(rig.at("ws/src/a.txt")).unwrap(), "new");
+    assert_eq!(fs::metadata(rig.at("ws/src/a.txt")).unwrap().permissions().mode() & 0o777, 0o750);
+    assert_eq!(rig.place.write("deep/er/b.txt", "b").unwrap(), None);
+    assert_eq!(fs::metadata(rig.at("ws/deep/er/b.txt")).unwrap().permissions().mode() & 0o777, 0o644);
+    assert_eq!(fs::metadata(rig.at("ws/deep/er")).unwrap().permissions().mode() & 0o777, 0o755);
+    let left: Vec<_> = fs::read_dir(rig.at("ws/src")).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[test]
+fn what_is_no_text_file_is_refused() {
+    let rig = rig();
+    fs::write(rig.at("ws/nul"), b"a\0b").unwrap();
+    fs::write(rig.at("ws/latin"), b"\xe9").unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, rig.at("ws/pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
+        .unwrap();
+    fs::File::create(rig.at("ws/huge")).unwrap().set_len(READ_MOST + 1).unwrap();
+    for path in ["nul", "latin"] {
+        assert!(matches!(rig.place.read(path), Err(PlaceError::Binary(_))), "{path}");
+        assert!(matches!(rig.place.write(path, "x"), Err(PlaceError::Binary(_))), "{path}");
+    }
+    for path in ["pipe", "src", "."] {
+        assert!(matches!(rig.place.read(path), Err(PlaceError::NotAFile(_))), "{path}");
+        assert!(matches!(rig.place.write(path, "x"), Err(PlaceError::NotAFile(_))), "{path}");
+    }
+    assert!(matches!(rig.place.read("huge"), Err(PlaceError::TooLarge { .. })));
+    let much = "x".repeat(usize::try_from(READ_MOST).unwrap() + 1);
+    assert!(matches!(rig.place.write("much", &much), Err(PlaceError::TooLarge { .. })));
+}
+
+#[test]
+fn hostile_names_are_only_names() {
+    let rig = rig();
+    let long = "x".repeat(5000);
+    for path in ["", "a\0b", &long] {
+        assert!(matches!(rig.place.read(path), Err(PlaceError::BadPath(_))), "{path:?}");
+        assert!(matches!(rig.place.write(path, "x"), Err(PlaceError::BadPath(_))), "{path:?}");
+    }
+    for path in ["-rf", "a b\nc", "$(id)", "~", "é😀", "...", "\\..\\x"] {
+        assert_eq!(rig.place.write(path, "x").unwrap(), None, "{path:?}");
+        assert_eq!(rig.place.read(path).unwrap(), "x", "{path:?}");
+    }
+}
+
+#[test]
+fn a_link_that_comes_and_goes_never_leads_out() {
+    let rig = rig();
+    fs::create_dir(rig.at("ws/real")).unwrap();
+    fs::write(rig.at("ws/real/secret"), "inside").unwrap();
+    fs::write(rig.at("out/victim"), "untouched").unwrap();
+    let (stop, ws) = (AtomicBool::new(false), rig.at("ws"));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                // `door` is now a directory of the workspace, now a link to outside.
+                let _raced = fs::remove_file(ws.join("door"));
+                let _raced = fs::rename(ws.join("real"), ws.join("door"));
+                let _raced = fs::rename(ws.join("door"), ws.join("real"));
+                let _raced = symlink("../out", ws.join("door"));
+            }
+        });
+        for round in 0..400 {
+            if let Ok(text) = rig.place.read("door/secret") {
+                assert_eq!(text, "inside");
+            }
+            let _raced = rig.place.write("door/victim", &round.to_string());
+            if round % 50 == 0 {
+                let query = SearchQuery { pattern: "secret words".into(), ..SearchQuery::default() };
+                assert_eq!(rig.place.search(&query).unwrap().matches, []);
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(fs::read_to_string(rig.at("out/victim")).unwrap(), "untouched");
+    assert_eq!(fs::read_dir(rig.at("out")).unwrap().count(), 2);
+}
+
+#[test]
+fn without_the_kernels_help_links_are_not_followed() {
+    let rig = rig();
+    symlink("../out", rig.at("ws/door")).unwrap();
+    symlink("../out/secret", rig.at("ws/link")).unwrap();
+    let root = beneath::open_root(&rig.at("ws")).unwrap();
+    let open = |path: &str| {
+        use std::os::fd::AsFd;
+        beneath::walk_in(root.as_fd(), Path::new(path), OFlags::RDONLY | OFlags::CLOEXEC)
+    };
+    assert!(open("src/a.txt").is_ok() && open(".").is_ok());
+    for path in ["door/secret", "link", "../out/secret", "/etc/passwd", "src/../../out/secret"] {
+        assert!(open(path).is_err(), "{path}");
+    }
+}
+
+#[test]
+fn lists_leave_out_what_git_does() {
+    let rig = rig();
+    fs::write(rig.at("ws/.gitignore"), "target/\n*.log\n").unwrap();
+    for path in ["target/x", ".git/config", "src/b.rs", "src/deep/c.rs", "src/d.log"] {
+        fs::create_dir_all(rig.at("ws").join(path).parent().unwrap()).unwrap();
+        fs::write(rig.at("ws").join(path), "needle").unwrap();
+    }
+    symlink("/etc", rig.at("ws/src/etc")).unwrap();
+    let list = |path: &str, glob: Option<&str>, depth| {
+        let query = ListQuery { path: path.into(), glob: glob.map(Into::into), depth, most: None };
+        let listing = rig.place.list(&query).unwrap();
+        listing.entries.into_iter().map(|entry| entry.path).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(list("", None, None), ".gitignore src src/a.txt src/b.rs src/deep src/deep/c.rs src/etc");
+    assert_eq!(list("", None, Some(1)), ".gitignore src");
+    assert_eq!(list("src", None, Some(1)), "src/a.txt src/b.rs src/deep src/etc");
+    assert_eq!(list("", Some("*.rs"), None), "src/b.rs src/deep/c.rs");
+    assert_eq!(list("src", Some("deep/*.rs"), None), "src/deep/c.rs");
+    assert_eq!(list("target", None, None), "target/x", "asked for by name");
+    let few = rig.place.list(&ListQuery { most: Some(2), ..ListQuery::default() }).unwrap();
+    assert!(few.truncated && few.entries.len() == 2);
+    assert!(matches!(
+        rig.place.list(&ListQuery { path: "src/b.rs".into(), ..ListQuery::default() }),
+        Err(PlaceError::NotADirectory(_))
+    ));
+    let context = ListQuery { path: rig.absolute("ctx"), ..ListQuery::default() };
+    assert_eq!(rig.place.list(&context).unwrap().entries[0].path, rig.absolute("ctx/notes"));
+}
+
+#[test]
+fn words_are_found_in_text_files_only() {
+    let rig = rig();
+    fs::write(rig.at("ws/.gitignore"), "ignored\n").unwrap();
+    fs::write(rig.at("ws/ignored"), "needle").unwrap();
+    fs::write(rig.at("ws/binary"), b"needle\0").unwrap();
+    fs::write(rig.at("ws/src/b.rs"), "hay\n  Needle (x)\n").unwrap();
+    symlink(rig.at("out/secret"), rig.at("ws/link")).unwrap();
+    let query = SearchQuery { pattern: "needle".into(), ignore_case: true, ..SearchQuery::default() };
+    let hit = Match { path: "src/b.rs".into(), line: 2, text: "  Needle (x)".into() };
+    assert_eq!(rig.place.search(&query).unwrap(), Found { matches: vec![hit.clone()], truncated: false });
+    let file = SearchQuery { path: "src/b.rs".into(), pattern: "(x".into(), literal: true, ..query.clone() };
+    assert_eq!(rig.place.search(&file).unwrap().matches, [hit]);
+    let secret = SearchQuery { pattern: "secret".into(), ..SearchQuery::default() };
+    assert_eq!(rig.place.search(&secret).unwrap().matches, []);
+    let other = SearchQuery { glob: Some("*.txt".into()), ..query.clone() };
+    assert_eq!(rig.place.search(&other).unwrap().matches, []);
+    let one = SearchQuery { pattern: "o".into(), most: Some(1), ..SearchQuery::default() };
+    let found = rig.place.search(&one).unwrap();
+    assert!(found.truncated && found.matches.len() == 1);
+    for bad in ["(", "(?:a{1000}){1000}"] {
+        let bad = SearchQuery { pattern: bad.into(), ..SearchQuery::default() };
+        assert!(matches!(rig.place.search(&bad), Err(PlaceError::BadPattern(_))));
+    }
+}

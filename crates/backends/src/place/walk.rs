@@ -1,0 +1,253 @@
+//! Lists of files, and words in them: a walk from a root of the place that leaves out what git would.
+//!
+//! The walk itself goes by path, so a directory that turns into a link meanwhile could lead it elsewhere. Therefore
+//! nothing that it brings is believed: each file is opened or looked at beneath the root again, without links.
+
+use super::files::read_text;
+use super::{Place, PlaceError, Spot, beneath};
+use ignore::overrides::{Override, OverrideBuilder};
+use ignore::{DirEntry, WalkBuilder};
+use regex::{Regex, RegexBuilder};
+use rustix::fs::{FileType, OFlags};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Entries of a list at most: more than a model reads with profit.
+const ENTRIES: usize = 2_000;
+/// Lines found at most.
+const MATCHES: usize = 500;
+/// Characters kept of a line that was found.
+const LINE: usize = 400;
+/// How long a walk may take; what it has found by then is what there is.
+const WALK: Duration = Duration::from_secs(15);
+/// Bytes a compiled pattern may take: enough for any that is meant well.
+const PATTERN: usize = 1 << 20;
+
+/// What to list.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ListQuery {
+    /// The directory; where the agent works if empty.
+    pub(crate) path: String,
+    /// Only what matches, as in a `.gitignore`: `*.rs`, `src/**/mod.rs`.
+    pub(crate) glob: Option<String>,
+    /// How deep; 1 is the directory alone.
+    pub(crate) depth: Option<usize>,
+    /// Entries at most; [`ENTRIES`] if there is no number or a greater one.
+    pub(crate) most: Option<usize>,
+}
+
+/// Something in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// As seen from where the agent works.
+    pub(crate) path: String,
+    /// A directory.
+    pub(crate) directory: bool,
+    /// Its size in bytes.
+    pub(crate) len: u64,
+}
+
+/// A list, sorted by path.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Listing {
+    /// What is there.
+    pub(crate) entries: Vec<Entry>,
+    /// There is more.
+    pub(crate) truncated: bool,
+}
+
+/// What to look for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SearchQuery {
+    /// A regular expression.
+    pub(crate) pattern: String,
+    /// The pattern is plain text instead.
+    pub(crate) literal: bool,
+    /// Upper and lower case are the same.
+    pub(crate) ignore_case: bool,
+    /// The directory or file; where the agent works if empty.
+    pub(crate) path: String,
+    /// Only files that match, as in [`ListQuery::glob`].
+    pub(crate) glob: Option<String>,
+    /// Lines at most; [`MATCHES`] if there is no number or a greater one.
+    pub(crate) most: Option<usize>,
+}
+
+/// A line that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Match {
+    /// The file, as seen from where the agent works.
+    pub(crate) path: String,
+    /// The line's number, from 1 on.
+    pub(crate) line: usize,
+    /// The line, or its beginning.
+    pub(crate) text: String,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// The lines.
+    pub(crate) matches: Vec<Match>,
+    /// There may be more.
+    pub(crate) truncated: bool,
+}
+
+impl Place {
+    /// Lists a directory.
+    pub(crate) fn list(&self, query: &ListQuery) -> Result<Listing, PlaceError> {
+        let start = self.start(&query.path)?;
+        if !start.directory {
+            return Err(PlaceError::NotADirectory(query.path.clone()));
+        }
+        let most = query.most.unwrap_or(ENTRIES).min(ENTRIES);
+        let mut listing = Listing::default();
+        listing.truncated = self.walk(&start, query.glob.as_deref(), query.depth, |spot| {
+            if listing.entries.len() >= most {
+                return false;
+            }
+            // A pattern lets all directories pass, as something in them may match.
+            let entry = self.entry(spot).filter(|entry| query.glob.is_none() || !entry.directory);
+            listing.entries.extend(entry);
+            true
+        })?;
+        listing.entries.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(listing)
+    }
+
+    /// Looks for lines in text files.
+    pub(crate) fn search(&self, query: &SearchQuery) -> Result<Found, PlaceError> {
+        let pattern = pattern(query)?;
+        let start = self.start(&query.path)?;
+        let most = query.most.unwrap_or(MATCHES).min(MATCHES);
+        let mut found = Found::default();
+        if !start.directory {
+            found.truncated = !self.search_file(&start.spot, &pattern, most, &mut found.matches);
+            return Ok(found);
+        }
+        found.truncated = self.walk(&start, query.glob.as_deref(), None, |spot| {
+            self.search_file(spot, &pattern, most, &mut found.matches)
+        })?;
+        Ok(found)
+    }
+
+    fn start<'a>(&'a self, path: &'a str) -> Result<Start<'a>, PlaceError> {
+        let (spot, fd) = self.open(self.spot(if path.is_empty() { "." } else { path })?, OFlags::PATH)?;
+        let stat = rustix::fs::fstat(&fd).map_err(|error| spot.io(error))?;
+        let real = beneath::path_of(&fd).map_err(|error| spot.io(error))?;
+        let directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        Ok(Start { spot: self.real_spot(spot.shown, &real)?, directory })
+    }
+
+    /// Calls `visit` for everything beneath a directory until it says no; whether it did, or there was no time left.
+    fn walk(
+        &self,
+        start: &Start<'_>,
+        glob: Option<&str>,
+        depth: Option<usize>,
+        mut visit: impl FnMut(&Spot<'_>) -> bool,
+    ) -> Result<bool, PlaceError> {
+        let until = Instant::now() + WALK;
+        let mut any = false;
+        // From the root on, as its rules about what to leave out hold in every directory of it. A directory that they
+        // leave out is walked all the same if it was asked for.
+        for from in [&start.spot.root.real, &start.spot.full()] {
+            for entry in walker(&start.spot, from, glob, depth)? {
+                let Ok(entry) = entry else { continue };
+                let Ok(beneath) = entry.path().strip_prefix(&start.spot.root.real) else { continue };
+                if !beneath.starts_with(&start.spot.beneath) || beneath == start.spot.beneath {
+                    continue;
+                }
+                any = true;
+                let spot = Spot { shown: "", root: start.spot.root, beneath: beneath.to_owned() };
+                if Instant::now() > until || !visit(&spot) {
+                    return Ok(true);
+                }
+            }
+            if any || start.spot.beneath.as_os_str().is_empty() {
+                break;
+            }
+        }
+        Ok(false)
+    }
+
+    fn entry(&self, spot: &Spot<'_>) -> Option<Entry> {
+        let fd = beneath::open_unlinked(&spot.root.path, &spot.beneath, OFlags::PATH);
+        let (directory, len) = match fd {
+            Ok(fd) => {
+                let stat = rustix::fs::fstat(&fd).ok()?;
+                let directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+                (directory, u64::try_from(stat.st_size).unwrap_or(0))
+            }
+            // A link: it is listed, but not where it leads.
+            Err(error) if beneath::leaves(&error) => (false, 0),
+            Err(_) => return None,
+        };
+        Some(Entry { path: self.shown(&spot.full()), directory, len })
+    }
+
+    /// Whether there is room for more. What is no text, or cannot be opened, has nothing to be found in.
+    fn search_file(&self, spot: &Spot<'_>, pattern: &Regex, most: usize, found: &mut Vec<Match>) -> bool {
+        let Ok(fd) = beneath::open_unlinked(&spot.root.path, &spot.beneath, OFlags::RDONLY) else {
+            return true;
+        };
+        let Ok(text) = read_text(spot, fd) else { return true };
+        for (number, line) in text.lines().enumerate().filter(|(_, line)| pattern.is_match(line)) {
+            if found.len() >= most {
+                return false;
+            }
+            let text = line.chars().take(LINE).collect();
+            found.push(Match { path: self.shown(&spot.full()), line: number + 1, text });
+        }
+        true
+    }
+}
+
+/// Where a walk begins.
+struct Start<'a> {
+    /// Without links.
+    spot: Spot<'a>,
+    directory: bool,
+}
+
+fn pattern(query: &SearchQuery) -> Result<Regex, PlaceError> {
+    let source = if query.literal { regex::escape(&query.pattern) } else { query.pattern.clone() };
+    let built = RegexBuilder::new(&source).case_insensitive(query.ignore_case).size_limit(PATTERN).build();
+    built.map_err(|error| PlaceError::BadPattern(error.to_string()))
+}
+
+fn walker(
+    start: &Spot<'_>,
+    from: &Path,
+    glob: Option<&str>,
+    depth: Option<usize>,
+) -> Result<ignore::Walk, PlaceError> {
+    let target = start.root.real.join(&start.beneath);
+    let above = target.strip_prefix(from).map_or(0, |rest| rest.components().count());
+    let mut builder = WalkBuilder::new(from);
+    builder
+        .hidden(false)
+        .parents(false)
+        .require_git(false)
+        .follow_links(false)
+        .sort_by_file_name(Ord::cmp)
+        .max_depth(depth.map(|depth| above + depth.max(1)))
+        .overrides(overrides(&target, glob)?)
+        .filter_entry(move |entry| on_the_way(entry, &target));
+    Ok(builder.build())
+}
+
+fn overrides(target: &PathBuf, glob: Option<&str>) -> Result<Override, PlaceError> {
+    let bad = |error: ignore::Error| PlaceError::BadPattern(error.to_string());
+    let mut builder = OverrideBuilder::new(target);
+    if let Some(glob) = glob {
+        builder.add(glob).map_err(bad)?;
+    }
+    builder.build().map_err(bad)
+}
+
+/// What leads to the directory that is asked for, or is in it; never what git keeps for itself.
+fn on_the_way(entry: &DirEntry, target: &Path) -> bool {
+    let path = entry.path();
+    entry.file_name() != ".git" && (path.starts_with(target) || target.starts_with(path))
+}
