@@ -2,6 +2,7 @@
 //!
 //! - [`Swb`]: a throw-away home with a daemon in it, and the means to call the program there;
 //! - [`ClippyClient`], [`CoopClient`], [`KeeptyClient`]: raw clients that see and send exactly what the wire carries;
+//! - [`ChatClient`]: the same for conversations, and [`scripted_agent`] to answer in them;
 //! - [`ScreenClient`]: a client with a terminal, that shows what it gets and answers what it is asked;
 //! - [`Follower`]: a client that comes back at its offset whenever it loses its connection;
 //! - [`Terminal`]: a program on a PTY of the test, as a person at a terminal would have it;
@@ -15,6 +16,7 @@ mod follower;
 mod keepty;
 mod process;
 mod screen;
+mod scriptschnell;
 mod swb;
 mod sys;
 mod terminal;
@@ -26,6 +28,7 @@ pub use follower::Follower;
 pub use keepty::{Frame, KeeptyClient};
 pub use process::{children, is_alive, is_zombie, keepers_in, signal};
 pub use screen::{ScreenClient, assert_same};
+pub use scriptschnell::{ChatClient, Generation, assistant_text, of_kind, refusal, scripted_agent};
 pub use swb::Swb;
 pub use terminal::Terminal;
 

@@ -1,0 +1,368 @@
+//! A raw client of the scriptschnell socket, written from its documents: it knows lines and JSON, and nothing of our codec.
+
+use crate::coop::read_more;
+use crate::{LIMIT, QUIET, Swb};
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// What an agent of the tests is written in; see the head of the file.
+const SCRIPTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/tests/agents/scripted_acp.py");
+
+/// A connection that sends and shows exactly what is on the wire.
+#[derive(Debug)]
+pub struct ChatClient {
+    stream: UnixStream,
+    buffer: Vec<u8>,
+    /// Bytes of the buffer that hold no line's end.
+    searched: usize,
+    /// Messages that came while something else was waited for, in order.
+    collected: VecDeque<Value>,
+    requests: u64,
+}
+
+/// A generation as a client saw it.
+#[derive(Debug, Clone)]
+pub struct Generation {
+    /// What came before the answer to `chat_send`, in order.
+    pub events: Vec<Value>,
+    /// The answer to `chat_send`, whole.
+    pub answer: Value,
+}
+
+impl Generation {
+    /// The text of the assistant. Insists on what the protocol says of chunks: one stream, indices from 0 on, and
+    /// exactly one final chunk, which is the last.
+    #[track_caller]
+    pub fn text(&self) -> String {
+        assistant_text(&self.events)
+    }
+
+    /// The data of all events of a type.
+    pub fn all(&self, kind: &str) -> Vec<Value> {
+        of_kind(&self.events, kind)
+    }
+
+    /// How it ended: `completed`, `stopped`, or the code of an error.
+    pub fn status(&self) -> &str {
+        let code = self.answer["error"]["code"].as_str();
+        code.or(self.answer["data"]["status"].as_str()).unwrap_or("?")
+    }
+}
+
+/// The data of all messages of a type.
+pub fn of_kind(messages: &[Value], kind: &str) -> Vec<Value> {
+    messages.iter().filter(|message| message["type"] == kind).map(|message| message["data"].clone()).collect()
+}
+
+/// The text of one assistant's stream in these messages; see [`Generation::text`].
+#[track_caller]
+pub fn assistant_text(messages: &[Value]) -> String {
+    let mut chunks = of_kind(messages, "chat_message");
+    chunks.retain(|chunk| chunk["role"] == "assistant");
+    let count = chunks.len();
+    for (at, chunk) in chunks.iter().enumerate() {
+        assert_eq!(chunk["stream_id"], chunks[0]["stream_id"], "one stream: {chunk}");
+        assert!(chunk["stream_id"].as_str().is_some_and(|id| !id.is_empty()), "{chunk}");
+        assert_eq!(chunk["chunk_index"], at, "chunks in order: {chunk}");
+        assert_eq!(chunk["is_final"], at + 1 == count, "the last of {count} is final: {chunk}");
+    }
+    assert!(count > 0, "an assistant's message in {messages:?}");
+    chunks.iter().map(|chunk| chunk["content"].as_str().expect("content")).collect()
+}
+
+impl ChatClient {
+    /// Connects without saying anything.
+    pub fn connect(path: &Path) -> io::Result<Self> {
+        let stream = UnixStream::connect(path)?;
+        // A daemon that does not read makes a test fail, not hang.
+        stream.set_write_timeout(Some(LIMIT))?;
+        Ok(Self { stream, buffer: Vec::new(), searched: 0, collected: VecDeque::new(), requests: 0 })
+    }
+
+    /// The socket, for what this client does not do.
+    pub fn socket(&self) -> &UnixStream {
+        &self.stream
+    }
+
+    /// Sends bytes as they are; a daemon that has closed is no error here.
+    pub fn send_raw(&mut self, bytes: &[u8]) {
+        let _sent = self.stream.write_all(bytes);
+    }
+
+    /// Sends one message.
+    pub fn send(&mut self, message: &Value) {
+        self.send_raw(format!("{message}\n").as_bytes());
+    }
+
+    /// The next line as it is: `None` if none comes in time, `Some(None)` at the end of the connection.
+    pub fn line(&mut self, limit: Duration) -> Option<Option<String>> {
+        let end = Instant::now() + limit;
+        loop {
+            let found = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n');
+            if let Some(at) = found.map(|at| self.searched + at) {
+                let line: Vec<u8> = self.buffer.drain(..=at).collect();
+                self.searched = 0;
+                return Some(Some(String::from_utf8(line).expect("UTF-8")));
+            }
+            self.searched = self.buffer.len();
+            if read_more(&mut self.stream, &mut self.buffer, end)? == 0 {
+                assert!(self.buffer.is_empty(), "half a line at the end of the connection");
+                return Some(None);
+            }
+        }
+    }
+
+    /// The next message on the wire, in the manner of [`ChatClient::line`]; insists on the form of an envelope.
+    #[track_caller]
+    pub fn raw(&mut self, limit: Duration) -> Option<Option<Value>> {
+        let Some(line) = self.line(limit)? else { return Some(None) };
+        let message: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert!(message["type"].as_str().is_some_and(|kind| !kind.is_empty()), "a type: {line}");
+        let at = message["timestamp"].as_str().unwrap_or_else(|| panic!("a timestamp: {line}"));
+        assert!(at.len() >= 20 && at.ends_with('Z') && at.as_bytes()[10] == b'T', "RFC 3339 in UTC: {line}");
+        Some(Some(message))
+    }
+
+    /// The next message that was not collected before, without the daemon's pings, batches taken apart.
+    #[track_caller]
+    pub fn message(&mut self, limit: Duration) -> Option<Option<Value>> {
+        let end = Instant::now() + limit;
+        loop {
+            if let Some(message) = self.collected.pop_front() {
+                return Some(Some(message));
+            }
+            let message = match self.raw(end.saturating_duration_since(Instant::now()))? {
+                Some(message) => message,
+                None => return Some(None),
+            };
+            match message["type"].as_str() {
+                Some("ping") => {}
+                Some("batch") => {
+                    let parts = message["data"]["messages"].as_array().expect("messages");
+                    self.collected.extend(parts.iter().cloned());
+                }
+                _ => return Some(Some(message)),
+            }
+        }
+    }
+
+    /// The first message that is wanted; all others before it are collected, in order.
+    #[track_caller]
+    fn first(&mut self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        let mut others = VecDeque::new();
+        let end = Instant::now() + LIMIT;
+        loop {
+            let message = match self.message(end.saturating_duration_since(Instant::now())) {
+                Some(Some(message)) => message,
+                Some(None) => panic!("the connection ended where {what} was wanted, after {others:?}"),
+                None => panic!("waited in vain for {what}, got {others:?}"),
+            };
+            if wanted(&message) {
+                others.append(&mut self.collected);
+                self.collected = others;
+                return message;
+            }
+            others.push_back(message);
+        }
+    }
+
+    /// Sends a request with an id of its own, which it gives.
+    pub fn begin(&mut self, kind: &str, data: Value) -> String {
+        self.requests += 1;
+        let id = format!("request-{}", self.requests);
+        self.send(&json!({"type": kind, "request_id": id, "data": data}));
+        id
+    }
+
+    /// The answer to a request; what comes before it is collected.
+    #[track_caller]
+    pub fn answer(&mut self, id: &str) -> Value {
+        self.first(&format!("the answer to {id}"), |message| message["request_id"] == id)
+    }
+
+    /// Sends a request and gives its answer, whole.
+    #[track_caller]
+    pub fn ask(&mut self, kind: &str, data: Value) -> Value {
+        let id = self.begin(kind, data);
+        self.answer(&id)
+    }
+
+    /// Sends a request that must succeed; gives the data of its answer, which must be of this type.
+    #[track_caller]
+    pub fn ok_as(&mut self, kind: &str, data: Value, answer: &str) -> Value {
+        let got = self.ask(kind, data);
+        assert!(got["error"].is_null(), "{kind} was answered {got}");
+        assert_eq!(got["type"], answer, "{got}");
+        got["data"].clone()
+    }
+
+    /// The same for a request whose answer has its own type.
+    #[track_caller]
+    pub fn ok(&mut self, kind: &str, data: Value) -> Value {
+        self.ok_as(kind, data, kind)
+    }
+
+    /// Sends a request that must be refused; gives the code of the error.
+    #[track_caller]
+    pub fn refused(&mut self, kind: &str, data: Value) -> String {
+        let got = self.ask(kind, data);
+        refusal(&got)
+    }
+
+    /// The data of the next event of a type; what comes before it is collected.
+    #[track_caller]
+    pub fn event(&mut self, kind: &str) -> Value {
+        self.first(kind, |message| message["type"] == kind)["data"].take()
+    }
+
+    /// Insists that nothing comes for a while, not even the end; what was collected is no matter.
+    #[track_caller]
+    pub fn quiet(&mut self) {
+        let collected = std::mem::take(&mut self.collected);
+        let came = self.message(QUIET);
+        assert_eq!(came, None, "nothing was to come");
+        self.collected = collected;
+    }
+
+    /// Reads to the end of the connection; gives everything before it, what was collected first.
+    #[track_caller]
+    pub fn to_end(&mut self) -> Vec<Value> {
+        let mut all = Vec::new();
+        while let Some(message) = self.message(LIMIT).expect("the end in time") {
+            all.push(message);
+        }
+        all
+    }
+
+    /// Everything that has come so far: up to the answer to a question about nothing.
+    #[track_caller]
+    pub fn so_far(&mut self) -> Vec<Value> {
+        self.ask("ping", json!({}));
+        std::mem::take(&mut self.collected).into()
+    }
+
+    // ---- conversations ----
+
+    /// Introduces itself with these capabilities and insists on being welcome; gives the answer's data.
+    #[track_caller]
+    pub fn auth(&mut self, capabilities: &[&str]) -> Value {
+        let data = json!({"client_type": "test", "version": "1.0.0", "capabilities": capabilities});
+        self.ok_as("auth_request", data, "auth_response")
+    }
+
+    /// Makes a session; gives its name.
+    #[track_caller]
+    pub fn create(&mut self, data: Value) -> String {
+        let created = self.ok_as("session_create", data, "session_create_response");
+        created["session_id"].as_str().expect("a name").to_owned()
+    }
+
+    /// Begins a generation; gives the id of the request.
+    pub fn prompt(&mut self, content: &str) -> String {
+        self.begin("chat_send", json!({"content": content}))
+    }
+
+    /// Waits for the end of a generation.
+    #[track_caller]
+    pub fn generation(&mut self, id: &str) -> Generation {
+        let answer = self.answer(id);
+        Generation { events: std::mem::take(&mut self.collected).into(), answer }
+    }
+
+    /// Says something and waits for the end of the generation.
+    #[track_caller]
+    pub fn chat(&mut self, content: &str) -> Generation {
+        let id = self.prompt(content);
+        self.generation(&id)
+    }
+
+    /// Says something, insists on a complete answer and gives its text.
+    #[track_caller]
+    pub fn say(&mut self, content: &str) -> String {
+        let generation = self.chat(content);
+        assert_eq!(generation.status(), "completed", "{}", generation.answer);
+        generation.text()
+    }
+
+    /// Reads events until the assistant has said this; gives what it said up to there.
+    #[track_caller]
+    pub fn until(&mut self, text: &str) -> String {
+        let mut said = String::new();
+        while !said.contains(text) {
+            let chunk = self.event("chat_message");
+            if chunk["role"] == "assistant" {
+                said.push_str(chunk["content"].as_str().expect("content"));
+                assert!(chunk["is_final"] == false || said.contains(text), "only {said:?} was said");
+            }
+        }
+        said
+    }
+}
+
+/// The code of an error; insists on its form.
+#[track_caller]
+pub fn refusal(answer: &Value) -> String {
+    assert_eq!(answer["type"], "error", "{answer}");
+    let error = &answer["error"];
+    assert!(error["message"].as_str().is_some_and(|text| !text.is_empty()), "it explains itself: {answer}");
+    error["code"].as_str().expect("a code").to_owned()
+}
+
+/// The configuration of an agent `scripted` that answers in all conversations, and does what its prompt says.
+pub fn scripted_agent(args: &[&str]) -> String {
+    let command: Vec<&str> = [&["python3", SCRIPTED], args].concat();
+    format!(
+        "[chat]\nbackend = \"scripted\"\n[[agents]]\nname = \"scripted\"\nkind = \"acp\"\ncommand = {}\n",
+        json!(command)
+    )
+}
+
+impl Swb {
+    /// Writes the configuration file.
+    pub fn configure(&self, toml: &str) {
+        let path = self.paths().config_file();
+        std::fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+        std::fs::write(path, toml).expect("the configuration");
+    }
+
+    /// A daemon whose conversations are answered by the scripted agent; `more` is further configuration.
+    pub fn scripted(exe: &str, more: &str) -> Self {
+        let mut swb = Self::new(exe);
+        swb.configure(&format!("{more}\n{}", scripted_agent(&[])));
+        swb.start_daemon();
+        swb
+    }
+
+    /// A connection to the scriptschnell socket that has not said anything.
+    pub fn chat_raw(&self) -> ChatClient {
+        ChatClient::connect(&self.paths().scriptschnell_socket()).expect("the scriptschnell socket")
+    }
+
+    /// The same, introduced with the capabilities of the document's example.
+    #[track_caller]
+    pub fn chat(&self) -> ChatClient {
+        let mut client = self.chat_raw();
+        client.auth(&["progress", "authorization", "questions"]);
+        client
+    }
+
+    /// The same with a session of this name of its own.
+    #[track_caller]
+    pub fn chat_in(&self, name: &str) -> ChatClient {
+        let mut client = self.chat();
+        client.create(json!({"workspace": self.workspace(""), "session_id": name}));
+        client
+    }
+
+    /// The same, attached to a session that is there.
+    #[track_caller]
+    pub fn chat_at(&self, name: &str) -> ChatClient {
+        let mut client = self.chat();
+        client.ok("session_attach", json!({"session_id": name}));
+        client
+    }
+}
