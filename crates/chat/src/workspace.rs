@@ -52,8 +52,7 @@ impl Workspace {
 
     /// What it is called where a path is too long: 16 hexadecimal digits that follow from the path (SS-70).
     pub fn id(&self) -> String {
-        use std::os::unix::ffi::OsStrExt;
-        let hash = Sha256::digest(self.path.as_os_str().as_bytes());
+        let hash = Sha256::digest(self.path.as_os_str().as_encoded_bytes());
         hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 
