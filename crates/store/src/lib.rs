@@ -1,1 +1,200 @@
 //! Saved conversations and workspaces in SQLite.
+//!
+//! [`Store`] is the archive of a daemon: one database file in a private directory. A save is one transaction, so a
+//! crash leaves the old or the new state. The database keeps a rollback journal and not a write-ahead log: saves are
+//! rare, home directories may be on a network, and there is one file to copy between saves.
+//!
+//! - `place.rs`: the directory, the file, and who may read them.
+//! - `schema.rs`: the tables, by version.
+//! - `conversations.rs`, `search.rs`, `workspaces.rs`: what is asked of them.
+//!
+//! Its calls wait for the disk, and one waits for another: callers keep them off threads that serve others.
+
+mod conversations;
+mod place;
+mod schema;
+mod search;
+mod workspaces;
+
+use place::{Identity, Place};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use swb_chat::{Archive, ArchiveError, Hit, Saved, Summary, Workspace};
+
+/// How long another process that holds the database is waited for.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// Conversations and workspaces in a directory.
+///
+/// Nothing is created before something is kept, and nothing is read before that.
+#[derive(Debug)]
+pub struct Store {
+    place: Place,
+    open: Mutex<Option<Open>>,
+}
+
+/// An open database, and which file it is: somebody may have removed or replaced it.
+#[derive(Debug)]
+struct Open {
+    connection: Connection,
+    identity: Identity,
+}
+
+/// What goes wrong with what is kept.
+#[derive(Debug, thiserror::Error)]
+enum StoreError {
+    /// The database says so.
+    #[error("{}", words(.0))]
+    Database(#[from] rusqlite::Error),
+    /// It is not one of ours, or not as it ought to be.
+    #[error("{0}")]
+    Form(String),
+    /// The system says so.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// Something cannot be written down.
+    #[error("cannot be put into words: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+impl Store {
+    /// A store in this directory, which need not exist.
+    pub fn new(dir: PathBuf) -> Self {
+        Self { place: Place::new(dir), open: Mutex::new(None) }
+    }
+
+    /// The database file; it need not exist.
+    pub fn file(&self) -> &Path {
+        self.place.file()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the database; nothing if there is none.
+    fn ask<T>(
+        &self,
+        ask: impl FnOnce(&Connection) -> Result<T>,
+    ) -> std::result::Result<Option<T>, ArchiveError> {
+        let mut open = self.lock();
+        let asked =
+            self.opened(&mut open).and_then(|database| database.map(|one| ask(&one.connection)).transpose());
+        self.settled(&mut open, asked)
+    }
+
+    /// Changes the database in one transaction, and makes it first if there is none.
+    fn change<T>(
+        &self,
+        change: impl FnOnce(&Connection) -> Result<T>,
+    ) -> std::result::Result<T, ArchiveError> {
+        let mut open = self.lock();
+        let changed = self.place.make().map_err(StoreError::from).and_then(|()| {
+            let database = self.opened(&mut open)?;
+            let database = database.ok_or_else(|| StoreError::Form("it was removed meanwhile".into()))?;
+            transaction(&database.connection, change)
+        });
+        self.settled(&mut open, changed)
+    }
+
+    /// The database, opened if it was not; nothing if there is no file.
+    fn opened<'a>(&self, open: &'a mut Option<Open>) -> Result<Option<&'a mut Open>> {
+        let Some(identity) = self.place.check()? else {
+            *open = None;
+            return Ok(None);
+        };
+        if open.as_ref().is_none_or(|open| open.identity != identity) {
+            *open = None;
+            *open = Some(Open { connection: connect(self.file())?, identity });
+        }
+        Ok(open.as_mut())
+    }
+
+    /// Says which file an error is about, and begins anew the next time.
+    fn settled<T>(&self, open: &mut Option<Open>, result: Result<T>) -> std::result::Result<T, ArchiveError> {
+        result.map_err(|error| {
+            *open = None;
+            ArchiveError(format!("{}: {error}", self.file().display()))
+        })
+    }
+}
+
+impl Archive for Store {
+    fn save(&self, saved: &Saved) -> std::result::Result<(), ArchiveError> {
+        self.change(|database| conversations::save(database, saved))
+    }
+
+    fn load(&self, name: &str) -> std::result::Result<Option<Saved>, ArchiveError> {
+        Ok(self.ask(|database| conversations::load(database, name))?.flatten())
+    }
+
+    fn delete(&self, name: &str) -> std::result::Result<bool, ArchiveError> {
+        let deleted =
+            self.ask(|database| transaction(database, |database| conversations::delete(database, name)));
+        Ok(deleted?.unwrap_or(false))
+    }
+
+    fn list(&self, workspace: Option<&Path>) -> std::result::Result<Vec<Summary>, ArchiveError> {
+        Ok(self.ask(|database| conversations::list(database, workspace))?.unwrap_or_default())
+    }
+
+    fn search(&self, words: &str, most: usize) -> std::result::Result<Vec<Hit>, ArchiveError> {
+        Ok(self.ask(|database| search::search(database, words, most))?.unwrap_or_default())
+    }
+
+    fn workspaces(&self) -> std::result::Result<Vec<Workspace>, ArchiveError> {
+        Ok(self.ask(workspaces::all)?.unwrap_or_default())
+    }
+
+    fn keep_workspace(&self, workspace: &Workspace) -> std::result::Result<(), ArchiveError> {
+        self.change(|database| workspaces::keep(database, workspace))
+    }
+}
+
+/// Opens a database that exists and brings it to the present version.
+fn connect(file: &Path) -> Result<Connection> {
+    let connection = Connection::open_with_flags(
+        file,
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    connection.busy_timeout(BUSY)?;
+    connection.execute_batch(
+        // What was deleted is overwritten, and nothing goes to temporary files elsewhere. EXTRA: the end of a
+        // transaction is on disk even if the directory's own blocks are not written in order.
+        "PRAGMA trusted_schema = OFF;
+         PRAGMA cell_size_check = ON;
+         PRAGMA temp_store = MEMORY;
+         PRAGMA secure_delete = ON;
+         PRAGMA foreign_keys = ON;
+         PRAGMA synchronous = EXTRA;",
+    )?;
+    schema::migrate(&connection, &schema::STEPS)?;
+    Ok(connection)
+}
+
+/// All of it or nothing. It takes the right to write at once, so that what it reads is what it changes.
+fn transaction<T>(database: &Connection, act: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    let behavior = rusqlite::TransactionBehavior::Immediate;
+    let transaction = rusqlite::Transaction::new_unchecked(database, behavior)?;
+    let done = act(&transaction)?;
+    transaction.commit()?;
+    Ok(done)
+}
+
+/// What a person can do something about comes first.
+fn words(error: &rusqlite::Error) -> String {
+    let known = match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "another program keeps it busy",
+        Some(ErrorCode::DatabaseCorrupt) => "it is damaged; move it away to begin anew",
+        Some(ErrorCode::NotADatabase) => "it is not a database; move it away to begin anew",
+        Some(ErrorCode::DiskFull) => "there is no room on the disk",
+        Some(ErrorCode::ReadOnly) => "it cannot be written",
+        Some(ErrorCode::SystemIoFailure) => "the disk cannot be read or written",
+        _ => return error.to_string(),
+    };
+    format!("{known} ({error})")
+}

@@ -1,0 +1,101 @@
+//! Looking for words in what was said.
+
+use crate::Result;
+use crate::conversations::{SUMMARY, SUMMARY_COLUMNS, role, summary, unsigned};
+use rusqlite::Connection;
+use swb_chat::Hit;
+use swb_types::Timestamp;
+
+/// What stands before and behind a word that was found.
+const MARKS: [char; 2] = ['\u{2}', '\u{3}'];
+/// Words of one search at most, and bytes of all of them.
+const WORDS: usize = 32;
+/// See [`WORDS`].
+const BYTES: usize = 4096;
+/// Words of an excerpt, and characters: some words are as long as a file.
+const EXCERPT_WORDS: u32 = 24;
+/// See [`EXCERPT_WORDS`].
+const EXCERPT: usize = 400;
+
+pub(crate) fn search(database: &Connection, words: &str, most: usize) -> Result<Vec<Hit>> {
+    let Some(wanted) = wanted(words) else { return Ok(Vec::new()) };
+    let query = format!(
+        "SELECT {SUMMARY}, m.number, m.role, m.at,
+             snippet(words, 0, char(2), char(3), '…', {EXCERPT_WORDS})
+         FROM words JOIN message m ON m.id = words.rowid JOIN conversation c ON c.id = m.conversation
+         WHERE words MATCH ?1 ORDER BY bm25(words), m.at DESC, m.id LIMIT ?2"
+    );
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let mut statement = database.prepare_cached(&query)?;
+    let hits = statement.query_map((wanted, most), |row| {
+        let at = SUMMARY_COLUMNS;
+        Ok(Hit {
+            summary: summary(row)?,
+            number: unsigned(row, at)?,
+            role: role(row, at + 1)?,
+            at: Timestamp(unsigned(row, at + 2)?),
+            excerpt: shortened(&row.get::<_, String>(at + 3)?),
+        })
+    })?;
+    Ok(hits.collect::<rusqlite::Result<_>>()?)
+}
+
+/// What is asked of the index: all words, each in quotes, so that none of them means anything but itself. Nothing if
+/// there is no word.
+fn wanted(words: &str) -> Option<String> {
+    let words = &words[..words.floor_char_boundary(BYTES)];
+    let spelled = words
+        .split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|word| word.chars().any(char::is_alphanumeric));
+    let quoted: Vec<String> =
+        spelled.take(WORDS).map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect();
+    (!quoted.is_empty()).then(|| quoted.join(" "))
+}
+
+/// A text as it is put into the index: nothing in it looks like a mark.
+pub(crate) fn searchable(text: &str) -> String {
+    text.replace(MARKS, " ")
+}
+
+/// An excerpt of bearable length, about the first word that was found.
+fn shortened(excerpt: &str) -> String {
+    let found = excerpt.chars().position(|c| c == MARKS[0]).unwrap_or(0);
+    let skipped = found.saturating_sub(EXCERPT / 4);
+    let length = excerpt.chars().count();
+    if length <= EXCERPT {
+        return excerpt.to_owned();
+    }
+    let mut short: String = excerpt.chars().skip(skipped).take(EXCERPT).collect();
+    if short.matches(MARKS[0]).count() > short.matches(MARKS[1]).count() {
+        short.push(MARKS[1]);
+    }
+    let (before, behind) =
+        (if skipped > 0 { "…" } else { "" }, if skipped + EXCERPT < length { "…" } else { "" });
+    format!("{before}{short}{behind}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_mean_nothing_but_themselves() {
+        assert_eq!(wanted("a  b\n\"c"), Some("\"a\" \"b\" \"\"\"c\"".into()));
+        assert_eq!(wanted("x AND NOT (y*"), Some("\"x\" \"AND\" \"NOT\" \"(y*\"".into()));
+        assert_eq!(wanted("a\0b"), Some("\"a\" \"b\"".into()));
+        for none in ["", "  ", "\"", "* ^ : - ()", "\0", "\u{2}"] {
+            assert_eq!(wanted(none), None, "{none:?}");
+        }
+        assert!(wanted(&"w ".repeat(100_000)).unwrap().len() <= WORDS * 4);
+        assert!(wanted(&"ä".repeat(100_000)).unwrap().len() <= BYTES + 2);
+    }
+
+    #[test]
+    fn excerpts_stay_short_and_their_marks_in_pairs() {
+        assert_eq!(shortened("a \u{2}b\u{3} c"), "a \u{2}b\u{3} c");
+        let long = format!("{}\u{2}{}\u{3} end", "x".repeat(1000), "y".repeat(1000));
+        let short = shortened(&long);
+        assert!(short.chars().count() <= EXCERPT + 3 && short.starts_with('…') && short.ends_with('…'));
+        assert!(short.contains("x\u{2}y") && short.matches(MARKS[1]).count() == 1);
+    }
+}
