@@ -1,5 +1,7 @@
 //! What is kept comes back, is found, and is nobody else's to read.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 mod support;
 
 use rusqlite::Connection;

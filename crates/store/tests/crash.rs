@@ -2,6 +2,8 @@
 //!
 //! What has to die is a process of its own: this program again, with one of the ignored tests below.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 mod support;
 
 use std::io::{BufRead, BufReader};
