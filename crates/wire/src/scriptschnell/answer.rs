@@ -1,0 +1,312 @@
+//! What the daemon answers.
+
+use super::time::Time;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Welcome (SS-13, SS-16).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuthResponse {
+    /// Always true.
+    pub success: bool,
+    /// What the daemon calls this connection.
+    pub connection_id: String,
+    /// Version of the protocol.
+    pub server_version: String,
+    /// What the daemon understands.
+    pub server_capabilities: Vec<String>,
+    /// Version of the protocol.
+    #[serde(default)]
+    pub version: String,
+    /// Oldest version of the protocol it understands.
+    #[serde(default)]
+    pub min_compatible_version: String,
+}
+
+/// Prove that you know the secret (SS-20).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuthChallenge {
+    /// What is to be signed.
+    pub nonce: String,
+    /// When it was made, in Unix seconds.
+    pub timestamp: u64,
+}
+
+/// A session was made (SS-29).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionCreated {
+    /// Its name.
+    pub session_id: String,
+    /// `created`.
+    pub status: String,
+    /// Its directory.
+    pub workspace: String,
+    /// Its directory.
+    pub working_dir: String,
+    /// When it was made.
+    pub created_at: Time,
+}
+
+/// A place at a session (SS-34, SS-35).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionPlace {
+    /// Its name.
+    pub session_id: String,
+    /// `attached` for its owner, `observing` for others.
+    pub status: String,
+    /// Its directory.
+    pub workspace: String,
+    /// Its directory.
+    pub working_dir: String,
+}
+
+/// What became of a session (SS-37, SS-42).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionState {
+    /// Its name.
+    pub session_id: String,
+    /// `detached` or `deleted`.
+    pub status: String,
+}
+
+/// Nothing but what became of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// What became of it.
+    pub status: String,
+}
+
+impl Status {
+    /// This is what became of it.
+    pub fn of(status: &str) -> Self {
+        Self { status: status.to_owned() }
+    }
+}
+
+/// A session was saved (SS-44).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionSaved {
+    /// Its name.
+    pub session_id: String,
+    /// Its title.
+    pub title: String,
+    /// When.
+    pub saved_at: Time,
+    /// `saved`.
+    pub status: String,
+}
+
+/// A session is there again (SS-45).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionLoaded {
+    /// Its name.
+    pub session_id: String,
+    /// Its directory.
+    pub working_dir: String,
+    /// Its directory.
+    pub workspace: String,
+    /// Its title.
+    pub title: String,
+    /// What was said.
+    pub messages: Vec<HistoryItem>,
+    /// `loaded`.
+    pub status: String,
+    /// *Addition*: `owner` or `observer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// *Addition*: more was said than a line holds; the oldest is left out.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub truncated: bool,
+}
+
+/// A message that was said (SS-41, SS-45).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryItem {
+    /// Who said it.
+    pub role: String,
+    /// What.
+    pub content: String,
+    /// When.
+    pub timestamp: Time,
+    /// *Addition*: how it ended if it is not complete: `failed`, `interrupted` or `stopped`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ending: Option<String>,
+}
+
+/// Sessions (SS-39).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionList {
+    /// Each once, the newest first.
+    pub sessions: Vec<SessionItem>,
+}
+
+/// One session in a list (SS-40, SS-41).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionItem {
+    /// Its name.
+    pub session_id: String,
+    /// Its name.
+    pub id: String,
+    /// Its directory.
+    pub workspace: String,
+    /// Its directory.
+    pub working_dir: String,
+    /// Its title.
+    pub title: String,
+    /// When it was made.
+    pub created_at: Time,
+    /// When it last changed.
+    pub updated_at: Time,
+    /// Messages in it.
+    pub message_count: usize,
+    /// `active` while a generation runs, else `idle`.
+    pub status: String,
+    /// What was said, as far as there is room.
+    #[serde(default)]
+    pub message_history: Vec<HistoryItem>,
+    /// What it has cost.
+    #[serde(flatten)]
+    pub usage: UsageInfo,
+    /// *Addition*: whether it is in memory.
+    #[serde(default)]
+    pub live: bool,
+}
+
+/// What answers have cost, as far as it is known (SS-41).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct UsageInfo {
+    /// All tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_tokens: Option<u64>,
+    /// Those of them that were cached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_tokens: Option<u64>,
+    /// US dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_cost: Option<f64>,
+}
+
+/// A generation is over (SS-49, SS-55).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ChatEnd {
+    /// `completed` or `stopped`.
+    pub status: String,
+    /// *Addition*: the session.
+    #[serde(default)]
+    pub session_id: String,
+    /// *Addition*: what the session has cost so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<UsageInfo>,
+}
+
+/// Settings (SS-67): plain, and once more with their types.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ConfigReply {
+    /// Each setting.
+    pub config: BTreeMap<String, Value>,
+    /// Each setting with its type.
+    #[serde(flatten)]
+    pub typed: BTreeMap<String, TypedValue>,
+}
+
+/// A setting with its type.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TypedValue {
+    /// The setting.
+    pub value: Value,
+    /// `string`, `number`, `bool` or `object`.
+    #[serde(rename = "type")]
+    pub kind: String,
+}
+
+/// Settings were changed (SS-68).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ConfigUpdated {
+    /// Those that were.
+    pub updated: BTreeMap<String, Value>,
+    /// `updated`.
+    pub status: String,
+}
+
+/// Workspaces (SS-70).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkspaceList {
+    /// By path.
+    pub workspaces: Vec<WorkspaceItem>,
+}
+
+/// One workspace in a list (SS-70).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkspaceItem {
+    /// The directory.
+    pub path: String,
+    /// What it is called where a path is too long.
+    pub hash: String,
+    /// The same.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
+    /// Further directories that may be read.
+    pub context_directories: Vec<String>,
+    /// The same.
+    pub context_dirs: Vec<String>,
+    /// The repository it is in, or nothing.
+    pub repository_root: String,
+    /// The branch that is checked out, or nothing.
+    pub current_branch: String,
+    /// Whether it is a further working tree of a repository.
+    pub is_worktree: bool,
+    /// What that is called, or nothing.
+    pub worktree_name: String,
+    /// Its sessions.
+    pub session_count: usize,
+    /// When it was last used.
+    pub last_accessed: Time,
+    /// When it became known.
+    pub created_at: Time,
+    /// Directories that commands may read besides.
+    pub landlock_read: Vec<String>,
+    /// Directories that commands may write besides.
+    pub landlock_write: Vec<String>,
+    /// Domains that need no approval.
+    pub domains_approved: Vec<String>,
+    /// Commands that need no approval.
+    pub commands_approved: Vec<String>,
+}
+
+/// A workspace was chosen (SS-72).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkspaceSetReply {
+    /// What it is called where a path is too long.
+    pub workspace_id: String,
+    /// The directory.
+    pub path: String,
+    /// What people call it.
+    pub name: String,
+    /// `set`.
+    pub status: String,
+}
+
+/// A working tree was made (SS-73).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkspaceCreated {
+    /// What it is called where a path is too long.
+    pub workspace_id: String,
+    /// The directory.
+    pub path: String,
+    /// Always true.
+    pub is_worktree: bool,
+}
+
+/// Whether events are held back (SS-74).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowState {
+    /// Whether they are.
+    pub paused: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}

@@ -1,0 +1,299 @@
+//! What every line has in common, and how a line becomes a request.
+//!
+//! A line is read in two passes: one for the envelope, which leaves `data` as it lies, one for the fields that the type
+//! asks for. Fields nobody asks for never become a tree many times the size of the line.
+
+use super::request::Request;
+use serde::de::{self, DeserializeOwned, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use std::fmt;
+
+/// Bytes of a `request_id` at most: several times what anybody uses, since each is kept until its answer is sent.
+pub const MAX_REQUEST_ID: usize = 256;
+
+/// Messages in one batch of a client at most.
+pub const MAX_BATCH: usize = 4096;
+
+/// A line that cannot be obeyed (SS-8, SS-9).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct BadRequest {
+    /// The request it was, if that could be read.
+    pub request_id: Option<String>,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+/// A line whose type is known (SS-3).
+#[derive(Debug)]
+pub struct Envelope<'a> {
+    /// What it is.
+    pub kind: String,
+    /// What its answer is to carry.
+    pub request_id: Option<String>,
+    data: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(default, rename = "type")]
+    kind: Loose,
+    #[serde(default)]
+    request_id: Loose,
+    #[serde(default, borrow)]
+    data: Option<&'a RawValue>,
+}
+
+impl<'a> Envelope<'a> {
+    /// Reads a line.
+    pub fn parse(line: &'a str) -> Result<Self, BadRequest> {
+        let bad = |request_id, message: String| Err(BadRequest { request_id, message });
+        // An array would pass for a struct.
+        if !line.trim_ascii_start().starts_with('{') {
+            return bad(None, "the message is not a JSON object".to_owned());
+        }
+        let line: Line<'a> = match serde_json::from_str(line) {
+            Ok(line) => line,
+            Err(error) => return bad(None, format!("the message is not valid JSON: {error}")),
+        };
+        let request_id = match line.request_id {
+            Loose::Absent => None,
+            Loose::Text(id) if id.len() <= MAX_REQUEST_ID => Some(id),
+            Loose::Text(_) => return bad(None, format!("request_id has more than {MAX_REQUEST_ID} bytes")),
+            Loose::Other => return bad(None, "request_id is not a string".to_owned()),
+        };
+        let kind = match line.kind {
+            Loose::Text(kind) if !kind.is_empty() => kind,
+            Loose::Other => return bad(request_id, "type is not a string".to_owned()),
+            Loose::Text(_) | Loose::Absent => return bad(request_id, "type is missing".to_owned()),
+        };
+        let data = line.data.filter(|data| data.get() != "null");
+        if data.is_some_and(|data| !data.get().starts_with('{')) {
+            return bad(request_id, "data is not an object".to_owned());
+        }
+        Ok(Self { kind, request_id, data })
+    }
+
+    /// What is asked for.
+    pub fn request(&self) -> Result<Request, BadRequest> {
+        let request = match self.kind.as_str() {
+            "auth_request" => Request::AuthRequest(self.fields()?),
+            "authorization_ack" => Request::AuthorizationAck(self.fields()?),
+            "authorization_response" => Request::AuthorizationResponse(self.fields()?),
+            "batch" => Request::Batch(self.fields::<Batch>()?.messages),
+            "chat_clear" => Request::ChatClear(self.fields()?),
+            "chat_send" => Request::ChatSend(self.fields()?),
+            "chat_stop" => Request::ChatStop(self.fields()?),
+            "close" => Request::Close(self.fields()?),
+            "config_get" => Request::ConfigGet(self.fields()?),
+            "config_set" => Request::ConfigSet(self.fields()?),
+            "flow_control" => Request::FlowControl(self.fields()?),
+            "ping" => Request::Ping,
+            "pong" => Request::Pong,
+            "question_response" => Request::QuestionResponse(self.fields()?),
+            "session_attach" => Request::SessionAttach(self.fields()?),
+            "session_create" => Request::SessionCreate(self.fields()?),
+            "session_delete" => Request::SessionDelete(self.fields()?),
+            "session_detach" => Request::SessionDetach(self.fields()?),
+            "session_list" => Request::SessionList(self.fields()?),
+            "session_load" => Request::SessionLoad(self.fields()?),
+            "session_save" => Request::SessionSave(self.fields()?),
+            "workspace_create" => Request::WorkspaceCreate(self.fields()?),
+            "workspace_list" => Request::WorkspaceList,
+            "workspace_set" => Request::WorkspaceSet(self.fields()?),
+            // SS-10
+            _ => return Err(self.bad("this type is not known".to_owned())),
+        };
+        Ok(request)
+    }
+
+    fn fields<T: DeserializeOwned>(&self) -> Result<T, BadRequest> {
+        let data = self.data.map_or("{}", RawValue::get);
+        serde_json::from_str(data).map_err(|error| self.bad(format!("invalid {}: {error}", self.kind)))
+    }
+
+    fn bad(&self, message: String) -> BadRequest {
+        BadRequest { request_id: self.request_id.clone(), message }
+    }
+}
+
+/// A field that must be text, of which one wants to know when it is not.
+#[derive(Debug, Default)]
+enum Loose {
+    #[default]
+    Absent,
+    Text(String),
+    Other,
+}
+
+impl<'de> Deserialize<'de> for Loose {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Loose;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Loose, E> {
+                Ok(Loose::Text(text.to_owned()))
+            }
+
+            fn visit_unit<E: de::Error>(self) -> Result<Loose, E> {
+                Ok(Loose::Absent)
+            }
+
+            fn visit_bool<E: de::Error>(self, _: bool) -> Result<Loose, E> {
+                Ok(Loose::Other)
+            }
+
+            fn visit_i64<E: de::Error>(self, _: i64) -> Result<Loose, E> {
+                Ok(Loose::Other)
+            }
+
+            fn visit_u64<E: de::Error>(self, _: u64) -> Result<Loose, E> {
+                Ok(Loose::Other)
+            }
+
+            fn visit_f64<E: de::Error>(self, _: f64) -> Result<Loose, E> {
+                Ok(Loose::Other)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Loose, A::Error> {
+                while items.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Loose::Other)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Loose, A::Error> {
+                while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Loose::Other)
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+/// Messages together; each is read when its turn comes.
+#[derive(Deserialize)]
+struct Batch {
+    #[serde(deserialize_with = "bounded")]
+    messages: Vec<Box<RawValue>>,
+}
+
+fn bounded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Box<RawValue>>, D::Error> {
+    struct Bounded;
+    impl<'de> Visitor<'de> for Bounded {
+        type Value = Vec<Box<RawValue>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an array of messages")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+            let mut messages = Vec::new();
+            while let Some(message) = items.next_element()? {
+                if messages.len() == MAX_BATCH {
+                    return Err(de::Error::custom(format!("more than {MAX_BATCH} messages in a batch")));
+                }
+                messages.push(message);
+            }
+            Ok(messages)
+        }
+    }
+    deserializer.deserialize_seq(Bounded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scriptschnell::{SessionAttach, SessionFilter};
+
+    fn request(line: &str) -> Result<Request, BadRequest> {
+        Envelope::parse(line)?.request()
+    }
+
+    fn refused(line: &str) -> (Option<String>, String) {
+        let bad = request(line).unwrap_err();
+        (bad.request_id, bad.message)
+    }
+
+    // SS-3
+    #[test]
+    fn unknown_keys_are_ignored_and_null_is_nothing() {
+        let list = Ok(Request::SessionList(SessionFilter { workspace: None }));
+        for line in [
+            r#"{"type":"session_list"}"#,
+            r#"{"type":"session_list","data":null}"#,
+            r#" {"type":"session_list","data":{"workspace":null,"more":[1,{}]},"error":null,"x":{"y":[]}}"#,
+        ] {
+            assert_eq!(request(line), list, "{line}");
+        }
+    }
+
+    // SS-8, SS-9
+    #[test]
+    fn what_is_no_request_says_which_one_it_was() {
+        for line in [
+            "",
+            "x",
+            "[1,2]",
+            "\"x\"",
+            "5",
+            "{",
+            "{\"type\":\"ping\"",
+            "{\"type\":\"ping\"}}",
+            "{\"type\":\"\\ud800\"}",
+        ] {
+            assert_eq!(refused(line).0, None, "{line}");
+        }
+        for line in [
+            r#"{"request_id":"r"}"#,
+            r#"{"type":"","request_id":"r"}"#,
+            r#"{"type":null,"request_id":"r"}"#,
+            r#"{"type":5,"request_id":"r"}"#,
+            r#"{"type":["a"],"request_id":"r"}"#,
+            r#"{"type":{"a":1.5},"request_id":"r"}"#,
+            r#"{"type":"ping","request_id":"r","data":"x"}"#,
+            r#"{"type":"session_list","request_id":"r","data":[]}"#,
+            r#"{"type":"session_attach","request_id":"r","data":{"session_id":5}}"#,
+            r#"{"type":"nonsense","request_id":"r"}"#,
+            r#"{"type":"batch","request_id":"r","data":{"messages":5}}"#,
+        ] {
+            assert_eq!(refused(line).0.as_deref(), Some("r"), "{line}");
+        }
+        for line in [r#"{"type":"ping","request_id":5}"#, r#"{"type":"ping","request_id":{}}"#] {
+            assert_eq!(refused(line).0, None, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_a_client_wants_to_see_again_is_bounded() {
+        let line = |n| format!(r#"{{"type":"ping","request_id":"{}"}}"#, "a".repeat(n));
+        assert_eq!(Envelope::parse(&line(MAX_REQUEST_ID)).unwrap().request_id.unwrap().len(), MAX_REQUEST_ID);
+        assert_eq!(refused(&line(MAX_REQUEST_ID + 1)).0, None);
+    }
+
+    // SS-75
+    #[test]
+    fn a_batch_holds_messages_that_are_read_one_by_one() {
+        let attach = r#"{"type":"session_attach","data":{"session_id":"a"}}"#;
+        let line = format!(r#"{{"type":"batch","data":{{"messages":[{attach},5,{attach}]}}}}"#);
+        let Ok(Request::Batch(messages)) = request(&line) else { panic!("no batch") };
+        assert_eq!(messages.len(), 3);
+        let expected = SessionAttach { session_id: Some("a".into()), takeover: None };
+        assert_eq!(request(messages[2].get()), Ok(Request::SessionAttach(expected)));
+        assert_eq!(refused(messages[1].get()).0, None);
+        let many = vec!["5"; MAX_BATCH + 1].join(",");
+        assert!(request(&format!(r#"{{"type":"batch","data":{{"messages":[{many}]}}}}"#)).is_err());
+    }
+
+    #[test]
+    fn deep_nesting_is_refused() {
+        let deep = format!(r#"{{"type":"chat_send","data":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
+        assert!(request(&deep).is_err());
+        let deep = format!(r#"{{"type":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
+        assert!(request(&deep).is_err());
+    }
+}

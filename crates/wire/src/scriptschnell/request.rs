@@ -1,0 +1,387 @@
+//! What a client asks for.
+//!
+//! Each request is a struct of its `data`; what the protocol calls optional is an `Option`, left out when `None`. What
+//! is required by the protocol may be optional here where its absence has an answer of its own. Fields marked *addition*
+//! are ours and unknown to other clients and daemons.
+
+use serde::de::{self, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A request; on the wire, `type` holds the variant's name in snake case and `data` its fields.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "type", content = "data", rename_all = "snake_case")]
+pub enum Request {
+    /// Says who it is.
+    AuthRequest(Auth),
+    /// A person looks at an approval.
+    AuthorizationAck(AuthorizationAck),
+    /// A person has decided.
+    AuthorizationResponse(AuthorizationResponse),
+    /// Several messages in order.
+    #[serde(serialize_with = "messages")]
+    Batch(Vec<Box<RawValue>>),
+    /// Forgets what was said.
+    ChatClear(SessionName),
+    /// Says something to the agent.
+    ChatSend(ChatSend),
+    /// Stops the agent.
+    ChatStop(SessionName),
+    /// Ends the connection.
+    Close(Close),
+    /// Asks for settings.
+    ConfigGet(ConfigGet),
+    /// Changes settings.
+    ConfigSet(ConfigSet),
+    /// Wants fewer events, or all again.
+    FlowControl(FlowControl),
+    /// Wants to know whether anybody is there.
+    Ping,
+    /// Is there.
+    Pong,
+    /// Answers a question.
+    QuestionResponse(QuestionResponse),
+    /// Goes to a session.
+    SessionAttach(SessionAttach),
+    /// Makes a session.
+    SessionCreate(SessionCreate),
+    /// Removes a session.
+    SessionDelete(SessionName),
+    /// Leaves a session.
+    SessionDetach(SessionName),
+    /// Lists sessions.
+    SessionList(SessionFilter),
+    /// Goes on with a saved session.
+    SessionLoad(SessionName),
+    /// Saves the session.
+    SessionSave(SessionSave),
+    /// Makes a working tree of a repository.
+    WorkspaceCreate(WorkspaceCreate),
+    /// Lists workspaces.
+    WorkspaceList,
+    /// Chooses a workspace.
+    WorkspaceSet(WorkspaceName),
+}
+
+impl PartialEq for Request {
+    fn eq(&self, other: &Self) -> bool {
+        // Raw JSON cannot be compared; its text can.
+        serde_json::to_string(self).ok() == serde_json::to_string(other).ok()
+    }
+}
+
+fn messages<S: serde::Serializer>(messages: &[Box<RawValue>], serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Batch<'a> {
+        messages: &'a [Box<RawValue>],
+    }
+    Batch { messages }.serialize(serializer)
+}
+
+/// Who a client is (SS-13, SS-20).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Auth {
+    /// `tui`, `cli` or anything else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_type: Option<String>,
+    /// Version of the protocol it speaks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// What it understands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capabilities: Option<Vec<String>>,
+    /// The secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+    /// The challenge it answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nonce: Option<String>,
+    /// The answer: HMAC-SHA256 of the nonce's text under the secret, in hexadecimal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+}
+
+/// Names a session; the current one if there is none (*addition* where the protocol has no such field).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SessionName {
+    /// The session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+}
+
+/// Makes a session (SS-29).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SessionCreate {
+    /// The directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+    /// The directory, which comes first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub working_dir: Option<String>,
+    /// Its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The rest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub options: Option<CreateOptions>,
+}
+
+/// Options of a new session (SS-48).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct CreateOptions {
+    /// Whether it is saved by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_save: Option<bool>,
+    /// Seconds after which it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub save_interval_seconds: Option<u64>,
+    /// *Addition*: the agent that answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+}
+
+/// Goes to a session (SS-34).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SessionAttach {
+    /// The session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// Whether to own it even if somebody else does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub takeover: Option<bool>,
+}
+
+/// Which sessions to list (SS-39).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SessionFilter {
+    /// Those of this directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+}
+
+/// Saves the session (SS-44).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SessionSave {
+    /// Its title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// *Addition*: which one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+}
+
+/// Says something to the agent (SS-49).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ChatSend {
+    /// What is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+    /// The same, in other words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// What differs for this answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub options: Option<ChatOptions>,
+    /// *Addition*: in which session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+}
+
+/// What differs for one answer.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ChatOptions {
+    /// How freely it is to be given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// Its tokens at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u32>,
+}
+
+/// A person looks at an approval (SS-61).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct AuthorizationAck {
+    /// Which.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auth_id: Option<String>,
+}
+
+/// A person has decided (SS-60), or only looks (SS-61).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct AuthorizationResponse {
+    /// What about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auth_id: Option<String>,
+    /// Whether it may happen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approved: Option<bool>,
+    /// It is no decision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ack: Option<bool>,
+    /// *Addition*: the option chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub option: Option<String>,
+    /// *Addition*: from now on as well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub always: Option<bool>,
+}
+
+/// Answers a question (SS-64).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct QuestionResponse {
+    /// Which.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub question_id: Option<String>,
+    /// The answer to a single one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+    /// The answers to several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answers_map: Option<Answers>,
+    /// The same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answers: Option<Answers>,
+}
+
+/// Answers to several questions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Answers {
+    /// By `q_1`, `q_2` and so on.
+    Named(BTreeMap<String, String>),
+    /// In the order of the questions.
+    Listed(Vec<String>),
+}
+
+/// Ends the connection (SS-27).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Close {
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Whether the session stays in memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preserve_session: Option<bool>,
+}
+
+/// Asks for settings (SS-67).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ConfigGet {
+    /// Which.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keys: Option<Vec<String>>,
+    /// *Addition*: of which session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+}
+
+/// Changes settings (SS-68): directly or under `values`. Keys that nobody knows are not kept.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ConfigSet {
+    /// The agent that answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Scalar>,
+    /// The same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backend: Option<Scalar>,
+    /// The model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<Scalar>,
+    /// How freely it answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<Scalar>,
+    /// Tokens of one answer at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<Scalar>,
+    /// The same once more; these win.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub values: Option<Box<ConfigSet>>,
+    /// *Addition*: of which session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+}
+
+/// Wants fewer events, or all again (SS-74).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct FlowControl {
+    /// Which of both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause: Option<bool>,
+}
+
+/// Makes a working tree of a repository (SS-73).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct WorkspaceCreate {
+    /// The repository, or a directory in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_workspace: Option<String>,
+    /// What it is to be called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// Names a workspace (SS-72).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct WorkspaceName {
+    /// The directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+}
+
+/// A value of a setting whose type is not known beforehand.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Scalar {
+    /// Neither text nor a number, so not the value of anything.
+    Other,
+    /// A number.
+    Number(f64),
+    /// Text.
+    Text(String),
+}
+
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Scalar;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Scalar, E> {
+                Ok(Scalar::Text(text.to_owned()))
+            }
+
+            fn visit_bool<E: de::Error>(self, _: bool) -> Result<Scalar, E> {
+                Ok(Scalar::Other)
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Scalar, E> {
+                Ok(Scalar::Number(number as f64))
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Scalar, E> {
+                Ok(Scalar::Number(number as f64))
+            }
+
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Scalar, E> {
+                Ok(Scalar::Number(number))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Scalar, A::Error> {
+                while items.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Scalar::Other)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Scalar, A::Error> {
+                while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Scalar::Other)
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
