@@ -12,7 +12,7 @@ use crate::profile::Kind;
 use crate::status::State;
 use crate::text::{self, Answer};
 use crate::time::Time;
-use crate::turn::{Signal, Turn};
+use crate::turn::{Signal, SoFar, Turn};
 use crate::verdict::{Verdict, cursor_line};
 use std::time::Duration;
 use swb_types::Offset;
@@ -274,6 +274,10 @@ impl Detector {
 
     /// The answer of an agent that repaints, from the screen as it is.
     fn screen_answer(&self, screen: &Screen) -> Answer {
+        self.cut_answer(screen, text::answer)
+    }
+
+    fn cut_answer(&self, screen: &Screen, cut: text::Cut) -> Answer {
         let (Some(turn), Some(sight), Kind::Screen) = (&self.live.turn, &self.live.sight, self.profile.kind)
         else {
             return Answer::default();
@@ -287,14 +291,36 @@ impl Detector {
         let view = &self.profile.view;
         if screen.modes().alternate {
             let first = usize::try_from(turn.first_line).unwrap_or(usize::MAX);
-            return text::answer(view, turn.collector.lines(), &inputs, first);
+            return cut(view, turn.collector.lines(), &inputs, first);
         }
         let scrollback = screen.scrollback(usize::MAX);
         let mut lines: Vec<String> = scrollback.iter().map(swb_vt::Line::text).collect();
         lines.extend(screen.row_texts().into_iter().take(sight.bottom));
         let gone = screen.scrolled().saturating_sub(scrollback.len() as u64);
         let first = usize::try_from(turn.first_line.saturating_sub(gone)).unwrap_or(usize::MAX);
-        text::answer(view, &lines, &inputs, first)
+        cut(view, &lines, &inputs, first)
+    }
+
+    /// The answer that is being given, as far as it stands: without lines of which it is known that they will change.
+    /// Nothing without a turn, or if it is too long to be looked at again and again.
+    pub fn so_far(&mut self, screen: &Screen, now: Time) -> Option<SoFar> {
+        let submit = Offset(self.live.turn.as_ref()?.submit);
+        if self.profile.kind == Kind::Screen {
+            let drawing = self.live.drawing.is_some_and(|since| now.since(since) < limits::DRAWING);
+            if !drawing {
+                self.see(screen, now);
+            }
+            let answer = self.cut_answer(screen, text::steady_answer);
+            let found = !drawing && answer.echoed && self.shows() != Shows::Nothing;
+            return found.then_some(SoFar { submit, text: answer.text });
+        }
+        let turn = self.live.turn.as_ref()?;
+        let content = self.line_content(turn);
+        if screen.modes().alternate || content.bytes.len() > limits::LOOK_BYTES {
+            return None;
+        }
+        let rendered = text::render(&content.bytes, content.start, turn.size, &turn.resizes);
+        Some(SoFar { submit, text: text::written(&self.profile, &rendered, &turn.shown) })
     }
 
     /// The output of a program that writes lines, between echo and prompt.

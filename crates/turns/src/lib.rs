@@ -8,6 +8,8 @@
 
 mod capture;
 mod detector;
+mod dialog;
+mod growth;
 mod judge;
 mod keys;
 pub mod limits;
@@ -29,6 +31,8 @@ mod turn;
 mod verdict;
 
 pub use detector::{Detector, Event, Hook};
+pub use dialog::{Dialog, DialogOption, Meaning, dialog};
+pub use growth::Growth;
 pub use keys::{Key, Keys};
 pub use lines::{LineEvent, LineOptions, LineRules, LineTurn};
 pub use live::Saved;
@@ -37,4 +41,4 @@ pub use profile::{Kind, Profile, ProfileError, Profiles};
 pub use status::{Evidence, State, Status};
 pub use strip::{strip, strip_text};
 pub use time::Time;
-pub use turn::{Signal, Turn};
+pub use turn::{Signal, SoFar, Turn};

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 /// Bytes of one turn that are kept; the rest is counted (CR-8 wants this much, CP-28 allows four times it).
 pub const TURN_BYTES: usize = 4 * 1024 * 1024;
+/// Bytes of an answer that is looked at while it grows: rendering them takes some milliseconds.
+pub const LOOK_BYTES: usize = 512 * 1024;
 /// Bytes of a turn's plain text.
 pub const TEXT_BYTES: usize = 1024 * 1024;
 /// Lines of a repainting agent's view that are collected while they go by: as much as the text can have.
@@ -36,6 +38,8 @@ pub const REPORT_QUIET: Duration = Duration::from_millis(400);
 /// Silence after which the screen of an agent is believed when nothing else is known, unless its profile says otherwise.
 /// Users wait about a second before they type on; those who do not are noticed.
 pub const SCREEN_QUIET: Duration = Duration::from_millis(850);
+/// How long a line of an answer on the screen of an agent must be the same before it is passed on.
+pub const STEADY: Duration = Duration::from_millis(500);
 /// How long a screen must look ready when nothing else says that the work is over.
 pub const LINGER: Duration = Duration::from_millis(3000);
 /// How long a ready screen may go on repainting before it counts as quiet: users type ahead.

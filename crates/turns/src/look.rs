@@ -12,7 +12,7 @@ const ABOVE: usize = 12;
 /// Rows below the input box: its lower edge, hints, a menu of commands. What stands higher is an echo that looks like it.
 const BELOW: usize = 16;
 /// Rows above a dialog's choices that are its question.
-const DIALOG: usize = 6;
+pub(crate) const DIALOG: usize = 6;
 
 /// What the screen shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

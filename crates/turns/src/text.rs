@@ -144,12 +144,31 @@ pub(crate) struct Answer {
 /// `inputs` are the texts it may have been: as typed, and as the input box showed it. Without an echo
 /// the answer begins at line `fallback`.
 pub(crate) fn answer(view: &View, lines: &[String], inputs: &[&str], fallback: usize) -> Answer {
+    cut(view, lines, inputs, fallback, lines.len())
+}
+
+/// The same as far as it stands: up to the first line that will still change.
+pub(crate) fn steady_answer(view: &View, lines: &[String], inputs: &[&str], fallback: usize) -> Answer {
+    let start = cut_from(view, lines, inputs).unwrap_or(fallback.min(lines.len()));
+    let changes = lines[start..].iter().position(|line| view.unstable.any(line));
+    cut(view, lines, inputs, fallback, changes.map_or(lines.len(), |at| start + at))
+}
+
+/// How an answer is cut out of a conversation.
+pub(crate) type Cut = fn(&View, &[String], &[&str], usize) -> Answer;
+
+fn cut(view: &View, lines: &[String], inputs: &[&str], fallback: usize, end: usize) -> Answer {
+    let echo = cut_from(view, lines, inputs);
+    let start = echo.unwrap_or(fallback).min(end);
+    let kept =
+        lines[start..end].iter().filter(|line| !view.chrome.any(line)).map(|line| unframed(view, line));
+    Answer { text: bounded(&tidy(&kept.collect::<Vec<_>>())), echoed: echo.is_some() }
+}
+
+fn cut_from(view: &View, lines: &[String], inputs: &[&str]) -> Option<usize> {
     let inputs: Vec<String> =
         inputs.iter().map(|input| squeeze(input)).filter(|input| !input.is_empty()).collect();
-    let echo = find_echo(view, lines, &inputs);
-    let start = echo.unwrap_or(fallback.min(lines.len()));
-    let kept = lines[start..].iter().filter(|line| !view.chrome.any(line)).map(|line| unframed(view, line));
-    Answer { text: bounded(&tidy(&kept.collect::<Vec<_>>())), echoed: echo.is_some() }
+    find_echo(view, lines, &inputs)
 }
 
 /// The line after the last echo of one of the inputs.

@@ -37,6 +37,15 @@ pub struct Turn {
     pub signal: Signal,
 }
 
+/// An answer that is being given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SoFar {
+    /// Where the output stood when the input was submitted; tells the turn from others.
+    pub submit: Offset,
+    /// What it says as far as it stands.
+    pub text: String,
+}
+
 /// Where knowledge comes from, the most trusted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -1,5 +1,6 @@
 //! The form of a profile's file, and the checks it goes through.
 
+use super::dialogs::DialogFile;
 use super::{Kind, Patterns, Profile, Prompt, Says, View, patterns};
 use crate::limits;
 use crate::pattern::compile;
@@ -26,6 +27,8 @@ pub(super) struct File {
     prompt: PromptFile,
     #[serde(default)]
     screen: ScreenFile,
+    #[serde(default)]
+    dialog: DialogFile,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -62,12 +65,14 @@ struct ScreenFile {
     counter_below: Option<String>,
     echo: Option<String>,
     chrome: Vec<String>,
+    unstable: Vec<String>,
+    live_lines: Option<usize>,
     bullets: String,
     indent: usize,
     quiet_ms: Option<u64>,
 }
 
-type Checked<T> = Result<T, (String, String)>;
+pub(super) type Checked<T> = Result<T, (String, String)>;
 
 impl File {
     pub(super) fn check(self) -> Checked<Profile> {
@@ -94,6 +99,7 @@ impl File {
             escape_presses: self.escape_presses,
             prompt,
             view,
+            dialogs: self.dialog.check()?,
         })
     }
 }
@@ -140,6 +146,8 @@ impl ScreenFile {
             counter_below: one("screen.counter_below", self.counter_below.as_deref())?,
             echo: one("screen.echo", self.echo.as_deref())?,
             chrome: list("chrome", &self.chrome)?,
+            unstable: list("unstable", &self.unstable)?,
+            live_lines: self.live_lines,
             quiet: quiet(self.quiet_ms)?,
             bullets: self.bullets,
             indent: self.indent,
@@ -157,6 +165,6 @@ fn quiet(millis: Option<u64>) -> Checked<Duration> {
     Err(("screen.quiet_ms".to_owned(), format!("must be from {from} to {to}")))
 }
 
-fn one(key: &str, text: Option<&str>) -> Checked<Option<Regex>> {
+pub(super) fn one(key: &str, text: Option<&str>) -> Checked<Option<Regex>> {
     text.map(compile).transpose().map_err(|why| (key.to_owned(), why))
 }

@@ -3,7 +3,10 @@
 //! The files are in `profiles/`; a user's files are read the same way and win over those of the same
 //! name or command. Everything is checked when it is loaded, so that a detector never meets a bad pattern.
 
+mod dialogs;
 mod file;
+
+pub(crate) use dialogs::Dialogs;
 
 use crate::limits;
 use crate::pattern::compile;
@@ -100,6 +103,10 @@ pub(crate) struct View {
     pub(crate) counter_below: Option<Regex>,
     pub(crate) echo: Option<Regex>,
     pub(crate) chrome: Patterns,
+    /// Lines of an answer that will still change, such as that something runs.
+    pub(crate) unstable: Patterns,
+    /// Lines at the end of an answer that may be drawn anew.
+    pub(crate) live_lines: Option<usize>,
     /// Silence after which the screen alone is believed.
     pub(crate) quiet: Duration,
     pub(crate) bullets: String,
@@ -119,6 +126,7 @@ pub struct Profile {
     pub(crate) notify: Says,
     pub(crate) prompt: Prompt,
     pub(crate) view: View,
+    pub(crate) dialogs: Dialogs,
 }
 
 impl Profile {
@@ -149,6 +157,14 @@ impl Profile {
     /// Whether it repaints the screen or writes lines.
     pub fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// Names of the keys that interrupt its work, to be pressed one after the other.
+    pub fn interrupt_keys(&self) -> Vec<&'static str> {
+        match self.escape_presses {
+            0 => vec!["C-c"],
+            presses => vec!["Escape"; usize::from(presses)],
+        }
     }
 }
 

@@ -1,0 +1,324 @@
+//! Dialogs: what a program asks on its screen, the ways to answer, and the keys that do so.
+//!
+//! Nothing is guessed: a dialog whose options the profile cannot read has none, and can be answered in the terminal alone.
+
+use crate::look::{self, Shows};
+use crate::profile::{Dialogs, Kind, Profile};
+use crate::verdict::cursor_line;
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+use swb_vt::{Color, Screen};
+
+/// Rows above the options that may belong to a dialog: more than an edit that is shown in full has on most screens.
+const ROWS: usize = 60;
+/// Rows a long option may take.
+const OPTION_ROWS: usize = 4;
+/// Characters of a dialog's text that are kept.
+const TEXT: usize = 8000;
+/// Options of a dialog.
+const OPTIONS: usize = 32;
+
+/// What choosing an option means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Meaning {
+    /// From now on without asking.
+    AllowAlways,
+    /// This once.
+    AllowOnce,
+    /// Neither yes nor no: one of several answers.
+    Other,
+    /// Never, and do not ask again.
+    RejectAlways,
+    /// Not this time.
+    RejectOnce,
+}
+
+impl Meaning {
+    /// Whether it lets happen what is asked for.
+    pub fn allows(self) -> bool {
+        matches!(self, Self::AllowAlways | Self::AllowOnce)
+    }
+
+    /// Whether it keeps it from happening.
+    pub fn rejects(self) -> bool {
+        matches!(self, Self::RejectAlways | Self::RejectOnce)
+    }
+}
+
+/// One way to answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DialogOption {
+    /// Its name in the dialog: the number or letter it has, or its place.
+    pub id: String,
+    /// What people read.
+    pub label: String,
+    /// What it means.
+    pub meaning: Meaning,
+    /// The names of the keys that choose it, in order.
+    pub keys: Vec<String>,
+}
+
+/// A dialog.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dialog {
+    /// Follows from what it says: the same dialog has the same name.
+    pub id: String,
+    /// What is to be used, or the program's profile if that is not said.
+    pub tool: String,
+    /// The question.
+    pub question: String,
+    /// What is said about it.
+    pub detail: String,
+    /// The ways to answer; none if only a person at the terminal can.
+    pub options: Vec<DialogOption>,
+}
+
+impl Dialog {
+    /// Whether it asks for a permission: one option grants it.
+    pub fn asks_permission(&self) -> bool {
+        self.options.iter().any(|option| option.meaning.allows())
+    }
+}
+
+/// The dialog that a screen shows.
+pub fn dialog(profile: &Profile, screen: &Screen) -> Option<Dialog> {
+    let rows = screen.row_texts();
+    let at = match profile.kind {
+        Kind::Screen => {
+            let sight = look::look(&profile.view, &rows);
+            Some(sight.bottom).filter(|_| sight.shows == Shows::Asking)
+        }
+        Kind::Line => {
+            let asks = !screen.modes().alternate && profile.prompt.asking.any(&cursor_line(screen));
+            asks.then(|| usize::from(screen.cursor().row))
+        }
+    }?;
+    Some(read(profile, screen, &rows, at))
+}
+
+/// An option as it stands on the screen.
+struct Found {
+    row: usize,
+    /// Characters before its label.
+    column: usize,
+    key: Option<String>,
+    label: String,
+}
+
+fn read(profile: &Profile, screen: &Screen, rows: &[String], at: usize) -> Dialog {
+    let dialogs = &profile.dialogs;
+    let found = match (&dialogs.option, profile.kind) {
+        (None, _) => Vec::new(),
+        (Some(option), Kind::Line) => in_row(option, rows, at),
+        (Some(option), _) if dialogs.select.is_some() => {
+            let row = (at..rows.len()).rev().find(|y| in_row(option, rows, *y).len() > 1);
+            row.map(|y| in_row(option, rows, y)).unwrap_or_default()
+        }
+        (Some(option), _) => listed(option, rows, at),
+    };
+    let first = found.first().map_or(at, |option| option.row);
+    let top = first.saturating_sub(ROWS);
+    let top = match &dialogs.top {
+        Some(border) => (top..first).rev().find(|y| border.is_match(&rows[*y])).map_or(top, |y| y + 1),
+        None => first.saturating_sub(look::DIALOG),
+    };
+    // Before the options of a line stands the question itself.
+    let lead = found.first().filter(|_| profile.kind == Kind::Line).map(|option| {
+        let before: String = rows[first].chars().take(option.column).collect();
+        plain(&before)
+    });
+    let mut said: Vec<String> = rows[top..first].iter().map(|row| plain(row)).chain(lead).collect();
+    said.retain(|row| !row.is_empty());
+    if found.is_empty() {
+        said.push(plain(&rows[at]));
+    }
+    let raw = &rows[top..=first.min(rows.len() - 1)];
+    let tool = dialogs.tool.as_ref().and_then(|tool| raw.iter().find_map(|row| named(tool, row, "tool")));
+    let question = question(dialogs, raw, &said);
+    said.retain(|row| !row.ends_with(&question));
+    let detail = bounded(&said.join("\n"));
+    let options = options(dialogs, screen, found);
+    Dialog {
+        id: fingerprint(&question, &detail, &options),
+        tool: tool.unwrap_or_else(|| profile.name().to_owned()),
+        question: bounded(&question),
+        detail,
+        options,
+    }
+}
+
+/// Options that stand below each other, counted, around the one that is marked.
+fn listed(option: &Regex, rows: &[String], at: usize) -> Vec<Found> {
+    let number = |y: usize| {
+        let found = in_row(option, rows, y).into_iter().next()?;
+        let number = found.key.as_deref()?.parse::<u32>().ok()?;
+        Some((number, found))
+    };
+    let near = |wanted: u32, from: usize, up: bool| {
+        let rows_between = (1..=OPTION_ROWS).map_while(|n| {
+            let y = if up { from.checked_sub(n)? } else { from + n };
+            rows.get(y).filter(|row| !plain(row).is_empty()).map(|_| y)
+        });
+        rows_between.filter_map(number).find(|(number, _)| *number == wanted)
+    };
+    let Some((marked, found)) = number(at) else { return Vec::new() };
+    let mut all = vec![found];
+    for wanted in (1..marked).rev().take(OPTIONS) {
+        match near(wanted, all[0].row, true) {
+            Some((_, found)) => all.insert(0, found),
+            None => break,
+        }
+    }
+    for wanted in (marked + 1..).take(OPTIONS) {
+        match near(wanted, all[all.len() - 1].row, false) {
+            Some((_, found)) => all.push(found),
+            None => break,
+        }
+    }
+    join_rows(&mut all, rows);
+    all
+}
+
+/// Puts long options together again.
+fn join_rows(options: &mut [Found], rows: &[String]) {
+    let nexts: Vec<usize> = options.iter().skip(1).map(|option| option.row).chain([rows.len()]).collect();
+    for (option, next) in options.iter_mut().zip(nexts) {
+        for row in rows[option.row + 1..next].iter().take(OPTION_ROWS - 1) {
+            let text = plain(row);
+            let indent = row.chars().take_while(|c| c.is_whitespace() || is_frame(*c)).count();
+            if text.is_empty() || indent < option.column {
+                break;
+            }
+            option.label.push(' ');
+            option.label.push_str(&text);
+        }
+    }
+}
+
+/// Options that stand in one row.
+fn in_row(option: &Regex, rows: &[String], y: usize) -> Vec<Found> {
+    let Some(row) = rows.get(y) else { return Vec::new() };
+    let found = option.captures_iter(row).filter_map(|found| {
+        let label = found.name("label")?;
+        let from = found.name("key").map_or(label.start(), |key| key.start().min(label.start()));
+        // A key in brackets belongs to its word: `(Y)es`.
+        let from = if row[..from].ends_with('(') { from - 1 } else { from };
+        let start = if option.as_str().starts_with('^') { label.start() } else { from };
+        Some(Found {
+            row: y,
+            column: row[..start].chars().count(),
+            key: found.name("key").map(|key| key.as_str().to_owned()),
+            label: label.as_str().trim().to_owned(),
+        })
+    });
+    found.take(OPTIONS).collect()
+}
+
+fn options(dialogs: &Dialogs, screen: &Screen, found: Vec<Found>) -> Vec<DialogOption> {
+    let selected = dialogs.select.as_ref().and_then(|_| highlighted(screen, &found));
+    let mut options = Vec::new();
+    for (place, found) in found.into_iter().enumerate() {
+        let (mut key, mut label) = (found.key.unwrap_or_default(), found.label);
+        if let Some(shortcut) = dialogs.shortcut.as_ref().and_then(|regex| regex.captures(&label))
+            && let (Some(whole), Some(named)) = (shortcut.get(0), shortcut.name("key"))
+        {
+            key = named.as_str().to_owned();
+            label = label[..whole.start()].trim_end().to_owned();
+        }
+        if dialogs.spelled {
+            label = format!("{key}{label}");
+            key = key.to_lowercase();
+        }
+        let meaning = dialogs.meaning(&label);
+        let keys = keys(dialogs, &key, meaning, place, selected);
+        if label.is_empty() || keys.is_empty() {
+            continue;
+        }
+        let id = if key.is_empty() { (place + 1).to_string() } else { key };
+        options.push(DialogOption { id, label: bounded(&label), meaning, keys });
+    }
+    options
+}
+
+/// The keys that choose an option.
+fn keys(
+    dialogs: &Dialogs,
+    key: &str,
+    meaning: Meaning,
+    place: usize,
+    selected: Option<usize>,
+) -> Vec<String> {
+    let words = |keys: &str| -> Vec<String> {
+        let key = if key == "esc" { "Escape" } else { key };
+        keys.split_whitespace()
+            .map(|word| word.replace("{key}", key))
+            .filter(|word| !word.is_empty())
+            .collect()
+    };
+    if let Some(deny) = dialogs.deny_keys.as_deref().filter(|_| meaning == Meaning::RejectOnce) {
+        return words(deny);
+    }
+    let Some([back, forth]) = &dialogs.select else { return words(&dialogs.keys) };
+    let Some(selected) = selected else { return Vec::new() };
+    let step = if place < selected { back } else { forth };
+    let moves = std::iter::repeat_n(step.clone(), place.abs_diff(selected));
+    moves.chain(words(&dialogs.keys)).collect()
+}
+
+/// The option with another background than the row it stands in.
+fn highlighted(screen: &Screen, found: &[Found]) -> Option<usize> {
+    let line = screen.lines().into_iter().nth(found.first()?.row)?;
+    let background = |column: usize| -> Option<Color> {
+        let cells = line.runs.iter().flat_map(|run| run.text.chars().map(|_| run.style.bg));
+        cells.into_iter().nth(column)
+    };
+    // Behind the last option and the blank it may be padded with.
+    let last = found.last()?;
+    let row = background(last.column + last.label.chars().count() + 1);
+    let mut marked = found.iter().enumerate().filter(|(_, option)| background(option.column) != row);
+    let (place, _) = marked.next()?;
+    marked.next().is_none().then_some(place)
+}
+
+fn question(dialogs: &Dialogs, raw: &[String], said: &[String]) -> String {
+    let by_pattern =
+        dialogs.question.as_ref().and_then(|regex| raw.iter().find_map(|row| named(regex, row, "text")));
+    let asks = || said.iter().rev().find(|row| row.ends_with('?')).or_else(|| said.last()).cloned();
+    by_pattern.or_else(asks).unwrap_or_default()
+}
+
+fn named(regex: &Regex, row: &str, group: &str) -> Option<String> {
+    let found = regex.captures(row)?.name(group)?;
+    Some(plain(found.as_str())).filter(|text| !text.is_empty())
+}
+
+/// A row without frame; nothing of one that is nothing else.
+fn plain(row: &str) -> String {
+    let text = row.trim_matches(|c: char| c.is_whitespace() || is_frame(c));
+    if text.chars().all(|c| c.is_whitespace() || ('\u{2500}'..='\u{259f}').contains(&c)) {
+        return String::new();
+    }
+    text.to_owned()
+}
+
+/// Lines that stand at the sides.
+fn is_frame(c: char) -> bool {
+    matches!(c, '│' | '┃' | '║' | '|')
+}
+
+fn bounded(text: &str) -> String {
+    text.chars().take(TEXT).collect()
+}
+
+/// A short name for what a dialog says (FNV-1a).
+fn fingerprint(question: &str, detail: &str, options: &[DialogOption]) -> String {
+    let labels = options.iter().map(|option| option.label.as_str());
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    for text in [question, detail].into_iter().chain(labels) {
+        for byte in text.bytes().filter(|byte| !byte.is_ascii_whitespace()).chain([0]) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+    format!("{hash:016x}")
+}

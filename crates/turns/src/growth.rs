@@ -1,0 +1,153 @@
+//! An answer passed on while it grows: whole lines, once they stand, and never taken back.
+//!
+//! Programs that repaint may change what they have shown. A line is passed on when it has not changed for a while; the last
+//! ones, which may still change, are held back until the answer is complete. Should a line change that was passed on
+//! already, it stays as it was told, and what it has become is told behind it: nothing of the answer is missing, but
+//! the parts then have an old line more than the answer itself.
+
+use crate::limits;
+use crate::profile::{Kind, Profile};
+use crate::time::Time;
+use std::time::Duration;
+
+/// An answer that is passed on in parts.
+#[derive(Debug)]
+pub struct Growth {
+    /// How long a line must stand.
+    steady: Duration,
+    /// Lines at the end that are held back.
+    held: usize,
+    /// The lines that were told.
+    told: Vec<String>,
+    /// The lines when last seen behind those that were told, and since when each is as it is.
+    seen: Vec<(String, Time)>,
+}
+
+impl Growth {
+    /// An answer of this program, of which nothing was told yet.
+    pub fn new(profile: &Profile) -> Self {
+        let held = profile.view.live_lines.unwrap_or(usize::from(profile.kind == Kind::Screen));
+        let steady = match held {
+            // Lines of a program that only writes them are there for good.
+            0 => Duration::ZERO,
+            // A program that is slow to draw is slow to draw lines in between, too.
+            _ if profile.view.quiet > limits::SCREEN_QUIET => profile.view.quiet,
+            _ => limits::STEADY,
+        };
+        Self { steady, held, told: Vec::new(), seen: Vec::new() }
+    }
+
+    /// Takes the answer as far as it goes now; gives what is to be told, if anything.
+    pub fn grow(&mut self, text: &str, now: Time) -> Option<String> {
+        let rest = self.rest(text);
+        let lines: Vec<(String, Time)> = rest
+            .iter()
+            .enumerate()
+            .map(|(n, line)| match self.seen.get(n) {
+                Some((same, since)) if same == line => (same.clone(), *since),
+                _ => ((*line).to_owned(), now),
+            })
+            .collect();
+        let ready = lines.len().saturating_sub(self.held);
+        let stands = lines[..ready].iter().take_while(|(_, since)| now.since(*since) >= self.steady).count();
+        // A blank line is told with the one that follows it.
+        let stands = lines[..stands].iter().rposition(|(line, _)| !line.is_empty()).map_or(0, |n| n + 1);
+        let told: Vec<String> = lines[..stands].iter().map(|(line, _)| line.clone()).collect();
+        self.seen = lines[stands..].to_vec();
+        self.tell(told)
+    }
+
+    /// The answer is complete; gives what is left to be told.
+    pub fn finish(mut self, text: &str) -> Option<String> {
+        let rest = self.rest(text).into_iter().map(str::to_owned).collect();
+        self.tell(rest)
+    }
+
+    fn tell(&mut self, lines: Vec<String>) -> Option<String> {
+        if lines.is_empty() {
+            return None;
+        }
+        let before = if self.told.is_empty() { "" } else { "\n" };
+        let text = format!("{before}{}", lines.join("\n"));
+        self.told.extend(lines);
+        Some(text)
+    }
+
+    /// The lines behind those that were told.
+    fn rest<'a>(&self, text: &'a str) -> Vec<&'a str> {
+        let lines: Vec<&str> = text.lines().collect();
+        let same = lines.iter().zip(&self.told).take_while(|(line, told)| *line == told).count();
+        if same == self.told.len() {
+            return lines[same..].to_vec();
+        }
+        if same == lines.len() {
+            // Some of it is out of sight for a moment.
+            return Vec::new();
+        }
+        // Something was changed. The answer goes on behind the last line that both have, with its neighbour as a witness.
+        let behind = |n: usize| {
+            let last = &self.told[n];
+            let with = |at: usize| at > 0 && n > 0 && lines[at - 1] == self.told[n - 1];
+            let mut places = (same..lines.len()).rev().filter(|at| lines[*at] == last.as_str());
+            let place = places.clone().find(|at| with(*at)).or_else(|| places.next());
+            place.filter(|_| !last.is_empty()).map(|at| at + 1)
+        };
+        let from = (same..self.told.len()).rev().find_map(behind).unwrap_or(same);
+        let is_new = |line: &&&str| !line.is_empty() && !self.told[same..].iter().any(|told| told == **line);
+        let missed = lines[same..from].iter().filter(is_new);
+        missed.chain(&lines[from..]).copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn growth(kind: &str) -> Growth {
+        let rest = match kind {
+            "line" => "[prompt]\nready = ['^>']",
+            _ => "[screen]\nanchor = '^>'",
+        };
+        Growth::new(&Profile::parse("test", &format!("name = 'test'\nkind = '{kind}'\n{rest}")).unwrap())
+    }
+
+    fn at(millis: u64) -> Time {
+        Time(millis * 1000)
+    }
+
+    #[test]
+    fn lines_of_a_program_that_writes_them_are_told_at_once() {
+        let mut parts = growth("line");
+        assert_eq!(parts.grow("", at(0)), None);
+        assert_eq!(parts.grow("one", at(1)).as_deref(), Some("one"));
+        assert_eq!(parts.grow("one", at(2)), None);
+        assert_eq!(parts.grow("one\n\ntwo\nthree", at(3)).as_deref(), Some("\n\ntwo\nthree"));
+        assert_eq!(parts.finish("one\n\ntwo\nthree"), None);
+    }
+
+    #[test]
+    fn lines_that_are_repainted_must_stand() {
+        let mut parts = growth("screen");
+        assert_eq!(parts.grow("one\ntw", at(0)), None);
+        assert_eq!(parts.grow("one\ntwo\nthr", at(300)), None);
+        assert_eq!(parts.grow("one\ntwo\nthree", at(600)).as_deref(), Some("one"));
+        assert_eq!(parts.grow("one\nTWO\nthree", at(900)), None);
+        assert_eq!(parts.grow("one\nTWO\nthree", at(2000)).as_deref(), Some("\nTWO"));
+        assert_eq!(parts.finish("one\nTWO\nthree\nfour").as_deref(), Some("\nthree\nfour"));
+    }
+
+    #[test]
+    fn what_was_told_is_not_told_again_after_a_change() {
+        let mut parts = growth("line");
+        parts.grow("a\nrunning\nb\nc", at(0));
+        assert_eq!(parts.grow("a\nran\nb\nc\nd", at(1)).as_deref(), Some("\nran\nd"));
+        assert_eq!(parts.finish("a\nran\nb\nc\nd\ne").as_deref(), Some("\ne"));
+        let mut parts = growth("line");
+        parts.grow("a\nold", at(0));
+        assert_eq!(parts.finish("a\nnew\nmore").as_deref(), Some("\nnew\nmore"));
+        let mut parts = growth("line");
+        parts.grow("a\nb\nc", at(0));
+        assert_eq!(parts.grow("a\nb", at(1)), None);
+        assert_eq!(parts.finish("a\nb\nc\nd").as_deref(), Some("\nd"));
+    }
+}

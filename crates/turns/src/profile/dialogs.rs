@@ -1,0 +1,124 @@
+//! How a program's dialogs are read and answered: `[dialog]` of its profile.
+
+use super::file::{Checked, one};
+use super::{Patterns, patterns};
+use crate::dialog::Meaning;
+use regex::Regex;
+use serde::Deserialize;
+use swb_vt::Key;
+
+/// Words by which options are told apart where the profile has none of its own.
+const ALLOW: [&str; 1] = [r"(?i)^(?:yes|y|allow|approve|accept|confirm|proceed|ok|trust)\b"];
+const ALWAYS: [&str; 1] = [
+    r"(?i)\b(?:always|don.t ask again|(?:for|during) (?:this|the) session|all edits|auto mode|from now on)\b",
+];
+const DENY: [&str; 1] = [r"(?i)^(?:no|n|reject|deny|decline|cancel|skip|exit|quit)\b"];
+
+/// How dialogs are read and answered.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Dialogs {
+    /// An option, with the groups `label` and, if it has one, `key`.
+    pub(crate) option: Option<Regex>,
+    /// The key that a label names (`key`), which is no part of it.
+    pub(crate) shortcut: Option<Regex>,
+    /// The row above the dialog.
+    pub(crate) top: Option<Regex>,
+    /// The question (`text`), where it is not the last row with a question mark.
+    pub(crate) question: Option<Regex>,
+    /// What is to be used (`tool`).
+    pub(crate) tool: Option<Regex>,
+    /// What chooses an option.
+    pub(crate) keys: String,
+    /// What denies, where that is safer than the option itself.
+    pub(crate) deny_keys: Option<String>,
+    /// The keys that move the mark back and forth among options in one row.
+    pub(crate) select: Option<[String; 2]>,
+    /// Labels are spelled with their key: `(Y)es`.
+    pub(crate) spelled: bool,
+    allow: Patterns,
+    always: Patterns,
+    deny: Patterns,
+    never: Patterns,
+}
+
+impl Dialogs {
+    /// What an option means, by its label.
+    pub(crate) fn meaning(&self, label: &str) -> Meaning {
+        let (allow, deny) = (self.allow.any(label), self.deny.any(label));
+        match (self.never.any(label), self.always.any(label)) {
+            (true, _) => Meaning::RejectAlways,
+            _ if deny => Meaning::RejectOnce,
+            (_, true) if allow => Meaning::AllowAlways,
+            _ if allow => Meaning::AllowOnce,
+            _ => Meaning::Other,
+        }
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct DialogFile {
+    option: Option<String>,
+    shortcut: Option<String>,
+    top: Option<String>,
+    question: Option<String>,
+    tool: Option<String>,
+    keys: Option<String>,
+    deny_keys: Option<String>,
+    select: Option<[String; 2]>,
+    spelled: bool,
+    allow: Option<Vec<String>>,
+    always: Option<Vec<String>>,
+    deny: Option<Vec<String>>,
+    never: Option<Vec<String>>,
+}
+
+impl DialogFile {
+    pub(super) fn check(self) -> Checked<Dialogs> {
+        let words = |key: &str, own: &Option<Vec<String>>, usual: &[&str]| {
+            let usual = || usual.iter().map(|word| (*word).to_owned()).collect();
+            patterns(&format!("dialog.{key}"), &own.clone().unwrap_or_else(usual))
+        };
+        let keys = self.keys.clone().unwrap_or_else(|| "{key}".to_owned());
+        check_keys("dialog.keys", &keys)?;
+        check_keys("dialog.deny_keys", self.deny_keys.as_deref().unwrap_or_default())?;
+        for key in self.select.iter().flatten() {
+            check_keys("dialog.select", key)?;
+        }
+        Ok(Dialogs {
+            option: with_group("option", self.option.as_deref(), "label")?,
+            shortcut: with_group("shortcut", self.shortcut.as_deref(), "key")?,
+            top: one("dialog.top", self.top.as_deref())?,
+            question: with_group("question", self.question.as_deref(), "text")?,
+            tool: with_group("tool", self.tool.as_deref(), "tool")?,
+            allow: words("allow", &self.allow, &ALLOW)?,
+            always: words("always", &self.always, &ALWAYS)?,
+            deny: words("deny", &self.deny, &DENY)?,
+            never: words("never", &self.never, &[])?,
+            keys,
+            deny_keys: self.deny_keys,
+            select: self.select,
+            spelled: self.spelled,
+        })
+    }
+}
+
+/// A pattern that has to name what it finds.
+fn with_group(key: &str, text: Option<&str>, group: &str) -> Checked<Option<Regex>> {
+    let key = format!("dialog.{key}");
+    let regex = one(&key, text)?;
+    match &regex {
+        Some(found) if !found.capture_names().flatten().any(|name| name == group) => {
+            Err((key, format!("must have a group `(?P<{group}>…)`")))
+        }
+        _ => Ok(regex),
+    }
+}
+
+/// Names of keys, or `{key}` for the one the option has.
+fn check_keys(key: &str, names: &str) -> Checked<()> {
+    match names.split_whitespace().find(|name| *name != "{key}" && Key::parse(name).is_none()) {
+        Some(name) => Err((key.to_owned(), format!("`{name}` is no key"))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,195 @@
+//! Dialogs of real agents: what they ask, and which keys answer.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod common;
+
+use common::{Case, cases};
+use swb_turns::Meaning::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
+use swb_turns::recording::Step;
+use swb_turns::{Detector, Dialog, Event, Meaning, Profiles, dialog};
+use swb_types::Size;
+use swb_vt::{Options, Screen};
+
+/// The dialogs of a recording, each as it stands when the user answers it.
+fn dialogs(case: &Case) -> Vec<Dialog> {
+    let mut screen = Screen::new(case.expected.size(), Options::default());
+    let mut detector = Detector::new(case.profile.clone(), case.expected.size());
+    let (mut asked, mut all) = (false, Vec::new());
+    for (now, step) in &case.recording.steps {
+        match step {
+            Step::Output(bytes) => detector.output(&mut screen, bytes, detector.offset(), *now),
+            Step::Resize(size) => detector.resize(&mut screen, *size, *now),
+            Step::Input(bytes) => {
+                let before = dialog(&case.profile, &screen);
+                detector.input(&screen, bytes, *now);
+                asked |= detector.take_events().iter().any(|event| matches!(event, Event::Dialog { .. }));
+                if std::mem::take(&mut asked) {
+                    all.push(before.unwrap());
+                }
+            }
+        }
+        asked |= detector.take_events().iter().any(|event| matches!(event, Event::Dialog { .. }));
+    }
+    all
+}
+
+/// Label, meaning and keys of each option, in short.
+fn options(dialog: &Dialog) -> Vec<(&str, Meaning, String)> {
+    let options = dialog.options.iter();
+    options.map(|option| (option.label.as_str(), option.meaning, option.keys.join(" "))).collect()
+}
+
+fn only(name: &str) -> Option<Dialog> {
+    let case = cases().into_iter().find(|case| case.name == name)?;
+    let mut found = dialogs(&case);
+    assert_eq!(found.len(), 1, "{name}");
+    found.pop()
+}
+
+#[test]
+fn every_dialog_can_be_answered() {
+    let mut seen = 0;
+    for case in cases() {
+        let found = dialogs(&case);
+        let expected: usize = case.expected.turns.iter().map(|turn| turn.dialogs.len()).sum();
+        assert!(found.len() >= expected, "{}: {found:#?}", case.name);
+        for dialog in found {
+            let meanings: Vec<Meaning> = dialog.options.iter().map(|option| option.meaning).collect();
+            assert!(
+                meanings.contains(&AllowOnce) && meanings.contains(&RejectOnce),
+                "{}: {dialog:#?}",
+                case.name
+            );
+            assert!(!meanings.contains(&Meaning::Other), "{}: {dialog:#?}", case.name);
+            assert!(dialog.question.ends_with('?') || case.profile.name() == "opencode", "{dialog:#?}");
+            assert!(!dialog.detail.is_empty() && dialog.asks_permission(), "{dialog:#?}");
+            seen += 1;
+        }
+    }
+    assert!(seen >= 9, "{seen} dialogs");
+}
+
+#[test]
+fn claude_is_answered_with_numbers_and_escape() {
+    let dialog = only("claude-code/04-tool").unwrap();
+    assert_eq!((dialog.tool.as_str(), dialog.question.as_str()), ("Bash command", "Do you want to proceed?"));
+    assert!(dialog.detail.contains("touch made.txt && ls -la"));
+    let always = "Yes, and always allow access to project/ from this project";
+    let expected = [
+        ("Yes", AllowOnce, "1".to_owned()),
+        (always, AllowAlways, "2".to_owned()),
+        ("No", RejectOnce, "Escape".to_owned()),
+    ];
+    assert_eq!(options(&dialog), expected);
+}
+
+#[test]
+fn codex_is_answered_with_the_letters_it_names() {
+    let dialog = only("codex/04-tool-denied").unwrap();
+    assert_eq!(dialog.question, "Would you like to run the following command?");
+    assert!(dialog.detail.ends_with("$ touch made.txt && ls"), "{}", dialog.detail);
+    let always = "Yes, and don't ask again for commands that start with `touch made.txt`";
+    let expected = [
+        ("Yes, proceed", AllowOnce, "y".to_owned()),
+        (always, AllowAlways, "p".to_owned()),
+        ("No, and tell Codex what to do differently", RejectOnce, "Escape".to_owned()),
+    ];
+    assert_eq!(options(&dialog), expected);
+}
+
+#[test]
+fn gemini_is_answered_inside_its_frame() {
+    let dialog = only("gemini-cli/04-tool-denied").unwrap();
+    assert_eq!((dialog.tool.as_str(), dialog.question.as_str()), ("Shell", "Allow execution of [Shell]?"));
+    let expected = [
+        ("Allow once", AllowOnce, "1".to_owned()),
+        ("Allow for this session", AllowAlways, "2".to_owned()),
+        ("No, suggest changes", RejectOnce, "Escape".to_owned()),
+    ];
+    assert_eq!(options(&dialog), expected);
+}
+
+#[test]
+fn opencode_is_answered_by_moving_the_mark() {
+    let dialog = only("opencode/04-tool-denied").unwrap();
+    assert_eq!((dialog.tool.as_str(), dialog.question.as_str()), ("Shell command", "Permission required"));
+    let expected = [
+        ("Allow once", AllowOnce, "Enter".to_owned()),
+        ("Allow always", AllowAlways, "Right Enter".to_owned()),
+        ("Reject", RejectOnce, "Escape".to_owned()),
+    ];
+    assert_eq!(options(&dialog), expected);
+}
+
+#[test]
+fn aider_is_answered_with_a_letter_and_enter() {
+    let case = cases().into_iter().find(|case| case.name == "aider/04-tool").unwrap();
+    let found = dialogs(&case);
+    let questions: Vec<&str> = found.iter().map(|dialog| dialog.question.as_str()).collect();
+    assert_eq!(questions, ["Create new file?", "Run shell command?", "Add command output to the chat?"]);
+    assert_eq!(found[1].detail, "ls");
+    let expected = [
+        ("Yes", AllowOnce, "y Enter".to_owned()),
+        ("No", RejectOnce, "n Enter".to_owned()),
+        ("Don't ask again", RejectAlways, "d Enter".to_owned()),
+    ];
+    assert_eq!(options(&found[1]), expected);
+    assert_ne!(found[0].id, found[1].id);
+}
+
+fn shown(profile: &str, text: &str) -> Option<Dialog> {
+    let mut screen = Screen::new(Size::new(80, 24).unwrap(), Options::default());
+    screen.feed(text.replace('\n', "\r\n").as_bytes());
+    dialog(&Profiles::built_in().unwrap().named(profile).unwrap(), &screen)
+}
+
+const RULE: &str = "────────────────────────────────────────";
+
+#[test]
+fn what_a_command_says_is_no_option() {
+    let text = format!(
+        "● Bash\n{RULE}\n Bash command\n\n   cat <<E\n   1. Yes\n   2. No\n   E\n\n Do you want to proceed?\n\
+         \x20❯ 1. Yes\n   2. Yes, and don't ask again for cat commands in a directory with a long\n\
+         \x20     name\n   3. No\n\n Esc to cancel"
+    );
+    let found = shown("claude", &text).unwrap();
+    let labels: Vec<&str> = found.options.iter().map(|option| option.label.as_str()).collect();
+    let long = "Yes, and don't ask again for cat commands in a directory with a long name";
+    assert_eq!(labels, ["Yes", long, "No"]);
+    assert!(found.detail.contains("1. Yes\n2. No"), "{}", found.detail);
+}
+
+#[test]
+fn the_mark_may_stand_anywhere() {
+    let with_mark = |at: usize| {
+        let rows = ["1. Yes", "2. Yes, always", "3. No"];
+        let rows =
+            rows.iter().enumerate().map(|(n, row)| format!(" {} {row}", if n == at { "❯" } else { " " }));
+        shown("claude", &format!("{RULE}\n Edit file\n\n Go on?\n{}", rows.collect::<Vec<_>>().join("\n")))
+    };
+    let first = with_mark(0).unwrap();
+    assert_eq!(first.options.len(), 3);
+    assert_eq!((with_mark(1).unwrap(), with_mark(2).unwrap()), (first.clone(), first));
+}
+
+#[test]
+fn a_question_with_several_answers_asks_no_permission() {
+    let text = format!("{RULE}\n Which one?\n\n ❯ 1. Red\n   2. Green\n   3. Type something");
+    let found = shown("claude", &text).unwrap();
+    assert!(!found.asks_permission() && found.options.len() == 3);
+    assert!(found.options.iter().all(|option| option.meaning == Meaning::Other));
+}
+
+#[test]
+fn there_is_nothing_to_answer_without_a_dialog() {
+    assert_eq!(shown("claude", &format!("● 1. Yes\n{RULE}\n❯ \n{RULE}")), None);
+    assert_eq!(shown("shell", "$ "), None);
+    assert_eq!(shown("generic", "Really? (y/n) "), None);
+}
+
+#[test]
+fn a_dialog_nobody_can_read_has_no_options() {
+    let found = shown("opencode", "  ┃  △ Something new\n  ┃  press any key\n").unwrap();
+    assert_eq!((found.question.as_str(), found.options.len()), ("Something new", 0));
+}

@@ -1,0 +1,65 @@
+//! Answers of real agents, passed on while they grow.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod common;
+
+use common::{Case, cases};
+use std::time::Duration;
+use swb_turns::recording::Step;
+use swb_turns::{Detector, Event, Growth, Time};
+use swb_vt::{Options, Screen};
+
+/// What is told of each turn, in parts, and what the turn says in the end.
+fn told(case: &Case) -> Vec<(Vec<String>, String)> {
+    let mut screen = Screen::new(case.expected.size(), Options::default());
+    let mut detector = Detector::new(case.profile.clone(), case.expected.size());
+    let mut growth = Growth::new(&case.profile);
+    let (mut parts, mut all, mut looked) = (Vec::new(), Vec::new(), Time::default());
+    let mut steps: Vec<_> = case.recording.steps.clone();
+    let end = steps.last().unwrap().0 + Duration::from_secs(5);
+    steps.push((end, Step::Output(Vec::new())));
+    for (now, step) in steps {
+        while now.since(looked) >= Duration::from_millis(100) {
+            looked = looked + Duration::from_millis(100);
+            detector.tick(&screen, looked);
+            if let Some(so_far) = detector.so_far(&screen, looked) {
+                parts.extend(growth.grow(&so_far.text, looked));
+            }
+        }
+        match step {
+            Step::Output(bytes) => detector.output(&mut screen, &bytes, detector.offset(), now),
+            Step::Resize(size) => detector.resize(&mut screen, size, now),
+            Step::Input(bytes) => detector.input(&screen, &bytes, now),
+        }
+        for event in detector.take_events() {
+            if let Event::TurnEnded(turn) = event {
+                let growth = std::mem::replace(&mut growth, Growth::new(&case.profile));
+                parts.extend(growth.finish(&turn.text));
+                all.push((std::mem::take(&mut parts), turn.text));
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn parts_make_the_whole() {
+    let (mut turns, mut early, mut other) = (0, 0, Vec::new());
+    for case in cases() {
+        for (n, (parts, text)) in told(&case).into_iter().enumerate() {
+            turns += 1;
+            early += usize::from(parts.len() > 1);
+            let whole = parts.concat();
+            if whole != text {
+                other.push(format!("{} turn {}\n--- told\n{whole}\n--- is\n{text}", case.name, n + 1));
+            }
+            // Whatever was changed meanwhile, nothing of the answer is missing.
+            let missing = text.lines().find(|line| !whole.lines().any(|told| told == *line));
+            assert_eq!(missing, None, "{}: {whole}\n---\n{text}", case.name);
+        }
+    }
+    // Blank lines between the points of a list may be drawn later than the list.
+    assert!(other.len() * 100 <= turns, "{} of {turns} turns: {}", other.len(), other.join("\n"));
+    assert!(turns > 50 && early * 5 > turns, "{turns} turns, {early} in parts");
+}
