@@ -30,12 +30,27 @@ impl Fronts {
     }
 
     /// Serves the connections of one listening socket until `stop`, at most `most` at a time. A connection
-    /// takes up room until it drops what it is given for that.
+    /// takes up room until it drops what it is given for that. Only the daemon's own user gets in (CO-7).
     pub(crate) fn accept<F>(
         &self,
         listener: OwnedFd,
         stop: CancellationToken,
         most: usize,
+        serve: impl Fn(UnixStream, Room) -> F + Send + 'static,
+    ) -> io::Result<()>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.accept_if(listener, stop, most, |uid, _gid, ours| uid == ours, serve)
+    }
+
+    /// The same for those peers that `admit` says yes to, from their user, their group and the daemon's own user.
+    pub(crate) fn accept_if<F>(
+        &self,
+        listener: OwnedFd,
+        stop: CancellationToken,
+        most: usize,
+        admit: impl Fn(u32, u32, u32) -> bool + Send + 'static,
         serve: impl Fn(UnixStream, Room) -> F + Send + 'static,
     ) -> io::Result<()>
     where
@@ -65,7 +80,7 @@ impl Fronts {
                     // Some may have ended whose tasks had no turn yet to notice it.
                     tokio::task::yield_now().await;
                 }
-                if here.load(Ordering::Relaxed) > most || !same_user(&stream) {
+                if here.load(Ordering::Relaxed) > most || !admitted(&stream, &admit) {
                     continue;
                 }
                 fronts.tasks.spawn(serve(stream, room));
@@ -97,14 +112,14 @@ impl Drop for Room {
     }
 }
 
-/// CO-7: only the user the daemon runs as gets in, whatever the file modes say.
-fn same_user(stream: &UnixStream) -> bool {
+/// Whether a peer may connect, by what the system says of it. CO-7: whatever the file modes say.
+fn admitted(stream: &UnixStream, admit: impl Fn(u32, u32, u32) -> bool) -> bool {
     let ours = rustix::process::getuid().as_raw();
-    let same = stream.peer_cred().is_ok_and(|peer| peer.uid() == ours);
-    if !same {
+    let admitted = stream.peer_cred().is_ok_and(|peer| admit(peer.uid(), peer.gid(), ours));
+    if !admitted {
         tracing::warn!("closed a connection of another user");
     }
-    same
+    admitted
 }
 
 /// Reads what has arrived and passes it to `push`; `false` at the end of the stream.

@@ -11,5 +11,6 @@ pub mod keepty;
 pub mod limits;
 pub mod listen;
 mod outlet;
+pub mod scriptschnell;
 
 pub use conn::Fronts;
