@@ -224,7 +224,12 @@ impl Conversation {
 
     /// The agent says more.
     pub fn text(&mut self, text: &str) {
-        self.piece(text, false);
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (piece, more) = rest.split_at(rest.floor_char_boundary(limits::PIECE));
+            self.piece(piece, false);
+            rest = more;
+        }
     }
 
     /// The agent thinks.
@@ -496,9 +501,6 @@ impl Conversation {
 
     fn piece(&mut self, text: &str, last: bool) {
         let Some(answer) = &mut self.answer else { return };
-        if text.is_empty() && !last {
-            return;
-        }
         answer.keep(Part::Text(text.to_owned()), text.len());
         let (stream, index) = (answer.stream, answer.index);
         answer.index += 1;

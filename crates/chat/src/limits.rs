@@ -20,6 +20,8 @@ pub const MESSAGES: usize = 10_000;
 pub const MESSAGE_BYTES: usize = 16 << 20;
 /// Parts of one message at most, tools among them: far more than an answer has.
 pub const PARTS: usize = 4096;
+/// Bytes of one piece of text at most; more at once is told in several, so that each fits any client's frame.
+pub const PIECE: usize = 1 << 20;
 /// Bytes of one conversation at most; the oldest messages are forgotten beyond it.
 pub const CONVERSATION_BYTES: usize = 64 << 20;
 /// Bytes kept of one tool's result; what is beyond is left out of the middle.

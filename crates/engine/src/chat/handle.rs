@@ -34,6 +34,8 @@ pub(super) struct Shared {
 pub struct ChatView {
     /// What a list shows of it.
     pub summary: Summary,
+    /// What is set for it.
+    pub settings: Settings,
     /// What it is doing.
     pub state: State,
     /// Who may act, if anybody is attached.
@@ -179,6 +181,11 @@ impl Chat {
         let leave = self.shared.leaving.clone().reserve_owned().await.map_err(|_| self.gone())?;
         let (place, events) = self.ask(|reply| Command::Attach { client, takeover, reply }).await?;
         Ok(Attachment { chat: self.clone(), client, place, events, leave: Some(leave) })
+    }
+
+    /// Makes a client that is attached the owner.
+    pub async fn take_over(&self, attached: ClientId) -> Result<(), ChatError> {
+        self.ask(|reply| Command::Attach { client: attached, takeover: true, reply }).await.map(drop)
     }
 
     /// Begins a generation; its end is told through what is returned.

@@ -178,6 +178,12 @@ impl Chats {
         &self.inner.workspaces
     }
 
+    /// A directory as a workspace, which is known from then on (SS-71).
+    pub fn workspace(&self, dir: &Path) -> Result<Arc<Workspace>, ChatError> {
+        check_directory(dir)?;
+        Ok(self.inner.workspaces.touch(dir))
+    }
+
     /// Who can answer.
     pub fn backends(&self) -> &dyn Backends {
         self.inner.backends.as_ref()

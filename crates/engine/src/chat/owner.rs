@@ -381,6 +381,7 @@ impl Owner {
             self.chats.note(&noted);
         }
         if self.conversation.take_changed() {
+            told = true;
             self.note_head();
             let every = self.saving.every;
             self.saving.due = self.saving.due.or_else(|| every.map(|every| Instant::now() + every));
@@ -445,6 +446,7 @@ impl Owner {
 pub(super) fn view_of(conversation: &Conversation) -> ChatView {
     ChatView {
         summary: conversation.summary(),
+        settings: conversation.saved().settings.clone(),
         state: conversation.state(),
         owner: conversation.owner(),
         approvals: conversation.approvals().into_iter().cloned().collect(),
