@@ -1,22 +1,26 @@
 //! Opening the fronts and knowing how each is doing.
 
 use anyhow::{Context, Result, bail};
+use rustix::fs::Mode;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use swb_dialects::coop::{Coop, Door};
 use swb_dialects::keepty::Keepty;
+use swb_dialects::scriptschnell::{AuthMethod, Settings};
 use swb_dialects::{Fronts, listen};
 use swb_engine::{Engine, Entrance};
 use swb_types::Paths;
 use swb_wire::coop::{DialectState, DialectStatus};
 
-use crate::config::Config;
+use crate::config::{self, Config, ScriptschnellConfig};
 
 /// Keeper keys of the listening sockets.
 const FRONT_CONTROL: u16 = 0;
 const FRONT_COOP: u16 = 1;
 const FRONT_CLIPPY: u16 = 2;
+const FRONT_SCRIPTSCHNELL: u16 = 3;
 
 /// What is said where the clippy socket cannot have a place.
 const NO_RUNTIME_DIR: &str = "XDG_RUNTIME_DIR is not set";
@@ -152,6 +156,37 @@ impl Opened {
         }
     }
 
+    /// Listens where scriptschnell's clients connect, if it is wanted.
+    pub(crate) fn scriptschnell(
+        &mut self,
+        config: &Config,
+        paths: &Paths,
+        engine: &Engine,
+    ) -> Option<OwnedFd> {
+        let config = &config.scriptschnell;
+        let socket = paths.expand(&config.path);
+        if !config.enabled {
+            self.note("scriptschnell", &socket, DialectState::Off);
+            return None;
+        }
+        let opened = self.listener(FRONT_SCRIPTSCHNELL, &socket, engine).and_then(|listener| {
+            // SS-1: nobody gets in before this who would not get in after it.
+            let mode = Mode::from_raw_mode(config.mode().unwrap_or(0o600));
+            rustix::fs::chmod(&socket, mode).with_context(|| socket.display().to_string())?;
+            Ok(listener)
+        });
+        match opened {
+            Ok(listener) => {
+                self.note("scriptschnell", &socket, DialectState::Listening);
+                Some(listener)
+            }
+            Err(error) => {
+                self.note("scriptschnell", &socket, DialectState::Failed(format!("{error:#}")));
+                None
+            }
+        }
+    }
+
     /// Listens on the socket of our own command line; without it there is no daemon.
     pub(crate) fn control(&mut self, paths: &Paths, engine: &Engine) -> Result<OwnedFd> {
         self.listener(FRONT_CONTROL, &paths.control_socket(), engine)
@@ -201,6 +236,32 @@ impl Opened {
         if let Some(path) = self.pid_file.as_ref().filter(is_own) {
             let _removed = std::fs::remove_file(path);
         }
+    }
+}
+
+/// How the scriptschnell front is to behave.
+pub(crate) fn scriptschnell_settings(config: &ScriptschnellConfig, paths: &Paths, umask: u32) -> Settings {
+    let token = std::env::var("SCRIPTSCHNELL_SOCKET_TOKEN").ok().filter(|token| !token.is_empty());
+    Settings {
+        require_auth: config.require_auth,
+        auth_method: match config.auth_method {
+            config::AuthMethod::Challenge => AuthMethod::Challenge,
+            config::AuthMethod::File => AuthMethod::File,
+            config::AuthMethod::Peercred => AuthMethod::Peercred,
+            config::AuthMethod::Token => AuthMethod::Token,
+        },
+        token: config.token.clone().or(token),
+        allowed_uids: config.allowed_uids.clone(),
+        allowed_gids: config.allowed_gids.clone(),
+        max_connections: config.max_connections,
+        max_sessions_per_connection: config.max_sessions_per_connection,
+        connection_timeout: Duration::from_secs(config.connection_timeout_seconds),
+        batching: config.enable_batching,
+        batch_size: config.batch_size,
+        messages_per_second: config.messages_per_second,
+        max_generations: config.max_generations,
+        home: paths.home.clone(),
+        umask,
     }
 }
 

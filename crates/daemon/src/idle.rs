@@ -3,6 +3,7 @@
 use std::time::Duration;
 use swb_dialects::Fronts;
 use swb_engine::Engine;
+use swb_engine::chat::Chats;
 use tokio::time::Instant;
 
 /// How long there must be neither sessions nor connections.
@@ -11,7 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Returns when there has been nothing to do for a while.
-pub(crate) async fn nothing_to_do(engine: &Engine, fronts: &Fronts) {
+pub(crate) async fn nothing_to_do(engine: &Engine, chats: &Chats, fronts: &Fronts) {
     let mut events = engine.subscribe();
     let mut idle_since = None;
     loop {
@@ -21,7 +22,8 @@ pub(crate) async fn nothing_to_do(engine: &Engine, fronts: &Fronts) {
             let _event = events.recv().await;
             continue;
         }
-        if fronts.connections() > 0 {
+        // A conversation that is not saved would be lost.
+        if fronts.connections() > 0 || chats.count() > 0 {
             idle_since = None;
         } else if idle_since.get_or_insert_with(Instant::now).elapsed() >= PATIENCE {
             return;

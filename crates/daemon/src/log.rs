@@ -14,8 +14,11 @@ use tracing_subscriber::fmt::MakeWriter;
 const MAX_LEN: u64 = 4 << 20;
 
 /// Begins logging, to `file` if given, else to standard error.
-pub(crate) fn begin(level: &str, file: Option<&Path>) {
-    let filter = EnvFilter::try_new(level).unwrap_or_else(|_| EnvFilter::new("info"));
+///
+/// `levels` are tried together: a general one, and one for a part of the program.
+pub(crate) fn begin(levels: [&str; 2], file: Option<&Path>) {
+    let filter = EnvFilter::try_new(levels.join(",")).or_else(|_| EnvFilter::try_new(levels[0]));
+    let filter = filter.unwrap_or_else(|_| EnvFilter::new("info"));
     // A line that cannot be written is lost; saying so where it could not be written would be a panic.
     let base =
         tracing_subscriber::fmt().with_env_filter(filter).with_target(false).log_internal_errors(false);

@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::fronts::{self, Opened};
 use crate::host::{DaemonHost, Stop, Upgrade};
-use crate::{idle, keeper, log, profiles};
+use crate::{conversations, idle, keeper, log, profiles};
 use anyhow::{Context, Result};
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit};
@@ -18,7 +18,9 @@ use std::time::{Duration, UNIX_EPOCH};
 use swb_dialects::Fronts;
 use swb_dialects::clippy::Clippy;
 use swb_dialects::coop::{Coop, Door, Settings};
+use swb_dialects::scriptschnell::ScriptSchnell;
 use swb_engine::Engine;
+use swb_engine::chat::Chats;
 use swb_keeper::Spec;
 use swb_types::Paths;
 use tokio::signal::unix::{SignalKind, signal};
@@ -57,7 +59,8 @@ pub fn run(options: Options) -> Result<()> {
     let config = Config::load(&file, options.config.is_some())?;
     fronts::check_places(&config, &paths, options.auto)?;
     let log_file = std::env::var_os(LOG_FILE).map(PathBuf::from);
-    log::begin(&config.daemon.log_level, log_file.as_deref());
+    let chats = format!("swb_dialects::scriptschnell={}", config.scriptschnell.log_level);
+    log::begin([&config.daemon.log_level, &chats], log_file.as_deref());
     let exe = std::env::current_exe().context("cannot find the program itself")?;
     // From here on whatever the daemon creates is private from its first moment (CO-2).
     let umask = rustix::process::umask(Mode::from_raw_mode(0o177)).as_raw_mode();
@@ -78,6 +81,7 @@ pub fn run(options: Options) -> Result<()> {
 struct Listeners {
     coop: Vec<(Door, OwnedFd)>,
     clippy: Option<OwnedFd>,
+    scriptschnell: Option<OwnedFd>,
 }
 
 enum End {
@@ -108,6 +112,7 @@ impl Setting {
         };
         warnings.extend(opened.warnings());
         engine.leave_successor(&self.successor()?)?;
+        let chats = self.conversations(&engine);
         let (stop, mut stops) = mpsc::channel(1);
         let host = Arc::new(DaemonHost {
             engine: engine.clone(),
@@ -121,6 +126,11 @@ impl Setting {
         });
         let coop = Coop::new(engine.clone(), fronts.clone(), host, self.coop_settings());
         Opened::serve(&coop, listeners.coop)?;
+        if let Some(listener) = listeners.scriptschnell {
+            let settings =
+                fronts::scriptschnell_settings(&self.config.scriptschnell, &self.paths, self.umask);
+            ScriptSchnell::new(chats.clone(), fronts.clone(), settings).listen(listener)?;
+        }
         if let Some(listener) = listeners.clippy {
             Clippy::new(engine.relay(), fronts.clone()).listen(listener)?;
         }
@@ -134,12 +144,19 @@ impl Setting {
             _ = terminate.recv() => Stop::Asked,
             _ = interrupt.recv() => Stop::Asked,
             Some(stop) = stops.recv() => stop,
-            () = idle::nothing_to_do(&engine, &fronts), if self.options.auto => Stop::Asked,
-            () = engine.keeper_lost() => return Ok(self.after_keeper_loss(&opened, &engine).await),
+            () = idle::nothing_to_do(&engine, &chats, &fronts), if self.options.auto => Stop::Asked,
+            () = engine.keeper_lost() => {
+                chats.shutdown(false).await;
+                return Ok(self.after_keeper_loss(&opened, &engine).await);
+            }
         };
         match why {
-            Stop::Asked => self.stop(&fronts, &opened, &engine).await,
-            Stop::Upgrade(upgrade) => self.hand_over(&engine, &upgrade).await,
+            Stop::Asked => self.stop(&fronts, &opened, &engine, &chats).await,
+            Stop::Upgrade(upgrade) => {
+                // Agents are children of this process and would be strangers to the next program in it.
+                chats.shutdown(false).await;
+                self.hand_over(&engine, &upgrade).await
+            }
         }
     }
 
@@ -148,11 +165,23 @@ impl Setting {
         let clippy = opened.clippy(&self.config, &self.paths, engine, self.options.auto)?;
         let coop = opened.coop(&self.config, &self.paths, engine)?;
         let control = opened.control(&self.paths, engine)?;
+        let scriptschnell = opened.scriptschnell(&self.config, &self.paths, engine);
         let coop = coop.map(|listener| (Door::Coop, listener)).into_iter();
-        Ok(Listeners { coop: coop.chain([(Door::Control, control)]).collect(), clippy })
+        Ok(Listeners { coop: coop.chain([(Door::Control, control)]).collect(), clippy, scriptschnell })
     }
 
-    async fn stop(&self, fronts: &Fronts, opened: &Opened, engine: &Engine) -> Result<End> {
+    fn conversations(&self, engine: &Engine) -> Chats {
+        let around = conversations::Surroundings {
+            config: &self.config,
+            paths: &self.paths,
+            exe: &self.exe,
+            env: environment(),
+            umask: self.umask,
+        };
+        conversations::open(engine, around)
+    }
+
+    async fn stop(&self, fronts: &Fronts, opened: &Opened, engine: &Engine, chats: &Chats) -> Result<End> {
         tracing::info!(sessions = engine.count(), "stopping; sessions live on");
         opened.close(engine);
         fronts.stop.cancel();
@@ -160,6 +189,7 @@ impl Setting {
         if tokio::time::timeout(GOODBYES, fronts.tasks.wait()).await.is_err() {
             tracing::warn!("some connections did not end in time");
         }
+        chats.shutdown(true).await;
         engine.shutdown().await;
         Ok(End::Stopped)
     }
@@ -223,12 +253,15 @@ impl Setting {
     }
 
     fn coop_settings(&self) -> Settings {
-        let env: BTreeMap<String, String> = std::env::vars_os()
-            .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
-            .filter(|(key, _)| key != LOG_FILE)
-            .collect();
-        Settings::new(env, self.umask, self.paths.home.join(".config/coop/default.toml"))
+        Settings::new(environment(), self.umask, self.paths.home.join(".config/coop/default.toml"))
     }
+}
+
+/// What sessions and agents find in their environment.
+fn environment() -> BTreeMap<String, String> {
+    let own = std::env::vars_os();
+    let own = own.filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)));
+    own.filter(|(key, _)| key != LOG_FILE).collect()
 }
 
 /// Sessions need descriptors; take as many as the system allows.

@@ -1,0 +1,49 @@
+//! Bringing conversations to life: agents, the place where they are saved, workspaces.
+
+use crate::config::Config;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+use swb_backends::config::WorkspaceConfig;
+use swb_backends::{Agents, Context};
+use swb_chat::Workspace;
+use swb_dialects::scriptschnell::LABEL;
+use swb_engine::Engine;
+use swb_engine::chat::{ChatOptions, Chats};
+use swb_store::Store;
+use swb_types::{Paths, Timestamp};
+
+/// What conversations need to know of the daemon's surroundings.
+pub(crate) struct Surroundings<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) paths: &'a Paths,
+    pub(crate) exe: &'a Path,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) umask: u32,
+}
+
+/// Conversations beside the sessions of `engine`.
+pub(crate) fn open(engine: &Engine, around: Surroundings<'_>) -> Chats {
+    let (config, paths) = (around.config, around.paths);
+    let allow = config.chat.allow.clone();
+    let context = Context::new(engine.clone(), around.exe.to_owned(), around.env, around.umask, allow);
+    let agents = Agents::new(context, &config.chat, config.agents.clone());
+    let mut options = ChatOptions::new(LABEL, Arc::new(agents));
+    options.archive = Some(Arc::new(Store::new(paths.state_dir())));
+    options.workspaces = config.chat.workspaces.iter().map(|workspace| known(workspace, paths)).collect();
+    Chats::new(engine, options)
+}
+
+fn known(config: &WorkspaceConfig, paths: &Paths) -> Workspace {
+    let expand = |path: &PathBuf| paths.expand(&path.to_string_lossy());
+    let all = |list: &[PathBuf]| list.iter().map(expand).collect();
+    let mut workspace = Workspace::new(&expand(&config.path), Timestamp::of(SystemTime::now()));
+    workspace.context_dirs = all(&config.context_directories);
+    workspace.landlock_read = all(&config.landlock_read);
+    workspace.landlock_write = all(&config.landlock_write);
+    workspace.commands_approved = config.commands.clone();
+    workspace.domains_approved = config.domains.clone();
+    workspace.agent = config.agent.clone();
+    workspace
+}
