@@ -237,6 +237,11 @@ impl Chats {
         }
     }
 
+    /// A conversation that is in memory.
+    pub fn live(&self, name: &str) -> Option<Chat> {
+        self.lock().get(name).cloned()
+    }
+
     /// A live conversation; one about the session of that name if that has a terminal.
     pub fn find(&self, name: &str) -> Result<Chat, ChatError> {
         if let Some(chat) = self.lock().get(name) {
