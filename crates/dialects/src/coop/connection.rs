@@ -184,6 +184,14 @@ impl Connection {
             Request::Explain(explain) => self.explain(&explain),
             Request::Events(events) => self.events(events),
             Request::Hook(hook) => self.hook(&hook).await,
+            Request::Approvals(_) => self.approvals(),
+            Request::Approval(approval) => self.approval(approval).await,
+            Request::History(history) => self.history(history).await,
+            Request::Conversation(conversation) => self.conversation(conversation).await,
+            Request::Forget(forget) => self.forget(forget).await,
+            Request::Workspaces(_) => self.workspaces().await,
+            Request::Workspace(workspace) => self.workspace(workspace).await,
+            Request::Agents(_) => self.agents(),
         }
     }
 

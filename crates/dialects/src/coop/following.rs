@@ -2,14 +2,17 @@
 
 use super::connection::{Answer, Connection, Next, invalid, ok, refused};
 use super::turns::{agent_state, turn_object};
-use super::typing::Material;
 use super::{Door, errors};
 use crate::limits;
 use crate::outlet::Outlet;
 use std::time::Duration;
-use swb_engine::{Error, Event, EventCursor, EventKind, Following, Session};
+use swb_engine::limits::ASK_READY;
+use swb_engine::{
+    Answered as Reply, Busy, Error, Event, EventCursor, EventKind, Following, Material, News, RelayError,
+    Session, Watch,
+};
 use swb_turns::State;
-use swb_types::{Offset, PtyId};
+use swb_types::Offset;
 use swb_wire::coop::{
     Answered, Ask, AskReply, ErrorCode, ErrorReply, Events, EventsReply, Happened, Happening, Met, Turn,
     Wait, WaitReply, WaitUntil, encode_control,
@@ -22,16 +25,6 @@ pub(super) struct EventStream {
     /// The place the client named, as it named it.
     since: String,
     sessions: Vec<String>,
-}
-
-/// What an event means for whoever waits for an agent.
-enum News {
-    /// Nothing, or something may have been missed: look at everything again.
-    Look,
-    /// The agent asks.
-    Asks,
-    /// The agent is gone.
-    Gone,
 }
 
 impl Connection {
@@ -60,117 +53,23 @@ impl Connection {
             return Err(invalid("there is nothing to ask: the text is empty"));
         }
         session.start(None).await.ok();
-        let asker = self.coop.askers.of(session.name().as_str());
         // Of several who ask at once each gets the answer to its own question.
-        let _alone = if ask.force { None } else { Some(asker.lock().await) };
+        let _alone = if ask.force { None } else { Some(session.alone().await) };
         if !ask.force {
-            let ready = tokio::time::timeout(limits::ASK_READY, self.free(session)).await;
-            let ready = ready.unwrap_or_else(|_| Err(busy(session, "has not been ready yet")));
-            if ready.is_err() && session.view().status.state == State::Asking {
-                return Ok(asking(session));
+            match self.coop.engine.watch(session).free(ASK_READY).await {
+                Ok(()) => {}
+                Err(Busy::Gone) => return Err(refused(Error::Ended(session.name().clone()))),
+                Err(_) if session.view().status.state == State::Asking => return Ok(asking(session)),
+                Err(why) => return Err(busy(session, why)),
             }
-            ready?;
         }
-        let mut following = self.coop.engine.follow(None);
-        let before = self.newest(session);
+        let mut watch = self.coop.engine.watch(session);
+        let before = watch.newest();
         self.type_into(session, Material::Text(ask.text), true).await?;
-        self.answered(session, &mut following, before).await
-    }
-
-    /// Waits for the first turn behind that of the number `before`, or until the agent asks something itself.
-    async fn answered(
-        &self,
-        session: &Session,
-        following: &mut Following,
-        before: u64,
-    ) -> Result<AskReply, ErrorReply> {
-        loop {
-            if let Some(turn) = self.turn_after(session, before)? {
-                return Ok(answer(turn));
-            }
-            match self.news(following, session).await {
-                News::Look => {}
-                News::Asks => return Ok(asking(session)),
-                News::Gone => {
-                    // What it said last may be found a moment later.
-                    tokio::time::sleep(limits::LAST_TURN).await;
-                    let turn = self.turn_after(session, before)?;
-                    let turn = turn.ok_or_else(|| refused(Error::Ended(session.name().clone())))?;
-                    return Ok(answer(turn));
-                }
-            }
-        }
-    }
-
-    /// Waits while an agent starts; refuses one that has something else to do.
-    async fn free(&self, session: &Session) -> Result<(), ErrorReply> {
-        let mut following = self.coop.engine.follow(None);
-        // That a turn is complete is told before what follows from it.
-        let doubt = tokio::time::Instant::now() + limits::BUSY_DOUBT;
-        loop {
-            let busy_with = match session.view().status.state {
-                State::Working => Some("is working"),
-                State::Asking => Some("asks something"),
-                State::Starting => None,
-                _ => return Ok(()),
-            };
-            let news = self.news(&mut following, session);
-            let news = match busy_with {
-                None => news.await,
-                Some(what) => {
-                    let soon = tokio::time::timeout_at(doubt, news).await;
-                    soon.map_err(|_| busy(session, what))?
-                }
-            };
-            if matches!(news, News::Gone) {
-                return Err(refused(Error::Ended(session.name().clone())));
-            }
-        }
-    }
-
-    /// Number of a session's newest turn, 0 if there is none.
-    fn newest(&self, session: &Session) -> u64 {
-        let turns = self.coop.engine.relay().turns(session.name().as_str(), Some(1));
-        turns.ok().and_then(|turns| turns.first().map(|turn| turn.id.seq())).unwrap_or(0)
-    }
-
-    /// The first turn behind the one of this number.
-    fn turn_after(
-        &self,
-        session: &Session,
-        before: u64,
-    ) -> Result<Option<swb_wire::coop::TurnObject>, ErrorReply> {
-        let name = session.name().as_str();
-        let turns = self.coop.engine.relay().turns(name, None).unwrap_or_default();
-        let Some(first) = turns.iter().rev().find(|turn| turn.id.seq() > before) else { return Ok(None) };
-        let found = self.coop.engine.relay().turn(&first.id).map_err(|error| errors::relay(&error, name))?;
-        Ok(Some(turn_object(&found, &Turn::default(), limits::ANSWER)))
-    }
-
-    /// Waits for the next event of a session.
-    async fn news(&self, following: &mut Following, session: &Session) -> News {
-        loop {
-            let event = match following.next.recv().await {
-                Ok(event) => event,
-                Err(RecvError::Lagged(_)) => {
-                    let view = session.view();
-                    return match view.status.state {
-                        _ if view.ended => News::Gone,
-                        State::Asking => News::Asks,
-                        _ => News::Look,
-                    };
-                }
-                Err(RecvError::Closed) => return News::Gone,
-            };
-            if event.session != *session.name() {
-                continue;
-            }
-            return match event.kind {
-                EventKind::Asked(_) => News::Asks,
-                EventKind::Status(status) if status.state == State::Asking => News::Asks,
-                EventKind::Exited(PtyId::AGENT, _) | EventKind::Closed => News::Gone,
-                _ => News::Look,
-            };
+        match watch.answered(before).await.map_err(|error| no_turn(&error, session))? {
+            Reply::Turn(turn) => Ok(answer(turn_object(&turn, &Turn::default(), limits::ANSWER))),
+            Reply::Asks => Ok(asking(session)),
+            Reply::Gone => Err(refused(Error::Ended(session.name().clone()))),
         }
     }
 
@@ -178,8 +77,8 @@ impl Connection {
 
     /// Waits until an agent has come to something; for ever if it ends before and `exit` is asked for as well.
     pub(super) async fn until(&self, session: &Session, wait: &Wait) -> Result<WaitReply, ErrorReply> {
-        let mut following = self.coop.engine.follow(None);
-        let before = wait.after.unwrap_or_else(|| self.newest(session));
+        let mut watch = self.coop.engine.watch(session);
+        let before = wait.after.unwrap_or_else(|| watch.newest());
         loop {
             let view = session.view();
             let offset = Offset(view.ptys.first().map_or(0, |agent| agent.pty.head()));
@@ -188,13 +87,13 @@ impl Connection {
                 (Some(WaitUntil::Ready), State::Ready | State::Error) => return Ok(met(Met::Ready)),
                 (Some(WaitUntil::Asking), State::Asking) => return Ok(met(Met::Asking)),
                 (Some(WaitUntil::Turn), _) => {
-                    if let Some(turn) = self.turn_after(session, before)? {
-                        return Ok(WaitReply { turn_id: Some(turn.turn_id), ..met(Met::Turn) });
+                    if let Some(turn_id) = turn_after(&watch, session, before)? {
+                        return Ok(WaitReply { turn_id: Some(turn_id), ..met(Met::Turn) });
                     }
                 }
                 _ => {}
             }
-            if view.ended || matches!(self.news(&mut following, session).await, News::Gone) {
+            if view.ended || watch.news().await == News::Gone {
                 if wait.exit {
                     return std::future::pending().await;
                 }
@@ -285,8 +184,18 @@ fn asking(session: &Session) -> AskReply {
     AskReply { ok: true, met: Answered::Asking, asking: true, detail, turn: None }
 }
 
-fn busy(session: &Session, what: &str) -> ErrorReply {
-    ErrorReply::new(ErrorCode::AgentBusy, format!("the agent of session '{}' {what}", session.name()))
+fn busy(session: &Session, why: Busy) -> ErrorReply {
+    ErrorReply::new(ErrorCode::AgentBusy, format!("the agent of session '{}' {why}", session.name()))
+}
+
+/// Name of the first turn behind the one of this number.
+fn turn_after(watch: &Watch, session: &Session, before: u64) -> Result<Option<String>, ErrorReply> {
+    let turn = watch.turn_after(before).map_err(|error| no_turn(&error, session))?;
+    Ok(turn.map(|turn| turn.info.id.to_string()))
+}
+
+fn no_turn(error: &RelayError, session: &Session) -> ErrorReply {
+    errors::relay(error, session.name().as_str())
 }
 
 async fn after(milliseconds: Option<u64>) {

@@ -2,9 +2,10 @@
 //!
 //! It also is the control protocol of our own command line, on a socket of its own; what that needs
 //! beyond coop is optional fields and commands (`docs/protocols/coop.md`). One connection is one
-//! [`connection::Connection`]; commands are in `commands.rs`, `screen.rs`, `turns.rs`, `typing.rs` and `following.rs`,
-//! stream mode is in `stream.rs`.
+//! [`connection::Connection`]; commands are in `commands.rs`, `screen.rs`, `turns.rs`, `typing.rs`, `following.rs` and
+//! `chat.rs`, stream mode is in `stream.rs`.
 
+mod chat;
 mod commands;
 mod connection;
 mod coopfile;
@@ -27,8 +28,8 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use swb_engine::Engine;
+use swb_engine::chat::Chats;
 use swb_wire::coop::StatusReply;
-use typing::Typists;
 
 /// Label of this front, and of the sessions it makes from Coopfiles.
 pub const LABEL: &str = "coop";
@@ -70,9 +71,8 @@ pub struct Coop {
     fronts: Fronts,
     host: Arc<dyn Host>,
     settings: Arc<Settings>,
-    typists: Arc<Typists>,
-    /// The same for whoever asks a question and waits for its answer.
-    askers: Arc<Typists>,
+    /// Conversations, for our own command line.
+    chats: Option<Chats>,
 }
 
 /// What the daemon knows and the front needs.
@@ -102,9 +102,15 @@ impl Coop {
             fronts,
             host,
             settings: Arc::new(settings),
-            typists: Arc::default(),
-            askers: Arc::default(),
+            chats: None,
         }
+    }
+
+    /// Adds the conversations with agents, which our own command line can look after.
+    #[must_use]
+    pub fn with_chats(mut self, chats: Chats) -> Self {
+        self.chats = Some(chats);
+        self
     }
 
     /// Serves the connections of a listening socket until the daemon stops.

@@ -91,6 +91,14 @@ pub fn parse_request(body: &[u8]) -> Result<Request, BadMessage> {
         "explain" => Request::Explain(fields(text, "explain")?),
         "events" => Request::Events(fields(text, "events")?),
         "hook" => Request::Hook(fields(text, "hook")?),
+        "approvals" => Request::Approvals(fields(text, "approvals")?),
+        "approval" => Request::Approval(fields(text, "approval")?),
+        "history" => Request::History(fields(text, "history")?),
+        "conversation" => Request::Conversation(fields(text, "conversation")?),
+        "forget" => Request::Forget(fields(text, "forget")?),
+        "workspaces" => Request::Workspaces(fields(text, "workspaces")?),
+        "workspace" => Request::Workspace(fields(text, "workspace")?),
+        "agents" => Request::Agents(fields(text, "agents")?),
         // CO-49: `resize` is for stream mode only, so it is as unknown here as anything else.
         unknown => return Err(BadMessage::new(format!("unknown command '{unknown}'"))),
     };

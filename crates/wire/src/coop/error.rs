@@ -15,6 +15,8 @@ const MAX_TEXT: usize = 1024;
 pub enum ErrorCode {
     /// The agent is doing something else.
     AgentBusy,
+    /// Nothing of that name waits for an approval.
+    ApprovalNotFound,
     /// An address could not be bound.
     BindFailed,
     /// A dialect that was required cannot offer the session.
@@ -55,6 +57,7 @@ impl ErrorCode {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::AgentBusy => "AGENT_BUSY",
+            Self::ApprovalNotFound => "APPROVAL_NOT_FOUND",
             Self::BindFailed => "BIND_FAILED",
             Self::FrontFailed => "FRONT_FAILED",
             Self::InternalError => "INTERNAL_ERROR",

@@ -11,6 +11,7 @@
 //! absent field.
 
 mod base64;
+mod chat;
 mod codec;
 mod control;
 mod error;
@@ -20,6 +21,12 @@ mod screen;
 mod turns;
 
 pub use base64::Base64;
+pub use chat::{
+    Agents, AgentsReply, Approval, ApprovalItem, ApprovalKind, ApprovalReply, Approvals, ApprovalsReply,
+    ChatAgentItem, ChoiceItem, Conversation, ConversationItem, ConversationReply, Forget, History,
+    HistoryReply, HitItem, MessageItem, PartItem, Workspace, WorkspaceItem, WorkspaceReply, Workspaces,
+    WorkspacesReply,
+};
 pub use codec::{
     EncodeError, MAX_DATA, MAX_FRAME, ReplyError, StreamFrame, VERSION, command_frames, data_header,
     encode_control, encode_data, encode_json, enter_stream, parse_client_control, parse_event,

@@ -5,6 +5,7 @@
 //! clients and daemons.
 
 use super::base64::Base64;
+use super::chat::{Agents, Approval, Approvals, Conversation, Forget, History, Workspace, Workspaces};
 use super::screen::{Keys, Screen, Wait};
 use super::turns::{Ask, Capture, Events, Explain, Hook, Paste, Relay, Turn, Turns};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -83,6 +84,22 @@ pub enum Request {
     Events(Events),
     /// *Addition*: tells what an agent says of itself.
     Hook(Hook),
+    /// *Addition*: lists approvals that wait.
+    Approvals(Approvals),
+    /// *Addition*: shows or decides an approval.
+    Approval(Approval),
+    /// *Addition*: lists conversations, or looks for words in them.
+    History(History),
+    /// *Addition*: gives what was said in a conversation.
+    Conversation(Conversation),
+    /// *Addition*: removes a conversation.
+    Forget(Forget),
+    /// *Addition*: lists workspaces.
+    Workspaces(Workspaces),
+    /// *Addition*: keeps or makes a workspace.
+    Workspace(Workspace),
+    /// *Addition*: lists the agents that can answer.
+    Agents(Agents),
 }
 
 /// Makes a session (CO-19).

@@ -1,0 +1,307 @@
+//! Conversations with agents, what they ask, and where they work: for our own command line only.
+
+mod items;
+mod pages;
+
+use super::Door;
+use super::connection::{Answer, Connection, Next, invalid, ok};
+use pages::Cursor;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use swb_chat::{ApprovalId, Refused, Verdict};
+use swb_engine::chat::{Chat, ChatError, Chats, git};
+use swb_types::Timestamp;
+use swb_wire::coop::{
+    AgentsReply, Approval, ApprovalItem, ApprovalReply, ApprovalsReply, ChatAgentItem, Conversation,
+    ConversationReply, ErrorCode, ErrorReply, Forget, History, HistoryReply, OkReply, Workspace,
+    WorkspaceItem, WorkspaceReply, WorkspacesReply,
+};
+
+/// Bytes of each text in what a tool is given. A list has to fit one frame, so long ones are cut when they would take
+/// the room of others.
+const PARAMETER_LENGTHS: [usize; 4] = [64 << 10, 4 << 10, 256, 32];
+/// Messages found in one answer unless the client wants fewer.
+const HITS: u64 = 50;
+/// Conversations in one answer unless the client wants fewer.
+const LISTED: u64 = 500;
+/// Bytes of messages in one answer; what needs more room as JSON gets less.
+const PAGE: usize = 300 << 10;
+/// Context directories of a workspace at most.
+const CONTEXT_DIRS: usize = 64;
+
+impl Connection {
+    /// The conversations, for whoever may have all of them.
+    fn chats(&self, command: &str) -> Result<&Chats, ErrorReply> {
+        match (&self.coop.chats, self.door) {
+            (_, Door::Coop) => Err(invalid(format!("unknown command '{command}'"))),
+            (None, Door::Control) => {
+                Err(ErrorReply::new(ErrorCode::NotImplemented, "this daemon holds no conversations"))
+            }
+            (Some(chats), Door::Control) => Ok(chats),
+        }
+    }
+
+    // ---- approvals ----
+
+    pub(super) fn approvals(&self) -> Answer {
+        let waiting = self.chats("approvals")?.approvals();
+        for most in PARAMETER_LENGTHS {
+            let approvals = waiting.iter().map(|(chat, one)| items::approval(chat, one, most)).collect();
+            if let Ok(answer) = ok(&ApprovalsReply { ok: true, approvals, more: false }) {
+                return Ok((answer, Next::Request));
+            }
+        }
+        let all: Vec<ApprovalItem> =
+            waiting.iter().map(|(chat, one)| items::approval(chat, one, 0)).collect();
+        as_many(&all, |some, more| ok(&ApprovalsReply { ok: true, approvals: some.to_vec(), more }))
+    }
+
+    pub(super) async fn approval(&self, request: Approval) -> Answer {
+        let chats = self.chats("approval")?;
+        let (chat, approval) = waiting(chats, &request.id)?;
+        if request.ack {
+            chat.acknowledge(approval.id.clone()).await.map_err(|error| reply(&error))?;
+        }
+        if let Some(verdict) = verdict(&request, &approval.request.options)? {
+            chat.decide(None, approval.id.clone(), verdict).await.map_err(|error| reply(&error))?;
+        }
+        let mut lengths = PARAMETER_LENGTHS.into_iter().chain([0]);
+        let shown = lengths.find_map(|most| {
+            let approval = items::approval(&chat, &approval, most * 8);
+            ok(&ApprovalReply { ok: true, approval }).ok()
+        });
+        shown.map(|answer| (answer, Next::Request)).ok_or_else(too_long)
+    }
+
+    // ---- what was said ----
+
+    pub(super) async fn history(&self, history: History) -> Answer {
+        let chats = self.chats("history")?;
+        let workspace = history.workspace.as_deref().map(Path::new);
+        let offset = usize::try_from(history.offset.unwrap_or(0)).unwrap_or(usize::MAX);
+        if let Some(words) = &history.search {
+            let most = history.limit.unwrap_or(HITS).min(HITS * 10);
+            let most = usize::try_from(most).unwrap_or(0);
+            // Those of other directories are left out afterwards, so more than wanted have to be looked at.
+            let looked =
+                if workspace.is_some() { most.saturating_mul(20) } else { most.saturating_add(offset) };
+            let hits = chats.search(words, looked.saturating_add(1)).await.map_err(|error| reply(&error))?;
+            let here = |hit: &&swb_chat::Hit| workspace.is_none_or(|dir| hit.summary.workspace == dir);
+            let hits: Vec<_> = hits.iter().filter(here).skip(offset).map(items::hit).collect();
+            return pages::cut(&hits, most, |some, more| {
+                ok(&HistoryReply { ok: true, conversations: Vec::new(), hits: some.to_vec(), more })
+            });
+        }
+        let listed = chats.list(workspace).await.map_err(|error| reply(&error))?;
+        // A terminal that nobody has talked to has no history.
+        let told = listed.iter().filter(|one| !one.live || one.summary.message_count > 0);
+        let told: Vec<_> = told.skip(offset).map(items::conversation).collect();
+        let most = usize::try_from(history.limit.unwrap_or(LISTED)).unwrap_or(usize::MAX);
+        pages::cut(&told, most, |some, more| {
+            ok(&HistoryReply { ok: true, conversations: some.to_vec(), hits: Vec::new(), more })
+        })
+    }
+
+    pub(super) async fn conversation(&self, request: Conversation) -> Answer {
+        let chats = self.chats("conversation")?;
+        let cursor = match &request.cursor {
+            Some(text) => {
+                Cursor::parse(text).ok_or_else(|| invalid("there is no such place in a conversation"))?
+            }
+            None => Cursor::default(),
+        };
+        let saved = chats.saved(&request.session).await.map_err(|error| reply(&error))?;
+        let live = chats.live(&request.session);
+        let conversation =
+            items::summary(&saved.summary(), live.is_some(), live.is_some_and(|chat| is_running(&chat)));
+        let mut room = PAGE;
+        loop {
+            let (messages, next) = pages::page(&saved.messages, cursor, room);
+            let next = next.map(|next| next.to_string());
+            let page = ConversationReply { ok: true, conversation: conversation.clone(), messages, next };
+            match ok(&page) {
+                Err(_) if room > pages::LEAST => room /= 2,
+                answer => return Ok((answer?, Next::Request)),
+            }
+        }
+    }
+
+    pub(super) async fn forget(&self, request: Forget) -> Answer {
+        let chats = self.chats("forget")?;
+        chats.delete(&request.session, None).await.map_err(|error| reply(&error))?;
+        Ok((ok(&OkReply::default())?, Next::Request))
+    }
+
+    // ---- where agents work ----
+
+    pub(super) async fn workspaces(&self) -> Answer {
+        let chats = self.chats("workspaces")?;
+        let known = chats.workspaces().all();
+        // Saved sessions that cannot be read are no reason to show nothing.
+        let sessions = chats.list(None).await.unwrap_or_default();
+        let looked = move || -> Vec<WorkspaceItem> {
+            let count = |path: &Path| sessions.iter().filter(|one| one.summary.workspace == path).count();
+            known.iter().map(|one| items::workspace(one, &git::facts(&one.path), count(&one.path))).collect()
+        };
+        let all = tokio::task::spawn_blocking(looked).await.map_err(|error| lost(&error))?;
+        as_many(&all, |some, more| ok(&WorkspacesReply { ok: true, workspaces: some.to_vec(), more }))
+    }
+
+    pub(super) async fn workspace(&self, request: Workspace) -> Answer {
+        let chats = self.chats("workspace")?;
+        let mut path = directory(&request.path)?;
+        self.check_agent(chats, request.agent.as_deref())?;
+        let context_dirs = match &request.context_dirs {
+            Some(dirs) if dirs.len() > CONTEXT_DIRS => {
+                return Err(invalid(format!("a workspace has {CONTEXT_DIRS} context directories at most")));
+            }
+            Some(dirs) => Some(dirs.iter().map(|dir| directory(dir)).collect::<Result<Vec<_>, _>>()?),
+            None => None,
+        };
+        if let Some(name) = &request.worktree {
+            let umask = request.umask.unwrap_or(self.coop.settings.umask);
+            path = git::create_worktree(&path, name, umask).await.map_err(invalid)?;
+        }
+        let mut workspace = chats.workspaces().get(&path).as_ref().clone();
+        workspace.context_dirs = context_dirs.unwrap_or(workspace.context_dirs);
+        workspace.agent = request.agent.or(workspace.agent);
+        workspace.last_accessed = Timestamp::of(SystemTime::now());
+        let kept = chats.workspaces().keep(workspace.clone()).await;
+        kept.map_err(|error| reply(&ChatError::Store(error.to_string())))?;
+        let facts =
+            tokio::task::spawn_blocking(move || git::facts(&path)).await.map_err(|error| lost(&error))?;
+        let workspace = items::workspace(&workspace, &facts, 0);
+        Ok((ok(&WorkspaceReply { ok: true, workspace })?, Next::Request))
+    }
+
+    fn check_agent(&self, chats: &Chats, name: Option<&str>) -> Result<(), ErrorReply> {
+        let agents = chats.backends().agents();
+        let Some(name) = name.filter(|name| !agents.iter().any(|agent| agent.name == *name)) else {
+            return Ok(());
+        };
+        let known: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+        Err(invalid(format!("there is no agent '{name}'; there are: {}", known.join(", "))))
+    }
+
+    pub(super) fn agents(&self) -> Answer {
+        let agents = self.chats("agents")?.backends().agents().into_iter();
+        let agents = agents.map(|agent| ChatAgentItem {
+            name: agent.name,
+            kind: agent.kind.to_owned(),
+            detail: agent.detail,
+        });
+        Ok((ok(&AgentsReply { ok: true, agents: agents.collect() })?, Next::Request))
+    }
+}
+
+/// An approval that waits, by its name.
+fn waiting(chats: &Chats, id: &str) -> Result<(Chat, swb_chat::Approval), ErrorReply> {
+    let wanted = ApprovalId(id.to_owned());
+    let found = chats.approvals().into_iter().find(|(_, approval)| approval.id == wanted);
+    found.ok_or_else(|| reply(&Refused::NotAsked.into()))
+}
+
+/// What was decided, if something was.
+fn verdict(request: &Approval, options: &[swb_chat::ApprovalOption]) -> Result<Option<Verdict>, ErrorReply> {
+    let Some(wanted) = &request.option else {
+        let verdict = |approved| Verdict { approved, option: None, always: request.always };
+        return Ok(request.approved.map(verdict));
+    };
+    let option = options.iter().find(|option| option.id == *wanted).ok_or_else(|| {
+        let known: Vec<&str> = options.iter().map(|option| option.id.as_str()).collect();
+        let there = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        invalid(format!("there is no option '{wanted}'; there are: {there}"))
+    })?;
+    let approved = option.kind.allows();
+    if request.approved.is_some_and(|said| said != approved) {
+        return Err(invalid(format!("the option '{wanted}' means the opposite")));
+    }
+    let lasting =
+        matches!(option.kind, swb_chat::OptionKind::AllowAlways | swb_chat::OptionKind::RejectAlways);
+    Ok(Some(Verdict { approved, option: Some(wanted.clone()), always: request.always || lasting }))
+}
+
+fn is_running(chat: &Chat) -> bool {
+    chat.view().state.is_running()
+}
+
+/// A directory that exists, by its full path.
+fn directory(text: &str) -> Result<PathBuf, ErrorReply> {
+    let path = Path::new(text);
+    let full = path.canonicalize().ok().filter(|full| path.is_absolute() && full.is_dir());
+    full.ok_or_else(|| reply(&ChatError::WorkspaceInvalid(path.to_owned())))
+}
+
+/// As many items as fit into an answer.
+fn as_many<T: Clone>(items: &[T], encode: impl Fn(&[T], bool) -> Result<Vec<u8>, ErrorReply>) -> Answer {
+    pages::cut(items, usize::MAX, encode)
+}
+
+fn too_long() -> ErrorReply {
+    ErrorReply::new(ErrorCode::InternalError, "the answer is too long")
+}
+
+fn lost(error: &tokio::task::JoinError) -> ErrorReply {
+    ErrorReply::new(ErrorCode::InternalError, error.to_string())
+}
+
+/// Errors about conversations in the words of the protocol.
+fn reply(error: &ChatError) -> ErrorReply {
+    let code = match error {
+        ChatError::Agent(_) | ChatError::Store(_) => ErrorCode::InternalError,
+        ChatError::Exists(_) => ErrorCode::SessionExists,
+        ChatError::Limit(_) | ChatError::Refused(Refused::Limit(_)) => ErrorCode::LimitReached,
+        ChatError::Name(_)
+        | ChatError::Refused(Refused::Empty | Refused::NotOwner)
+        | ChatError::WorkspaceDenied(_)
+        | ChatError::WorkspaceInvalid(_) => ErrorCode::InvalidCommand,
+        ChatError::NotFound(_) => ErrorCode::SessionNotFound,
+        ChatError::NotConfigured(_) => ErrorCode::NotImplemented,
+        ChatError::Refused(Refused::Busy) => ErrorCode::AgentBusy,
+        ChatError::Refused(Refused::NotAsked) => ErrorCode::ApprovalNotFound,
+    };
+    let text = match error {
+        ChatError::Refused(Refused::NotAsked) => "nothing of that name waits for an approval".to_owned(),
+        other => other.to_string(),
+    };
+    ErrorReply::new(code, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use swb_chat::{ApprovalOption, OptionKind};
+
+    fn options() -> Vec<ApprovalOption> {
+        let option = |id: &str, kind| ApprovalOption { id: id.into(), label: id.into(), kind };
+        vec![
+            option("yes", OptionKind::AllowOnce),
+            option("ever", OptionKind::AllowAlways),
+            option("no", OptionKind::RejectOnce),
+        ]
+    }
+
+    fn decided(
+        approved: Option<bool>,
+        option: Option<&str>,
+        always: bool,
+    ) -> Result<Option<Verdict>, ErrorReply> {
+        let option = option.map(str::to_owned);
+        verdict(&Approval { approved, option, always, ..Approval::default() }, &options())
+    }
+
+    #[test]
+    fn an_option_says_what_it_means() {
+        let verdict = |approved, option: Option<&str>, always| {
+            Ok(Some(Verdict { approved, option: option.map(str::to_owned), always }))
+        };
+        assert_eq!(decided(None, Some("yes"), false), verdict(true, Some("yes"), false));
+        assert_eq!(decided(None, Some("ever"), false), verdict(true, Some("ever"), true));
+        assert_eq!(decided(Some(false), Some("no"), false), verdict(false, Some("no"), false));
+        assert_eq!(decided(Some(true), None, true), verdict(true, None, true));
+        assert_eq!(decided(None, None, true), Ok(None));
+        assert!(decided(Some(true), Some("no"), false).is_err());
+        let unknown = decided(None, Some("perhaps"), false).unwrap_err();
+        assert_eq!(unknown.message, "there is no option 'perhaps'; there are: yes, ever, no");
+    }
+}

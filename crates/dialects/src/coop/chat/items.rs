@@ -1,0 +1,167 @@
+//! What lists show of conversations, approvals and workspaces.
+
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+use swb_chat::{Hit, OptionKind, Summary, Workspace};
+use swb_engine::chat::git::GitFacts;
+use swb_engine::chat::{Chat, ListedChat};
+use swb_wire::coop::{ApprovalItem, ApprovalKind, ChoiceItem, ConversationItem, HitItem, WorkspaceItem};
+
+/// Entries of one array or object that are shown at most.
+const ENTRIES: usize = 256;
+/// How deep what a tool is given may be nested to be shown.
+const DEPTH: usize = 16;
+/// Bytes of a title, a reason, a label: they come from agents.
+const LINE: usize = 2048;
+
+/// An approval; texts in what the tool is given are cut to `most` bytes.
+pub(super) fn approval(chat: &Chat, approval: &swb_chat::Approval, most: usize) -> ApprovalItem {
+    let request = &approval.request;
+    let mut cut = false;
+    let parameters = shortened(&request.parameters, most, DEPTH, &mut cut);
+    let line = |text: &str| clipped(text, LINE.min(most.max(64))).to_owned();
+    ApprovalItem {
+        id: approval.id.to_string(),
+        session: chat.name().to_string(),
+        kind: ApprovalKind::Chat,
+        workspace: path(chat.working_dir()),
+        tool: line(&request.tool),
+        parameters,
+        cut,
+        reason: line(&request.reason),
+        options: request
+            .options
+            .iter()
+            .take(ENTRIES)
+            .map(|option| ChoiceItem {
+                id: option.id.clone(),
+                label: line(&option.label),
+                kind: option_kind(option.kind).to_owned(),
+            })
+            .collect(),
+        asked_at: approval.asked_at.0,
+        seen: approval.seen,
+    }
+}
+
+fn option_kind(kind: OptionKind) -> &'static str {
+    match kind {
+        OptionKind::AllowAlways => "allow_always",
+        OptionKind::AllowOnce => "allow_once",
+        OptionKind::RejectAlways => "reject_always",
+        OptionKind::RejectOnce => "reject_once",
+    }
+}
+
+pub(super) fn conversation(listed: &ListedChat) -> ConversationItem {
+    summary(&listed.summary, listed.live, listed.running)
+}
+
+pub(super) fn summary(summary: &Summary, live: bool, running: bool) -> ConversationItem {
+    ConversationItem {
+        session: summary.name.to_string(),
+        title: clipped(&summary.title, LINE).to_owned(),
+        workspace: path(&summary.workspace),
+        messages: summary.message_count as u64,
+        created: summary.created.0,
+        updated: summary.updated.0,
+        tokens: summary.usage.total_tokens(),
+        cost: summary.usage.cost,
+        live,
+        running,
+    }
+}
+
+pub(super) fn hit(hit: &Hit) -> HitItem {
+    HitItem {
+        conversation: summary(&hit.summary, false, false),
+        number: hit.number,
+        role: hit.role.as_str().to_owned(),
+        at: hit.at.0,
+        excerpt: hit.excerpt.clone(),
+    }
+}
+
+pub(super) fn workspace(workspace: &Workspace, facts: &GitFacts, sessions: usize) -> WorkspaceItem {
+    let paths = |list: &[PathBuf]| list.iter().take(ENTRIES).map(|one| path(one)).collect();
+    let texts =
+        |list: &[String]| list.iter().take(ENTRIES).map(|one| clipped(one, LINE).to_owned()).collect();
+    WorkspaceItem {
+        path: path(&workspace.path),
+        id: workspace.id(),
+        name: workspace.name(),
+        context_dirs: paths(&workspace.context_dirs),
+        landlock_read: paths(&workspace.landlock_read),
+        landlock_write: paths(&workspace.landlock_write),
+        commands_approved: texts(&workspace.commands_approved),
+        domains_approved: texts(&workspace.domains_approved),
+        agent: workspace.agent.clone(),
+        repository_root: facts.repository_root.as_deref().map(path),
+        current_branch: facts.current_branch.clone(),
+        is_worktree: facts.is_worktree,
+        worktree_name: facts.worktree_name.clone(),
+        sessions: sessions as u64,
+        created: workspace.created.0,
+        last_accessed: workspace.last_accessed.0,
+    }
+}
+
+/// What a tool is given, with no text in it longer than `most` bytes; `cut` is set if something was left out.
+pub(super) fn shortened(value: &Value, most: usize, depth: usize, cut: &mut bool) -> Value {
+    match value {
+        Value::String(text) if text.len() > most => {
+            *cut = true;
+            Value::String(format!("{}…", clipped(text, most)))
+        }
+        Value::Array(_) | Value::Object(_) if depth == 0 => {
+            *cut = true;
+            Value::Null
+        }
+        Value::Array(list) => {
+            *cut |= list.len() > ENTRIES;
+            list.iter().take(ENTRIES).map(|one| shortened(one, most, depth - 1, cut)).collect()
+        }
+        Value::Object(map) => {
+            *cut |= map.len() > ENTRIES;
+            let entry = |(key, one): (&String, &Value)| {
+                (clipped(key, LINE).to_owned(), shortened(one, most, depth - 1, cut))
+            };
+            Value::Object(map.iter().take(ENTRIES).map(entry).collect::<Map<_, _>>())
+        }
+        other => other.clone(),
+    }
+}
+
+/// The beginning of a text that has `most` bytes at most.
+pub(super) fn clipped(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
+
+fn path(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn long_parameters_are_cut() {
+        let mut cut = false;
+        let value = json!({"path": "a", "content": "ä".repeat(100), "n": [1, null, true]});
+        assert_eq!(shortened(&value, 1000, DEPTH, &mut cut), value);
+        assert!(!cut);
+        let short = shortened(&value, 5, DEPTH, &mut cut);
+        assert_eq!(short, json!({"path": "a", "content": "ää…", "n": [1, null, true]}));
+        assert!(cut);
+        let mut deep = json!(1);
+        (0..1000).for_each(|_| deep = json!([deep]));
+        cut = false;
+        assert!(shortened(&deep, 5, DEPTH, &mut cut).to_string().len() < 100 && cut);
+        cut = false;
+        let long = Value::Array(vec![json!(0); 1000]);
+        assert_eq!(shortened(&long, 5, DEPTH, &mut cut).as_array().unwrap().len(), ENTRIES);
+        assert!(cut);
+    }
+}
