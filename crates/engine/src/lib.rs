@@ -44,5 +44,9 @@ pub use relay::{
     TurnId, TurnInfo,
 };
 pub use screen::{Picture, Sight};
-pub use session::{ClientGuard, Phase, PtyView, Session, View};
+pub use session::{
+    Answered, Busy, ClientGuard, DialogError, Material, News, Phase, PtyView, Session, Typed, TypingError,
+    View, Watch, approval_of, chosen,
+};
 pub use spec::{RestartPolicy, SessionSpec, ShellSpec, Start};
+pub use swb_turns::{Dialog, DialogOption};

@@ -127,3 +127,24 @@ pub const GIT: Duration = Duration::from_secs(120);
 pub const GIT_FILE: u64 = 8 << 10;
 /// Bytes in the name of a working tree: it becomes part of a file name.
 pub const WORKTREE_NAME: usize = 100;
+
+/// How often to look whether a program has taken what was typed.
+pub const TAKE_LOOK: Duration = Duration::from_millis(10);
+/// Silence after which it has; agents redraw their input line within that.
+pub const TAKE_QUIET: Duration = Duration::from_millis(80);
+/// How long to wait for a program that shows nothing of what is typed.
+pub const TAKE_SILENT: Duration = Duration::from_millis(500);
+/// How long to wait for a program that never stops to write.
+pub const TAKE_LONGEST: Duration = Duration::from_secs(2);
+/// Pause between two keys of an answer: longer than a sequence of bytes may take to be one key.
+pub const KEY_PAUSE: Duration = Duration::from_millis(60);
+/// How long a dialog that was answered may take to go, and how often to look.
+pub const DIALOG_GONE: Duration = Duration::from_secs(2);
+/// See [`DIALOG_GONE`].
+pub const DIALOG_LOOK: Duration = Duration::from_millis(30);
+/// How long a question waits for an agent that starts.
+pub const ASK_READY: Duration = Duration::from_secs(60);
+/// How long an agent that seems to be busy may take to be free: longer than news of its state need.
+pub const BUSY_DOUBT: Duration = Duration::from_millis(100);
+/// How long the last turn of a program may take to be found after its end.
+pub const LAST_TURN: Duration = Duration::from_millis(500);

@@ -60,6 +60,6 @@ fn parts_make_the_whole() {
         }
     }
     // Blank lines between the points of a list may be drawn later than the list.
-    assert!(other.len() * 100 <= turns, "{} of {turns} turns: {}", other.len(), other.join("\n"));
+    assert!(other.len() * 50 <= turns, "{} of {turns} turns: {}", other.len(), other.join("\n"));
     assert!(turns > 50 && early * 5 > turns, "{turns} turns, {early} in parts");
 }

@@ -3,7 +3,7 @@
 use crate::pty::Pty;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use swb_turns::{Detector, Event, Hook, Profile, Saved, Time};
+use swb_turns::{Detector, Dialog, Event, Hook, Profile, Saved, SoFar, Time};
 use swb_types::{Offset, Size};
 use swb_vt::Screen;
 use tokio::sync::mpsc;
@@ -66,6 +66,16 @@ impl Detection {
 
     pub(super) fn hook(&mut self, screen: &Screen, hook: Hook) {
         self.detector.hook(screen, hook, now());
+    }
+
+    /// The dialog that is shown.
+    pub(super) fn dialog(&self, screen: &Screen) -> Option<Dialog> {
+        swb_turns::dialog(&self.profile, screen)
+    }
+
+    /// The answer that is being given.
+    pub(super) fn so_far(&mut self, screen: &Screen) -> Option<SoFar> {
+        self.detector.so_far(screen, now())
     }
 
     pub(super) fn exited(&mut self) {

@@ -20,8 +20,8 @@ use observer::Observer;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use swb_turns::{Event, Hook, Profile};
-use swb_vt::{Options, Screen};
+use swb_turns::{Dialog, Event, Hook, Profile, SoFar};
+use swb_vt::{Modes, Options, Screen};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
@@ -30,10 +30,14 @@ use tokio_util::task::TaskTracker;
 pub(crate) enum Look {
     /// To be called with the screen as it is now; with `whole`, not in the middle of a synchronized update.
     Sight { whole: bool, see: Box<dyn FnOnce(&Sight<'_>) + Send> },
+    /// The dialog that is shown, if any, and the modes of the terminal that is to answer it.
+    Dialog(oneshot::Sender<Option<(Dialog, Modes)>>),
     /// What a program says of itself through a hook.
     Hook(Hook),
     /// Bytes that paint the screen with so many lines of scrollback.
     Picture { scrollback: usize, terminal: bool, reply: oneshot::Sender<Picture> },
+    /// The answer that is being given, if any.
+    SoFar(oneshot::Sender<Option<SoFar>>),
 }
 
 /// The screen at one place in the output.
@@ -147,6 +151,20 @@ impl Pty {
     /// Takes note of what a program says of itself through a hook.
     pub async fn hook(&self, hook: Hook) -> Result<(), Error> {
         self.ask(Look::Hook(hook)).await
+    }
+
+    /// The dialog that its program shows, and the modes in which keys are to be pressed.
+    pub(crate) async fn dialog(&self) -> Result<Option<(Dialog, Modes)>, Error> {
+        let (reply, shown) = oneshot::channel();
+        self.ask(Look::Dialog(reply)).await?;
+        shown.await.map_err(|_| Error::NoScreen)
+    }
+
+    /// The answer that its program is giving, as far as it stands.
+    pub async fn answer_so_far(&self) -> Result<Option<SoFar>, Error> {
+        let (reply, so_far) = oneshot::channel();
+        self.ask(Look::SoFar(reply)).await?;
+        so_far.await.map_err(|_| Error::NoScreen)
     }
 
     async fn ask(&self, look: Look) -> Result<(), Error> {

@@ -350,6 +350,21 @@ impl Observer {
                 self.catch_up().await;
                 self.detect(|detection, screen| detection.hook(screen, hook));
             }
+            Look::Dialog(reply) => {
+                self.catch_up().await;
+                self.complete_update().await;
+                let mut shown = None;
+                self.detect(|detection, screen| {
+                    shown = detection.dialog(screen).map(|dialog| (dialog, screen.modes()));
+                });
+                let _shown = reply.send(shown);
+            }
+            Look::SoFar(reply) => {
+                self.catch_up().await;
+                let mut so_far = None;
+                self.detect(|detection, screen| so_far = detection.so_far(screen));
+                let _shown = reply.send(so_far);
+            }
             Look::Sight { whole, see } => {
                 self.catch_up().await;
                 if whole {

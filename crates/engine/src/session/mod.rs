@@ -4,10 +4,17 @@
 //! send it commands and read the [`View`] it publishes.
 
 mod adoption;
+mod asking;
+mod dialog;
 mod ending;
 mod owner;
 mod record;
 mod terminal;
+mod typing;
+
+pub use asking::{Busy, News, Reply as Answered, Watch};
+pub use dialog::{DialogError, approval_of, chosen};
+pub use typing::{Material, Typed, TypingError};
 
 pub(crate) use adoption::Adoption;
 pub(crate) use owner::{Owner, Surroundings, free_slots};
@@ -41,6 +48,9 @@ struct Shared {
     commands: mpsc::Sender<Command>,
     view: watch::Receiver<View>,
     clients: Mutex<BTreeMap<&'static str, usize>>,
+    /// Whoever types and submits, or asks and waits for the answer, has the agent alone until it is done.
+    typing: tokio::sync::Mutex<()>,
+    asking: tokio::sync::Mutex<()>,
 }
 
 /// What a session shows of itself.

@@ -110,6 +110,8 @@ impl Owner {
             commands: command_sender,
             view: view.subscribe(),
             clients: Mutex::default(),
+            typing: tokio::sync::Mutex::default(),
+            asking: tokio::sync::Mutex::default(),
         };
         Self {
             session: Session { shared: Arc::new(shared) },

@@ -1,0 +1,164 @@
+//! Waiting for an agent: until it is free, has answered, asks something itself, or is gone.
+
+use super::Session;
+use crate::api::Engine;
+use crate::event::{EventKind, Following};
+use crate::limits;
+use crate::relay::{RelayError, Turn};
+use std::time::Duration;
+use swb_turns::State;
+use swb_types::PtyId;
+use tokio::sync::MutexGuard;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::Instant;
+
+/// Follows one session for whoever waits for its agent.
+#[derive(Debug)]
+pub struct Watch {
+    engine: Engine,
+    session: Session,
+    following: Following,
+}
+
+/// What an event means for whoever waits for an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum News {
+    /// The agent asks.
+    Asks,
+    /// The agent is gone.
+    Gone,
+    /// Nothing, or something may have been missed: look at everything again.
+    Look,
+}
+
+/// Why an agent cannot be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Busy {
+    /// It asks something itself.
+    #[error("asks something")]
+    Asking,
+    /// It has ended.
+    #[error("has ended")]
+    Gone,
+    /// It was not ready in time.
+    #[error("has not been ready yet")]
+    Starting,
+    /// It works on something else.
+    #[error("is working")]
+    Working,
+}
+
+/// What became of a question.
+#[derive(Debug)]
+pub enum Reply {
+    /// The agent asks something itself.
+    Asks,
+    /// The agent is gone.
+    Gone,
+    /// It has answered.
+    Turn(Box<Turn>),
+}
+
+impl Engine {
+    /// Follows a session from now on.
+    pub fn watch(&self, session: &Session) -> Watch {
+        Watch { engine: self.clone(), session: session.clone(), following: self.follow(None) }
+    }
+}
+
+impl Session {
+    /// Lets one ask the agent at a time: of several who do each gets the answer to its own question.
+    pub async fn alone(&self) -> MutexGuard<'_, ()> {
+        self.shared.asking.lock().await
+    }
+}
+
+impl Watch {
+    /// Number of the newest turn, 0 if there is none.
+    pub fn newest(&self) -> u64 {
+        let turns = self.engine.relay().turns(self.session.name().as_str(), Some(1));
+        turns.ok().and_then(|turns| turns.first().map(|turn| turn.id.seq())).unwrap_or(0)
+    }
+
+    /// The first turn behind the one of this number.
+    pub fn turn_after(&self, before: u64) -> Result<Option<Turn>, RelayError> {
+        let turns = self.engine.relay().turns(self.session.name().as_str(), None).unwrap_or_default();
+        let first = turns.iter().rev().find(|turn| turn.id.seq() > before);
+        first.map(|first| self.engine.relay().turn(&first.id)).transpose()
+    }
+
+    /// Waits for the next event of the session. Nothing is lost when the wait is given up.
+    pub async fn news(&mut self) -> News {
+        loop {
+            let event = match self.following.next.recv().await {
+                Ok(event) => event,
+                Err(RecvError::Lagged(_)) => {
+                    let view = self.session.view();
+                    return match view.status.state {
+                        _ if view.ended => News::Gone,
+                        State::Asking => News::Asks,
+                        _ => News::Look,
+                    };
+                }
+                Err(RecvError::Closed) => return News::Gone,
+            };
+            if event.session != *self.session.name() {
+                continue;
+            }
+            return match event.kind {
+                EventKind::Asked(_) => News::Asks,
+                EventKind::Status(status) if status.state == State::Asking => News::Asks,
+                EventKind::Exited(PtyId::AGENT, _) | EventKind::Closed => News::Gone,
+                _ => News::Look,
+            };
+        }
+    }
+
+    /// Waits while an agent starts; refuses one that has something else to do.
+    pub async fn free(&mut self, patience: Duration) -> Result<(), Busy> {
+        tokio::time::timeout(patience, self.not_busy()).await.unwrap_or(Err(Busy::Starting))
+    }
+
+    async fn not_busy(&mut self) -> Result<(), Busy> {
+        // That a turn is complete is told before what follows from it.
+        let doubt = Instant::now() + limits::BUSY_DOUBT;
+        loop {
+            let busy = match self.session.view().status.state {
+                State::Working => Some(Busy::Working),
+                State::Asking => Some(Busy::Asking),
+                State::Starting => None,
+                _ => return Ok(()),
+            };
+            let news = match busy {
+                None => self.news().await,
+                Some(busy) => tokio::time::timeout_at(doubt, self.news()).await.map_err(|_| busy)?,
+            };
+            if news == News::Gone {
+                return Err(Busy::Gone);
+            }
+        }
+    }
+
+    /// Waits for the first turn behind that of the number `before`, or until the agent asks something itself.
+    pub async fn answered(&mut self, before: u64) -> Result<Reply, RelayError> {
+        loop {
+            if let Some(turn) = self.turn_after(before)? {
+                return Ok(Reply::Turn(Box::new(turn)));
+            }
+            match self.news().await {
+                News::Look => {}
+                News::Asks => return Ok(Reply::Asks),
+                News::Gone => {
+                    let turn = self.last_turn(before).await?;
+                    return Ok(turn.map_or(Reply::Gone, |turn| Reply::Turn(Box::new(turn))));
+                }
+            }
+        }
+    }
+
+    /// What an agent that is gone said last, which may be found a moment later.
+    pub async fn last_turn(&self, before: u64) -> Result<Option<Turn>, RelayError> {
+        tokio::time::sleep(limits::LAST_TURN).await;
+        self.turn_after(before)
+    }
+}

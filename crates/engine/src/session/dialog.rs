@@ -1,0 +1,156 @@
+//! Dialogs in which an agent waits: read from its screen, and answered with its keys.
+
+use super::Session;
+use super::typing::{TypingError, press};
+use crate::limits;
+use serde_json::json;
+use swb_chat::{ApprovalOption, ApprovalRequest, OptionKind, Verdict};
+use swb_turns::{Dialog, DialogOption, Meaning, State};
+use swb_types::PtyId;
+use tokio::time::{Instant, sleep};
+
+/// Why a dialog was not answered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DialogError {
+    /// Another dialog is shown, or none.
+    #[error("the agent does not ask that any more")]
+    Gone,
+    /// It has no such option.
+    #[error("the dialog has no option '{0}'")]
+    NoOption(String),
+    /// The terminal does not take keys.
+    #[error(transparent)]
+    Terminal(#[from] TypingError),
+}
+
+impl Session {
+    /// The dialog in which its agent waits; nothing if it does not ask. One without options can be answered in
+    /// the terminal alone.
+    pub async fn dialog(&self) -> Option<Dialog> {
+        if self.view().status.state != State::Asking {
+            return None;
+        }
+        let pty = self.pty(PtyId::AGENT).ok()?.pty;
+        pty.dialog().await.ok().flatten().map(|(dialog, _)| dialog)
+    }
+
+    /// Presses the keys of an option, if the same dialog is still shown. Returns when it has gone, or after a while.
+    pub async fn answer_dialog(&self, dialog: &str, option: &str) -> Result<(), DialogError> {
+        let pty = self.pty(PtyId::AGENT).map_err(TypingError::from)?.pty;
+        // Held until it is gone: whoever answers the same dialog a moment later must not press into the next one.
+        let _alone = self.shared.typing.lock().await;
+        let shown = pty.dialog().await.map_err(TypingError::from)?;
+        let (found, modes) = shown.filter(|(found, _)| found.id == dialog).ok_or(DialogError::Gone)?;
+        let chosen = found.options.iter().find(|known| known.id == option);
+        let chosen = chosen.ok_or_else(|| DialogError::NoOption(option.to_owned()))?;
+        press(&pty, &modes, chosen.keys.iter().map(String::as_str)).await.map_err(TypingError::from)?;
+        let patience = Instant::now() + limits::DIALOG_GONE;
+        while Instant::now() < patience {
+            sleep(limits::DIALOG_LOOK).await;
+            match pty.dialog().await {
+                Ok(Some((still, _))) if still.id == dialog => {}
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A dialog as an approval that is asked for.
+pub fn approval_of(dialog: &Dialog) -> ApprovalRequest {
+    let options = dialog.options.iter().filter_map(|option| {
+        let kind = match option.meaning {
+            Meaning::AllowAlways => OptionKind::AllowAlways,
+            Meaning::AllowOnce => OptionKind::AllowOnce,
+            Meaning::RejectAlways => OptionKind::RejectAlways,
+            Meaning::RejectOnce => OptionKind::RejectOnce,
+            Meaning::Other => return None,
+        };
+        Some(ApprovalOption { id: option.id.clone(), label: option.label.clone(), kind })
+    });
+    let reason = match dialog.options.is_empty() {
+        true => format!("{} (answer in the terminal)", dialog.question),
+        false => dialog.question.clone(),
+    };
+    ApprovalRequest {
+        tool: dialog.tool.clone(),
+        tool_id: None,
+        parameters: json!({ "question": dialog.question, "detail": dialog.detail }),
+        reason,
+        options: options.collect(),
+    }
+}
+
+/// The option that a verdict chooses, by its name; nothing if there is none of that kind.
+pub fn chosen(dialog: &Dialog, verdict: &Verdict) -> Option<String> {
+    let named = verdict.option.as_deref().and_then(|id| dialog.options.iter().find(|option| option.id == id));
+    let of = |meaning: Meaning| dialog.options.iter().find(move |option| option.meaning == meaning);
+    let found: Option<&DialogOption> = match (verdict.approved, verdict.always) {
+        _ if named.is_some() => named,
+        (true, true) => of(Meaning::AllowAlways).or_else(|| of(Meaning::AllowOnce)),
+        // What is allowed once must not be allowed for good.
+        (true, false) => of(Meaning::AllowOnce),
+        (false, true) => of(Meaning::RejectAlways).or_else(|| of(Meaning::RejectOnce)),
+        (false, false) => of(Meaning::RejectOnce).or_else(|| of(Meaning::RejectAlways)),
+    };
+    // An option that says otherwise than the verdict was named by mistake.
+    let fits = |option: &&DialogOption| match verdict.approved {
+        true => !option.meaning.rejects(),
+        false => !option.meaning.allows(),
+    };
+    found.filter(fits).map(|option| option.id.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dialog(options: &[(&str, Meaning)]) -> Dialog {
+        let options = options.iter().map(|(id, meaning)| DialogOption {
+            id: (*id).to_owned(),
+            label: (*id).to_owned(),
+            meaning: *meaning,
+            keys: vec!["1".to_owned()],
+        });
+        Dialog {
+            id: "d".to_owned(),
+            tool: "Bash".to_owned(),
+            question: "Proceed?".to_owned(),
+            detail: "ls".to_owned(),
+            options: options.collect(),
+        }
+    }
+
+    fn verdict(approved: bool, always: bool, option: Option<&str>) -> Verdict {
+        Verdict { approved, always, option: option.map(str::to_owned) }
+    }
+
+    #[test]
+    fn a_verdict_chooses_an_option_that_says_the_same() {
+        let full = dialog(&[
+            ("yes", Meaning::AllowOnce),
+            ("always", Meaning::AllowAlways),
+            ("red", Meaning::Other),
+            ("no", Meaning::RejectOnce),
+        ]);
+        let chosen = |approved, always, option| chosen(&full, &verdict(approved, always, option));
+        assert_eq!(chosen(true, false, None).as_deref(), Some("yes"));
+        assert_eq!(chosen(true, true, None).as_deref(), Some("always"));
+        assert_eq!(chosen(false, false, None).as_deref(), Some("no"));
+        assert_eq!(chosen(false, true, None).as_deref(), Some("no"));
+        assert_eq!(chosen(true, false, Some("always")).as_deref(), Some("always"));
+        assert_eq!(chosen(true, false, Some("red")).as_deref(), Some("red"));
+        assert_eq!(chosen(false, false, Some("always")), None);
+        let always = dialog(&[("always", Meaning::AllowAlways)]);
+        assert_eq!(super::chosen(&always, &verdict(true, false, None)), None);
+    }
+
+    #[test]
+    fn a_dialog_is_an_approval_with_its_options() {
+        let request = approval_of(&dialog(&[("yes", Meaning::AllowOnce), ("red", Meaning::Other)]));
+        assert_eq!((request.tool.as_str(), request.reason.as_str()), ("Bash", "Proceed?"));
+        assert_eq!(request.options.len(), 1);
+        assert_eq!(request.parameters["detail"], "ls");
+        assert!(approval_of(&dialog(&[])).reason.contains("in the terminal"));
+    }
+}

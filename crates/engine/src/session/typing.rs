@@ -1,0 +1,159 @@
+//! Text for programs: typed so that it presses no keys, and submitted once the program has taken it; and keys by name.
+
+use super::Session;
+use crate::error::Error;
+use crate::limits;
+use crate::pty::{InputError, Pty};
+use swb_types::PtyId;
+use swb_vt::{Key, Modes};
+use tokio::time::{Instant, sleep};
+
+/// What begins and ends a paste.
+const PASTE: (&[u8], &[u8]) = (b"\x1b[200~", b"\x1b[201~");
+
+/// What to tell when several lines were typed where each may be a submission.
+const LINES: &str = "the target takes no pastes, so each line break may have been a submission";
+
+/// What is to be typed.
+#[derive(Debug, Clone)]
+pub enum Material {
+    /// Text; it cannot press keys.
+    Text(String),
+    /// Bytes as they are.
+    Raw(Vec<u8>),
+}
+
+/// What was typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Typed {
+    /// Its length.
+    pub bytes: u64,
+    /// What the user should know about it.
+    pub warning: Option<&'static str>,
+}
+
+/// Why something could not be typed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TypingError {
+    /// It was not delivered.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// There is no terminal to type into.
+    #[error(transparent)]
+    Session(#[from] Error),
+}
+
+impl Material {
+    /// The bytes to type, and what the user should know about them.
+    pub fn encode(self, bracketed: bool) -> (Vec<u8>, Option<&'static str>) {
+        match self {
+            Self::Raw(bytes) => (bytes, None),
+            Self::Text(text) => {
+                let text = harmless(&text);
+                if bracketed {
+                    return ([PASTE.0, text.as_bytes(), PASTE.1].concat(), None);
+                }
+                let warning = text.contains('\n').then_some(LINES);
+                (text.into_bytes(), warning)
+            }
+        }
+    }
+}
+
+impl Session {
+    /// Types into its agent's terminal; with `submit`, presses Enter when the program has taken the text. Whoever types
+    /// has the terminal alone until that is done.
+    pub async fn type_into(&self, material: Material, submit: bool) -> Result<Typed, TypingError> {
+        // It may run already.
+        self.start(None).await.ok();
+        let pty = self.pty(PtyId::AGENT)?.pty;
+        let _alone = self.shared.typing.lock().await;
+        let modes = pty.look(false, |sight| sight.screen().modes()).await?;
+        let (bytes, warning) = material.encode(modes.bracketed_paste);
+        let before = pty.head();
+        pty.input(&bytes).await?;
+        if submit {
+            taken(&pty, before).await;
+            pty.input(&key_bytes("Enter", &modes)).await?;
+        }
+        Ok(Typed { bytes: bytes.len() as u64, warning })
+    }
+
+    /// Presses keys in its agent's terminal, by their names, one after the other.
+    pub async fn press(&self, keys: &[&str]) -> Result<(), TypingError> {
+        let pty = self.pty(PtyId::AGENT)?.pty;
+        let _alone = self.shared.typing.lock().await;
+        let modes = pty.look(false, |sight| sight.screen().modes()).await?;
+        Ok(press(&pty, &modes, keys.iter().copied()).await?)
+    }
+}
+
+/// Presses keys, with a pause in between: what comes in one go may be taken for something else.
+pub(super) async fn press<'a>(
+    pty: &Pty,
+    modes: &Modes,
+    keys: impl Iterator<Item = &'a str>,
+) -> Result<(), InputError> {
+    for (n, key) in keys.enumerate() {
+        if n > 0 {
+            sleep(limits::KEY_PAUSE).await;
+        }
+        pty.input(&key_bytes(key, modes)).await?;
+    }
+    Ok(())
+}
+
+/// What a terminal sends for a key; nothing for a name that is none.
+fn key_bytes(name: &str, modes: &Modes) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Some(key) = Key::parse(name) {
+        key.encode(modes, &mut bytes);
+    }
+    bytes
+}
+
+/// Waits until a program has taken what was typed: until its output has moved and come to rest, or for a short time.
+async fn taken(pty: &Pty, before: u64) {
+    let start = Instant::now();
+    let (mut head, mut moved) = (before, None);
+    loop {
+        sleep(limits::TAKE_LOOK).await;
+        if pty.head() != head {
+            head = pty.head();
+            moved = Some(Instant::now());
+        }
+        let rests = moved.is_some_and(|at: Instant| at.elapsed() >= limits::TAKE_QUIET);
+        let longest = if moved.is_some() { limits::TAKE_LONGEST } else { limits::TAKE_SILENT };
+        if rests || start.elapsed() >= longest {
+            return;
+        }
+    }
+}
+
+/// Text that presses no keys: of control characters only line breaks and tabs are left, and no line break at the end.
+/// Without escapes it cannot end a paste, either.
+fn harmless(text: &str) -> String {
+    let lines = text.replace("\r\n", "\n").replace('\r', "\n");
+    let kept: String = lines.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
+    kept.trim_end_matches('\n').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(text: &str, bracketed: bool) -> (String, bool) {
+        let (bytes, warning) = Material::Text(text.to_owned()).encode(bracketed);
+        (String::from_utf8(bytes).unwrap(), warning.is_some())
+    }
+
+    #[test]
+    fn text_presses_no_keys() {
+        let hostile = "a\x03\x1b[201~\x1b[A\u{9b}201~b\r\nc\td\x7f\r\n";
+        assert_eq!(typed(hostile, false), ("a[201~[A201~b\nc\td".to_owned(), true));
+        assert_eq!(typed(hostile, true), ("\x1b[200~a[201~[A201~b\nc\td\x1b[201~".to_owned(), false));
+        assert_eq!(typed("one line\n", false), ("one line".to_owned(), false));
+        let (raw, _) = Material::Raw(b"\x1b[A\r".to_vec()).encode(true);
+        assert_eq!(raw, b"\x1b[A\r");
+    }
+}
