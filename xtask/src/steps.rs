@@ -43,7 +43,18 @@ fn wasm() -> Result<()> {
         println!("skipped: this toolchain has no wasm32-unknown-unknown");
         return Ok(());
     }
-    cargo(&["check", "--quiet", "--target", "wasm32-unknown-unknown", "-p", "swb-types", "-p", "swb-wire"])
+    cargo(&[
+        "check",
+        "--quiet",
+        "--target",
+        "wasm32-unknown-unknown",
+        "-p",
+        "swb-types",
+        "-p",
+        "swb-wire",
+        "-p",
+        "swb-chat",
+    ])
 }
 
 fn tests() -> Result<()> {
