@@ -13,20 +13,6 @@ pub const VIEW_PAUSE: Duration = Duration::from_millis(33);
 pub const WAIT_PAUSE: Duration = Duration::from_millis(20);
 /// Size of a compiled regular expression; one that a person types takes a fraction of it.
 pub const REGEX: usize = 1 << 20;
-/// How often to look whether a program has taken what was typed.
-pub const TAKE_LOOK: Duration = Duration::from_millis(10);
-/// Silence after which it has; agents redraw their input line within that.
-pub const TAKE_QUIET: Duration = Duration::from_millis(80);
-/// How long to wait for a program that shows nothing of what is typed.
-pub const TAKE_SILENT: Duration = Duration::from_millis(500);
-/// How long to wait for a program that never stops to write.
-pub const TAKE_LONGEST: Duration = Duration::from_secs(2);
-/// How long a question waits for an agent that starts.
-pub const ASK_READY: Duration = Duration::from_secs(60);
-/// How long an agent that seems to be busy may take to be free: longer than news of its state need.
-pub const BUSY_DOUBT: Duration = Duration::from_millis(100);
-/// How long the last turn of a program may take to be found after its end.
-pub const LAST_TURN: Duration = Duration::from_millis(500);
 /// Bytes of content and of text in the answer to a question; JSON makes six of one at worst, and a frame holds that.
 pub const ANSWER: usize = 100 * 1024;
 /// Bytes taken from a socket per read.
@@ -72,3 +58,28 @@ pub const CLIPPY_SESSIONS: usize = 64;
 pub const CLIPPY_TURN: usize = 64 * 1024;
 /// See [`CLIPPY_TURN`].
 pub const CLIPPY_REQUEST: usize = 2 * 1024;
+
+/// scriptschnell: messages that wait for one client; with more it is disconnected (SS-77).
+pub const CHAT_QUEUE: usize = 4096;
+/// scriptschnell: bytes of them.
+pub const CHAT_QUEUE_BYTES: usize = 32 << 20;
+/// scriptschnell: events held back for a client that wants fewer; the oldest are dropped beyond it.
+pub const CHAT_HELD: usize = 1000;
+/// scriptschnell: bytes of them.
+pub const CHAT_HELD_BYTES: usize = 16 << 20;
+/// scriptschnell: bytes written at once, or sent as one batch, unless a single message has more.
+pub const CHAT_WRITE: usize = 64 * 1024;
+/// scriptschnell: silence of ours after which we say that we are there; clients give up after 60 s (SS-24).
+pub const CHAT_PING: Duration = Duration::from_secs(45);
+/// scriptschnell: how long a challenge can be answered.
+pub const CHAT_CHALLENGE: Duration = Duration::from_secs(60);
+/// scriptschnell: bytes of old messages in one answer; half of what a line may have.
+pub const CHAT_HISTORY: usize = 8 << 20;
+/// scriptschnell: sessions of a list that come with their messages; each has to be read from disk.
+pub const CHAT_HISTORIES: usize = 64;
+/// scriptschnell: bytes of a prompt in one message; the escapes of JSON make six of one at worst.
+pub const CHAT_ECHO: usize = 1 << 20;
+/// scriptschnell: the interval at which a session is saved when its client does not name one.
+pub const CHAT_AUTO_SAVE: Duration = Duration::from_secs(300);
+/// scriptschnell: characters of a model's name; none is nearly as long.
+pub const CHAT_MODEL: usize = 256;
