@@ -1,7 +1,8 @@
 //! A raw client of the scriptschnell socket, written from its documents: it knows lines and JSON, and nothing of our codec.
 
 use crate::coop::read_more;
-use crate::{LIMIT, QUIET, Swb};
+use crate::{LIMIT, QUIET, Swb, is_alive, is_zombie, signal, wait_for};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -335,6 +336,19 @@ impl Swb {
         swb.configure(&format!("{more}\n{}", scripted_agent(&[])));
         swb.start_daemon();
         swb
+    }
+
+    /// Ends the daemon in order, as the system does when it shuts down, and waits for its end.
+    #[track_caller]
+    pub fn stop_daemon(&mut self) {
+        let pid = self.daemon_pid();
+        signal(pid, Signal::TERM);
+        let own = self.daemon().id();
+        if i64::from(own) == pid {
+            let status = self.daemon().wait().expect("its end");
+            assert_eq!(status.code(), Some(0), "{}", self.log());
+        }
+        wait_for("the daemon's end", || (!is_alive(pid) || is_zombie(pid)).then_some(()));
     }
 
     /// A connection to the scriptschnell socket that has not said anything.
