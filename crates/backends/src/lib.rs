@@ -5,22 +5,29 @@
 //! the first known agent that is installed, else the user's shell.
 
 mod acp;
+mod command;
 pub mod config;
+pub mod guard;
 mod llm;
 mod place;
 mod pty;
+mod sys;
 
 use config::{AgentConfig, Allow, ChatConfig, Kind};
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use swb_chat::{Settings, Workspace};
 use swb_engine::Engine;
 use swb_engine::chat::{Agent, Backend, Backends, Boxed, Failure, Opening};
 
 /// Agents that people have installed, by their command; the first one found answers if nothing is configured.
 const KNOWN: [&str; 5] = ["claude", "codex", "gemini", "opencode", "aider"];
+
+/// How long a program in a terminal may take to end by itself when another agent takes its place.
+const REPLACED: Duration = Duration::from_secs(1);
 
 /// What agents of every kind need to know.
 #[derive(Debug, Clone)]
@@ -107,19 +114,34 @@ impl Agents {
 impl Backends for Agents {
     fn open(&self, opening: Opening) -> Boxed<'static, Result<Box<dyn Backend>, Failure>> {
         let context = self.context.clone();
+        let chosen = self.choose(&opening.settings, &opening.workspace);
+        let mut replaced = None;
         // A terminal that is there already is what the conversation is about.
         if let Some(session) = opening.terminal.clone() {
-            return Box::pin(async move { pty::join(&context, session, opening).await });
+            let Some(made_for) = pty::made_for(&opening) else {
+                return Box::pin(async move { Ok(pty::join(&context, session, None, opening)) });
+            };
+            match &chosen {
+                Ok(agent) if agent.name != made_for => replaced = Some(session),
+                // Without its agent it can be talked to as long as it lives.
+                chosen => {
+                    let agent = chosen.as_ref().ok().cloned();
+                    return Box::pin(async move { Ok(pty::join(&context, session, agent, opening)) });
+                }
+            }
         }
-        let agent = match self.choose(&opening.settings, &opening.workspace) {
+        let agent = match chosen {
             Ok(agent) => agent,
             Err(failure) => return Box::pin(async { Err(failure) }),
         };
         Box::pin(async move {
+            if let Some(session) = replaced {
+                session.kill(REPLACED).await;
+            }
             match agent.kind {
                 Kind::Acp => acp::open(&context, &agent, opening).await,
                 Kind::Llm => llm::open(&context, &agent, opening).await,
-                Kind::Pty => pty::open(&context, &agent, opening).await,
+                Kind::Pty => Ok(pty::open(&context, &agent, opening)),
             }
         })
     }

@@ -1,22 +1,134 @@
-//! Placeholder.
+//! Agents in terminals: a program in one of our PTYs, whose turns are the answers.
+//!
+//! The terminal bears the conversation's name. One that was made for it is started anew when its program has ended, and goes with the
+//! conversation; one that was there before is only talked to. Either way anybody can attach to it and see the same agent. A
+//! prompt is typed (`talk.rs`), the answer is told as the screen grows, dialogs become approvals and questions (`asked.rs`).
+
+mod asked;
+mod limits;
+mod talk;
 
 use crate::Context;
 use crate::config::AgentConfig;
-use swb_engine::Session;
-use swb_engine::chat::{Backend, Failure, Opening};
+use serde_json::json;
+use std::sync::Arc;
+use swb_engine::chat::{Backend, Boxed, Exchange, Failure, Opening};
+use swb_engine::{Phase, RestartPolicy, Session, SessionSpec, Start};
+use swb_types::{PtyId, Size};
+use talk::Talk;
 
-pub(crate) async fn open(
-    _context: &Context,
-    agent: &AgentConfig,
-    _opening: Opening,
-) -> Result<Box<dyn Backend>, Failure> {
-    Err(Failure::NotConfigured(format!("agents of the kind {} are not there yet", agent.kind.as_str())))
+/// Label of the sessions made here.
+const ORIGIN: &str = "chat";
+/// Variable in which programs find the name of their session, as in sessions that are made on the command line.
+const NAME_VARIABLE: &str = "SWB_SESSION";
+
+/// An agent in a terminal.
+struct Terminal {
+    context: Context,
+    opening: Opening,
+    /// What is run in the terminal, if that was made for the conversation.
+    agent: Option<Arc<AgentConfig>>,
+    session: Option<Session>,
 }
 
-pub(crate) async fn join(
-    _context: &Context,
-    _session: Session,
-    _opening: Opening,
-) -> Result<Box<dyn Backend>, Failure> {
-    Err(Failure::NotConfigured("terminals are not there yet".to_owned()))
+/// A terminal of its own for a conversation; it is made with the first prompt.
+pub(crate) fn open(context: &Context, agent: &Arc<AgentConfig>, opening: Opening) -> Box<dyn Backend> {
+    let agent = Some(Arc::clone(agent));
+    Box::new(Terminal { context: context.clone(), opening, agent, session: None })
+}
+
+/// A conversation about a terminal that is there. With an agent the terminal was made for the conversation.
+pub(crate) fn join(
+    context: &Context,
+    session: Session,
+    agent: Option<Arc<AgentConfig>>,
+    opening: Opening,
+) -> Box<dyn Backend> {
+    Box::new(Terminal { context: context.clone(), opening, agent, session: Some(session) })
+}
+
+/// The agent for which a conversation's terminal was made; nothing if it was there before.
+pub(crate) fn made_for(opening: &Opening) -> Option<&str> {
+    let state = opening.resume.as_ref()?;
+    state.get("terminal").filter(|terminal| *terminal == "own")?;
+    state.get("agent")?.as_str()
+}
+
+impl Terminal {
+    /// The terminal with a program in it.
+    async fn running(&mut self) -> Result<Session, Failure> {
+        if let Some(session) = self.session.as_ref().filter(|session| is_alive(session)) {
+            return Ok(session.clone());
+        }
+        let Some(agent) = &self.agent else {
+            return Err(Failure::Agent("the terminal this is about has ended".to_owned()));
+        };
+        if let Some(over) = self.session.take() {
+            // Its name is wanted for the next one.
+            over.kill(limits::KILL_GRACE).await;
+        }
+        let made = self.context.engine.create(self.spec(agent)).await;
+        let session = made.map_err(|error| Failure::Agent(error.to_string()))?;
+        self.session = Some(session.clone());
+        Ok(session)
+    }
+
+    fn spec(&self, agent: &AgentConfig) -> SessionSpec {
+        let mut env = (*self.context.env).clone();
+        // Whatever the daemon was started in, this is what the screens here understand.
+        env.insert("TERM".to_owned(), "xterm-256color".to_owned());
+        env.extend(agent.env.clone());
+        let [cols, rows] = limits::SIZE;
+        SessionSpec {
+            name: self.opening.name.clone(),
+            unique: false,
+            claims: true,
+            workspace: self.opening.working_dir.clone(),
+            bind_workspace: false,
+            origin: ORIGIN.to_owned(),
+            argv: agent.command.clone(),
+            env,
+            umask: self.context.umask,
+            size: Size::new(cols, rows).unwrap_or(Size::DEFAULT),
+            start: Start::Now,
+            restart: RestartPolicy::NEVER,
+            profile: agent.profile.clone(),
+            name_variable: Some(NAME_VARIABLE.to_owned()),
+            hidden: Vec::new(),
+            required: Vec::new(),
+        }
+    }
+
+    async fn answer(&mut self, exchange: &Exchange) -> Result<(), Failure> {
+        let session = self.running().await?;
+        if let Some(agent) = &self.agent {
+            exchange.resume_with(json!({ "terminal": "own", "agent": agent.name })).await;
+        }
+        match Talk::new(&self.context.engine, &session, exchange) {
+            Some(talk) => talk.run().await,
+            None => Err(Failure::NotConfigured(
+                "turns are not looked for; an agent in a terminal needs them: see [turns] in the configuration".into(),
+            )),
+        }
+    }
+}
+
+/// Whether there is, or soon will be, a program in a terminal.
+fn is_alive(session: &Session) -> bool {
+    let exited = |phase| matches!(phase, Phase::Exited(_));
+    !session.view().ended && session.pty(PtyId::AGENT).is_ok_and(|agent| !exited(agent.phase))
+}
+
+impl Backend for Terminal {
+    fn generate<'a>(&'a mut self, exchange: &'a Exchange) -> Boxed<'a, Result<(), Failure>> {
+        Box::pin(self.answer(exchange))
+    }
+
+    fn delete(self: Box<Self>) -> Boxed<'static, ()> {
+        Box::pin(async move {
+            if let (Some(_), Some(session)) = (&self.agent, &self.session) {
+                session.kill(limits::KILL_GRACE).await;
+            }
+        })
+    }
 }

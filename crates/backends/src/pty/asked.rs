@@ -1,0 +1,166 @@
+//! A dialog of an agent, put before people: as an approval, or as a question if it has several answers.
+
+use super::limits;
+use swb_chat::{Answers, Decision, Progress, QuestionItem, QuestionRequest, Unanswered, Verdict};
+use swb_engine::chat::{Boxed, Exchange};
+use swb_engine::{Dialog, Session, approval_of, chosen};
+use swb_turns::State;
+
+/// Looks that must show the same, or none, before it is believed: dialogs are drawn bit by bit.
+const SURE: u8 = 2;
+
+/// Watches for dialogs, and puts each before people once.
+pub(super) struct Attendant<'a> {
+    session: &'a Session,
+    exchange: &'a Exchange,
+    /// What was seen last, and in how many looks.
+    seen: (Option<Dialog>, u8),
+    waiting: Option<(Dialog, Boxed<'a, Outcome>)>,
+    /// A dialog that only a person at the terminal can answer, and of which that was told.
+    left: Option<String>,
+}
+
+/// What people made of a dialog.
+pub(super) enum Outcome {
+    Answered(Result<Answers, Unanswered>),
+    Decided(Decision),
+}
+
+impl<'a> Attendant<'a> {
+    pub(super) fn new(session: &'a Session, exchange: &'a Exchange) -> Self {
+        Self { session, exchange, seen: (None, 0), waiting: None, left: None }
+    }
+
+    /// Looks at what the agent asks now. What was answered in the terminal meanwhile is taken back.
+    pub(super) async fn look(&mut self) {
+        if self.session.view().status.state != State::Asking {
+            (self.seen, self.waiting, self.left) = ((None, 0), None, None);
+            return;
+        }
+        let shown = self.session.dialog().await;
+        let id = |dialog: &Option<Dialog>| dialog.as_ref().map(|dialog| dialog.id.clone());
+        let times = if id(&shown) == id(&self.seen.0) { self.seen.1.saturating_add(1) } else { 1 };
+        self.seen = (shown, times);
+        if times < SURE {
+            return;
+        }
+        let shown = &self.seen.0;
+        if self.waiting.as_ref().is_some_and(|(dialog, _)| Some(&dialog.id) != id(shown).as_ref()) {
+            self.waiting = None;
+        }
+        let known = id(shown).unwrap_or_default();
+        if self.waiting.is_none() && self.left.as_ref() != Some(&known) {
+            match shown.clone().filter(|dialog| !dialog.options.is_empty()) {
+                Some(dialog) => self.waiting = Some((dialog.clone(), put(self.exchange, dialog))),
+                None => {
+                    let question = shown.as_ref().map(|dialog| dialog.question.clone());
+                    self.leave(known, question.as_deref().unwrap_or("the agent asks something")).await;
+                }
+            }
+        }
+    }
+
+    /// Waits for what people make of a dialog, for ever if there is none. The wait may be given up and taken up again.
+    pub(super) async fn outcome(&mut self) -> Outcome {
+        match &mut self.waiting {
+            Some((_, outcome)) => outcome.await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Does what people say.
+    pub(super) async fn settle(&mut self, outcome: Outcome) {
+        let Some((dialog, _)) = self.waiting.take() else { return };
+        let option = match outcome {
+            Outcome::Decided(Decision::Decided(verdict)) => chosen(&dialog, &verdict),
+            // Nobody decided, so it must not happen (SS-62).
+            Outcome::Decided(Decision::Lapsed) => chosen(&dialog, &Verdict::default()),
+            Outcome::Decided(Decision::Stopped | Decision::Withdrawn) => {
+                self.left = Some(dialog.id);
+                return;
+            }
+            Outcome::Answered(Ok(answers)) => named(&dialog, &answers),
+            Outcome::Answered(Err(_)) => None,
+        };
+        let pressed = match option {
+            Some(option) => self.session.answer_dialog(&dialog.id, &option).await.is_ok(),
+            None => false,
+        };
+        let still = self.session.dialog().await.is_some_and(|now| now.id == dialog.id);
+        if still || !pressed {
+            self.leave(dialog.id, &dialog.question).await;
+        }
+        self.seen = (None, 0);
+    }
+
+    /// Leaves a dialog to whoever is at the terminal.
+    async fn leave(&mut self, id: String, question: &str) {
+        self.left = Some(id);
+        let name = self.session.name();
+        let message = format!("{question} (answer in the terminal: swb attach {name})");
+        self.exchange.progress(Progress { message, ..Progress::default() }).await;
+    }
+
+    /// Makes a dialog go away without letting anything happen; whether there was one that could be.
+    pub(super) async fn dismiss(&mut self) -> bool {
+        self.waiting = None;
+        let Some(dialog) = self.session.dialog().await else { return false };
+        let Some(option) = chosen(&dialog, &Verdict::default()) else { return false };
+        let answered = self.session.answer_dialog(&dialog.id, &option);
+        // It presses first and then waits for the dialog to go; the wait may be cut short.
+        tokio::time::timeout(limits::DISMISS, answered).await.map_or(true, |answered| answered.is_ok())
+    }
+}
+
+/// Puts a dialog before people.
+fn put(exchange: &Exchange, dialog: Dialog) -> Boxed<'_, Outcome> {
+    Box::pin(async move {
+        if dialog.asks_permission() {
+            return Outcome::Decided(exchange.approve(approval_of(&dialog)).await);
+        }
+        let options = dialog.options.iter().map(|option| option.label.clone()).collect();
+        let item = QuestionItem { question: dialog.question.clone(), options };
+        let text = match dialog.detail.is_empty() {
+            true => dialog.question,
+            false => format!("{}\n{}", dialog.detail, dialog.question),
+        };
+        let request = QuestionRequest { text, multi: false, items: vec![item] };
+        Outcome::Answered(exchange.ask(request).await)
+    })
+}
+
+/// The option that an answer names, by its label or its own name.
+fn named(dialog: &Dialog, answers: &Answers) -> Option<String> {
+    let answer = answers.0.get(&0)?.trim();
+    let same = |text: &str| text.eq_ignore_ascii_case(answer);
+    let found = dialog.options.iter().find(|option| same(&option.label) || same(&option.id));
+    found.map(|option| option.id.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use swb_engine::DialogOption;
+    use swb_turns::Meaning;
+
+    #[test]
+    fn an_answer_names_an_option() {
+        let option = |id: &str, label: &str| DialogOption {
+            id: id.to_owned(),
+            label: label.to_owned(),
+            meaning: Meaning::Other,
+            keys: vec![id.to_owned()],
+        };
+        let dialog = Dialog {
+            id: "d".to_owned(),
+            tool: "t".to_owned(),
+            question: "Which one?".to_owned(),
+            detail: String::new(),
+            options: vec![option("1", "Red"), option("2", "Green")],
+        };
+        let named = |answer: &str| named(&dialog, &Answers::single(answer));
+        assert_eq!(named(" green ").as_deref(), Some("2"));
+        assert_eq!(named("1").as_deref(), Some("1"));
+        assert_eq!(named("blue"), None);
+    }
+}

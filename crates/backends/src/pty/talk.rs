@@ -1,0 +1,224 @@
+//! One prompt to an agent in a terminal: typed when it is ready, and answered by the turn that follows.
+
+use super::asked::Attendant;
+use super::limits;
+use std::sync::Arc;
+use std::time::Duration;
+use swb_chat::Progress;
+use swb_engine::chat::{Exchange, Failure};
+use swb_engine::{Engine, Material, News, Pty, Session, Turn, Watch};
+use swb_turns::{Growth, Profile, State, Time, strip_text};
+use swb_types::PtyId;
+use tokio::time::{Instant, sleep, timeout_at};
+
+/// One prompt and its answer.
+pub(super) struct Talk<'a> {
+    session: &'a Session,
+    exchange: &'a Exchange,
+    profile: Arc<Profile>,
+    watch: Watch,
+    attendant: Attendant<'a>,
+}
+
+/// An answer that is looked at while it grows.
+struct Growing {
+    pty: Arc<Pty>,
+    growth: Growth,
+    /// Where the output stood when the prompt was typed: what was asked before is none of this.
+    from: u64,
+    began: Instant,
+    /// Where the output stood at the last look, and when it moved.
+    seen: u64,
+    moved: Instant,
+    /// When the next look is due.
+    next: Instant,
+}
+
+impl<'a> Talk<'a> {
+    /// Nothing where turns are not looked for.
+    pub(super) fn new(engine: &Engine, session: &'a Session, exchange: &'a Exchange) -> Option<Self> {
+        let profile = engine.profile_of(session)?;
+        let (watch, attendant) = (engine.watch(session), Attendant::new(session, exchange));
+        Some(Self { session, exchange, profile, watch, attendant })
+    }
+
+    pub(super) async fn run(mut self) -> Result<(), Failure> {
+        let stop = self.exchange.stop().clone();
+        // Others who ask the same agent wait, and this waits for them.
+        let session = self.session;
+        let _alone = tokio::select! {
+            biased;
+            () = stop.cancelled() => return Ok(()),
+            alone = session.alone() => alone,
+        };
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => {
+                self.attendant.dismiss().await;
+                return Ok(());
+            }
+            ready = self.ready() => ready?,
+        }
+        let before = self.watch.newest();
+        let mut growing = self.submit().await?;
+        let answered = tokio::select! {
+            biased;
+            () = stop.cancelled() => None,
+            answered = self.answer(&mut growing, before) => Some(answered),
+        };
+        match answered {
+            Some(answered) => answered,
+            None => {
+                self.interrupt().await;
+                Ok(())
+            }
+        }
+    }
+
+    /// Waits until the agent takes a prompt. It may have something to ask before.
+    async fn ready(&mut self) -> Result<(), Failure> {
+        let mut patience = Instant::now() + limits::READY;
+        let mut told = false;
+        loop {
+            match self.session.view().status.state {
+                State::Ready | State::Error | State::Unknown => return Ok(()),
+                State::Exited => return Err(self.gone()),
+                // People have their own time for that.
+                State::Asking => patience = Instant::now() + limits::READY,
+                State::Working if !std::mem::replace(&mut told, true) => {
+                    let message = "the agent is still at work on something else".to_owned();
+                    self.exchange
+                        .progress(Progress { message, ephemeral: true, ..Progress::default() })
+                        .await;
+                }
+                State::Starting | State::Working => {}
+            }
+            self.attendant.look().await;
+            match timeout_at(patience, self.pause()).await {
+                Ok(News::Gone) => return Err(self.gone()),
+                Ok(_) => {}
+                Err(_) if told => return Err(Failure::Agent("the agent is busy with something else".into())),
+                Err(_) => {
+                    let secs = limits::READY.as_secs();
+                    return Err(Failure::Agent(format!("the agent was not ready within {secs} s")));
+                }
+            }
+        }
+    }
+
+    /// Types the prompt.
+    async fn submit(&mut self) -> Result<Growing, Failure> {
+        let agent = self.session.pty(PtyId::AGENT).map_err(|_| self.gone())?;
+        let now = Instant::now();
+        let from = agent.pty.head();
+        let growth = Growth::new(&self.profile);
+        let growing = Growing { pty: agent.pty, growth, from, began: now, seen: from, moved: now, next: now };
+        let text = Material::Text(self.exchange.prompt().to_owned());
+        let typed = self.session.type_into(text, true).await;
+        typed.map_err(|error| Failure::Agent(format!("the prompt could not be typed: {error}")))?;
+        Ok(growing)
+    }
+
+    /// Tells the answer while it grows, and what is left of it when its turn is complete.
+    async fn answer(&mut self, growing: &mut Growing, before: u64) -> Result<(), Failure> {
+        let mut idle: Option<Instant> = None;
+        loop {
+            if let Some(turn) = self.turn_after(before) {
+                return self.finish(growing, &turn).await;
+            }
+            self.attendant.look().await;
+            if let Some(part) = growing.look().await {
+                self.exchange.text(part).await;
+            }
+            let ready = matches!(self.session.view().status.state, State::Ready | State::Error);
+            idle = idle.filter(|_| ready).or_else(|| ready.then(Instant::now));
+            if idle.is_some_and(|since| since.elapsed() >= limits::NOTHING) {
+                // Commands of the agent itself may leave no trace.
+                return Ok(());
+            }
+            if self.pause().await == News::Gone {
+                let turn = self.watch.last_turn(before).await.ok().flatten();
+                return match turn {
+                    Some(turn) => self.finish(growing, &turn).await,
+                    None => Err(self.gone()),
+                };
+            }
+        }
+    }
+
+    async fn finish(&mut self, growing: &mut Growing, turn: &Turn) -> Result<(), Failure> {
+        let growth = std::mem::replace(&mut growing.growth, Growth::new(&self.profile));
+        if let Some(rest) = growth.finish(&text_of(turn)) {
+            self.exchange.text(rest).await;
+        }
+        Ok(())
+    }
+
+    fn turn_after(&self, before: u64) -> Option<Turn> {
+        self.watch.turn_after(before).ok().flatten()
+    }
+
+    /// Waits for something to happen, or for a moment.
+    async fn pause(&mut self) -> News {
+        let outcome = tokio::select! {
+            news = self.watch.news() => return news,
+            outcome = self.attendant.outcome() => outcome,
+            () = sleep(limits::LOOK) => return News::Look,
+        };
+        self.attendant.settle(outcome).await;
+        News::Look
+    }
+
+    /// Makes the agent stop what it does, as a person at the terminal would.
+    async fn interrupt(&mut self) {
+        let until = Instant::now() + limits::STOPPED;
+        let mut pressed: Option<Instant> = None;
+        while Instant::now() < until {
+            let due = pressed.is_none_or(|at| at.elapsed() >= limits::PRESS_AGAIN);
+            match self.session.view().status.state {
+                State::Asking if due && self.attendant.dismiss().await => {}
+                State::Asking | State::Working | State::Unknown if due => {
+                    pressed = Some(Instant::now());
+                    // A terminal that is gone has stopped as well.
+                    let _pressed = self.session.press(&self.profile.interrupt_keys()).await;
+                }
+                State::Asking | State::Working | State::Unknown => {}
+                _ => return,
+            }
+            if self.pause().await == News::Gone {
+                return;
+            }
+        }
+    }
+
+    fn gone(&self) -> Failure {
+        Failure::Agent(format!("the agent in the terminal '{}' has ended", self.session.name()))
+    }
+}
+
+impl Growing {
+    /// What more is to be told of the answer, if it is time to look.
+    async fn look(&mut self) -> Option<String> {
+        let now = Instant::now();
+        let head = self.pty.head();
+        if head != self.seen {
+            (self.seen, self.moved) = (head, now);
+        }
+        if now < self.next || self.moved.elapsed() > limits::REST {
+            return None;
+        }
+        let so_far = self.pty.answer_so_far().await.ok().flatten();
+        self.next = now + limits::LOOK.max(now.elapsed() * limits::LOOK_SHARE);
+        let so_far = so_far.filter(|so_far| so_far.submit.0 >= self.from)?;
+        self.growth.grow(&so_far.text, time(self.began.elapsed()))
+    }
+}
+
+fn time(since: Duration) -> Time {
+    Time(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
+}
+
+/// What a turn says.
+fn text_of(turn: &Turn) -> String {
+    turn.details.text.clone().unwrap_or_else(|| strip_text(&turn.content))
+}
