@@ -1,0 +1,135 @@
+//! Output of which the middle is left out when it is too much.
+
+use std::collections::VecDeque;
+
+/// Keeps the beginning and the end of a text.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    head: String,
+    tail: VecDeque<u8>,
+    head_most: usize,
+    tail_most: usize,
+    /// Bytes that were left out between them.
+    lost: u64,
+}
+
+impl Kept {
+    /// Keeps so many bytes of the beginning and of the end.
+    pub(crate) fn new(head: usize, tail: usize) -> Self {
+        Self { head: String::new(), tail: VecDeque::new(), head_most: head, tail_most: tail, lost: 0 }
+    }
+
+    /// There is more text.
+    pub(crate) fn push(&mut self, text: &str) {
+        let room = if self.tail.is_empty() && self.lost == 0 { self.head_most - self.head.len() } else { 0 };
+        let (head, rest) = text.split_at(text.floor_char_boundary(room));
+        self.head.push_str(head);
+        self.tail.extend(rest.as_bytes());
+        let excess = self.tail.len().saturating_sub(self.tail_most);
+        self.tail.drain(..excess);
+        self.lost += excess as u64;
+    }
+
+    /// What is kept, and whether something was left out; where, it says itself.
+    pub(crate) fn take(self) -> (String, bool) {
+        let lost = self.lost;
+        let text = self.text(|bytes| format!("\n[... {bytes} bytes left out ...]\n"));
+        (text, lost > 0)
+    }
+
+    /// What is kept with nothing in between, and whether something was left out.
+    pub(crate) fn plain(&self) -> (String, bool) {
+        (self.text(|_| String::new()), self.lost > 0)
+    }
+
+    fn text(&self, between: impl FnOnce(u64) -> String) -> String {
+        let (front, back) = self.tail.as_slices();
+        let tail = [front, back].concat();
+        // The cut may have gone through a character.
+        let begin = tail.iter().position(|byte| byte & 0xc0 != 0x80).unwrap_or(tail.len());
+        let tail = String::from_utf8_lossy(&tail[begin..]);
+        match self.lost {
+            0 => format!("{}{tail}", self.head),
+            lost => format!("{}{}{tail}", self.head, between(lost + begin as u64)),
+        }
+    }
+}
+
+/// Bytes that become text as they come: what is no UTF-8 is replaced, what is cut in two is kept until the rest is there.
+#[derive(Debug, Default)]
+pub(crate) struct Decoder {
+    /// The beginning of a character: three bytes at most.
+    left: Vec<u8>,
+}
+
+impl Decoder {
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> String {
+        self.left.extend_from_slice(bytes);
+        let mut text = String::with_capacity(self.left.len());
+        let mut rest = self.left.as_slice();
+        loop {
+            match std::str::from_utf8(rest) {
+                Ok(valid) => {
+                    text.push_str(valid);
+                    rest = &[];
+                    break;
+                }
+                Err(error) => {
+                    let (valid, after) = rest.split_at(error.valid_up_to());
+                    text.push_str(&String::from_utf8_lossy(valid));
+                    rest = after;
+                    let Some(bad) = error.error_len() else { break };
+                    text.push(char::REPLACEMENT_CHARACTER);
+                    rest = &rest[bad..];
+                }
+            }
+        }
+        self.left = rest.to_vec();
+        text
+    }
+
+    /// Nothing follows.
+    pub(crate) fn finish(&mut self) -> String {
+        String::from_utf8_lossy(&std::mem::take(&mut self.left)).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beginning_and_end_are_kept() {
+        let mut kept = Kept::new(4, 4);
+        for piece in ["ab", "cdef", "", "ghij", "klm"] {
+            kept.push(piece);
+        }
+        assert_eq!(kept.plain(), ("abcdjklm".into(), true));
+        assert_eq!(kept.take(), ("abcd\n[... 5 bytes left out ...]\njklm".into(), true));
+        let mut kept = Kept::new(4, 4);
+        kept.push("abcdefgh");
+        assert_eq!(kept.take(), ("abcdefgh".into(), false));
+    }
+
+    #[test]
+    fn characters_are_not_cut() {
+        let mut kept = Kept::new(3, 3);
+        kept.push("ééééé");
+        let (text, truncated) = kept.plain();
+        assert!(truncated && text.chars().all(|c| c == 'é'), "{text}");
+        let mut tail_only = Kept::new(0, 3);
+        tail_only.push("aéé");
+        assert_eq!(tail_only.plain(), ("é".into(), true));
+    }
+
+    #[test]
+    fn text_is_the_same_however_it_is_cut() {
+        let bytes = "a\u{e9}\u{1f600}z".as_bytes().iter().copied().chain([0xff, b'x', 0xe2, 0x82]);
+        let bytes: Vec<u8> = bytes.collect();
+        for cut in 0..=bytes.len() {
+            let mut decoder = Decoder::default();
+            let text = decoder.push(&bytes[..cut]) + &decoder.push(&bytes[cut..]) + &decoder.finish();
+            assert_eq!(text, "a\u{e9}\u{1f600}z\u{fffd}x\u{fffd}", "{cut}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Commands that agents run: under a guard, confined to the workspace, with limits on time and output.
+
+#![allow(dead_code, unused_imports, reason = "not everything is used yet")]
+
+mod kept;
+mod process;
+
+pub(crate) use kept::Kept;
+pub(crate) use process::{Guarded, Host, Launch, Output};
+
+use crate::Context;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+use swb_chat::Workspace;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// How long a command may run: builds and tests of ordinary size fit, and somebody may be waiting.
+pub(crate) const TIME: Duration = Duration::from_secs(120);
+/// Bytes of output that are kept, half of them from the beginning and half from the end: what a model can take in.
+pub(crate) const OUTPUT: usize = 128 << 10;
+/// Bytes that are read but not yet taken by whoever follows the output; the command waits beyond that.
+const PENDING: usize = 64 << 10;
+/// How long the remains of a command may take to end once it was killed.
+const ENDING: Duration = Duration::from_secs(2);
+
+/// What a command may use up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// How long it may run.
+    pub(crate) time: Duration,
+    /// Bytes of output that are kept.
+    pub(crate) output: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { time: TIME, output: OUTPUT }
+    }
+}
+
+/// What a command came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CommandResult {
+    /// Its exit status, 128 + N if signal N has killed it; nothing if that is not known.
+    pub(crate) status: Option<i32>,
+    /// What it has written to both its outputs, without the middle if it was too much.
+    pub(crate) output: String,
+    /// The middle was left out.
+    pub(crate) truncated: bool,
+    /// It was killed because its time was up.
+    pub(crate) timed_out: bool,
+    /// It was killed because nobody wants it any more.
+    pub(crate) stopped: bool,
+}
+
+/// Runs a shell command to its end. Its output goes to `follow` as it comes, too; nobody has to take it.
+///
+/// Everything the command has started is gone when this returns, and soon after it is dropped.
+pub(crate) async fn run(
+    context: &Context,
+    workspace: &Workspace,
+    working_dir: &Path,
+    command: &str,
+    limits: Limits,
+    stop: &CancellationToken,
+    follow: mpsc::Sender<String>,
+) -> io::Result<CommandResult> {
+    let launch = Launch::shell(command, working_dir).confined(workspace);
+    let (guarded, output) = launch.start(&context.into())?;
+    let end = Instant::now() + limits.time;
+    Run { guarded, output, follow: Some(follow), kept: Kept::new(limits.output / 2, limits.output / 2) }
+        .finish(end, stop)
+        .await
+}
+
+/// A command that runs.
+struct Run {
+    guarded: Guarded,
+    output: Output,
+    /// Until whoever followed is gone.
+    follow: Option<mpsc::Sender<String>>,
+    kept: Kept,
+}
+
+impl Run {
+    async fn finish(mut self, end: Instant, stop: &CancellationToken) -> io::Result<CommandResult> {
+        let (mut timed_out, mut stopped) = (false, false);
+        let mut pending = String::new();
+        let mut last = None;
+        loop {
+            let follow = self.follow.clone().filter(|_| !pending.is_empty());
+            let room = pending.len() < PENDING || self.follow.is_none() || last.is_some();
+            tokio::select! {
+                biased;
+                () = stop.cancelled(), if last.is_none() => {
+                    stopped = true;
+                    last = Some(self.end());
+                }
+                () = tokio::time::sleep_until(end), if last.is_none() => {
+                    timed_out = true;
+                    last = Some(self.end());
+                }
+                () = until(last) => break,
+                sent = reserved(follow) => match sent {
+                    Some(permit) => self.follow = Some(permit.send(std::mem::take(&mut pending))),
+                    None => self.follow = None,
+                },
+                text = self.output.next(), if room => match text? {
+                    Some(text) => {
+                        self.kept.push(&text);
+                        if self.follow.is_some() && last.is_none() {
+                            pending.push_str(&text);
+                        }
+                    }
+                    None => break,
+                },
+            }
+        }
+        if let Some(follow) = self.follow.filter(|_| !pending.is_empty() && last.is_none()) {
+            // Nobody has to take it.
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = tokio::time::sleep_until(end) => {}
+                _sent = follow.send(pending) => {}
+            }
+        }
+        let status = tokio::time::timeout(ENDING, self.guarded.wait()).await.ok().flatten();
+        let (output, truncated) = self.kept.take();
+        Ok(CommandResult { status, output, truncated, timed_out, stopped })
+    }
+
+    /// Kills it; until when its remains are waited for.
+    fn end(&self) -> Instant {
+        self.guarded.kill();
+        Instant::now() + ENDING
+    }
+}
+
+async fn reserved(follow: Option<mpsc::Sender<String>>) -> Option<mpsc::OwnedPermit<String>> {
+    match follow {
+        Some(follow) => follow.reserve_owned().await.ok(),
+        None => std::future::pending().await,
+    }
+}
+
+async fn until(last: Option<Instant>) {
+    match last {
+        Some(last) => tokio::time::sleep_until(last).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+//! Programs under a guard.
+
+use super::kept::Decoder;
+use crate::{Context, guard};
+use rustix::process::{Pid, Signal};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Once;
+use swb_chat::Workspace;
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tokio::process::{Child, Command};
+
+/// Bytes read at once.
+const CHUNK: usize = 16 << 10;
+
+/// A program to be started.
+#[derive(Debug)]
+pub(crate) struct Launch {
+    program: Vec<OsString>,
+    directory: PathBuf,
+    env: BTreeMap<String, String>,
+    confinement: Option<Vec<OsString>>,
+}
+
+impl Launch {
+    /// A program with its arguments.
+    pub(crate) fn new(program: impl IntoIterator<Item = impl Into<OsString>>, directory: &Path) -> Self {
+        let program = program.into_iter().map(Into::into).collect();
+        Self { program, directory: directory.to_owned(), env: BTreeMap::new(), confinement: None }
+    }
+
+    /// A command of the shell.
+    pub(crate) fn shell(command: &str, directory: &Path) -> Self {
+        Self::new(["/bin/sh", "-c", command], directory)
+    }
+
+    /// With these variables besides the user's.
+    pub(crate) fn with_env(mut self, env: impl IntoIterator<Item = (String, String)>) -> Self {
+        self.env.extend(env);
+        self
+    }
+
+    /// It may touch no more than the workspace allows.
+    pub(crate) fn confined(mut self, workspace: &Workspace) -> Self {
+        let read = workspace.context_dirs.iter().chain(&workspace.landlock_read);
+        let write = [&workspace.path, &self.directory].into_iter().chain(&workspace.landlock_write);
+        let read = read.flat_map(|dir| [OsStr::new("--read"), dir.as_os_str()]);
+        let write = write.flat_map(|dir| [OsStr::new("--write"), dir.as_os_str()]);
+        let args = [OsStr::new("--confine")].into_iter().chain(read).chain(write);
+        self.confinement = Some(args.map(OsStr::to_owned).collect());
+        self
+    }
+
+    /// The guard of the program, not started yet.
+    fn command(&self, host: &Host<'_>) -> Command {
+        let mut command = Command::new(host.exe);
+        command.arg("guard").arg("--parent").arg(std::process::id().to_string());
+        command.arg("--umask").arg(format!("{:o}", host.umask));
+        if let Some(confinement) = &self.confinement {
+            warn_unconfined();
+            command.args(confinement);
+        }
+        command.arg("--").args(&self.program).current_dir(&self.directory);
+        command.env_clear().envs(host.env).envs(&self.env).env("PWD", &self.directory);
+        command
+    }
+
+    /// Starts it with nothing to read, and both its outputs in one.
+    pub(crate) fn start(&self, host: &Host<'_>) -> io::Result<(Guarded, Output)> {
+        let (reader, writer) = std::io::pipe()?;
+        let mut command = self.command(host);
+        command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+        let guarded = Guarded { child: command.spawn()? };
+        // Its copies of the writing end would keep the output from ever ending.
+        drop(command);
+        let pipe = pipe::Receiver::from_owned_fd(reader.into())?;
+        Ok((guarded, Output { pipe, decoder: Decoder::default() }))
+    }
+
+    /// Starts it with pipes for all three.
+    pub(crate) fn start_piped(&self, host: &Host<'_>) -> io::Result<Guarded> {
+        let mut command = self.command(host);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Ok(Guarded { child: command.spawn()? })
+    }
+}
+
+/// Where programs are started.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Host<'a> {
+    /// The program itself, which has the guard in it.
+    pub(crate) exe: &'a Path,
+    /// The environment that programs get.
+    pub(crate) env: &'a BTreeMap<String, String>,
+    /// The file mode creation mask that they get.
+    pub(crate) umask: u32,
+}
+
+impl<'a> From<&'a Context> for Host<'a> {
+    fn from(context: &'a Context) -> Self {
+        Self { exe: &context.exe, env: &context.env, umask: context.umask }
+    }
+}
+
+/// Says once that this kernel has nothing to confine commands with.
+fn warn_unconfined() {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| {
+        if !guard::can_confine() {
+            tracing::warn!(
+                "this kernel has no Landlock: commands of agents are not confined to their workspace"
+            );
+        }
+    });
+}
+
+/// A program under its guard; dropped, it is killed with everything it has started.
+#[derive(Debug)]
+pub(crate) struct Guarded {
+    child: Child,
+}
+
+impl Guarded {
+    /// The ends of its pipes that are ours, if it has any.
+    pub(crate) fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// Kills it and everything it has started.
+    pub(crate) fn kill(&self) {
+        // Only the guard is told, as it alone knows all of them; there is no number once it was waited for.
+        let pid = self.child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
+        if let Some(pid) = pid {
+            let _told = rustix::process::kill_process(pid, Signal::TERM);
+        }
+    }
+
+    /// Its exit status, 128 + N if signal N has killed it.
+    pub(crate) async fn wait(&mut self) -> Option<i32> {
+        self.child.wait().await.ok()?.code()
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The output of a program.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pipe: pipe::Receiver,
+    decoder: Decoder,
+}
+
+impl Output {
+    /// More output, as soon as there is some; nothing when it has ended. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> io::Result<Option<String>> {
+        let mut chunk = [0; CHUNK];
+        loop {
+            let count = self.pipe.read(&mut chunk).await?;
+            let text = match count {
+                0 => self.decoder.finish(),
+                count => self.decoder.push(&chunk[..count]),
+            };
+            match (count, text.is_empty()) {
+                (0, true) => return Ok(None),
+                (_, true) => {}
+                _ => return Ok(Some(text)),
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What the guard itself does is tested with the whole program; here something else stands in its place.
+
+use super::*;
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+struct Rig {
+    dir: TempDir,
+    exe: PathBuf,
+    env: BTreeMap<String, String>,
+}
+
+/// A program in place of ours that runs what a guard would, in its own stead.
+fn rig() -> Rig {
+    let dir = tempfile::tempdir().unwrap();
+    let exe = dir.path().join("guard");
+    std::fs::write(&exe, "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"\n").unwrap();
+    std::fs::set_permissions(&exe, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let env = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into();
+    Rig { dir, exe, env }
+}
+
+impl Rig {
+    fn start(&self, command: &str, limit: usize) -> (Run, mpsc::Receiver<String>) {
+        let (follow, followed) = mpsc::channel(4);
+        let host = Host { exe: &self.exe, env: &self.env, umask: 0o22 };
+        let (guarded, output) = Launch::shell(command, self.dir.path()).start(&host).unwrap();
+        (Run { guarded, output, follow: Some(follow), kept: Kept::new(limit / 2, limit / 2) }, followed)
+    }
+}
+
+fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(60)
+}
+
+#[tokio::test]
+async fn both_outputs_come_in_order_and_as_they_are_written() {
+    let rig = rig();
+    let (run, mut followed) =
+        rig.start("echo one; echo two >&2; read x || echo no input; echo é; exit 3", OUTPUT);
+    let gather = async {
+        let mut all = String::new();
+        while let Some(text) = followed.recv().await {
+            all.push_str(&text);
+        }
+        all
+    };
+    let never = CancellationToken::new();
+    let (result, all) = tokio::join!(run.finish(soon(), &never), gather);
+    let result = result.unwrap();
+    assert_eq!(result.output, "one\ntwo\nno input\né\n");
+    assert_eq!(all, result.output);
+    assert_eq!(
+        (result.status, result.truncated, result.timed_out, result.stopped),
+        (Some(3), false, false, false)
+    );
+}
+
+#[tokio::test]
+async fn output_is_bounded_also_when_nobody_follows() {
+    let rig = rig();
+    let (run, followed) = rig.start("head -c 3000000 /dev/zero | tr '\\0' x; echo end", 1000);
+    drop(followed);
+    let result = run.finish(soon(), &CancellationToken::new()).await.unwrap();
+    assert!(result.truncated && result.output.len() < 1100, "{}", result.output.len());
+    assert!(result.output.starts_with("xxx") && result.output.ends_with("xend\n"));
+}
+
+#[tokio::test]
+async fn time_is_limited_also_when_the_output_is_not_taken() {
+    let rig = rig();
+    let (run, _followed) = rig.start("exec yes", OUTPUT);
+    let (end, never) = (Instant::now() + Duration::from_millis(300), CancellationToken::new());
+    let result = tokio::time::timeout(Duration::from_secs(30), run.finish(end, &never)).await;
+    let result = result.unwrap().unwrap();
+    assert!(result.timed_out && !result.stopped);
+}
+
+#[tokio::test]
+async fn a_stop_kills_at_once() {
+    let rig = rig();
+    let (run, mut followed) = rig.start("echo begun; exec sleep 1000", OUTPUT);
+    let stop = CancellationToken::new();
+    let stopping = async {
+        assert_eq!(followed.recv().await.as_deref(), Some("begun\n"));
+        stop.cancel();
+        Instant::now()
+    };
+    let (result, stopped_at) = tokio::join!(run.finish(soon(), &stop), stopping);
+    println!("stopped in {:?}", stopped_at.elapsed());
+    assert!(stopped_at.elapsed() < Duration::from_secs(2));
+    let result = result.unwrap();
+    assert!(result.stopped && result.output == "begun\n", "{result:?}");
+}

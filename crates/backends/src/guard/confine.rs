@@ -1,0 +1,124 @@
+//! What a confined program may touch, by Landlock: it reads what programs need to run and what it is given, and writes
+//! only what it is given, besides a temporary directory of its own. Without Landlock in the kernel it is not confined.
+
+use landlock::{
+    ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
+    RulesetError, Scope, path_beneath_rules,
+};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// The rights we know of; the kernel takes those of them that it knows.
+const KNOWN: ABI = ABI::V6;
+
+/// Where programs and what they need to run are.
+const SYSTEM: [&str; 16] = [
+    "/bin",
+    "/etc",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/nix",
+    "/opt",
+    "/proc",
+    "/run/current-system",
+    "/run/nscd",
+    "/run/systemd/resolve",
+    "/sbin",
+    "/snap",
+    "/sys",
+    "/usr",
+];
+/// Devices that are harmless, and without which little runs.
+const DEVICES: [&str; 9] = [
+    "/dev/full",
+    "/dev/null",
+    "/dev/ptmx",
+    "/dev/pts",
+    "/dev/random",
+    "/dev/tty",
+    "/dev/urandom",
+    "/dev/zero",
+    "/dev/fd",
+];
+/// What git reads in the home directory; it refuses to work when it cannot. Its passwords are elsewhere.
+const HOME: [&str; 4] = [".gitconfig", ".config/git/attributes", ".config/git/config", ".config/git/ignore"];
+
+/// Whether this kernel can confine programs.
+pub fn is_available() -> bool {
+    let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    ruleset.handle_access(AccessFs::from_all(ABI::V1)).is_ok_and(|ruleset| ruleset.create().is_ok())
+}
+
+/// Rules that are ready to hold.
+pub(super) struct Confinement(RulesetCreated);
+
+impl Confinement {
+    pub(super) fn new(read: &[PathBuf], write: &[PathBuf], temporary: &Path) -> io::Result<Self> {
+        Self::rules(read, write, temporary).map(Self).map_err(io::Error::other)
+    }
+
+    fn rules(read: &[PathBuf], write: &[PathBuf], temporary: &Path) -> Result<RulesetCreated, RulesetError> {
+        let all = AccessFs::from_all(KNOWN);
+        let device = AccessFs::from_file(KNOWN) & !AccessFs::Execute;
+        let reading = AccessFs::from_read(KNOWN);
+        let written = write.iter().map(PathBuf::as_path).chain([temporary]);
+        Ruleset::default()
+            .handle_access(all)?
+            .scope(Scope::Signal)?
+            .create()?
+            .add_rules(path_beneath_rules(SYSTEM, reading))?
+            .add_rules(path_beneath_rules(DEVICES, device | AccessFs::ReadDir))?
+            .add_rules(path_beneath_rules(homely(), AccessFs::ReadFile))?
+            .add_rules(path_beneath_rules(searched(), reading))?
+            .add_rules(path_beneath_rules(read, reading))?
+            .add_rules(path_beneath_rules(written, all))
+    }
+
+    /// They hold for this thread and what it starts, for ever.
+    pub(super) fn enter(self) -> io::Result<()> {
+        self.0.restrict_self().map(|_| ()).map_err(io::Error::other)
+    }
+}
+
+fn homely() -> Vec<PathBuf> {
+    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    home.iter().flat_map(|home| HOME.iter().map(|file| home.join(file))).collect()
+}
+
+/// Directories where programs are looked for: what the user can run, a command can. A directory that holds the user's
+/// home is none of these, whatever the variable says.
+fn searched() -> Vec<PathBuf> {
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).filter(|dir| dir.is_absolute() && !home.starts_with(dir)).collect()
+}
+
+/// A directory for temporary files that is gone with its guard.
+#[derive(Debug)]
+pub(super) struct TemporaryDir(PathBuf);
+
+impl TemporaryDir {
+    pub(super) fn new() -> io::Result<Self> {
+        let name = format!("swb-{}-{:016x}", std::process::id(), RandomState::new().build_hasher().finish());
+        let path = std::env::temp_dir().join(name);
+        std::fs::DirBuilder::new().mode(0o700).create(&path)?;
+        // The daemon's mask may have taken away even what the owner needs.
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+        Ok(Self(path))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for TemporaryDir {
+    fn drop(&mut self) {
+        // What cannot be removed is left to whoever cleans the system's directory.
+        let _removed = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,179 @@
+//! `swb guard`, a hidden mode of the program: runs another program, and sees to it that nothing of it is left over.
+//!
+//! Everything an agent starts is a descendant of its guard, also what leaves its process group, its session or its
+//! parent, because the guard is a subreaper. When the program ends, when the guard is told to, or when the daemon
+//! is gone, the guard kills all of them and ends with the program's status. With `--confine` the program can write only
+//! where it may (`confine.rs`).
+
+mod confine;
+mod family;
+
+pub use confine::is_available as can_confine;
+
+use crate::sys;
+use confine::{Confinement, TemporaryDir};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+/// Exit codes as shells have them: the program cannot be started, it is not there, it was killed by signal N.
+const CANNOT_START: u8 = 126;
+const NOT_FOUND: u8 = 127;
+const KILLED: u8 = 128;
+/// Exit code for arguments that make no sense, and for a parent that was gone from the beginning.
+const USAGE: u8 = 125;
+/// How long to wait for a signal before looking around anyway; signals come at once, so this is for nothing but care.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// What a guard is told.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Orders {
+    parent: Option<i32>,
+    umask: Option<u32>,
+    confine: bool,
+    read: Vec<PathBuf>,
+    write: Vec<PathBuf>,
+    program: Vec<OsString>,
+}
+
+/// Runs as a guard; its arguments are a private matter between our own processes.
+///
+/// The process must not have started threads.
+pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
+    let orders = match parse(args) {
+        Ok(orders) => orders,
+        Err(error) => return complain(USAGE, error),
+    };
+    ExitCode::from(match guard(&orders) {
+        Ok(code) => code,
+        Err(error) => {
+            let missing = error.kind() == std::io::ErrorKind::NotFound;
+            complain_code(if missing { NOT_FOUND } else { CANNOT_START }, &error.to_string())
+        }
+    })
+}
+
+fn complain(code: u8, what: &str) -> ExitCode {
+    ExitCode::from(complain_code(code, what))
+}
+
+fn complain_code(code: u8, what: &str) -> u8 {
+    eprintln!("swb guard: {what}");
+    code
+}
+
+fn parse(mut args: impl Iterator<Item = OsString>) -> Result<Orders, &'static str> {
+    let mut orders = Orders::default();
+    while let Some(arg) = args.next() {
+        let mut value = || args.next().ok_or("an option needs a value");
+        match arg.to_str() {
+            Some("--confine") => orders.confine = true,
+            Some("--parent") => orders.parent = Some(number(&value()?, 10)? as i32),
+            Some("--read") => orders.read.push(value()?.into()),
+            Some("--umask") => orders.umask = Some(number(&value()?, 8)?),
+            Some("--write") => orders.write.push(value()?.into()),
+            Some("--") => break,
+            _ => return Err("there is an argument it does not know"),
+        }
+    }
+    orders.program = args.collect();
+    if orders.program.is_empty() { Err("there is no program to run") } else { Ok(orders) }
+}
+
+fn number(text: &OsString, radix: u32) -> Result<u32, &'static str> {
+    let number = text.to_str().and_then(|text| u32::from_str_radix(text, radix).ok());
+    number.filter(|number| *number <= i32::MAX as u32).ok_or("a number makes no sense")
+}
+
+fn guard(orders: &Orders) -> std::io::Result<u8> {
+    sys::hold_signals();
+    rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
+    // A parent that died before that is not told of any more.
+    let parent = rustix::process::getppid().map(Pid::as_raw_nonzero).map(i32::from);
+    if orders.parent.is_some() && orders.parent != parent {
+        return Ok(complain_code(USAGE, "whoever started this is gone"));
+    }
+    // Any number that is not zero turns it on.
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    let temporary = if orders.confine { Some(TemporaryDir::new()?) } else { None };
+    let program = start(orders, temporary.as_ref())?;
+    let status = attend(program);
+    family::end();
+    drop(temporary);
+    Ok(status)
+}
+
+fn start(orders: &Orders, temporary: Option<&TemporaryDir>) -> std::io::Result<Pid> {
+    let mut command = Command::new(&orders.program[0]);
+    command.args(&orders.program[1..]).process_group(0);
+    let mut confinement = None;
+    if let Some(temporary) = temporary {
+        command.env("TMPDIR", temporary.path());
+        confinement = Some(Confinement::new(&orders.read, &orders.write, temporary.path())?);
+    }
+    let umask = orders.umask;
+    sys::prepare_child(&mut command, move || {
+        // The last resort for the program itself, should somebody kill the guard.
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        if let Some(umask) = umask {
+            rustix::process::umask(umask.into());
+        }
+        // In the child alone: what is confined cannot send signals to its guard.
+        confinement.take().map_or(Ok(()), Confinement::enter)
+    });
+    let child = command.spawn()?;
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    pid.ok_or_else(|| std::io::Error::other("the system gave an impossible process id"))
+}
+
+/// Waits until the program has ended or is to end; the code to end with.
+fn attend(program: Pid) -> u8 {
+    loop {
+        while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+            if pid == program {
+                return code_of(status);
+            }
+        }
+        match sys::wait_signal(LOOK) {
+            Some(libc::SIGCHLD) | None => {}
+            Some(signal) => return KILLED.saturating_add(u8::try_from(signal).unwrap_or(0)),
+        }
+    }
+}
+
+fn code_of(status: WaitStatus) -> u8 {
+    let signal = status.terminating_signal().and_then(|signal| u8::try_from(signal).ok());
+    let code = status.exit_status().and_then(|code| u8::try_from(code).ok());
+    code.or(signal.map(|signal| KILLED.saturating_add(signal))).unwrap_or(CANNOT_START)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(args: &[&str]) -> Result<Orders, &'static str> {
+        parse(args.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn orders_are_read() {
+        let orders =
+            parsed(&["--umask", "027", "--confine", "--read", "/r", "--write", "/w", "--", "sh", "--", "x"]);
+        let orders = orders.unwrap();
+        assert_eq!((orders.umask, orders.confine), (Some(0o27), true));
+        assert_eq!((orders.read, orders.write), (vec!["/r".into()], vec!["/w".into()]));
+        assert_eq!(orders.program, ["sh", "--", "x"]);
+        for bad in [
+            &["--umask"][..],
+            &["--umask", "9", "--", "x"],
+            &["--parent", "4294967295", "--", "x"],
+            &["x"],
+            &[],
+        ] {
+            assert!(parsed(bad).is_err(), "{bad:?}");
+        }
+    }
+}

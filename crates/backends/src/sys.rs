@@ -1,0 +1,66 @@
+//! The unsafe calls of this crate: signals that are waited for, and what happens between fork and exec.
+
+#![allow(unsafe_code, reason = "no safe interface covers signal masks and pre_exec")]
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::Duration;
+
+/// Signals that [`wait_signal`] brings.
+const WAITED: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGCHLD];
+
+fn set_of(signals: &[i32]) -> libc::sigset_t {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: `sigemptyset` initialises the set, which the other calls need; all signal numbers are valid.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for signal in signals {
+            libc::sigaddset(set.as_mut_ptr(), *signal);
+        }
+        set.assume_init()
+    }
+}
+
+/// From now on the signals wait until they are waited for.
+pub(crate) fn hold_signals() {
+    // SAFETY: the set is initialised, and the old mask is not asked for.
+    unsafe {
+        // A disposition of "ignore" is inherited, and would keep dead children from being told.
+        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set_of(&WAITED), std::ptr::null_mut());
+    }
+}
+
+/// Waits for a signal; nothing if none came in time.
+pub(crate) fn wait_signal(most: Duration) -> Option<i32> {
+    let set = set_of(&WAITED);
+    let seconds = libc::time_t::try_from(most.as_secs()).unwrap_or(libc::time_t::MAX);
+    let most = libc::timespec { tv_sec: seconds, tv_nsec: most.subsec_nanos().into() };
+    // SAFETY: both structures live through the call; nothing else is asked for.
+    let signal = unsafe { libc::sigtimedwait(&set, std::ptr::null_mut(), &most) };
+    (signal > 0).then_some(signal)
+}
+
+/// Lets a process that has one thread do something in the child it is about to start, with all signals as a fresh
+/// program expects them.
+pub(crate) fn prepare_child(
+    command: &mut Command,
+    mut prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
+) {
+    let child = move || {
+        // SAFETY: only masks and dispositions of the child itself change.
+        unsafe {
+            for signal in 1..32 {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+            libc::pthread_sigmask(libc::SIG_SETMASK, &set_of(&[]), std::ptr::null_mut());
+        }
+        prepare()
+    };
+    // SAFETY: the caller has one thread, so no lock can be held by one that is gone in the child.
+    unsafe {
+        command.pre_exec(child);
+    }
+}
