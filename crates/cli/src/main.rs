@@ -1,8 +1,8 @@
 //! `swb`: the user's program, the daemon and the keeper in one file.
 //!
 //! The name it is called by decides what it does: `keepty`, `coop` and `clippyctl` answer as those programs do,
-//! any other name is `swb` itself. `daemon` and `keeper` work under every name, because processes of ours start each
-//! other by them.
+//! any other name is `swb` itself. `daemon`, `keeper` and `guard` work under every name, because processes of ours
+//! start each other by them.
 
 #![warn(clippy::print_stderr, reason = "panics when nobody listens; see `say`")]
 
@@ -40,6 +40,9 @@ fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     if args.get(1).is_some_and(|verb| verb == "keeper") {
         return commands::keeper(args.into_iter().skip(2));
+    }
+    if args.get(1).is_some_and(|verb| verb == "guard") {
+        return swb_daemon::guard::main(args.into_iter().skip(2));
     }
     let result = panic::catch_unwind(AssertUnwindSafe(|| personality(args)));
     ExitCode::from(result.unwrap_or_else(|_| {

@@ -17,3 +17,4 @@ mod run;
 pub use config::{AuthMethod, CliConfig, Config, ScriptschnellConfig};
 pub use profiles::load as load_profiles;
 pub use run::{Options, run};
+pub use swb_backends::guard;
