@@ -1,14 +1,35 @@
 //! The scriptschnell front: conversations with agents, one JSON object per line.
+//!
+//! One connection is one `connection::Connection`, which reads, writes and keeps time independently of one another. A
+//! `peer::Peer` obeys the requests in order; a `seat::Seat` is its place at a session, whose task passes on what
+//! happens there in the words of a `teller::Teller`. What is sent waits in an `outbox::Outbox`. Conversations are the
+//! engine's ([`Chats`]).
 
+mod auth;
+mod clock;
+mod config;
+mod connection;
+mod errors;
+mod history;
+mod outbox;
+mod peer;
+mod seat;
+mod sessions;
 mod settings;
+mod talk;
+mod teller;
+mod throttle;
+mod voice;
+mod workspaces;
+
+pub use settings::{AuthMethod, Settings};
 
 use crate::conn::Fronts;
+use connection::Connection;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use swb_engine::chat::Chats;
-
-pub use settings::{AuthMethod, Settings};
 
 /// Label of this front.
 pub const LABEL: &str = "scriptschnell";
@@ -31,10 +52,13 @@ impl ScriptSchnell {
     pub fn listen(&self, listener: OwnedFd) -> io::Result<()> {
         let settings = Arc::clone(&self.settings);
         let admit = move |uid, gid, ours| settings.admits(uid, gid, ours);
-        let chats = self.chats.clone();
+        let front = self.clone();
         let serve = move |stream, room| {
-            let chats = chats.clone();
-            async move { drop((stream, room, chats)) }
+            let connection = Connection::new(front.clone(), stream);
+            async move {
+                connection.run().await;
+                drop(room);
+            }
         };
         let most = self.settings.max_connections;
         self.fronts.accept_if(listener, self.fronts.stop.clone(), most, admit, serve)

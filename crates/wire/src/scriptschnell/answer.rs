@@ -46,6 +46,12 @@ pub struct SessionCreated {
     pub working_dir: String,
     /// When it was made.
     pub created_at: Time,
+    /// *Addition*: whether this connection may act.
+    #[serde(default)]
+    pub owner: bool,
+    /// *Addition*: whether a generation runs.
+    #[serde(default)]
+    pub running: bool,
 }
 
 /// A place at a session (SS-34, SS-35).
@@ -59,6 +65,12 @@ pub struct SessionPlace {
     pub workspace: String,
     /// Its directory.
     pub working_dir: String,
+    /// *Addition*: whether this connection may act.
+    #[serde(default)]
+    pub owner: bool,
+    /// *Addition*: whether a generation runs.
+    #[serde(default)]
+    pub running: bool,
 }
 
 /// What became of a session (SS-37, SS-42).
@@ -112,9 +124,12 @@ pub struct SessionLoaded {
     pub messages: Vec<HistoryItem>,
     /// `loaded`.
     pub status: String,
-    /// *Addition*: `owner` or `observer`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub role: Option<String>,
+    /// *Addition*: whether this connection may act.
+    #[serde(default)]
+    pub owner: bool,
+    /// *Addition*: whether a generation runs.
+    #[serde(default)]
+    pub running: bool,
     /// *Addition*: more was said than a line holds; the oldest is left out.
     #[serde(default, skip_serializing_if = "is_false")]
     pub truncated: bool,
@@ -198,6 +213,9 @@ pub struct ChatEnd {
     /// *Addition*: what the session has cost so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<UsageInfo>,
+    /// *Addition*: how much of what the agent can remember is used, in percent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_usage: Option<u8>,
 }
 
 /// Settings (SS-67): plain, and once more with their types.

@@ -117,7 +117,7 @@ fn said(head: &Head<'_>) -> Result<ServerMessage, BadServerMessage> {
         "session_detach" => M::SessionDetach(head.fields()?),
         "session_list_response" => M::SessionListResponse(head.fields()?),
         "session_load" => M::SessionLoad(head.fields()?),
-        "session_role" => M::SessionRole(head.fields()?),
+        "session_seat" => M::SessionSeat(head.fields()?),
         "session_save" => M::SessionSave(head.fields()?),
         "tool_call" => M::ToolCall(head.fields()?),
         "tool_compact" => M::ToolCompact(head.fields()?),

@@ -206,9 +206,17 @@ pub struct QuestionSettled {
 
 /// *Addition*: this connection's place at a session has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SessionRole {
+pub struct SessionSeat {
     /// The session.
     pub session_id: String,
-    /// `owner`, `observer`, or `none` when the session is gone.
-    pub role: String,
+    /// Whether this connection may act.
+    pub owner: bool,
+    /// Whether the session is gone, and the place with it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub gone: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }

@@ -30,7 +30,7 @@ pub use envelope::{BadRequest, Envelope, MAX_BATCH, MAX_REQUEST_ID};
 pub use error::{ErrorCode, ErrorInfo};
 pub use event::{
     AuthorizationRequest, AuthorizationSettled, ChatMessage, Closed, OptionItem, ProgressInfo, QuestionItem,
-    QuestionRequest, QuestionSettled, Questions, SessionRole, ToolCall, ToolCompact, ToolResult,
+    QuestionRequest, QuestionSettled, Questions, SessionSeat, ToolCall, ToolCompact, ToolResult,
 };
 pub use lines::{LineError, Lines, MAX_LINE};
 pub use request::{

@@ -59,7 +59,7 @@ pub enum ServerMessage {
     /// A session is there again.
     SessionLoad(SessionLoaded),
     /// *Addition*: the place at a session has changed.
-    SessionRole(SessionRole),
+    SessionSeat(SessionSeat),
     /// A session was saved.
     SessionSave(SessionSaved),
     /// A tool is used.

@@ -1,0 +1,171 @@
+//! Who gets in: whether clients have to prove something, and whether they have.
+
+use super::settings::{AuthMethod, Settings};
+use crate::limits;
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
+use subtle::ConstantTimeEq;
+use swb_wire::scriptschnell::Auth;
+use tokio::time::Instant;
+
+/// What comes of a client's wish to get in.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Admission {
+    /// It has to sign this first.
+    Challenge(String),
+    /// It is refused, for this reason.
+    Refused(&'static str),
+    /// It is in.
+    Welcome,
+}
+
+/// What a connection has still to prove.
+#[derive(Debug, Default)]
+pub(super) struct Gate {
+    /// The challenge that waits for its answer, and until when.
+    challenge: Option<(String, Instant)>,
+}
+
+impl Gate {
+    /// A client wants to get in; `nonce` makes what nobody could have foreseen.
+    pub(super) fn judge(
+        &mut self,
+        settings: &Settings,
+        auth: &Auth,
+        now: Instant,
+        nonce: impl FnOnce() -> Option<String>,
+    ) -> Admission {
+        // SS-18; files and peers were looked at when it connected.
+        if !settings.require_auth || matches!(settings.auth_method, AuthMethod::File | AuthMethod::Peercred) {
+            return Admission::Welcome;
+        }
+        let Some(secret) = settings.token.as_deref().filter(|token| !token.is_empty()) else {
+            return Admission::Refused("no token is configured for this server, so nobody can know it");
+        };
+        match settings.auth_method {
+            AuthMethod::Challenge => self.challenge(secret, auth, now, nonce),
+            _ => token(secret, auth),
+        }
+    }
+
+    /// SS-20: each challenge can be answered once, and only for a while.
+    fn challenge(
+        &mut self,
+        secret: &str,
+        auth: &Auth,
+        now: Instant,
+        nonce: impl FnOnce() -> Option<String>,
+    ) -> Admission {
+        let (Some(answered), Some(signature)) = (&auth.nonce, &auth.signature) else {
+            let Some(nonce) = nonce() else {
+                return Admission::Refused("there is no randomness for a challenge");
+            };
+            self.challenge = Some((nonce.clone(), now + limits::CHAT_CHALLENGE));
+            return Admission::Challenge(nonce);
+        };
+        let asked = self.challenge.take();
+        let Some((nonce, _)) = asked.filter(|(nonce, until)| nonce == answered && now < *until) else {
+            return Admission::Refused("there is no such challenge, or not any more; ask for another one");
+        };
+        let signed = unhex(signature).is_some_and(|signature| {
+            // Any secret can be a key.
+            let mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes());
+            mac.is_ok_and(|mac| mac.chain_update(nonce.as_bytes()).verify_slice(&signature).is_ok())
+        });
+        if signed { Admission::Welcome } else { Admission::Refused("the signature is not right") }
+    }
+}
+
+/// SS-19
+fn token(secret: &str, auth: &Auth) -> Admission {
+    let given = auth.token.as_deref().unwrap_or_default();
+    if bool::from(given.as_bytes().ct_eq(secret.as_bytes())) {
+        Admission::Welcome
+    } else {
+        Admission::Refused("the token is missing or not right")
+    }
+}
+
+/// 32 random bytes in hexadecimal.
+pub(super) fn nonce() -> Option<String> {
+    let mut bytes = [0; 32];
+    let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    (filled == Ok(bytes.len())).then(|| bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
+    let digits = digits.filter(|digits| digits.len() % 2 == 0)?;
+    digits.chunks(2).map(|pair| u8::try_from(pair[0] * 16 + pair[1]).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn settings(auth_method: AuthMethod) -> Settings {
+        Settings { require_auth: true, auth_method, token: Some("secret".into()), ..Settings::default() }
+    }
+
+    fn given(token: &str) -> Auth {
+        Auth { token: Some(token.to_owned()), ..Auth::default() }
+    }
+
+    fn judge(settings: &Settings, auth: &Auth) -> Admission {
+        Gate::default().judge(settings, auth, Instant::now(), || Some("n".into()))
+    }
+
+    // SS-18, SS-19
+    #[test]
+    fn a_token_is_asked_for_only_where_it_is_wanted() {
+        assert_eq!(judge(&Settings::default(), &given("wrong")), Admission::Welcome);
+        let token = settings(AuthMethod::Token);
+        assert_eq!(judge(&token, &given("secret")), Admission::Welcome);
+        for wrong in [given("secre"), given("secret "), given(""), Auth::default()] {
+            assert!(matches!(judge(&token, &wrong), Admission::Refused(_)));
+        }
+        let none = Settings { token: Some(String::new()), ..token };
+        assert!(matches!(judge(&none, &given("")), Admission::Refused(_)));
+        assert_eq!(judge(&settings(AuthMethod::File), &Auth::default()), Admission::Welcome);
+    }
+
+    // SS-20
+    #[test]
+    fn a_challenge_is_answered_once_and_in_time() {
+        let settings = settings(AuthMethod::Challenge);
+        let start = Instant::now();
+        // HMAC-SHA256("secret", "abc")
+        let right = "9946dad4e00e913fc8be8e5d3f7e110a4a9e832f83fb09c345285d78638d8a0e";
+        let answer = |nonce: &str, signature: &str| Auth {
+            nonce: Some(nonce.to_owned()),
+            signature: Some(signature.to_owned()),
+            ..Auth::default()
+        };
+        let asked = || {
+            let mut gate = Gate::default();
+            let first = gate.judge(&settings, &Auth::default(), start, || Some("abc".into()));
+            assert_eq!(first, Admission::Challenge("abc".into()));
+            gate
+        };
+        let mut gate = asked();
+        assert_eq!(gate.judge(&settings, &answer("abc", right), start, || None), Admission::Welcome);
+        let again = gate.judge(&settings, &answer("abc", right), start, || None);
+        assert!(matches!(again, Admission::Refused(_)));
+        let late = start + Duration::from_secs(61);
+        for (nonce, signature, when) in
+            [("abc", "00", start), ("abc", "zz", start), ("abd", right, start), ("abc", right, late)]
+        {
+            let refused = asked().judge(&settings, &answer(nonce, signature), when, || None);
+            assert!(matches!(refused, Admission::Refused(_)), "{nonce} {signature}");
+        }
+        let nobody = Gate::default().judge(&settings, &answer("abc", right), start, || None);
+        assert!(matches!(nobody, Admission::Refused(_)));
+    }
+
+    #[test]
+    fn challenges_cannot_be_foreseen() {
+        let (a, b) = (nonce().unwrap(), nonce().unwrap());
+        assert!(a.len() == 64 && a != b);
+    }
+}

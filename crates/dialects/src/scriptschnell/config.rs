@@ -1,0 +1,153 @@
+//! Settings of a session, and those that hold where it has none.
+
+use super::peer::{Peer, told};
+use crate::limits;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use swb_chat::Settings;
+use swb_wire::scriptschnell::{
+    ConfigGet, ConfigReply, ConfigSet, ConfigUpdated, ErrorInfo, Scalar, ServerMessage, TypedValue,
+};
+
+/// What is told when nothing in particular is asked for (SS-67).
+const KEYS: [&str; 4] = ["model", "working_dir", "temperature", "max_tokens"];
+
+impl Peer {
+    /// SS-67; outside a session, what holds for all (Q-63).
+    pub(super) fn config_get(&self, get: ConfigGet) -> Result<ServerMessage, ErrorInfo> {
+        let named = get.session_id.as_deref().filter(|id| !id.is_empty());
+        let seat = match named {
+            Some(_) => Some(self.seat(named)?),
+            None => self.seats.last(),
+        };
+        let outside = self.workspace.as_deref().unwrap_or(&self.settings().home);
+        let dir = seat.map_or(outside, |seat| seat.chat.working_dir());
+        let own = seat.map(|seat| seat.chat.view().settings).unwrap_or_default();
+        let workspace = self.front.chats.workspaces().get(dir);
+        let defaults = self.front.chats.backends().defaults(&own, &workspace);
+        let keys = get.keys.unwrap_or_else(|| KEYS.map(str::to_owned).to_vec());
+        let mut reply = ConfigReply { config: BTreeMap::new(), typed: BTreeMap::new() };
+        for key in keys {
+            let Some((value, kind)) = setting(&key, &own, &defaults, &dir.display().to_string()) else {
+                continue;
+            };
+            reply.config.insert(key.clone(), value.clone());
+            reply.typed.insert(key, TypedValue { value, kind: kind.to_owned() });
+        }
+        Ok(ServerMessage::ConfigGet(reply))
+    }
+
+    /// SS-68, SS-69
+    pub(super) async fn config_set(&mut self, set: ConfigSet) -> Result<ServerMessage, ErrorInfo> {
+        let seat = self.seat(set.session_id.as_deref())?;
+        let mut settings = seat.chat.view().settings;
+        let mut updated = BTreeMap::new();
+        let knows = |agent: &str| self.knows_agent(agent);
+        apply(&set, &mut settings, &mut updated, &knows);
+        if let Some(values) = &set.values {
+            apply(values, &mut settings, &mut updated, &knows);
+        }
+        told(seat.chat.configure(Some(seat.client), settings).await)?;
+        Ok(ServerMessage::ConfigSet(ConfigUpdated { updated, status: "updated".to_owned() }))
+    }
+
+    /// Whether an agent can be chosen by this name, or by its kind.
+    pub(super) fn knows_agent(&self, name: &str) -> bool {
+        let agents = self.front.chats.backends().agents();
+        agents.iter().any(|agent| agent.name == name || agent.kind == name)
+    }
+}
+
+/// A setting and its type; nothing if there is no such setting. What the agent decides itself is null, or no name.
+fn setting(key: &str, own: &Settings, defaults: &Settings, dir: &str) -> Option<(Value, &'static str)> {
+    let text = |own: &Option<String>, default: &Option<String>| {
+        let value = own.as_ref().or(default.as_ref()).cloned();
+        Some((json!(value.unwrap_or_default()), "string"))
+    };
+    match key {
+        "agent" | "backend" => text(&own.agent, &defaults.agent),
+        "max_tokens" => Some((json!(own.max_tokens.or(defaults.max_tokens)), "number")),
+        "model" => text(&own.model, &defaults.model),
+        "temperature" => Some((json!(own.temperature.or(defaults.temperature)), "number")),
+        "working_dir" => Some((json!(dir), "string")),
+        _ => None,
+    }
+}
+
+/// Takes over what is given and makes sense; `updated` tells what that was.
+fn apply(
+    set: &ConfigSet,
+    settings: &mut Settings,
+    updated: &mut BTreeMap<String, Value>,
+    knows_agent: &dyn Fn(&str) -> bool,
+) {
+    for (key, value) in [("backend", &set.backend), ("agent", &set.agent)] {
+        if let Some(Scalar::Text(agent)) = value
+            && knows_agent(agent)
+        {
+            settings.agent = Some(agent.clone());
+            updated.insert(key.to_owned(), json!(agent));
+        }
+    }
+    if let Some(Scalar::Text(model)) = &set.model
+        && (1..=limits::CHAT_MODEL).contains(&model.chars().count())
+    {
+        settings.model = Some(model.clone());
+        updated.insert("model".to_owned(), json!(model));
+    }
+    if let Some(Scalar::Number(temperature)) = set.temperature
+        && Settings::TEMPERATURES.contains(&temperature)
+    {
+        settings.temperature = Some(temperature);
+        updated.insert("temperature".to_owned(), json!(temperature));
+    }
+    if let Some(Scalar::Number(tokens)) = set.max_tokens
+        && tokens.fract() == 0.0
+        && (1.0..=f64::from(u32::MAX)).contains(&tokens)
+    {
+        settings.max_tokens = Some(tokens as u32);
+        updated.insert("max_tokens".to_owned(), json!(tokens as u32));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn applied(json: &str) -> (Settings, Value) {
+        let set: ConfigSet = serde_json::from_str(json).unwrap();
+        let (mut settings, mut updated) = (Settings::default(), BTreeMap::new());
+        apply(&set, &mut settings, &mut updated, &|agent| agent == "a");
+        (settings, json!(updated))
+    }
+
+    // SS-68
+    #[test]
+    fn what_makes_no_sense_is_left_out() {
+        let all = r#"{"model":"m","temperature":1,"max_tokens":5,"agent":"a","nonsense":[{}]}"#;
+        let (settings, updated) = applied(all);
+        assert_eq!(updated, json!({"model": "m", "temperature": 1.0, "max_tokens": 5, "agent": "a"}));
+        assert_eq!((settings.temperature, settings.max_tokens), (Some(1.0), Some(5)));
+        for bad in [
+            r#"{"model":5,"temperature":"hot","max_tokens":[],"agent":{}}"#,
+            r#"{"model":"","temperature":2.1,"max_tokens":0,"agent":"b"}"#,
+            r#"{"temperature":-0.1,"max_tokens":1.5,"model":null,"working_dir":"/x"}"#,
+            r#"{"max_tokens":4294967296,"temperature":true}"#,
+        ] {
+            assert_eq!(applied(bad), (Settings::default(), json!({})), "{bad}");
+        }
+    }
+
+    // SS-67
+    #[test]
+    fn a_setting_is_the_sessions_own_or_the_default() {
+        let own = Settings { model: Some("own".into()), ..Settings::default() };
+        let defaults = Settings { model: Some("d".into()), temperature: Some(0.5), ..Settings::default() };
+        let get = |key| setting(key, &own, &defaults, "/w");
+        assert_eq!(get("model"), Some((json!("own"), "string")));
+        assert_eq!(get("temperature"), Some((json!(0.5), "number")));
+        assert_eq!(get("max_tokens"), Some((Value::Null, "number")));
+        assert_eq!(get("working_dir"), Some((json!("/w"), "string")));
+        assert_eq!(get("nonsense"), None);
+    }
+}

@@ -1,0 +1,44 @@
+//! Engine errors in the words of the protocol.
+
+use swb_chat::Refused;
+use swb_engine::chat::{ChatError, Failure};
+use swb_wire::scriptschnell::{ErrorCode, ErrorInfo};
+
+pub(super) fn info(error: &ChatError) -> ErrorInfo {
+    let code = match error {
+        ChatError::Agent(_) | ChatError::Store(_) => ErrorCode::InternalError,
+        ChatError::Exists(_) => ErrorCode::SessionExists,
+        ChatError::Limit(_) => ErrorCode::OperationNotAllowed,
+        ChatError::Name(_) => ErrorCode::InvalidRequest,
+        ChatError::NotConfigured(_) => ErrorCode::NotImplemented,
+        ChatError::NotFound(_) => ErrorCode::SessionNotFound,
+        ChatError::Refused(refused) => refusal(*refused),
+        ChatError::WorkspaceDenied(_) => ErrorCode::WorkspaceAccessDenied,
+        ChatError::WorkspaceInvalid(_) => ErrorCode::WorkspaceInvalid,
+    };
+    ErrorInfo::new(code, error.to_string())
+}
+
+fn refusal(refused: Refused) -> ErrorCode {
+    match refused {
+        Refused::Busy | Refused::Limit(_) | Refused::NotOwner => ErrorCode::OperationNotAllowed,
+        Refused::Empty | Refused::NotAsked => ErrorCode::InvalidRequest,
+    }
+}
+
+/// Why an agent did not answer (SS-80).
+pub(super) fn failure(failure: &Failure) -> ErrorInfo {
+    let code = match failure {
+        Failure::Agent(_) => ErrorCode::InternalError,
+        Failure::NotConfigured(_) => ErrorCode::NotImplemented,
+    };
+    ErrorInfo::new(code, failure.to_string())
+}
+
+pub(super) fn invalid(text: impl Into<String>) -> ErrorInfo {
+    ErrorInfo::new(ErrorCode::InvalidRequest, text)
+}
+
+pub(super) fn not_allowed(text: impl Into<String>) -> ErrorInfo {
+    ErrorInfo::new(ErrorCode::OperationNotAllowed, text)
+}

@@ -1,0 +1,286 @@
+//! One client: what it has proven, where it is, what it asks for.
+//!
+//! Requests are obeyed in order. None of them waits for an agent: the end of a generation is told by the task of its
+//! [`Seat`]. What belongs together is in `sessions.rs`, `talk.rs`, `config.rs` and `workspaces.rs`.
+
+use super::auth::{self, Admission, Gate};
+use super::errors::{self, invalid, not_allowed};
+use super::seat::Seat;
+use super::throttle::Throttle;
+use super::voice::{Capabilities, Voice};
+use super::{ScriptSchnell, Settings};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+use swb_types::Timestamp;
+use swb_wire::scriptschnell::{
+    Auth, AuthChallenge, AuthResponse, BadRequest, Close, Closed, Envelope, ErrorCode, ErrorInfo,
+    FlowControl, FlowState, Request, ServerMessage, VERSION,
+};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// What we understand (SS-15).
+const CAPABILITIES: [&str; 10] = [
+    "progress",
+    "authorization",
+    "questions",
+    "sessions",
+    "workspaces",
+    "chat",
+    "batch",
+    "tool_compact",
+    "seats",
+    "settled",
+];
+
+/// What a request comes to: an answer, none, or a reason why not.
+pub(super) type Answer = Result<Option<ServerMessage>, ErrorInfo>;
+
+/// What follows a message.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    Close,
+    Go,
+}
+
+/// A client and what belongs to its connection.
+pub(super) struct Peer {
+    pub(super) front: ScriptSchnell,
+    pub(super) voice: Arc<Voice>,
+    /// Cancelled when the connection has ended.
+    pub(super) ended: CancellationToken,
+    /// Places at sessions, the current one last.
+    pub(super) seats: Vec<Seat>,
+    /// The directory that holds where none is named.
+    pub(super) workspace: Option<PathBuf>,
+    gate: Gate,
+    welcome: bool,
+    throttle: Throttle,
+}
+
+impl Peer {
+    pub(super) fn new(front: ScriptSchnell, voice: Arc<Voice>, ended: CancellationToken) -> Self {
+        let throttle = Throttle::new(front.settings.messages_per_second, Instant::now());
+        let (seats, workspace, gate) = (Vec::new(), None, Gate::default());
+        Self { front, voice, ended, seats, workspace, gate, welcome: false, throttle }
+    }
+
+    pub(super) fn settings(&self) -> &Settings {
+        &self.front.settings
+    }
+
+    /// Obeys a line, or the lines of a batch (SS-75).
+    pub(super) async fn obey(&mut self, line: &str) -> Next {
+        match self.read(line).await {
+            Some((request_id, Request::Batch(messages))) => {
+                for message in messages {
+                    let next = match self.read(message.get()).await {
+                        Some((request_id, Request::Batch(_))) => {
+                            //
+                            self.voice
+                                .refuse(invalid("a batch cannot hold another one"), request_id.as_deref());
+                            Next::Go
+                        }
+                        Some((request_id, request)) => self.answer(request_id, request).await,
+                        None => Next::Go,
+                    };
+                    if next == Next::Close {
+                        return Next::Close;
+                    }
+                }
+                // An empty one has no messages that could be answered.
+                drop(request_id);
+                Next::Go
+            }
+            Some((request_id, request)) => self.answer(request_id, request).await,
+            None => Next::Go,
+        }
+    }
+
+    /// What a line asks for, if it may be asked; everything else has been answered.
+    async fn read(&mut self, line: &str) -> Option<(Option<String>, Request)> {
+        let wait = self.throttle.wait(Instant::now());
+        if !wait.is_zero() {
+            tokio::time::sleep(wait).await;
+        }
+        let read = Envelope::parse(line).and_then(|envelope| {
+            if self.welcome || is_free(&envelope.kind) {
+                return envelope.request().map(|request| (envelope.request_id, Some(request)));
+            }
+            Ok((envelope.request_id, None))
+        });
+        match read {
+            Ok((request_id, Some(request))) => Some((request_id, request)),
+            Ok((request_id, None)) => {
+                // SS-17
+                let error = ErrorInfo::new(ErrorCode::AuthRequired, "say auth_request first");
+                self.voice.refuse(error, request_id.as_deref());
+                None
+            }
+            Err(BadRequest { request_id, message }) => {
+                self.voice.refuse(invalid(message), request_id.as_deref());
+                None
+            }
+        }
+    }
+
+    async fn answer(&mut self, request_id: Option<String>, request: Request) -> Next {
+        let id = request_id.as_deref();
+        let answer = match request {
+            Request::Close(close) => {
+                self.close(&close).await;
+                let closed = Closed { reason: "client_request".to_owned(), reconnect: false };
+                self.voice.say(&ServerMessage::Closed(closed), id);
+                return Next::Close;
+            }
+            // The end of it is told later.
+            Request::ChatSend(send) => self.chat_send(send, request_id.clone()).await.map(|()| None),
+            Request::FlowControl(flow) => Ok(self.flow(&flow, id)),
+            request => self.obeyed(request).await,
+        };
+        match answer {
+            Ok(Some(message)) => self.voice.say(&message, id),
+            Ok(None) => {}
+            Err(error) => self.voice.refuse(error, id),
+        }
+        Next::Go
+    }
+
+    async fn obeyed(&mut self, request: Request) -> Answer {
+        match request {
+            Request::AuthRequest(auth) => self.authenticate(&auth).map(Some),
+            Request::AuthorizationAck(ack) => self.acknowledge(ack.auth_id).await,
+            Request::AuthorizationResponse(response) => self.decide(response).await,
+            Request::ChatClear(which) => self.chat_clear(which).await.map(Some),
+            Request::ChatStop(which) => self.chat_stop(which).await.map(Some),
+            Request::ConfigGet(get) => self.config_get(get).map(Some),
+            Request::ConfigSet(set) => self.config_set(set).await.map(Some),
+            Request::Ping => Ok(Some(ServerMessage::Pong)),
+            // SS-26
+            Request::Pong => Ok(None),
+            Request::QuestionResponse(response) => self.answer_question(response).await,
+            Request::SessionAttach(attach) => self.session_attach(attach).await.map(Some),
+            Request::SessionCreate(create) => self.session_create(create).await.map(Some),
+            Request::SessionDelete(which) => self.session_delete(which).await.map(Some),
+            Request::SessionDetach(which) => self.session_detach(which).map(Some),
+            Request::SessionList(filter) => self.session_list(filter).await.map(Some),
+            Request::SessionLoad(which) => self.session_load(which).await.map(Some),
+            Request::SessionSave(save) => self.session_save(save).await.map(Some),
+            Request::WorkspaceCreate(create) => self.workspace_create(create).await.map(Some),
+            Request::WorkspaceList => self.workspace_list().await.map(Some),
+            Request::WorkspaceSet(which) => self.workspace_set(which).map(Some),
+            // Taken apart before they get here.
+            Request::Batch(_) | Request::ChatSend(_) | Request::Close(_) | Request::FlowControl(_) => {
+                Ok(None)
+            }
+        }
+    }
+
+    fn authenticate(&mut self, auth: &Auth) -> Result<ServerMessage, ErrorInfo> {
+        let settings = Arc::clone(&self.front.settings);
+        let connection = self.voice.id.as_str();
+        match self.gate.judge(&settings, auth, Instant::now(), auth::nonce) {
+            Admission::Challenge(nonce) => {
+                let timestamp = Timestamp::of(SystemTime::now()).0 / 1000;
+                Ok(ServerMessage::AuthChallenge(AuthChallenge { nonce, timestamp }))
+            }
+            Admission::Refused(why) => {
+                tracing::warn!(connection, "authentication failed");
+                Err(ErrorInfo::new(ErrorCode::AuthFailed, why))
+            }
+            Admission::Welcome => {
+                tracing::info!(connection, "authenticated");
+                let capabilities = Capabilities::new(auth.capabilities.as_deref().unwrap_or_default());
+                let batch = if settings.batching && capabilities.batch { settings.batch_size } else { 0 };
+                self.voice.outbox.batch(batch);
+                self.voice.understands(capabilities);
+                self.welcome = true;
+                Ok(ServerMessage::AuthResponse(AuthResponse {
+                    success: true,
+                    connection_id: self.voice.id.clone(),
+                    server_version: VERSION.to_owned(),
+                    server_capabilities: CAPABILITIES.map(str::to_owned).to_vec(),
+                    version: VERSION.to_owned(),
+                    min_compatible_version: VERSION.to_owned(),
+                }))
+            }
+        }
+    }
+
+    /// SS-74
+    fn flow(&self, flow: &FlowControl, request_id: Option<&str>) -> Option<ServerMessage> {
+        let paused = flow.pause.unwrap_or(false);
+        self.voice.outbox.pause(paused);
+        request_id.map(|_| ServerMessage::FlowControl(FlowState { paused }))
+    }
+
+    /// SS-27
+    async fn close(&mut self, close: &Close) {
+        if close.preserve_session == Some(false) {
+            for seat in std::mem::take(&mut self.seats).into_iter().filter(Seat::owns) {
+                let name = seat.name().to_owned();
+                let dropped = self.front.chats.drop_live(&seat.chat).await;
+                self.log_session("removed from memory", &name);
+                // It may have ended at the same moment.
+                drop(dropped);
+            }
+        }
+        self.seats.clear();
+    }
+
+    /// The place that a request is about: the one it names, else the current one.
+    pub(super) fn seat(&self, session_id: Option<&str>) -> Result<&Seat, ErrorInfo> {
+        let seat = match session_id.filter(|id| !id.is_empty()) {
+            Some(id) => self.seats.iter().find(|seat| seat.name() == id),
+            None => self.seats.last(),
+        };
+        seat.ok_or_else(|| not_allowed("no session is attached; create, attach or load one first"))
+    }
+
+    /// A directory as a client names it; nothing if it does not.
+    pub(super) fn directory(&self, named: Option<&str>) -> Option<PathBuf> {
+        named.filter(|name| !name.is_empty()).map(|name| directory(name, &self.settings().home))
+    }
+
+    /// SS-79
+    pub(super) fn log_session(&self, what: &str, session: &str) {
+        tracing::info!(connection = self.voice.id, session, "session {what}");
+    }
+}
+
+/// SS-17: what can be said before anything is proven.
+fn is_free(kind: &str) -> bool {
+    matches!(kind, "auth_request" | "ping" | "pong" | "close")
+}
+
+/// A path without what does not change it, so that a directory has one name.
+fn directory(name: &str, home: &Path) -> PathBuf {
+    let path = match name.strip_prefix('~') {
+        Some("") => home.to_owned(),
+        Some(rest) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
+        _ => PathBuf::from(name),
+    };
+    path.components().collect()
+}
+
+/// Errors of the engine as they are told.
+pub(super) fn told<T>(result: Result<T, swb_engine::chat::ChatError>) -> Result<T, ErrorInfo> {
+    result.map_err(|error| errors::info(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_has_one_name() {
+        let home = Path::new("/home/a");
+        for (name, path) in
+            [("/w/p/", "/w/p"), ("/w/./p", "/w/p"), ("~", "/home/a"), ("~/x", "/home/a/x"), ("/", "/")]
+        {
+            assert_eq!(directory(name, home), Path::new(path), "{name}");
+        }
+        assert_eq!(directory("~other", home), Path::new("~other"));
+    }
+}

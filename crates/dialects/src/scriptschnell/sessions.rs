@@ -1,0 +1,248 @@
+//! Sessions: making, finding, leaving, keeping and removing them.
+
+use super::errors::invalid;
+use super::history;
+use super::peer::{Peer, told};
+use super::seat::Seat;
+use super::teller::usage_info;
+use crate::limits;
+use std::time::{Duration, SystemTime};
+use swb_chat::{Place, Settings};
+use swb_engine::chat::{Attachment, Chat, ListedChat, NewChat};
+use swb_types::{SessionName, Timestamp};
+use swb_wire::scriptschnell as wire;
+use swb_wire::scriptschnell::{
+    CreateOptions, ErrorInfo, ServerMessage, SessionAttach, SessionCreate, SessionCreated, SessionFilter,
+    SessionItem, SessionList, SessionLoaded, SessionPlace, SessionSave, SessionSaved, SessionState, Time,
+};
+
+impl Peer {
+    /// SS-29 to SS-33
+    pub(super) async fn session_create(&mut self, create: SessionCreate) -> Result<ServerMessage, ErrorInfo> {
+        let named = self.directory(create.working_dir.as_deref());
+        let directory = named.or_else(|| self.directory(create.workspace.as_deref()));
+        let directory = directory.or_else(|| self.workspace.clone());
+        let directory = directory.ok_or_else(|| invalid("name a workspace, or set one first"))?;
+        let name = create.session_id.as_deref().filter(|id| !id.is_empty()).map(session_name).transpose()?;
+        let options = create.options.unwrap_or_default();
+        let agent = options.agent.clone().filter(|agent| !agent.is_empty());
+        if agent.as_deref().is_some_and(|agent| !self.knows_agent(agent)) {
+            return Err(invalid("there is no agent of that name"));
+        }
+        let new = NewChat { name, directory, auto_save: auto_save(&options) };
+        let chat = told(self.front.chats.create(new).await)?;
+        if agent.is_some() {
+            told(chat.configure(None, Settings { agent, ..Settings::default() }).await)?;
+        }
+        self.log_session("created", chat.name().as_str());
+        let attachment = self.attach(&chat, false).await?;
+        let answer = SessionCreated {
+            session_id: chat.name().to_string(),
+            status: "created".to_owned(),
+            workspace: chat.workspace().display().to_string(),
+            working_dir: chat.working_dir().display().to_string(),
+            created_at: Time(chat.created()),
+            owner: attachment.place == Place::Owner,
+            running: false,
+        };
+        self.sit(attachment);
+        Ok(ServerMessage::SessionCreateResponse(answer))
+    }
+
+    /// SS-34, SS-35, Q-52
+    pub(super) async fn session_attach(&mut self, attach: SessionAttach) -> Result<ServerMessage, ErrorInfo> {
+        let id = attach.session_id.filter(|id| !id.is_empty());
+        let id = id.ok_or_else(|| invalid("session_id is missing"))?;
+        let takeover = attach.takeover.unwrap_or(false);
+        let chat = told(self.front.chats.load(&id).await)?;
+        let owner = self.come(&chat, takeover).await?;
+        Ok(ServerMessage::SessionAttach(SessionPlace {
+            session_id: chat.name().to_string(),
+            status: if owner { "attached" } else { "observing" }.to_owned(),
+            workspace: chat.workspace().display().to_string(),
+            working_dir: chat.working_dir().display().to_string(),
+            owner,
+            running: chat.view().state.is_running(),
+        }))
+    }
+
+    /// SS-45
+    pub(super) async fn session_load(
+        &mut self,
+        which: wire::SessionName,
+    ) -> Result<ServerMessage, ErrorInfo> {
+        let id = which.session_id.filter(|id| !id.is_empty());
+        let id = id.ok_or_else(|| invalid("session_id is missing"))?;
+        let chat = told(self.front.chats.load(&id).await)?;
+        let saved = told(chat.saved().await)?;
+        let owner = self.come(&chat, false).await?;
+        let (messages, truncated) = history::latest(&saved.messages, &mut limits::CHAT_HISTORY.clone());
+        Ok(ServerMessage::SessionLoad(SessionLoaded {
+            session_id: chat.name().to_string(),
+            working_dir: saved.working_dir.display().to_string(),
+            workspace: saved.workspace.display().to_string(),
+            title: saved.title,
+            messages,
+            status: "loaded".to_owned(),
+            owner,
+            running: chat.view().state.is_running(),
+            truncated,
+        }))
+    }
+
+    /// Takes a place at a session, or keeps the one there is; whether it is the owner's.
+    async fn come(&mut self, chat: &Chat, takeover: bool) -> Result<bool, ErrorInfo> {
+        if let Some(at) = self.seats.iter().position(|seat| seat.chat.is(chat)) {
+            let seat = self.seats.remove(at);
+            if takeover {
+                told(chat.take_over(seat.client).await)?;
+            }
+            let owns = takeover || seat.owns();
+            self.seats.push(seat);
+            return Ok(owns);
+        }
+        let attachment = self.attach(chat, takeover).await?;
+        let owner = attachment.place == Place::Owner;
+        self.log_session(if owner { "attached" } else { "observed" }, chat.name().as_str());
+        self.sit(attachment);
+        Ok(owner)
+    }
+
+    /// SS-38: places that there are too many of are given up first, the oldest ones.
+    async fn attach(&mut self, chat: &Chat, takeover: bool) -> Result<Attachment, ErrorInfo> {
+        let most = self.settings().max_sessions_per_connection.max(1);
+        while self.seats.len() >= most {
+            let left = self.seats.remove(0);
+            self.log_session("detached", left.name());
+        }
+        told(chat.attach(self.front.chats.client(), takeover).await)
+    }
+
+    fn sit(&mut self, attachment: Attachment) {
+        let seat = Seat::take(attachment, &self.voice, &self.front.fronts.tasks, &self.ended);
+        self.seats.push(seat);
+    }
+
+    /// SS-37
+    pub(super) fn session_detach(&mut self, which: wire::SessionName) -> Result<ServerMessage, ErrorInfo> {
+        let name = self.seat(which.session_id.as_deref())?.name().to_owned();
+        self.seats.retain(|seat| seat.name() != name);
+        self.log_session("detached", &name);
+        let state = SessionState { session_id: name, status: "detached".to_owned() };
+        Ok(ServerMessage::SessionDetach(state))
+    }
+
+    /// SS-42, SS-43
+    pub(super) async fn session_delete(
+        &mut self,
+        which: wire::SessionName,
+    ) -> Result<ServerMessage, ErrorInfo> {
+        let id = which.session_id.filter(|id| !id.is_empty());
+        let id = id.ok_or_else(|| invalid("session_id is missing"))?;
+        let here = self.seats.iter().position(|seat| seat.name() == id);
+        let client = here.and_then(|at| self.seats.get(at)).map(|seat| seat.client);
+        let by = client.unwrap_or_else(|| self.front.chats.client());
+        told(self.front.chats.delete(&id, Some(by)).await)?;
+        if let Some(at) = here {
+            self.seats.remove(at).deleted();
+        }
+        self.log_session("deleted", &id);
+        Ok(ServerMessage::SessionDelete(SessionState { session_id: id, status: "deleted".to_owned() }))
+    }
+
+    /// SS-44
+    pub(super) async fn session_save(&mut self, save: SessionSave) -> Result<ServerMessage, ErrorInfo> {
+        let seat = self.seat(save.session_id.as_deref())?;
+        let title = save.name.filter(|name| !name.is_empty());
+        let saved = told(seat.chat.save(Some(seat.client), title).await)?;
+        self.log_session("saved", saved.name.as_str());
+        Ok(ServerMessage::SessionSave(SessionSaved {
+            session_id: saved.name.to_string(),
+            title: saved.title,
+            saved_at: Time(Timestamp::of(SystemTime::now())),
+            status: "saved".to_owned(),
+        }))
+    }
+
+    /// SS-39 to SS-41
+    pub(super) async fn session_list(&mut self, filter: SessionFilter) -> Result<ServerMessage, ErrorInfo> {
+        let workspace = self.directory(filter.workspace.as_deref()).or_else(|| self.workspace.clone());
+        let listed = told(self.front.chats.list(workspace.as_deref()).await)?;
+        let mut room = limits::CHAT_HISTORY;
+        let mut sessions = Vec::with_capacity(listed.len());
+        for (at, listed) in listed.into_iter().enumerate() {
+            let wanted = at < limits::CHAT_HISTORIES && listed.summary.message_count > 0;
+            let messages = match wanted {
+                // It may be gone meanwhile.
+                true => self.front.chats.saved(listed.summary.name.as_str()).await.ok(),
+                false => None,
+            };
+            let messages = messages.map(|saved| history::latest(&saved.messages, &mut room).0);
+            sessions.push(item(listed, messages.unwrap_or_default()));
+        }
+        Ok(ServerMessage::SessionListResponse(SessionList { sessions }))
+    }
+}
+
+/// SS-33: narrower than what names of sessions can be, since foreign clients make file names of them.
+fn session_name(id: &str) -> Result<SessionName, ErrorInfo> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if !id.chars().all(allowed) {
+        return Err(invalid("a session_id can have letters, digits, '.', '_' and '-' only"));
+    }
+    SessionName::new(id).map_err(|error| invalid(error.to_string()))
+}
+
+/// SS-48
+fn auto_save(options: &CreateOptions) -> Option<Duration> {
+    let every = options.save_interval_seconds.map_or(limits::CHAT_AUTO_SAVE, Duration::from_secs);
+    options.auto_save.unwrap_or(false).then_some(every)
+}
+
+fn item(listed: ListedChat, message_history: Vec<wire::HistoryItem>) -> SessionItem {
+    let ListedChat { summary, running, live } = listed;
+    SessionItem {
+        session_id: summary.name.to_string(),
+        id: summary.name.to_string(),
+        workspace: summary.workspace.display().to_string(),
+        working_dir: summary.workspace.display().to_string(),
+        title: summary.title,
+        created_at: Time(summary.created),
+        updated_at: Time(summary.updated),
+        message_count: summary.message_count,
+        status: if running { "active" } else { "idle" }.to_owned(),
+        message_history,
+        usage: usage_info(&summary.usage),
+        live,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // SS-33
+    #[test]
+    fn names_of_sessions_are_plain() {
+        for good in ["a", "my-id", "A.b_c-9", "..."] {
+            assert!(session_name(good).is_ok(), "{good}");
+        }
+        for bad in [".", "..", "../x", "a b", "ü", "a/b", "a\n", &"x".repeat(300)] {
+            assert!(session_name(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    // SS-48
+    #[test]
+    fn sessions_are_saved_by_themselves_only_when_asked_for() {
+        let options = |auto_save, save_interval_seconds| CreateOptions {
+            auto_save,
+            save_interval_seconds,
+            ..CreateOptions::default()
+        };
+        assert_eq!(auto_save(&options(None, Some(5))), None);
+        assert_eq!(auto_save(&options(Some(false), Some(5))), None);
+        assert_eq!(auto_save(&options(Some(true), Some(5))), Some(Duration::from_secs(5)));
+        assert_eq!(auto_save(&options(Some(true), None)), Some(limits::CHAT_AUTO_SAVE));
+    }
+}

@@ -1,0 +1,200 @@
+//! Talking with the agent, and answering what it asks.
+
+use super::errors::{invalid, not_allowed};
+use super::peer::{Answer, Peer, told};
+use super::seat::Seat;
+use std::collections::BTreeMap;
+use swb_chat::{Answers, Approval, ApprovalId, Question, QuestionId, Refused, Settings, Verdict};
+use swb_engine::chat::{ChatError, PromptOptions};
+use swb_wire::scriptschnell as wire;
+use swb_wire::scriptschnell::{
+    AuthorizationResponse, ChatOptions, ChatSend, ErrorInfo, QuestionResponse, ServerMessage, Status,
+};
+
+impl Peer {
+    /// SS-49, SS-50
+    pub(super) async fn chat_send(
+        &mut self,
+        send: ChatSend,
+        request_id: Option<String>,
+    ) -> Result<(), ErrorInfo> {
+        let seat = self.seat(send.session_id.as_deref())?;
+        let prompt = send.content.or(send.prompt).unwrap_or_default();
+        let options = prompt_options(&send.options.unwrap_or_default())?;
+        if self.voice.running() >= self.settings().max_generations.max(1) {
+            return Err(not_allowed("too many generations of this connection are running"));
+        }
+        seat.send(request_id, prompt, options).await
+    }
+
+    /// SS-55: answered at once; what was running is answered when it has stopped (Q-59).
+    pub(super) async fn chat_stop(&mut self, which: wire::SessionName) -> Result<ServerMessage, ErrorInfo> {
+        let seat = self.seat(which.session_id.as_deref())?;
+        told(seat.chat.stop(Some(seat.client)).await)?;
+        Ok(ServerMessage::ChatStop(Status::of("stopped")))
+    }
+
+    /// SS-56
+    pub(super) async fn chat_clear(&mut self, which: wire::SessionName) -> Result<ServerMessage, ErrorInfo> {
+        let seat = self.seat(which.session_id.as_deref())?;
+        told(seat.chat.clear(Some(seat.client)).await)?;
+        Ok(ServerMessage::ChatClear(Status::of("cleared")))
+    }
+
+    /// SS-61: not answered, also not when it is about nothing.
+    pub(super) async fn acknowledge(&mut self, auth_id: Option<String>) -> Answer {
+        if let Some((seat, approval)) = auth_id.and_then(|id| self.approval(&id))
+            && seat.owns()
+        {
+            // It may have been settled at the same moment.
+            let _settled = seat.chat.acknowledge(approval.id).await;
+        }
+        Ok(None)
+    }
+
+    /// SS-60, SS-63
+    pub(super) async fn decide(&mut self, response: AuthorizationResponse) -> Answer {
+        if response.ack == Some(true) && response.approved.is_none() {
+            return self.acknowledge(response.auth_id).await;
+        }
+        let found = response.auth_id.as_deref().and_then(|id| self.approval(id));
+        let (seat, approval) = found.ok_or_else(not_asked)?;
+        let verdict = verdict(&approval, &response)?;
+        told(seat.chat.decide(Some(seat.client), approval.id, verdict).await)?;
+        Ok(None)
+    }
+
+    fn approval(&self, id: &str) -> Option<(&Seat, Approval)> {
+        let id = ApprovalId(id.to_owned());
+        self.seats.iter().find_map(|seat| {
+            let waiting = seat.chat.view().approvals.into_iter().find(|approval| approval.id == id);
+            waiting.map(|approval| (seat, approval))
+        })
+    }
+
+    /// SS-63, SS-64
+    pub(super) async fn answer_question(&mut self, response: QuestionResponse) -> Answer {
+        let id = QuestionId(response.question_id.clone().unwrap_or_default());
+        let found = self.seats.iter().find_map(|seat| {
+            let waiting = seat.chat.view().questions.into_iter().find(|question| question.id == id);
+            waiting.map(|question| (seat, question))
+        });
+        let (seat, question) = found.ok_or_else(not_asked)?;
+        let answers = answers(&question, response)?;
+        told(seat.chat.answer(Some(seat.client), question.id, answers).await)?;
+        Ok(None)
+    }
+}
+
+fn not_asked() -> ErrorInfo {
+    super::errors::info(&ChatError::Refused(Refused::NotAsked))
+}
+
+fn prompt_options(options: &ChatOptions) -> Result<PromptOptions, ErrorInfo> {
+    let temperature = options.temperature;
+    if temperature.is_some_and(|temperature| !Settings::TEMPERATURES.contains(&temperature)) {
+        return Err(invalid("temperature is not between 0 and 2"));
+    }
+    Ok(PromptOptions { temperature, max_tokens: options.max_tokens.filter(|most| *most > 0) })
+}
+
+/// What a person decided: yes or no, or one of the options, which says the same.
+fn verdict(approval: &Approval, response: &AuthorizationResponse) -> Result<Verdict, ErrorInfo> {
+    let chosen = match &response.option {
+        None => None,
+        Some(id) => {
+            let found = approval.request.options.iter().find(|option| option.id == *id);
+            Some(found.ok_or_else(|| invalid("there is no such option"))?)
+        }
+    };
+    let allows = chosen.map(|option| option.kind.allows());
+    let approved = match (response.approved, allows) {
+        (Some(approved), Some(allows)) if approved != allows => {
+            return Err(invalid("approved and option contradict each other"));
+        }
+        (approved, allows) => approved.or(allows).ok_or_else(|| invalid("approved is missing"))?,
+    };
+    Ok(Verdict { approved, option: response.option.clone(), always: response.always.unwrap_or(false) })
+}
+
+/// The answers by the number of their question; at least one.
+fn answers(question: &Question, response: QuestionResponse) -> Result<Answers, ErrorInfo> {
+    let count = question.request.items.len();
+    let given: BTreeMap<usize, String> = match (response.answers_map.or(response.answers), response.answer) {
+        (Some(wire::Answers::Named(named)), _) => named
+            .into_iter()
+            .map(|(key, answer)| Some((position(&key)?, answer)))
+            .collect::<Option<_>>()
+            .ok_or_else(|| invalid("answers go by q_1, q_2 and so on"))?,
+        (Some(wire::Answers::Listed(listed)), _) => listed.into_iter().enumerate().collect(),
+        (None, Some(answer)) => [(0, answer)].into(),
+        (None, None) => BTreeMap::new(),
+    };
+    if given.is_empty() {
+        return Err(invalid("answer is missing"));
+    }
+    if given.keys().any(|at| *at >= count.max(1)) {
+        return Err(invalid("there are not so many questions"));
+    }
+    Ok(Answers(given))
+}
+
+/// The position of a question from its key.
+fn position(key: &str) -> Option<usize> {
+    key.strip_prefix("q_")?.parse::<usize>().ok()?.checked_sub(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use swb_chat::{ApprovalOption, ApprovalRequest, OptionKind, QuestionItem, QuestionRequest};
+    use swb_types::Timestamp;
+
+    fn approval() -> Approval {
+        let option = |id: &str, kind| ApprovalOption { id: id.into(), label: id.into(), kind };
+        let request = ApprovalRequest {
+            tool: "t".into(),
+            tool_id: None,
+            parameters: serde_json::Value::Null,
+            reason: String::new(),
+            options: vec![option("y", OptionKind::AllowOnce), option("n", OptionKind::RejectAlways)],
+        };
+        Approval { id: ApprovalId("a".into()), request, asked_at: Timestamp(0), seen: false }
+    }
+
+    // SS-60
+    #[test]
+    fn a_decision_is_a_word_or_an_option() {
+        let decide = |approved, option: Option<&str>| {
+            let option = option.map(str::to_owned);
+            let response = AuthorizationResponse { approved, option, ..AuthorizationResponse::default() };
+            verdict(&approval(), &response).map(|verdict| verdict.approved)
+        };
+        assert_eq!((decide(Some(true), None), decide(Some(false), None)), (Ok(true), Ok(false)));
+        assert_eq!((decide(None, Some("y")), decide(None, Some("n"))), (Ok(true), Ok(false)));
+        assert_eq!(decide(Some(true), Some("y")), Ok(true));
+        for (approved, option) in [(None, None), (Some(true), Some("n")), (Some(true), Some("x"))] {
+            assert!(decide(approved, option).is_err());
+        }
+    }
+
+    // SS-64, SS-65
+    #[test]
+    fn answers_have_three_shapes() {
+        let item = || QuestionItem { question: "q".into(), options: Vec::new() };
+        let request = QuestionRequest { text: "t".into(), multi: true, items: vec![item(), item()] };
+        let question = Question { id: QuestionId("q".into()), request, asked_at: Timestamp(0) };
+        let read =
+            |json: &str| answers(&question, serde_json::from_str(json).unwrap()).map(|Answers(all)| all);
+        let both = BTreeMap::from([(0, "A".to_owned()), (1, "B".to_owned())]);
+        assert_eq!(read(r#"{"answers_map":{"q_1":"A","q_2":"B"}}"#), Ok(both.clone()));
+        assert_eq!(read(r#"{"answers":{"q_2":"B","q_1":"A"}}"#), Ok(both.clone()));
+        assert_eq!(read(r#"{"answers":["A","B"]}"#), Ok(both));
+        assert_eq!(read(r#"{"answer":"A"}"#), Ok([(0, "A".to_owned())].into()));
+        for bad in [r#"{}"#, r#"{"answers":{}}"#, r#"{"answers":{"q_3":"A"}}"#, r#"{"answers":{"q_0":"A"}}"#]
+        {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+        assert!(read(r#"{"answers_map":{"x":"A"}}"#).is_err());
+    }
+}

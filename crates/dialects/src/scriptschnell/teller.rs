@@ -1,0 +1,299 @@
+//! What happens in a conversation in the words of the protocol, for one client.
+
+use super::voice::Capabilities;
+use crate::limits;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use swb_chat::{
+    Approval, Decision, Event, PlanEntry, PlanStatus, Progress, Question, StreamId, ToolStatus, Usage,
+};
+use swb_wire::scriptschnell::{
+    AuthorizationRequest, AuthorizationSettled, ChatMessage, OptionItem, ProgressInfo, QuestionItem,
+    QuestionRequest, QuestionSettled, Questions, ServerMessage, SessionSeat, ToolCall, ToolCompact,
+    ToolResult, UsageInfo,
+};
+
+/// Tells one client what happens in one conversation.
+#[derive(Debug)]
+pub(super) struct Teller {
+    session_id: String,
+    capabilities: Capabilities,
+    /// Whether the client was last told that it may act.
+    owner: bool,
+    /// Uses of tools that were told and have not ended: names and descriptions.
+    tools: BTreeMap<String, (String, String)>,
+    /// Approvals and questions that were told.
+    asked: BTreeSet<String>,
+    /// As last told by the agent.
+    context_usage: Option<u8>,
+    usage: Option<Usage>,
+}
+
+impl Teller {
+    pub(super) fn new(session_id: String, capabilities: Capabilities, owner: bool) -> Self {
+        Self {
+            session_id,
+            capabilities,
+            owner,
+            tools: BTreeMap::new(),
+            asked: BTreeSet::new(),
+            context_usage: None,
+            usage: None,
+        }
+    }
+
+    /// What the agent last said it has cost, and how much of its memory is used.
+    pub(super) fn usage(&self) -> (Option<UsageInfo>, Option<u8>) {
+        (self.usage.map(|usage| usage_info(&usage)), self.context_usage)
+    }
+
+    /// The messages that tell an event; `owner` says whether the client may act now.
+    pub(super) fn tell(&mut self, event: &Event, owner: bool) -> Vec<ServerMessage> {
+        match event {
+            Event::ApprovalAsked(approval) => self.approval(approval).into_iter().collect(),
+            Event::ApprovalSettled { id, decision } => {
+                self.asked.remove(&id.0);
+                self.settled(&id.0, decision).into_iter().collect()
+            }
+            Event::Began { stream, prompt } => self.echo(*stream, prompt),
+            Event::Deleted => self.seat(false, true).into_iter().collect(),
+            Event::Plan(entries) => vec![self.progress(plan(entries), false)],
+            Event::Progress(progress) => vec![self.told(progress)],
+            Event::QuestionAsked(question) => self.question(question).into_iter().collect(),
+            Event::QuestionSettled { id, .. } => {
+                self.asked.remove(&id.0);
+                let session_id = self.session_id.clone();
+                let settled = QuestionSettled { question_id: id.0.clone(), session_id };
+                self.capabilities
+                    .settled
+                    .then_some(ServerMessage::QuestionSettled(settled))
+                    .into_iter()
+                    .collect()
+            }
+            Event::Seated => self.seat(owner, false).into_iter().collect(),
+            Event::Text { stream, index, text, last } => {
+                vec![self.piece("assistant", *stream, *index, text, *last)]
+            }
+            Event::Thought { text, .. } => vec![self.thought(text)],
+            Event::ToolCalled(call) => self.called(call).into_iter().collect(),
+            Event::ToolEnded(result) => vec![self.ended(result)],
+            Event::ToolOutput { id, text } => vec![self.output(&id.0, text)],
+            Event::Usage(usage) => {
+                self.usage = Some(*usage);
+                Vec::new()
+            }
+            Event::Ended { .. } => {
+                self.tools.clear();
+                Vec::new()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// SS-52: the prompt for everybody to see. It is no part of the answer's stream and so never its last piece.
+    fn echo(&self, stream: StreamId, prompt: &str) -> Vec<ServerMessage> {
+        let mut pieces = Vec::new();
+        let mut rest = prompt;
+        while !rest.is_empty() {
+            let (piece, more) = rest.split_at(rest.floor_char_boundary(limits::CHAT_ECHO));
+            let index = u32::try_from(pieces.len()).unwrap_or(u32::MAX);
+            pieces.push(self.piece("user", stream, index, piece, false));
+            rest = more;
+        }
+        pieces
+    }
+
+    fn piece(&self, role: &str, stream: StreamId, chunk_index: u32, text: &str, last: bool) -> ServerMessage {
+        ServerMessage::ChatMessage(ChatMessage {
+            role: role.to_owned(),
+            content: text.to_owned(),
+            session_id: self.session_id.clone(),
+            stream_id: stream.to_string(),
+            chunk_index,
+            is_final: last,
+        })
+    }
+
+    fn info(&self, message: String, ephemeral: bool) -> ProgressInfo {
+        ProgressInfo {
+            message,
+            context_usage: self.context_usage.unwrap_or_default(),
+            ephemeral,
+            session_id: self.session_id.clone(),
+            ..ProgressInfo::default()
+        }
+    }
+
+    fn progress(&self, message: String, ephemeral: bool) -> ServerMessage {
+        ServerMessage::Progress(self.info(message, ephemeral))
+    }
+
+    fn told(&mut self, progress: &Progress) -> ServerMessage {
+        self.context_usage = progress.context_usage.or(self.context_usage);
+        let info = self.info(progress.message.clone(), progress.ephemeral);
+        ServerMessage::Progress(ProgressInfo { verification_agent: progress.verification, ..info })
+    }
+
+    /// What the agent thinks must not count as a piece of its answer.
+    fn thought(&self, text: &str) -> ServerMessage {
+        let info = self.info(String::new(), true);
+        ServerMessage::Progress(ProgressInfo { reasoning: Some(text.to_owned()), ..info })
+    }
+
+    fn output(&self, tool: &str, text: &str) -> ServerMessage {
+        let info = self.info(text.to_owned(), true);
+        ServerMessage::Progress(ProgressInfo { tool_id: Some(tool.to_owned()), ..info })
+    }
+
+    /// SS-57: each use is told once, whatever the agent adds to it later.
+    fn called(&mut self, call: &swb_chat::ToolCall) -> Option<ServerMessage> {
+        let description = call.description.clone().unwrap_or_default();
+        let known = self.tools.insert(call.id.0.clone(), (call.name.clone(), description.clone()));
+        if known.is_some() {
+            return None;
+        }
+        let (tool_name, tool_id) = (call.name.clone(), call.id.0.clone());
+        let session_id = self.session_id.clone();
+        Some(if self.capabilities.tool_compact {
+            let (status, result) = ("calling".to_owned(), String::new());
+            let compact =
+                ToolCompact { tool_id, tool_name, status, result, error: None, description, session_id };
+            ServerMessage::ToolCompact(compact)
+        } else {
+            ServerMessage::ToolCall(ToolCall {
+                tool_name,
+                tool_id,
+                parameters: object(&call.parameters),
+                description: call.description.clone(),
+                session_id,
+                kind: name_of(&call.kind),
+            })
+        })
+    }
+
+    fn ended(&mut self, ended: &swb_chat::ToolResult) -> ServerMessage {
+        let known = self.tools.remove(&ended.id.0);
+        let (tool_id, session_id) = (ended.id.0.clone(), self.session_id.clone());
+        let (result, error) = (ended.output.clone(), ended.error.clone());
+        if self.capabilities.tool_compact {
+            let (tool_name, description) = known.unwrap_or_default();
+            let status = if ended.status == ToolStatus::Completed { "completed" } else { "error" };
+            let status = status.to_owned();
+            let compact = ToolCompact { tool_id, tool_name, status, result, error, description, session_id };
+            return ServerMessage::ToolCompact(compact);
+        }
+        let status = if ended.status == ToolStatus::Completed { "completed" } else { "failed" };
+        let content = ended.content.iter().filter_map(|content| serde_json::to_value(content).ok()).collect();
+        let status = status.to_owned();
+        ServerMessage::ToolResult(ToolResult { tool_id, result, error, status, session_id, content })
+    }
+
+    /// SS-60; what waits already when a client comes may be told twice.
+    pub(super) fn approval(&mut self, approval: &Approval) -> Option<ServerMessage> {
+        if !self.asked.insert(approval.id.0.clone()) {
+            return None;
+        }
+        let request = &approval.request;
+        let option = |option: &swb_chat::ApprovalOption| OptionItem {
+            id: option.id.clone(),
+            label: option.label.clone(),
+            kind: name_of(&option.kind).unwrap_or_default(),
+        };
+        Some(ServerMessage::AuthorizationRequest(AuthorizationRequest {
+            auth_id: approval.id.0.clone(),
+            tool_name: request.tool.clone(),
+            parameters: object(&request.parameters),
+            reason: request.reason.clone(),
+            session_id: self.session_id.clone(),
+            tool_id: request.tool_id.as_ref().map(|id| id.0.clone()),
+            options: request.options.iter().map(option).collect(),
+        }))
+    }
+
+    fn settled(&self, id: &str, decision: &Decision) -> Option<ServerMessage> {
+        let approved = match decision {
+            Decision::Decided(verdict) => Some(verdict.approved),
+            Decision::Lapsed | Decision::Stopped => Some(false),
+            Decision::Withdrawn => None,
+        };
+        let (auth_id, session_id) = (id.to_owned(), self.session_id.clone());
+        let settled = AuthorizationSettled { auth_id, approved, session_id };
+        self.capabilities.settled.then_some(ServerMessage::AuthorizationSettled(settled))
+    }
+
+    /// SS-64, SS-65
+    pub(super) fn question(&mut self, question: &Question) -> Option<ServerMessage> {
+        if !self.asked.insert(question.id.0.clone()) {
+            return None;
+        }
+        let request = &question.request;
+        let single = request.items.first().filter(|_| !request.multi);
+        Some(ServerMessage::QuestionRequest(QuestionRequest {
+            question_id: question.id.0.clone(),
+            question: request.text.clone(),
+            multi_mode: request.multi,
+            questions: request.multi.then(|| self.questions(&request.items)),
+            session_id: self.session_id.clone(),
+            options: single.map(|item| item.options.clone()).unwrap_or_default(),
+        }))
+    }
+
+    fn questions(&self, items: &[swb_chat::QuestionItem]) -> Questions {
+        if !self.capabilities.questions {
+            let named = items.iter().enumerate();
+            return Questions::Named(
+                named.map(|(at, item)| (format!("q_{}", at + 1), item.question.clone())).collect(),
+            );
+        }
+        let item = |item: &swb_chat::QuestionItem| QuestionItem {
+            question: item.question.clone(),
+            options: item.options.clone(),
+        };
+        Questions::Listed(items.iter().map(item).collect())
+    }
+
+    fn seat(&mut self, owner: bool, gone: bool) -> Option<ServerMessage> {
+        let changed = gone || owner != self.owner;
+        self.owner = owner;
+        let seat = SessionSeat { session_id: self.session_id.clone(), owner, gone };
+        (changed && self.capabilities.seats).then_some(ServerMessage::SessionSeat(seat))
+    }
+}
+
+/// What answers have cost; nothing where nothing is known.
+pub(super) fn usage_info(usage: &Usage) -> UsageInfo {
+    let known = *usage != Usage::default();
+    UsageInfo {
+        total_tokens: known.then(|| usage.total_tokens()),
+        cached_tokens: known.then_some(usage.cached_tokens),
+        total_cost: usage.cost,
+    }
+}
+
+fn plan(entries: &[PlanEntry]) -> String {
+    let line = |entry: &PlanEntry| {
+        let mark = match entry.status {
+            PlanStatus::Completed => "[x]",
+            PlanStatus::InProgress => "[>]",
+            PlanStatus::Pending => "[ ]",
+        };
+        format!("{mark} {}", entry.content)
+    };
+    entries.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Clients read an object here.
+fn object(parameters: &Value) -> Value {
+    if parameters.is_object() { parameters.clone() } else { Value::Object(serde_json::Map::new()) }
+}
+
+/// The name of a plain variant as it is told.
+fn name_of(variant: &impl serde::Serialize) -> Option<String> {
+    match serde_json::to_value(variant) {
+        Ok(Value::String(name)) => Some(name),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+use super::*;
+use serde_json::json;
+use swb_chat::{
+    ApprovalId, ApprovalOption, ApprovalRequest, Ending, OptionKind, PlanPriority, QuestionId, ToolId,
+    Verdict,
+};
+use swb_types::Timestamp;
+
+fn teller(capabilities: &[&str]) -> Teller {
+    let names: Vec<String> = capabilities.iter().map(|name| (*name).to_owned()).collect();
+    Teller::new("s".into(), Capabilities::new(&names), true)
+}
+
+fn told(teller: &mut Teller, event: &Event) -> Vec<Value> {
+    teller.tell(event, true).iter().map(|message| serde_json::to_value(message).unwrap()).collect()
+}
+
+fn call() -> swb_chat::ToolCall {
+    swb_chat::ToolCall {
+        id: ToolId("t1".into()),
+        name: "read_file".into(),
+        description: Some("Reading".into()),
+        kind: swb_chat::ToolKind::Read,
+        parameters: Value::Null,
+        locations: Vec::new(),
+    }
+}
+
+// SS-52, SS-53
+#[test]
+fn text_is_told_in_pieces_and_the_prompt_to_everybody() {
+    let mut teller = teller(&[]);
+    let began = Event::Began { stream: StreamId(1), prompt: "hi".into() };
+    let expected = json!({"role": "user", "content": "hi", "session_id": "s", "stream_id": "stream_1",
+        "chunk_index": 0, "is_final": false});
+    assert_eq!(told(&mut teller, &began), [json!({"type": "chat_message", "data": expected})]);
+    let text = Event::Text { stream: StreamId(2), index: 3, text: "x".into(), last: true };
+    let expected = json!({"role": "assistant", "content": "x", "session_id": "s", "stream_id": "stream_2",
+        "chunk_index": 3, "is_final": true});
+    assert_eq!(told(&mut teller, &text), [json!({"type": "chat_message", "data": expected})]);
+    let long = "ü".repeat(limits::CHAT_ECHO);
+    let pieces = told(&mut teller, &Event::Began { stream: StreamId(3), prompt: long.clone() });
+    let indices: Vec<&Value> = pieces.iter().map(|piece| &piece["data"]["chunk_index"]).collect();
+    assert_eq!(indices, [0, 1]);
+    let all: String = pieces.iter().map(|piece| piece["data"]["content"].as_str().unwrap()).collect();
+    assert!(all == long, "nothing of it is lost");
+}
+
+// SS-57
+#[test]
+fn each_use_of_a_tool_has_one_call_and_one_result() {
+    let mut teller = teller(&[]);
+    let called = told(&mut teller, &Event::ToolCalled(call()));
+    let expected = json!({"tool_name": "read_file", "tool_id": "t1", "parameters": {}, "kind": "read",
+        "description": "Reading", "session_id": "s"});
+    assert_eq!(called, [json!({"type": "tool_call", "data": expected})]);
+    assert!(told(&mut teller, &Event::ToolCalled(call())).is_empty());
+    let failed = swb_chat::ToolResult::failed(ToolId("t1".into()), "no");
+    let expected =
+        json!({"tool_id": "t1", "result": "", "error": "no", "status": "failed", "session_id": "s"});
+    assert_eq!(
+        told(&mut teller, &Event::ToolEnded(failed)),
+        [json!({"type": "tool_result", "data": expected})]
+    );
+}
+
+// SS-58
+#[test]
+fn who_wants_it_gets_the_use_of_a_tool_in_one() {
+    let mut teller = teller(&["tool_compact"]);
+    let called = told(&mut teller, &Event::ToolCalled(call()));
+    assert_eq!(
+        (&called[0]["type"], &called[0]["data"]["status"]),
+        (&json!("tool_compact"), &json!("calling"))
+    );
+    let done = swb_chat::ToolResult::completed(ToolId("t1".into()), "text");
+    let expected = json!({"tool_id": "t1", "tool_name": "read_file", "status": "completed", "result": "text",
+        "error": null, "description": "Reading", "session_id": "s"});
+    assert_eq!(
+        told(&mut teller, &Event::ToolEnded(done)),
+        [json!({"type": "tool_compact", "data": expected})]
+    );
+}
+
+// SS-54, SS-59
+#[test]
+fn progress_thoughts_and_plans_are_progress() {
+    let mut teller = teller(&[]);
+    let progress =
+        Progress { message: "m".into(), context_usage: Some(7), ephemeral: false, verification: true };
+    let expected = json!({"message": "m", "context_usage": 7, "ephemeral": false, "verification_agent": true,
+        "session_id": "s"});
+    assert_eq!(
+        told(&mut teller, &Event::Progress(progress)),
+        [json!({"type": "progress", "data": expected})]
+    );
+    let thought = told(&mut teller, &Event::Thought { stream: StreamId(1), text: "hm".into() });
+    assert_eq!(
+        (&thought[0]["data"]["reasoning"], &thought[0]["data"]["context_usage"]),
+        (&json!("hm"), &json!(7))
+    );
+    let entry =
+        PlanEntry { content: "a".into(), priority: PlanPriority::High, status: PlanStatus::Completed };
+    let plan = told(&mut teller, &Event::Plan(vec![entry]));
+    assert_eq!(plan[0]["data"]["message"], "[x] a");
+    let output = Event::ToolOutput { id: ToolId("t".into()), text: "o".into() };
+    assert_eq!(told(&mut teller, &output)[0]["data"]["tool_id"], "t");
+}
+
+// SS-60
+#[test]
+fn approvals_keep_their_options_and_are_asked_once() {
+    let option = ApprovalOption { id: "y".into(), label: "Yes".into(), kind: OptionKind::AllowOnce };
+    let request = ApprovalRequest {
+        tool: "execute_command".into(),
+        tool_id: None,
+        parameters: json!({"command": "ls"}),
+        reason: "why".into(),
+        options: vec![option],
+    };
+    let id = ApprovalId("auth-1".into());
+    let approval = Approval { id: id.clone(), request, asked_at: Timestamp(0), seen: false };
+    let mut teller = teller(&[]);
+    let expected = json!({"auth_id": "auth-1", "tool_name": "execute_command", "parameters": {"command": "ls"},
+        "reason": "why", "session_id": "s", "options": [{"id": "y", "label": "Yes", "kind": "allow_once"}]});
+    let asked = Event::ApprovalAsked(approval.clone());
+    assert_eq!(told(&mut teller, &asked), [json!({"type": "authorization_request", "data": expected})]);
+    assert!(told(&mut teller, &asked).is_empty());
+    let verdict = Verdict { approved: true, option: None, always: false };
+    let settled = Event::ApprovalSettled { id, decision: Decision::Decided(verdict) };
+    assert!(told(&mut teller, &settled).is_empty());
+    let mut teller = super::tests::teller(&["settled"]);
+    assert_eq!(told(&mut teller, &settled)[0]["data"]["approved"], true);
+}
+
+// SS-64, SS-65
+#[test]
+fn several_questions_have_the_shape_the_client_reads() {
+    let item = |text: &str| swb_chat::QuestionItem { question: text.into(), options: vec!["A".into()] };
+    let request =
+        swb_chat::QuestionRequest { text: "t".into(), multi: true, items: vec![item("a"), item("b")] };
+    let asked = Event::QuestionAsked(Question {
+        id: QuestionId("q".into()),
+        request: request.clone(),
+        asked_at: Timestamp(0),
+    });
+    let plain = told(&mut teller(&["chat"]), &asked);
+    assert_eq!(plain[0]["data"]["questions"], json!({"q_1": "a", "q_2": "b"}));
+    let listed = told(&mut teller(&["questions"]), &asked);
+    let item = json!({"question": "a", "options": ["A"]});
+    assert_eq!(listed[0]["data"]["questions"][0], item);
+    let single = swb_chat::QuestionRequest { multi: false, ..request };
+    let single = Question { id: QuestionId("q".into()), request: single, asked_at: Timestamp(0) };
+    let single = told(&mut teller(&["questions"]), &Event::QuestionAsked(single));
+    assert_eq!(single[0]["data"].get("questions"), None);
+    assert_eq!(single[0]["data"]["multi_mode"], false);
+}
+
+#[test]
+fn a_change_of_place_is_told_to_who_wants_to_know() {
+    let mut seats = teller(&["seats"]);
+    assert!(seats.tell(&Event::Seated, true).is_empty());
+    let told = seats.tell(&Event::Seated, false);
+    let expected = SessionSeat { session_id: "s".into(), owner: false, gone: false };
+    assert_eq!(told, [ServerMessage::SessionSeat(expected)]);
+    assert!(teller(&[]).tell(&Event::Seated, false).is_empty());
+    assert!(teller(&[]).tell(&Event::Ended { ending: Ending::Complete }, true).is_empty());
+}

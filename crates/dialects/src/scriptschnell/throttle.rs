@@ -1,0 +1,49 @@
+//! How many messages a connection may send (SS-78).
+
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Lets a second's worth of messages through at once, then so many per second.
+#[derive(Debug)]
+pub(super) struct Throttle {
+    per_second: f64,
+    /// Messages that may come without a wait.
+    left: f64,
+    at: Instant,
+}
+
+impl Throttle {
+    pub(super) fn new(per_second: u32, now: Instant) -> Self {
+        let per_second = f64::from(per_second.max(1));
+        Self { per_second, left: per_second, at: now }
+    }
+
+    /// A message comes: how long it has to wait.
+    pub(super) fn wait(&mut self, now: Instant) -> Duration {
+        let passed = now.saturating_duration_since(self.at).as_secs_f64();
+        self.at = now;
+        self.left = (self.left + passed * self.per_second).min(self.per_second) - 1.0;
+        Duration::from_secs_f64((-self.left / self.per_second).max(0.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // SS-78
+    #[test]
+    fn more_than_a_second_allows_has_to_wait() {
+        let start = Instant::now();
+        let mut throttle = Throttle::new(10, start);
+        for _ in 0..10 {
+            assert_eq!(throttle.wait(start), Duration::ZERO);
+        }
+        let first = throttle.wait(start);
+        assert!((0.09..0.11).contains(&first.as_secs_f64()), "{first:?}");
+        assert_eq!(throttle.wait(start + Duration::from_secs(1)), Duration::ZERO);
+        let later = start + Duration::from_secs(100);
+        let free = (0..20).filter(|_| throttle.wait(later).is_zero()).count();
+        assert_eq!(free, 10);
+    }
+}

@@ -1,0 +1,105 @@
+//! Workspaces: listing and choosing them, and making working trees.
+
+use super::errors::{invalid, not_allowed};
+use super::peer::{Peer, told};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use swb_chat::Workspace;
+use swb_engine::chat::git::{self, GitFacts};
+use swb_wire::scriptschnell::{
+    ErrorCode, ErrorInfo, ServerMessage, Time, WorkspaceCreate, WorkspaceCreated, WorkspaceItem,
+    WorkspaceList, WorkspaceName, WorkspaceSetReply,
+};
+
+impl Peer {
+    /// SS-70
+    pub(super) async fn workspace_list(&mut self) -> Result<ServerMessage, ErrorInfo> {
+        let sessions = told(self.front.chats.list(None).await)?;
+        let mut counts: BTreeMap<PathBuf, usize> = BTreeMap::new();
+        for session in sessions {
+            *counts.entry(session.summary.workspace).or_default() += 1;
+        }
+        let known = self.front.chats.workspaces().all();
+        // Files are read for it, which may lie anywhere.
+        let looked = tokio::task::spawn_blocking(move || {
+            let with_facts = |workspace: Arc<Workspace>| {
+                let facts = git::facts(&workspace.path);
+                (workspace, facts)
+            };
+            known.into_iter().map(with_facts).collect::<Vec<_>>()
+        });
+        let looked =
+            looked.await.map_err(|error| ErrorInfo::new(ErrorCode::InternalError, error.to_string()))?;
+        let item = |(workspace, facts): (Arc<Workspace>, GitFacts)| {
+            let count = counts.get(&workspace.path).copied().unwrap_or_default();
+            item(&workspace, facts, count)
+        };
+        let workspaces = looked.into_iter().map(item).collect();
+        Ok(ServerMessage::WorkspaceListResponse(WorkspaceList { workspaces }))
+    }
+
+    /// SS-72, Q-65
+    pub(super) fn workspace_set(&mut self, which: WorkspaceName) -> Result<ServerMessage, ErrorInfo> {
+        let dir = self.directory(which.workspace.as_deref());
+        let dir = dir.ok_or_else(|| invalid("workspace is missing"))?;
+        if self.seats.iter().any(|seat| seat.chat.workspace() != dir) {
+            return Err(not_allowed("a session of another workspace is attached; detach from it first"));
+        }
+        let workspace = told(self.front.chats.workspace(&dir))?;
+        self.workspace = Some(dir);
+        Ok(ServerMessage::WorkspaceSet(WorkspaceSetReply {
+            workspace_id: workspace.id(),
+            path: shown(&workspace.path),
+            name: workspace.name(),
+            status: "set".to_owned(),
+        }))
+    }
+
+    /// SS-73
+    pub(super) async fn workspace_create(
+        &mut self,
+        create: WorkspaceCreate,
+    ) -> Result<ServerMessage, ErrorInfo> {
+        let base = self.directory(create.base_workspace.as_deref()).or_else(|| self.workspace.clone());
+        let base = base.ok_or_else(|| invalid("base_workspace is missing"))?;
+        let name = create.name.filter(|name| !name.is_empty());
+        let name = name.ok_or_else(|| invalid("name is missing"))?;
+        told(self.front.chats.workspace(&base))?;
+        let made = git::create_worktree(&base, &name, self.settings().umask).await;
+        let made = made.map_err(not_allowed)?;
+        let workspace = told(self.front.chats.workspace(&made))?;
+        Ok(ServerMessage::WorkspaceCreate(WorkspaceCreated {
+            workspace_id: workspace.id(),
+            path: shown(&workspace.path),
+            is_worktree: true,
+        }))
+    }
+}
+
+fn item(workspace: &Workspace, facts: GitFacts, session_count: usize) -> WorkspaceItem {
+    let all = |paths: &[PathBuf]| paths.iter().map(|path| shown(path)).collect::<Vec<_>>();
+    WorkspaceItem {
+        path: shown(&workspace.path),
+        hash: workspace.id(),
+        id: workspace.id(),
+        name: workspace.name(),
+        context_directories: all(&workspace.context_dirs),
+        context_dirs: all(&workspace.context_dirs),
+        repository_root: facts.repository_root.as_deref().map(shown).unwrap_or_default(),
+        current_branch: facts.current_branch.unwrap_or_default(),
+        is_worktree: facts.is_worktree,
+        worktree_name: facts.worktree_name.unwrap_or_default(),
+        session_count,
+        last_accessed: Time(workspace.last_accessed),
+        created_at: Time(workspace.created),
+        landlock_read: all(&workspace.landlock_read),
+        landlock_write: all(&workspace.landlock_write),
+        domains_approved: workspace.domains_approved.clone(),
+        commands_approved: workspace.commands_approved.clone(),
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
