@@ -1,19 +1,33 @@
-//! Placeholder.
+//! Models behind an API, with tools of ours.
+//!
+//! A prompt travels like this: [`agent`] asks the model what is in [`memory`]; [`asking`] sends that through [`client`]
+//! until there is an answer, which [`sse`] takes apart and [`anthropic`] or [`openai`] understand; text is passed on as it
+//! arrives. What the model wants done, [`tools`] do, and the model is asked again with what came of it.
 
+mod agent;
 mod anthropic;
+mod asking;
+mod client;
+mod endpoint;
 mod limits;
+mod memory;
 mod openai;
+mod prompt;
 mod sse;
 mod talk;
+mod tools;
 
 use crate::Context;
 use crate::config::AgentConfig;
 use swb_engine::chat::{Backend, Failure, Opening};
 
+/// A model for a conversation. Nothing is sent before the first prompt.
 pub(crate) async fn open(
-    _context: &Context,
+    context: &Context,
     agent: &AgentConfig,
     _opening: Opening,
 ) -> Result<Box<dyn Backend>, Failure> {
-    Err(Failure::NotConfigured(format!("agents of the kind {} are not there yet", agent.kind.as_str())))
+    let endpoint = endpoint::Endpoint::new(agent, &context.env)?;
+    let client = client::Client::new(endpoint).await?;
+    Ok(Box::new(agent::Agent::new(context.clone(), agent.clone(), client)))
 }

@@ -1,0 +1,182 @@
+//! The loop: ask the model, use the tools it wants, tell it what came of them, until it wants none.
+
+use super::asking::{self, Spent, Unanswered};
+use super::client::Client;
+use super::memory::Memory;
+use super::talk::{Answer, Call, Request, Stop, ToolSpec};
+use super::tools::{self, Tools};
+use super::{anthropic, limits, openai, prompt};
+use crate::Context;
+use crate::config::{AgentConfig, Api, Price};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use swb_chat::{Progress, Usage};
+use swb_engine::chat::{Backend, Boxed, Exchange, Failure};
+
+/// A model with tools in one conversation. What was said is the conversation's to keep: this remembers nothing of it.
+#[derive(Debug)]
+pub(super) struct Agent {
+    context: Context,
+    config: AgentConfig,
+    client: Client,
+    tools: Vec<ToolSpec>,
+    /// Tools that were allowed for as long as the conversation is open.
+    allowed: BTreeSet<String>,
+}
+
+impl Agent {
+    /// A model behind an API.
+    pub(super) fn new(context: Context, config: AgentConfig, client: Client) -> Self {
+        Self { context, config, client, tools: tools::specs(), allowed: BTreeSet::new() }
+    }
+
+    async fn answer(&mut self, exchange: &Exchange) -> Result<(), Failure> {
+        let system = prompt::system(&self.config, exchange);
+        let mut memory = Memory::new(system, exchange.history(), exchange.prompt());
+        for _ in 0..limits::ROUNDS {
+            let mut answer = match self.ask(&mut memory, exchange).await {
+                Ok(answer) => answer,
+                Err(Unanswered::Stopped) => return Ok(()),
+                Err(Unanswered::Failed(why)) => return Err(Failure::Agent(why)),
+                Err(Unanswered::Overflow(why)) => return Err(Failure::Agent(overflow(&why))),
+            };
+            memory.name(&mut answer.said);
+            let calls: Vec<Call> = answer.calls().cloned().collect();
+            memory.said(answer.said);
+            match answer.stop {
+                Stop::Refused => return Err(Failure::Agent("the model refuses to answer this".to_owned())),
+                Stop::Length if calls.is_empty() => {
+                    self.say(exchange, "the answer was cut off: it may not be longer", None).await;
+                    return Ok(());
+                }
+                _ if calls.is_empty() => return Ok(()),
+                _ => {}
+            }
+            let mut tools = Tools::new(&self.context, exchange, &mut self.allowed);
+            let mut outcomes = Vec::new();
+            for call in &calls {
+                if exchange.stop().is_cancelled() {
+                    return Ok(());
+                }
+                outcomes.push(tools.run(call).await);
+            }
+            memory.results(outcomes);
+        }
+        let rounds = limits::ROUNDS;
+        Err(Failure::Agent(format!(
+            "the model has used tools {rounds} times in a row; tell it to go on if it should"
+        )))
+    }
+
+    /// Asks once. A conversation that turns out to be too long is shortened and asked again.
+    async fn ask(&self, memory: &mut Memory, exchange: &Exchange) -> Result<Answer, Unanswered> {
+        let answer_tokens = u64::from(self.max_tokens(exchange).unwrap_or(limits::ANSWER_TOKENS));
+        let context_tokens = self.context_tokens();
+        if memory.fit(context_tokens.saturating_sub(answer_tokens.min(context_tokens / 2))) {
+            self.say(exchange, "old results of tools were shortened to make room", None).await;
+        }
+        let mut spent = Spent::default();
+        let mut result = asking::ask(&self.client, &self.body(memory, exchange), exchange, &mut spent).await;
+        if matches!(result, Err(Unanswered::Overflow(_))) && memory.shorten_all() {
+            self.say(exchange, "the conversation is too long; asking again without old results", None).await;
+            result = asking::ask(&self.client, &self.body(memory, exchange), exchange, &mut spent).await;
+        }
+        let mut usage = spent.total();
+        if usage.total_tokens() > 0 {
+            usage.cost = self.config.price.map(|price| cost(&price, &usage));
+            exchange.used(usage).await;
+        }
+        if let Ok(answer) = &result {
+            let tokens = answer.usage.input_tokens;
+            memory.counted(tokens);
+            if tokens > 0 {
+                self.say(exchange, "", Some(percent(tokens, context_tokens))).await;
+            }
+        }
+        result
+    }
+
+    fn body(&self, memory: &Memory, exchange: &Exchange) -> Value {
+        let settings = exchange.settings();
+        let model = settings.model.as_deref().or(self.config.model.as_deref()).unwrap_or_default();
+        let temperature = exchange.options().temperature.or(settings.temperature).or(self.config.temperature);
+        let request = Request {
+            model,
+            system: memory.system(),
+            turns: memory.turns(),
+            tools: &self.tools,
+            temperature,
+            max_tokens: self.max_tokens(exchange),
+        };
+        let endpoint = self.client.endpoint();
+        match endpoint.api {
+            Api::Anthropic => anthropic::body(&request),
+            Api::OpenAi => openai::body(&request, endpoint.makers_own),
+        }
+    }
+
+    fn max_tokens(&self, exchange: &Exchange) -> Option<u32> {
+        exchange.options().max_tokens.or(exchange.settings().max_tokens).or(self.config.max_tokens)
+    }
+
+    /// What the model can remember; what the makers' models of today can, if nobody has said.
+    fn context_tokens(&self) -> u64 {
+        let usual = match self.config.api {
+            Api::Anthropic => 200_000,
+            Api::OpenAi => 128_000,
+        };
+        self.config.context_tokens.unwrap_or(usual).max(1)
+    }
+
+    async fn say(&self, exchange: &Exchange, message: &str, context_usage: Option<u8>) {
+        let message = message.to_owned();
+        exchange.progress(Progress { message, context_usage, ephemeral: true, verification: false }).await;
+    }
+}
+
+impl Backend for Agent {
+    fn generate<'a>(&'a mut self, exchange: &'a Exchange) -> Boxed<'a, Result<(), Failure>> {
+        Box::pin(self.answer(exchange))
+    }
+
+    fn clear(&mut self) {
+        self.allowed.clear();
+    }
+}
+
+fn overflow(why: &str) -> String {
+    let words = "the conversation is longer than the model can remember; clear it, or go on in a new session";
+    if why.is_empty() { words.to_owned() } else { format!("{words} ({why})") }
+}
+
+fn percent(tokens: u64, of: u64) -> u8 {
+    u8::try_from((tokens.saturating_mul(100) / of.max(1)).min(100)).unwrap_or(100)
+}
+
+fn cost(price: &Price, usage: &Usage) -> f64 {
+    let fresh = usage.input_tokens.saturating_sub(usage.cached_tokens);
+    let millions = |tokens: u64| tokens as f64 / 1e6;
+    millions(fresh) * price.input
+        + millions(usage.cached_tokens) * price.cached.unwrap_or(price.input)
+        + millions(usage.output_tokens) * price.output
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_have_their_price() {
+        let price = Price { input: 3.0, cached: Some(0.3), output: 15.0 };
+        let usage =
+            Usage { input_tokens: 1_000_000, cached_tokens: 900_000, output_tokens: 100_000, cost: None };
+        assert!((cost(&price, &usage) - (0.3 + 0.27 + 1.5)).abs() < 1e-9);
+        let uncached = Price { cached: None, ..price };
+        assert!((cost(&uncached, &usage) - 4.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn memory_is_full_at_a_hundred_percent() {
+        assert_eq!((percent(10, 200), percent(300, 200), percent(u64::MAX, 0)), (5, 100, 100));
+    }
+}

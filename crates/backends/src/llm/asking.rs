@@ -1,0 +1,267 @@
+//! One question to a model: sent again while that makes sense, its answer passed on as it arrives.
+
+use super::client::{CallError, Client};
+use super::sse::{Decoder, Event};
+use super::talk::{Answer, Piece, StreamError};
+use super::{anthropic, limits, openai};
+use crate::config::Api;
+use serde_json::Value;
+use std::hash::{BuildHasher, Hasher};
+use std::time::Duration;
+use swb_chat::{Progress, Usage};
+use swb_engine::chat::Exchange;
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Unanswered {
+    /// It went wrong, in words for people.
+    Failed(String),
+    /// The conversation is longer than the model can remember.
+    Overflow(String),
+    /// Nobody wants it any more.
+    Stopped,
+}
+
+/// What was read and written, answers that came to nothing included: they have to be paid for, too.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Spent {
+    before: Usage,
+    now: Usage,
+}
+
+impl Spent {
+    /// All of it.
+    pub(super) fn total(&self) -> Usage {
+        let mut total = self.before;
+        total.add(&self.now);
+        total
+    }
+
+    fn begin(&mut self) {
+        *self = Self { before: self.total(), now: Usage::default() };
+    }
+}
+
+/// Asks, and passes on what is said while it is said.
+pub(super) async fn ask(
+    client: &Client,
+    body: &Value,
+    exchange: &Exchange,
+    spent: &mut Spent,
+) -> Result<Answer, Unanswered> {
+    tokio::select! {
+        biased;
+        () = exchange.stop().cancelled() => Err(Unanswered::Stopped),
+        answer = insist(client, body, exchange, spent) => answer,
+    }
+}
+
+async fn insist(
+    client: &Client,
+    body: &Value,
+    exchange: &Exchange,
+    spent: &mut Spent,
+) -> Result<Answer, Unanswered> {
+    let (mut spoken, mut tried) = (false, 1);
+    loop {
+        spent.begin();
+        let error = match listen(client, body, exchange, spent, &mut spoken).await {
+            Ok(answer) => return Ok(answer),
+            Err(error) => error,
+        };
+        tried += 1;
+        match error {
+            // Said twice, it would be wrong: what was passed on cannot be taken back.
+            CallError::Busy(why, _) | CallError::Final(why) if spoken => {
+                return Err(Unanswered::Failed(format!(
+                    "the answer broke off: {why}; what was said is kept"
+                )));
+            }
+            CallError::Final(why) => return Err(Unanswered::Failed(why)),
+            CallError::Overflow(why) => return Err(Unanswered::Overflow(why)),
+            CallError::Busy(why, after) => match wait_before(tried, after) {
+                Ok(wait) => pause(&why, wait, exchange).await,
+                Err(then) => return Err(Unanswered::Failed(format!("{why}{then}"))),
+            },
+        }
+    }
+}
+
+/// How long to wait before a try, if there is to be one; else what to say about it.
+fn wait_before(number: u32, after: Option<Duration>) -> Result<Duration, String> {
+    if number > limits::TRIES {
+        return Err(format!(" (tried {} times)", limits::TRIES));
+    }
+    match after {
+        Some(after) if after > limits::LONGEST_WAIT => {
+            Err(format!("; it wants to be left alone for {} s", after.as_secs()))
+        }
+        Some(after) => Ok(after),
+        None => {
+            let backoff = limits::BACKOFF * 2u32.pow(number.saturating_sub(2).min(16));
+            // Clients that were turned away together should not come back together.
+            Ok(backoff.min(limits::LONGEST_WAIT).mul_f64(0.75 + 0.5 * chance()))
+        }
+    }
+}
+
+/// A number from 0 to 1.
+fn chance() -> f64 {
+    let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
+    f64::from((random >> 32) as u32) / f64::from(u32::MAX)
+}
+
+async fn pause(why: &str, wait: Duration, exchange: &Exchange) {
+    let message = format!("{why}; trying again in {:.1} s", wait.as_secs_f64());
+    exchange.progress(Progress { message, ephemeral: true, ..Progress::default() }).await;
+    tokio::time::sleep(wait).await;
+}
+
+/// One try.
+async fn listen(
+    client: &Client,
+    body: &Value,
+    exchange: &Exchange,
+    spent: &mut Spent,
+    spoken: &mut bool,
+) -> Result<Answer, CallError> {
+    let mut incoming = client.post(body).await?;
+    let (mut decoder, mut reader) = (Decoder::default(), Reader::new(client.endpoint().api));
+    while !reader.is_done() {
+        let Some(bytes) = incoming.next().await? else {
+            decoder.end().map_err(|error| meaning(error.into()))?;
+            return reader.finish().map_err(meaning);
+        };
+        decoder.push(bytes.as_ref());
+        let (pieces, result) = read(&mut decoder, &mut reader);
+        spent.now = reader.usage();
+        for piece in pieces {
+            pass_on(piece, exchange, spoken).await;
+        }
+        result.map_err(meaning)?;
+    }
+    incoming.drain().await;
+    reader.finish().map_err(meaning)
+}
+
+async fn pass_on(piece: Piece, exchange: &Exchange, spoken: &mut bool) {
+    match piece {
+        Piece::Text(text) => {
+            *spoken = true;
+            exchange.text(text).await;
+        }
+        // Thoughts may be thought again.
+        Piece::Thought(text) => exchange.thought(text).await,
+    }
+}
+
+/// Everything that can be read: pieces that arrived together are passed on together.
+fn read(decoder: &mut Decoder, reader: &mut Reader) -> (Vec<Piece>, Result<(), StreamError>) {
+    let mut pieces: Vec<Piece> = Vec::new();
+    loop {
+        let more = match decoder.poll() {
+            Ok(Some(event)) => reader.handle(&event),
+            Ok(None) => return (pieces, Ok(())),
+            Err(error) => Err(error.into()),
+        };
+        match more {
+            Ok(more) => more.into_iter().for_each(|piece| join(&mut pieces, piece)),
+            Err(error) => return (pieces, Err(error)),
+        }
+    }
+}
+
+fn join(pieces: &mut Vec<Piece>, piece: Piece) {
+    match (pieces.last_mut(), piece) {
+        (Some(Piece::Text(known)), Piece::Text(more))
+        | (Some(Piece::Thought(known)), Piece::Thought(more)) => {
+            known.push_str(&more);
+        }
+        (_, piece) => pieces.push(piece),
+    }
+}
+
+/// What an error in an answer means for the request.
+fn meaning(error: StreamError) -> CallError {
+    match error {
+        StreamError::Overflow(why) => CallError::Overflow(why),
+        StreamError::Busy(_) | StreamError::Early | StreamError::Sse(super::sse::SseError::Half) => {
+            CallError::Busy(error.to_string(), None)
+        }
+        error => CallError::Final(error.to_string()),
+    }
+}
+
+/// Reads an answer of either API.
+#[derive(Debug)]
+enum Reader {
+    Anthropic(anthropic::Reader),
+    OpenAi(openai::Reader),
+}
+
+impl Reader {
+    fn new(api: Api) -> Self {
+        match api {
+            Api::Anthropic => Self::Anthropic(anthropic::Reader::default()),
+            Api::OpenAi => Self::OpenAi(openai::Reader::default()),
+        }
+    }
+
+    fn handle(&mut self, event: &Event) -> Result<Vec<Piece>, StreamError> {
+        match self {
+            Self::Anthropic(reader) => reader.handle(event).map(|piece| piece.into_iter().collect()),
+            Self::OpenAi(reader) => reader.handle(event),
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        match self {
+            Self::Anthropic(reader) => reader.is_done(),
+            Self::OpenAi(reader) => reader.is_done(),
+        }
+    }
+
+    fn usage(&self) -> Usage {
+        match self {
+            Self::Anthropic(reader) => reader.usage_so_far(),
+            Self::OpenAi(reader) => reader.usage_so_far(),
+        }
+    }
+
+    fn finish(self) -> Result<Answer, StreamError> {
+        match self {
+            Self::Anthropic(reader) => reader.finish(),
+            Self::OpenAi(reader) => reader.finish(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_and_have_an_end() {
+        let wait = |number| wait_before(number, None).unwrap().as_secs_f64();
+        assert!((0.37..=0.63).contains(&wait(2)), "{}", wait(2));
+        assert!((2.9..=5.1).contains(&wait(5)), "{}", wait(5));
+        assert!(wait_before(limits::TRIES, None).is_ok() && wait_before(limits::TRIES + 1, None).is_err());
+        assert_eq!(wait_before(2, Some(Duration::from_secs(7))), Ok(Duration::from_secs(7)));
+        let long = wait_before(2, Some(Duration::from_secs(3600))).unwrap_err();
+        assert!(long.contains("3600 s"), "{long}");
+    }
+
+    #[test]
+    fn pieces_that_arrive_together_are_passed_on_together() {
+        let mut decoder = Decoder::default();
+        let delta = |key: &str, text: &str| {
+            format!("data: {{\"choices\":[{{\"delta\":{{\"{key}\":\"{text}\"}}}}]}}\n\n")
+        };
+        let stream =
+            delta("reasoning", "a") + &delta("content", "b") + &delta("content", "c") + "data: {\n\n";
+        decoder.push(stream.as_bytes());
+        let (pieces, result) = read(&mut decoder, &mut Reader::new(Api::OpenAi));
+        assert_eq!(pieces, [Piece::Thought("a".into()), Piece::Text("bc".into())]);
+        assert!(matches!(result, Err(StreamError::Nonsense(_))), "what came before an error is not lost");
+    }
+}

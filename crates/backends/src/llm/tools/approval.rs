@@ -1,0 +1,115 @@
+//! Asking whether a tool may be used.
+
+use super::{STOPPED, Tools, Use, policy};
+use swb_chat::{ApprovalOption, ApprovalRequest, Decision, OptionKind, Verdict};
+
+const ONCE: &str = "allow_once";
+const ALWAYS: &str = "allow_always";
+const REJECT: &str = "reject_once";
+
+/// What a decision comes to.
+#[derive(Debug, PartialEq, Eq)]
+enum Meaning {
+    Always,
+    Once,
+    /// In words for the model.
+    Refused(&'static str),
+}
+
+impl Tools<'_> {
+    /// Returns once the tool may be used; why not, in words for the model, if it may not.
+    ///
+    /// From now on without asking means: this command in this workspace, which is kept; any other tool for as long as the
+    /// conversation is open, since what it does next time may be something quite different.
+    pub(super) async fn permit(
+        &mut self,
+        this: &Use,
+        reason: &str,
+        command: Option<&str>,
+    ) -> Result<(), String> {
+        if self.is_allowed(&this.name, command) {
+            return Ok(());
+        }
+        let request = ApprovalRequest {
+            tool: this.name.clone(),
+            tool_id: Some(this.id.clone()),
+            parameters: this.parameters.clone(),
+            reason: reason.to_owned(),
+            options: options(command.is_some()),
+        };
+        match meaning(&self.exchange.approve(request).await) {
+            Meaning::Once => Ok(()),
+            Meaning::Always => {
+                match command {
+                    Some(command) => self.exchange.approve_command(command.trim()).await,
+                    None => drop(self.allowed.insert(this.name.clone())),
+                }
+                Ok(())
+            }
+            Meaning::Refused(why) => Err(why.to_owned()),
+        }
+    }
+
+    fn is_allowed(&self, tool: &str, command: Option<&str>) -> bool {
+        let rules = &self.context.allow;
+        let by_tool =
+            rules.tools.iter().any(|rule| rule == tool || rule == "*") || self.allowed.contains(tool);
+        by_tool
+            || command.is_some_and(|command| {
+                policy::allows(&rules.commands, command)
+                    || policy::allows(&self.exchange.workspace().commands_approved, command)
+            })
+    }
+}
+
+fn options(command: bool) -> Vec<ApprovalOption> {
+    let always =
+        if command { "Always allow this command here" } else { "Allow for the rest of this session" };
+    let option = |id: &str, label: &str, kind| ApprovalOption { id: id.into(), label: label.into(), kind };
+    vec![
+        option(ONCE, "Allow", OptionKind::AllowOnce),
+        option(ALWAYS, always, OptionKind::AllowAlways),
+        option(REJECT, "Reject", OptionKind::RejectOnce),
+    ]
+}
+
+fn meaning(decision: &Decision) -> Meaning {
+    const DENIED: &str = "the user has refused this; do not try it in another way, ask what to do instead";
+    match decision {
+        Decision::Decided(Verdict { approved: true, option, always }) => match option.as_deref() {
+            Some(REJECT) => Meaning::Refused(DENIED),
+            Some(ALWAYS) => Meaning::Always,
+            _ if *always => Meaning::Always,
+            _ => Meaning::Once,
+        },
+        Decision::Decided(_) => Meaning::Refused(DENIED),
+        Decision::Lapsed | Decision::Withdrawn => Meaning::Refused("nobody has allowed this in time"),
+        Decision::Stopped => Meaning::Refused(STOPPED),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decisions_mean_what_they_say() {
+        let decided = |approved, option: Option<&str>, always| {
+            meaning(&Decision::Decided(Verdict { approved, option: option.map(str::to_owned), always }))
+        };
+        assert_eq!(decided(true, None, false), Meaning::Once);
+        assert_eq!(decided(true, Some(ONCE), false), Meaning::Once);
+        assert_eq!(decided(true, None, true), Meaning::Always);
+        assert_eq!(decided(true, Some(ALWAYS), false), Meaning::Always);
+        for refused in [
+            decided(true, Some(REJECT), true),
+            decided(false, None, false),
+            decided(false, Some(ALWAYS), true),
+            meaning(&Decision::Lapsed),
+            meaning(&Decision::Stopped),
+            meaning(&Decision::Withdrawn),
+        ] {
+            assert!(matches!(refused, Meaning::Refused(_)), "{refused:?}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The tools that models may use.
+//!
+//! Everything a model asks for is announced, done, and told the end of, in this order; what it may not do, or does
+//! wrongly, is an answer to the model and no failure of the conversation.
+
+mod approval;
+mod arguments;
+mod execute;
+mod files;
+mod policy;
+mod questions;
+
+pub(super) use arguments::specs;
+
+use super::limits;
+use super::memory::shortened;
+use super::talk::{Call, Outcome};
+use crate::Context;
+use crate::place::Place;
+use arguments::Tool;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use swb_chat::{ToolCall, ToolContent, ToolId, ToolKind, ToolResult, ToolStatus};
+use swb_engine::chat::Exchange;
+
+/// Whoever reads this has stopped the answer.
+const STOPPED: &str = "stopped by the user";
+
+/// What a tool has brought.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Done {
+    text: String,
+    content: Vec<ToolContent>,
+    /// Why it failed, if it has.
+    error: Option<String>,
+}
+
+impl Done {
+    fn text(text: String) -> Self {
+        Self { text, ..Self::default() }
+    }
+
+    fn failed(error: String) -> Self {
+        Self { error: Some(error), ..Self::default() }
+    }
+}
+
+/// One use of a tool.
+#[derive(Debug, Clone)]
+struct Use {
+    id: ToolId,
+    name: String,
+    /// As they were announced.
+    parameters: Value,
+}
+
+/// The tools during one answer.
+#[derive(Debug)]
+pub(super) struct Tools<'a> {
+    context: &'a Context,
+    exchange: &'a Exchange,
+    place: Place,
+    /// Tools that were allowed for as long as the conversation is open.
+    allowed: &'a mut BTreeSet<String>,
+}
+
+impl<'a> Tools<'a> {
+    /// The tools for an answer.
+    pub(super) fn new(
+        context: &'a Context,
+        exchange: &'a Exchange,
+        allowed: &'a mut BTreeSet<String>,
+    ) -> Self {
+        let place = Place::new(&exchange.workspace(), exchange.working_dir(), context.umask);
+        Self { context, exchange, place, allowed }
+    }
+
+    /// Uses a tool; what the model is told of it.
+    pub(super) async fn run(&mut self, call: &Call) -> Outcome {
+        let parameters = call.parameters();
+        let parsed = match &parameters {
+            Ok(parameters) => Tool::parse(&call.name, parameters),
+            Err(error) => Err(error.clone()),
+        };
+        let parameters = parameters.map_or(Value::Null, Value::Object);
+        let this = Use { id: ToolId(call.id.clone()), name: call.name.clone(), parameters };
+        self.exchange.tool_called(announcement(&this, parsed.as_ref().ok())).await;
+        let done = match parsed {
+            Ok(tool) => self.perform(&this, tool).await,
+            Err(error) => Err(error),
+        };
+        let mut done = done.unwrap_or_else(Done::failed);
+        done.text = shortened(&done.text, limits::RESULT_BYTES);
+        let outcome = told(call.id.clone(), &done);
+        self.exchange.tool_ended(ending(this.id, done)).await;
+        outcome
+    }
+
+    async fn perform(&mut self, this: &Use, tool: Tool) -> Result<Done, String> {
+        match tool {
+            Tool::Ask(ask) => questions::ask(self.exchange, ask).await,
+            Tool::Edit(edit) => {
+                let wanted = edit.clone();
+                self.blocking(move |place| files::check_edit(place, &wanted)).await?;
+                self.permit(this, &format!("The agent wants to change {}", edit.path), None).await?;
+                self.blocking(move |place| files::edit(place, &edit)).await
+            }
+            Tool::Execute(execute) => {
+                let reason = format!("The agent wants to run: {}", execute.command);
+                self.permit(this, &reason, Some(&execute.command)).await?;
+                execute::run(self.context, self.exchange, &this.id, &execute).await
+            }
+            Tool::List(list) => self.blocking(move |place| files::list(place, &list)).await,
+            Tool::Read(read) => self.blocking(move |place| files::read(place, &read)).await,
+            Tool::Search(search) => self.blocking(move |place| files::search(place, &search)).await,
+            Tool::Write(write) => {
+                let wanted = write.clone();
+                self.blocking(move |place| files::check_write(place, &wanted)).await?;
+                self.permit(this, &format!("The agent wants to write {}", write.path), None).await?;
+                self.blocking(move |place| files::write(place, &write)).await
+            }
+        }
+    }
+
+    /// Does something that waits for the disk. It goes on by itself if the answer is stopped meanwhile.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Place) -> Result<T, String> + Send + 'static,
+    ) -> Result<T, String> {
+        let place = self.place.clone();
+        tokio::select! {
+            done = tokio::task::spawn_blocking(move || work(&place)) => {
+                done.unwrap_or_else(|_| Err("this tool is broken".to_owned()))
+            }
+            () = self.exchange.stop().cancelled() => Err(STOPPED.to_owned()),
+        }
+    }
+}
+
+fn announcement(this: &Use, tool: Option<&Tool>) -> ToolCall {
+    ToolCall {
+        id: this.id.clone(),
+        name: this.name.clone(),
+        description: tool.map(Tool::description),
+        kind: tool.map_or(ToolKind::Other, Tool::kind),
+        parameters: this.parameters.clone(),
+        locations: tool.map(Tool::locations).unwrap_or_default(),
+    }
+}
+
+fn ending(id: ToolId, done: Done) -> ToolResult {
+    let status = if done.error.is_some() { ToolStatus::Failed } else { ToolStatus::Completed };
+    ToolResult { id, status, output: done.text, error: done.error, content: done.content }
+}
+
+/// What the model is told: what went wrong, then what there is.
+fn told(id: String, done: &Done) -> Outcome {
+    let error = done.error.as_deref().unwrap_or_default();
+    let gap = if error.is_empty() || done.text.is_empty() { "" } else { "\n" };
+    Outcome { id, text: format!("{error}{gap}{}", done.text), failed: done.error.is_some() }
+}
