@@ -34,3 +34,7 @@ pub(super) const RESULT_BYTES: usize = 64 << 10;
 pub(super) const SHORT_RESULT_BYTES: usize = 400;
 /// Bytes of a changed file that are shown to people with the result; beyond that they look at the file.
 pub(super) const DIFF_BYTES: usize = 64 << 10;
+/// How long a command may run if a model wants it to: longer ones belong into a terminal.
+pub(super) const LONGEST_COMMAND: Duration = Duration::from_secs(600);
+/// Bytes of a command's output that are shown while it runs; the rest is in the result, as far as that is kept.
+pub(super) const SHOWN_BYTES: usize = 256 << 10;

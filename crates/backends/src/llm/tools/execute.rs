@@ -1,17 +1,91 @@
 //! Running commands.
 
-use super::Done;
 use super::arguments::ExecuteCommand;
+use super::{Done, STOPPED};
 use crate::Context;
+use crate::command::{self, CommandResult, Limits};
+use crate::llm::limits;
+use std::time::Duration;
 use swb_chat::ToolId;
 use swb_engine::chat::Exchange;
+use tokio::sync::mpsc;
 
-/// Runs a command in the workspace.
+/// Runs a command in the workspace; people see its output as it comes.
 pub(super) async fn run(
-    _context: &Context,
-    _exchange: &Exchange,
-    _id: &ToolId,
-    _ask: &ExecuteCommand,
+    context: &Context,
+    exchange: &Exchange,
+    id: &ToolId,
+    ask: &ExecuteCommand,
 ) -> Result<Done, String> {
-    Err("commands are not there yet".to_owned())
+    let limits = Limits { time: time(ask), output: limits::RESULT_BYTES };
+    let (workspace, dir) = (exchange.workspace(), exchange.working_dir());
+    // A few pieces: the command waits for those who look at it.
+    let (follow, output) = mpsc::channel(4);
+    let running = command::run(context, &workspace, dir, &ask.command, limits, exchange.stop(), follow);
+    let (result, ()) = tokio::join!(running, show(exchange, id, output));
+    match result {
+        Ok(result) => Ok(done(result, limits.time)),
+        Err(error) => Err(format!("the command cannot be run: {error}")),
+    }
+}
+
+fn time(ask: &ExecuteCommand) -> Duration {
+    let wanted = ask.timeout_seconds.map_or(command::TIME, Duration::from_secs);
+    wanted.clamp(Duration::from_secs(1), limits::LONGEST_COMMAND)
+}
+
+/// Passes on what a command says, until that is as much as anybody reads.
+async fn show(exchange: &Exchange, id: &ToolId, mut output: mpsc::Receiver<String>) {
+    let mut shown = 0;
+    while let Some(text) = output.recv().await {
+        shown += text.len();
+        exchange.tool_output(id, text).await;
+        if shown > limits::SHOWN_BYTES {
+            return;
+        }
+    }
+}
+
+fn done(result: CommandResult, time: Duration) -> Done {
+    let error = match result.status {
+        _ if result.stopped => Some(STOPPED.to_owned()),
+        _ if result.timed_out => Some(format!("it was ended after {} s", time.as_secs())),
+        Some(0) => None,
+        Some(status) => Some(format!("exit status {status}")),
+        None => Some("it ended without an exit status".to_owned()),
+    };
+    Done { text: result.output, content: Vec::new(), error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_command_is_told() {
+        let result = CommandResult {
+            status: Some(0),
+            output: "out".into(),
+            truncated: false,
+            timed_out: false,
+            stopped: false,
+        };
+        let error = |result: CommandResult| done(result, Duration::from_secs(9)).error;
+        assert_eq!(done(result.clone(), Duration::ZERO), Done::text("out".into()));
+        assert_eq!(
+            error(CommandResult { status: Some(3), ..result.clone() }).as_deref(),
+            Some("exit status 3")
+        );
+        let late = CommandResult { timed_out: true, status: Some(137), ..result.clone() };
+        assert_eq!(error(late).as_deref(), Some("it was ended after 9 s"));
+        assert_eq!(error(CommandResult { stopped: true, ..result }).as_deref(), Some(STOPPED));
+    }
+
+    #[test]
+    fn models_do_not_decide_alone_how_long_a_command_runs() {
+        let time = |timeout_seconds| time(&ExecuteCommand { command: "x".into(), timeout_seconds });
+        assert_eq!(time(None), command::TIME);
+        assert_eq!(time(Some(0)), Duration::from_secs(1));
+        assert_eq!(time(Some(u64::MAX)), limits::LONGEST_COMMAND);
+    }
 }
