@@ -145,6 +145,9 @@ impl From<ErrorReply> for Failure {
                     .hint("`swb logs` shows what it wrote; `swb kill` forgets it"),
                 ErrorCode::AgentBusy => failure(FailureKind::General)
                     .hint("`swb wait NAME --until ready` waits for it; `--force` does not mind"),
+                ErrorCode::ApprovalNotFound => {
+                    failure(FailureKind::General).hint("`swb approvals` shows what waits")
+                }
                 ErrorCode::TurnNotFound => {
                     failure(FailureKind::General).hint("`swb turns NAME` shows the turns there are")
                 }

@@ -26,6 +26,7 @@ mod start;
 mod sys;
 mod table;
 mod terminal;
+mod watching;
 mod wrap;
 
 use std::ffi::OsString;

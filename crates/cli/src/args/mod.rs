@@ -1,15 +1,21 @@
 //! The arguments of `swb`.
 
+mod approvals;
 mod detect;
+mod history;
 mod recording;
 mod screen;
 mod turns;
+mod workspace;
 mod wrap;
 
+pub(crate) use approvals::{Approvals, ApprovalsCommand};
 pub(crate) use detect::Detect;
+pub(crate) use history::{History, HistoryCommand, Scope};
 pub(crate) use recording::{Record, Replay};
 pub(crate) use screen::{Keys, Screen, Wait};
 pub(crate) use turns::{Ask, Capture, Events, Explain, Hook, HookState, Paste, Relay, Turn, Turns, Until};
+pub(crate) use workspace::{Workspace, WorkspaceCommand};
 pub(crate) use wrap::Wrap;
 
 use clap::{Args, Parser, Subcommand};
@@ -112,6 +118,12 @@ pub(crate) enum Command {
     Events(Events),
     /// Tell what the agent that calls this is doing; for hooks
     Hook(Hook),
+    /// List what agents ask permission for, and decide it
+    Approvals(Approvals),
+    /// List conversations with agents, and look for words in them
+    History(History),
+    /// List the directories that agents work in, and add some
+    Workspace(Workspace),
     /// Record a session into a file
     Record(Record),
     /// Play a recording

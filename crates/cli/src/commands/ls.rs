@@ -1,11 +1,10 @@
 //! `swb ls`: what sessions there are.
 
-mod watch;
-
 use crate::args;
 use crate::context::{self, Context};
 use crate::error::{Failure, Outcome};
 use crate::table;
+use crate::watching;
 use serde::Serialize;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -41,7 +40,8 @@ struct Size {
 /// Lists sessions, oldest first.
 pub(crate) fn run(context: &Context, args: &args::Ls) -> Outcome {
     if args.watch {
-        return watch::run(context, args);
+        let home = &context.paths.home;
+        return watching::run(context, || rows(context, args), |rows| text(rows, now(), home));
     }
     let rows = rows(context, args)?;
     context.answer(&rows, |rows| text(rows, now(), &context.paths.home))?;
@@ -56,7 +56,7 @@ fn rows(context: &Context, args: &args::Ls) -> Result<Vec<Row>, Failure> {
 }
 
 /// Unix seconds.
-fn now() -> u64 {
+pub(super) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
@@ -138,7 +138,7 @@ impl Row {
 }
 
 /// Writes `~` for the home directory.
-fn short_path(path: &str, home: &Path) -> String {
+pub(super) fn short_path(path: &str, home: &Path) -> String {
     match Path::new(path).strip_prefix(home) {
         Ok(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
         Ok(rest) => format!("~/{}", rest.display()),

@@ -1,5 +1,6 @@
 //! The verbs of `swb`, one file each.
 
+mod approvals;
 mod ask;
 mod attach;
 mod capture;
@@ -9,6 +10,7 @@ mod detect;
 mod events;
 mod explain;
 mod here;
+mod history;
 mod hook;
 mod keys;
 pub(crate) mod kill;
@@ -29,6 +31,7 @@ mod turn;
 mod turns;
 mod upgrade;
 mod wait;
+mod workspace;
 
 use crate::args::{self, Cli, Command};
 use crate::context::Context;
@@ -82,6 +85,9 @@ fn dispatch(cli: Cli) -> Outcome {
         Some(Command::Explain(args)) => explain::run(&context()?, args),
         Some(Command::Events(args)) => events::run(&context()?, args),
         Some(Command::Hook(args)) => Ok(hook::run(&args)),
+        Some(Command::Approvals(args)) => approvals::run(&context()?, args),
+        Some(Command::History(args)) => history::run(&context()?, args),
+        Some(Command::Workspace(args)) => workspace::run(&context()?, args),
         Some(Command::Record(args)) => record::run(&context()?, args),
         Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Wrap(args)) => crate::wrap::run(args),

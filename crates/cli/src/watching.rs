@@ -1,7 +1,5 @@
-//! `swb ls --watch`: the list, kept up to date.
+//! Lists that are kept up to date: `swb ls --watch`, `swb approvals --watch`.
 
-use super::{now, rows, text};
-use crate::args;
 use crate::context::Context;
 use crate::error::{Failure, Outcome};
 use crate::happenings::{Happenings, Heard};
@@ -10,6 +8,7 @@ use crate::terminal::signals::Signals;
 use crate::terminal::size;
 use rustix::stdio::stdout;
 use rustix::termios::isatty;
+use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::time::Duration;
 use swb_types::Size;
@@ -28,24 +27,32 @@ const GATHERED: u32 = 50;
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l";
 const LEAVE: &[u8] = b"\x1b[?25h\x1b[?1049l";
 
-/// Shows the list again and again, until it is interrupted.
-pub(super) fn run(context: &Context, args: &args::Ls) -> Outcome {
+/// Shows a list again and again, until it is interrupted.
+pub(crate) fn run<T: Serialize>(
+    context: &Context,
+    look: impl Fn() -> Result<T, Failure>,
+    text: impl Fn(&T) -> String,
+) -> Outcome {
     let screen = !context.json && isatty(stdout());
     // Caught before the terminal changes, so that no signal can leave it changed.
     let signals = if screen { Some(Signals::catch(&[SIGINT, SIGTERM, SIGHUP])?) } else { None };
     let mut happenings = Happenings::open(context, Events::default(), signals)?;
     if !screen {
-        return follow(context, args, &mut happenings);
+        return follow(context, look, text, &mut happenings);
     }
     print(ENTER)?;
-    let shown = show(context, args, &mut happenings);
+    let shown = show(look, text, &mut happenings);
     print(LEAVE)?;
     shown
 }
 
-fn show(context: &Context, args: &args::Ls, happenings: &mut Happenings<'_>) -> Outcome {
+fn show<T>(
+    look: impl Fn() -> Result<T, Failure>,
+    text: impl Fn(&T) -> String,
+    happenings: &mut Happenings<'_>,
+) -> Outcome {
     loop {
-        let list = text(&rows(context, args)?, now(), &context.paths.home);
+        let list = text(&look()?);
         print(&picture(&list, size::current().unwrap_or(Size::DEFAULT)))?;
         if settle(happenings)? {
             return Ok(0);
@@ -54,14 +61,18 @@ fn show(context: &Context, args: &args::Ls, happenings: &mut Happenings<'_>) -> 
 }
 
 /// For files and programs: the list whenever it has changed.
-fn follow(context: &Context, args: &args::Ls, happenings: &mut Happenings<'_>) -> Outcome {
+fn follow<T: Serialize>(
+    context: &Context,
+    look: impl Fn() -> Result<T, Failure>,
+    text: impl Fn(&T) -> String,
+    happenings: &mut Happenings<'_>,
+) -> Outcome {
     let mut last = String::new();
     loop {
-        let rows = rows(context, args)?;
-        let told = serde_json::to_string(&rows)?;
+        let list = look()?;
+        let told = serde_json::to_string(&list)?;
         if told != last {
-            let list =
-                if context.json { told.clone() + "\n" } else { text(&rows, now(), &context.paths.home) };
+            let list = if context.json { told.clone() + "\n" } else { text(&list) };
             print(list.as_bytes())?;
             last = told;
         }

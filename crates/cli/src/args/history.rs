@@ -1,0 +1,69 @@
+//! The arguments of `swb history`.
+
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// Arguments of `history`.
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  swb history                        conversations of this directory
+  swb history --all
+  swb history search race condition  messages with both words
+  swb history show brave-blue-otter
+  swb history rm brave-blue-otter
+
+Conversations are kept on disk when they are saved; others are listed while the daemon has them, and not searched."
+)]
+pub(crate) struct History {
+    /// Which conversations
+    #[command(flatten)]
+    pub(crate) scope: Scope,
+    /// What to do [default: ls]
+    #[command(subcommand)]
+    pub(crate) command: Option<HistoryCommand>,
+}
+
+/// Which conversations are meant.
+#[derive(Debug, Args)]
+pub(crate) struct Scope {
+    /// Those of all directories
+    #[arg(short, long)]
+    pub(crate) all: bool,
+    /// Those of this directory [default: the current one]
+    #[arg(short, long, value_name = "DIR", conflicts_with = "all")]
+    pub(crate) workspace: Option<PathBuf>,
+}
+
+/// What can be done with conversations.
+#[derive(Debug, Subcommand)]
+pub(crate) enum HistoryCommand {
+    /// List conversations, the newest first
+    #[command(visible_alias = "list")]
+    Ls(Scope),
+    /// Look for messages that have all these words
+    Search {
+        /// Words
+        #[arg(required = true, allow_hyphen_values = true, value_name = "WORDS")]
+        words: Vec<String>,
+        /// Only in conversations of this directory
+        #[arg(short, long, value_name = "DIR")]
+        workspace: Option<PathBuf>,
+        /// So many at most
+        #[arg(short = 'n', long, value_name = "N")]
+        limit: Option<u64>,
+    },
+    /// Show what was said
+    Show {
+        /// Conversation
+        name: String,
+    },
+    /// Remove a conversation for good
+    Rm {
+        /// Conversations
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<String>,
+    },
+}

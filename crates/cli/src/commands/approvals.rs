@@ -1,0 +1,272 @@
+//! `swb approvals`: what agents ask permission for, in all sessions.
+
+use super::ls::{now, short_path};
+use crate::args::{self, ApprovalsCommand};
+use crate::context::Context;
+use crate::error::{Failure, FailureKind, Outcome};
+use crate::table;
+use crate::watching;
+use serde::Serialize;
+use serde_json::Value;
+use std::fmt::Write;
+use std::path::Path;
+use swb_wire::coop::{
+    Approval, ApprovalItem, ApprovalKind, ApprovalReply, Approvals, ApprovalsReply, Request,
+};
+
+/// Characters of what is asked in the list.
+const WHAT: usize = 72;
+
+/// What a tool works on, by the names tools give it.
+const TELLING: [&str; 9] =
+    ["command", "cmd", "file_path", "path", "filePath", "url", "domain", "query", "pattern"];
+
+/// What `approve --json` and `deny --json` tell.
+#[derive(Debug, Serialize)]
+struct Decided {
+    id: String,
+    session: String,
+    approved: bool,
+    option: Option<String>,
+}
+
+/// Lists approvals, shows one or decides it.
+pub(super) fn run(context: &Context, args: args::Approvals) -> Outcome {
+    match args.command {
+        None => list(context, args.watch),
+        Some(ApprovalsCommand::Ls { watch }) => list(context, watch),
+        Some(ApprovalsCommand::Show { id }) => show(context, &id),
+        Some(ApprovalsCommand::Approve { id, always, option }) => decide(context, &id, true, option, always),
+        Some(ApprovalsCommand::Deny { id, option }) => decide(context, &id, false, option, false),
+    }
+}
+
+fn list(context: &Context, watch: bool) -> Outcome {
+    let home = &context.paths.home;
+    if watch {
+        return watching::run(context, || waiting(context), |list| text(list, now(), home));
+    }
+    context.answer(&waiting(context)?, |list| text(list, now(), home))?;
+    Ok(0)
+}
+
+fn waiting(context: &Context) -> Result<Vec<ApprovalItem>, Failure> {
+    let reply: ApprovalsReply = context.ask(&Request::Approvals(Approvals {}))?;
+    Ok(reply.approvals)
+}
+
+fn show(context: &Context, id: &str) -> Outcome {
+    let id = named(&waiting(context)?, id)?.id.clone();
+    let request = Approval { id, ack: true, ..Approval::default() };
+    let reply: ApprovalReply = context.ask(&Request::Approval(request))?;
+    context.answer(&reply.approval, |approval| details(approval, now(), &context.paths.home))?;
+    Ok(0)
+}
+
+fn decide(context: &Context, id: &str, approved: bool, option: Option<String>, always: bool) -> Outcome {
+    let waiting = waiting(context)?;
+    let approval = named(&waiting, id)?;
+    let request = Approval {
+        id: approval.id.clone(),
+        approved: Some(approved),
+        option: option.clone(),
+        always,
+        ack: false,
+    };
+    let _decided: ApprovalReply = context.tell(&Request::Approval(request))?;
+    let (id, session) = (approval.id.clone(), approval.session.clone());
+    context.answer(&Decided { id, session, approved, option }, |decided| {
+        let verb = if approved { "Approved" } else { "Denied" };
+        format!("{verb} {} in '{}'.\n", table::printable(&approval.tool), table::printable(&decided.session))
+    })?;
+    Ok(0)
+}
+
+/// The approval that is meant: by its id, the beginning of it, or the session that waits for no other.
+fn named<'a>(waiting: &'a [ApprovalItem], wanted: &str) -> Result<&'a ApprovalItem, Failure> {
+    let by = |fits: &dyn Fn(&ApprovalItem) -> bool| -> Vec<&'a ApprovalItem> {
+        waiting.iter().filter(|one| fits(one)).collect()
+    };
+    let begins = |id: &str| {
+        let bare = id.split_once('-').map_or(id, |(_, bare)| bare);
+        !wanted.is_empty() && (id.starts_with(wanted) || bare.starts_with(wanted))
+    };
+    let exact = by(&|one| one.id == wanted);
+    let session = by(&|one| one.session == wanted);
+    let beginning = by(&|one| begins(&one.id));
+    let found = [exact, session, beginning].into_iter().find(|found| !found.is_empty());
+    match found.as_deref() {
+        Some([one]) => Ok(one),
+        Some(several) => {
+            let ids: Vec<&str> = several.iter().map(|one| one.id.as_str()).collect();
+            Err(Failure::usage(format!("'{wanted}' may be any of {}", ids.join(", ")))
+                .hint("name one by its id"))
+        }
+        None => {
+            Err(Failure::new(FailureKind::General, format!("nothing named '{wanted}' waits for an approval"))
+                .hint("`swb approvals` shows what waits"))
+        }
+    }
+}
+
+fn text(list: &[ApprovalItem], now: u64, home: &Path) -> String {
+    if list.is_empty() {
+        return "Nothing waits for an approval.\n".to_owned();
+    }
+    let rows: Vec<[String; 6]> = list
+        .iter()
+        .map(|one| {
+            [
+                table::printable(&one.id),
+                table::printable(&one.session),
+                table::age(now.saturating_sub(one.asked_at / 1000)),
+                table::printable(&short_path(&one.workspace, home)),
+                table::printable(&one.tool),
+                what(one),
+            ]
+        })
+        .collect();
+    table::layout(["ID", "SESSION", "AGE", "WORKSPACE", "TOOL", "WHAT"], &rows)
+}
+
+/// What is asked, in a line.
+fn what(approval: &ApprovalItem) -> String {
+    let told = TELLING.iter().find_map(|key| match approval.parameters.get(key)? {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(words) => {
+            let words: Option<Vec<String>> =
+                words.iter().map(|word| word.as_str().map(str::to_owned)).collect();
+            words.map(|words| table::command_line(&words))
+        }
+        _ => None,
+    });
+    let told = told.filter(|text| !text.trim().is_empty()).unwrap_or_else(|| approval.reason.clone());
+    let line = table::printable(told.trim());
+    match line.char_indices().nth(WHAT) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+fn details(approval: &ApprovalItem, now: u64, home: &Path) -> String {
+    let mut text = String::new();
+    let age = table::age(now.saturating_sub(approval.asked_at / 1000));
+    let from = if approval.kind == ApprovalKind::Terminal { "terminal of" } else { "session" };
+    let field = |text: &mut String, name: &str, value: &str| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{:<11}{}", format!("{name}:"), table::printable(value));
+    };
+    field(&mut text, "Approval", &approval.id);
+    field(&mut text, "Asked by", &format!("{from} '{}', {age} ago", approval.session));
+    field(&mut text, "Directory", &short_path(&approval.workspace, home));
+    field(&mut text, "Tool", &approval.tool);
+    field(&mut text, "Reason", &approval.reason);
+    match &approval.parameters {
+        Value::Object(map) if !map.is_empty() => {
+            text.push_str("Parameters:\n");
+            map.iter().for_each(|(key, value)| parameter(&mut text, key, value));
+        }
+        Value::Null | Value::Object(_) => {}
+        other => field(&mut text, "Parameters", &other.to_string()),
+    }
+    if approval.cut {
+        text.push_str("  (some of this is too long to be shown)\n");
+    }
+    if !approval.options.is_empty() {
+        text.push_str("Options:\n");
+    }
+    for option in &approval.options {
+        let (id, label) = (table::printable(&option.id), table::printable(&option.label));
+        let _ = writeln!(text, "  {id}  {label} ({})", table::printable(&option.kind));
+    }
+    text
+}
+
+/// A value by its name; a text with several lines stands below it.
+fn parameter(text: &mut String, key: &str, value: &Value) {
+    let shown = match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let lines: Vec<String> = shown.lines().map(table::printable).collect();
+    let _ = match lines.as_slice() {
+        [line] => writeln!(text, "  {}: {line}", table::printable(key)),
+        lines => writeln!(text, "  {}:\n    {}", table::printable(key), lines.join("\n    ")),
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use swb_wire::coop::ChoiceItem;
+
+    fn approval(id: &str, session: &str, tool: &str, parameters: Value) -> ApprovalItem {
+        ApprovalItem {
+            id: id.into(),
+            session: session.into(),
+            workspace: "/home/u/api".into(),
+            tool: tool.into(),
+            parameters,
+            reason: "it writes".into(),
+            asked_at: 100_000,
+            ..ApprovalItem::default()
+        }
+    }
+
+    fn list() -> Vec<ApprovalItem> {
+        vec![
+            approval("auth-3f9a01", "api", "execute_command", json!({"command": "rm -rf x\x1b[2J"})),
+            approval("auth-3f9b02", "web", "write_file", json!({"content": "one\ntwo", "path": "a.txt"})),
+            approval("auth-77", "web", "odd", json!(null)),
+        ]
+    }
+
+    #[test]
+    fn people_get_a_table() {
+        insta::assert_snapshot!(text(&list(), 160, Path::new("/home/u")), @r"
+        ID           SESSION  AGE  WORKSPACE  TOOL             WHAT
+        auth-3f9a01  api      1m   ~/api      execute_command  rm -rf x\u{1b}[2J
+        auth-3f9b02  web      1m   ~/api      write_file       a.txt
+        auth-77      web      1m   ~/api      odd              it writes
+        ");
+        assert_eq!(text(&[], 0, Path::new("/")), "Nothing waits for an approval.\n");
+    }
+
+    #[test]
+    fn people_get_everything_about_one() {
+        let mut one = list().remove(1);
+        one.options =
+            vec![ChoiceItem { id: "o1".into(), label: "Yes\x1b".into(), kind: "allow_once".into() }];
+        insta::assert_snapshot!(details(&one, 160, Path::new("/home/u")), @r"
+        Approval:  auth-3f9b02
+        Asked by:  session 'web', 1m ago
+        Directory: ~/api
+        Tool:      write_file
+        Reason:    it writes
+        Parameters:
+          content:
+            one
+            two
+          path: a.txt
+        Options:
+          o1  Yes\u{1b} (allow_once)
+        ");
+    }
+
+    #[test]
+    fn approvals_have_several_names() {
+        let list = list();
+        for (wanted, id) in
+            [("auth-77", "auth-77"), ("77", "auth-77"), ("3f9b", "auth-3f9b02"), ("api", "auth-3f9a01")]
+        {
+            assert_eq!(named(&list, wanted).unwrap().id, id, "{wanted}");
+        }
+        for several in ["3f9", "auth-", "web"] {
+            assert_eq!(named(&list, several).unwrap_err().kind().exit_code(), 2, "{several}");
+        }
+        for unknown in ["", "x", "auth-3f9a011"] {
+            assert_eq!(named(&list, unknown).unwrap_err().kind().exit_code(), 1, "{unknown}");
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! `swb history`: conversations with agents, and what was said in them.
+
+mod transcript;
+
+use super::ls::{now, short_path};
+use crate::args::{self, HistoryCommand, Scope};
+use crate::context::{self, Context};
+use crate::error::{Failure, FailureKind, Outcome};
+use crate::table;
+use rustix::stdio::stdout;
+use rustix::termios::isatty;
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::Path;
+use swb_wire::coop::{
+    Conversation, ConversationItem, ConversationReply, Forget, History, HistoryReply, HitItem, OkReply,
+    Request,
+};
+
+/// What `rm --json` tells.
+#[derive(Debug, Serialize)]
+struct Removed {
+    removed: Vec<String>,
+}
+
+/// Lists conversations, searches them, shows one or removes some.
+pub(super) fn run(context: &Context, args: args::History) -> Outcome {
+    match args.command {
+        None => list(context, &args.scope),
+        Some(HistoryCommand::Ls(scope)) => list(context, &scope),
+        Some(HistoryCommand::Search { words, workspace, limit }) => {
+            let workspace = workspace.map(|dir| context::workspace(Some(&dir))).transpose()?;
+            search(context, &words.join(" "), workspace, limit)
+        }
+        Some(HistoryCommand::Show { name }) => show(context, name),
+        Some(HistoryCommand::Rm { names }) => remove(context, names),
+    }
+}
+
+fn list(context: &Context, scope: &Scope) -> Outcome {
+    let workspace = match scope.all {
+        true => None,
+        false => Some(context::workspace(scope.workspace.as_deref())?),
+    };
+    let mut all: Vec<ConversationItem> = Vec::new();
+    loop {
+        let offset = Some(all.len() as u64);
+        let wanted = History { workspace: workspace.clone(), offset, ..History::default() };
+        let page: HistoryReply = context.ask(&Request::History(wanted))?;
+        let more = page.more && !page.conversations.is_empty();
+        all.extend(page.conversations);
+        if !more {
+            break;
+        }
+    }
+    context.answer(&all, |all| text(all, now(), &context.paths.home, scope.all))?;
+    Ok(0)
+}
+
+fn search(context: &Context, words: &str, workspace: Option<String>, limit: Option<u64>) -> Outcome {
+    let wanted = History { workspace, search: Some(words.to_owned()), offset: None, limit };
+    let found: HistoryReply = context.ask(&Request::History(wanted))?;
+    let bold = !context.json && isatty(stdout());
+    context.answer(&found.hits, |hits| hits_text(hits, now(), bold))?;
+    // As `grep` has it.
+    Ok(u8::from(found.hits.is_empty()))
+}
+
+fn show(context: &Context, session: String) -> Outcome {
+    let mut whole: ConversationReply = ask_for(context, &session, None)?;
+    while let Some(cursor) = whole.next.clone() {
+        whole.extend(ask_for(context, &session, Some(cursor))?);
+    }
+    context.answer(&whole, |whole| transcript::text(whole, &context.paths.home))?;
+    Ok(0)
+}
+
+fn ask_for(context: &Context, session: &str, cursor: Option<String>) -> Result<ConversationReply, Failure> {
+    let wanted = Conversation { session: session.to_owned(), cursor };
+    context.ask(&Request::Conversation(wanted)).map_err(|failure| known(failure, session))
+}
+
+fn remove(context: &Context, names: Vec<String>) -> Outcome {
+    for session in &names {
+        let forget = Request::Forget(Forget { session: session.clone() });
+        let _: OkReply = context.tell(&forget).map_err(|failure| known(failure, session))?;
+    }
+    context.answer(&Removed { removed: names }, |_| String::new())?;
+    Ok(0)
+}
+
+/// Says where conversations are listed, not where terminals are.
+fn known(failure: Failure, name: &str) -> Failure {
+    match failure.kind() {
+        FailureKind::NoSession => {
+            Failure::new(FailureKind::NoSession, format!("there is no conversation '{name}'"))
+                .hint("`swb history --all` shows the conversations there are")
+        }
+        _ => failure,
+    }
+}
+
+fn text(all: &[ConversationItem], now: u64, home: &Path, everywhere: bool) -> String {
+    if all.is_empty() && everywhere {
+        return "No conversations. `swb chat` begins one.\n".to_owned();
+    }
+    if all.is_empty() {
+        return "No conversations in this directory. `swb history --all` shows those of others.\n".to_owned();
+    }
+    let rows: Vec<[String; 6]> = all.iter().map(|one| row(one, now, home)).collect();
+    match everywhere {
+        true => table::layout(["NAME", "STATUS", "CHANGED", "MESSAGES", "WORKSPACE", "TITLE"], &rows),
+        false => {
+            let rows: Vec<[String; 5]> = rows
+                .into_iter()
+                .map(|[name, status, changed, count, _, title]| [name, status, changed, count, title])
+                .collect();
+            table::layout(["NAME", "STATUS", "CHANGED", "MESSAGES", "TITLE"], &rows)
+        }
+    }
+}
+
+fn row(one: &ConversationItem, now: u64, home: &Path) -> [String; 6] {
+    let status = match (one.live, one.running) {
+        (_, true) => "working",
+        (true, false) => "live",
+        (false, false) => "saved",
+    };
+    [
+        table::printable(&one.session),
+        status.to_owned(),
+        table::age(now.saturating_sub(one.updated / 1000)),
+        one.messages.to_string(),
+        table::printable(&short_path(&one.workspace, home)),
+        table::printable(&one.title),
+    ]
+}
+
+fn hits_text(hits: &[HitItem], now: u64, bold: bool) -> String {
+    if hits.is_empty() {
+        return "No message has all these words.\n".to_owned();
+    }
+    let mut text = String::new();
+    for hit in hits {
+        let name = table::printable(&hit.conversation.session);
+        let ago = table::age(now.saturating_sub(hit.at / 1000));
+        let (role, title) = (table::printable(&hit.role), table::printable(&hit.conversation.title));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{name} #{} {role}, {ago} ago: {title}", hit.number);
+        let _ = writeln!(text, "    {}", excerpt(&hit.excerpt, bold));
+    }
+    text
+}
+
+/// An excerpt on one line, with what was found in bold.
+fn excerpt(text: &str, bold: bool) -> String {
+    let (begin, end) = if bold { ("\x1b[1m", "\x1b[22m") } else { ("", "") };
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        for piece in word.split_inclusive(['\u{2}', '\u{3}']) {
+            line.push_str(&table::printable(piece.trim_end_matches(['\u{2}', '\u{3}'])));
+            line.push_str(match piece.chars().last() {
+                Some('\u{2}') => begin,
+                Some('\u{3}') => end,
+                _ => "",
+            });
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn conversation(session: &str, live: bool) -> ConversationItem {
+        ConversationItem {
+            session: session.into(),
+            title: "fix the\x1b race".into(),
+            workspace: "/home/u/api".into(),
+            messages: 4,
+            updated: 60_000,
+            live,
+            ..ConversationItem::default()
+        }
+    }
+
+    #[test]
+    fn people_get_a_table() {
+        let all = [conversation("brave-blue-otter", true), conversation("api", false)];
+        let home = Path::new("/home/u");
+        insta::assert_snapshot!(text(&all, 180, home, true), @r"
+        NAME              STATUS  CHANGED  MESSAGES  WORKSPACE  TITLE
+        brave-blue-otter  live    2m       4         ~/api      fix the\u{1b} race
+        api               saved   2m       4         ~/api      fix the\u{1b} race
+        ");
+        insta::assert_snapshot!(text(&all[1..], 180, home, false), @r"
+        NAME  STATUS  CHANGED  MESSAGES  TITLE
+        api   saved   2m       4         fix the\u{1b} race
+        ");
+        assert!(text(&[], 0, home, false).contains("--all"));
+    }
+
+    #[test]
+    fn what_was_found_stands_out() {
+        let hit = HitItem {
+            conversation: conversation("api", false),
+            number: 3,
+            role: "user".into(),
+            at: 60_000,
+            excerpt: "…the \u{2}race\u{3}\n  con\x1bdition (\u{2}race\u{3})".into(),
+        };
+        insta::assert_snapshot!(hits_text(std::slice::from_ref(&hit), 180, false), @r"
+        api #3 user, 2m ago: fix the\u{1b} race
+            …the race con\u{1b}dition (race)
+        ");
+        assert!(hits_text(&[hit], 180, true).contains("the \x1b[1mrace\x1b[22m con"));
+    }
+}
