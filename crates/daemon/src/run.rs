@@ -125,6 +125,7 @@ impl Setting {
             prepared: Mutex::new(None),
         });
         let coop = Coop::new(engine.clone(), fronts.clone(), host, self.coop_settings());
+        let coop = coop.with_chats(chats.clone());
         Opened::serve(&coop, listeners.coop)?;
         if let Some(listener) = listeners.scriptschnell {
             let settings =
