@@ -36,6 +36,10 @@ pub(crate) fn clippy() -> Vec<Case> {
     cases(include_str!("clippy-broker.json"))
 }
 
+pub(crate) fn scriptschnell() -> Vec<Case> {
+    cases(include_str!("scriptschnell.json"))
+}
+
 fn cases(text: &str) -> Vec<Case> {
     let file: Value = serde_json::from_str(text).unwrap();
     let cases: Vec<Case> = file["cases"].as_array().unwrap().iter().map(case).collect();
