@@ -1,5 +1,6 @@
 //! Conversations with agents, what they ask, and where they work: for our own command line only.
 
+mod approvals;
 mod items;
 mod pages;
 
@@ -8,18 +9,14 @@ use super::connection::{Answer, Connection, Next, invalid, ok};
 use pages::Cursor;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
-use swb_chat::{ApprovalId, Refused, Verdict};
+use swb_chat::Refused;
 use swb_engine::chat::{Chat, ChatError, Chats, git};
 use swb_types::Timestamp;
 use swb_wire::coop::{
-    AgentsReply, Approval, ApprovalItem, ApprovalReply, ApprovalsReply, ChatAgentItem, Conversation,
-    ConversationReply, ErrorCode, ErrorReply, Forget, History, HistoryReply, OkReply, Workspace,
-    WorkspaceItem, WorkspaceReply, WorkspacesReply,
+    AgentsReply, ChatAgentItem, Conversation, ConversationReply, ErrorCode, ErrorReply, Forget, History,
+    HistoryReply, OkReply, Workspace, WorkspaceItem, WorkspaceReply, WorkspacesReply,
 };
 
-/// Bytes of each text in what a tool is given. A list has to fit one frame, so long ones are cut when they would take
-/// the room of others.
-const PARAMETER_LENGTHS: [usize; 4] = [64 << 10, 4 << 10, 256, 32];
 /// Messages found in one answer unless the client wants fewer.
 const HITS: u64 = 50;
 /// Conversations in one answer unless the client wants fewer.
@@ -39,38 +36,6 @@ impl Connection {
             }
             (Some(chats), Door::Control) => Ok(chats),
         }
-    }
-
-    // ---- approvals ----
-
-    pub(super) fn approvals(&self) -> Answer {
-        let waiting = self.chats("approvals")?.approvals();
-        for most in PARAMETER_LENGTHS {
-            let approvals = waiting.iter().map(|(chat, one)| items::approval(chat, one, most)).collect();
-            if let Ok(answer) = ok(&ApprovalsReply { ok: true, approvals, more: false }) {
-                return Ok((answer, Next::Request));
-            }
-        }
-        let all: Vec<ApprovalItem> =
-            waiting.iter().map(|(chat, one)| items::approval(chat, one, 0)).collect();
-        as_many(&all, |some, more| ok(&ApprovalsReply { ok: true, approvals: some.to_vec(), more }))
-    }
-
-    pub(super) async fn approval(&self, request: Approval) -> Answer {
-        let chats = self.chats("approval")?;
-        let (chat, approval) = waiting(chats, &request.id)?;
-        if request.ack {
-            chat.acknowledge(approval.id.clone()).await.map_err(|error| reply(&error))?;
-        }
-        if let Some(verdict) = verdict(&request, &approval.request.options)? {
-            chat.decide(None, approval.id.clone(), verdict).await.map_err(|error| reply(&error))?;
-        }
-        let mut lengths = PARAMETER_LENGTHS.into_iter().chain([0]);
-        let shown = lengths.find_map(|most| {
-            let approval = items::approval(&chat, &approval, most * 8);
-            ok(&ApprovalReply { ok: true, approval }).ok()
-        });
-        shown.map(|answer| (answer, Next::Request)).ok_or_else(too_long)
     }
 
     // ---- what was said ----
@@ -194,33 +159,6 @@ impl Connection {
     }
 }
 
-/// An approval that waits, by its name.
-fn waiting(chats: &Chats, id: &str) -> Result<(Chat, swb_chat::Approval), ErrorReply> {
-    let wanted = ApprovalId(id.to_owned());
-    let found = chats.approvals().into_iter().find(|(_, approval)| approval.id == wanted);
-    found.ok_or_else(|| reply(&Refused::NotAsked.into()))
-}
-
-/// What was decided, if something was.
-fn verdict(request: &Approval, options: &[swb_chat::ApprovalOption]) -> Result<Option<Verdict>, ErrorReply> {
-    let Some(wanted) = &request.option else {
-        let verdict = |approved| Verdict { approved, option: None, always: request.always };
-        return Ok(request.approved.map(verdict));
-    };
-    let option = options.iter().find(|option| option.id == *wanted).ok_or_else(|| {
-        let known: Vec<&str> = options.iter().map(|option| option.id.as_str()).collect();
-        let there = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        invalid(format!("there is no option '{wanted}'; there are: {there}"))
-    })?;
-    let approved = option.kind.allows();
-    if request.approved.is_some_and(|said| said != approved) {
-        return Err(invalid(format!("the option '{wanted}' means the opposite")));
-    }
-    let lasting =
-        matches!(option.kind, swb_chat::OptionKind::AllowAlways | swb_chat::OptionKind::RejectAlways);
-    Ok(Some(Verdict { approved, option: Some(wanted.clone()), always: request.always || lasting }))
-}
-
 fn is_running(chat: &Chat) -> bool {
     chat.view().state.is_running()
 }
@@ -235,10 +173,6 @@ fn directory(text: &str) -> Result<PathBuf, ErrorReply> {
 /// As many items as fit into an answer.
 fn as_many<T: Clone>(items: &[T], encode: impl Fn(&[T], bool) -> Result<Vec<u8>, ErrorReply>) -> Answer {
     pages::cut(items, usize::MAX, encode)
-}
-
-fn too_long() -> ErrorReply {
-    ErrorReply::new(ErrorCode::InternalError, "the answer is too long")
 }
 
 fn lost(error: &tokio::task::JoinError) -> ErrorReply {
@@ -265,43 +199,4 @@ fn reply(error: &ChatError) -> ErrorReply {
         other => other.to_string(),
     };
     ErrorReply::new(code, text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use swb_chat::{ApprovalOption, OptionKind};
-
-    fn options() -> Vec<ApprovalOption> {
-        let option = |id: &str, kind| ApprovalOption { id: id.into(), label: id.into(), kind };
-        vec![
-            option("yes", OptionKind::AllowOnce),
-            option("ever", OptionKind::AllowAlways),
-            option("no", OptionKind::RejectOnce),
-        ]
-    }
-
-    fn decided(
-        approved: Option<bool>,
-        option: Option<&str>,
-        always: bool,
-    ) -> Result<Option<Verdict>, ErrorReply> {
-        let option = option.map(str::to_owned);
-        verdict(&Approval { approved, option, always, ..Approval::default() }, &options())
-    }
-
-    #[test]
-    fn an_option_says_what_it_means() {
-        let verdict = |approved, option: Option<&str>, always| {
-            Ok(Some(Verdict { approved, option: option.map(str::to_owned), always }))
-        };
-        assert_eq!(decided(None, Some("yes"), false), verdict(true, Some("yes"), false));
-        assert_eq!(decided(None, Some("ever"), false), verdict(true, Some("ever"), true));
-        assert_eq!(decided(Some(false), Some("no"), false), verdict(false, Some("no"), false));
-        assert_eq!(decided(Some(true), None, true), verdict(true, None, true));
-        assert_eq!(decided(None, None, true), Ok(None));
-        assert!(decided(Some(true), Some("no"), false).is_err());
-        let unknown = decided(None, Some("perhaps"), false).unwrap_err();
-        assert_eq!(unknown.message, "there is no option 'perhaps'; there are: yes, ever, no");
-    }
 }

@@ -184,7 +184,7 @@ impl Connection {
             Request::Explain(explain) => self.explain(&explain),
             Request::Events(events) => self.events(events),
             Request::Hook(hook) => self.hook(&hook).await,
-            Request::Approvals(_) => self.approvals(),
+            Request::Approvals(_) => self.approvals().await,
             Request::Approval(approval) => self.approval(approval).await,
             Request::History(history) => self.history(history).await,
             Request::Conversation(conversation) => self.conversation(conversation).await,

@@ -110,7 +110,7 @@ pub struct ChoiceItem {
     pub id: String,
     /// What people read.
     pub label: String,
-    /// What it means: `allow_once`, `allow_always`, `reject_once` or `reject_always`.
+    /// What it means: `allow_once`, `allow_always`, `reject_once`, `reject_always`, or `other` for neither yes nor no.
     pub kind: String,
 }
 

@@ -2,9 +2,12 @@
 
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
-use swb_chat::{Hit, OptionKind, Summary, Workspace};
+use swb_chat::{ApprovalId, Hit, OptionKind, Summary, Workspace};
 use swb_engine::chat::git::GitFacts;
 use swb_engine::chat::{Chat, ListedChat};
+use swb_engine::{Session, approval_of};
+use swb_turns::{Dialog, DialogOption, Meaning};
+use swb_types::{SessionName, Timestamp};
 use swb_wire::coop::{ApprovalItem, ApprovalKind, ChoiceItem, ConversationItem, HitItem, WorkspaceItem};
 
 /// Entries of one array or object that are shown at most.
@@ -16,15 +19,19 @@ const LINE: usize = 2048;
 
 /// An approval; texts in what the tool is given are cut to `most` bytes.
 pub(super) fn approval(chat: &Chat, approval: &swb_chat::Approval, most: usize) -> ApprovalItem {
+    item(chat.name(), chat.working_dir(), approval, most)
+}
+
+fn item(name: &SessionName, dir: &Path, approval: &swb_chat::Approval, most: usize) -> ApprovalItem {
     let request = &approval.request;
     let mut cut = false;
     let parameters = shortened(&request.parameters, most, DEPTH, &mut cut);
     let line = |text: &str| clipped(text, LINE.min(most.max(64))).to_owned();
     ApprovalItem {
         id: approval.id.to_string(),
-        session: chat.name().to_string(),
+        session: name.to_string(),
         kind: ApprovalKind::Chat,
-        workspace: path(chat.working_dir()),
+        workspace: path(dir),
         tool: line(&request.tool),
         parameters,
         cut,
@@ -42,6 +49,28 @@ pub(super) fn approval(chat: &Chat, approval: &swb_chat::Approval, most: usize) 
         asked_at: approval.asked_at.0,
         seen: approval.seen,
     }
+}
+
+/// A dialog on a terminal, under the name it has as an approval.
+pub(super) fn dialog(session: &Session, dialog: &Dialog, id: ApprovalId, most: usize) -> ApprovalItem {
+    let (request, asked_at) = (approval_of(dialog), Timestamp(session.view().status.since.millis()));
+    let approval = swb_chat::Approval { id, request, asked_at, seen: true };
+    let mut item = item(session.name(), session.workspace(), &approval, most);
+    item.kind = ApprovalKind::Terminal;
+    // Those that mean neither yes nor no are there as well.
+    item.options = dialog.options.iter().map(choice).collect();
+    item
+}
+
+fn choice(option: &DialogOption) -> ChoiceItem {
+    let kind = match option.meaning {
+        Meaning::AllowAlways => "allow_always",
+        Meaning::AllowOnce => "allow_once",
+        Meaning::Other => "other",
+        Meaning::RejectAlways => "reject_always",
+        Meaning::RejectOnce => "reject_once",
+    };
+    ChoiceItem { id: option.id.clone(), label: option.label.clone(), kind: kind.to_owned() }
 }
 
 fn option_kind(kind: OptionKind) -> &'static str {

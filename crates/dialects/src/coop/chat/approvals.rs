@@ -1,0 +1,233 @@
+//! Approvals that wait: those of conversations, and dialogs on terminals that no conversation is about.
+
+use super::super::connection::{Answer, Connection, Next, invalid, ok};
+use super::{as_many, items, reply};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use swb_chat::{ApprovalId, ApprovalOption, OptionKind, Refused, Verdict};
+use swb_engine::chat::Chat;
+use swb_engine::{DialogError, Session, TypingError, chosen};
+use swb_turns::{Dialog, State};
+use swb_wire::coop::{Approval, ApprovalItem, ApprovalReply, ApprovalsReply, ErrorCode, ErrorReply};
+
+/// Bytes of each text in what a tool is given. A list has to fit one frame, so long ones are cut when they would take
+/// the room of others.
+const PARAMETER_LENGTHS: [usize; 4] = [64 << 10, 4 << 10, 256, 32];
+
+/// Something that waits for a decision.
+enum Waiting {
+    Chat(Chat, swb_chat::Approval),
+    Terminal(Session, Dialog),
+}
+
+impl Waiting {
+    fn item(&self, most: usize) -> ApprovalItem {
+        match self {
+            Self::Chat(chat, approval) => items::approval(chat, approval, most),
+            Self::Terminal(session, dialog) => {
+                items::dialog(session, dialog, terminal_id(session, dialog), most)
+            }
+        }
+    }
+
+    async fn acknowledge(&self) -> Result<(), ErrorReply> {
+        match self {
+            Self::Chat(chat, one) => chat.acknowledge(one.id.clone()).await.map_err(|error| reply(&error)),
+            // A terminal waits as long as it takes.
+            Self::Terminal(..) => Ok(()),
+        }
+    }
+
+    /// Decides it, if the request does.
+    async fn decide(&self, request: &Approval) -> Result<(), ErrorReply> {
+        match self {
+            Self::Chat(chat, approval) => match verdict(request, &approval.request.options)? {
+                Some(verdict) => {
+                    chat.decide(None, approval.id.clone(), verdict).await.map_err(|error| reply(&error))
+                }
+                None => Ok(()),
+            },
+            Self::Terminal(session, dialog) => match choice(request, dialog)? {
+                Some(option) => {
+                    session.answer_dialog(&dialog.id, &option).await.map_err(|error| unanswered(&error))
+                }
+                None => Ok(()),
+            },
+        }
+    }
+}
+
+impl Connection {
+    pub(in super::super) async fn approvals(&self) -> Answer {
+        let waiting = self.waiting("approvals").await?;
+        for most in PARAMETER_LENGTHS {
+            let approvals = waiting.iter().map(|one| one.item(most)).collect();
+            if let Ok(answer) = ok(&ApprovalsReply { ok: true, approvals, more: false }) {
+                return Ok((answer, Next::Request));
+            }
+        }
+        let all: Vec<ApprovalItem> = waiting.iter().map(|one| one.item(0)).collect();
+        as_many(&all, |some, more| ok(&ApprovalsReply { ok: true, approvals: some.to_vec(), more }))
+    }
+
+    pub(in super::super) async fn approval(&self, request: Approval) -> Answer {
+        let waiting = self.waiting("approval").await?;
+        let found = waiting.into_iter().find(|one| one.item(0).id == request.id);
+        let found = found.ok_or_else(|| reply(&Refused::NotAsked.into()))?;
+        if request.ack {
+            found.acknowledge().await?;
+        }
+        found.decide(&request).await?;
+        let mut lengths = PARAMETER_LENGTHS.into_iter().map(|most| most * 8).chain([0]);
+        let shown = lengths.find_map(|most| ok(&ApprovalReply { ok: true, approval: found.item(most) }).ok());
+        let long = || ErrorReply::new(ErrorCode::InternalError, "the answer is too long");
+        shown.map(|answer| (answer, Next::Request)).ok_or_else(long)
+    }
+
+    /// Everything that waits, oldest first.
+    async fn waiting(&self, command: &str) -> Result<Vec<Waiting>, ErrorReply> {
+        let chats = self.chats(command)?.approvals();
+        let mut all: Vec<Waiting> = chats.into_iter().map(|(chat, one)| Waiting::Chat(chat, one)).collect();
+        for session in self.coop.engine.sessions() {
+            // The one who holds the conversation about it decides there.
+            let chats =
+                |one: &Waiting| matches!(one, Waiting::Chat(chat, _) if chat.name() == session.name());
+            if session.view().status.state != State::Asking || all.iter().any(chats) {
+                continue;
+            }
+            if let Some(dialog) = session.dialog().await {
+                all.push(Waiting::Terminal(session, dialog));
+            }
+        }
+        all.sort_by_key(|one| match one {
+            Waiting::Chat(_, approval) => approval.asked_at.0,
+            Waiting::Terminal(session, _) => session.view().status.since.millis(),
+        });
+        Ok(all)
+    }
+}
+
+/// A name for a dialog: the same as long as it is the same dialog of the same session.
+fn terminal_id(session: &Session, dialog: &Dialog) -> ApprovalId {
+    let mut hasher = DefaultHasher::new();
+    (session.name(), session.created(), &dialog.id).hash(&mut hasher);
+    ApprovalId(format!("term-{:016x}", hasher.finish()))
+}
+
+/// The option of a dialog that was chosen, if one was.
+fn choice(request: &Approval, dialog: &Dialog) -> Result<Option<String>, ErrorReply> {
+    let Some(wanted) = &request.option else {
+        let Some(approved) = request.approved else { return Ok(None) };
+        let verdict = Verdict { approved, option: None, always: request.always };
+        let none = || {
+            invalid("the dialog has no option that says just that; choose one, or answer it in the terminal")
+        };
+        return chosen(dialog, &verdict).map(Some).ok_or_else(none);
+    };
+    let known = dialog.options.iter().map(|option| option.id.as_str());
+    let option = dialog.options.iter().find(|option| option.id == *wanted);
+    let option = option.ok_or_else(|| no_option(wanted, known))?;
+    match request.approved {
+        Some(true) if option.meaning.rejects() => Err(opposite(wanted)),
+        Some(false) if option.meaning.allows() => Err(opposite(wanted)),
+        _ => Ok(Some(wanted.clone())),
+    }
+}
+
+/// What was decided, if something was.
+fn verdict(request: &Approval, options: &[ApprovalOption]) -> Result<Option<Verdict>, ErrorReply> {
+    let Some(wanted) = &request.option else {
+        let verdict = |approved| Verdict { approved, option: None, always: request.always };
+        return Ok(request.approved.map(verdict));
+    };
+    let option = options.iter().find(|option| option.id == *wanted);
+    let option = option.ok_or_else(|| no_option(wanted, options.iter().map(|option| option.id.as_str())))?;
+    let approved = option.kind.allows();
+    if request.approved.is_some_and(|said| said != approved) {
+        return Err(opposite(wanted));
+    }
+    let lasting = matches!(option.kind, OptionKind::AllowAlways | OptionKind::RejectAlways);
+    Ok(Some(Verdict { approved, option: Some(wanted.clone()), always: request.always || lasting }))
+}
+
+fn no_option<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> ErrorReply {
+    let known: Vec<&str> = known.collect();
+    let there = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    invalid(format!("there is no option '{wanted}'; there are: {there}"))
+}
+
+fn opposite(wanted: &str) -> ErrorReply {
+    invalid(format!("the option '{wanted}' means the opposite"))
+}
+
+fn unanswered(error: &DialogError) -> ErrorReply {
+    let code = match error {
+        DialogError::Gone => ErrorCode::ApprovalNotFound,
+        DialogError::NoOption(_) => ErrorCode::InvalidCommand,
+        DialogError::Terminal(TypingError::Input(input)) => return super::super::errors::input(*input),
+        DialogError::Terminal(TypingError::Session(error)) => return super::super::errors::reply(error),
+    };
+    ErrorReply::new(code, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use swb_turns::{DialogOption, Meaning};
+
+    fn options() -> Vec<ApprovalOption> {
+        let option = |id: &str, kind| ApprovalOption { id: id.into(), label: id.into(), kind };
+        vec![
+            option("yes", OptionKind::AllowOnce),
+            option("ever", OptionKind::AllowAlways),
+            option("no", OptionKind::RejectOnce),
+        ]
+    }
+
+    fn decided(
+        approved: Option<bool>,
+        option: Option<&str>,
+        always: bool,
+    ) -> Result<Option<Verdict>, ErrorReply> {
+        let option = option.map(str::to_owned);
+        verdict(&Approval { approved, option, always, ..Approval::default() }, &options())
+    }
+
+    #[test]
+    fn an_option_says_what_it_means() {
+        let verdict = |approved, option: Option<&str>, always| {
+            Ok(Some(Verdict { approved, option: option.map(str::to_owned), always }))
+        };
+        assert_eq!(decided(None, Some("yes"), false), verdict(true, Some("yes"), false));
+        assert_eq!(decided(None, Some("ever"), false), verdict(true, Some("ever"), true));
+        assert_eq!(decided(Some(false), Some("no"), false), verdict(false, Some("no"), false));
+        assert_eq!(decided(Some(true), None, true), verdict(true, None, true));
+        assert_eq!(decided(None, None, true), Ok(None));
+        assert!(decided(Some(true), Some("no"), false).is_err());
+        let unknown = decided(None, Some("perhaps"), false).unwrap_err();
+        assert_eq!(unknown.message, "there is no option 'perhaps'; there are: yes, ever, no");
+    }
+
+    #[test]
+    fn a_dialog_is_answered_by_one_of_its_options() {
+        let option =
+            |id: &str, meaning| DialogOption { id: id.into(), label: id.into(), meaning, keys: Vec::new() };
+        let options = vec![
+            option("1", Meaning::AllowOnce),
+            option("2", Meaning::Other),
+            option("3", Meaning::RejectOnce),
+        ];
+        let dialog =
+            Dialog { id: "d".into(), tool: "t".into(), question: "q".into(), detail: String::new(), options };
+        let chosen = |approved, option: Option<&str>| {
+            let option = option.map(str::to_owned);
+            choice(&Approval { approved, option, ..Approval::default() }, &dialog)
+                .map_err(|error| error.message)
+        };
+        assert_eq!(chosen(Some(true), None), Ok(Some("1".into())));
+        assert_eq!(chosen(Some(false), None), Ok(Some("3".into())));
+        assert_eq!(chosen(Some(true), Some("2")), Ok(Some("2".into())));
+        assert_eq!(chosen(None, None), Ok(None));
+        assert!(chosen(Some(true), Some("3")).is_err() && chosen(Some(false), Some("1")).is_err());
+        assert_eq!(chosen(None, Some("9")), Err("there is no option '9'; there are: 1, 2, 3".into()));
+    }
+}
