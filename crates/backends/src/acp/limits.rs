@@ -1,0 +1,31 @@
+//! Every cap and wait of this backend, with its reason.
+
+use std::time::Duration;
+
+/// Bytes of one line at most, both ways: a file of the greatest size we serve, escaped, fits.
+pub(super) const LINE: usize = 16 << 20;
+/// Bytes that wait for an agent that does not read; it is given up beyond that.
+pub(super) const UNREAD: usize = 2 * LINE;
+/// Lines that are none of the protocol's, in one answer: programs that greet or warn there are forgiven.
+pub(super) const GARBAGE: usize = 100;
+/// Bytes kept of what the agent writes to its standard error: the last line tells why it ended.
+pub(super) const STDERR: usize = 4 << 10;
+/// Characters of an agent's own words in an error of ours.
+pub(super) const WORDS: usize = 300;
+/// How long an agent may take until it can be talked to: some fetch themselves first.
+pub(super) const START: Duration = Duration::from_secs(90);
+/// How long an agent may take to end an answer that is not wanted any more; it is killed after that. The whole stop must
+/// not take 2 s (SS-55).
+pub(super) const CANCEL: Duration = Duration::from_millis(800);
+/// How long to wait for the status of an agent whose output has ended.
+pub(super) const EXIT: Duration = Duration::from_secs(1);
+/// Requests of the agent that are served at the same time; it is not listened to beyond that.
+pub(super) const SERVED: usize = 128;
+/// Uses of tools that have not ended.
+pub(super) const TOOLS: usize = 1024;
+/// Terminals that the agent has not released.
+pub(super) const TERMINALS: usize = 32;
+/// Bytes of a terminal's output that are kept if the agent does not say, and at most.
+pub(super) const TERMINAL_OUTPUT: [usize; 2] = [256 << 10, 4 << 20];
+/// Bytes of what was said before that an agent is told when it cannot remember it by itself.
+pub(super) const TRANSCRIPT: usize = 32 << 10;

@@ -1,0 +1,80 @@
+//! Lines out of bytes, however they are cut.
+
+use super::limits;
+
+/// A line that is too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TooLong;
+
+/// Bytes that become lines.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    bytes: Vec<u8>,
+    /// Bytes at the beginning that were taken as lines.
+    taken: usize,
+    /// Bytes that were searched for the end of a line.
+    searched: usize,
+}
+
+impl Lines {
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        if self.taken > 0 {
+            self.bytes.drain(..self.taken);
+            self.searched -= self.taken;
+            self.taken = 0;
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next whole line without its end; nothing if it is not there yet.
+    pub(super) fn next(&mut self) -> Result<Option<&[u8]>, TooLong> {
+        let end = self.bytes[self.searched..].iter().position(|byte| *byte == b'\n');
+        let Some(end) = end.map(|end| self.searched + end) else {
+            self.searched = self.bytes.len();
+            return if self.searched - self.taken > limits::LINE { Err(TooLong) } else { Ok(None) };
+        };
+        let line = self.taken..end;
+        (self.taken, self.searched) = (end + 1, end + 1);
+        if line.len() > limits::LINE { Err(TooLong) } else { Ok(Some(self.bytes[line].trim_ascii())) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(pieces: &[&[u8]]) -> Vec<Vec<u8>> {
+        let mut lines = Lines::default();
+        let mut found = Vec::new();
+        for piece in pieces {
+            lines.push(piece);
+            while let Some(line) = lines.next().unwrap() {
+                found.push(line.to_vec());
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn lines_are_the_same_however_they_are_cut() {
+        let bytes = b"one\r\n\ntwo three\nrest";
+        for cut in 0..=bytes.len() {
+            for second in cut..=bytes.len() {
+                let found = all(&[&bytes[..cut], &bytes[cut..second], &bytes[second..]]);
+                assert_eq!(found, [&b"one"[..], b"", b"two three"]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_is_refused() {
+        let mut lines = Lines::default();
+        let piece = vec![b'x'; 1 << 20];
+        for _ in 0..limits::LINE >> 20 {
+            lines.push(&piece);
+            assert_eq!(lines.next(), Ok(None));
+        }
+        lines.push(b"x");
+        assert_eq!(lines.next(), Err(TooLong));
+    }
+}

@@ -1,0 +1,256 @@
+//! What an agent may ask of us while it answers: permissions, files, terminals.
+
+use super::limits;
+use super::permission;
+use super::terminals::Terminals;
+use super::tools::{self, Tools};
+use crate::Context;
+use crate::place::{Place, PlaceError};
+use agent_client_protocol_schema::v1::{
+    CreateTerminalRequest, CreateTerminalResponse, Error, ErrorCode, KillTerminalRequest,
+    ReadTextFileRequest, ReadTextFileResponse, ReleaseTerminalRequest, RequestId, RequestPermissionRequest,
+    RequestPermissionResponse, TerminalOutputRequest, WaitForTerminalExitRequest, WriteTextFileRequest,
+    WriteTextFileResponse,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::future::poll_fn;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::task::Poll;
+use swb_chat::{Decision, Verdict};
+use swb_engine::chat::{Boxed, Exchange};
+
+/// What the agent is told.
+pub(super) type Answer = Result<Value, Error>;
+
+/// Requests that are being served, all at the same time.
+#[derive(Default)]
+pub(super) struct Serving<'a>(Vec<(RequestId, Boxed<'a, Answer>)>);
+
+impl<'a> Serving<'a> {
+    /// Whether another one can be taken.
+    pub(super) fn has_room(&self) -> bool {
+        self.0.len() < limits::SERVED
+    }
+
+    pub(super) fn add(&mut self, id: RequestId, answer: Boxed<'a, Answer>) {
+        self.0.push((id, answer));
+    }
+
+    /// Waits for the next one that is done; for ever if there is none. Cancel-safe.
+    pub(super) async fn next(&mut self) -> (RequestId, Answer) {
+        poll_fn(|context| {
+            for at in 0..self.0.len() {
+                if let Poll::Ready(answer) = self.0[at].1.as_mut().poll(context) {
+                    return Poll::Ready((self.0.swap_remove(at).0, answer));
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+/// What is needed to serve.
+pub(super) struct Server<'a> {
+    pub(super) context: &'a Context,
+    pub(super) exchange: &'a Exchange,
+}
+
+impl<'a> Server<'a> {
+    /// Begins to serve a request.
+    pub(super) fn serve(
+        &self,
+        method: &str,
+        params: Value,
+        tools: &Tools,
+        terminals: &mut Terminals,
+    ) -> Boxed<'a, Answer> {
+        let begun = match method {
+            "session/request_permission" => read(params).map(|request| self.permission(request, tools)),
+            "fs/read_text_file" => read(params).map(|request| self.read_file(request)),
+            "fs/write_text_file" => read(params).map(|request| self.write_file(request)),
+            "terminal/create" => read(params).map(|request| self.create_terminal(request, terminals)),
+            "terminal/output" => read(params).and_then(|request: TerminalOutputRequest| {
+                let output = terminals.output(&request.terminal_id.0).ok_or_else(no_terminal)?;
+                Ok(now(answer(&output)))
+            }),
+            "terminal/wait_for_exit" => read(params).and_then(|request: WaitForTerminalExitRequest| {
+                let ended = terminals.wait(&request.terminal_id.0).ok_or_else(no_terminal)?;
+                let boxed: Boxed<'a, Answer> = Box::pin(async move { answer(&ended.await) });
+                Ok(boxed)
+            }),
+            "terminal/kill" => read(params).and_then(|request: KillTerminalRequest| {
+                terminals.kill(&request.terminal_id.0).ok_or_else(no_terminal)?;
+                Ok(now(Ok(json!({}))))
+            }),
+            "terminal/release" => read(params).and_then(|request: ReleaseTerminalRequest| {
+                terminals.release(&request.terminal_id.0).ok_or_else(no_terminal)?;
+                Ok(now(Ok(json!({}))))
+            }),
+            _ => Err(unknown_method()),
+        };
+        begun.unwrap_or_else(|error| now(Err(error)))
+    }
+
+    fn permission(&self, request: RequestPermissionRequest, tools: &Tools) -> Boxed<'a, Answer> {
+        let known = tools.get(&request.tool_call.tool_call_id);
+        let approval = permission::approval(&request, known);
+        let mut call = known.cloned().unwrap_or_else(|| tools::unknown(&request.tool_call.tool_call_id));
+        tools::merge(&mut call, &request.tool_call.fields);
+        let (context, exchange) = (self.context, self.exchange);
+        Box::pin(async move {
+            let commands = exchange.workspace().commands_approved.clone();
+            let kind = tools::word(call.kind);
+            let allowed = permission::is_allowed(&approval, kind, &context.allow, &commands);
+            let options = approval.options.clone();
+            let decision = match allowed {
+                true => Decision::Decided(Verdict { approved: true, ..Verdict::default() }),
+                false => exchange.approve(approval).await,
+            };
+            answer(&RequestPermissionResponse::new(permission::outcome(&options, &decision)))
+        })
+    }
+
+    fn place(&self) -> Place {
+        Place::new(&self.exchange.workspace(), self.exchange.working_dir(), self.context.umask)
+    }
+
+    fn read_file(&self, request: ReadTextFileRequest) -> Boxed<'a, Answer> {
+        let place = self.place();
+        Box::pin(on_disk(request.path, move |path| {
+            let text = place.read(path)?;
+            Ok(json!(ReadTextFileResponse::new(part(text, request.line, request.limit))))
+        }))
+    }
+
+    fn write_file(&self, request: WriteTextFileRequest) -> Boxed<'a, Answer> {
+        let place = self.place();
+        Box::pin(on_disk(request.path, move |path| {
+            place.write(path, &request.content)?;
+            Ok(json!(WriteTextFileResponse::new()))
+        }))
+    }
+
+    fn create_terminal(
+        &self,
+        request: CreateTerminalRequest,
+        terminals: &mut Terminals,
+    ) -> Boxed<'a, Answer> {
+        now(self.try_create_terminal(request, terminals))
+    }
+
+    fn try_create_terminal(&self, request: CreateTerminalRequest, terminals: &mut Terminals) -> Answer {
+        if !terminals.has_room() {
+            return Err(error(ErrorCode::InvalidRequest, "there are too many terminals; release some first"));
+        }
+        let directory = match &request.cwd {
+            None => self.exchange.working_dir().to_owned(),
+            Some(directory) => {
+                let path = directory.to_str().ok_or_else(bad_path)?;
+                // A directory of the workspace or its context; what may be written is another matter.
+                self.place().resolve_read(path).map_err(|error| place_error(&error))?
+            }
+        };
+        let workspace = self.exchange.workspace();
+        let name = terminals.create(self.context, &workspace, &directory, request);
+        let name =
+            name.map_err(|why| error(ErrorCode::InternalError, &format!("it cannot be started: {why}")))?;
+        answer(&CreateTerminalResponse::new(name))
+    }
+}
+
+/// Does something with a file where waiting for the disk keeps nobody waiting.
+async fn on_disk(
+    path: PathBuf,
+    work: impl FnOnce(&str) -> Result<Value, PlaceError> + Send + 'static,
+) -> Answer {
+    let path = Path::to_str(&path).ok_or_else(bad_path)?.to_owned();
+    let done = tokio::task::spawn_blocking(move || work(&path)).await;
+    match done {
+        Ok(done) => done.map_err(|error| place_error(&error)),
+        Err(_) => Err(error(ErrorCode::InternalError, "it was cut off")),
+    }
+}
+
+/// Lines of a text: from `line` on, which counts from 1, and so many.
+fn part(text: String, line: Option<u32>, limit: Option<u32>) -> String {
+    if line.is_none() && limit.is_none() {
+        return text;
+    }
+    let skip = line.map_or(0, |line| line.saturating_sub(1)) as usize;
+    let take = limit.map_or(usize::MAX, |limit| limit as usize);
+    text.split_inclusive('\n').skip(skip).take(take).collect()
+}
+
+fn read<T: DeserializeOwned>(params: Value) -> Result<T, Error> {
+    serde_json::from_value(params)
+        .map_err(|why| error(ErrorCode::InvalidParams, &format!("the parameters make no sense: {why}")))
+}
+
+fn answer(value: &impl Serialize) -> Answer {
+    serde_json::to_value(value).map_err(|why| error(ErrorCode::InternalError, &why.to_string()))
+}
+
+fn now<'a>(answer: Answer) -> Boxed<'a, Answer> {
+    Box::pin(std::future::ready(answer))
+}
+
+fn error(code: ErrorCode, message: &str) -> Error {
+    Error::new(code.into(), message)
+}
+
+/// The answer to what we do not know.
+pub(super) fn unknown_method() -> Error {
+    error(ErrorCode::MethodNotFound, "there is no such method")
+}
+
+fn no_terminal() -> Error {
+    error(ErrorCode::ResourceNotFound, "there is no such terminal")
+}
+
+fn bad_path() -> Error {
+    error(ErrorCode::InvalidParams, "the path is not text")
+}
+
+fn place_error(why: &PlaceError) -> Error {
+    let code = match why {
+        PlaceError::Io { error, .. } if error.kind() == io::ErrorKind::NotFound => {
+            ErrorCode::ResourceNotFound
+        }
+        PlaceError::Io { .. } => ErrorCode::InternalError,
+        _ => ErrorCode::InvalidParams,
+    };
+    error(code, &why.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_files_count_from_one() {
+        let part = |line, limit| part("a\nb\nc".to_owned(), line, limit);
+        assert_eq!(part(None, None), "a\nb\nc");
+        assert_eq!(part(Some(2), None), "b\nc");
+        assert_eq!(part(Some(1), Some(1)), "a\n");
+        assert_eq!(part(Some(0), Some(2)), "a\nb\n");
+        assert_eq!(part(Some(9), Some(9)), "");
+    }
+
+    #[tokio::test]
+    async fn requests_are_answered_as_they_are_done() {
+        let (tell, told) = tokio::sync::oneshot::channel::<()>();
+        let mut serving = Serving::default();
+        serving.add(
+            RequestId::Number(1),
+            Box::pin(async move { told.await.map(|()| Value::Null).map_err(|_| bad_path()) }),
+        );
+        serving.add(RequestId::Number(2), now(Ok(Value::Null)));
+        assert_eq!(serving.next().await.0, RequestId::Number(2));
+        tell.send(()).unwrap();
+        assert_eq!(serving.next().await.0, RequestId::Number(1));
+    }
+}

@@ -1,0 +1,131 @@
+//! Terminals that an agent asks for: commands that run in the workspace while the agent does something else.
+
+use super::limits;
+use crate::Context;
+use crate::command::{Guarded, Kept, Launch, Output};
+use agent_client_protocol_schema::v1::{CreateTerminalRequest, TerminalExitStatus, TerminalOutputResponse};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use swb_chat::Workspace;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// The terminals of one agent; dropped, everything in them is killed.
+#[derive(Debug, Default)]
+pub(super) struct Terminals {
+    open: BTreeMap<String, Terminal>,
+    /// What runs in them.
+    tasks: JoinSet<()>,
+    created: u64,
+}
+
+/// A terminal that was not released.
+#[derive(Debug)]
+struct Terminal {
+    kept: Arc<Mutex<Kept>>,
+    kill: CancellationToken,
+    status: watch::Receiver<Option<i32>>,
+}
+
+impl Terminals {
+    /// Whether another one may be opened.
+    pub(super) fn has_room(&self) -> bool {
+        self.open.len() < limits::TERMINALS
+    }
+
+    /// Runs a command; the terminal's name.
+    pub(super) fn create(
+        &mut self,
+        context: &Context,
+        workspace: &Workspace,
+        directory: &Path,
+        request: CreateTerminalRequest,
+    ) -> io::Result<String> {
+        // Finished tasks are kept until somebody asks for them.
+        while self.tasks.try_join_next().is_some() {}
+        let [usual, most] = limits::TERMINAL_OUTPUT;
+        let limit = request.output_byte_limit.map_or(usual, |limit| usize::try_from(limit).unwrap_or(most));
+        let kept = Arc::new(Mutex::new(Kept::new(0, limit.min(most))));
+        let env = request.env.into_iter().map(|variable| (variable.name, variable.value));
+        let launch = match request.args.is_empty() {
+            // Most agents give a whole command line here.
+            true => Launch::shell(&request.command, directory),
+            false => Launch::new([request.command].into_iter().chain(request.args), directory),
+        };
+        let (guarded, output) = launch.with_env(env).confined(workspace).start(&context.into())?;
+        let (kill, (tell, status)) = (CancellationToken::new(), watch::channel(None));
+        self.tasks.spawn(attend(guarded, output, Arc::clone(&kept), kill.clone(), tell));
+        self.created += 1;
+        let name = format!("terminal-{}", self.created);
+        self.open.insert(name.clone(), Terminal { kept, kill, status });
+        Ok(name)
+    }
+
+    /// What it has written, and whether it has ended.
+    pub(super) fn output(&self, name: &str) -> Option<TerminalOutputResponse> {
+        let terminal = self.open.get(name)?;
+        let (output, truncated) = lock(&terminal.kept).plain();
+        let status = *terminal.status.borrow();
+        Some(TerminalOutputResponse::new(output, truncated).exit_status(status.map(exit_status)))
+    }
+
+    /// Waits for its end.
+    pub(super) fn wait(
+        &self,
+        name: &str,
+    ) -> Option<impl Future<Output = TerminalExitStatus> + Send + 'static> {
+        let mut status = self.open.get(name)?.status.clone();
+        Some(async move {
+            // The sender goes away only after it has told the status.
+            let ended = status.wait_for(Option::is_some).await.ok().and_then(|status| *status);
+            ended.map_or_else(TerminalExitStatus::new, exit_status)
+        })
+    }
+
+    /// Kills what runs in it; it can still be read.
+    pub(super) fn kill(&self, name: &str) -> Option<()> {
+        self.open.get(name)?.kill.cancel();
+        Some(())
+    }
+
+    /// Kills what runs in it, and forgets it.
+    pub(super) fn release(&mut self, name: &str) -> Option<()> {
+        self.open.remove(name)?.kill.cancel();
+        Some(())
+    }
+}
+
+async fn attend(
+    mut guarded: Guarded,
+    mut output: Output,
+    kept: Arc<Mutex<Kept>>,
+    kill: CancellationToken,
+    tell: watch::Sender<Option<i32>>,
+) {
+    let mut killed = false;
+    loop {
+        tokio::select! {
+            () = kill.cancelled(), if !killed => {
+                killed = true;
+                guarded.kill();
+            }
+            text = output.next() => match text {
+                Ok(Some(text)) => lock(&kept).push(&text),
+                _ => break,
+            },
+        }
+    }
+    let status = guarded.wait().await;
+    tell.send_replace(Some(status.unwrap_or(-1)));
+}
+
+fn exit_status(code: i32) -> TerminalExitStatus {
+    TerminalExitStatus::new().exit_code(u32::try_from(code).ok())
+}
+
+fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,259 @@
+//! What an agent does with its tools, in our words.
+
+use super::limits;
+use agent_client_protocol_schema::v1::{
+    ContentBlock, EmbeddedResourceResource, ToolCallContent, ToolCallId, ToolCallStatus,
+    ToolCallUpdateFields, ToolKind as AcpKind,
+};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use swb_chat::{Location, ToolCall, ToolContent, ToolId, ToolKind, ToolResult, ToolStatus};
+
+/// Uses of tools that have not ended.
+#[derive(Debug, Default)]
+pub(super) struct Tools(BTreeMap<ToolId, Use>);
+
+#[derive(Debug)]
+struct Use {
+    call: ToolCall,
+    output: String,
+    content: Vec<ToolContent>,
+}
+
+/// What there is to tell after news of a tool.
+#[derive(Debug, PartialEq)]
+pub(super) enum News {
+    /// A use began, or more is known about it.
+    Called(ToolCall),
+    /// It says more.
+    Output(ToolId, String),
+    /// It has ended.
+    Ended(ToolResult),
+}
+
+impl Tools {
+    /// A use that was announced and has not ended.
+    pub(super) fn get(&self, id: &ToolCallId) -> Option<&ToolCall> {
+        self.0.get(&tool_id(id)).map(|known| &known.call)
+    }
+
+    /// There is news of a tool. `begins` if it is announced; about others than those announced there is nothing to say.
+    pub(super) fn hear(&mut self, id: &ToolCallId, fields: ToolCallUpdateFields, begins: bool) -> Vec<News> {
+        let id = tool_id(id);
+        if begins && !self.0.contains_key(&id) && self.0.len() < limits::TOOLS {
+            let known = Use { call: unknown_named(id.clone()), output: String::new(), content: Vec::new() };
+            self.0.insert(id.clone(), known);
+        }
+        let Some(known) = self.0.get_mut(&id) else { return Vec::new() };
+        let mut news = Vec::new();
+        let before = known.call.clone();
+        merge(&mut known.call, &fields);
+        if begins || before != known.call {
+            news.push(News::Called(known.call.clone()));
+        }
+        if let Some(content) = &fields.content {
+            let output = text_of(content);
+            // Content is told as a whole each time; what is new in it is what was added.
+            let more = output.strip_prefix(known.output.as_str()).unwrap_or(&output);
+            if !more.is_empty() && !is_over(fields.status) {
+                news.push(News::Output(id.clone(), more.to_owned()));
+            }
+            known.output = output;
+            known.content = content.iter().filter_map(other_content).collect();
+        }
+        if is_over(fields.status)
+            && let Some(known) = self.0.remove(&id)
+        {
+            news.push(News::Ended(known.result(fields.status, fields.raw_output.as_ref())));
+        }
+        news
+    }
+}
+
+impl Use {
+    fn result(self, status: Option<ToolCallStatus>, raw: Option<&Value>) -> ToolResult {
+        let output = match (self.output.is_empty() && self.content.is_empty(), raw) {
+            (true, Some(Value::String(text))) => text.clone(),
+            (true, Some(raw)) if !raw.is_null() => raw.to_string(),
+            _ => self.output,
+        };
+        let failed = status == Some(ToolCallStatus::Failed);
+        let error = failed.then(|| match output.lines().next() {
+            Some(line) if !line.trim().is_empty() => super::link::short(line),
+            _ => "the agent says that it failed".to_owned(),
+        });
+        let status = if failed { ToolStatus::Failed } else { ToolStatus::Completed };
+        ToolResult { id: self.call.id, status, output, error, content: self.content }
+    }
+}
+
+fn is_over(status: Option<ToolCallStatus>) -> bool {
+    matches!(status, Some(ToolCallStatus::Completed | ToolCallStatus::Failed))
+}
+
+fn tool_id(id: &ToolCallId) -> ToolId {
+    ToolId(id.to_string())
+}
+
+/// A use of which nothing is known.
+pub(super) fn unknown(id: &ToolCallId) -> ToolCall {
+    unknown_named(tool_id(id))
+}
+
+fn unknown_named(id: ToolId) -> ToolCall {
+    let name = word(ToolKind::Other).to_owned();
+    ToolCall {
+        id,
+        name,
+        description: None,
+        kind: ToolKind::Other,
+        parameters: Value::Null,
+        locations: Vec::new(),
+    }
+}
+
+/// Adds what is new to what is known. Without a name a tool is called after what it is for: titles differ every time.
+pub(super) fn merge(call: &mut ToolCall, fields: &ToolCallUpdateFields) {
+    let unnamed = call.name == word(call.kind);
+    if let Some(kind) = fields.kind {
+        call.kind = kind_of(kind);
+    }
+    match &fields.name {
+        Some(name) => call.name.clone_from(name),
+        None if unnamed => call.name = word(call.kind).to_owned(),
+        None => {}
+    }
+    if let Some(title) = &fields.title {
+        call.description = Some(title.clone());
+    }
+    if let Some(input) = fields.raw_input.as_ref().filter(|input| input.is_object()) {
+        call.parameters.clone_from(input);
+    }
+    if let Some(locations) = &fields.locations {
+        let location = |at: &agent_client_protocol_schema::v1::ToolCallLocation| Location {
+            path: at.path.clone(),
+            line: at.line,
+        };
+        call.locations = locations.iter().map(location).collect();
+    }
+}
+
+fn kind_of(kind: AcpKind) -> ToolKind {
+    match kind {
+        AcpKind::Delete => ToolKind::Delete,
+        AcpKind::Edit => ToolKind::Edit,
+        AcpKind::Execute => ToolKind::Execute,
+        AcpKind::Fetch => ToolKind::Fetch,
+        AcpKind::Move => ToolKind::Move,
+        AcpKind::Read => ToolKind::Read,
+        AcpKind::Search => ToolKind::Search,
+        AcpKind::Think => ToolKind::Think,
+        _ => ToolKind::Other,
+    }
+}
+
+/// A word for what a tool is for.
+pub(super) fn word(kind: ToolKind) -> &'static str {
+    match kind {
+        ToolKind::Delete => "delete",
+        ToolKind::Edit => "edit",
+        ToolKind::Execute => "execute",
+        ToolKind::Fetch => "fetch",
+        ToolKind::Move => "move",
+        ToolKind::Other => "tool",
+        ToolKind::Read => "read",
+        ToolKind::Search => "search",
+        ToolKind::Think => "think",
+    }
+}
+
+fn text_of(content: &[ToolCallContent]) -> String {
+    let text = |content: &ToolCallContent| match content {
+        ToolCallContent::Content(content) => Some(block_text(&content.content)),
+        _ => None,
+    };
+    content.iter().filter_map(text).collect::<Vec<_>>().join("\n")
+}
+
+fn other_content(content: &ToolCallContent) -> Option<ToolContent> {
+    match content {
+        ToolCallContent::Diff(diff) => Some(ToolContent::Diff {
+            path: diff.path.clone(),
+            old: diff.old_text.clone(),
+            new: diff.new_text.clone(),
+        }),
+        ToolCallContent::Terminal(terminal) => {
+            Some(ToolContent::Terminal { id: terminal.terminal_id.to_string() })
+        }
+        _ => None,
+    }
+}
+
+/// What a block of content says, as text.
+pub(super) fn block_text(block: &ContentBlock) -> String {
+    match block {
+        ContentBlock::Text(text) => text.text.clone(),
+        ContentBlock::ResourceLink(link) => link.uri.clone(),
+        ContentBlock::Resource(resource) => match &resource.resource {
+            EmbeddedResourceResource::TextResourceContents(text) => text.text.clone(),
+            _ => String::new(),
+        },
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn fields(value: Value) -> ToolCallUpdateFields {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn a_use_is_told_from_its_beginning_to_its_end() {
+        let mut tools = Tools::default();
+        let id = ToolCallId::new("c1");
+        let begun = tools.hear(
+            &id,
+            fields(json!({"title": "Reading a", "kind": "read", "rawInput": {"path": "a"}})),
+            true,
+        );
+        let [News::Called(call)] = begun.as_slice() else { panic!("{begun:?}") };
+        assert_eq!((call.name.as_str(), call.description.as_deref()), ("read", Some("Reading a")));
+        assert_eq!(call.parameters, json!({"path": "a"}));
+        let text = |text: &str| json!([{"type": "content", "content": {"type": "text", "text": text}}]);
+        let more = tools.hear(&id, fields(json!({"content": text("on")})), false);
+        assert_eq!(more, [News::Output(ToolId("c1".into()), "on".into())]);
+        let more = tools.hear(&id, fields(json!({"content": text("one")})), false);
+        assert_eq!(more, [News::Output(ToolId("c1".into()), "e".into())]);
+        let ended = tools.hear(&id, fields(json!({"status": "completed"})), false);
+        assert_eq!(ended, [News::Ended(ToolResult::completed(ToolId("c1".into()), "one"))]);
+        assert!(tools.hear(&id, fields(json!({"status": "completed"})), false).is_empty(), "it has ended");
+    }
+
+    #[test]
+    fn a_use_can_begin_and_end_at_once() {
+        let mut tools = Tools::default();
+        let all = json!({"kind": "edit", "name": "Edit", "status": "failed", "content": [
+            {"type": "diff", "path": "/a", "oldText": "x", "newText": "y"},
+            {"type": "content", "content": {"type": "text", "text": "no such line"}}]});
+        let news = tools.hear(&ToolCallId::new("c"), fields(all), true);
+        let [News::Called(call), News::Ended(result)] = news.as_slice() else { panic!("{news:?}") };
+        assert_eq!((call.name.as_str(), call.kind), ("Edit", ToolKind::Edit));
+        assert_eq!(result.error.as_deref(), Some("no such line"));
+        let diff = ToolContent::Diff { path: "/a".into(), old: Some("x".into()), new: "y".into() };
+        assert_eq!(result.content, [diff]);
+    }
+
+    #[test]
+    fn nothing_is_told_about_uses_nobody_announced_nor_about_too_many() {
+        let mut tools = Tools::default();
+        assert!(tools.hear(&ToolCallId::new("c"), fields(json!({"status": "completed"})), false).is_empty());
+        for number in 0..limits::TOOLS {
+            assert_eq!(tools.hear(&ToolCallId::new(number.to_string()), fields(json!({})), true).len(), 1);
+        }
+        assert!(tools.hear(&ToolCallId::new("one more"), fields(json!({})), true).is_empty());
+    }
+}
