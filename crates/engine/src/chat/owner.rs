@@ -419,6 +419,17 @@ impl Owner {
         }
     }
 
+    /// The agent, to be dismissed. One that left a terminal behind it is found there if it is not in memory.
+    async fn last_backend(&mut self) -> Option<Box<dyn Backend>> {
+        if let Some(backend) = self.backend.take() {
+            return Some(backend);
+        }
+        let mut opening = self.opening();
+        opening.resume.as_ref()?;
+        opening.terminal = Some(self.chats.terminal(opening.name.as_str())?);
+        self.chats.inner.backends.open(opening).await.ok()
+    }
+
     async fn close(mut self, forget: bool, reply: Option<oneshot::Sender<Result<(), ChatError>>>) {
         if let Some(running) = &self.running {
             running.stop.cancel();
@@ -431,9 +442,7 @@ impl Owner {
             self.conversation.delete();
             self.tell();
         }
-        if let Some(backend) = self.backend.take()
-            && forget
-        {
+        if forget && let Some(backend) = self.last_backend().await {
             backend.delete().await;
         }
         self.chats.closed(&self.conversation.saved().name, self.reserved);
