@@ -8,6 +8,8 @@ pub(super) const SIZE: [u16; 2] = [120, 40];
 pub(super) const KILL_GRACE: Duration = Duration::from_secs(1);
 /// How long an agent may take to start, or to finish what somebody else has asked it.
 pub(super) const READY: Duration = Duration::from_secs(60);
+/// How long an agent that seems to be busy may be about to be free, until it is told that it is not.
+pub(super) const DOUBT: Duration = Duration::from_millis(500);
 /// Pause between two looks at an answer that grows: smooth to the eye.
 pub(super) const LOOK: Duration = Duration::from_millis(40);
 /// A look may take this part of the time in between, as others need their screens too.

@@ -69,7 +69,7 @@ impl<'a> Talk<'a> {
         match answered {
             Some(answered) => answered,
             None => {
-                self.interrupt().await;
+                self.interrupt(before).await;
                 Ok(())
             }
         }
@@ -79,13 +79,15 @@ impl<'a> Talk<'a> {
     async fn ready(&mut self) -> Result<(), Failure> {
         let mut patience = Instant::now() + limits::READY;
         let mut told = false;
+        // That a turn is complete is told before what follows from it.
+        let doubt = Instant::now() + limits::DOUBT;
         loop {
             match self.session.view().status.state {
                 State::Ready | State::Error | State::Unknown => return Ok(()),
                 State::Exited => return Err(self.gone()),
                 // People have their own time for that.
                 State::Asking => patience = Instant::now() + limits::READY,
-                State::Working if !std::mem::replace(&mut told, true) => {
+                State::Working if Instant::now() > doubt && !std::mem::replace(&mut told, true) => {
                     let message = "the agent is still at work on something else".to_owned();
                     self.exchange
                         .progress(Progress { message, ephemeral: true, ..Progress::default() })
@@ -169,8 +171,8 @@ impl<'a> Talk<'a> {
         News::Look
     }
 
-    /// Makes the agent stop what it does, as a person at the terminal would.
-    async fn interrupt(&mut self) {
+    /// Makes the agent stop its answer, the turn after `before`, as a person at the terminal would.
+    async fn interrupt(&mut self, before: u64) {
         let until = Instant::now() + limits::STOPPED;
         let mut pressed: Option<Instant> = None;
         while Instant::now() < until {
@@ -183,6 +185,8 @@ impl<'a> Talk<'a> {
                     let _pressed = self.session.press(&self.profile.interrupt_keys()).await;
                 }
                 State::Asking | State::Working | State::Unknown => {}
+                // That it has begun may not have been noticed yet.
+                _ if self.turn_after(before).is_none() => {}
                 _ => return,
             }
             if self.pause().await == News::Gone {

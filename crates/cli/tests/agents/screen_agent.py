@@ -1,0 +1,152 @@
+"""An agent that paints its screen like Claude Code does: an input box, a spinner, dialogs with numbered options.
+
+What it is told decides what it does:
+  say TEXT    answers TEXT
+  lines N     answers N lines, one every 0.4 s
+  ask CMD     asks whether CMD may be run, and says what it was told
+  choose      asks for one of two colours
+  work        works until it is interrupted
+  end         ends with status 3
+"""
+
+import os
+import select
+import sys
+import termios
+import time
+import tty
+
+ROWS = 40
+RULE = "─" * 100
+MARKS = "·✢✳✶✻✽"
+
+
+class Agent:
+    def __init__(self):
+        self.lines = [" ▐▛███▜▌   Claude Code v2.1.0", ""]
+        self.box = ""
+        self.keys = b""
+        self.dialog = None
+        self.mark = None
+
+    def paint(self):
+        if self.dialog:
+            bottom = [RULE] + self.dialog
+        else:
+            spinner = [f"{self.mark} Working… (esc to interrupt)", ""] if self.mark else []
+            bottom = spinner + [RULE, "❯ " + self.box, RULE]
+        rows = (self.lines + [""] + bottom)[-ROWS:]
+        sys.stdout.write("\x1b[?2026h\x1b[H\x1b[2J" + "\r\n".join(rows) + "\x1b[?2026l")
+        sys.stdout.flush()
+
+    def read(self, limit):
+        """Waits for keys; true when there are some."""
+        ready, _, _ = select.select([0], [], [], limit)
+        if ready:
+            data = os.read(0, 4096)
+            if not data:
+                sys.exit(0)
+            self.keys += data
+        return bool(self.keys)
+
+    def key(self, limit=None):
+        """The next key: a character, `esc`, or `paste:TEXT`."""
+        if not self.keys and not self.read(limit):
+            return None
+        if self.keys.startswith(b"\x1b[200~"):
+            while b"\x1b[201~" not in self.keys:
+                self.read(None)
+            text, self.keys = self.keys[6:].split(b"\x1b[201~", 1)
+            return "paste:" + text.decode()
+        if self.keys[:1] == b"\x1b":
+            if self.keys[1:2] in (b"[", b"O"):
+                self.keys = self.keys[3:]
+                return "other"
+            self.keys = self.keys[1:]
+            return "esc"
+        text = self.keys.decode(errors="ignore")[:1] or "?"
+        self.keys = self.keys[len(text.encode()):]
+        return text
+
+    def answer(self, text):
+        self.lines += ["", "● " + text]
+
+    def work(self, seconds):
+        """Works for a while; false when it is interrupted."""
+        end = time.monotonic() + seconds
+        step = 0
+        while time.monotonic() < end:
+            self.mark = MARKS[step % len(MARKS)]
+            step += 1
+            self.paint()
+            if self.key(0.1) == "esc":
+                self.mark = None
+                return False
+        self.mark = None
+        return True
+
+    def choice(self, rows, keys):
+        self.dialog = rows
+        self.paint()
+        while True:
+            key = self.key()
+            if key in keys:
+                self.dialog = None
+                return key
+
+    def do(self, text):
+        word, _, rest = text.partition(" ")
+        self.lines += ["❯ " + text]
+        if word == "end":
+            sys.exit(3)
+        self.work(0.3)
+        if word == "lines":
+            for n in range(int(rest)):
+                self.lines += [("● " if n == 0 else "  ") + f"line {n + 1}"]
+                if not self.work(0.4):
+                    self.lines += ["  ⎿  Interrupted"]
+                    return
+        elif word == "ask":
+            self.lines += ["", f"● Bash({rest})", "  ⎿  Waiting…"]
+            rows = [" Bash command", "", f"   {rest}", "", " Do you want to proceed?", " ❯ 1. Yes"]
+            rows += ["   2. Yes, and don't ask again for this", "   3. No", "", " Esc to cancel"]
+            key = self.choice(rows, ("1", "2", "esc"))
+            self.work(0.3)
+            said = {"1": "ran once", "2": "runs always", "esc": "was denied"}[key]
+            self.lines[-1] = "  ⎿  " + said
+            self.answer(f"it {said}")
+        elif word == "choose":
+            rows = [" Colour", "", " Which one?", "", " ❯ 1. Red", "   2. Green"]
+            key = self.choice(rows, ("1", "2", "esc"))
+            self.work(0.3)
+            self.answer("chosen: " + {"1": "Red", "2": "Green", "esc": "none"}[key])
+        elif word == "work":
+            self.answer("done" if self.work(600) else "interrupted")
+        else:
+            self.answer(rest)
+
+    def run(self):
+        sys.stdout.write("\x1b[?2004h")
+        while True:
+            self.paint()
+            key = self.key()
+            if key == "\r":
+                text, self.box = self.box, ""
+                if text.strip():
+                    self.do(text)
+            elif key == "\x03":
+                sys.exit(0)
+            elif key == "esc":
+                self.box = ""
+            elif key.startswith("paste:"):
+                self.box += key[6:]
+            elif key != "other":
+                self.box += key
+
+
+before = termios.tcgetattr(0)
+tty.setraw(0)
+try:
+    Agent().run()
+finally:
+    termios.tcsetattr(0, termios.TCSADRAIN, before)
