@@ -44,8 +44,34 @@ const DEVICES: [&str; 9] = [
     "/dev/zero",
     "/dev/fd",
 ];
-/// What git reads in the home directory; it refuses to work when it cannot. Its passwords are elsewhere.
-const HOME: [&str; 4] = [".gitconfig", ".config/git/attributes", ".config/git/config", ".config/git/ignore"];
+/// What programs need from the home directory: what git reads, which refuses to work when it cannot, and where compilers
+/// and interpreters are that users install for themselves. Passwords and keys are elsewhere.
+const HOME: [&str; 24] = [
+    ".asdf",
+    ".bun",
+    ".cargo/bin",
+    ".cargo/env",
+    ".cargo/git",
+    ".cargo/registry",
+    ".config/git/attributes",
+    ".config/git/config",
+    ".config/git/ignore",
+    ".deno",
+    ".gitconfig",
+    ".local/lib",
+    ".local/share/mise",
+    ".local/share/pipx",
+    ".local/share/pnpm",
+    ".local/share/uv",
+    ".nix-profile",
+    ".npm-global",
+    ".nvm",
+    ".pyenv",
+    ".rbenv",
+    ".rustup",
+    ".sdkman",
+    ".volta",
+];
 
 /// Whether this kernel can confine programs.
 pub fn is_available() -> bool {
@@ -72,7 +98,7 @@ impl Confinement {
             .create()?
             .add_rules(path_beneath_rules(SYSTEM, reading))?
             .add_rules(path_beneath_rules(DEVICES, device | AccessFs::ReadDir))?
-            .add_rules(path_beneath_rules(homely(), AccessFs::ReadFile))?
+            .add_rules(path_beneath_rules(homely(), reading))?
             .add_rules(path_beneath_rules(searched(), reading))?
             .add_rules(path_beneath_rules(read, reading))?
             .add_rules(path_beneath_rules(written, all))

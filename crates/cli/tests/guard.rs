@@ -1,0 +1,218 @@
+//! The guard of agents' programs: what it ends with, what it leaves over (nothing), and what a confined program can do.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use rustix::process::Signal;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use swb_testkit::{is_alive, signal, wait_for};
+
+const EXE: &str = env!("CARGO_BIN_EXE_swb");
+
+/// A guard with these options and a shell script under it.
+fn guard(options: &[&str], script: &str) -> Command {
+    let mut command = Command::new(EXE);
+    command.arg("guard").args(options).args(["--", "/bin/sh", "-c", script]).stdin(Stdio::null());
+    command
+}
+
+fn run(options: &[&str], script: &str) -> Output {
+    guard(options, script).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn pid_in(file: &Path) -> i64 {
+    wait_for("a process id", || fs::read_to_string(file).ok()?.strip_suffix('\n')?.parse().ok())
+}
+
+fn ends(pid: i64) {
+    wait_for(&format!("the end of {pid}"), || (!is_alive(pid)).then_some(()));
+}
+
+/// A script that starts a child, a child of another session, and one that has left everything behind; all tell their
+/// process ids. `$D` is the directory for that.
+const FAMILY: &str = "
+    sleep 1000 & echo $! > $D/child
+    setsid sleep 1000 & echo $! > $D/other
+    sh -c '(setsid sh -c \"echo \\$\\$ > $D/daemon; trap \\\"\\\" TERM HUP INT; exec sleep 1000\" </dev/null >/dev/null 2>&1 &)'
+    while [ ! -s $D/daemon ]; do :; done
+    echo $$ > $D/main";
+
+const MEMBERS: [&str; 4] = ["child", "other", "daemon", "main"];
+
+fn family(dir: &Path) -> [i64; 4] {
+    MEMBERS.map(|member| pid_in(&dir.join(member)))
+}
+
+#[test]
+fn it_ends_as_its_program_does() {
+    for (script, code) in [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 137), ("kill -TERM $$", 143)] {
+        assert_eq!(run(&[], script).status.code(), Some(code), "{script}");
+    }
+    let code = |args: &[&str]| Command::new(EXE).arg("guard").args(args).output().unwrap().status.code();
+    assert_eq!(code(&["--", "/nonexistent/program"]), Some(127));
+    assert_eq!(code(&["--", "/etc/passwd"]), Some(126));
+    for nonsense in [&[][..], &["--"], &["--what", "--", "true"], &["--umask", "x", "--", "true"]] {
+        assert_eq!(code(nonsense), Some(125), "{nonsense:?}");
+    }
+}
+
+#[test]
+fn its_program_gets_the_mask_and_all_signals() {
+    assert_eq!(said(&run(&["--umask", "027"], "umask")), "0027\n");
+    let masks = said(&run(&[], "grep -E 'SigBlk|SigIgn' /proc/self/status"));
+    // The signals from 32 on belong to the C library.
+    let classic =
+        |line: &str| u64::from_str_radix(line.rsplit('\t').next().unwrap(), 16).unwrap() & 0x7fff_ffff;
+    assert!(masks.lines().count() == 2 && masks.lines().all(|line| classic(line) == 0), "{masks}");
+}
+
+#[test]
+fn when_its_program_ends_so_does_everything_it_started() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = guard(&[], &format!("{FAMILY}; exit 5")).env("D", dir.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(5));
+    for pid in family(dir.path()) {
+        assert!(!is_alive(pid), "nothing is left when the guard is gone");
+    }
+}
+
+#[test]
+fn when_it_is_told_to_end_everything_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child =
+        guard(&[], &format!("trap '' TERM; {FAMILY}; wait")).env("D", dir.path()).spawn().unwrap();
+    let members = family(dir.path());
+    assert!(members.iter().all(|pid| is_alive(*pid)));
+    signal(child.id().into(), Signal::TERM);
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    for pid in members {
+        assert!(!is_alive(pid), "nothing is left when the guard is gone");
+    }
+}
+
+/// A process in the daemon's place that starts a guard.
+fn parent(dir: &Path, script: &str) -> Child {
+    let start = "$SWB guard --parent $$ -- /bin/sh -c \"$SCRIPT\" & echo $! > $D/guard; wait";
+    let mut parent = Command::new("/bin/sh");
+    parent.args(["-c", start]).env("SWB", EXE).env("SCRIPT", script).env("D", dir).stdin(Stdio::null());
+    parent.spawn().unwrap()
+}
+
+#[test]
+fn when_its_parent_is_killed_nothing_is_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut parent = parent(dir.path(), &format!("{FAMILY}; wait"));
+    let (guard, members) = (pid_in(&dir.path().join("guard")), family(dir.path()));
+    assert!(members.iter().all(|pid| is_alive(*pid)) && is_alive(guard));
+    signal(parent.id().into(), Signal::KILL);
+    parent.wait().unwrap();
+    ends(guard);
+    members.into_iter().for_each(ends);
+}
+
+#[test]
+fn a_parent_that_is_gone_already_is_noticed() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = guard(&["--parent", "1"], "touch $D/started").env("D", dir.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(125));
+    assert!(!dir.path().join("started").exists());
+}
+
+#[test]
+fn a_guard_that_is_killed_takes_its_program_along() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = guard(&[], "echo $$ > $D/main; exec sleep 1000").env("D", dir.path()).spawn().unwrap();
+    let pid = pid_in(&dir.path().join("main"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    ends(pid);
+}
+
+/// Whether programs can be confined here; says so if not.
+fn can_confine() -> bool {
+    let can = swb_daemon::guard::can_confine();
+    if !can {
+        println!("skipped: this kernel has no Landlock");
+    }
+    can
+}
+
+#[test]
+fn a_confined_program_writes_only_where_it_may() {
+    if !can_confine() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["ws", "ctx", "out", "home"] {
+        fs::create_dir(dir.path().join(name)).unwrap();
+        fs::write(dir.path().join(name).join("file"), name).unwrap();
+    }
+    std::os::unix::fs::symlink("../out", dir.path().join("ws/link")).unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let script = "
+        cd $D/ws
+        echo x > new && mkdir d && mv new d/ && rm -r d && echo 'writes the workspace'
+        cat $D/ctx/file && echo; echo x 2>/dev/null > $D/ctx/new || echo 'not the context'
+        cat $D/out/file 2>/dev/null || echo 'reads nothing else'
+        echo x 2>/dev/null > $D/out/new || echo 'writes nothing else'
+        echo x 2>/dev/null > link/new || echo 'not by a link'
+        echo x 2>/dev/null > /tmp/swb-guard-test || echo 'not in /tmp'
+        cat $HOME/file 2>/dev/null || echo 'not the home'
+        echo x > $TMPDIR/x && cat $TMPDIR/x && echo $TMPDIR
+        echo x > /dev/null && ls /usr/bin > /dev/null && sort /etc/passwd | head -c 0 && echo 'lives'";
+    let output =
+        guard(&["--confine", "--write", &at("ws"), "--read", &at("ctx"), "--write", "/nonexistent"], script)
+            .env("D", dir.path())
+            .env("HOME", at("home"))
+            .output()
+            .unwrap();
+    let text = said(&output);
+    let lines: Vec<&str> = text.lines().collect();
+    let expected = [
+        "writes the workspace",
+        "ctx",
+        "not the context",
+        "reads nothing else",
+        "writes nothing else",
+        "not by a link",
+        "not in /tmp",
+        "not the home",
+        "x",
+    ];
+    assert_eq!(lines[..9], expected, "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(lines[10], "lives");
+    assert!(
+        lines[9].starts_with("/tmp/") && !Path::new(lines[9]).exists(),
+        "its own, and gone: {}",
+        lines[9]
+    );
+    for untouched in ["ctx", "out", "home"] {
+        assert_eq!(fs::read_dir(dir.path().join(untouched)).unwrap().count(), 1, "{untouched}");
+    }
+}
+
+#[test]
+fn a_confined_program_cannot_shake_off_its_guard() {
+    let version = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = version.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().unwrap_or(0));
+    if !can_confine() || (numbers.next(), numbers.next()) < (Some(6), Some(12)) {
+        println!("skipped: this kernel does not confine signals");
+        return;
+    }
+    let output = run(&["--confine"], "kill -9 $PPID 2>/dev/null; echo still there; exit 4");
+    assert_eq!((said(&output).as_str(), output.status.code()), ("still there\n", Some(4)));
+}
+
+#[test]
+fn what_is_not_confined_is_not_hindered() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = guard(&[], "echo x > $D/new; chmod 700 $D/new").env("D", dir.path()).output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(fs::metadata(dir.path().join("new")).unwrap().permissions().mode() & 0o777, 0o700);
+}
