@@ -268,7 +268,7 @@ fn several_questions_are_an_object_for_others() {
     let (swb, _model) = asking(&serde_json::from_str(TWO).unwrap());
     let mut client = swb.chat_raw();
     client.auth(&["chat", "sessions", "workspaces"]);
-    client.create(json!({"workspace": swb.workspace("")}));
+    client.create(json!({"workspace": swb.dir().join("w")}));
     let id = client.prompt("Q");
     let asked = client.event("question_request");
     let questions = asked["questions"].as_object().unwrap();

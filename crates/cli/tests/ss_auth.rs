@@ -62,7 +62,7 @@ fn an_introduction_is_answered() {
 fn nothing_is_done_for_strangers() {
     let swb = Swb::start(EXE);
     let mut client = swb.chat_raw();
-    let dir = swb.workspace("");
+    let dir = swb.dir().join("w");
     for kind in [
         "session_create",
         "session_attach",

@@ -107,7 +107,7 @@ fn prompts_that_cannot_be_sent_are_refused() {
     for kind in ["chat_send", "chat_stop", "chat_clear"] {
         assert_eq!(client.refused(kind, json!({"content": "hi"})), "OPERATION_NOT_ALLOWED", "{kind}");
     }
-    client.create(json!({"workspace": swb.workspace(""), "session_id": "talk"}));
+    client.create(json!({"workspace": swb.dir().join("w"), "session_id": "talk"}));
     for data in [json!({}), json!({"content": ""}), json!({"content": " \n\t"}), json!({"content": null})] {
         assert_eq!(client.refused("chat_send", data.clone()), "INVALID_REQUEST", "{data}");
     }

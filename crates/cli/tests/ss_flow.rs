@@ -81,7 +81,7 @@ fn a_long_pause_loses_the_oldest() {
 #[test]
 fn a_batch_is_handled_in_order() {
     let swb = Swb::start(EXE);
-    let dir = swb.workspace("");
+    let dir = swb.dir().join("w");
     let mut client = swb.chat_raw();
     let messages = json!([
         {"type": "session_list", "request_id": "0"},
@@ -156,7 +156,7 @@ fn lines(client: &mut ChatClient, prompt: &str) -> Vec<Vec<Value>> {
 fn batching(swb: &Swb, name: &str, capabilities: &[&str]) -> ChatClient {
     let mut client = swb.chat_raw();
     client.auth(capabilities);
-    client.create(json!({"workspace": swb.workspace(""), "session_id": name}));
+    client.create(json!({"workspace": swb.dir().join("w"), "session_id": name}));
     client
 }
 

@@ -305,7 +305,7 @@ fn what_happens_is_logged_and_what_is_said_is_not() {
     client.refused("auth_request", json!({"token": "wrong-guess"}));
     let welcome = client.ok_as("auth_request", json!({"token": "tell-nobody"}), "auth_response");
     let connection = welcome["connection_id"].as_str().unwrap().to_owned();
-    client.create(json!({"workspace": swb.workspace(""), "session_id": "logged-session"}));
+    client.create(json!({"workspace": swb.dir().join("w"), "session_id": "logged-session"}));
     client.say("say:secret-words;think:secret-words;tool:read:secret-words");
     client.refused("session_attach", json!({"session_id": "secret-words"}));
     client.chat("fail:secret-words");

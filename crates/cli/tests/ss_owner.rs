@@ -160,7 +160,7 @@ time.sleep(1000)
         .args(["-c", script])
         .arg(swb.paths().scriptschnell_socket())
         .arg(name)
-        .arg(swb.workspace(""))
+        .arg(swb.dir().join("w"))
         .arg(prompt);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();

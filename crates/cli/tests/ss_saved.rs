@@ -67,7 +67,7 @@ fn a_session_can_be_saved() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat();
     assert_eq!(client.refused("session_save", json!({"name": "x"})), "OPERATION_NOT_ALLOWED");
-    client.create(json!({"workspace": swb.workspace(""), "session_id": "talk"}));
+    client.create(json!({"workspace": swb.dir().join("w"), "session_id": "talk"}));
     client.say("say:hello");
     let saved = client.ok("session_save", json!({}));
     assert_eq!((&saved["session_id"], &saved["status"]), (&json!("talk"), &json!("saved")));
@@ -83,7 +83,7 @@ fn a_session_can_be_saved() {
 #[test]
 fn a_saved_session_survives_a_restart() {
     let mut swb = Swb::scripted(EXE, "");
-    let dir = swb.workspace("");
+    let dir = swb.dir().join("w");
     let mut client = swb.chat_in("talk");
     client.say("say:hello ä🐔\\nsecond line");
     client.say("think:hm;tool:read:x;say:again");
@@ -201,7 +201,7 @@ fn what_was_not_saved_does_not_come_back() {
     client.say("say:one");
     client.ok("session_save", json!({}));
     client.say("say:two");
-    client.create(json!({"workspace": swb.workspace(""), "session_id": "unsaved"}));
+    client.create(json!({"workspace": swb.dir().join("w"), "session_id": "unsaved"}));
     client.say("say:three");
     restart(&mut swb);
     let mut client = swb.chat();
@@ -213,7 +213,7 @@ fn what_was_not_saved_does_not_come_back() {
 #[test]
 fn auto_save_saves_on_shutdown() {
     let mut swb = Swb::scripted(EXE, "");
-    let dir = swb.workspace("");
+    let dir = swb.dir().join("w");
     let mut client = swb.chat();
     let options = json!({"auto_save": true, "save_interval_seconds": 3600});
     client.create(json!({"workspace": dir, "session_id": "kept", "options": options}));
@@ -234,7 +234,7 @@ fn auto_save_saves_by_itself() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat();
     let options = json!({"auto_save": true, "save_interval_seconds": 1});
-    client.create(json!({"workspace": swb.workspace(""), "session_id": "talk", "options": options}));
+    client.create(json!({"workspace": swb.dir().join("w"), "session_id": "talk", "options": options}));
     for words in ["first-words", "second-words"] {
         client.say(&format!("say:{words}"));
         wait_for("a save", || (!files_with(&swb, words).is_empty()).then_some(()));

@@ -368,7 +368,7 @@ impl Swb {
     #[track_caller]
     pub fn chat_in(&self, name: &str) -> ChatClient {
         let mut client = self.chat();
-        client.create(json!({"workspace": self.workspace(""), "session_id": name}));
+        client.create(json!({"workspace": self.dir().join("w"), "session_id": name}));
         client
     }
 
