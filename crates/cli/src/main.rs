@@ -9,6 +9,7 @@
 mod args;
 mod attach;
 mod cast;
+mod chat;
 mod clippyctl;
 mod commands;
 mod config;

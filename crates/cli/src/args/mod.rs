@@ -1,5 +1,6 @@
 //! The arguments of `swb`.
 
+mod chat;
 mod approvals;
 mod detect;
 mod history;
@@ -9,6 +10,7 @@ mod turns;
 mod workspace;
 mod wrap;
 
+pub(crate) use chat::Chat;
 pub(crate) use approvals::{Approvals, ApprovalsCommand};
 pub(crate) use detect::Detect;
 pub(crate) use history::{History, HistoryCommand, Scope};
@@ -33,6 +35,7 @@ Examples:
   swb send api 'run the tests' --enter
   swb ask api 'what does main.rs do?'   and wait for the answer
   swb relay api review --submit         give it to another agent
+  swb chat                     talk to an agent in this directory
   swb ls                       show what runs
 
 Press Ctrl+] to leave a session; it runs on. Closing the window does the same.
@@ -44,6 +47,7 @@ Exit codes:
   3    no such session
   4    the daemon did not start
   5    the agent that was asked asks something itself
+  130  the answer of a `chat` was stopped
   124  the time of a `wait` or an `ask` is up
   `run`, `attach` and `shell` pass on the exit code of the command they show, 128+N when
   signal N ended it, and 0 when you detach.
@@ -102,6 +106,8 @@ pub(crate) enum Command {
     Wait(Wait),
     /// Ask an agent something and print its answer
     Ask(Ask),
+    /// Talk to an agent
+    Chat(Chat),
     /// List what an agent has answered
     Turns(Turns),
     /// Show one answer of an agent

@@ -4,6 +4,7 @@ mod approvals;
 mod ask;
 mod attach;
 mod capture;
+mod chat;
 mod completions;
 mod daemon;
 mod detect;
@@ -77,6 +78,7 @@ fn dispatch(cli: Cli) -> Outcome {
         Some(Command::Screen(args)) => screen::run(&context()?, args),
         Some(Command::Wait(args)) => wait::run(&context()?, args),
         Some(Command::Ask(args)) => ask::run(&context()?, args),
+        Some(Command::Chat(args)) => chat::run(&context()?, &args),
         Some(Command::Turns(args)) => turns::run(&context()?, args),
         Some(Command::Turn(args)) => turn::run(&context()?, &args),
         Some(Command::Relay(args)) => relay::run(&context()?, args),

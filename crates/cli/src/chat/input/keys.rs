@@ -1,0 +1,249 @@
+//! Keys from the bytes that a terminal sends for them.
+
+/// Bytes of one paste at most; the rest of it is left out.
+const PASTE: usize = 1 << 20;
+/// Bytes of one sequence at most; longer ones are none.
+const SEQUENCE: usize = 64;
+
+const PASTE_BEGIN: &[u8] = b"\x1b[200~";
+const PASTE_END: &[u8] = b"\x1b[201~";
+
+/// A key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::chat) enum Key {
+    Alt(char),
+    AltEnter,
+    Backspace,
+    Char(char),
+    /// With the letter, in lower case.
+    Ctrl(char),
+    Delete,
+    Down,
+    End,
+    Enter,
+    Escape,
+    Home,
+    Left,
+    /// Text that was pasted, with line feeds.
+    Paste(String),
+    Right,
+    Tab,
+    Up,
+    WordLeft,
+    WordRight,
+}
+
+/// Takes bytes cut anywhere and gives keys.
+#[derive(Debug, Clone, Default)]
+pub(in crate::chat) struct Keys {
+    held: Vec<u8>,
+    paste: Option<Vec<u8>>,
+}
+
+/// What the beginning of the held bytes is.
+enum Step {
+    /// A key, or nothing that matters, of so many bytes.
+    Key(Option<Key>, usize),
+    /// More has to come.
+    More,
+}
+
+impl Keys {
+    /// Takes more bytes; gives the keys that are complete.
+    pub(in crate::chat) fn push(&mut self, bytes: &[u8]) -> Vec<Key> {
+        self.held.extend_from_slice(bytes);
+        let mut keys = Vec::new();
+        while !self.held.is_empty() {
+            if self.paste.is_some() {
+                match self.pasted() {
+                    Some(key) => keys.push(key),
+                    None => break,
+                }
+                continue;
+            }
+            if self.held.starts_with(PASTE_BEGIN) {
+                self.held.drain(..PASTE_BEGIN.len());
+                self.paste = Some(Vec::new());
+                continue;
+            }
+            match step(&self.held) {
+                Step::Key(key, length) => {
+                    self.held.drain(..length.clamp(1, self.held.len()));
+                    keys.extend(key);
+                }
+                Step::More => break,
+            }
+        }
+        keys
+    }
+
+    /// Whether something is held that may be a key by itself: the Escape key, or the beginning of another.
+    pub(in crate::chat) fn is_waiting(&self) -> bool {
+        self.paste.is_none() && self.held.first() == Some(&0x1b)
+    }
+
+    /// Gives what is held, as nothing has followed for a while.
+    pub(in crate::chat) fn flush(&mut self) -> Option<Key> {
+        let alone = self.is_waiting() && self.held.len() == 1;
+        if self.paste.is_none() {
+            self.held.clear();
+        }
+        alone.then_some(Key::Escape)
+    }
+
+    /// Moves what is held into the paste; gives it when its end is there.
+    fn pasted(&mut self) -> Option<Key> {
+        let paste = self.paste.get_or_insert_default();
+        let end = self.held.windows(PASTE_END.len()).position(|window| window == PASTE_END);
+        // The end mark itself may be cut.
+        let ready = end.unwrap_or(self.held.len().saturating_sub(PASTE_END.len() - 1));
+        paste.extend(self.held.drain(..ready).take(PASTE.saturating_sub(paste.len())));
+        end?;
+        self.held.drain(..PASTE_END.len());
+        let text = String::from_utf8_lossy(&self.paste.take()?).replace("\r\n", "\n").replace('\r', "\n");
+        Some(Key::Paste(text))
+    }
+}
+
+fn step(bytes: &[u8]) -> Step {
+    let Some(first) = bytes.first() else { return Step::More };
+    match first {
+        0x1b => escape(bytes),
+        b'\r' | b'\n' => Step::Key(Some(if *first == b'\r' { Key::Enter } else { Key::Ctrl('j') }), 1),
+        b'\t' => Step::Key(Some(Key::Tab), 1),
+        0x08 | 0x7f => Step::Key(Some(Key::Backspace), 1),
+        0x01..=0x1a => Step::Key(Some(Key::Ctrl(char::from(first + 0x60))), 1),
+        0x00 | 0x1c..=0x1f => Step::Key(None, 1),
+        _ => character(bytes, 0),
+    }
+}
+
+/// A character that begins at `at`; before it is at most the Escape that makes it an Alt key.
+fn character(bytes: &[u8], at: usize) -> Step {
+    let rest = bytes.get(at..).unwrap_or_default();
+    let length = match rest.first() {
+        None => return Step::More,
+        Some(0x00..=0x7f) => 1,
+        Some(0xc2..=0xdf) => 2,
+        Some(0xe0..=0xef) => 3,
+        Some(0xf0..=0xf4) => 4,
+        Some(_) => return Step::Key(None, at + 1),
+    };
+    let Some(encoded) = rest.get(..length) else { return Step::More };
+    match str::from_utf8(encoded).ok().and_then(|text| text.chars().next()) {
+        Some(c) if at > 0 => Step::Key(Some(Key::Alt(c)), at + length),
+        Some(c) => Step::Key(Some(Key::Char(c)), length),
+        None => Step::Key(None, at + 1),
+    }
+}
+
+fn escape(bytes: &[u8]) -> Step {
+    match bytes.get(1) {
+        None => Step::More,
+        Some(b'[') => sequence(bytes),
+        Some(b'O') => match bytes.get(2) {
+            Some(last) => Step::Key(named(*last, ""), 3),
+            None => Step::More,
+        },
+        Some(b'\r' | b'\n') => Step::Key(Some(Key::AltEnter), 2),
+        Some(0x7f | 0x08) => Step::Key(Some(Key::Ctrl('w')), 2),
+        Some(0x1b) => Step::Key(Some(Key::Escape), 1),
+        Some(0x00..=0x1f) => Step::Key(None, 2),
+        Some(_) => character(bytes, 1),
+    }
+}
+
+/// A control sequence: parameters and a last byte.
+fn sequence(bytes: &[u8]) -> Step {
+    let body = bytes.get(2..).unwrap_or_default();
+    let Some(end) = body.iter().position(|byte| (0x40..=0x7e).contains(byte)) else {
+        return if body.len() > SEQUENCE { Step::Key(None, bytes.len()) } else { Step::More };
+    };
+    let parameters = body.get(..end).and_then(|text| str::from_utf8(text).ok()).unwrap_or_default();
+    Step::Key(named(body.get(end).copied().unwrap_or_default(), parameters), end + 3)
+}
+
+fn named(last: u8, parameters: &str) -> Option<Key> {
+    let mut numbers = parameters.split(';').map(|number| number.split(':').next().unwrap_or_default());
+    let (first, modifier) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
+    // Modifiers are counted from 1: shift 1, alt 2, control 4.
+    let held = modifier.parse::<u8>().unwrap_or(1).saturating_sub(1);
+    let word = held & 0b110 != 0;
+    match (last, first) {
+        (b'A', _) => Some(Key::Up),
+        (b'B', _) => Some(Key::Down),
+        (b'C', _) => Some(if word { Key::WordRight } else { Key::Right }),
+        (b'D', _) => Some(if word { Key::WordLeft } else { Key::Left }),
+        (b'H', _) | (b'~', "1" | "7") => Some(Key::Home),
+        (b'F', _) | (b'~', "4" | "8") => Some(Key::End),
+        (b'~', "3") => Some(Key::Delete),
+        // Enter with a modifier, as terminals with extended keys tell it.
+        (b'u', "13") | (b'~', "27") => Some(if held > 0 { Key::AltEnter } else { Key::Enter }),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(bytes: &[u8]) -> Vec<Key> {
+        let whole = Keys::default().push(bytes);
+        for cut in 0..=bytes.len() {
+            let mut keys = Keys::default();
+            let mut parts = keys.push(&bytes[..cut]);
+            parts.extend(keys.push(&bytes[cut..]));
+            assert_eq!(parts, whole, "cut at {cut}");
+        }
+        whole
+    }
+
+    #[test]
+    fn keys_are_told_apart_wherever_they_are_cut() {
+        let typed = "aü日\r\x1b[A\x1bOB\x1b[1;5C\x1b[3~\x1b\r\x1b[13;2u\x7f\x03\x1bb\x1b[Z".as_bytes();
+        assert_eq!(
+            keys(typed),
+            [
+                Key::Char('a'),
+                Key::Char('ü'),
+                Key::Char('日'),
+                Key::Enter,
+                Key::Up,
+                Key::Down,
+                Key::WordRight,
+                Key::Delete,
+                Key::AltEnter,
+                Key::AltEnter,
+                Key::Backspace,
+                Key::Ctrl('c'),
+                Key::Alt('b'),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_paste_is_one_key_whatever_is_in_it() {
+        let pasted = b"\x1b[200~one\r\ntwo\x1b[A\rthree\x1b[201~x";
+        assert_eq!(keys(pasted), [Key::Paste("one\ntwo\x1b[A\nthree".into()), Key::Char('x')]);
+        let mut endless = Keys::default();
+        endless.push(PASTE_BEGIN);
+        (0..40).for_each(|_| drop(endless.push(&[b'x'; 65536])));
+        assert!(matches!(&endless.push(PASTE_END)[..], [Key::Paste(text)] if text.len() == PASTE));
+    }
+
+    #[test]
+    fn a_lone_escape_is_known_after_a_while() {
+        let mut keys = Keys::default();
+        assert!(keys.push(b"\x1b").is_empty() && keys.is_waiting());
+        assert_eq!(keys.flush(), Some(Key::Escape));
+        assert!(!keys.is_waiting() && keys.flush().is_none());
+        assert!(keys.push(b"\x1b[1").is_empty());
+        assert_eq!((keys.flush(), keys.push(b"a")), (None, vec![Key::Char('a')]));
+    }
+
+    #[test]
+    fn bytes_that_mean_nothing_are_passed_over() {
+        assert_eq!(keys(b"\xff\xc3(a"), [Key::Char('('), Key::Char('a')]);
+        assert_eq!(keys(b"\x00\x1c\x1b[?1;2ca"), [Key::Char('a')]);
+    }
+}

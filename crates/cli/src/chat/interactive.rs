@@ -1,0 +1,327 @@
+//! The loop around a conversation at a terminal: one thread, one `poll`.
+
+use super::event::{Event, Incoming};
+use super::input::keys::{Key, Keys};
+use super::link::{Link, Unanswered};
+use super::place::Place;
+use super::session::{self, Opened, Wish};
+use super::talk::{Purpose, Talk};
+use super::text::{Line, Row, Style};
+use super::view::canvas::{Canvas, Changing};
+use crate::attach::follow::timespec;
+use crate::context::Context;
+use crate::error::{Failure, FailureKind, Outcome};
+use crate::panics;
+use crate::start;
+use crate::terminal::raw::RawMode;
+use crate::terminal::signals::Signals;
+use crate::terminal::size;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::stdio::stdin;
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::time::{Duration, Instant};
+use swb_types::Size;
+use swb_wire::scriptschnell::{Close, ErrorCode, Request};
+
+/// How often what takes time is shown anew.
+const TICK: Duration = Duration::from_millis(200);
+/// How long an Escape may be the beginning of another key.
+const ESCAPE: Duration = Duration::from_millis(50);
+/// How often the daemon is told that somebody is there, though nothing is said.
+const ALIVE: Duration = Duration::from_secs(45);
+/// Pause between two tries to come back.
+const RETRY: Duration = Duration::from_millis(100);
+/// How long the daemon's keeper may take to bring it back before we start one.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// How long a lost daemon is waited for.
+const GIVE_UP: Duration = Duration::from_secs(30);
+/// Bytes read from the keyboard at once.
+const KEYBOARD: usize = 16 * 1024;
+
+/// Talks until somebody leaves.
+pub(super) fn run(context: &Context, place: Place, link: Link, opened: Opened, wish: Wish) -> Outcome {
+    panics::keep_for_later();
+    let signals = Signals::catch(&[SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH])?;
+    let raw = RawMode::enter()?;
+    let mut desk = Desk {
+        context,
+        place,
+        wish,
+        link: Some(link),
+        pending: BTreeMap::new(),
+        talk: Talk::new(opened, Instant::now()),
+        keys: Keys::default(),
+        canvas: Canvas::new(coloured()),
+        size: size::current().unwrap_or(Size::DEFAULT),
+        signals,
+        lost: None,
+        dismissed: false,
+        told: Instant::now(),
+    };
+    print("\x1b[?2004h")?;
+    let result = desk.run(raw.as_ref());
+    let left = desk.finish();
+    drop(raw);
+    let code = result?;
+    left?;
+    if code == 0 {
+        super::farewell(&desk.talk.name);
+    }
+    Ok(code)
+}
+
+/// Whether looks are wanted and understood.
+pub(super) fn coloured() -> bool {
+    let set = |key: &str| std::env::var_os(key).filter(|value| !value.is_empty());
+    set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb")
+}
+
+struct Desk<'c> {
+    context: &'c Context,
+    place: Place,
+    wish: Wish,
+    link: Option<Link>,
+    pending: BTreeMap<String, Purpose>,
+    talk: Talk,
+    keys: Keys,
+    canvas: Canvas,
+    size: Size,
+    signals: Signals,
+    lost: Option<Lost>,
+    /// The daemon said that it goes for good.
+    dismissed: bool,
+    /// When something was last sent.
+    told: Instant,
+}
+
+/// A connection that is to be made anew.
+struct Lost {
+    since: Instant,
+    next: Instant,
+}
+
+impl Desk<'_> {
+    fn run(&mut self, raw: Option<&RawMode>) -> Outcome {
+        while !self.talk.is_leaving() {
+            self.send();
+            self.hear();
+            self.draw()?;
+            if let Some(code) = self.wait(raw)? {
+                return Ok(code);
+            }
+            self.come_back()?;
+        }
+        Ok(0)
+    }
+
+    /// Waits until something may have changed; an exit code if a signal wants the end.
+    fn wait(&mut self, raw: Option<&RawMode>) -> Result<Option<u8>, Failure> {
+        let mut fds =
+            vec![PollFd::from_borrowed_fd(stdin(), PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
+        if let Some(link) = &self.link {
+            fds.push(PollFd::new(link, link.interest()));
+        }
+        match poll(&mut fds, Some(&timespec(self.timeout()))) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let ready = |n: usize| fds.get(n).is_some_and(|fd| !fd.revents().is_empty());
+        let (keyboard, signalled, linked) = (ready(0), ready(1), ready(2));
+        drop(fds);
+        if signalled && let Some(code) = self.signalled(raw) {
+            return Ok(Some(code));
+        }
+        if linked && let Some(link) = &mut self.link {
+            link.flush();
+            link.fill();
+        }
+        if keyboard {
+            return self.type_in();
+        }
+        if self.keys.is_waiting()
+            && let Some(key) = self.keys.flush()
+        {
+            self.talk.key(&key, Instant::now());
+        }
+        Ok(None)
+    }
+
+    fn timeout(&self) -> Duration {
+        let now = Instant::now();
+        let alive = (self.told + ALIVE).saturating_duration_since(now);
+        let tick = self.talk.transcript.is_active().then_some(TICK);
+        let escape = self.keys.is_waiting().then_some(ESCAPE);
+        let retry = self.lost.as_ref().map(|lost| lost.next.saturating_duration_since(now));
+        [Some(alive), tick, escape, retry].into_iter().flatten().min().unwrap_or(alive)
+    }
+
+    fn signalled(&mut self, raw: Option<&RawMode>) -> Option<u8> {
+        let mut end = None;
+        for signal in self.signals.take() {
+            match signal {
+                SIGWINCH => self.size = size::current().unwrap_or(self.size),
+                SIGCONT => {
+                    // A terminal that is gone is noticed by the next read.
+                    let _renewed = raw.map(RawMode::renew);
+                    let _written = print("\x1b[?2004h");
+                }
+                SIGINT => self.talk.key(&Key::Ctrl('c'), Instant::now()),
+                other => end = u8::try_from(128 + other).ok(),
+            }
+        }
+        end
+    }
+
+    fn type_in(&mut self) -> Result<Option<u8>, Failure> {
+        let mut bytes = [0; KEYBOARD];
+        let count = match rustix::io::read(stdin(), &mut bytes) {
+            Ok(count) => count,
+            Err(Errno::INTR | Errno::AGAIN) => return Ok(None),
+            // The window is gone.
+            Err(_) => 0,
+        };
+        if count == 0 {
+            return Ok(Some(u8::try_from(128 + SIGHUP).unwrap_or(1)));
+        }
+        let typed = bytes.get(..count).unwrap_or_default();
+        #[cfg(debug_assertions)]
+        panics::provoke(typed);
+        for key in self.keys.push(typed) {
+            match key {
+                Key::Ctrl('l') => print("\x1b[H\x1b[2J")?,
+                key => self.talk.key(&key, Instant::now()),
+            }
+        }
+        Ok(None)
+    }
+
+    fn send(&mut self) {
+        let outgoing = self.talk.take_outgoing();
+        let Some(link) = &mut self.link else { return };
+        for message in outgoing {
+            match message.purpose {
+                Some(purpose) => drop(self.pending.insert(link.send(&message.request), purpose)),
+                None => link.tell(&message.request),
+            }
+            self.told = Instant::now();
+        }
+        if self.told.elapsed() >= ALIVE {
+            link.tell(&Request::Ping);
+            self.told = Instant::now();
+        }
+    }
+
+    /// Takes what has come.
+    fn hear(&mut self) {
+        let now = Instant::now();
+        while let Some(incoming) = self.link.as_mut().and_then(Link::next) {
+            match incoming {
+                Incoming::Event(Event::Closed { reconnect, .. }) => self.dismissed |= !reconnect,
+                Incoming::Event(event) => self.talk.event(event, now),
+                Incoming::Answer { id, result } => {
+                    if let Some(purpose) = self.pending.remove(&id) {
+                        self.talk.answer(purpose, result, now);
+                    }
+                }
+            }
+        }
+        self.send();
+        if self.link.as_ref().is_some_and(Link::is_closed) {
+            self.link = None;
+            self.pending.clear();
+            self.talk.lost();
+            self.lost = Some(Lost { since: now, next: now });
+        }
+    }
+
+    /// Makes a lost connection anew.
+    fn come_back(&mut self) -> Result<(), Failure> {
+        let now = Instant::now();
+        let Some(lost) = &mut self.lost else { return Ok(()) };
+        if now < lost.next {
+            return Ok(());
+        }
+        let waited = now.saturating_duration_since(lost.since);
+        lost.next = now + RETRY;
+        // Whoever ended the daemon on purpose does not want it back because of us; one that is replaced comes by itself.
+        let limit = if self.dismissed { PATIENCE } else { GIVE_UP };
+        if waited > limit {
+            let text = if self.dismissed {
+                "the daemon was shut down"
+            } else {
+                "the daemon went away and did not come back"
+            };
+            return Err(Failure::new(FailureKind::Disconnected, text)
+                .hint(format!("`swb chat {}` tries again", self.talk.name)));
+        }
+        if waited > PATIENCE && self.place.ours {
+            // If it cannot be started the next try says so.
+            drop(start::ensure(&self.context.paths, self.context.config_file.as_deref()));
+        }
+        let Ok(mut link) = Link::open(&self.place) else { return Ok(()) };
+        match session::load(&mut link, &self.talk.name) {
+            Ok(opened) => self.talk.reattached(opened, Instant::now()),
+            Err(Unanswered::Refused(error)) if error.code == ErrorCode::SessionNotFound => {
+                let wish = Wish { directory: self.talk.directory.clone(), ..self.wish.clone() };
+                let Ok(opened) = session::create(&mut link, &wish, None) else { return Ok(()) };
+                self.talk.replaced(opened, Instant::now());
+            }
+            Err(_) => return Ok(()),
+        }
+        self.link = Some(link);
+        (self.lost, self.dismissed) = (None, false);
+        Ok(())
+    }
+
+    fn draw(&mut self) -> Result<(), Failure> {
+        let now = Instant::now();
+        let (cols, rows) = (usize::from(self.size.cols()), usize::from(self.size.rows()));
+        // The last column is left free: terminals differ in what a full row does to the cursor.
+        let width = cols.saturating_sub(1).max(1);
+        self.talk.transcript.width = width;
+        self.talk.transcript.limit((rows / 3).max(1));
+        let fold = |lines: Vec<Line>| lines.iter().flat_map(|line| line.fold(width)).collect::<Vec<Row>>();
+        let staying = fold(self.talk.transcript.take());
+        let mut above = fold(self.talk.transcript.changing(now));
+        above.extend(fold(self.talk.hints()));
+        let (typed, cursor) = self.typed(width, (rows / 2).max(1));
+        let room = rows.saturating_sub(typed.len() + 1);
+        let surplus = above.len().saturating_sub(room);
+        above.drain(..surplus);
+        let cursor = (above.len() + cursor.0, cursor.1);
+        above.extend(typed);
+        print(&self.canvas.draw(&staying, &Changing { rows: above, cursor }, cols))
+    }
+
+    /// The rows of what is typed, as many as there is room for, and the cursor in them.
+    fn typed(&self, width: usize, room: usize) -> (Vec<Row>, (usize, usize)) {
+        let Some(prompt) = self.talk.prompt() else { return (vec![Row::default()], (0, 0)) };
+        let (rows, (row, column)) = self.talk.editor.rows(prompt, width);
+        let from = (row + 1).saturating_sub(room);
+        let shown = rows.iter().skip(from).take(room);
+        let line = |row: &String| Line::new(Style::PLAIN, row).verbatim();
+        (shown.flat_map(|row| line(row).fold(width + 1)).collect(), (row - from, column))
+    }
+
+    /// Gives the terminal back and says goodbye.
+    fn finish(&mut self) -> Result<(), Failure> {
+        let clear = self.canvas.clear(self.size.cols().into());
+        if let Some(link) = &mut self.link {
+            link.tell(&Request::Close(Close {
+                reason: Some("client_shutdown".into()),
+                preserve_session: Some(true),
+            }));
+        }
+        print(&format!("{clear}\x1b[?2004l"))
+    }
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|error| Failure::io("cannot write to the terminal", &error))
+}

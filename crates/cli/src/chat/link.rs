@@ -1,0 +1,300 @@
+//! The connection to the daemon: lines out, lines in, never waiting for the other side unless asked to.
+
+use super::event::Incoming;
+use super::place::Place;
+use crate::attach::follow::timespec;
+use crate::error::{Failure, FailureKind};
+use hmac::{Hmac, Mac};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use sha2::Sha256;
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+use swb_wire::scriptschnell::{
+    Auth, ErrorCode, ErrorInfo, LineError, Lines, Request, ServerMessage, VERSION, encode_request,
+    parse_server,
+};
+
+/// Bytes read at once.
+const READ: usize = 64 * 1024;
+/// How long the daemon may take to answer something that needs no agent.
+const ANSWER: Duration = Duration::from_secs(15);
+
+/// What this client can take.
+const CAPABILITIES: [&str; 8] =
+    ["progress", "authorization", "questions", "sessions", "workspaces", "chat", "seats", "settled"];
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Link {
+    socket: UnixStream,
+    lines: Lines,
+    outbox: Vec<u8>,
+    arrived: VecDeque<Incoming>,
+    requests: u64,
+    closed: bool,
+}
+
+/// Why a question was not answered.
+#[derive(Debug)]
+pub(super) enum Unanswered {
+    /// The connection is gone, or something is wrong with it.
+    Lost(Failure),
+    /// The daemon says no.
+    Refused(ErrorInfo),
+}
+
+impl Unanswered {
+    /// An answer that makes no sense.
+    pub(super) fn odd() -> Self {
+        let text = "the daemon gave an answer this program does not understand";
+        Self::Lost(
+            Failure::general(text).hint("`swb upgrade` brings the daemon to the version of this program"),
+        )
+    }
+}
+
+impl From<Unanswered> for Failure {
+    fn from(unanswered: Unanswered) -> Self {
+        match unanswered {
+            Unanswered::Lost(failure) => failure,
+            Unanswered::Refused(refusal) => refusal.into(),
+        }
+    }
+}
+
+impl From<ErrorInfo> for Failure {
+    fn from(error: ErrorInfo) -> Self {
+        let text = crate::table::printable(&error.message);
+        let text = if text.is_empty() { error.code.to_string() } else { text };
+        match error.code {
+            ErrorCode::SessionNotFound => Self::new(FailureKind::NoSession, text)
+                .hint("`swb chat` without a name goes on where you were; `--new` makes a session"),
+            ErrorCode::SessionExists => {
+                Self::new(FailureKind::Exists, text).hint("`swb chat NAME` without --new goes there")
+            }
+            ErrorCode::AuthFailed | ErrorCode::AuthRequired => Self::general(text).hint(
+                "set token under [scriptschnell], or $SCRIPTSCHNELL_SOCKET_TOKEN, to the daemon's secret",
+            ),
+            ErrorCode::NotImplemented => {
+                Self::general(text).hint("docs/agents.md says how agents are configured")
+            }
+            _ => Self::general(text),
+        }
+    }
+}
+
+impl Link {
+    /// Connects and says who we are.
+    pub(super) fn open(place: &Place) -> Result<Self, Failure> {
+        let socket = UnixStream::connect(&place.socket).map_err(|error| {
+            Failure::new(
+                FailureKind::Disconnected,
+                format!("cannot connect to {}: {error}", place.socket.display()),
+            )
+        })?;
+        socket.set_nonblocking(true)?;
+        let mut link = Self::over(socket);
+        link.authenticate(place.token.as_deref())?;
+        Ok(link)
+    }
+
+    fn over(socket: UnixStream) -> Self {
+        Self {
+            socket,
+            lines: Lines::default(),
+            outbox: Vec::new(),
+            arrived: VecDeque::new(),
+            requests: 0,
+            closed: false,
+        }
+    }
+
+    fn authenticate(&mut self, token: Option<&str>) -> Result<(), Failure> {
+        let mut hello = Auth {
+            client_type: Some("cli".to_owned()),
+            version: Some(VERSION.to_owned()),
+            capabilities: Some(CAPABILITIES.map(str::to_owned).to_vec()),
+            token: token.map(str::to_owned),
+            ..Auth::default()
+        };
+        if let ServerMessage::AuthChallenge(challenge) = self.ask(&Request::AuthRequest(hello.clone()))? {
+            // The secret itself stays here; what the daemon wants is the proof of it.
+            hello.token = None;
+            hello.signature = Some(signature(token.unwrap_or_default(), &challenge.nonce));
+            hello.nonce = Some(challenge.nonce);
+            self.ask(&Request::AuthRequest(hello))?;
+        }
+        Ok(())
+    }
+
+    /// Sends a request; gives the name by which its answer will be known.
+    pub(super) fn send(&mut self, request: &Request) -> String {
+        self.requests += 1;
+        let id = self.requests.to_string();
+        encode_request(request, Some(&id), &mut self.outbox);
+        self.flush();
+        id
+    }
+
+    /// Sends something that is not answered.
+    pub(super) fn tell(&mut self, request: &Request) {
+        encode_request(request, None, &mut self.outbox);
+        self.flush();
+    }
+
+    /// Asks and waits for the answer; what comes before it is kept for [`Link::next`].
+    pub(super) fn ask(&mut self, request: &Request) -> Result<ServerMessage, Unanswered> {
+        let wanted = self.send(request);
+        let deadline = Instant::now() + ANSWER;
+        loop {
+            let is_wanted =
+                |incoming: &Incoming| matches!(incoming, Incoming::Answer { id, .. } if *id == wanted);
+            let found = self.arrived.iter().position(is_wanted);
+            if let Some(Incoming::Answer { result, .. }) = found.and_then(|at| self.arrived.remove(at)) {
+                return result.map_err(Unanswered::Refused);
+            }
+            if self.closed {
+                return Err(Unanswered::Lost(closed()));
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let text = "the daemon does not answer";
+                return Err(Unanswered::Lost(Failure::new(FailureKind::Disconnected, text)));
+            }
+            self.wait(left).map_err(Unanswered::Lost)?;
+        }
+    }
+
+    fn wait(&mut self, time: Duration) -> Result<(), Failure> {
+        let mut fds = [PollFd::new(&self.socket, self.interest())];
+        match poll(&mut fds, Some(&timespec(time))) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        self.flush();
+        self.fill();
+        Ok(())
+    }
+
+    /// What to wait for.
+    pub(super) fn interest(&self) -> PollFlags {
+        if self.outbox.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT }
+    }
+
+    /// Whether the other side is gone, and everything it said was given.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed && self.arrived.is_empty()
+    }
+
+    /// What came, in order.
+    pub(super) fn next(&mut self) -> Option<Incoming> {
+        self.arrived.pop_front()
+    }
+
+    /// Writes what the socket takes.
+    pub(super) fn flush(&mut self) {
+        while !self.outbox.is_empty() {
+            match (&self.socket).write(&self.outbox) {
+                Ok(count) => drop(self.outbox.drain(..count)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => {
+                    // What the daemon said before it went is still to be read; that brings the end as well.
+                    self.outbox.clear();
+                }
+            }
+        }
+    }
+
+    /// Reads what is there.
+    pub(super) fn fill(&mut self) {
+        let mut buffer = vec![0; READ];
+        match (&self.socket).read(&mut buffer) {
+            Ok(0) => self.closed = true,
+            Ok(count) => self.take(buffer.get(..count).unwrap_or_default()),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            Err(_) => self.closed = true,
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        self.lines.push(bytes);
+        loop {
+            match self.lines.next() {
+                Ok(Some(line)) => {
+                    // A message that this version does not understand is none for it.
+                    let received = parse_server(&line).unwrap_or_default();
+                    self.arrived.extend(received.into_iter().filter_map(Incoming::of));
+                }
+                Ok(None) => return,
+                Err(LineError::TooLong) => {
+                    self.closed = true;
+                    return;
+                }
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+impl AsFd for Link {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn closed() -> Failure {
+    Failure::new(FailureKind::Disconnected, "the daemon closed the connection")
+        .hint("too many clients may be connected; see max_connections under [scriptschnell]")
+}
+
+fn signature(secret: &str, nonce: &str) -> String {
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret.as_bytes()) else { return String::new() };
+    mac.update(nonce.as_bytes());
+    mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair() -> (Link, UnixStream) {
+        let (socket, other) = UnixStream::pair().unwrap();
+        socket.set_nonblocking(true).unwrap();
+        (Link::over(socket), other)
+    }
+
+    #[test]
+    fn an_answer_is_found_among_events() {
+        let (mut link, mut other) = pair();
+        let lines = "{\"type\":\"closed\",\"data\":{}}\r\n\n{\"type\":\"pong\",\"request_id\":\"1\"}\n{\"ty";
+        other.write_all(lines.as_bytes()).unwrap();
+        assert_eq!(link.ask(&Request::Ping).unwrap(), ServerMessage::Pong);
+        assert!(matches!(link.next(), Some(Incoming::Event(_))));
+        other.write_all(b"pe\":\"closed\"}\n").unwrap();
+        drop(other);
+        link.fill();
+        link.fill();
+        assert!(!link.is_closed(), "there is something left to take");
+        assert!(matches!(link.next(), Some(Incoming::Event(_))));
+        assert!(link.is_closed());
+    }
+
+    #[test]
+    fn an_end_is_no_answer() {
+        let (mut link, other) = pair();
+        drop(other);
+        assert!(matches!(link.ask(&Request::Ping), Err(Unanswered::Lost(_))));
+    }
+
+    // SS-20
+    #[test]
+    fn the_proof_is_that_of_the_document() {
+        let expected = "f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8";
+        assert_eq!(signature("key", "The quick brown fox jumps over the lazy dog"), expected);
+    }
+}

@@ -1,0 +1,109 @@
+//! `swb chat`: a terminal client of the scriptschnell socket.
+//!
+//! [`link`] is the connection, [`session`] decides which session it is about. What a person sees and types is pure:
+//! [`markdown`], [`text`], [`input`] and [`view`]; [`talk`] is the state of a conversation and [`interactive`] the loop
+//! around it. [`script`] says one thing and prints the answer.
+
+mod commands;
+mod event;
+mod input;
+mod interactive;
+mod link;
+mod markdown;
+mod place;
+mod script;
+mod session;
+mod talk;
+mod text;
+mod view;
+
+use crate::args;
+use crate::context::{self, Context};
+use crate::error::{Failure, FailureKind, Outcome};
+use crate::say::say;
+use link::Link;
+use place::Place;
+use rustix::fs::FileType;
+use rustix::stdio::{stdin, stdout};
+use rustix::termios::isatty;
+use session::Wish;
+use std::io::Read;
+
+/// Bytes of a prompt from standard input at most: what fits into a line of the protocol.
+const LONGEST: u64 = 8 << 20;
+
+/// Talks, or says one thing and prints the answer.
+pub(crate) fn run(context: &Context, args: &args::Chat) -> Outcome {
+    if let Some(name) = &args.name {
+        context::checked_name(name)?;
+    }
+    let prompt = prompt(args, context.json)?;
+    let place = Place::find(context, args.socket.as_deref())?;
+    let mut link = connect(context, &place)?;
+    let wish = Wish {
+        name: args.name.clone(),
+        directory: context::workspace(args.directory.as_deref())?,
+        new: args.new,
+        agent: args.agent.clone(),
+        own: prompt.is_some(),
+    };
+    let opened = session::open(&mut link, &wish)?;
+    match prompt {
+        Some(prompt) => script::run(link, opened, prompt, args, context.json),
+        None => interactive::run(context, place, link, opened, wish),
+    }
+}
+
+/// Connects; our own daemon is started if it does not run.
+fn connect(context: &Context, place: &Place) -> Result<Link, Failure> {
+    if place.ours {
+        // Says so if it starts one, and what that could not do.
+        drop(context.connect()?);
+    }
+    Link::open(place).map_err(|failure| match failure.kind() {
+        FailureKind::Disconnected if place.ours => {
+            failure.hint("`swb status` shows which fronts the daemon offers")
+        }
+        _ => failure,
+    })
+}
+
+/// What is to be said at once; nothing if somebody is there to talk.
+fn prompt(args: &args::Chat, json: bool) -> Result<Option<String>, Failure> {
+    let keyboard = isatty(stdin());
+    let prompt = match args.message.as_deref() {
+        Some("-") => input()?,
+        Some(text) if piped() => format!("{text}\n\n{}", input()?),
+        Some(text) => text.to_owned(),
+        None if !keyboard => input()?,
+        None if json || !isatty(stdout()) => {
+            return Err(Failure::usage("there is nothing to say").hint("-m TEXT says something"));
+        }
+        None => return Ok(None),
+    };
+    if prompt.trim().is_empty() {
+        return Err(Failure::usage("there is nothing to say: the message is empty"));
+    }
+    Ok(Some(prompt.trim_end().to_owned()))
+}
+
+/// Whether somebody gives standard input on purpose: a pipe or a file, neither a terminal nor nothing.
+fn piped() -> bool {
+    let kind = rustix::fs::fstat(stdin()).map(|stat| FileType::from_raw_mode(stat.st_mode));
+    matches!(kind, Ok(FileType::Fifo | FileType::RegularFile))
+}
+
+fn input() -> Result<String, Failure> {
+    let mut text = String::new();
+    let read = std::io::stdin().lock().take(LONGEST + 1).read_to_string(&mut text);
+    read.map_err(|error| Failure::io("cannot read standard input", &error))?;
+    if text.len() as u64 > LONGEST {
+        return Err(Failure::general(format!("standard input is longer than {LONGEST} bytes")));
+    }
+    Ok(text)
+}
+
+/// Says where the conversation stays.
+fn farewell(name: &str) {
+    say(format_args!("[session {name} stays; `swb chat {name}` comes back]"));
+}

@@ -1,0 +1,88 @@
+//! Where the socket is and what it takes to be let in.
+
+use crate::context::Context;
+use crate::error::Failure;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// The variable that may hold the secret.
+const TOKEN: &str = "SCRIPTSCHNELL_SOCKET_TOKEN";
+
+/// Where to connect to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    /// The socket.
+    pub(super) socket: PathBuf,
+    /// The secret, if there is one.
+    pub(super) token: Option<String>,
+    /// Whether our own daemon is behind it, which can be started.
+    pub(super) ours: bool,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct File {
+    scriptschnell: Keys,
+}
+
+/// The keys that concern a client. Read leniently: the daemon is the one to complain about the file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Keys {
+    enabled: Option<bool>,
+    auto_connect: Option<bool>,
+    path: Option<String>,
+    token: Option<String>,
+}
+
+impl Place {
+    /// The place that was named, else the configured one.
+    pub(super) fn find(context: &Context, named: Option<&Path>) -> Result<Self, Failure> {
+        let file = context.config_file.clone().unwrap_or_else(|| context.paths.config_file());
+        let keys = std::fs::read_to_string(file).map(|text| parse(&text)).unwrap_or_default();
+        let secret = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
+        let token = secret.or(keys.token);
+        if let Some(socket) = named {
+            return Ok(Self { socket: socket.to_owned(), token, ours: false });
+        }
+        if keys.enabled == Some(false) {
+            return Err(Failure::general("chat is switched off: [scriptschnell] enabled is false")
+                .hint("change it in the configuration, or name a socket with --socket"));
+        }
+        if keys.auto_connect == Some(false) {
+            return Err(Failure::general("no socket is named, and [scriptschnell] auto_connect is false")
+                .hint("name a socket with --socket"));
+        }
+        let socket = match keys.path.as_deref().filter(|path| !path.is_empty()) {
+            Some(path) => at_home(path, &context.paths.home),
+            None => context.paths.scriptschnell_socket(),
+        };
+        Ok(Self { socket, token, ours: true })
+    }
+}
+
+fn parse(text: &str) -> Keys {
+    toml::from_str::<File>(text).unwrap_or_default().scriptschnell
+}
+
+fn at_home(path: &str, home: &Path) -> PathBuf {
+    match path.strip_prefix("~/") {
+        Some(below) => home.join(below),
+        None => home.join(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_part_is_read() {
+        let keys =
+            parse("[daemon]\nnew = 1\n[scriptschnell]\npath = \"~/x.sock\"\ntoken = \"t\"\nother = 2\n");
+        assert_eq!((keys.path.as_deref(), keys.token.as_deref()), (Some("~/x.sock"), Some("t")));
+        assert!(parse("not toml").path.is_none());
+        assert_eq!(at_home("~/x.sock", Path::new("/h")), PathBuf::from("/h/x.sock"));
+        assert_eq!(at_home("/run/x", Path::new("/h")), PathBuf::from("/run/x"));
+    }
+}

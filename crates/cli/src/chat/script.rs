@@ -1,0 +1,340 @@
+//! One prompt, one answer: for scripts, pipes and people in a hurry.
+
+use super::event::{Event, Incoming};
+use super::input::keys::Key;
+use super::interactive::coloured;
+use super::link::Link;
+use super::session::Opened;
+use super::text::Line;
+use super::view::asks::{Ask, Asks, Reply, answered, verdict};
+use super::view::transcript::{Ending, Transcript, Usage};
+use crate::args;
+use crate::attach::follow::timespec;
+use crate::error::{Failure, FailureKind, Outcome};
+use crate::say::{print, say_text};
+use crate::terminal::signals::Signals;
+use crate::terminal::size;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::stdio::stderr;
+use rustix::termios::isatty;
+use serde_json::{Value, json};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::time::{Duration, Instant};
+use swb_wire::scriptschnell::{
+    AuthorizationAck, ChatEnd, ChatSend, ErrorInfo, Request, ServerMessage, SessionName, SessionSave,
+};
+
+/// Exit code of an answer that was stopped.
+const STOPPED: u8 = 130;
+/// How long an agent may take to stop; the daemon does not wait longer.
+const STOP: Duration = Duration::from_secs(5);
+/// How often the daemon is told that somebody is there, though nothing is said.
+const ALIVE: Duration = Duration::from_secs(45);
+/// What a question is answered with when nobody is there to answer it.
+const NOBODY: &str = "(nobody is there to answer; decide yourself)";
+
+/// Who decides about approvals.
+enum Judge {
+    /// Whoever sits at the terminal.
+    Person(File),
+    /// Nobody: everything is allowed, or nothing.
+    Rule(bool),
+}
+
+struct Run {
+    link: Link,
+    session: String,
+    judge: Judge,
+    asks: Asks,
+    /// What was typed to answer.
+    typed: Vec<u8>,
+    /// Told on standard error, if anybody wants to know.
+    transcript: Option<Transcript>,
+    json: bool,
+    /// The whole answer.
+    text: String,
+    end: Option<ChatEnd>,
+    /// When an answer that is being stopped is given up.
+    stopping: Option<Instant>,
+}
+
+/// Says one thing and prints the answer.
+pub(super) fn run(link: Link, opened: Opened, prompt: String, args: &args::Chat, json: bool) -> Outcome {
+    let mut signals = Signals::catch(&[SIGHUP, SIGINT, SIGTERM])?;
+    let watched = args.verbose || (isatty(stderr()) && !json);
+    let width = size::current().map_or(80, |size| usize::from(size.cols()).saturating_sub(1));
+    let mut run = Run {
+        link,
+        session: opened.name.clone(),
+        judge: judge(args),
+        asks: Asks::default(),
+        typed: Vec::new(),
+        transcript: watched.then(|| Transcript::new(width)),
+        json,
+        text: String::new(),
+        end: None,
+        stopping: None,
+    };
+    run.tell(|| {
+        json!({"event": "session", "session": opened.name, "directory": opened.directory,
+        "resumed": opened.resumed})
+    })?;
+    let request = ChatSend { content: Some(prompt), ..ChatSend::default() };
+    let sent = run.link.send(&Request::ChatSend(request));
+    let result = run.until_answered(&sent, &mut signals);
+    if matches!(&result, Err(failure) if failure.kind() == FailureKind::BrokenPipe) {
+        // Nobody reads the answer; the agent need not go on.
+        run.link.tell(&Request::ChatStop(SessionName::default()));
+    }
+    let ending = result?;
+    run.finish(ending, args.save)
+}
+
+fn judge(args: &args::Chat) -> Judge {
+    if args.yes || args.no || !isatty(stderr()) {
+        return Judge::Rule(args.yes);
+    }
+    let terminal = File::options().read(true).write(true).open("/dev/tty");
+    terminal.map_or(Judge::Rule(false), Judge::Person)
+}
+
+impl Run {
+    fn until_answered(&mut self, sent: &str, signals: &mut Signals) -> Result<Ending, Failure> {
+        loop {
+            while let Some(incoming) = self.link.next() {
+                match incoming {
+                    Incoming::Answer { id, result } if id == sent => return Ok(self.ending(result)),
+                    Incoming::Answer { .. } => {}
+                    Incoming::Event(event) => self.event(event)?,
+                }
+            }
+            if self.link.is_closed() {
+                return Err(Failure::new(FailureKind::Disconnected, "the connection to the daemon was lost")
+                    .hint(format!("`swb chat {}` shows what there is of the answer", self.session)));
+            }
+            if self.stopping.is_some_and(|limit| Instant::now() >= limit) {
+                return Ok(Ending::Stopped);
+            }
+            self.wait(signals)?;
+            for _signal in signals.take() {
+                // Whoever insists does not want to wait.
+                if self.stopping.is_some() {
+                    return Ok(Ending::Stopped);
+                }
+                self.stopping = Some(Instant::now() + STOP);
+                self.link.send(&Request::ChatStop(SessionName::default()));
+            }
+        }
+    }
+
+    fn wait(&mut self, signals: &Signals) -> Result<(), Failure> {
+        let mut fds =
+            vec![PollFd::new(&self.link, self.link.interest()), PollFd::new(signals, PollFlags::IN)];
+        if let (Judge::Person(terminal), Some(_)) = (&self.judge, self.asks.first()) {
+            fds.push(PollFd::new(terminal, PollFlags::IN));
+        }
+        let left = self.stopping.map_or(ALIVE, |limit| limit.saturating_duration_since(Instant::now()));
+        let ready = match poll(&mut fds, Some(&timespec(left))) {
+            Ok(ready) => ready,
+            Err(Errno::INTR) => 1,
+            Err(error) => return Err(error.into()),
+        };
+        let typed = fds.get(2).is_some_and(|fd| !fd.revents().is_empty());
+        drop(fds);
+        if ready == 0 && self.stopping.is_none() {
+            self.link.tell(&Request::Ping);
+        }
+        self.link.flush();
+        self.link.fill();
+        if typed {
+            self.read_answer()?;
+        }
+        Ok(())
+    }
+
+    fn ending(&mut self, result: Result<ServerMessage, ErrorInfo>) -> Ending {
+        match result {
+            Ok(ServerMessage::ChatSend(end)) => {
+                let stopped = end.status == "stopped";
+                self.end = Some(end);
+                if stopped { Ending::Stopped } else { Ending::Completed }
+            }
+            Ok(_) => Ending::Completed,
+            Err(error) if error.message.is_empty() => Ending::Failed(error.code.to_string()),
+            Err(error) => Ending::Failed(error.message),
+        }
+    }
+
+    fn event(&mut self, event: Event) -> Result<(), Failure> {
+        self.watch(&event);
+        match event {
+            Event::Said { text, .. } if text.is_empty() => Ok(()),
+            Event::Said { text, .. } => {
+                self.text.push_str(&text);
+                if self.json {
+                    return self.tell(|| json!({"event": "text", "text": text}));
+                }
+                print(text.as_bytes())
+            }
+            Event::Progress { thought: Some(thought), .. } => {
+                self.tell(|| json!({"event": "thought", "text": thought}))
+            }
+            Event::Progress { message, context, .. } => {
+                self.tell(|| json!({"event": "progress", "message": message, "context_usage": context}))
+            }
+            Event::ToolCalled(tool) => self.tell(|| {
+                json!({"event": "tool_call", "id": tool.id, "name": tool.name, "description": tool.description,
+                    "parameters": tool.parameters})
+            }),
+            Event::ToolEnded { id, output, error } => {
+                self.tell(|| json!({"event": "tool_result", "id": id, "output": output, "error": error}))
+            }
+            Event::Approval(approval) => {
+                let ack = AuthorizationAck { auth_id: Some(approval.id.clone()) };
+                self.link.tell(&Request::AuthorizationAck(ack));
+                self.ask(Ask::Approval(approval))
+            }
+            Event::Question(question) => self.ask(Ask::Question(question, Vec::new())),
+            Event::Settled { id } => {
+                if self.asks.settle(&id) {
+                    self.show_ask();
+                }
+                Ok(())
+            }
+            Event::Prompt(_) | Event::Closed { .. } | Event::Error(_) | Event::Seat { .. } => Ok(()),
+        }
+    }
+
+    /// Tells on standard error what is not the answer.
+    fn watch(&mut self, event: &Event) {
+        let told = matches!(event, Event::ToolCalled(_) | Event::ToolEnded { .. } | Event::Progress { .. });
+        if let Some(transcript) = self.transcript.as_mut().filter(|_| told) {
+            transcript.handle(event, Instant::now());
+            let lines = transcript.take();
+            say_text(&rendered(&lines, transcript.width));
+        }
+    }
+
+    // ---- decisions ----
+
+    fn ask(&mut self, ask: Ask) -> Result<(), Failure> {
+        let allowed = match &self.judge {
+            Judge::Person(_) => {
+                if self.asks.push(ask) {
+                    self.show_ask();
+                }
+                return Ok(());
+            }
+            Judge::Rule(allowed) => *allowed,
+        };
+        let reply = match &ask {
+            Ask::Approval(approval) => {
+                let fits = |always| {
+                    approval.options.iter().find(|choice| choice.allows == allowed && choice.always == always)
+                };
+                verdict(approval, fits(false).or_else(|| fits(true)), allowed, false)
+            }
+            Ask::Question(question, _) => {
+                let nobody = question.items.iter().map(|_| NOBODY.to_owned()).collect::<Vec<_>>();
+                answered(question, &nobody)
+            }
+        };
+        self.reply(&ask, &reply)
+    }
+
+    fn reply(&mut self, ask: &Ask, reply: &Reply) -> Result<(), Failure> {
+        self.link.tell(&reply.request);
+        if self.transcript.is_some() {
+            let mark = if reply.allows { "✓" } else { "✗" };
+            let asked = ask.lines().first().map(Line::plain).unwrap_or_default();
+            say_text(&format!("{asked}\n{mark} {}\n", super::text::visible(&reply.said)));
+        }
+        self.tell(|| match ask {
+            Ask::Approval(approval) => {
+                json!({"event": "approval", "id": approval.id, "tool": approval.tool,
+                    "parameters": approval.parameters, "reason": approval.reason, "approved": reply.allows})
+            }
+            Ask::Question(question, _) => {
+                json!({"event": "question", "id": question.id, "question": question.text, "answer": reply.said})
+            }
+        })
+    }
+
+    fn show_ask(&mut self) {
+        let (Judge::Person(terminal), Some(ask)) = (&mut self.judge, self.asks.first()) else { return };
+        let width = size::current().map_or(80, |size| usize::from(size.cols()).saturating_sub(1));
+        let text = format!("{}{}: ", rendered(&ask.lines(), width), super::text::visible(&ask.hint()));
+        // A terminal that is gone answers nothing, and what is not answered is denied in time.
+        drop(terminal.write_all(text.as_bytes()));
+    }
+
+    /// Reads a line from the terminal, which shows it and lets it be corrected.
+    fn read_answer(&mut self) -> Result<(), Failure> {
+        let Judge::Person(terminal) = &mut self.judge else { return Ok(()) };
+        let mut bytes = [0; 4096];
+        let count = terminal.read(&mut bytes).unwrap_or(0);
+        if count == 0 {
+            self.judge = Judge::Rule(false);
+            return Ok(());
+        }
+        self.typed.extend_from_slice(bytes.get(..count).unwrap_or_default());
+        while let Some(end) = self.typed.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.typed.drain(..=end).collect();
+            let line = String::from_utf8_lossy(&line).trim().to_owned();
+            let Some(ask) = self.asks.first().cloned() else { continue };
+            let key = line.chars().next().map(Key::Char);
+            let reply = key.and_then(|key| self.asks.press(&key)).or_else(|| self.asks.answer(&line));
+            if let Some(reply) = reply {
+                self.reply(&ask, &reply)?;
+            }
+            self.show_ask();
+        }
+        Ok(())
+    }
+
+    // ---- the end ----
+
+    fn finish(mut self, ending: Ending, save: bool) -> Outcome {
+        if !self.json && !self.text.is_empty() && !self.text.ends_with('\n') {
+            print(b"\n")?;
+        }
+        if save && ending != Ending::Interrupted {
+            self.link.ask(&Request::SessionSave(SessionSave::default()))?;
+        }
+        if let Some(transcript) = &mut self.transcript {
+            let usage = self.end.as_ref().map(Usage::of).unwrap_or_default();
+            transcript.end(&Ending::Completed, &usage, Instant::now());
+            let lines: Vec<Line> = transcript.take().into_iter().filter(|line| !line.is_empty()).collect();
+            say_text(&rendered(&lines, transcript.width));
+        }
+        let (status, code, error) = match &ending {
+            Ending::Completed => ("completed", 0, None),
+            Ending::Failed(reason) => ("failed", 1, Some(reason.clone())),
+            Ending::Interrupted => ("interrupted", 1, None),
+            Ending::Stopped => ("stopped", STOPPED, None),
+        };
+        self.tell(|| {
+            let end = self.end.as_ref();
+            json!({"event": "result", "status": status, "session": self.session, "text": self.text,
+                "usage": end.and_then(|end| end.usage.as_ref()),
+                "context_usage": end.and_then(|end| end.context_usage), "error": error})
+        })?;
+        match ending {
+            Ending::Failed(reason) => Err(Failure::general(crate::table::printable(&reason))),
+            _ => Ok(code),
+        }
+    }
+
+    /// Prints an event for programs, one a line.
+    fn tell(&self, event: impl FnOnce() -> Value) -> Result<(), Failure> {
+        if self.json { print(format!("{}\n", event()).as_bytes()) } else { Ok(()) }
+    }
+}
+
+fn rendered(lines: &[Line], width: usize) -> String {
+    let coloured = coloured() && isatty(stderr());
+    lines.iter().flat_map(|line| line.fold(width)).map(|row| row.ansi(coloured) + "\n").collect()
+}

@@ -1,0 +1,156 @@
+//! Which session a chat is about: the one that was named, the latest of the directory, or a new one.
+
+use super::event::{self, Message};
+use super::link::{Link, Unanswered};
+use crate::error::Failure;
+use swb_wire::scriptschnell::{
+    ConfigGet, CreateOptions, Request, ServerMessage, SessionAttach, SessionCreate, SessionCreated,
+    SessionFilter, SessionItem, SessionLoaded, SessionName,
+};
+
+/// What the user wants.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Wish {
+    /// A session by its name.
+    pub(super) name: Option<String>,
+    /// The directory.
+    pub(super) directory: String,
+    /// A new one in any case.
+    pub(super) new: bool,
+    /// The agent that is to answer.
+    pub(super) agent: Option<String>,
+    /// One that nobody else owns.
+    pub(super) own: bool,
+}
+
+/// A session that this client is attached to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Opened {
+    pub(super) name: String,
+    pub(super) directory: String,
+    pub(super) title: String,
+    pub(super) messages: Vec<Message>,
+    /// Whether this client may act.
+    pub(super) owner: bool,
+    /// Whether an answer is being given.
+    pub(super) running: bool,
+    /// Whether it was there before.
+    pub(super) resumed: bool,
+}
+
+/// Attaches to the session that is wanted.
+pub(super) fn open(link: &mut Link, wish: &Wish) -> Result<Opened, Failure> {
+    if wish.new {
+        return Ok(create(link, wish, wish.name.clone())?);
+    }
+    if let Some(name) = &wish.name {
+        let opened = load(link, name)?;
+        return match &wish.agent {
+            Some(agent) if agent_of(link)?.as_deref() != Some(agent) => {
+                Err(Failure::usage(format!("another agent than '{agent}' answers in session '{name}'"))
+                    .hint("leave out --agent, or begin another session with --new"))
+            }
+            _ => Ok(opened),
+        };
+    }
+    for item in latest(link, &wish.directory)? {
+        // One that is gone by now is no reason to fail.
+        let Ok(opened) = load(link, &item.session_id) else { continue };
+        let wanted = match &wish.agent {
+            Some(agent) => agent_of(link)?.as_deref() == Some(agent),
+            None => true,
+        };
+        if wanted && (opened.owner || !wish.own) {
+            return Ok(opened);
+        }
+        if wish.agent.is_none() {
+            break;
+        }
+    }
+    Ok(create(link, wish, None)?)
+}
+
+/// Makes a session.
+pub(super) fn create(link: &mut Link, wish: &Wish, name: Option<String>) -> Result<Opened, Unanswered> {
+    let options =
+        wish.agent.clone().map(|agent| CreateOptions { agent: Some(agent), ..CreateOptions::default() });
+    let request = SessionCreate {
+        working_dir: Some(wish.directory.clone()),
+        session_id: name,
+        options,
+        workspace: None,
+    };
+    match link.ask(&Request::SessionCreate(request))? {
+        ServerMessage::SessionCreateResponse(created) => Ok(created.into()),
+        _ => Err(Unanswered::odd()),
+    }
+}
+
+/// Goes to a session that is there, in memory or saved, or to a terminal session.
+pub(super) fn load(link: &mut Link, name: &str) -> Result<Opened, Unanswered> {
+    let request = SessionName { session_id: Some(name.to_owned()) };
+    let ServerMessage::SessionLoad(loaded) = link.ask(&Request::SessionLoad(request))? else {
+        return Err(Unanswered::odd());
+    };
+    // A daemon that does not say so says it when asked for the place once more.
+    let owner = loaded.owner || attach(link, name)?;
+    Ok(Opened { owner, ..loaded.into() })
+}
+
+impl From<SessionLoaded> for Opened {
+    fn from(loaded: SessionLoaded) -> Self {
+        Self {
+            name: loaded.session_id,
+            directory: loaded.working_dir,
+            title: loaded.title,
+            messages: event::messages(loaded.messages),
+            owner: loaded.owner,
+            running: loaded.running,
+            resumed: true,
+        }
+    }
+}
+
+impl From<SessionCreated> for Opened {
+    fn from(created: SessionCreated) -> Self {
+        Self {
+            name: created.session_id,
+            directory: created.working_dir,
+            title: String::new(),
+            messages: Vec::new(),
+            owner: true,
+            running: false,
+            resumed: false,
+        }
+    }
+}
+
+/// Takes a place at a session; whether it is the owner's.
+fn attach(link: &mut Link, name: &str) -> Result<bool, Unanswered> {
+    let request = SessionAttach { session_id: Some(name.to_owned()), takeover: None };
+    match link.ask(&Request::SessionAttach(request))? {
+        ServerMessage::SessionAttach(place) => Ok(place.status == "attached"),
+        _ => Err(Unanswered::odd()),
+    }
+}
+
+/// The sessions of a directory, the latest first.
+fn latest(link: &mut Link, directory: &str) -> Result<Vec<SessionItem>, Failure> {
+    let filter = SessionFilter { workspace: Some(directory.to_owned()) };
+    match link.ask(&Request::SessionList(filter)) {
+        Ok(ServerMessage::SessionListResponse(mut list)) => {
+            list.sessions.sort_by_key(|item| std::cmp::Reverse(item.updated_at));
+            Ok(list.sessions)
+        }
+        Ok(_) => Err(Unanswered::odd().into()),
+        Err(unanswered) => Err(unanswered.into()),
+    }
+}
+
+fn agent_of(link: &mut Link) -> Result<Option<String>, Failure> {
+    let request = ConfigGet { keys: Some(vec!["agent".to_owned()]), session_id: None };
+    match link.ask(&Request::ConfigGet(request))? {
+        ServerMessage::ConfigGet(reply) => Ok(reply.config.get("agent").map(event::text)),
+        _ => Err(Unanswered::odd().into()),
+    }
+}

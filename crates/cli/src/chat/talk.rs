@@ -1,0 +1,537 @@
+//! The state of a conversation at a terminal: keys and messages in, requests and lines out. No I/O.
+
+use super::commands::{self, Command, HELP, Said};
+use super::event::{Event, Message};
+use super::input::editor::{Edited, Editor};
+use super::input::keys::Key;
+use super::session::Opened;
+use super::text::{Colour, Line, Style};
+use super::view::asks::{Ask, Asks, Reply};
+use super::view::transcript::{Ending, Transcript, Usage};
+use std::time::{Duration, Instant};
+use swb_wire::scriptschnell::{
+    AuthorizationAck, ChatSend, ConfigSet, ErrorCode, ErrorInfo, Request, Scalar, ServerMessage,
+    SessionAttach, SessionCreate, SessionFilter, SessionItem, SessionName, SessionSave,
+};
+
+/// How long a second Ctrl+C means to leave.
+const TWICE: Duration = Duration::from_secs(1);
+/// How long a key after another one is taken for typing, which approves nothing.
+const TYPING: Duration = Duration::from_millis(800);
+/// Messages of a resumed session that are shown.
+const SHOWN: usize = 4;
+
+/// Why a request was sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// To own the session, and then say this.
+    Attach(Option<String>),
+    Clear,
+    Config,
+    Decide,
+    List,
+    /// To see what was missed.
+    Missed,
+    New,
+    Resume,
+    Save,
+    Send(String),
+    Stop,
+}
+
+/// A request that is to be sent; one without a purpose is not answered.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Outgoing {
+    pub(super) request: Request,
+    pub(super) purpose: Option<Purpose>,
+}
+
+/// The conversation.
+#[derive(Debug)]
+pub(super) struct Talk {
+    pub(super) name: String,
+    pub(super) directory: String,
+    pub(super) transcript: Transcript,
+    pub(super) editor: Editor,
+    asks: Asks,
+    owner: bool,
+    /// Our own prompt is being answered.
+    own: bool,
+    /// Messages of the conversation that were told.
+    known: usize,
+    /// Something may be missing in what was told.
+    gap: bool,
+    outgoing: Vec<Outgoing>,
+    /// What to say until the next key.
+    notice: String,
+    interrupted: Option<Instant>,
+    typed: Option<Instant>,
+    leaving: bool,
+}
+
+impl Talk {
+    /// A conversation in a session.
+    pub(super) fn new(opened: Opened, now: Instant) -> Self {
+        let mut talk = Self {
+            name: String::new(),
+            directory: String::new(),
+            transcript: Transcript::default(),
+            editor: Editor::default(),
+            asks: Asks::default(),
+            owner: true,
+            own: false,
+            known: 0,
+            gap: false,
+            outgoing: Vec::new(),
+            notice: String::new(),
+            interrupted: None,
+            typed: None,
+            leaving: false,
+        };
+        talk.enter(opened, now);
+        talk
+    }
+
+    /// What is to be sent.
+    pub(super) fn take_outgoing(&mut self) -> Vec<Outgoing> {
+        std::mem::take(&mut self.outgoing)
+    }
+
+    /// Whether the user wants to leave.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.leaving
+    }
+
+    /// The lines below what was told: what waits for a decision, and what to say until the next key.
+    pub(super) fn hints(&self) -> Vec<Line> {
+        let mut lines = Vec::new();
+        if let Some(ask) = self.asks.first() {
+            lines.push(Line::new(Style::of(Colour::Yellow), &ask.hint()));
+        }
+        if !self.notice.is_empty() {
+            lines.push(Line::new(Style::DIM, &self.notice));
+        }
+        lines
+    }
+
+    /// What stands before the text that is typed; nothing if none can be.
+    pub(super) fn prompt(&self) -> Option<&'static str> {
+        match self.asks.first() {
+            Some(Ask::Approval(_)) => None,
+            Some(Ask::Question(..)) => Some("? "),
+            None if !self.owner => Some("watching › "),
+            None => Some("› "),
+        }
+    }
+
+    /// Goes to a session.
+    fn enter(&mut self, opened: Opened, now: Instant) {
+        let count = opened.messages.len();
+        let title = if opened.title.is_empty() { String::new() } else { format!(" “{}”", opened.title) };
+        let what = match (opened.resumed, count) {
+            (false, _) => format!("new session {} in {}", opened.name, opened.directory),
+            (true, 0) => format!("session {}{title} in {}", opened.name, opened.directory),
+            (true, _) => format!("resumed {}{title} · {count} messages · /new begins another", opened.name),
+        };
+        self.transcript.note(&what);
+        for message in opened.messages.iter().filter(|message| message.user) {
+            self.editor.remember(&message.text);
+        }
+        let mut from = count.saturating_sub(SHOWN);
+        // A question comes before its answer.
+        from += opened.messages.iter().skip(from).take_while(|message| !message.user).count();
+        let shown = opened.messages.get(from..).filter(|shown| !shown.is_empty()).unwrap_or(&opened.messages);
+        self.transcript.recount(shown, now);
+        (self.name, self.directory) = (opened.name, opened.directory);
+        self.known = count;
+        // What was said of an answer before we came is in none of the messages.
+        (self.own, self.gap) = (false, opened.running);
+        self.asks.clear();
+        self.seat(opened.owner, true);
+        if opened.running {
+            self.transcript.begin(now);
+        }
+    }
+
+    fn seat(&mut self, owner: bool, first: bool) {
+        if !owner && (first || self.owner) {
+            self.transcript
+                .note("another client owns this session: you are watching; /takeover takes it over");
+        } else if owner && !self.owner && !first {
+            self.transcript.note("you own this session now");
+        }
+        self.owner = owner;
+        if !owner {
+            self.asks.clear();
+        }
+    }
+
+    // ---- keys ----
+
+    /// Takes a key.
+    pub(super) fn key(&mut self, key: &Key, now: Instant) {
+        self.notice.clear();
+        match key {
+            Key::Ctrl('c') => return self.interrupt(now),
+            Key::Ctrl('d') if self.editor.text().is_empty() => return self.leaving = true,
+            Key::Ctrl('o') => {
+                let lines = self.transcript.last_tool();
+                return self.transcript.insert(lines, now);
+            }
+            _ => {}
+        }
+        if matches!(self.asks.first(), Some(Ask::Approval(_))) {
+            return self.approve(key, now);
+        }
+        self.typed = Some(now);
+        if *key == Key::Enter && self.transcript.is_active() && self.asks.first().is_none() {
+            let text = self.editor.text();
+            if !text.is_empty() && !text.starts_with('/') {
+                return "the agent is still answering; Ctrl+C stops it".clone_into(&mut self.notice);
+            }
+        }
+        if let Edited::Submitted(text) = self.editor.handle(key) {
+            self.submit(text, now);
+        }
+    }
+
+    fn interrupt(&mut self, now: Instant) {
+        let again = self.interrupted.is_some_and(|before| now.saturating_duration_since(before) < TWICE);
+        self.interrupted = Some(now);
+        if again {
+            self.leaving = true;
+        } else if self.is_answering() {
+            self.stop();
+        } else if !self.editor.text().is_empty() {
+            self.editor.clear();
+        } else {
+            "Ctrl+C again leaves; the session stays".clone_into(&mut self.notice);
+        }
+    }
+
+    fn is_answering(&self) -> bool {
+        self.own || self.transcript.is_active()
+    }
+
+    fn stop(&mut self) {
+        "stopping; Ctrl+C again leaves".clone_into(&mut self.notice);
+        self.send(Request::ChatStop(SessionName::default()), Purpose::Stop);
+    }
+
+    fn approve(&mut self, key: &Key, now: Instant) {
+        // Somebody who is in the middle of a word when the question comes does not mean to answer it.
+        if self.typed.is_some_and(|before| now.saturating_duration_since(before) < TYPING) {
+            self.typed = Some(now);
+            return "you were typing: press the key again to decide".clone_into(&mut self.notice);
+        }
+        if let Some(reply) = self.asks.press(key) {
+            self.reply(reply, now);
+        }
+    }
+
+    fn reply(&mut self, reply: Reply, now: Instant) {
+        let (mark, colour) = if reply.allows { ("✓", Colour::Green) } else { ("✗", Colour::Red) };
+        let line = Line::new(Style::of(colour), &format!("{mark} {}", reply.said));
+        self.transcript.add_line(line);
+        self.send(reply.request, Purpose::Decide);
+        self.show_ask(now);
+    }
+
+    /// Shows what is to be answered next.
+    fn show_ask(&mut self, now: Instant) {
+        if let Some(lines) = self.asks.first().map(Ask::lines) {
+            self.transcript.insert(lines, now);
+        }
+    }
+
+    fn submit(&mut self, text: String, now: Instant) {
+        if self.asks.first().is_some() {
+            match self.asks.answer(&text) {
+                Some(reply) => self.reply(reply, now),
+                None => self.show_ask(now),
+            }
+            return;
+        }
+        match commands::parse(&text) {
+            Said::Prompt(prompt) if prompt.trim().is_empty() => {}
+            Said::Prompt(prompt) if self.owner => self.say(prompt),
+            Said::Prompt(prompt) => self.attach(false, Some(prompt)),
+            Said::Wrong(what) => self.transcript.note(&what),
+            Said::Command(command) => self.obey(command, now),
+        }
+    }
+
+    fn say(&mut self, prompt: String) {
+        self.own = true;
+        let request = ChatSend { content: Some(prompt.clone()), ..ChatSend::default() };
+        self.send(Request::ChatSend(request), Purpose::Send(prompt));
+    }
+
+    fn attach(&mut self, takeover: bool, then: Option<String>) {
+        let session_id = Some(self.name.clone());
+        let request = SessionAttach { session_id, takeover: takeover.then_some(true) };
+        self.send(Request::SessionAttach(request), Purpose::Attach(then));
+    }
+
+    fn obey(&mut self, command: Command, now: Instant) {
+        let text = |text: String| Some(Scalar::Text(text));
+        let moves = matches!(command, Command::New | Command::Resume(_) | Command::Clear);
+        if moves && self.is_answering() {
+            return self.transcript.note("the agent is still answering; /stop stops it");
+        }
+        match command {
+            Command::Agent(agent) => self.configure(ConfigSet { agent: text(agent), ..ConfigSet::default() }),
+            Command::Model(model) => self.configure(ConfigSet { model: text(model), ..ConfigSet::default() }),
+            Command::Clear => self.send(Request::ChatClear(SessionName::default()), Purpose::Clear),
+            Command::Help => self.transcript.note(HELP),
+            Command::New => {
+                let request =
+                    SessionCreate { working_dir: Some(self.directory.clone()), ..SessionCreate::default() };
+                self.send(Request::SessionCreate(request), Purpose::New);
+            }
+            Command::Quit => self.leaving = true,
+            Command::Resume(name) => {
+                self.send(Request::SessionLoad(SessionName { session_id: Some(name) }), Purpose::Resume);
+            }
+            Command::Save(name) => {
+                let request = SessionSave { name, session_id: None };
+                self.send(Request::SessionSave(request), Purpose::Save);
+            }
+            Command::Sessions => {
+                let filter = SessionFilter { workspace: Some(self.directory.clone()) };
+                self.send(Request::SessionList(filter), Purpose::List);
+            }
+            Command::Stop => self.stop(),
+            Command::Takeover => self.attach(true, None),
+            Command::Tools => {
+                let lines = self.transcript.last_tool();
+                self.transcript.insert(lines, now);
+            }
+        }
+    }
+
+    fn configure(&mut self, settings: ConfigSet) {
+        self.send(Request::ConfigSet(settings), Purpose::Config);
+    }
+
+    fn send(&mut self, request: Request, purpose: Purpose) {
+        self.outgoing.push(Outgoing { request, purpose: Some(purpose) });
+    }
+
+    // ---- events ----
+
+    /// Takes something that happened.
+    pub(super) fn event(&mut self, event: Event, now: Instant) {
+        self.transcript.handle(&event, now);
+        match event {
+            Event::Prompt(_) => self.known += 1,
+            Event::Said { last: true, .. } => self.answered(now),
+            Event::Approval(approval) if self.owner => {
+                let ack = AuthorizationAck { auth_id: Some(approval.id.clone()) };
+                let request = Request::AuthorizationAck(ack);
+                self.outgoing.push(Outgoing { request, purpose: None });
+                self.ask(Ask::Approval(approval), now);
+            }
+            Event::Approval(approval) => {
+                let waits = format!("its owner is asked whether it may use {}", approval.tool);
+                self.transcript.note(&waits);
+            }
+            Event::Question(question) if self.owner => self.ask(Ask::Question(question, Vec::new()), now),
+            Event::Question(question) => {
+                self.transcript.note(&format!("its owner is asked: {}", question.text));
+            }
+            Event::Settled { id } if self.asks.settle(&id) => {
+                self.transcript.note("settled elsewhere, or too late");
+                self.show_ask(now);
+            }
+            Event::Seat { gone: true, .. } => {
+                self.transcript.note("this session was deleted");
+                self.obey(Command::New, now);
+            }
+            Event::Seat { owner, .. } => self.seat(owner, false),
+            Event::Error(error) => self.transcript.note(&error.message),
+            _ => {}
+        }
+    }
+
+    fn ask(&mut self, ask: Ask, now: Instant) {
+        if self.asks.push(ask) {
+            self.show_ask(now);
+        }
+    }
+
+    /// The last piece of an answer has come.
+    fn answered(&mut self, now: Instant) {
+        self.known += 1;
+        self.asks.clear();
+        if std::mem::take(&mut self.gap) {
+            self.known -= 1;
+            let name = SessionName { session_id: Some(self.name.clone()) };
+            self.send(Request::SessionLoad(name), Purpose::Missed);
+        } else if !self.own && self.transcript.is_active() {
+            self.transcript.end(&Ending::Completed, &Usage::default(), now);
+        }
+    }
+
+    /// Takes the answer to a request.
+    pub(super) fn answer(
+        &mut self,
+        purpose: Purpose,
+        result: Result<ServerMessage, ErrorInfo>,
+        now: Instant,
+    ) {
+        match (purpose, result) {
+            (Purpose::Send(prompt), result) => self.sent(prompt, result, now),
+            (Purpose::Attach(then), Ok(ServerMessage::SessionAttach(place))) => {
+                let owner = place.status == "attached";
+                self.seat(owner, false);
+                match then {
+                    Some(prompt) if owner => self.say(prompt),
+                    Some(prompt) => {
+                        self.editor.put(&prompt);
+                        "another client owns this session; /takeover takes it over"
+                            .clone_into(&mut self.notice);
+                    }
+                    None => {}
+                }
+            }
+            (Purpose::Missed, Ok(ServerMessage::SessionLoad(loaded))) => {
+                self.reattached(loaded.into(), now);
+            }
+            (Purpose::Resume, Ok(ServerMessage::SessionLoad(loaded))) => {
+                self.enter(loaded.into(), now);
+            }
+            (Purpose::New, Ok(ServerMessage::SessionCreateResponse(created))) => {
+                self.enter(created.into(), now);
+            }
+            (Purpose::List, Ok(ServerMessage::SessionListResponse(list))) => self.list(&list.sessions),
+            (_, Ok(message)) => self.note_done(&message),
+            // Whoever was faster has decided.
+            (Purpose::Decide, Err(error)) if error.code == ErrorCode::InvalidRequest => {
+                self.transcript.note("that was settled elsewhere, or too late");
+            }
+            (_, Err(error)) => self.refused(&error),
+        }
+    }
+
+    fn note_done(&mut self, message: &ServerMessage) {
+        match message {
+            ServerMessage::ChatClear(_) => {
+                self.known = 0;
+                self.transcript.note("everything said before is forgotten");
+            }
+            ServerMessage::ConfigSet(set) if set.updated.is_empty() => {
+                self.transcript.note("that cannot be set here");
+            }
+            ServerMessage::ConfigSet(set) => {
+                let set = set.updated.iter().map(|(key, value)| format!("{key} is {value} now"));
+                self.transcript.note(&set.collect::<Vec<_>>().join("\n"));
+            }
+            ServerMessage::SessionSave(saved) => self.transcript.note(&format!("saved as “{}”", saved.title)),
+            _ => {}
+        }
+    }
+
+    fn refused(&mut self, error: &ErrorInfo) {
+        let message = if error.message.is_empty() { error.code.as_str() } else { &error.message };
+        self.transcript.note(message);
+    }
+
+    /// Our prompt was answered, or refused.
+    fn sent(&mut self, prompt: String, result: Result<ServerMessage, ErrorInfo>, now: Instant) {
+        self.own = false;
+        self.notice.clear();
+        self.asks.clear();
+        match result {
+            Ok(ServerMessage::ChatSend(end)) => {
+                let ending = if end.status == "stopped" { Ending::Stopped } else { Ending::Completed };
+                self.transcript.end(&ending, &Usage::of(&end), now);
+            }
+            Ok(_) => {}
+            Err(error) if self.transcript.is_active() => {
+                self.transcript.end(&Ending::Failed(error.message), &Usage::default(), now);
+            }
+            // Nothing came of it: what was typed is not lost.
+            Err(error) => {
+                self.refused(&error);
+                if self.editor.text().is_empty() {
+                    self.editor.put(&prompt);
+                }
+            }
+        }
+    }
+
+    fn list(&mut self, sessions: &[SessionItem]) {
+        if sessions.is_empty() {
+            return self.transcript.note("there are no sessions here");
+        }
+        for item in sessions {
+            let here = if item.session_id == self.name { "▸" } else { " " };
+            let (count, state) = (item.message_count, &item.status);
+            let line = format!("{here} {}  {}  {count} messages, {state}", item.session_id, item.title);
+            self.transcript.note(&line);
+        }
+        self.transcript.note("/resume NAME goes there");
+    }
+
+    // ---- the connection ----
+
+    /// The connection is gone.
+    pub(super) fn lost(&mut self) {
+        self.own = false;
+        self.asks.clear();
+        self.outgoing.clear();
+        "the connection is lost; trying to come back".clone_into(&mut self.notice);
+    }
+
+    /// The session is there again: tells what was missed.
+    pub(super) fn reattached(&mut self, opened: Opened, now: Instant) {
+        self.notice.clear();
+        let mut messages = opened.messages.into_iter().skip(self.known).collect::<Vec<Message>>();
+        if self.transcript.is_active() {
+            if messages.first().is_some_and(|message| !message.user) {
+                self.complete(&messages.remove(0), now);
+                self.known += 1;
+            } else if opened.running {
+                // What was said meanwhile is told when the answer is complete.
+                self.gap = true;
+            } else {
+                self.transcript.end(&Ending::Interrupted, &Usage::default(), now);
+            }
+        }
+        for message in &messages {
+            self.transcript.recount(std::slice::from_ref(message), now);
+        }
+        self.known += messages.len();
+        self.seat(opened.owner, false);
+    }
+
+    /// Tells the rest of an answer that was being told.
+    fn complete(&mut self, message: &Message, now: Instant) {
+        let told = self.transcript.answer();
+        match message.text.strip_prefix(told) {
+            Some(rest) => {
+                let rest = Event::Said { text: rest.to_owned(), last: true };
+                self.transcript.handle(&rest, now);
+            }
+            None => self.transcript.recount(&[Message { ending: None, ..message.clone() }], now),
+        }
+        let ending = match message.ending.as_deref() {
+            None => Ending::Completed,
+            Some("interrupted") => Ending::Interrupted,
+            Some("stopped") => Ending::Stopped,
+            Some(other) => Ending::Failed(other.to_owned()),
+        };
+        self.transcript.end(&ending, &Usage::default(), now);
+    }
+
+    /// The session is gone; another takes its place.
+    pub(super) fn replaced(&mut self, opened: Opened, now: Instant) {
+        self.notice.clear();
+        if self.transcript.is_active() {
+            self.transcript.end(&Ending::Interrupted, &Usage::default(), now);
+        }
+        self.transcript.note(&format!("the session {} is gone", self.name));
+        self.enter(opened, now);
+    }
+}

@@ -1,0 +1,326 @@
+//! Styled text: what a terminal is to show, measured and folded to its width.
+//!
+//! Everything that comes from elsewhere passes [`visible`] on its way into a [`Span`], so that no agent can move the
+//! cursor, change modes or reorder what people read.
+
+use std::borrow::Cow;
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+/// Columns a tab moves at most; they are shown as spaces so that folding knows where it is.
+const TAB: usize = 4;
+
+/// How a piece of text looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Style {
+    pub(super) bold: bool,
+    pub(super) dim: bool,
+    pub(super) italic: bool,
+    pub(super) strike: bool,
+    pub(super) underline: bool,
+    pub(super) colour: Option<Colour>,
+}
+
+/// The few colours that are used; their exact look is the terminal's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Colour {
+    Cyan,
+    Green,
+    Red,
+    Yellow,
+}
+
+impl Style {
+    /// Nothing special.
+    pub(super) const PLAIN: Self =
+        Self { bold: false, dim: false, italic: false, strike: false, underline: false, colour: None };
+    /// Of less interest.
+    pub(super) const DIM: Self = Self { dim: true, ..Self::PLAIN };
+    /// Of more.
+    pub(super) const BOLD: Self = Self { bold: true, ..Self::PLAIN };
+
+    /// A colour and nothing else.
+    pub(super) const fn of(colour: Colour) -> Self {
+        Self { colour: Some(colour), ..Self::PLAIN }
+    }
+
+    fn codes(self) -> String {
+        let colour = self.colour.map(|colour| match colour {
+            Colour::Cyan => "36",
+            Colour::Green => "32",
+            Colour::Red => "31",
+            Colour::Yellow => "33",
+        });
+        let flags = [
+            (self.bold, "1"),
+            (self.dim, "2"),
+            (self.italic, "3"),
+            (self.underline, "4"),
+            (self.strike, "9"),
+        ];
+        let flags = flags.into_iter().filter_map(|(set, code)| set.then_some(code));
+        flags.chain(colour).collect::<Vec<_>>().join(";")
+    }
+}
+
+/// Text of one look. Its text has no control characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Span {
+    style: Style,
+    text: String,
+}
+
+/// One line as it was meant; how many rows it takes depends on the terminal.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Line {
+    spans: Vec<Span>,
+    /// Columns by which further rows are indented.
+    hang: usize,
+    /// Folded anywhere instead of between words.
+    verbatim: bool,
+}
+
+impl Line {
+    /// A line of one look.
+    pub(super) fn new(style: Style, text: &str) -> Self {
+        let mut line = Self::default();
+        line.push(style, text);
+        line
+    }
+
+    /// Adds text; control characters in it become visible.
+    pub(super) fn push(&mut self, style: Style, text: &str) {
+        let text = visible(text);
+        match self.spans.last_mut() {
+            _ if text.is_empty() => {}
+            Some(last) if last.style == style => last.text.push_str(&text),
+            _ => self.spans.push(Span { style, text: text.into_owned() }),
+        }
+    }
+
+    /// Adds text; the line reads well in one call.
+    #[must_use]
+    pub(super) fn with(mut self, style: Style, text: &str) -> Self {
+        self.push(style, text);
+        self
+    }
+
+    /// The same with further rows indented.
+    #[must_use]
+    pub(super) fn hanging(self, hang: usize) -> Self {
+        Self { hang, ..self }
+    }
+
+    /// The same folded anywhere, so that every blank stays.
+    #[must_use]
+    pub(super) fn verbatim(self) -> Self {
+        Self { verbatim: true, ..self }
+    }
+
+    /// Whether there is nothing in it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// Its text without looks.
+    pub(super) fn plain(&self) -> String {
+        self.spans.iter().map(|span| span.text.as_str()).collect()
+    }
+
+    /// Folds it into rows of at most `width` columns.
+    pub(super) fn fold(&self, width: usize) -> Vec<Row> {
+        let width = width.max(1);
+        let hang = if self.hang < width / 2 { self.hang } else { 0 };
+        let mut rows = vec![Row::default()];
+        for (style, piece) in self.pieces() {
+            let last = rows.len() - 1;
+            let fits = rows[last].width + columns(piece) <= width;
+            if !fits && !piece.trim().is_empty() && !rows[last].is_blank(if last > 0 { hang } else { 0 }) {
+                rows.push(Row::indented(hang));
+            }
+            for grapheme in piece.graphemes(true) {
+                let last = rows.len() - 1;
+                if rows[last].width + columns(grapheme) > width {
+                    if grapheme.trim().is_empty() && !self.verbatim {
+                        continue;
+                    }
+                    rows.push(Row::indented(hang));
+                }
+                let last = rows.len() - 1;
+                rows[last].add(style, grapheme);
+            }
+        }
+        rows
+    }
+
+    /// What stays together: words and the spaces between them, or single characters if it is verbatim.
+    fn pieces(&self) -> impl Iterator<Item = (Style, &str)> {
+        let cut = |text| if self.verbatim { text_graphemes(text) } else { words(text) };
+        self.spans.iter().flat_map(move |span| cut(&span.text).into_iter().map(|piece| (span.style, piece)))
+    }
+}
+
+fn text_graphemes(text: &str) -> Vec<&str> {
+    text.graphemes(true).collect()
+}
+
+/// Cuts where spaces begin and end.
+fn words(text: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let end = rest.find(|c| (c == ' ') != (first == ' ')).unwrap_or(rest.len());
+        let (piece, after) = rest.split_at(end);
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces
+}
+
+/// One row of a terminal.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Row {
+    spans: Vec<Span>,
+    /// Columns it takes.
+    pub(super) width: usize,
+}
+
+impl Row {
+    fn indented(by: usize) -> Self {
+        let mut row = Self::default();
+        if by > 0 {
+            row.add(Style::PLAIN, &" ".repeat(by));
+        }
+        row
+    }
+
+    fn add(&mut self, style: Style, text: &str) {
+        self.width += columns(text);
+        match self.spans.last_mut() {
+            Some(last) if last.style == style => last.text.push_str(text),
+            _ => self.spans.push(Span { style, text: text.to_owned() }),
+        }
+    }
+
+    fn is_blank(&self, indent: usize) -> bool {
+        self.width <= indent
+    }
+
+    /// Its bytes for a terminal, which is left with no look of ours.
+    pub(super) fn ansi(&self, coloured: bool) -> String {
+        let mut out = String::new();
+        for span in &self.spans {
+            let codes = span.style.codes();
+            if coloured && !codes.is_empty() {
+                out.push_str(&format!("\x1b[{codes}m{}\x1b[m", span.text));
+            } else {
+                out.push_str(&span.text);
+            }
+        }
+        out
+    }
+
+    /// Its text without looks.
+    #[cfg(test)]
+    pub(super) fn plain(&self) -> String {
+        self.spans.iter().map(|span| span.text.as_str()).collect()
+    }
+}
+
+/// The columns a text takes.
+pub(super) fn columns(text: &str) -> usize {
+    // Terminals have at most two columns for what people see as one character.
+    text.graphemes(true).map(|grapheme| grapheme.width().min(2)).sum()
+}
+
+/// Cuts a text to a number of columns; one that is too long ends in an ellipsis.
+pub(super) fn shortened(text: &str, width: usize) -> String {
+    if columns(text) <= width {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    let mut used = 0;
+    for grapheme in text.graphemes(true) {
+        let wide = columns(grapheme);
+        if used + wide + 1 > width {
+            break;
+        }
+        out.push_str(grapheme);
+        used += wide;
+    }
+    out.push('…');
+    out
+}
+
+/// Replaces every character that does something to a terminal by one that shows it.
+pub(super) fn visible(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(acts) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        match c {
+            '\t' => out.push_str(&" ".repeat(TAB)),
+            '\0'..'\x20' => out.extend(char::from_u32(0x2400 + u32::from(c))),
+            '\x7f' => out.push('␡'),
+            c if acts(c) => out.push_str(&format!("<U+{:04X}>", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Whether a character moves the cursor, changes the terminal, or changes the order in which text is read.
+fn acts(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(c, '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folded(line: &Line, width: usize) -> Vec<String> {
+        line.fold(width).iter().map(Row::plain).collect()
+    }
+
+    #[test]
+    fn lines_fold_between_words() {
+        let line = Line::new(Style::PLAIN, "• one two three four").hanging(2);
+        assert_eq!(folded(&line, 10), ["• one two ", "  three ", "  four"]);
+        assert_eq!(folded(&line, 80), ["• one two three four"]);
+        assert_eq!(folded(&Line::default(), 10), [""]);
+    }
+
+    #[test]
+    fn what_is_longer_than_a_row_is_cut() {
+        assert_eq!(folded(&Line::new(Style::PLAIN, "abcdefghij"), 4), ["abcd", "efgh", "ij"]);
+        let code = Line::new(Style::PLAIN, "a b  c d").verbatim();
+        assert_eq!(folded(&code, 3), ["a b", "  c", " d"]);
+    }
+
+    #[test]
+    fn wide_characters_take_two_columns() {
+        assert_eq!((columns("日本"), columns("é"), columns("e\u{301}"), columns("👩‍👩‍👧")), (4, 1, 1, 2));
+        assert_eq!(folded(&Line::new(Style::PLAIN, "日本語日本語"), 5), ["日本", "語日", "本語"]);
+        assert_eq!((shortened("日本語", 5).as_str(), shortened("abc", 3).as_str()), ("日本…", "abc"));
+    }
+
+    #[test]
+    fn nothing_that_acts_gets_through() {
+        assert_eq!(visible("a\x1b[2Jb\u{9b}c\x07\x7f"), "a␛[2Jb<U+009B>c␇␡");
+        assert_eq!(visible("abc\u{202e}def"), "abc<U+202E>def");
+        assert_eq!(visible("größe 日本 👩‍👩‍👧"), "größe 日本 👩‍👩‍👧");
+        let line = Line::new(Style::BOLD, "x\x1b]0;title\x07\r\n");
+        assert_eq!(line.fold(80)[0].ansi(true), "\x1b[1mx␛]0;title␇␍␊\x1b[m");
+    }
+
+    #[test]
+    fn looks_begin_and_end_with_their_text() {
+        let line = Line::new(Style::BOLD, "a").with(Style::PLAIN, "b").with(Style::of(Colour::Red), "c");
+        assert_eq!(line.fold(9)[0].ansi(true), "\x1b[1ma\x1b[mb\x1b[31mc\x1b[m");
+        assert_eq!(line.fold(9)[0].ansi(false), "abc");
+        assert_eq!(line.plain(), "abc");
+    }
+}

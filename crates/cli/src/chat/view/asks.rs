@@ -1,0 +1,343 @@
+//! What waits for a person: approvals, answered with one key, and questions, answered with a number or words.
+
+use super::transcript::parameters;
+use crate::chat::event::{Approval, Choice, Item, Question};
+use crate::chat::input::keys::Key;
+use crate::chat::text::{Colour, Line, Style};
+use std::collections::VecDeque;
+use swb_wire::scriptschnell::{Answers, AuthorizationResponse, QuestionResponse, Request};
+
+/// What may wait at the same time; an agent that asks more is not answered.
+const WAITING: usize = 64;
+/// Lines of an approval that are shown. What is beyond cannot be approved unseen: it is said that there is more.
+const LINES: usize = 400;
+
+/// Something that waits.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::chat) enum Ask {
+    Approval(Approval),
+    /// With the answers that were given so far.
+    Question(Question, Vec<String>),
+}
+
+/// What is to be sent.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::chat) struct Reply {
+    /// The message.
+    pub(in crate::chat) request: Request,
+    /// What was decided, for people.
+    pub(in crate::chat) said: String,
+    /// Whether it lets something happen.
+    pub(in crate::chat) allows: bool,
+}
+
+/// Everything that waits, in the order it was asked.
+#[derive(Debug, Clone, Default)]
+pub(in crate::chat) struct Asks(VecDeque<Ask>);
+
+impl Asks {
+    /// Adds something; what was asked before is not asked again. Whether it is next.
+    pub(in crate::chat) fn push(&mut self, ask: Ask) -> bool {
+        if self.0.len() < WAITING && !self.0.iter().any(|known| known.id() == ask.id()) {
+            self.0.push_back(ask);
+            return self.0.len() == 1;
+        }
+        false
+    }
+
+    /// What is to be answered next.
+    pub(in crate::chat) fn first(&self) -> Option<&Ask> {
+        self.0.front()
+    }
+
+    /// Forgets everything; the agent does not wait any more.
+    pub(in crate::chat) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Forgets one that was settled elsewhere; whether it was the one to be answered next.
+    pub(in crate::chat) fn settle(&mut self, id: &str) -> bool {
+        let first = self.first().is_some_and(|ask| ask.id() == id);
+        self.0.retain(|ask| ask.id() != id);
+        first
+    }
+
+    /// Takes a key, if an approval waits; what is to be sent if that decides it.
+    pub(in crate::chat) fn press(&mut self, key: &Key) -> Option<Reply> {
+        let Some(Ask::Approval(approval)) = self.first() else { return None };
+        let reply = decide(approval, key)?;
+        self.0.pop_front();
+        Some(reply)
+    }
+
+    /// Takes a text, if a question waits; what is to be sent if that was the last answer.
+    pub(in crate::chat) fn answer(&mut self, text: &str) -> Option<Reply> {
+        let Some(Ask::Question(question, answers)) = self.0.front_mut() else { return None };
+        let item = question.items.get(answers.len())?;
+        answers.push(chosen(item, text));
+        if answers.len() < question.items.len() {
+            return None;
+        }
+        let reply = answered(question, answers);
+        self.0.pop_front();
+        Some(reply)
+    }
+}
+
+impl Ask {
+    /// Its name.
+    pub(in crate::chat) fn id(&self) -> &str {
+        match self {
+            Self::Approval(approval) => &approval.id,
+            Self::Question(question, _) => &question.id,
+        }
+    }
+
+    /// All that a person needs to know to answer.
+    pub(in crate::chat) fn lines(&self) -> Vec<Line> {
+        match self {
+            Self::Approval(approval) => approval_lines(approval),
+            Self::Question(question, answers) => question_lines(question, answers.len()),
+        }
+    }
+
+    /// The ways to answer, in one line.
+    pub(in crate::chat) fn hint(&self) -> String {
+        match self {
+            Self::Approval(approval) if approval.options.is_empty() => "y yes · a always · n no".to_owned(),
+            Self::Approval(approval) => {
+                let option = |(n, choice): (usize, &Choice)| {
+                    let letter =
+                        letter(&approval.options, n).map_or_else(String::new, |letter| format!("{letter}/"));
+                    format!("{letter}{} {}", n + 1, choice.label)
+                };
+                approval.options.iter().enumerate().map(option).collect::<Vec<_>>().join(" · ")
+            }
+            Self::Question(question, answers) => {
+                let options = question.items.get(answers.len()).map_or(0, |item| item.options.len());
+                if options > 0 { format!("1–{options}, or words") } else { "your answer".to_owned() }
+            }
+        }
+    }
+}
+
+fn approval_lines(approval: &Approval) -> Vec<Line> {
+    let question = Style { bold: true, ..Style::of(Colour::Yellow) };
+    let mut lines = vec![Line::new(question, "? may it use ").with(question, &approval.tool)];
+    let reason = approval.reason.lines().map(|line| Line::new(Style::PLAIN, &format!("  {line}")).hanging(2));
+    lines.extend(reason);
+    lines.extend(parameters(&approval.parameters));
+    if lines.len() > LINES {
+        let more = lines.len() - LINES;
+        lines.truncate(LINES);
+        let text = format!("  … {more} more lines are NOT shown; `swb approvals show {}` does", approval.id);
+        lines.push(Line::new(Style::of(Colour::Red), &text));
+    }
+    lines
+}
+
+fn question_lines(question: &Question, at: usize) -> Vec<Line> {
+    let style = Style { bold: true, ..Style::of(Colour::Yellow) };
+    let mut lines = Vec::new();
+    let Some(item) = question.items.get(at) else { return lines };
+    if question.multi && at == 0 && question.text != item.question {
+        lines.extend(question.text.lines().map(|line| Line::new(Style::BOLD, line)));
+    }
+    let count = question.items.len();
+    let number = if count > 1 { format!("{}/{count} ", at + 1) } else { String::new() };
+    lines.push(Line::new(style, &format!("? {number}{}", item.question)).hanging(2));
+    for (n, option) in item.options.iter().enumerate() {
+        let text = format!("  {} {option}", n + 1);
+        lines.push(Line::new(Style::PLAIN, &text).hanging(4));
+    }
+    lines
+}
+
+/// The letter that stands for an option: the first of its meaning.
+fn letter(options: &[Choice], at: usize) -> Option<char> {
+    let meaning = |choice: &Choice| (choice.allows, choice.always);
+    let wanted = options.get(at).map(meaning)?;
+    if options.iter().position(|choice| meaning(choice) == wanted) != Some(at) {
+        return None;
+    }
+    match wanted {
+        (true, false) => Some('y'),
+        (true, true) => Some('a'),
+        (false, false) => Some('n'),
+        // Never again is too much for a key that is next to others.
+        (false, true) => None,
+    }
+}
+
+fn decide(approval: &Approval, key: &Key) -> Option<Reply> {
+    let options = &approval.options;
+    let by_letter = |wanted: char| (0..options.len()).find(|n| letter(options, *n) == Some(wanted));
+    let (chosen, approved, always) = match key {
+        Key::Char(digit @ '1'..='9') => {
+            let at = (u32::from(*digit) - u32::from('1')) as usize;
+            let choice = options.get(at)?;
+            (Some(choice), choice.allows, choice.always)
+        }
+        Key::Char('y' | 'Y') => (by_letter('y').and_then(|n| options.get(n)), true, false),
+        Key::Char('a' | 'A') => {
+            let choice = by_letter('a').and_then(|n| options.get(n));
+            // An agent that has options but none of this kind cannot be told.
+            if choice.is_none() && !options.is_empty() {
+                return None;
+            }
+            (choice, true, true)
+        }
+        Key::Char('n' | 'N') | Key::Escape => (by_letter('n').and_then(|n| options.get(n)), false, false),
+        _ => return None,
+    };
+    Some(verdict(approval, chosen, approved, always))
+}
+
+/// The message that says yes or no.
+pub(in crate::chat) fn verdict(
+    approval: &Approval,
+    chosen: Option<&Choice>,
+    approved: bool,
+    always: bool,
+) -> Reply {
+    let response = AuthorizationResponse {
+        auth_id: Some(approval.id.clone()),
+        approved: Some(approved),
+        option: chosen.map(|choice| choice.id.clone()),
+        always: always.then_some(true),
+        ..AuthorizationResponse::default()
+    };
+    let said = match (chosen, approved, always) {
+        (Some(choice), ..) if !choice.label.is_empty() => choice.label.clone(),
+        (_, true, true) => "allowed from now on".to_owned(),
+        (_, true, false) => "allowed".to_owned(),
+        (_, false, _) => "denied".to_owned(),
+    };
+    Reply { request: Request::AuthorizationResponse(response), said, allows: approved }
+}
+
+fn chosen(item: &Item, text: &str) -> String {
+    let text = text.trim();
+    let number = text.parse::<usize>().ok().and_then(|n| item.options.get(n.checked_sub(1)?));
+    number.map_or_else(|| text.to_owned(), Clone::clone)
+}
+
+/// The message that answers a question.
+pub(in crate::chat) fn answered(question: &Question, answers: &[String]) -> Reply {
+    let mut response =
+        QuestionResponse { question_id: Some(question.id.clone()), ..QuestionResponse::default() };
+    if question.multi {
+        let named = answers.iter().enumerate().map(|(n, answer)| (format!("q_{}", n + 1), answer.clone()));
+        response.answers_map = Some(Answers::Named(named.collect()));
+    } else {
+        response.answer = Some(answers.first().cloned().unwrap_or_default());
+    }
+    Reply { request: Request::QuestionResponse(response), said: answers.join(", "), allows: true }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn sent(reply: &Reply) -> Value {
+        serde_json::to_value(&reply.request).unwrap()["data"].clone()
+    }
+
+    fn approval(options: &[(&str, bool, bool)]) -> Ask {
+        let choice = |(label, allows, always): &(&str, bool, bool)| Choice {
+            id: format!("o-{label}"),
+            label: (*label).to_owned(),
+            allows: *allows,
+            always: *always,
+        };
+        Ask::Approval(Approval {
+            id: "auth-1".into(),
+            tool: "execute_command".into(),
+            parameters: json!({"command": "rm -rf /\n\x1b[8mecho hidden"}),
+            reason: "deletes\nfiles".into(),
+            options: options.iter().map(choice).collect(),
+        })
+    }
+
+    fn pressed(ask: &Ask, key: char) -> Option<Value> {
+        let mut asks = Asks::default();
+        asks.push(ask.clone());
+        asks.press(&Key::Char(key)).map(|reply| sent(&reply))
+    }
+
+    #[test]
+    fn one_key_decides() {
+        let ask = approval(&[]);
+        assert_eq!(pressed(&ask, 'y'), Some(json!({"auth_id": "auth-1", "approved": true})));
+        assert_eq!(pressed(&ask, 'a'), Some(json!({"auth_id": "auth-1", "approved": true, "always": true})));
+        assert_eq!(pressed(&ask, 'n'), Some(json!({"auth_id": "auth-1", "approved": false})));
+        assert_eq!((pressed(&ask, 'x'), pressed(&ask, '1')), (None, None));
+    }
+
+    #[test]
+    fn options_are_chosen_by_number_or_meaning() {
+        let ask = approval(&[
+            ("Once", true, false),
+            ("Always", true, true),
+            ("No", false, false),
+            ("Never", false, true),
+        ]);
+        assert_eq!(ask.hint(), "y/1 Once · a/2 Always · n/3 No · 4 Never");
+        assert_eq!(
+            pressed(&ask, 'y'),
+            Some(json!({"auth_id": "auth-1", "approved": true, "option": "o-Once"}))
+        );
+        assert_eq!(
+            pressed(&ask, '3'),
+            Some(json!({"auth_id": "auth-1", "approved": false, "option": "o-No"}))
+        );
+        let always = json!({"auth_id": "auth-1", "approved": true, "option": "o-Always", "always": true});
+        assert_eq!((pressed(&ask, '2'), pressed(&ask, 'a')), (Some(always.clone()), Some(always)));
+        assert_eq!(pressed(&ask, '5'), None);
+        assert_eq!(pressed(&approval(&[("Once", true, false)]), 'a'), None);
+    }
+
+    #[test]
+    fn all_of_it_is_shown_and_nothing_acts() {
+        let shown: Vec<String> = approval(&[]).lines().iter().map(Line::plain).collect();
+        let wanted = [
+            "? may it use execute_command",
+            "  deletes",
+            "  files",
+            "  command: rm -rf /",
+            "    ␛[8mecho hidden",
+        ];
+        assert_eq!(shown, wanted);
+    }
+
+    #[test]
+    fn questions_are_answered_one_by_one() {
+        let item = |question: &str, options: &[&str]| Item {
+            question: question.into(),
+            options: options.iter().map(|option| (*option).to_owned()).collect(),
+        };
+        let items = vec![item("A?", &["x", "y"]), item("B?", &[])];
+        let question = Question { id: "q".into(), text: "Both".into(), multi: true, items };
+        let mut asks = Asks::default();
+        assert!(asks.push(Ask::Question(question.clone(), Vec::new())));
+        assert!(!asks.push(Ask::Question(question, Vec::new())), "asked once");
+        assert_eq!(asks.first().unwrap().hint(), "1–2, or words");
+        assert_eq!((asks.press(&Key::Char('y')), asks.answer("2")), (None, None));
+        assert_eq!(asks.first().unwrap().lines()[0].plain(), "? 2/2 B?");
+        let reply = asks.answer(" other \n").unwrap();
+        assert_eq!(sent(&reply), json!({"question_id": "q", "answers_map": {"q_1": "y", "q_2": "other"}}));
+        assert!(asks.first().is_none());
+        let single =
+            Question { id: "s".into(), multi: false, items: vec![item("C?", &["x"])], ..Question::default() };
+        asks.push(Ask::Question(single, Vec::new()));
+        assert_eq!(sent(&asks.answer("7").unwrap()), json!({"question_id": "s", "answer": "7"}));
+    }
+
+    #[test]
+    fn what_is_settled_elsewhere_is_not_asked() {
+        let mut asks = Asks::default();
+        asks.push(approval(&[]));
+        assert!(!asks.settle("other") && asks.settle("auth-1") && asks.first().is_none());
+    }
+}

@@ -1,0 +1,553 @@
+//! A conversation as it is told: events in, lines out.
+//!
+//! Lines that [`Transcript::take`] gives stay for ever; [`Transcript::changing`] is what may still change: the
+//! beginning of a line, tools at work, what the agent is doing.
+
+use crate::chat::event::{Event, Message, Tool, text};
+use crate::chat::markdown::Markdown;
+use crate::chat::text::{Colour, Line, Style, columns, shortened};
+use serde_json::Value;
+use std::time::{Duration, Instant};
+use swb_wire::scriptschnell::ChatEnd;
+
+/// Tools that are shown at work at the same time.
+const TOOLS: usize = 8;
+/// Bytes of a thought, of a tool's output and of an answer that are kept for showing them again.
+const KEPT: usize = 256 * 1024;
+/// Lines of a tool's output that are shown on request.
+const TOOL_LINES: usize = 500;
+
+/// How an answer ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::chat) enum Ending {
+    Completed,
+    Failed(String),
+    Interrupted,
+    Stopped,
+}
+
+/// What an answer has cost.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(in crate::chat) struct Usage {
+    pub(in crate::chat) tokens: Option<u64>,
+    pub(in crate::chat) cost: Option<f64>,
+    pub(in crate::chat) context: Option<u64>,
+}
+
+impl Usage {
+    /// What the answer to a prompt tells about it.
+    pub(in crate::chat) fn of(end: &ChatEnd) -> Self {
+        let usage = end.usage.clone().unwrap_or_default();
+        Self {
+            tokens: usage.total_tokens.filter(|tokens| *tokens > 0),
+            cost: usage.total_cost,
+            context: end.context_usage.map(u64::from),
+        }
+    }
+}
+
+/// The state of what is told.
+#[derive(Debug, Clone, Default)]
+pub(in crate::chat) struct Transcript {
+    /// Columns of the terminal.
+    pub(in crate::chat) width: usize,
+    markdown: Markdown,
+    lines: Vec<Line>,
+    tools: Vec<(Tool, Instant)>,
+    last_tool: Option<(Tool, Result<String, String>)>,
+    thought: Option<(String, Instant)>,
+    status: String,
+    context: Option<u64>,
+    /// Since when an answer is being given.
+    since: Option<Instant>,
+    /// What of it was told.
+    answer: String,
+    /// The last line that was told is empty.
+    blank: bool,
+}
+
+impl Transcript {
+    /// Nothing was told yet, on a terminal of this many columns.
+    pub(in crate::chat) fn new(width: usize) -> Self {
+        Self { width, ..Self::default() }
+    }
+
+    /// Whether an answer is being given.
+    pub(in crate::chat) fn is_active(&self) -> bool {
+        self.since.is_some()
+    }
+
+    /// What of the answer was told.
+    pub(in crate::chat) fn answer(&self) -> &str {
+        &self.answer
+    }
+
+    /// The lines that stay.
+    pub(in crate::chat) fn take(&mut self) -> Vec<Line> {
+        std::mem::take(&mut self.lines)
+    }
+
+    /// Takes an event.
+    pub(in crate::chat) fn handle(&mut self, event: &Event, now: Instant) {
+        match event {
+            Event::Prompt(prompt) => self.prompt(prompt, now),
+            Event::Said { text, .. } => self.say(text, now),
+            Event::Progress { thought: Some(thought), .. } => self.think(thought, now),
+            Event::Progress { message, context, ephemeral, .. } => {
+                self.context = context.or(self.context);
+                self.progress(message, *ephemeral, now);
+            }
+            Event::ToolCalled(tool) => self.tool_called(tool, now),
+            Event::ToolEnded { id, output, error } => self.tool_ended(id, output, error.as_deref(), now),
+            Event::Approval(_)
+            | Event::Question(_)
+            | Event::Closed { .. }
+            | Event::Error(_)
+            | Event::Seat { .. }
+            | Event::Settled { .. } => {}
+        }
+    }
+
+    /// Tells what was said before.
+    pub(in crate::chat) fn recount(&mut self, messages: &[Message], now: Instant) {
+        for message in messages {
+            if message.user {
+                self.prompt(&message.text, now);
+                self.since = None;
+                continue;
+            }
+            let lines = self.markdown.push(&message.text);
+            self.add_all(lines);
+            self.flush(now);
+            match message.ending.as_deref() {
+                None => {}
+                Some("stopped") => self.mark("stopped"),
+                Some("interrupted") => self.mark("interrupted: the daemon went away"),
+                Some(other) => self.mark(other),
+            }
+        }
+    }
+
+    /// Says something that is not part of the conversation.
+    pub(in crate::chat) fn note(&mut self, note: &str) {
+        for line in note.lines() {
+            self.add(Line::new(Style::DIM, &format!("· {line}")).hanging(2));
+        }
+    }
+
+    /// Adds lines that somebody else has made, apart from what was said before.
+    pub(in crate::chat) fn insert(&mut self, lines: Vec<Line>, now: Instant) {
+        self.flush(now);
+        self.space();
+        self.add_all(lines);
+    }
+
+    /// Adds a line that somebody else has made.
+    pub(in crate::chat) fn add_line(&mut self, line: Line) {
+        self.add(line);
+    }
+
+    /// The answer is over.
+    pub(in crate::chat) fn end(&mut self, ending: &Ending, usage: &Usage, now: Instant) {
+        self.flush(now);
+        for (tool, since) in std::mem::take(&mut self.tools) {
+            self.add(self.tool_line(&tool, "✗", Colour::Red, now.saturating_duration_since(since)));
+        }
+        match ending {
+            Ending::Completed => {}
+            Ending::Failed(reason) => self.mark(reason),
+            Ending::Interrupted => self.mark("interrupted: the daemon went away"),
+            Ending::Stopped => self.mark("stopped"),
+        }
+        let took = self.since.take().map(|since| now.saturating_duration_since(since));
+        let footer = footer(usage, self.context, took);
+        self.add(Line::new(Style::DIM, &footer));
+        self.status.clear();
+        self.answer.clear();
+    }
+
+    /// What may still change.
+    pub(in crate::chat) fn changing(&self, now: Instant) -> Vec<Line> {
+        let mut lines = Vec::new();
+        let partial = self.markdown.partial();
+        if !partial.is_empty() {
+            lines.push(Line::new(Style::PLAIN, partial).verbatim());
+        }
+        let room = self.width.saturating_sub(2);
+        for (tool, since) in self.tools.iter().take(TOOLS) {
+            lines.push(self.tool_line(tool, "▸", Colour::Yellow, now.saturating_duration_since(*since)));
+        }
+        if let Some((thought, _)) = &self.thought {
+            let last = thought.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            let style = Style { italic: true, ..Style::DIM };
+            lines.push(Line::new(style, &shortened(&format!("∴ {}", last.trim()), room)));
+        }
+        if let Some(since) = self.since {
+            let doing = if self.status.is_empty() { "working" } else { &self.status };
+            let told = format!("{doing} · {} · Ctrl+C stops", seconds(now.saturating_duration_since(since)));
+            lines.push(Line::new(Style::DIM, &shortened(&told, room)));
+        }
+        lines
+    }
+
+    /// Gives up on showing a beginning of a line that takes more than so many rows: its first rows stay as they are.
+    pub(in crate::chat) fn limit(&mut self, rows: usize) {
+        let width = self.width.max(1);
+        let room = width * rows.max(1);
+        while columns(self.markdown.partial()) > room {
+            let mut used = 0;
+            let fits = |c: &(usize, char)| {
+                used += columns(c.1.encode_utf8(&mut [0; 4]));
+                used <= width
+            };
+            let bytes = self
+                .markdown
+                .partial()
+                .char_indices()
+                .take_while(fits)
+                .map(|(at, c)| at + c.len_utf8())
+                .last();
+            let line = self.markdown.give_up_to(bytes.unwrap_or(1));
+            self.add(line);
+        }
+    }
+
+    /// The last tool that was used, in full.
+    pub(in crate::chat) fn last_tool(&self) -> Vec<Line> {
+        let Some((tool, result)) = &self.last_tool else {
+            return vec![Line::new(Style::DIM, "· no tool was used yet")];
+        };
+        let mut lines =
+            vec![Line::new(Style::BOLD, &tool.name).with(Style::DIM, &format!("  {}", tool.description))];
+        lines.extend(parameters(&tool.parameters));
+        let (style, output) = match result {
+            Ok(output) => (Style::PLAIN, output),
+            Err(error) => (Style::of(Colour::Red), error),
+        };
+        let all = output.lines().count();
+        let shown = output.lines().take(TOOL_LINES);
+        lines.extend(shown.map(|line| Line::new(style, &format!("  {line}")).hanging(2).verbatim()));
+        if all > TOOL_LINES {
+            lines.push(Line::new(Style::DIM, &format!("  … {} more lines", all - TOOL_LINES)));
+        }
+        lines
+    }
+
+    fn prompt(&mut self, prompt: &str, now: Instant) {
+        self.flush(now);
+        self.space();
+        for (n, line) in prompt.lines().enumerate() {
+            let mark = if n == 0 { "› " } else { "  " };
+            self.add(Line::new(Style::BOLD, &format!("{mark}{line}")).hanging(2));
+        }
+        self.space();
+        self.since = Some(now);
+        self.context = None;
+        self.answer.clear();
+    }
+
+    fn say(&mut self, text: &str, now: Instant) {
+        if text.is_empty() {
+            return;
+        }
+        self.begin(now);
+        self.end_thought(now);
+        self.status.clear();
+        if self.answer.len() < KEPT {
+            self.answer.push_str(text);
+        }
+        let lines = self.markdown.push(text);
+        self.add_all(lines);
+    }
+
+    /// An answer that was begun before we came counts from now on.
+    pub(in crate::chat) fn begin(&mut self, now: Instant) {
+        self.since.get_or_insert(now);
+    }
+
+    fn think(&mut self, thought: &str, now: Instant) {
+        self.begin(now);
+        let (kept, _) = self.thought.get_or_insert_with(|| (String::new(), now));
+        if kept.len() < KEPT {
+            kept.push_str(thought);
+        }
+    }
+
+    fn end_thought(&mut self, now: Instant) {
+        if let Some((thought, since)) = self.thought.take() {
+            let first = thought.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            let took = seconds(now.saturating_duration_since(since));
+            let told = format!("∴ thought for {took}: {}", first.trim());
+            let style = Style { italic: true, ..Style::DIM };
+            self.add(Line::new(style, &shortened(&told, self.width.saturating_sub(1))));
+        }
+    }
+
+    fn progress(&mut self, message: &str, ephemeral: bool, now: Instant) {
+        if message.trim().is_empty() {
+            return;
+        }
+        if ephemeral {
+            self.status = message.lines().next().unwrap_or_default().trim().to_owned();
+            return;
+        }
+        self.flush(now);
+        self.note(message);
+    }
+
+    fn tool_called(&mut self, tool: &Tool, now: Instant) {
+        self.begin(now);
+        self.flush(now);
+        match self.tools.iter_mut().find(|(known, _)| known.id == tool.id) {
+            Some((known, _)) => *known = tool.clone(),
+            None => self.tools.push((tool.clone(), now)),
+        }
+    }
+
+    fn tool_ended(&mut self, id: &str, output: &str, error: Option<&str>, now: Instant) {
+        self.flush(now);
+        let at = self.tools.iter().position(|(tool, _)| tool.id == id);
+        let (tool, since) = at.map_or_else(|| (Tool::default(), now), |at| self.tools.remove(at));
+        let (mark, colour) = if error.is_some() { ("✗", Colour::Red) } else { ("✓", Colour::Green) };
+        let mut line = self.tool_line(&tool, mark, colour, now.saturating_duration_since(since));
+        if let Some(error) = error {
+            let room = self.width.saturating_sub(columns(&line.plain()) + 3);
+            line.push(Style::of(Colour::Red), &format!("  {}", shortened(first_line(error), room)));
+        }
+        self.add(line);
+        let kept = |text: &str| text.chars().take(KEPT).collect::<String>();
+        let result = match error {
+            Some(error) => Err(kept(if output.is_empty() { error } else { output })),
+            None => Ok(kept(output)),
+        };
+        self.last_tool = Some((tool, result));
+    }
+
+    /// One line about the use of a tool.
+    fn tool_line(&self, tool: &Tool, mark: &str, colour: Colour, took: Duration) -> Line {
+        let about =
+            if tool.description.is_empty() { summary(&tool.parameters) } else { tool.description.clone() };
+        let name = if tool.name.is_empty() { "tool" } else { &tool.name };
+        let took = seconds(took);
+        let room = self.width.saturating_sub(columns(name) + columns(&took) + 8);
+        Line::new(Style::of(colour), &format!("{mark} "))
+            .with(Style::BOLD, name)
+            .with(Style::PLAIN, &format!("  {}", shortened(first_line(&about), room)))
+            .with(Style::DIM, &format!("  {took}"))
+    }
+
+    /// Ends a line that has none, and a thought, before something else is told.
+    fn flush(&mut self, now: Instant) {
+        self.end_thought(now);
+        let lines = self.markdown.finish();
+        self.add_all(lines);
+    }
+
+    fn mark(&mut self, what: &str) {
+        self.add(Line::new(Style::of(Colour::Red), &format!("✗ {what}")).hanging(2));
+    }
+
+    fn space(&mut self) {
+        if !self.blank {
+            self.add(Line::default());
+        }
+    }
+
+    fn add_all(&mut self, lines: Vec<Line>) {
+        lines.into_iter().for_each(|line| self.add(line));
+    }
+
+    fn add(&mut self, line: Line) {
+        self.blank = line.is_empty();
+        self.lines.push(line);
+    }
+}
+
+/// What was given to a tool or is to be approved: all of it, one line or more for each value.
+pub(in crate::chat) fn parameters(parameters: &Value) -> Vec<Line> {
+    let shown = |key: &str, value: &Value| -> Vec<Line> {
+        let value = text(value);
+        let mut lines = value.lines();
+        let first = format!("  {key}: {}", lines.next().unwrap_or_default());
+        let all = std::iter::once(first).chain(lines.map(|line| format!("    {line}")));
+        all.map(|line| Line::new(Style::of(Colour::Cyan), &line).hanging(4).verbatim()).collect()
+    };
+    match parameters {
+        Value::Null => Vec::new(),
+        Value::Object(fields) => fields.iter().flat_map(|(key, value)| shown(key, value)).collect(),
+        other => shown("parameters", other),
+    }
+}
+
+/// The shortest description of parameters: the first text among them.
+fn summary(parameters: &Value) -> String {
+    let texts = parameters.as_object().into_iter().flatten().filter_map(|(_, value)| value.as_str());
+    texts.map(str::to_owned).next().unwrap_or_default()
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim()
+}
+
+fn footer(usage: &Usage, context: Option<u64>, took: Option<Duration>) -> String {
+    let context = usage.context.or(context).map(|percent| format!("context {percent}%"));
+    let tokens = usage.tokens.map(|tokens| match tokens {
+        0..1000 => format!("{tokens} tokens"),
+        _ => format!("{}.{}k tokens", tokens / 1000, tokens % 1000 / 100),
+    });
+    let cost = usage.cost.map(|cost| if cost < 0.1 { format!("${cost:.4}") } else { format!("${cost:.2}") });
+    let parts = [context, tokens, cost, took.map(seconds)];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { String::new() } else { format!("— {}", parts.join(" · ")) }
+}
+
+fn seconds(time: Duration) -> String {
+    match time.as_secs() {
+        0..10 => format!("{:.1}s", time.as_secs_f64()),
+        10..60 => format!("{}s", time.as_secs()),
+        all => format!("{}m{:02}s", all / 60, all % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    struct Told {
+        transcript: Transcript,
+        now: Instant,
+        lines: Vec<String>,
+    }
+
+    impl Told {
+        fn new() -> Self {
+            let transcript = Transcript { width: 60, ..Transcript::default() };
+            Self { transcript, now: Instant::now(), lines: Vec::new() }
+        }
+
+        fn hear(&mut self, event: Event) -> &mut Self {
+            self.now += Duration::from_millis(500);
+            self.transcript.handle(&event, self.now);
+            self.drain()
+        }
+
+        fn drain(&mut self) -> &mut Self {
+            self.lines.extend(self.transcript.take().iter().map(|line| line.plain().trim_end().to_owned()));
+            self
+        }
+
+        fn changing(&self) -> Vec<String> {
+            self.transcript.changing(self.now).iter().map(Line::plain).collect()
+        }
+    }
+
+    fn said(text: &str) -> Event {
+        Event::Said { text: text.into(), last: false }
+    }
+
+    fn tool(id: &str, name: &str, description: &str) -> Event {
+        let parameters = json!({"path": "main.rs"});
+        Event::ToolCalled(Tool {
+            id: id.into(),
+            name: name.into(),
+            description: description.into(),
+            parameters,
+        })
+    }
+
+    fn thought(text: &str) -> Event {
+        Event::Progress { message: String::new(), context: None, ephemeral: true, thought: Some(text.into()) }
+    }
+
+    #[test]
+    fn an_answer_is_told_in_order_and_tools_are_folded() {
+        let mut told = Told::new();
+        told.hear(Event::Prompt("explain\nthis".into()))
+            .hear(thought("Let me see.\nIt is"))
+            .hear(thought(" simple.\n"))
+            .hear(said("First **thi"))
+            .hear(said("s**:\n- on"));
+        assert_eq!(told.changing(), ["- on", "working · 2.0s · Ctrl+C stops"]);
+        told.hear(tool("1", "read_file", "Reading main.rs")).hear(tool("2", "search", ""));
+        assert_eq!(told.changing()[..2], ["▸ read_file  Reading main.rs  0.5s", "▸ search  main.rs  0.0s"]);
+        told.hear(Event::ToolEnded { id: "1".into(), output: "fn main".into(), error: None })
+            .hear(Event::ToolEnded { id: "2".into(), output: String::new(), error: Some("no\nway".into()) })
+            .hear(said("Done."));
+        let usage = Usage { tokens: Some(1234), cost: Some(0.012), context: Some(7) };
+        told.transcript.end(&Ending::Completed, &usage, told.now);
+        insta::assert_snapshot!(told.drain().lines.join("\n"), @r"
+
+        › explain
+          this
+
+        ∴ thought for 1.0s: Let me see.
+        First this:
+        • on
+        ✓ read_file  Reading main.rs  1.0s
+        ✗ search  main.rs  1.0s  no
+        Done.
+        — context 7% · 1.2k tokens · $0.0120 · 4.5s
+        ");
+        assert!(!told.transcript.is_active() && told.changing().is_empty());
+    }
+
+    #[test]
+    fn what_passes_is_on_the_status_line_and_the_rest_stays() {
+        let progress = |message: &str, ephemeral| Event::Progress {
+            message: message.into(),
+            context: Some(12),
+            ephemeral,
+            thought: None,
+        };
+        let mut told = Told::new();
+        told.hear(Event::Prompt("x".into())).hear(progress("looking", true));
+        assert_eq!(told.changing(), ["looking · 0.5s · Ctrl+C stops"]);
+        told.hear(progress("one\ntwo", false));
+        told.transcript.end(&Ending::Stopped, &Usage::default(), told.now);
+        assert_eq!(told.drain().lines[3..], ["· one", "· two", "✗ stopped", "— context 12% · 1.0s"]);
+    }
+
+    #[test]
+    fn the_last_tool_is_told_in_full() {
+        let mut told = Told::new();
+        assert!(told.transcript.last_tool()[0].plain().contains("no tool"));
+        told.hear(tool("1", "read_file", "Reading"));
+        told.hear(Event::ToolEnded { id: "1".into(), output: "one\n\x1b[2Jtwo".into(), error: None });
+        let full: Vec<String> = told.transcript.last_tool().iter().map(Line::plain).collect();
+        assert_eq!(full, ["read_file  Reading", "  path: main.rs", "  one", "  ␛[2Jtwo"]);
+    }
+
+    #[test]
+    fn tools_without_an_end_get_one() {
+        let mut told = Told::new();
+        told.hear(tool("1", "run", "make"));
+        told.transcript.end(&Ending::Interrupted, &Usage::default(), told.now);
+        assert_eq!(told.drain().lines[..2], ["✗ run  make  0.0s", "✗ interrupted: the daemon went away"]);
+    }
+
+    #[test]
+    fn what_was_said_before_is_told_again() {
+        let mut told = Told::new();
+        let message = |user, text: &str, ending: Option<&str>| Message {
+            user,
+            text: text.into(),
+            ending: ending.map(str::to_owned),
+        };
+        told.transcript
+            .recount(&[message(true, "a", None), message(false, "*b*", Some("interrupted"))], told.now);
+        assert_eq!(told.drain().lines[1..], ["› a", "", "b", "✗ interrupted: the daemon went away"]);
+        assert!(!told.transcript.is_active());
+    }
+
+    #[test]
+    fn a_long_line_does_not_fill_the_screen() {
+        let mut told = Told::new();
+        told.hear(Event::Prompt("x".into())).hear(said(&"word ".repeat(200)));
+        told.transcript.limit(3);
+        assert!(columns(&told.changing()[0]) <= 180, "{:?}", told.changing());
+        told.hear(said("end\n"));
+        let whole: String = told.lines[3..].concat().replace(' ', "");
+        assert_eq!(whole, "word".repeat(200) + "end");
+    }
+}

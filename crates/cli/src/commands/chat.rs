@@ -1,0 +1,11 @@
+//! `swb chat`: a conversation with an agent.
+
+use crate::args;
+use crate::chat;
+use crate::context::Context;
+use crate::error::Outcome;
+
+/// Talks, or says one thing and prints the answer.
+pub(super) fn run(context: &Context, args: &args::Chat) -> Outcome {
+    chat::run(context, args)
+}
