@@ -90,7 +90,8 @@ impl Agent {
             let tokens = answer.usage.input_tokens;
             memory.counted(tokens);
             if tokens > 0 {
-                self.say(exchange, "", Some(percent(tokens, context_tokens))).await;
+                let used = percent(tokens, context_tokens);
+                self.say(exchange, &format!("{used} % of the model's memory is used"), Some(used)).await;
             }
         }
         result
