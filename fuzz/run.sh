@@ -10,7 +10,7 @@ set -eu
 
 seconds=${1:?usage: fuzz/run.sh SECONDS [TARGET...]}
 shift
-[ $# -gt 0 ] || set -- keepty_decoder coop_decoder clippy screen
+[ $# -gt 0 ] || set -- keepty_decoder coop_decoder clippy scriptschnell screen
 
 cd "$(dirname "$0")"
 host=$(rustc -vV | sed -n 's/^host: //p')

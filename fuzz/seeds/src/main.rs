@@ -1,8 +1,8 @@
 //! Writes each side of each golden conversation as one file of the corpus, and each of its messages as
 //! another; and pieces of the recorded sessions.
 //!
-//! usage: `swb-fuzz-seeds CORPUS`; makes `CORPUS/keepty_decoder`, `CORPUS/coop_decoder`, `CORPUS/clippy` and
-//! `CORPUS/screen`.
+//! usage: `swb-fuzz-seeds CORPUS`; makes `CORPUS/keepty_decoder`, `CORPUS/coop_decoder`, `CORPUS/clippy`,
+//! `CORPUS/scriptschnell` and `CORPUS/screen`.
 
 // The reader of the tests, so that corpus and tests cannot disagree about the vectors.
 #[path = "../../../crates/wire/tests/vectors/mod.rs"]
@@ -57,6 +57,7 @@ fn main() -> io::Result<()> {
     write(&corpus.join("keepty_decoder"), &vectors::keepty())?;
     write(&corpus.join("coop_decoder"), &vectors::coop())?;
     write(&corpus.join("clippy"), &vectors::clippy())?;
+    write(&corpus.join("scriptschnell"), &vectors::scriptschnell())?;
     for (i, request) in REQUESTS.iter().enumerate() {
         let length = u32::try_from(request.len())
             .expect("the list above is short")
