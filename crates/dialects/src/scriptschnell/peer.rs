@@ -72,8 +72,9 @@ impl Peer {
 
     /// Obeys a line, or the lines of a batch (SS-75).
     pub(super) async fn obey(&mut self, line: &str) -> Next {
+        self.seats.retain(|seat| !seat.is_gone());
         match self.read(line).await {
-            Some((request_id, Request::Batch(messages))) => {
+            Some((_, Request::Batch(messages))) => {
                 for message in messages {
                     let next = match self.read(message.get()).await {
                         Some((request_id, Request::Batch(_))) => {
@@ -89,8 +90,6 @@ impl Peer {
                         return Next::Close;
                     }
                 }
-                // An empty one has no messages that could be answered.
-                drop(request_id);
                 Next::Go
             }
             Some((request_id, request)) => self.answer(request_id, request).await,

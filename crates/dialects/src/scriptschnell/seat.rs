@@ -86,6 +86,11 @@ impl Seat {
         self.chat.view().owner == Some(self.client)
     }
 
+    /// Whether the session was deleted.
+    pub(super) fn is_gone(&self) -> bool {
+        self.sends.is_closed()
+    }
+
     /// SS-49: begins a generation; its end is told by the task beside, after everything that happens until then.
     pub(super) async fn send(
         &self,
@@ -146,9 +151,13 @@ impl Follower {
                     self.tell(&event);
                     if matches!(*event, Event::Deleted) {
                         attachment = None;
+                        self.sends.close();
                     }
                 }
-                News::Event(Err(broadcast::error::RecvError::Closed)) => attachment = None,
+                News::Event(Err(broadcast::error::RecvError::Closed)) => {
+                    attachment = None;
+                    self.sends.close();
+                }
                 News::Event(Err(broadcast::error::RecvError::Lagged(_))) => {
                     tracing::info!(connection = self.voice.id, "events were lost; closing");
                     return self.voice.outbox.give_up();
