@@ -164,16 +164,12 @@ impl Link {
 
     /// Why there is nothing more to come.
     async fn gone(&mut self) -> Failure {
-        let mut words = [0; 1024];
         let rest = async {
-            loop {
+            let mut words = [0; 1024];
+            while self.stderr.is_some() {
                 match read_some(&mut self.stderr, &mut words).await {
-                    0 => break,
-                    count => {
-                        self.last_words.extend(&words[..count]);
-                        let excess = self.last_words.len().saturating_sub(limits::STDERR);
-                        self.last_words.drain(..excess);
-                    }
+                    0 => self.stderr = None,
+                    count => self.overhear(&words[..count]),
                 }
             }
             self.guarded.wait().await

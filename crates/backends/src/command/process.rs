@@ -6,6 +6,7 @@ use rustix::process::{Pid, Signal};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Once;
@@ -141,7 +142,9 @@ impl Guarded {
 
     /// Its exit status, 128 + N if signal N has killed it.
     pub(crate) async fn wait(&mut self) -> Option<i32> {
-        self.child.wait().await.ok()?.code()
+        let status = self.child.wait().await.ok()?;
+        // A guard that is told to end before it has begun is killed by that itself.
+        status.code().or(status.signal().map(|signal| 128 + signal))
     }
 }
 

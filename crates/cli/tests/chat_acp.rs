@@ -1,0 +1,384 @@
+//! Agents that speak the Agent Client Protocol: what they are served, how they go on after their end, and what becomes
+//! of bad ones. What all agents have in common is in the tests of the socket (`ss_*.rs`).
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use swb_testkit::{ChatClient, Swb, is_alive, scripted_agent, wait_for};
+
+const EXE: &str = env!("CARGO_BIN_EXE_swb");
+/// How long a stop may take.
+const STOP: Duration = Duration::from_secs(2);
+/// Errors of JSON-RPC: there is no such method, the parameters are wrong; and of the protocol: there is no such file.
+const NO_METHOD: i32 = -32601;
+const BAD_PARAMS: i32 = -32602;
+const NOT_FOUND: i32 = -32002;
+
+/// A daemon with a scripted agent that has these arguments.
+fn scripted_with(args: &[&str], more: &str) -> Swb {
+    let mut swb = Swb::new(EXE);
+    swb.configure(&format!("{more}\n{}", scripted_agent(args)));
+    swb.start_daemon();
+    swb
+}
+
+fn work(swb: &Swb) -> PathBuf {
+    swb.dir().join("w")
+}
+
+/// The words of an error that ended a generation.
+#[track_caller]
+fn failure(client: &mut ChatClient, prompt: &str) -> String {
+    let generation = client.chat(prompt);
+    assert!(generation.answer["error"].is_object(), "{}", generation.answer);
+    generation.answer["error"]["message"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn files_of_the_workspace_are_served() {
+    let swb = Swb::scripted(EXE, "");
+    let mut client = swb.chat_in("talk");
+    fs::write(work(&swb).join("a.txt"), "hello").unwrap();
+    assert_eq!(client.say("read:a.txt"), "read: hello");
+    assert_eq!(client.say("write:new/b.txt=words"), "written");
+    assert_eq!(fs::read_to_string(work(&swb).join("new/b.txt")).unwrap(), "words");
+    assert_eq!(client.say("read:missing"), format!("read error: {NOT_FOUND}"));
+}
+
+// The daemon's own mask keeps its files private; an agent's files are the user's.
+#[test]
+fn what_an_agent_makes_has_the_users_mask() {
+    let mut swb = Swb::new(EXE);
+    swb.configure(&scripted_agent(&[]));
+    swb.start_daemon_with(|command| {
+        use std::os::unix::process::CommandExt;
+        let shell = format!("umask 0027; exec {EXE} daemon");
+        *command = {
+            let mut changed = std::process::Command::new("/bin/sh");
+            changed
+                .args(["-c", &shell])
+                .envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))));
+            changed.process_group(0);
+            changed
+        };
+    });
+    let mut client = swb.chat_in("talk");
+    assert_eq!(client.say("umask"), "0027");
+    assert_eq!(client.say("write:deep/file=x"), "written");
+    let mode = |path: &str| fs::metadata(work(&swb).join(path)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("deep"), mode("deep/file")), (0o750, 0o640));
+    assert_eq!(client.say("term:touch made\\s umask"), "term 0: 0027\n");
+    assert_eq!(mode("made"), 0o640);
+}
+
+#[test]
+fn nothing_outside_the_workspace_is_served() {
+    let swb = Swb::scripted(EXE, "");
+    let mut client = swb.chat_in("talk");
+    let out = swb.dir().join("out");
+    fs::create_dir(&out).unwrap();
+    fs::write(out.join("secret"), "secret words").unwrap();
+    symlink(&out, work(&swb).join("absolute")).unwrap();
+    symlink("../out", work(&swb).join("relative")).unwrap();
+    let direct = out.join("secret");
+    for path in [
+        "../out/secret",
+        "x/../../out/secret",
+        "absolute/secret",
+        "relative/secret",
+        direct.to_str().unwrap(),
+        "/etc/passwd",
+    ] {
+        assert_eq!(client.say(&format!("read:{path}")), format!("read error: {BAD_PARAMS}"), "{path}");
+        assert_eq!(client.say(&format!("write:{path}=x")), format!("write error: {BAD_PARAMS}"), "{path}");
+    }
+    assert_eq!(client.say("write:relative/new=x"), format!("write error: {BAD_PARAMS}"));
+    assert_eq!(fs::read_to_string(&direct).unwrap(), "secret words");
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 1);
+}
+
+#[test]
+fn context_directories_are_read_only() {
+    let swb = Swb::new(EXE);
+    let context = swb.dir().join("context");
+    fs::create_dir(&context).unwrap();
+    fs::write(context.join("notes"), "notes").unwrap();
+    let workspaces = json!([work(&swb), context]);
+    let config = format!(
+        "{}\n[[chat.workspaces]]\npath = {}\ncontext_directories = [{}]\n",
+        scripted_agent(&[]).replace("[[agents]]", "\n[[agents]]"),
+        workspaces[0],
+        workspaces[1]
+    );
+    let mut swb = swb;
+    swb.configure(&config);
+    swb.start_daemon();
+    let mut client = swb.chat_in("talk");
+    let notes = context.join("notes");
+    assert_eq!(client.say(&format!("read:{}", notes.display())), "read: notes");
+    assert_eq!(client.say(&format!("write:{}=x", notes.display())), format!("write error: {BAD_PARAMS}"));
+}
+
+#[test]
+fn terminals_run_commands_in_the_workspace() {
+    let swb = Swb::scripted(EXE, "");
+    let mut client = swb.chat_in("talk");
+    let dir = work(&swb).canonicalize().unwrap();
+    assert_eq!(
+        client.say("term:pwd; exit 3".replace(';', "\\s").as_str()),
+        format!("term 3: {}\n", dir.display())
+    );
+    assert_eq!(client.say("term:echo out\\s echo err >&2"), "term 0: out\nerr\n");
+    let killed = client.say("termkill:sleep 1000");
+    assert!(killed.starts_with("term 143") || killed.starts_with("term 137"), "{killed}");
+}
+
+#[test]
+fn terminals_cannot_write_outside() {
+    if !swb_daemon::guard::can_confine() {
+        println!("skipped: this kernel has no Landlock");
+        return;
+    }
+    let swb = Swb::scripted(EXE, "");
+    let mut client = swb.chat_in("talk");
+    let out = swb.dir().join("out");
+    fs::create_dir(&out).unwrap();
+    let said = client.say(&format!("term:echo x > {}/new || echo refused", out.display()));
+    assert!(said.starts_with("term 0: ") && said.ends_with("refused\n"), "{said}");
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 0);
+    assert_eq!(client.say("term:echo x > inside && cat inside"), "term 0: x\n");
+}
+
+#[test]
+fn what_runs_in_a_terminal_ends_with_the_session() {
+    let swb = Swb::scripted(EXE, "");
+    let mut client = swb.chat_in("talk");
+    let id = client.prompt("term:echo $$ > pid\\s exec sleep 1000");
+    let pid: i64 = wait_for("a process id", || {
+        fs::read_to_string(work(&swb).join("pid")).ok()?.strip_suffix('\n')?.parse().ok()
+    });
+    assert!(is_alive(pid));
+    client.ok("chat_stop", json!({}));
+    client.generation(&id);
+    client.ok("session_delete", json!({"session_id": "talk"}));
+    wait_for("its end", || (!is_alive(pid)).then_some(()));
+}
+
+#[test]
+fn what_we_do_not_know_is_refused() {
+    let swb = Swb::scripted(EXE, "");
+    let mut client = swb.chat_in("talk");
+    assert_eq!(client.say("call:elicitation/create"), format!("call error: {NO_METHOD}"));
+    assert_eq!(client.say("call:fs/read_text_file"), format!("call error: {BAD_PARAMS}"));
+    assert_eq!(client.say("call:terminal/output"), format!("call error: {BAD_PARAMS}"));
+}
+
+#[test]
+fn an_agent_works_where_its_conversation_is() {
+    let swb = scripted_with(&[], "");
+    let mut client = swb.chat_in("talk");
+    assert_eq!(client.say("cwd"), work(&swb).to_str().unwrap());
+    assert_eq!(client.say("env:HOME"), swb.paths().home.to_str().unwrap());
+}
+
+#[test]
+fn options_of_any_kind_are_kept_and_chosen() {
+    let swb = Swb::scripted(EXE, "");
+    let mut client = swb.chat_in("talk");
+    let prompt = "choose:allow_once=This once,allow_always=Always,reject_once=No,reject_always=Never";
+    for (answer, option) in [
+        (json!({"approved": true}), "o1"),
+        (json!({"approved": true, "always": true}), "o2"),
+        (json!({"approved": false}), "o3"),
+        (json!({"approved": false, "always": true}), "o4"),
+        (json!({"approved": false, "option": "o4"}), "o4"),
+    ] {
+        let id = client.prompt(prompt);
+        let asked = client.event("authorization_request");
+        let labels: Vec<&str> = asked["options"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|option| option["label"].as_str().unwrap())
+            .collect();
+        assert_eq!(labels, ["This once", "Always", "No", "Never"], "{asked}");
+        let mut data = answer.clone();
+        data["auth_id"] = asked["auth_id"].clone();
+        client.send(&json!({"type": "authorization_response", "data": data}));
+        assert_eq!(client.generation(&id).text(), format!("permit: {option}\n"), "{answer}");
+    }
+}
+
+#[test]
+fn the_users_policy_needs_no_approval() {
+    let more = "";
+    let mut swb = Swb::new(EXE);
+    let config = scripted_agent(&[])
+        .replace("[[agents]]", "[chat.allow]\ntools = [\"fetch\"]\ncommands = [\"cargo test\"]\n[[agents]]");
+    swb.configure(&format!("{more}\n{config}"));
+    swb.start_daemon();
+    let mut client = swb.chat_in("talk");
+    assert_eq!(client.say("permit:cargo test"), "permit: yes\n");
+    let id = client.prompt("permit:cargo test --all");
+    let asked = client.event("authorization_request");
+    client.send(
+        &json!({"type": "authorization_response", "data": {"auth_id": asked["auth_id"], "approved": false}}),
+    );
+    assert_eq!(client.generation(&id).text(), "permit: no\n");
+}
+
+#[test]
+fn changes_of_files_are_shown() {
+    let swb = Swb::scripted(EXE, "");
+    let mut client = swb.chat_in("talk");
+    let generation = client.chat("diff:a.rs:old:new");
+    let results = generation.all("tool_result");
+    assert_eq!(results.len(), 1, "{:?}", generation.events);
+    assert_eq!(results[0]["status"], "completed");
+    assert_eq!(generation.all("tool_call").last().unwrap()["kind"], "edit");
+}
+
+#[test]
+fn an_agent_that_has_crashed_is_started_anew_and_goes_on() {
+    let swb = Swb::scripted(EXE, "");
+    let mut client = swb.chat_in("talk");
+    let first = client.say("session");
+    let (name, count) = first.split_once(' ').unwrap();
+    assert_eq!(count, "1");
+    let said = failure(&mut client, "stderr:the disk is full;say:half;crash:7");
+    assert!(said.contains('7') && said.contains("the disk is full"), "{said}");
+    // It counts from 100 on in a session that it was asked to load. What it repeats of it is not passed on.
+    assert_eq!(client.say("session"), format!("{name} 101"));
+    let pid: i64 = client.say("pid").trim().parse().unwrap();
+    swb_testkit::signal(pid, rustix::process::Signal::KILL);
+    wait_for("its end", || (!is_alive(pid)).then_some(()));
+    assert_eq!(client.say("session"), format!("{name} 101"), "also when it has ended between prompts");
+}
+
+#[test]
+fn an_agent_that_cannot_load_is_told_what_was_said() {
+    let swb = scripted_with(&["--no-load"], "");
+    let mut client = swb.chat_in("talk");
+    assert_eq!(client.say("my name is Ada"), "you said: my name is Ada");
+    assert_eq!(client.say("prompt"), "prompt", "an agent that remembers is told nothing twice");
+    failure(&mut client, "crash");
+    let prompt = client.say("prompt");
+    assert!(
+        prompt.contains("User: my name is Ada") && prompt.contains("Assistant: you said: my name"),
+        "{prompt}"
+    );
+    assert_eq!(client.say("prompt"), "prompt");
+}
+
+#[test]
+fn a_conversation_goes_on_after_the_daemons_death() {
+    let swb = Swb::scripted(EXE, "");
+    let mut client = swb.chat_in("talk");
+    let first = client.say("session");
+    let (name, _) = first.split_once(' ').unwrap();
+    swb.kill_daemon();
+    let mut client = swb.chat_at("talk");
+    assert_eq!(client.say("session"), format!("{name} 101"));
+}
+
+#[test]
+fn a_conversation_that_begins_anew_has_a_new_session() {
+    let swb = Swb::scripted(EXE, "");
+    let mut client = swb.chat_in("talk");
+    let first = client.say("session");
+    client.ok("chat_clear", json!({}));
+    let second = client.say("session");
+    assert!(second.ends_with(" 1") && second != first, "{first}, {second}");
+}
+
+#[test]
+fn garbage_is_forgiven_up_to_a_point() {
+    let swb = scripted_with(&["--garbage"], "");
+    let mut client = swb.chat_in("talk");
+    assert_eq!(client.say("garbage:50;wrong;say:well"), "well");
+    let said = failure(&mut client, "garbage:500;stall");
+    assert!(said.contains("Agent Client Protocol"), "{said}");
+    assert!(!said.contains("no JSON"), "its words are not repeated: {said}");
+    assert_eq!(client.say("say:again"), "again");
+    let said = failure(&mut client, "partial");
+    assert!(said.contains("ended"), "{said}");
+}
+
+#[test]
+fn lines_have_a_length() {
+    let swb = Swb::scripted(EXE, "");
+    let mut client = swb.chat_in("talk");
+    assert_eq!(client.say("big:4000000").len(), 4_000_000);
+    let said = failure(&mut client, "big:17000000");
+    assert!(said.contains("too long"), "{said}");
+    assert_eq!(client.say("say:again"), "again");
+}
+
+#[test]
+fn errors_of_an_agent_are_told() {
+    let swb = Swb::scripted(EXE, "");
+    let mut client = swb.chat_in("talk");
+    assert!(failure(&mut client, "fail:no credit left").contains("no credit left"));
+    assert!(failure(&mut client, "say:half;refuse").contains("refuses"));
+    assert_eq!(client.say("session").split(' ').nth(1), Some("3"), "it is still the same agent");
+}
+
+#[test]
+fn agents_that_cannot_begin_say_why() {
+    for (args, words) in [
+        (&["--auth"][..], &["'Log in with a key'", "[[agents]]"][..]),
+        (&["--crash"], &["7", "it cannot start"]),
+        (&["--old"], &["version 9999"]),
+    ] {
+        let swb = scripted_with(args, "");
+        let mut client = swb.chat_in("talk");
+        let said = failure(&mut client, "say:hello");
+        assert!(words.iter().all(|word| said.contains(word)), "{args:?}: {said}");
+    }
+}
+
+// SS-55
+#[test]
+fn a_stop_works_in_every_state_of_an_agent() {
+    let swb = Swb::scripted(EXE, "");
+    let mut client = swb.chat_in("talk");
+    for prompt in
+        ["say:go;stall", "say:go;hang", "say:go;deaf", "say:go;flood:1000000", "say:go;term:sleep 1000"]
+    {
+        let id = client.prompt(prompt);
+        client.until("go");
+        let began = Instant::now();
+        client.ok("chat_stop", json!({}));
+        let generation = client.generation(&id);
+        println!("{prompt}: {:?}", began.elapsed());
+        assert!(began.elapsed() < STOP, "{prompt}: {:?}", began.elapsed());
+        assert_eq!(generation.status(), "stopped", "{prompt}");
+        assert_eq!(client.say("say:again"), "again", "after {prompt}");
+    }
+}
+
+// SS-55: also before it has said a word.
+#[test]
+fn a_stop_works_while_an_agent_starts() {
+    let swb = scripted_with(&["--mute"], "");
+    let mut client = swb.chat_in("talk");
+    let id = client.prompt("say:hello");
+    client.ok("chat_stop", json!({}));
+    let began = Instant::now();
+    assert_eq!(client.generation(&id).status(), "stopped");
+    assert!(began.elapsed() < STOP);
+}
+
+#[test]
+fn costs_are_told() {
+    let swb = Swb::scripted(EXE, "");
+    let mut client = swb.chat_in("talk");
+    let generation = client.chat("usage:50,200;cost:100,20");
+    let usage: &Value = &generation.answer["data"]["usage"];
+    assert_eq!(usage["total_tokens"], 120, "{}", generation.answer);
+    assert_eq!(generation.answer["data"]["context_usage"], 25, "{}", generation.answer);
+}
