@@ -1,12 +1,10 @@
 //! Commands that agents run: under a guard, confined to the workspace, with limits on time and output.
 
-#![allow(dead_code, unused_imports, reason = "not everything is used yet")]
-
 mod kept;
 mod process;
 
 pub(crate) use kept::Kept;
-pub(crate) use process::{Guarded, Host, Launch, Output};
+pub(crate) use process::{Guarded, Launch, Output};
 
 use crate::Context;
 use std::io;

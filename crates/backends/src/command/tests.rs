@@ -1,5 +1,6 @@
 //! What the guard itself does is tested with the whole program; here something else stands in its place.
 
+use super::process::Host;
 use super::*;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;

@@ -4,14 +4,11 @@
 //! path: every file is opened beneath a directory of the place (`beneath.rs`), so that neither `..`, nor an absolute
 //! path, nor a link, nor a link that appears at the last moment leads out of it. Everything here waits for the disk.
 
-#![allow(dead_code, unused_imports, reason = "not everything is used yet")]
-
 mod beneath;
 mod files;
 mod walk;
 
-pub(crate) use files::READ_MOST;
-pub(crate) use walk::{Entry, Found, ListQuery, Listing, Match, SearchQuery};
+pub(crate) use walk::{ListQuery, SearchQuery};
 
 use rustix::fs::OFlags;
 use std::io;

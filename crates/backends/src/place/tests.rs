@@ -1,3 +1,5 @@
+use super::files::READ_MOST;
+use super::walk::{Found, Match};
 use super::*;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
