@@ -287,7 +287,7 @@ fn answers_have_a_form() {
     let mut client = swb.chat_in("talk");
     let id = client.prompt("Q");
     let asked = client.event("question_request");
-    for wrong in [json!({}), json!({"answer": 5}), json!({"answers_map": ["x"]}), json!({"answers": "x"})] {
+    for wrong in [json!({}), json!({"answer": 5}), json!({"answers_map": 5}), json!({"answers": 5})] {
         let mut data = wrong.clone();
         data["question_id"] = asked["question_id"].clone();
         assert_eq!(client.refused("question_response", data), "INVALID_REQUEST", "{wrong}");

@@ -88,6 +88,9 @@ fn nothing_is_done_for_strangers() {
             "auth_id": "auth-1", "question_id": "question-1", "answer": "x", "approved": true});
         assert_eq!(client.refused(kind, data), "AUTH_REQUIRED", "{kind}");
     }
+    let listing = json!({"messages": [{"type": "session_list", "request_id": "inner"}]});
+    client.send(&json!({"type": "batch", "data": listing}));
+    assert_eq!(client.message(LIMIT).unwrap().unwrap()["error"]["code"], "AUTH_REQUIRED", "nor in a batch");
     assert_eq!(client.ask("ping", json!({}))["type"], "pong");
     client.auth(&[]);
     assert_eq!(client.ok_as("session_list", json!({}), "session_list_response")["sessions"], json!([]));

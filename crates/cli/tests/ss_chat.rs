@@ -22,11 +22,9 @@ fn count(client: &mut ChatClient, name: &str) -> Value {
 fn a_prompt_is_echoed_answered_and_completed() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
-    for kind in ["chat_send", "prompt"] {
-        let id = client.begin(
-            kind,
-            json!({"content": "say:Hello;say:, world", "options": {"temperature": 0.7, "max_tokens": 2000}}),
-        );
+    let options = json!({"temperature": 0.7, "max_tokens": 2000});
+    for key in ["content", "prompt"] {
+        let id = client.begin("chat_send", json!({key: "say:Hello;say:, world", "options": options}));
         let generation = client.generation(&id);
         let messages = generation.all("chat_message");
         let user = &messages[0];
@@ -335,7 +333,6 @@ fn an_agent_that_is_missing_says_what_to_configure() {
         ("[chat]\nbackend = \"none\"", "NOT_IMPLEMENTED"),
         ("[chat]\nbackend = \"nobody\"", "NOT_IMPLEMENTED"),
         ("[chat]\nbackend = \"acp\"", "NOT_IMPLEMENTED"),
-        ("[chat]\nbackend = \"a\"\n[[agents]]\nname = \"a\"\nkind = \"acp\"", "NOT_IMPLEMENTED"),
         (
             "[chat]\nbackend = \"a\"\n[[agents]]\nname = \"a\"\nkind = \"acp\"\ncommand = [\"/no/such/agent\"]",
             "",

