@@ -21,7 +21,7 @@ use rustix::io::Errno;
 use rustix::stdio::stdin;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
 use std::time::{Duration, Instant};
 use swb_types::Size;
 use swb_wire::scriptschnell::{Close, ErrorCode, Request};
@@ -38,6 +38,8 @@ const RETRY: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(3);
 /// How long a lost daemon is waited for.
 const GIVE_UP: Duration = Duration::from_secs(30);
+/// Exit code when the window is closed.
+const HUNG_UP: u8 = 129;
 /// Bytes read from the keyboard at once.
 const KEYBOARD: usize = 16 * 1024;
 
@@ -63,10 +65,10 @@ pub(super) fn run(context: &Context, place: Place, link: Link, opened: Opened, w
     };
     print("\x1b[?2004h")?;
     let result = desk.run(raw.as_ref());
-    let left = desk.finish();
+    // A terminal that is gone needs nothing back.
+    drop(desk.finish());
     drop(raw);
     let code = result?;
-    left?;
     if code == 0 {
         super::farewell(&desk.talk.name);
     }
@@ -108,7 +110,11 @@ impl Desk<'_> {
         while !self.talk.is_leaving() {
             self.send();
             self.hear();
-            self.draw()?;
+            match self.draw() {
+                // The window is gone.
+                Err(error) if Errno::from_io_error(&error) == Some(Errno::IO) => return Ok(HUNG_UP),
+                drawn => drawn.map_err(|error| Failure::io("cannot write to the terminal", &error))?,
+            }
             if let Some(code) = self.wait(raw)? {
                 return Ok(code);
             }
@@ -184,7 +190,7 @@ impl Desk<'_> {
             Err(_) => 0,
         };
         if count == 0 {
-            return Ok(Some(u8::try_from(128 + SIGHUP).unwrap_or(1)));
+            return Ok(Some(HUNG_UP));
         }
         let typed = bytes.get(..count).unwrap_or_default();
         #[cfg(debug_assertions)]
@@ -276,7 +282,7 @@ impl Desk<'_> {
         Ok(())
     }
 
-    fn draw(&mut self) -> Result<(), Failure> {
+    fn draw(&mut self) -> io::Result<()> {
         let now = Instant::now();
         let (cols, rows) = (usize::from(self.size.cols()), usize::from(self.size.rows()));
         // The last column is left free: terminals differ in what a full row does to the cursor.
@@ -307,7 +313,7 @@ impl Desk<'_> {
     }
 
     /// Gives the terminal back and says goodbye.
-    fn finish(&mut self) -> Result<(), Failure> {
+    fn finish(&mut self) -> io::Result<()> {
         let clear = self.canvas.clear(self.size.cols().into());
         if let Some(link) = &mut self.link {
             link.tell(&Request::Close(Close {
@@ -319,9 +325,7 @@ impl Desk<'_> {
     }
 }
 
-fn print(text: &str) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(|error| Failure::io("cannot write to the terminal", &error))
+fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush())
 }
