@@ -192,7 +192,10 @@ impl Owner {
                 let _told = reply.send(Ok(()));
             }
             Command::Acknowledge { id, reply } => {
-                let _told = reply.send(self.conversation.acknowledge(&id, now()).map_err(ChatError::from));
+                let seen = self.conversation.acknowledge(&id, now()).map_err(ChatError::from);
+                // No event tells it, but whoever looks at the queue sees it.
+                self.view.send_replace(view_of(&self.conversation));
+                let _told = reply.send(seen);
             }
             Command::Decide { by, id, verdict, reply } => {
                 let allowed = self.may_act(by);
