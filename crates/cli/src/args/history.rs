@@ -46,7 +46,7 @@ pub(crate) enum HistoryCommand {
     /// Look for messages that have all these words
     Search {
         /// Words
-        #[arg(required = true, allow_hyphen_values = true, value_name = "WORDS")]
+        #[arg(required = true, value_name = "WORDS")]
         words: Vec<String>,
         /// Only in conversations of this directory
         #[arg(short, long, value_name = "DIR")]
