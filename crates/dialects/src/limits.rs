@@ -59,8 +59,12 @@ pub const CLIPPY_TURN: usize = 64 * 1024;
 /// See [`CLIPPY_TURN`].
 pub const CLIPPY_REQUEST: usize = 2 * 1024;
 
-/// scriptschnell: messages that wait for one client; with more it is disconnected (SS-77).
-pub const CHAT_QUEUE: usize = 4096;
+/// scriptschnell: messages that wait for a client that has stopped to read; with more it is disconnected (SS-77).
+pub const CHAT_QUEUE: usize = 1024;
+/// scriptschnell: how long a client reads nothing before it counts as one that has stopped to.
+pub const CHAT_STALL: Duration = Duration::from_millis(500);
+/// scriptschnell: messages that wait for any client; one that is merely slow catches up with that many.
+pub const CHAT_QUEUE_MOST: usize = 64 * 1024;
 /// scriptschnell: bytes of them.
 pub const CHAT_QUEUE_BYTES: usize = 32 << 20;
 /// scriptschnell: events held back for a client that wants fewer; the oldest are dropped beyond it.

@@ -1,6 +1,7 @@
 //! What waits to be sent to one client: answers and events in the order they were said.
 //!
-//! Bounded in messages and bytes. A client that lets more pile up is disconnected (SS-77), so that nobody waits for it.
+//! Bounded in messages and bytes. A client that lets more pile up is disconnected (SS-77), so that nobody waits for it;
+//! one that reads, only slower than an agent speaks, may let more pile up than one that does not.
 //! A client that wants fewer events has some of them held back; of those the oldest are dropped.
 
 use crate::limits;
@@ -12,6 +13,7 @@ use swb_types::Timestamp;
 use swb_wire::scriptschnell::{MAX_LINE, encode_batch};
 use tokio::net::UnixStream;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 #[derive(Debug, Default)]
@@ -23,7 +25,7 @@ pub(super) struct Outbox {
     overflow: CancellationToken,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     /// Whole lines, each with its end.
     lines: VecDeque<Vec<u8>>,
@@ -40,6 +42,25 @@ struct State {
     batch: usize,
     /// Nothing more is taken.
     closed: bool,
+    /// When the client last took something, or had nothing to take.
+    moved: Instant,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            lines: VecDeque::new(),
+            bytes: 0,
+            writing: Vec::new(),
+            written: 0,
+            held: VecDeque::new(),
+            held_bytes: 0,
+            paused: false,
+            batch: 0,
+            closed: false,
+            moved: Instant::now(),
+        }
+    }
 }
 
 impl Outbox {
@@ -59,8 +80,7 @@ impl Outbox {
             return state.hold(line);
         }
         state.queue(line);
-        let full = state.lines.len() > limits::CHAT_QUEUE || state.bytes > limits::CHAT_QUEUE_BYTES;
-        if full && state.lines.len() > 1 {
+        if state.is_full(Instant::now()) {
             self.overflow(&mut state);
         }
         drop(state);
@@ -115,8 +135,23 @@ impl Outbox {
             match self.send_some(stream) {
                 Ok(true) => tokio::task::yield_now().await,
                 Ok(false) => return Ok(()),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => stream.writable().await?,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.writable(stream).await?,
                 Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Waits until the client takes more, but not for one that has stopped to (SS-77).
+    async fn writable(&self, stream: &UnixStream) -> io::Result<()> {
+        loop {
+            match tokio::time::timeout(2 * limits::CHAT_STALL, stream.writable()).await {
+                Ok(writable) => return writable,
+                Err(_) => {
+                    let mut state = self.lock();
+                    if state.is_full(Instant::now()) {
+                        self.overflow(&mut state);
+                    }
+                }
             }
         }
     }
@@ -131,13 +166,26 @@ impl Outbox {
         }
         let n = stream.try_write(rest)?;
         state.written += n;
+        state.moved = Instant::now();
         Ok(true)
     }
 }
 
 impl State {
+    /// SS-77
+    fn is_full(&self, now: Instant) -> bool {
+        let waiting = self.lines.len();
+        let stalled = now.saturating_duration_since(self.moved) > limits::CHAT_STALL;
+        waiting > limits::CHAT_QUEUE_MOST
+            || (waiting > 1 && self.bytes > limits::CHAT_QUEUE_BYTES)
+            || (waiting > limits::CHAT_QUEUE && stalled)
+    }
+
     fn queue(&mut self, line: Vec<u8>) {
         if !self.closed {
+            if self.lines.is_empty() && self.written == self.writing.len() {
+                self.moved = Instant::now();
+            }
             self.bytes += line.len();
             self.lines.push_back(line);
         }
@@ -242,11 +290,16 @@ mod tests {
     #[test]
     fn who_does_not_read_is_given_up() {
         let outbox = Outbox::default();
+        let later = Instant::now() + 2 * limits::CHAT_STALL;
         for n in 0..256 {
             outbox.push(line(n), false);
         }
-        assert!(!outbox.overflow.is_cancelled());
+        assert!(!outbox.lock().is_full(later), "that many are always kept");
         for n in 0..limits::CHAT_QUEUE {
+            outbox.push(line(n), false);
+        }
+        assert!(!outbox.overflow.is_cancelled() && outbox.lock().is_full(later));
+        for n in 0..limits::CHAT_QUEUE_MOST {
             outbox.push(line(n), false);
         }
         assert!(outbox.overflow.is_cancelled());

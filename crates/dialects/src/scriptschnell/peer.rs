@@ -162,7 +162,7 @@ impl Peer {
             Request::SessionAttach(attach) => self.session_attach(attach).await.map(Some),
             Request::SessionCreate(create) => self.session_create(create).await.map(Some),
             Request::SessionDelete(which) => self.session_delete(which).await.map(Some),
-            Request::SessionDetach(which) => self.session_detach(which).map(Some),
+            Request::SessionDetach(which) => self.session_detach(which).await.map(Some),
             Request::SessionList(filter) => self.session_list(filter).await.map(Some),
             Request::SessionLoad(which) => self.session_load(which).await.map(Some),
             Request::SessionSave(save) => self.session_save(save).await.map(Some),

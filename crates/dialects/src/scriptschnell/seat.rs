@@ -3,6 +3,7 @@
 use super::errors;
 use super::teller::Teller;
 use super::voice::Voice;
+use crate::limits;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use swb_chat::{ClientId, Event};
@@ -104,6 +105,15 @@ impl Seat {
         let sent = sent.map_err(|error| errors::info(&error))?;
         place.send(Pending { request_id, sent, counted: Counted::new(&self.voice) });
         Ok(())
+    }
+
+    /// Gives the place up, and waits until that is so: whoever is told of it may rely on it.
+    pub(super) async fn leave(self) {
+        let (mut view, client) = (self.chat.watch(), self.client);
+        drop(self);
+        // Its session may end meanwhile; then there is no place either.
+        let _left =
+            tokio::time::timeout(limits::GOODBYE, view.wait_for(|view| view.owner != Some(client))).await;
     }
 
     /// Gives the place up of a session that was deleted: everything up to that is still told.

@@ -114,6 +114,7 @@ impl Peer {
         while self.seats.len() >= most {
             let left = self.seats.remove(0);
             self.log_session("detached", left.name());
+            left.leave().await;
         }
         told(chat.attach(self.front.chats.client(), takeover).await)
     }
@@ -124,9 +125,14 @@ impl Peer {
     }
 
     /// SS-37
-    pub(super) fn session_detach(&mut self, which: wire::SessionName) -> Result<ServerMessage, ErrorInfo> {
+    pub(super) async fn session_detach(
+        &mut self,
+        which: wire::SessionName,
+    ) -> Result<ServerMessage, ErrorInfo> {
         let name = self.seat(which.session_id.as_deref())?.name().to_owned();
-        self.seats.retain(|seat| seat.name() != name);
+        if let Some(at) = self.seats.iter().position(|seat| seat.name() == name) {
+            self.seats.remove(at).leave().await;
+        }
         self.log_session("detached", &name);
         let state = SessionState { session_id: name, status: "detached".to_owned() };
         Ok(ServerMessage::SessionDetach(state))

@@ -83,7 +83,8 @@ impl<'a> Envelope<'a> {
             "authorization_response" => Request::AuthorizationResponse(self.fields()?),
             "batch" => Request::Batch(self.fields::<Batch>()?.messages),
             "chat_clear" => Request::ChatClear(self.fields()?),
-            "chat_send" => Request::ChatSend(self.fields()?),
+            // SS-49: an alias can be that of the type, or that of the field.
+            "chat_send" | "prompt" => Request::ChatSend(self.fields()?),
             "chat_stop" => Request::ChatStop(self.fields()?),
             "close" => Request::Close(self.fields()?),
             "config_get" => Request::ConfigGet(self.fields()?),
