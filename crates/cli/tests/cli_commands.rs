@@ -13,7 +13,7 @@ use swb_testkit::{LIMIT, Swb, Terminal, is_alive, keepers_in, signal, wait_for};
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
 /// Every verb a user can see.
-const VERBS: [&str; 29] = [
+const VERBS: [&str; 32] = [
     "run",
     "attach",
     "shell",
@@ -34,6 +34,9 @@ const VERBS: [&str; 29] = [
     "explain",
     "events",
     "hook",
+    "approvals",
+    "history",
+    "workspace",
     "detect",
     "record",
     "replay",
