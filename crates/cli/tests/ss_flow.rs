@@ -219,7 +219,18 @@ fn follow(swb: &Swb, client: &mut ChatClient) -> Vec<Value> {
     }
 }
 
-// SS-77: an observer that does not read gets its 256 messages, then it is closed; nobody else notices.
+// SS-77: who falls behind by hundreds of messages, more than the system's own buffer holds, can catch up.
+#[test]
+fn a_client_that_falls_behind_catches_up() {
+    let swb = Swb::scripted(EXE, "");
+    let mut owner = swb.chat_in("talk");
+    let mut late = swb.chat_at("talk");
+    let generation = owner.chat("flood:600");
+    assert_eq!(generation.status(), "completed");
+    assert_eq!(assistant_text(&late.so_far()), generation.text());
+}
+
+// SS-77: an observer that never reads is closed at last; nobody else notices.
 #[test]
 fn an_observer_that_does_not_read_delays_nobody() {
     let swb = Swb::scripted(EXE, "");
@@ -235,7 +246,7 @@ fn an_observer_that_does_not_read_delays_nobody() {
     let seen = lazy.to_end();
     let chunks: Vec<Value> =
         of_kind(&seen, "chat_message").into_iter().filter(|chunk| chunk["role"] == "assistant").collect();
-    assert!(chunks.len() >= 255 && chunks.len() < 12_000, "{} chunks", chunks.len());
+    assert!(!chunks.is_empty() && chunks.len() < 12_000, "{} chunks", chunks.len());
     assert!(chunks.iter().enumerate().all(|(n, chunk)| chunk["chunk_index"] == n), "what came is in order");
     assert_eq!(owner.say("say:still here"), "still here");
 }
