@@ -75,6 +75,12 @@ impl Agent {
         if memory.fit(context_tokens.saturating_sub(answer_tokens.min(context_tokens / 2))) {
             self.say(exchange, "old results of tools were shortened to make room", None).await;
         }
+        if memory.is_excessive() {
+            memory.shorten_all();
+        }
+        if memory.is_excessive() {
+            return Err(Unanswered::Overflow(String::new()));
+        }
         let mut spent = Spent::default();
         let mut result = asking::ask(&self.client, &self.body(memory, exchange), exchange, &mut spent).await;
         if matches!(result, Err(Unanswered::Overflow(_))) && memory.shorten_all() {
@@ -83,7 +89,7 @@ impl Agent {
         }
         let mut usage = spent.total();
         if usage.total_tokens() > 0 {
-            usage.cost = self.config.price.map(|price| cost(&price, &usage));
+            usage.cost = self.price(exchange).map(|price| cost(&price, &usage));
             exchange.used(usage).await;
         }
         if let Ok(answer) = &result {
@@ -99,10 +105,9 @@ impl Agent {
 
     fn body(&self, memory: &Memory, exchange: &Exchange) -> Value {
         let settings = exchange.settings();
-        let model = settings.model.as_deref().or(self.config.model.as_deref()).unwrap_or_default();
         let temperature = exchange.options().temperature.or(settings.temperature).or(self.config.temperature);
         let request = Request {
-            model,
+            model: self.model(exchange),
             system: memory.system(),
             turns: memory.turns(),
             tools: &self.tools,
@@ -114,6 +119,15 @@ impl Agent {
             Api::Anthropic => anthropic::body(&request),
             Api::OpenAi => openai::body(&request, endpoint.makers_own),
         }
+    }
+
+    fn model<'a>(&'a self, exchange: &'a Exchange) -> &'a str {
+        exchange.settings().model.as_deref().or(self.config.model.as_deref()).unwrap_or_default()
+    }
+
+    /// The price is that of the configured model; what another one costs is not known.
+    fn price(&self, exchange: &Exchange) -> Option<Price> {
+        self.config.price.filter(|_| self.config.model.as_deref() == Some(self.model(exchange)))
     }
 
     fn max_tokens(&self, exchange: &Exchange) -> Option<u32> {

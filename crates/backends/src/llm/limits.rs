@@ -26,12 +26,16 @@ pub(super) const ROUNDS: u32 = 100;
 pub(super) const REFUSAL_BYTES: usize = 64 << 10;
 /// Characters of a server's words that are passed on.
 pub(super) const REFUSAL_CHARS: usize = 500;
+/// Bytes of a request at most: servers take no more, and putting it together must not keep the daemon from its work.
+pub(super) const REQUEST_BYTES: usize = 16 << 20;
 /// Tokens of an answer if nobody has set them, where the API demands a number: what all of its models can do.
 pub(super) const ANSWER_TOKENS: u32 = 8192;
 /// Bytes of one tool's result that a model is told: about a tenth of what most models can remember.
 pub(super) const RESULT_BYTES: usize = 64 << 10;
 /// Bytes of an old result that stay when a conversation becomes too long: enough to know what it was about.
 pub(super) const SHORT_RESULT_BYTES: usize = 400;
+/// Characters of a command or path that a description shows; the whole of it is among the parameters.
+pub(super) const DESCRIPTION_CHARS: usize = 200;
 /// Bytes of a changed file that are shown to people with the result; beyond that they look at the file.
 pub(super) const DIFF_BYTES: usize = 64 << 10;
 /// How long a command may run if a model wants it to: longer ones belong into a terminal.

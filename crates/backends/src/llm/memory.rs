@@ -81,6 +81,11 @@ impl Memory {
         }
     }
 
+    /// Whether no model could take it in.
+    pub(super) fn is_excessive(&self) -> bool {
+        self.bytes() > limits::REQUEST_BYTES
+    }
+
     /// Makes it fit into so many tokens, if shortening old results can do that; whether anything was shortened.
     pub(super) fn fit(&mut self, tokens: u64) -> bool {
         let room = (tokens as f64 * FULL * self.bytes_per_token) as usize;
@@ -130,6 +135,8 @@ impl Memory {
 
     /// Two prompts in a row, because the first had no answer, are one: not every model takes two.
     fn prompt(&mut self, text: String) {
+        // Messages of nothing but attachments: an empty one is refused.
+        let text = if text.trim().is_empty() { "(no text)".to_owned() } else { text };
         match self.turns.last_mut() {
             Some(Turn::User(known)) => *known += &format!("\n\n{text}"),
             _ => self.turns.push(Turn::User(text)),

@@ -1,10 +1,12 @@
 //! What models give to tools, and how that is described to them.
 
+use crate::llm::limits;
 use crate::llm::talk::ToolSpec;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
-use swb_chat::{Location, ToolKind, limits};
+use swb_chat::limits::{OPTIONS, QUESTIONS};
+use swb_chat::{Location, ToolKind};
 
 /// A tool with its arguments.
 #[derive(Debug, Clone, PartialEq)]
@@ -138,7 +140,7 @@ impl Tool {
 
     /// What it does, in words for people.
     pub(super) fn description(&self) -> String {
-        match self {
+        let words = match self {
             Self::Ask(_) => "Asks you".to_owned(),
             Self::Edit(edit) => format!("Edits {}", edit.path),
             Self::Execute(execute) => execute.command.clone(),
@@ -146,7 +148,8 @@ impl Tool {
             Self::Read(read) => format!("Reads {}", read.path),
             Self::Search(search) => format!("Searches for {}", search.pattern),
             Self::Write(write) => format!("Writes {}", write.path),
-        }
+        };
+        brief(&words)
     }
 
     /// The files it works on.
@@ -173,14 +176,23 @@ impl AskUser {
         }
         let options = items.iter().map(|item| item.options.as_deref()).chain([self.options.as_deref()]);
         let most = options.map(|options| options.unwrap_or_default().len()).max().unwrap_or(0);
-        if items.len() > limits::QUESTIONS || most > limits::OPTIONS {
-            let (questions, options) = (limits::QUESTIONS, limits::OPTIONS);
+        if items.len() > QUESTIONS || most > OPTIONS {
+            let (questions, options) = (QUESTIONS, OPTIONS);
             return Err(format!(
                 "at most {questions} questions with {options} options each can be asked at once"
             ));
         }
         Ok(())
     }
+}
+
+/// Words that fit on a screen.
+pub(super) fn brief(words: &str) -> String {
+    let mut brief: String = words.chars().take(limits::DESCRIPTION_CHARS).collect();
+    if brief.len() < words.len() {
+        brief.push('…');
+    }
+    brief
 }
 
 /// The tools as they are described to models.

@@ -17,7 +17,7 @@ use super::memory::shortened;
 use super::talk::{Call, Outcome};
 use crate::Context;
 use crate::place::Place;
-use arguments::Tool;
+use arguments::{Tool, brief};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use swb_chat::{ToolCall, ToolContent, ToolId, ToolKind, ToolResult, ToolStatus};
@@ -106,7 +106,7 @@ impl<'a> Tools<'a> {
                 self.blocking(move |place| files::edit(place, &edit)).await
             }
             Tool::Execute(execute) => {
-                let reason = format!("The agent wants to run: {}", execute.command);
+                let reason = brief(&format!("The agent wants to run: {}", execute.command));
                 self.permit(this, &reason, Some(&execute.command)).await?;
                 execute::run(self.context, self.exchange, &this.id, &execute).await
             }
