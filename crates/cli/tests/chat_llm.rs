@@ -348,10 +348,10 @@ fn no_path_leads_out_of_the_workspace() {
         let mut rig = Rig::new(api, &json!(rules), "[chat.allow]\ntools = [\"*\"]\n");
         std::os::unix::fs::symlink(outside.path(), rig.dir().join("door")).unwrap();
         std::os::unix::fs::symlink(&secret, rig.dir().join("key")).unwrap();
-        for at in 0..paths.len() {
+        for (at, path) in paths.iter().enumerate() {
             for what in ["read", "write"] {
                 let (_, ended) = tool(&rig.chat(&format!("{what} {at}")));
-                assert_eq!(ended["status"], "failed", "{api}: {what} {}: {ended}", paths[at]);
+                assert_eq!(ended["status"], "failed", "{api}: {what} {path}: {ended}");
                 assert!(!ended.to_string().contains("hidden"), "{ended}");
             }
         }
@@ -395,6 +395,30 @@ fn several_questions_are_asked_at_once() {
         let generation = rig.client.generation(&id);
         assert_eq!(tool(&generation).1["result"], "size?\n> m\nname?\n> Ada\n", "{api}");
     }
+}
+
+#[test]
+fn commands_do_not_get_the_key() {
+    let command = "echo key=$STUB_KEY other=$STUB_OTHER";
+    let rules = json!(uses("run it", "execute_command", json!({"command": command}), "end"));
+    let stub = models::Stub::start(&json!({"rules": rules}));
+    let mut swb = Swb::new(EXE);
+    let agent = models::configuration("openai", stub.url()) + "api_key_env = \"STUB_KEY\"\n";
+    swb.configure(&format!("[chat.allow]\ntools = [\"*\"]\n{agent}"));
+    swb.start_daemon_with(|command| {
+        command.env("STUB_KEY", "secret").env("STUB_OTHER", "here");
+    });
+    let generation = swb.chat_in("talk").chat("run it");
+    assert_eq!(tool(&generation).1["result"], "key= other=here\n");
+}
+
+#[test]
+fn an_agent_that_runs_in_circles_is_ended() {
+    let rules = json!([{"match": "go", "tool": {"name": "list_files", "input": {}}}]);
+    let mut rig = Rig::new("anthropic", &rules, "");
+    let generation = rig.client.chat("go");
+    assert!(failure(&generation).contains("100 times"), "{}", generation.answer);
+    assert_eq!((rig.stub.requests(), generation.all("tool_result").len()), (100, 100));
 }
 
 #[test]
@@ -516,13 +540,14 @@ fn a_connection_that_is_lost_before_the_answer_is_made_anew() {
         let server = Canned::start(vec![
             Reply::Hang,
             Reply::Cut(String::new()),
-            Reply::Cut(half),
+            Reply::Cut(half.clone()),
+            Reply::Stream(half),
             Reply::Stream(answer(api, "found", &[])),
         ]);
         let swb = daemon(api, server.url(), "");
         let generation = swb.chat_in("talk").chat("hello");
         assert_eq!((generation.status(), generation.text().as_str()), ("completed", "found"), "{api}");
-        assert_eq!(server.bodies().len(), 4, "{api}");
+        assert_eq!(server.bodies().len(), 5, "{api}");
     }
 }
 
