@@ -376,7 +376,8 @@ impl Detector {
         let sight = look::look(&self.profile.view, &rows);
         if let Some(turn) = &mut self.live.turn {
             turn.worked |= sight.shows == Shows::Busy;
-            if screen.modes().alternate && sight.shows != Shows::Nothing {
+            // A dialog takes the place of what was there, and gives it back.
+            if screen.modes().alternate && matches!(sight.shows, Shows::Busy | Shows::Ready) {
                 turn.collector.see(&rows[..sight.bottom.min(rows.len())]);
             }
         }
