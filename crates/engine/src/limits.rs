@@ -138,6 +138,8 @@ pub const TAKE_SILENT: Duration = Duration::from_millis(500);
 pub const TAKE_LONGEST: Duration = Duration::from_secs(2);
 /// Pause between two keys of an answer: longer than a sequence of bytes may take to be one key.
 pub const KEY_PAUSE: Duration = Duration::from_millis(60);
+/// How long a dialog must have been shown before it is answered; claude ignores keys that come earlier.
+pub const DIALOG_STANDS: Duration = Duration::from_millis(300);
 /// How long a dialog that was answered may take to go, and how often to look.
 pub const DIALOG_GONE: Duration = Duration::from_secs(2);
 /// See [`DIALOG_GONE`].

@@ -4,6 +4,7 @@ use super::Session;
 use super::typing::{TypingError, press};
 use crate::limits;
 use serde_json::json;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use swb_chat::{ApprovalOption, ApprovalRequest, OptionKind, Verdict};
 use swb_turns::{Dialog, DialogOption, Meaning, State};
 use swb_types::PtyId;
@@ -39,6 +40,7 @@ impl Session {
         let pty = self.pty(PtyId::AGENT).map_err(TypingError::from)?.pty;
         // Held until it is gone: whoever answers the same dialog a moment later must not press into the next one.
         let _alone = self.shared.typing.lock().await;
+        self.dialog_stands().await;
         let shown = pty.dialog().await.map_err(TypingError::from)?;
         let (found, modes) = shown.filter(|(found, _)| found.id == dialog).ok_or(DialogError::Gone)?;
         let chosen = found.options.iter().find(|known| known.id == option);
@@ -53,6 +55,15 @@ impl Session {
             }
         }
         Ok(())
+    }
+}
+
+impl Session {
+    /// Waits until its dialog has been there for a moment: agents ignore keys that come too early to be an answer.
+    async fn dialog_stands(&self) {
+        let since = UNIX_EPOCH + Duration::from_micros(self.view().status.since.0);
+        let stood = SystemTime::now().duration_since(since).unwrap_or_default();
+        sleep(limits::DIALOG_STANDS.saturating_sub(stood)).await;
     }
 }
 
