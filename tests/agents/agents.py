@@ -25,10 +25,22 @@ class Agent:
     rule = {"tools": True}
     # (expression on the screen, keys that answer it)
     dialogs = ()
+    # What stands before a prompt that makes it use a tool.
+    tool_prefix = ""
 
     def configure(self, home, project, url):
         """Writes the agent's settings and gives its environment."""
         raise NotImplementedError
+
+    def tool(self, command, version):
+        """The call of the tool that runs a command, in a way that needs approval."""
+        raise NotImplementedError
+
+    def tool_rules(self, word, answer, file, version):
+        """The server's rules for a question that makes the agent create a file."""
+        call = self.tool("touch " + file, version)
+        return [dict(self.rule, match=word, after_tool=False, text="I will make it.", tool=call),
+                dict(self.rule, match=word, after_tool=True, text=answer)]
 
 
 class Claude(Agent):
@@ -37,6 +49,7 @@ class Claude(Agent):
     dialogs = ((r"trust the files|trust this folder|project you created", ["Enter"]),
                (r"use this API key", ["Up", "Enter"]),
                (r"text style", ["Enter"]),
+               (r"keep manual mode", ["Down", "Enter"]),
                (r"Press Enter to continue", ["Enter"]))
 
     def configure(self, home, project, url):
@@ -48,8 +61,14 @@ class Claude(Agent):
         settings["projects"][project] = {"hasTrustDialogAccepted": True, "allowedTools": [],
                                          "hasCompletedProjectOnboarding": True}
         _write(path, json.dumps(settings))
+        # Commands are to be asked for, also by releases that would judge them by themselves.
+        _write(os.path.join(home, ".claude", "settings.json"), json.dumps(
+            {"permissions": {"defaultMode": "default", "ask": ["Bash"]}}))
         return dict(NO_NETWORK, ANTHROPIC_BASE_URL=url, ANTHROPIC_API_KEY=KEY, DISABLE_AUTOUPDATER="1",
                     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1")
+
+    def tool(self, command, version):
+        return {"name": "Bash", "input": {"command": command, "description": "Make a file"}}
 
 
 class Codex(Agent):
@@ -70,6 +89,13 @@ class Codex(Agent):
             file.write('[projects."%s"]\ntrust_level = "trusted"\n' % project)
         return dict(NO_NETWORK, STUB_KEY=KEY)
 
+    def tool(self, command, version):
+        asks = {"sandbox_permissions": "require_escalated", "justification": "May I?"}
+        if version.startswith("0.80."):
+            return {"name": "shell_command",
+                    "input": dict(asks, command=command, with_escalated_permissions=True)}
+        return {"name": "exec_command", "input": dict(asks, cmd=command)}
+
 
 class Gemini(Agent):
     name = command = "gemini"
@@ -85,6 +111,9 @@ class Gemini(Agent):
         # With a proxy set it would ask that one for the stub server too.
         return {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": url}
 
+    def tool(self, command, version):
+        return {"name": "run_shell_command", "input": {"command": command, "description": "Make a file"}}
+
 
 class Aider(Agent):
     name = command = "aider"
@@ -94,6 +123,7 @@ class Aider(Agent):
                  "--analytics-disable", "--no-show-release-notes", "--chat-mode", "ask")
     rule = {"api": "chat"}
     dialogs = ((r"\(Y\)es/\(N\)o", ["n", "Enter"]),)
+    tool_prefix = "/code "
 
     def configure(self, home, project, url):
         # The list of prices that it would fetch.
@@ -102,6 +132,10 @@ class Aider(Agent):
                                    "litellm_provider": "openai", "mode": "chat"}}))
         return dict(NO_NETWORK, OPENAI_API_BASE=url + "/v1", OPENAI_API_KEY=KEY,
                     LITELLM_LOCAL_MODEL_COST_MAP="True")
+
+    def tool_rules(self, word, answer, file, version):
+        # It takes a file from the text of an answer; another block would be another file.
+        return [dict(self.rule, match=word, text="Here it is.\n\n%s\n```\nmade\n```" % file)]
 
 
 ALL = (Claude(), Codex(), Aider(), Gemini())

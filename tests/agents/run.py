@@ -11,11 +11,13 @@ import re
 import signal
 import sys
 import time
+from contextlib import closing
 
 sys.dont_write_bytecode = True  # nothing is left in the source tree
 
 import agents
 import install
+from chat import Chat
 from harness import Bench, Failed, check
 from script import Exchange, stub_script
 from stub_llm import Stub
@@ -23,7 +25,7 @@ from stub_llm import Stub
 READY_SECONDS = 120
 TURN_SECONDS = 90
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-STEPS = ("run", "ready", "ask", "turn", "attach", "relay", "crash", "midturn")
+STEPS = ("run", "ready", "ask", "turn", "attach", "relay", "crash", "midturn", "chat", "approve", "stop")
 
 
 def say(text):
@@ -146,6 +148,51 @@ class Checks:
         self._settled(s, turns=s.turns + 1)
         return "the turn is there" + self._completed(s, exchange, self.bench.run("turn", s.name))
 
+    def chat(self, s):
+        """The same agent in a conversation: its answer comes in parts, and is the turn."""
+        exchange = Exchange(s.name, "chat")
+        with self._chat(s) as chat:
+            parts, status, _ = chat.say(exchange.question, TURN_SECONDS)
+        check(status == "completed", "it ended with %s" % status)
+        text = self.bench.run("turn", s.name).strip()
+        told = "".join(parts)
+        missing = [line for line in text.split("\n") if line not in told.split("\n")]
+        check(not missing, "this is missing in what was told: %s" % missing)
+        same = "the turn" if told.strip() == text else "the turn, with older lines in between"
+        return "%d parts are %s%s" % (len(parts), same, self._completed(s, exchange, told))
+
+    def approve(self, s):
+        """What it asks in a dialog is asked of the client, whose decision it gets."""
+        remarks = []
+        for step, approved in (("approved", True), ("denied", False)):
+            exchange = Exchange(s.name, step)
+            with self._chat(s) as chat:
+                parts, status, asked = chat.say(s.agent.tool_prefix + exchange.question, TURN_SECONDS,
+                                                decide=lambda request: {"approved": approved})
+            check(asked, "it was not asked; it said %s" % parts)
+            check(status == "completed", "it ended with %s after %s" % (status, asked))
+            made = os.path.exists(os.path.join(self.bench.home, s.name, step + ".txt"))
+            check(made == approved, "%s: the file is %sthere" % (step, "" if made else "not "))
+            remarks.append("%s (%s)" % (asked[0]["reason"], asked[0]["tool_name"]))
+        self._settled(s, turns=len(self.bench.json("turns", s.name)))
+        return "; ".join(remarks)
+
+    def stop(self, s):
+        """An answer is stopped, and the next prompt is answered."""
+        exchange, after = Exchange(s.name, "stop"), Exchange(s.name, "resumed")
+        with self._chat(s) as chat:
+            _, status, waited = chat.say(exchange.question, TURN_SECONDS, stop_at=exchange.markers[0])
+            check(status == "stopped", "it ended with %s" % status)
+            check(waited[0] < 2, "it took %.1f s" % waited[0])
+            parts, status, _ = chat.say(after.question, TURN_SECONDS)
+        check(status == "completed", "after that it ended with %s" % status)
+        complaint = after.complaint("".join(parts))
+        check(complaint is None, "after that %s in:\n%s" % (complaint, _quote("".join(parts))))
+        return "after %.2f s" % waited[0]
+
+    def _chat(self, s):
+        return closing(Chat(self.bench.home, s.name))
+
     def _kill_daemon(self):
         killed = self.bench.crash()
         deadline = time.monotonic() + 30
@@ -256,7 +303,7 @@ def arguments():
 
 def drive(bench, sessions, sources):
     """All steps with all sessions; a step is done with every session before the next one comes."""
-    stub = Stub(stub_script([(s.name, s.agent) for s in sessions], sources)).start()
+    stub = Stub(stub_script([(s.name, s.agent, s.version) for s in sessions], sources)).start()
     checks = Checks(bench, "http://127.0.0.1:%d" % stub.port, sources)
     try:
         for step in STEPS:

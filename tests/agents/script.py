@@ -21,8 +21,11 @@ The last word is {last}."""
 
 # A slow answer takes about six seconds: time to attach, or to end the daemon, in its midst.
 PACE = {"ask": {}, "attach": {"chunk": 6, "delay_ms": 90}, "relay": {"first_delay_ms": 2500},
-        "crash": {}, "midturn": {"chunk": 6, "delay_ms": 90}}
+        "crash": {}, "midturn": {"chunk": 6, "delay_ms": 90},
+        "chat": {"chunk": 6, "delay_ms": 60}, "stop": {"chunk": 3, "delay_ms": 200}, "resumed": {}}
 STEPS = tuple(PACE)
+# What an agent does when it is told to; "denied" is what it may not do.
+TOOLS = ("approved", "denied")
 
 
 class Exchange:
@@ -41,7 +44,7 @@ class Exchange:
         match = self.word
         if relayed is not None:
             match += r"[\s\S]*" + r"[\s\S]*".join(relayed.markers)
-        return dict(PACE[self.step], match=match, text=self.answer, **agent.rule)
+        return dict(PACE.get(self.step, {}), match=match, text=self.answer, **agent.rule)
 
     def complaint(self, text):
         """What is wrong with a text that should be the answer, or None."""
@@ -64,10 +67,13 @@ class Exchange:
 
 
 def stub_script(sessions, sources):
-    """The server's script: `sessions` as (name, agent), `sources` from whom each is relayed to."""
+    """The server's script: `sessions` as (name, agent, version), `sources` from whom each is relayed to."""
     rules = []
-    for name, agent in sessions:
+    for name, agent, version in sessions:
         for step in STEPS:
             relayed = Exchange(sources[name], "ask") if step == "relay" else None
             rules.append(Exchange(name, step).rules(agent, relayed))
+        for step in TOOLS:
+            exchange = Exchange(name, step)
+            rules += agent.tool_rules(exchange.word, exchange.answer, step + ".txt", version)
     return {"rules": rules, "default": {"text": "ok"}}
