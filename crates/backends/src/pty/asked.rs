@@ -6,15 +6,17 @@ use swb_engine::chat::{Boxed, Exchange};
 use swb_engine::{Dialog, Session, approval_of, chosen};
 use swb_turns::State;
 
-/// Looks that must show the same, or none, before it is believed: dialogs are drawn bit by bit.
-const SURE: u8 = 2;
+/// Looks that must show the same before it is believed: dialogs are drawn bit by bit.
+const SURE: u16 = 2;
+/// Looks that must show nothing that can be read, while the agent says that it asks. It says so a little longer than it does.
+const UNREADABLE: u16 = 40;
 
 /// Watches for dialogs, and puts each before people once.
 pub(super) struct Attendant<'a> {
     session: &'a Session,
     exchange: &'a Exchange,
     /// What was seen last, and in how many looks.
-    seen: (Option<Dialog>, u8),
+    seen: (Option<Dialog>, u16),
     waiting: Option<(Dialog, Boxed<'a, Outcome>)>,
     /// A dialog that only a person at the terminal can answer, and of which that was told.
     left: Option<String>,
@@ -52,6 +54,7 @@ impl<'a> Attendant<'a> {
         if self.waiting.is_none() && self.left.as_ref() != Some(&known) {
             match shown.clone().filter(|dialog| !dialog.options.is_empty()) {
                 Some(dialog) => self.waiting = Some((dialog.clone(), put(self.exchange, dialog))),
+                None if times < UNREADABLE => {}
                 None => {
                     let question = shown.as_ref().map(|dialog| dialog.question.clone());
                     self.leave(known, question.as_deref().unwrap_or("the agent asks something")).await;
