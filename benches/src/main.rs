@@ -8,6 +8,7 @@
 mod flood;
 mod janitor;
 mod measure;
+mod model;
 mod peers;
 mod proc;
 mod pty;

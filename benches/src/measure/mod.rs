@@ -1,5 +1,6 @@
 //! The measures, and what they share: a fresh line-up of contenders each, and rounds in which they alternate.
 
+mod chat;
 mod create;
 mod detached;
 mod echo;
@@ -38,6 +39,8 @@ pub(crate) enum Measure {
     Memory,
     /// CPU time of many idle sessions
     Idle,
+    /// From a model's server to the client of a conversation
+    Chat,
 }
 
 impl Measure {
@@ -51,6 +54,7 @@ impl Measure {
             Self::Reattach => reattach::take(bench),
             Self::Memory => memory::take(bench),
             Self::Idle => idle::take(bench),
+            Self::Chat => chat::take(bench),
         }
     }
 }
@@ -117,11 +121,16 @@ impl Bench {
         }
     }
 
-    /// Starts those of the contenders that can be started.
-    fn lineup(&mut self, kinds: &[Kind]) -> Result<Lineup> {
+    /// A fresh place.
+    fn place(&mut self) -> Result<Place> {
         self.lineups += 1;
         let dir = self.scratch.dir().join(self.lineups.to_string());
-        let place = Place::new(dir, self.exe.clone(), self.swb.clone())?;
+        Place::new(dir, self.exe.clone(), self.swb.clone())
+    }
+
+    /// Starts those of the contenders that can be started.
+    fn lineup(&mut self, kinds: &[Kind]) -> Result<Lineup> {
+        let place = self.place()?;
         let gate = Gate::open(&self.exe, &place.dir)?;
         let mut peers = Vec::new();
         for kind in kinds {

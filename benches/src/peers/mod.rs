@@ -126,7 +126,7 @@ impl Place {
     }
 
     /// A place beside this one for another `swb` with this configuration.
-    fn beside(&self, name: &str, config: &str) -> Result<Self> {
+    pub(crate) fn beside(&self, name: &str, config: &str) -> Result<Self> {
         let place = Self::new(self.dir.join(name), self.exe.clone(), self.swb.clone())?;
         let dir = place.home().join(".config/switchboard");
         fs::create_dir_all(&dir)?;
