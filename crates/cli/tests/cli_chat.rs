@@ -1,9 +1,12 @@
 //! `swb chat` as people and scripts use it: on a terminal, with `-m`, in pipes.
 
+use chat_server::Server;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::process::{Output, Stdio};
 use swb_testkit::{Swb, Terminal, signal, wait_for};
+
+mod chat_server;
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
@@ -199,6 +202,46 @@ fn a_daemon_is_started_when_none_runs() {
     assert!(said(&told).contains("started the daemon"), "{}", said(&told));
 }
 
+// SS-19, SS-20
+#[test]
+fn the_secret_is_told_or_proved() {
+    for method in ["token", "challenge"] {
+        let more =
+            format!("[scriptschnell]\nrequire_auth = true\nauth_method = \"{method}\"\ntoken = \"secret\"\n");
+        let swb = Swb::scripted(EXE, &more);
+        assert_eq!(swb.ok(&["chat", "-m", "say:in"]), "in\n", "{method}");
+        let mut wrong = swb.command(&["chat", "-m", "say:in"]);
+        let wrong = wrong.env("SCRIPTSCHNELL_SOCKET_TOKEN", "other").output().expect("it runs");
+        assert!(wrong.status.code() == Some(1) && said(&wrong).contains("token under"), "{}", said(&wrong));
+    }
+}
+
+#[test]
+fn the_socket_is_where_the_configuration_says() {
+    let swb = Swb::scripted(EXE, "[scriptschnell]\npath = \"~/elsewhere.sock\"\nauto_connect = true\n");
+    assert_eq!(swb.ok(&["chat", "-m", "say:in"]), "in\n");
+    let swb = Swb::scripted(EXE, "[scriptschnell]\nauto_connect = false\n");
+    let refused = swb.run(&["chat", "-m", "say:in"]);
+    assert!(refused.status.code() == Some(1) && said(&refused).contains("--socket"), "{}", said(&refused));
+    let socket = swb.paths().scriptschnell_socket();
+    assert_eq!(swb.ok(&["chat", "-m", "say:in", "--socket", socket.to_str().expect("UTF-8")]), "in\n");
+}
+
+#[test]
+fn a_person_at_the_terminal_is_asked_also_by_scripts() {
+    let swb = scripted();
+    let start = |args: &[&str]| Terminal::start(swb.command(&[&["chat", "-m"], args].concat()), 90, 30);
+    let mut terminal = start(&["permit:rm -rf x"]);
+    terminal.until("may it use");
+    terminal.until("y/1");
+    terminal.type_in(b"y\n");
+    terminal.until("permit: yes");
+    assert_eq!(terminal.wait(), 0);
+    let mut terminal = start(&["permit:rm -rf x", "--no"]);
+    terminal.until("permit: no");
+    assert_eq!(terminal.wait(), 0);
+}
+
 // ---- at a terminal ----
 
 #[test]
@@ -260,7 +303,8 @@ fn ctrl_c_stops_and_the_conversation_goes_on() {
     assert!(shown(&terminal).contains("\x1b[3mand\x1b[m"));
     terminal.type_in(CTRL_C);
     terminal.until("Ctrl+C again leaves");
-    terminal.type_in(CTRL_C);
+    // Another key in between, then both at the same moment, whatever the machine is doing.
+    terminal.type_in(b"x\x7f\x03\x03");
     assert_eq!(terminal.wait(), 0);
     terminal.assert_modes_restored();
     assert!(shown(&terminal).contains("comes back"), "{}", shown(&terminal));
@@ -296,6 +340,60 @@ fn lines_are_edited_and_can_be_several() {
     say(&mut terminal, "\x1b[200~three\nfour\x1b[201~");
     terminal.until("you said: three");
     terminal.until("— ");
+    leave(&mut terminal);
+}
+
+// SS-64, SS-65
+#[test]
+fn questions_are_answered_by_number_or_words() {
+    let swb = Swb::new(EXE);
+    let server = Server::start(&swb.dir().join("fake.sock"));
+    let mut terminal = Terminal::start(swb.command(&["chat", "--socket", server.path()]), 90, 30);
+    server.greet();
+    terminal.until("› ");
+    say(&mut terminal, "plan");
+    let prompt = server.request("chat_send");
+    server.send(&json!({"type": "question_request", "data": {"question_id": "one", "question": "Which way?",
+        "multi_mode": false, "options": ["left", "right"], "session_id": "s"}}));
+    terminal.until("1–2, or words");
+    assert!(
+        shown(&terminal).contains("? Which way?") && shown(&terminal).contains("2 right"),
+        "{}",
+        shown(&terminal)
+    );
+    terminal.type_in(b"2\r");
+    let data = server.request("question_response")["data"].clone();
+    assert_eq!(data, json!({"question_id": "one", "answer": "right"}));
+    server.send(&json!({"type": "question_request", "data": {"question_id": "two", "question": "Both:",
+        "multi_mode": true, "questions": [{"question": "A?", "options": ["x", "y"]}, {"question": "B?", "options": []}],
+        "session_id": "s"}}));
+    terminal.until("? 1/2 A?");
+    terminal.type_in(b"1\r");
+    terminal.until("? 2/2 B?");
+    terminal.type_in(b"some words\r");
+    let data = server.request("question_response")["data"].clone();
+    assert_eq!(data, json!({"question_id": "two", "answers_map": {"q_1": "x", "q_2": "some words"}}));
+    let end = json!({"status": "completed", "usage": {"total_tokens": 1500, "total_cost": 0.25}, "context_usage": 40});
+    server.send(&json!({"type": "chat_send", "request_id": prompt["request_id"], "data": end}));
+    terminal.until("context 40% · 1.5k tokens · $0.25");
+    leave(&mut terminal);
+}
+
+#[test]
+fn a_line_that_is_not_complete_is_shown_and_written_over() {
+    let swb = Swb::new(EXE);
+    let server = Server::start(&swb.dir().join("fake.sock"));
+    let mut terminal = Terminal::start(swb.command(&["chat", "--socket", server.path()]), 90, 30);
+    server.greet();
+    terminal.until("› ");
+    say(&mut terminal, "go");
+    server.request("chat_send");
+    server.chunk(0, "some **bo", false);
+    terminal.until("some **bo");
+    terminal.forget();
+    server.chunk(1, "ld** word\n", false);
+    terminal.until("some \x1b[1mbold\x1b[m word\r\n");
+    server.chunk(2, "", true);
     leave(&mut terminal);
 }
 

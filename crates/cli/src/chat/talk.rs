@@ -174,8 +174,9 @@ impl Talk {
     /// Takes a key.
     pub(super) fn key(&mut self, key: &Key, now: Instant) {
         self.notice.clear();
+        let interrupted = self.interrupted.take();
         match key {
-            Key::Ctrl('c') => return self.interrupt(now),
+            Key::Ctrl('c') => return self.interrupt(interrupted, now),
             Key::Ctrl('d') if self.editor.text().is_empty() => return self.leaving = true,
             Key::Ctrl('o') => {
                 let lines = self.transcript.last_tool();
@@ -200,8 +201,9 @@ impl Talk {
         }
     }
 
-    fn interrupt(&mut self, now: Instant) {
-        let again = self.interrupted.is_some_and(|before| now.saturating_duration_since(before) < TWICE);
+    /// Stops what there is to stop; a second time in a row, leaves.
+    fn interrupt(&mut self, before: Option<Instant>, now: Instant) {
+        let again = before.is_some_and(|before| now.saturating_duration_since(before) < TWICE);
         self.interrupted = Some(now);
         if again {
             self.leaving = true;
