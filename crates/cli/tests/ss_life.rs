@@ -326,9 +326,9 @@ fn what_happens_is_logged_and_what_is_said_is_not() {
 fn a_client_that_does_not_read_does_not_keep_the_daemon() {
     let mut swb = Swb::scripted(EXE, "");
     let mut lazy = swb.chat_in("talk");
-    let mut other = swb.chat_at("talk");
-    lazy.prompt("flood:3000");
-    other.until("00000500");
+    let said = swb.dir().join("said");
+    lazy.prompt(&format!("flood:600;touch:{};stall", said.display()));
+    wait_for("more than the system holds", || said.exists().then_some(()));
     let began = Instant::now();
     let pid = swb.daemon_pid();
     signal(pid, Signal::TERM);
