@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use swb_chat::{Message, Role, Saved, Summary};
 use swb_types::{SessionName, Timestamp};
@@ -199,8 +199,9 @@ fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-pub(crate) fn path_bytes(path: &Path) -> &[u8] {
-    path.as_os_str().as_bytes()
+/// A path as it is kept: the same bytes for all ways to write it that are equal.
+pub(crate) fn path_bytes(path: &Path) -> Vec<u8> {
+    path.components().collect::<PathBuf>().into_os_string().into_vec()
 }
 
 fn path(row: &Row<'_>, column: usize) -> rusqlite::Result<PathBuf> {

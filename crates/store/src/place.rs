@@ -61,9 +61,12 @@ fn make_dir(dir: &Path) -> io::Result<()> {
         make_dir(above)?;
     }
     match DirBuilder::new().mode(PRIVATE_DIR).create(dir) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        made => made.and_then(|()| std::fs::set_permissions(dir, Permissions::from_mode(PRIVATE_DIR))),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+        made => made?,
     }
+    std::fs::set_permissions(dir, Permissions::from_mode(PRIVATE_DIR))?;
+    // Its name has to be on disk as well.
+    dir.parent().map_or(Ok(()), |above| File::open(above)?.sync_all())
 }
 
 fn known(path: &Path) -> io::Result<Option<Metadata>> {

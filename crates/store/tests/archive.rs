@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use support::{rich, talk};
-use swb_chat::{Archive, Hit, Message, Role, Saved, Workspace};
+use swb_chat::{Archive, Ending, Hit, Message, Role, Saved, Workspace};
 use swb_store::Store;
 use swb_types::Timestamp;
 
@@ -180,6 +180,7 @@ fn lists_are_of_a_workspace_and_the_newest_come_first() {
     assert_eq!(names(&store, None), ["new", "other", "old"]);
     assert_eq!(names(&store, Some("/p")), ["new", "old"]);
     assert!(names(&store, Some("/")).is_empty());
+    assert_eq!(names(&store, Some("/q/.//")), ["other"]);
 }
 
 #[test]
@@ -289,6 +290,30 @@ fn a_file_that_was_removed_meanwhile_is_made_anew() {
     store.save(&talk("b", "/ws", &["x"])).unwrap();
     assert_eq!(names(&store, None), ["b"]);
     assert!(store.file().exists());
+}
+
+// SS-46
+#[test]
+fn what_the_first_version_kept_is_still_there() {
+    let (_dir, store) = store();
+    std::fs::create_dir_all(store.file().parent().unwrap()).unwrap();
+    Connection::open(store.file()).unwrap().execute_batch(include_str!("version_1.sql")).unwrap();
+    let mut old = store.load("old").unwrap().unwrap();
+    assert_eq!((old.title.as_str(), old.settings.temperature), ("from long ago", Some(0.5)));
+    assert_eq!(
+        (old.usage.total_tokens(), old.resume.as_ref().unwrap()["session"].as_str()),
+        (8, Some("abc"))
+    );
+    let texts: Vec<String> = old.messages.iter().map(Message::text).collect();
+    assert_eq!(texts, ["the quick fox", "slow dogs"]);
+    assert_eq!(old.messages[1].ending, Ending::Failed("it broke".into()));
+    assert_eq!(found(&store, "dogs"), [("old".into(), 2)]);
+    assert_eq!(store.workspaces().unwrap()[0].commands_approved, ["ls"]);
+    // And it can be gone on with.
+    old.messages.push(Message::text_of(3, Role::User, "new", Timestamp(9)));
+    store.save(&old).unwrap();
+    assert_eq!(store.load("old").unwrap(), Some(old));
+    assert_eq!(found(&store, "dogs").len(), 1);
 }
 
 /// Every operation fails with these words, and the file stays as it is.
