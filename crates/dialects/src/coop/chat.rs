@@ -52,7 +52,8 @@ impl Connection {
                 if workspace.is_some() { most.saturating_mul(20) } else { most.saturating_add(offset) };
             let hits = chats.search(words, looked.saturating_add(1)).await.map_err(|error| reply(&error))?;
             let here = |hit: &&swb_chat::Hit| workspace.is_none_or(|dir| hit.summary.workspace == dir);
-            let hits: Vec<_> = hits.iter().filter(here).skip(offset).map(items::hit).collect();
+            let shown = |hit: &swb_chat::Hit| items::hit(hit, chats.live(hit.summary.name.as_str()).as_ref());
+            let hits: Vec<_> = hits.iter().filter(here).skip(offset).map(shown).collect();
             return pages::cut(&hits, most, |some, more| {
                 ok(&HistoryReply { ok: true, conversations: Vec::new(), hits: some.to_vec(), more })
             });

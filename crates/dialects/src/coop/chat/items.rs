@@ -101,9 +101,10 @@ pub(super) fn summary(summary: &Summary, live: bool, running: bool) -> Conversat
     }
 }
 
-pub(super) fn hit(hit: &Hit) -> HitItem {
+pub(super) fn hit(hit: &Hit, live: Option<&Chat>) -> HitItem {
+    let running = live.is_some_and(|chat| chat.view().state.is_running());
     HitItem {
-        conversation: summary(&hit.summary, false, false),
+        conversation: summary(&hit.summary, live.is_some(), running),
         number: hit.number,
         role: hit.role.as_str().to_owned(),
         at: hit.at.0,
