@@ -242,6 +242,26 @@ fn a_person_at_the_terminal_is_asked_also_by_scripts() {
     assert_eq!(terminal.wait(), 0);
 }
 
+#[test]
+fn every_example_of_the_documentation_is_understood() {
+    let page = include_str!("../../../docs/agents.md");
+    let examples: Vec<&str> =
+        page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(examples.len() >= 10, "{}", examples.len());
+    for example in examples {
+        let mut swb = Swb::new(EXE);
+        swb.configure(example);
+        swb.start_daemon();
+        let agents = example.lines().filter_map(|line| line.strip_prefix("name = "));
+        for agent in agents.map(|name| name.trim_matches('"')) {
+            let mut client = swb.chat();
+            client.create(json!({"workspace": swb.workspace(""), "options": {"agent": agent}}));
+            let set = client.ok("config_get", json!({"keys": ["agent"]}));
+            assert_eq!(set["config"]["agent"], agent, "{example}");
+        }
+    }
+}
+
 // ---- at a terminal ----
 
 #[test]
