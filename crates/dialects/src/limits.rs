@@ -62,7 +62,7 @@ pub const CLIPPY_REQUEST: usize = 2 * 1024;
 /// scriptschnell: messages that wait for a client that has stopped to read; with more it is disconnected (SS-77).
 pub const CHAT_QUEUE: usize = 1024;
 /// scriptschnell: how long a client reads nothing before it counts as one that has stopped to.
-pub const CHAT_STALL: Duration = Duration::from_millis(500);
+pub const CHAT_STALL: Duration = Duration::from_secs(5);
 /// scriptschnell: messages that wait for any client; one that is merely slow catches up with that many.
 pub const CHAT_QUEUE_MOST: usize = 64 * 1024;
 /// scriptschnell: bytes of them.

@@ -144,7 +144,7 @@ impl Outbox {
     /// Waits until the client takes more, but not for one that has stopped to (SS-77).
     async fn writable(&self, stream: &UnixStream) -> io::Result<()> {
         loop {
-            match tokio::time::timeout(2 * limits::CHAT_STALL, stream.writable()).await {
+            match tokio::time::timeout(limits::CHAT_STALL, stream.writable()).await {
                 Ok(writable) => return writable,
                 Err(_) => {
                     let mut state = self.lock();
