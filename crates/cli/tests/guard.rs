@@ -37,9 +37,9 @@ fn ends(pid: i64) {
 /// A script that starts a child, a child of another session, and one that has left everything behind; all tell their
 /// process ids. `$D` is the directory for that.
 const FAMILY: &str = "
-    sleep 1000 & echo $! > $D/child
-    setsid sleep 1000 & echo $! > $D/other
-    sh -c '(setsid sh -c \"echo \\$\\$ > $D/daemon; trap \\\"\\\" TERM HUP INT; exec sleep 1000\" </dev/null >/dev/null 2>&1 &)'
+    sleep 100 & echo $! > $D/child
+    setsid sleep 100 & echo $! > $D/other
+    sh -c '(setsid sh -c \"echo \\$\\$ > $D/daemon; trap \\\"\\\" TERM HUP INT; exec sleep 100\" </dev/null >/dev/null 2>&1 &)'
     while [ ! -s $D/daemon ]; do :; done
     echo $$ > $D/main";
 
@@ -127,7 +127,7 @@ fn a_parent_that_is_gone_already_is_noticed() {
 #[test]
 fn a_guard_that_is_killed_takes_its_program_along() {
     let dir = tempfile::tempdir().unwrap();
-    let mut child = guard(&[], "echo $$ > $D/main; exec sleep 1000").env("D", dir.path()).spawn().unwrap();
+    let mut child = guard(&[], "echo $$ > $D/main; exec sleep 100").env("D", dir.path()).spawn().unwrap();
     let pid = pid_in(&dir.path().join("main"));
     child.kill().unwrap();
     child.wait().unwrap();
