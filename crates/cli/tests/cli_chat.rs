@@ -190,7 +190,11 @@ fn a_saved_session_is_there_after_a_restart() {
 fn a_terminal_session_can_be_talked_to() {
     let swb = scripted();
     swb.ok(&["run", "-d", "-n", "term", "--", "sh"]);
+    assert!(swb.ok(&["chat", "-m", "session"]).trim().ends_with(" 1"), "only when it is named");
     assert_eq!(swb.ok(&["chat", "term", "-m", "echo $((6*7))"]), "42\n");
+    let mut inside = swb.command(&["chat", "term", "-m", "echo loop"]);
+    let inside = inside.env("SWB_SESSION", "term").output().expect("it runs");
+    assert!(inside.status.code() == Some(2) && said(&inside).contains("itself"), "{}", said(&inside));
 }
 
 #[test]
@@ -350,6 +354,23 @@ fn a_session_is_resumed_where_it_was() {
 }
 
 #[test]
+fn a_session_in_which_nothing_was_said_does_not_stay() {
+    let swb = scripted();
+    let count = || {
+        swb.chat().ok_as("session_list", json!({}), "session_list_response")["sessions"]
+            .as_array()
+            .map(Vec::len)
+    };
+    let mut first = terminal(&swb, &[]);
+    assert_eq!(count(), Some(1));
+    leave(&mut first);
+    wait_for("its end", || (count() == Some(0)).then_some(()));
+    let mut named = terminal(&swb, &["named", "--new"]);
+    leave(&mut named);
+    assert_eq!(count(), Some(1));
+}
+
+#[test]
 fn lines_are_edited_and_can_be_several() {
     let swb = scripted();
     let mut terminal = terminal(&swb, &[]);
@@ -427,6 +448,7 @@ fn who_does_not_own_a_session_watches_and_can_take_over() {
     // What an agent says cannot act on the terminal.
     owner.say("say:a\x1b]0;title\x07\u{9b}2Jb");
     terminal.until("a␛]0;title␇<U+009B>2Jb");
+    terminal.until("— ");
     assert!(!shown(&terminal).contains("\x1b]0;"));
     say(&mut terminal, "say:no");
     terminal.until("/takeover takes it over");

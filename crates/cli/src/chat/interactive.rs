@@ -69,7 +69,7 @@ pub(super) fn run(context: &Context, place: Place, link: Link, opened: Opened, w
     drop(desk.finish());
     drop(raw);
     let code = result?;
-    if code == 0 {
+    if code == 0 && !desk.talk.is_idle() {
         super::farewell(&desk.talk.name);
     }
     Ok(code)
@@ -316,9 +316,11 @@ impl Desk<'_> {
     fn finish(&mut self) -> io::Result<()> {
         let clear = self.canvas.clear(self.size.cols().into());
         if let Some(link) = &mut self.link {
+            // A session of three words in which nothing was said is of no use to anybody.
+            let preserve = !self.talk.is_idle() || self.wish.name.is_some();
             link.tell(&Request::Close(Close {
                 reason: Some("client_shutdown".into()),
-                preserve_session: Some(true),
+                preserve_session: Some(preserve),
             }));
         }
         print(&format!("{clear}\x1b[?2004l"))

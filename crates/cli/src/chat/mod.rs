@@ -34,8 +34,13 @@ const LONGEST: u64 = 8 << 20;
 
 /// Talks, or says one thing and prints the answer.
 pub(crate) fn run(context: &Context, args: &args::Chat) -> Outcome {
+    let here = std::env::var("SWB_SESSION").ok();
     if let Some(name) = &args.name {
         context::checked_name(name)?;
+        if here.as_ref() == Some(name) {
+            return Err(Failure::usage(format!("this terminal is session '{name}' itself"))
+                .hint("talk to it from another terminal"));
+        }
     }
     let prompt = prompt(args, context.json)?;
     let place = Place::find(context, args.socket.as_deref())?;
@@ -46,6 +51,7 @@ pub(crate) fn run(context: &Context, args: &args::Chat) -> Outcome {
         new: args.new,
         agent: args.agent.clone(),
         own: prompt.is_some(),
+        here,
     };
     let opened = session::open(&mut link, &wish)?;
     match prompt {

@@ -21,6 +21,8 @@ pub(super) struct Wish {
     pub(super) agent: Option<String>,
     /// One that nobody else owns.
     pub(super) own: bool,
+    /// The session whose terminal this is; talking to it would be talking to ourselves.
+    pub(super) here: Option<String>,
 }
 
 /// A session that this client is attached to.
@@ -53,7 +55,9 @@ pub(super) fn open(link: &mut Link, wish: &Wish) -> Result<Opened, Failure> {
             _ => Ok(opened),
         };
     }
-    for item in latest(link, &wish.directory)? {
+    // A terminal that nobody has talked to is listed too; it is not what the user was talking to.
+    let talks = latest(link, &wish.directory)?.into_iter().filter(|item| item.message_count > 0);
+    for item in talks.filter(|item| wish.here.as_ref() != Some(&item.session_id)) {
         // One that is gone by now is no reason to fail.
         let Ok(opened) = load(link, &item.session_id) else { continue };
         let wanted = match &wish.agent {

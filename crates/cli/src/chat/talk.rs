@@ -59,6 +59,8 @@ pub(super) struct Talk {
     own: bool,
     /// A prompt of ours of which nothing was heard yet.
     unheard: Option<String>,
+    /// The session was made for this.
+    fresh: bool,
     /// Messages of the conversation that were told.
     known: usize,
     /// Something may be missing in what was told.
@@ -83,6 +85,7 @@ impl Talk {
             owner: true,
             own: false,
             unheard: None,
+            fresh: false,
             known: 0,
             gap: false,
             outgoing: Vec::new(),
@@ -103,6 +106,11 @@ impl Talk {
     /// Whether the user wants to leave.
     pub(super) fn is_leaving(&self) -> bool {
         self.leaving
+    }
+
+    /// Whether nothing was ever said in a session that was made for this.
+    pub(super) fn is_idle(&self) -> bool {
+        self.fresh && self.known == 0 && !self.is_answering()
     }
 
     /// The lines below what was told: what waits for a decision, and what to say until the next key.
@@ -146,7 +154,7 @@ impl Talk {
         let shown = opened.messages.get(from..).filter(|shown| !shown.is_empty()).unwrap_or(&opened.messages);
         self.transcript.recount(shown, now);
         (self.name, self.directory) = (opened.name, opened.directory);
-        self.known = count;
+        (self.known, self.fresh) = (count, !opened.resumed);
         // What was said of an answer before we came is in none of the messages.
         (self.own, self.gap) = (false, opened.running);
         self.asks.clear();
