@@ -9,8 +9,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The pages with such tables.
-pub(crate) const PAGES: [&str; 3] =
-    ["docs/protocols/clippy.md", "docs/protocols/coop.md", "docs/protocols/keepty.md"];
+pub(crate) const PAGES: [&str; 4] = [
+    "docs/protocols/clippy.md",
+    "docs/protocols/coop.md",
+    "docs/protocols/keepty.md",
+    "docs/protocols/scriptschnell.md",
+];
 
 /// Tests by the id they cite.
 pub(crate) type Citations = BTreeMap<String, Vec<String>>;
@@ -73,7 +77,7 @@ fn ids(text: &str) -> Vec<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
     let is_id = |word: &&str| {
         word.split_once('-').is_some_and(|(kind, number)| {
-            ["CB", "CO", "CP", "CR", "CT", "KP", "XS"].contains(&kind)
+            ["CB", "CO", "CP", "CR", "CT", "KP", "SS", "XS"].contains(&kind)
                 && !number.is_empty()
                 && number.bytes().all(|b| b.is_ascii_digit())
         })
