@@ -143,7 +143,7 @@ fn files_are_read_listed_and_searched() {
             ("find it", "search", "notes.txt:2:beta gamma\n", "found"),
         ] {
             let generation = rig.chat(prompt);
-            assert_eq!(generation.text(), format!("I try. {then}"), "{api}");
+            assert_eq!(generation.text(), format!("I try. \n\n{then}"), "{api}");
             let (call, ended) = tool(&generation);
             assert_eq!(call["tool_name"], name);
             assert!(call["parameters"].is_object() && call["description"].is_string(), "{call}");
@@ -375,7 +375,7 @@ fn a_question_is_asked_and_its_answer_told() {
         rig.client.send(&json!({"type": "question_response", "data": data}));
         let generation = rig.client.generation(&id);
         assert_eq!(tool(&generation).1["result"], "blue", "{api}");
-        assert_eq!(generation.text(), "I try. thanks");
+        assert_eq!(generation.text(), "I try. \n\nthanks");
     }
 }
 
@@ -426,13 +426,13 @@ fn arguments_that_are_no_json_are_the_models_to_mend() {
     for api in APIS {
         let server = Canned::start(vec![
             Reply::Stream(answer(api, "I try.", &[("read_file", "{\"path\": "), ("read_file", "[1]")])),
-            Reply::Stream(answer(api, " I gave up.", &[])),
+            Reply::Stream(answer(api, "I gave up.", &[])),
         ]);
         let swb = daemon(api, server.url(), "");
         let mut client = swb.chat_in("talk");
         let generation = client.chat("go");
         assert_eq!(generation.status(), "completed", "{api}");
-        assert_eq!(generation.text(), "I try. I gave up.");
+        assert_eq!(generation.text(), "I try.\n\nI gave up.");
         let results = generation.all("tool_result");
         assert!(
             results.iter().all(|result| result["status"] == "failed") && results.len() == 2,

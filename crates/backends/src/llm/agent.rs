@@ -1,6 +1,6 @@
 //! The loop: ask the model, use the tools it wants, tell it what came of them, until it wants none.
 
-use super::asking::{self, Spent, Unanswered};
+use super::asking::{self, Spent, Unanswered, Voice};
 use super::client::Client;
 use super::memory::Memory;
 use super::talk::{Answer, Call, Request, Stop, ToolSpec};
@@ -33,8 +33,9 @@ impl Agent {
     async fn answer(&mut self, exchange: &Exchange) -> Result<(), Failure> {
         let system = prompt::system(&self.config, exchange);
         let mut memory = Memory::new(system, exchange.history(), exchange.prompt());
+        let mut voice = Voice::default();
         for _ in 0..limits::ROUNDS {
-            let mut answer = match self.ask(&mut memory, exchange).await {
+            let mut answer = match self.ask(&mut memory, exchange, &mut voice).await {
                 Ok(answer) => answer,
                 Err(Unanswered::Stopped) => return Ok(()),
                 Err(Unanswered::Failed(why)) => return Err(Failure::Agent(why)),
@@ -69,7 +70,12 @@ impl Agent {
     }
 
     /// Asks once. A conversation that turns out to be too long is shortened and asked again.
-    async fn ask(&self, memory: &mut Memory, exchange: &Exchange) -> Result<Answer, Unanswered> {
+    async fn ask(
+        &self,
+        memory: &mut Memory,
+        exchange: &Exchange,
+        voice: &mut Voice,
+    ) -> Result<Answer, Unanswered> {
         let answer_tokens = u64::from(self.max_tokens(exchange).unwrap_or(limits::ANSWER_TOKENS));
         let context_tokens = self.context_tokens();
         if memory.fit(context_tokens.saturating_sub(answer_tokens.min(context_tokens / 2))) {
@@ -82,10 +88,12 @@ impl Agent {
             return Err(Unanswered::Overflow(String::new()));
         }
         let mut spent = Spent::default();
-        let mut result = asking::ask(&self.client, &self.body(memory, exchange), exchange, &mut spent).await;
+        let mut result =
+            asking::ask(&self.client, &self.body(memory, exchange), exchange, &mut spent, voice).await;
         if matches!(result, Err(Unanswered::Overflow(_))) && memory.shorten_all() {
             self.say(exchange, "the conversation is too long; asking again without old results", None).await;
-            result = asking::ask(&self.client, &self.body(memory, exchange), exchange, &mut spent).await;
+            result =
+                asking::ask(&self.client, &self.body(memory, exchange), exchange, &mut spent, voice).await;
         }
         let mut usage = spent.total();
         if usage.total_tokens() > 0 {

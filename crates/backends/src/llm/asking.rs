@@ -42,17 +42,41 @@ impl Spent {
     }
 }
 
+/// Whether anything was said.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Voice {
+    /// In answers to the same prompt that came before this one.
+    before: bool,
+    /// In this one.
+    now: bool,
+}
+
+impl Voice {
+    /// The text as it is passed on: what is said after tools were used is a paragraph of its own.
+    fn say(&mut self, text: String) -> String {
+        let first = !std::mem::replace(&mut self.now, true);
+        if first && self.before { format!("\n\n{}", text.trim_start_matches('\n')) } else { text }
+    }
+
+    /// The next answer follows.
+    fn turn(&mut self) {
+        *self = Self { before: self.before || self.now, now: false };
+    }
+}
+
 /// Asks, and passes on what is said while it is said.
 pub(super) async fn ask(
     client: &Client,
     body: &Value,
     exchange: &Exchange,
     spent: &mut Spent,
+    voice: &mut Voice,
 ) -> Result<Answer, Unanswered> {
+    voice.turn();
     tokio::select! {
         biased;
         () = exchange.stop().cancelled() => Err(Unanswered::Stopped),
-        answer = insist(client, body, exchange, spent) => answer,
+        answer = insist(client, body, exchange, spent, voice) => answer,
     }
 }
 
@@ -61,18 +85,19 @@ async fn insist(
     body: &Value,
     exchange: &Exchange,
     spent: &mut Spent,
+    voice: &mut Voice,
 ) -> Result<Answer, Unanswered> {
-    let (mut spoken, mut tried) = (false, 1);
+    let mut tried = 1;
     loop {
         spent.begin();
-        let error = match listen(client, body, exchange, spent, &mut spoken).await {
+        let error = match listen(client, body, exchange, spent, voice).await {
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
         tried += 1;
         match error {
             // Said twice, it would be wrong: what was passed on cannot be taken back.
-            CallError::Busy(why, _) | CallError::Final(why) if spoken => {
+            CallError::Busy(why, _) | CallError::Final(why) | CallError::Overflow(why) if voice.now => {
                 return Err(Unanswered::Failed(format!(
                     "the answer broke off: {why}; what was said is kept"
                 )));
@@ -123,7 +148,7 @@ async fn listen(
     body: &Value,
     exchange: &Exchange,
     spent: &mut Spent,
-    spoken: &mut bool,
+    voice: &mut Voice,
 ) -> Result<Answer, CallError> {
     let mut incoming = client.post(body).await?;
     let (mut decoder, mut reader) = (Decoder::default(), Reader::new(client.endpoint().api));
@@ -136,7 +161,7 @@ async fn listen(
         let (pieces, result) = read(&mut decoder, &mut reader);
         spent.now = reader.usage();
         for piece in pieces {
-            pass_on(piece, exchange, spoken).await;
+            pass_on(piece, exchange, voice).await;
         }
         result.map_err(meaning)?;
     }
@@ -144,12 +169,9 @@ async fn listen(
     reader.finish().map_err(meaning)
 }
 
-async fn pass_on(piece: Piece, exchange: &Exchange, spoken: &mut bool) {
+async fn pass_on(piece: Piece, exchange: &Exchange, voice: &mut Voice) {
     match piece {
-        Piece::Text(text) => {
-            *spoken = true;
-            exchange.text(text).await;
-        }
+        Piece::Text(text) => exchange.text(voice.say(text)).await,
         // Thoughts may be thought again.
         Piece::Thought(text) => exchange.thought(text).await,
     }
@@ -249,6 +271,22 @@ mod tests {
         assert_eq!(wait_before(2, Some(Duration::from_secs(7))), Ok(Duration::from_secs(7)));
         let long = wait_before(2, Some(Duration::from_secs(3600))).unwrap_err();
         assert!(long.contains("3600 s"), "{long}");
+    }
+
+    #[test]
+    fn what_is_said_after_tools_is_a_paragraph_of_its_own() {
+        let mut voice = Voice::default();
+        let mut say = |text: &str, turn: bool| {
+            if turn {
+                voice.turn();
+            }
+            voice.say(text.to_owned())
+        };
+        assert_eq!((say("a", true).as_str(), say("b", false).as_str()), ("a", "b"));
+        assert_eq!((say("\nc", true).as_str(), say("\nd", false).as_str()), ("\n\nc", "\nd"));
+        voice.turn();
+        voice.turn();
+        assert_eq!(voice.say("e".to_owned()), "\n\ne");
     }
 
     #[test]
