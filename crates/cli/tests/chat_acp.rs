@@ -121,6 +121,10 @@ fn context_directories_are_read_only() {
     let notes = context.join("notes");
     assert_eq!(client.say(&format!("read:{}", notes.display())), "read: notes");
     assert_eq!(client.say(&format!("write:{}=x", notes.display())), format!("write error: {BAD_PARAMS}"));
+    if swb_daemon::guard::can_confine() {
+        let said = client.say(&format!("term:cat {0}\\s echo x > {0} || echo refused", notes.display()));
+        assert!(said.starts_with("term 0: notes") && said.ends_with("refused\n"), "{said}");
+    }
 }
 
 #[test]

@@ -73,6 +73,15 @@ fn its_program_gets_the_mask_and_all_signals() {
 }
 
 #[test]
+fn variables_for_the_program_do_not_reach_the_guard() {
+    let mut command = guard(&[], "echo $WORD $LD_PRELOAD; echo \"$PATH\"; env | grep -c SWB_GUARDED_");
+    command.env("SWB_GUARDED_WORD", "one").env("SWB_GUARDED_PATH", "/usr/bin:/bin:/other");
+    let output =
+        command.env("WORD", "two").env("SWB_GUARDED_LD_PRELOAD", "/nonexistent.so").output().unwrap();
+    assert_eq!(said(&output), "one /nonexistent.so\n/usr/bin:/bin:/other\n0\n");
+}
+
+#[test]
 fn when_its_program_ends_so_does_everything_it_started() {
     let dir = tempfile::tempdir().unwrap();
     let output = guard(&[], &format!("{FAMILY}; exit 5")).env("D", dir.path()).output().unwrap();

@@ -48,7 +48,7 @@ impl Launch {
     /// It may touch no more than the workspace allows.
     pub(crate) fn confined(mut self, workspace: &Workspace) -> Self {
         let read = workspace.context_dirs.iter().chain(&workspace.landlock_read);
-        let write = [&workspace.path, &self.directory].into_iter().chain(&workspace.landlock_write);
+        let write = [&workspace.path].into_iter().chain(&workspace.landlock_write);
         let read = read.flat_map(|dir| [OsStr::new("--read"), dir.as_os_str()]);
         let write = write.flat_map(|dir| [OsStr::new("--write"), dir.as_os_str()]);
         let args = [OsStr::new("--confine")].into_iter().chain(read).chain(write);
@@ -66,7 +66,8 @@ impl Launch {
             command.args(confinement);
         }
         command.arg("--").args(&self.program).current_dir(&self.directory);
-        command.env_clear().envs(host.env).envs(&self.env).env("PWD", &self.directory);
+        let own = self.env.iter().map(|(key, value)| (format!("{}{key}", guard::VARIABLE), value));
+        command.env_clear().envs(host.env).envs(own).env("PWD", &self.directory);
         command
     }
 

@@ -91,7 +91,8 @@ impl Confinement {
         let all = AccessFs::from_all(KNOWN);
         let device = AccessFs::from_file(KNOWN) & !AccessFs::Execute;
         let reading = AccessFs::from_read(KNOWN);
-        let written = write.iter().map(PathBuf::as_path).chain([temporary]);
+        let repositories: Vec<PathBuf> = write.iter().filter_map(|dir| repository_of(dir)).collect();
+        let written = write.iter().chain(&repositories).map(PathBuf::as_path).chain([temporary]);
         Ruleset::default()
             .handle_access(all)?
             .scope(Scope::Signal)?
@@ -123,6 +124,22 @@ fn searched() -> Vec<PathBuf> {
     std::env::split_paths(&path).filter(|dir| dir.is_absolute() && !home.starts_with(dir)).collect()
 }
 
+/// The repository of a directory that is one of its linked working trees: git keeps what it knows of both there.
+///
+/// The directory is the program's to write, so what it says is believed only if the repository says the same.
+fn repository_of(tree: &Path) -> Option<PathBuf> {
+    let line = |path: &Path| {
+        let text = std::fs::read_to_string(path).ok()?;
+        Some(PathBuf::from(text.strip_suffix('\n').unwrap_or(&text)))
+    };
+    let pointer = std::fs::read_to_string(tree.join(".git")).ok()?;
+    let own = tree.join(pointer.strip_prefix("gitdir: ")?.trim_end_matches('\n')).canonicalize().ok()?;
+    let back = own.join(line(&own.join("gitdir"))?).canonicalize().ok()?;
+    let common = own.join(line(&own.join("commondir"))?).canonicalize().ok()?;
+    let agreed = back == tree.canonicalize().ok()?.join(".git") && own.parent()? == common.join("worktrees");
+    agreed.then_some(common)
+}
+
 /// A directory for temporary files that is gone with its guard.
 #[derive(Debug)]
 pub(super) struct TemporaryDir(PathBuf);
@@ -146,5 +163,41 @@ impl Drop for TemporaryDir {
     fn drop(&mut self) {
         // What cannot be removed is left to whoever cleans the system's directory.
         let _removed = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_linked_working_tree_and_its_repository_must_agree() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |path: &str| dir.path().canonicalize().unwrap().join(path);
+        let tie = |tree: &str, own: &str, commondir: &str| {
+            fs::create_dir_all(at(tree)).unwrap();
+            fs::create_dir_all(at(own)).unwrap();
+            fs::write(at(tree).join(".git"), format!("gitdir: {}\n", at(own).display())).unwrap();
+            fs::write(at(own).join("gitdir"), format!("{}\n", at(tree).join(".git").display())).unwrap();
+            fs::write(at(own).join("commondir"), format!("{commondir}\n")).unwrap();
+        };
+        tie("tree", "repo/.git/worktrees/tree", "../..");
+        assert_eq!(repository_of(&at("tree")), Some(at("repo/.git")));
+        // Another tree that claims to be the same one.
+        fs::create_dir(at("other")).unwrap();
+        fs::copy(at("tree/.git"), at("other/.git")).unwrap();
+        assert_eq!(repository_of(&at("other")), None);
+        // One that has made itself a repository which claims to be elsewhere.
+        fs::create_dir(at("home")).unwrap();
+        tie("false", "false/worktrees/false", at("home").to_str().unwrap());
+        assert_eq!(repository_of(&at("false")), None);
+        std::os::unix::fs::symlink(at("home"), at("false/link")).unwrap();
+        tie("false", "false/worktrees/false", "../../link");
+        assert_eq!(repository_of(&at("false")), None);
+        // An ordinary one.
+        fs::create_dir_all(at("plain/.git")).unwrap();
+        assert_eq!(repository_of(&at("plain")), None);
+        assert_eq!(repository_of(&at("nothing")), None);
     }
 }

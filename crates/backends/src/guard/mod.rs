@@ -13,7 +13,8 @@ pub use confine::is_available as can_confine;
 use crate::sys;
 use confine::{Confinement, TemporaryDir};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -25,6 +26,9 @@ const NOT_FOUND: u8 = 127;
 const KILLED: u8 = 128;
 /// Exit code for arguments that make no sense, and for a parent that was gone from the beginning.
 const USAGE: u8 = 125;
+/// What begins the names of variables that are meant for the program alone. Those that an agent chooses must not reach
+/// the guard itself, which is not confined: the likes of `PATH` and `LD_PRELOAD` would change what it does.
+pub(crate) const VARIABLE: &str = "SWB_GUARDED_";
 /// How long to wait for a signal before looking around anyway; signals come at once, so this is for nothing but care.
 const LOOK: Duration = Duration::from_secs(5);
 
@@ -109,6 +113,11 @@ fn guard(orders: &Orders) -> std::io::Result<u8> {
 fn start(orders: &Orders, temporary: Option<&TemporaryDir>) -> std::io::Result<Pid> {
     let mut command = Command::new(&orders.program[0]);
     command.args(&orders.program[1..]).process_group(0);
+    for (key, value) in std::env::vars_os() {
+        if let Some(name) = key.as_bytes().strip_prefix(VARIABLE.as_bytes()) {
+            command.env_remove(&key).env(OsStr::from_bytes(name), value);
+        }
+    }
     let mut confinement = None;
     if let Some(temporary) = temporary {
         command.env("TMPDIR", temporary.path());
