@@ -79,6 +79,10 @@ pub const CHAT_PING: Duration = Duration::from_secs(45);
 pub const CHAT_CHALLENGE: Duration = Duration::from_secs(60);
 /// scriptschnell: bytes of old messages in one answer; half of what a line may have.
 pub const CHAT_HISTORY: usize = 8 << 20;
+/// scriptschnell: bytes of a list of sessions besides that; the oldest are left out.
+pub const CHAT_LIST: usize = 6 << 20;
+/// scriptschnell: bytes of what a tool is given or says besides text; more is left out, as no client shows it.
+pub const CHAT_TOOL: usize = 1 << 20;
 /// scriptschnell: sessions of a list that come with their messages; each has to be read from disk.
 pub const CHAT_HISTORIES: usize = 64;
 /// scriptschnell: bytes of a prompt in one message; the escapes of JSON make six of one at worst.

@@ -174,8 +174,8 @@ impl Peer {
     pub(super) async fn session_list(&mut self, filter: SessionFilter) -> Result<ServerMessage, ErrorInfo> {
         let workspace = self.directory(filter.workspace.as_deref()).or_else(|| self.workspace.clone());
         let listed = told(self.front.chats.list(workspace.as_deref()).await)?;
-        let mut room = limits::CHAT_HISTORY;
-        let mut sessions = Vec::with_capacity(listed.len());
+        let (mut room, mut line) = (limits::CHAT_HISTORY, limits::CHAT_LIST);
+        let mut sessions = Vec::new();
         for (at, listed) in listed.into_iter().enumerate() {
             let wanted = at < limits::CHAT_HISTORIES && listed.summary.message_count > 0;
             let messages = match wanted {
@@ -184,7 +184,10 @@ impl Peer {
                 false => None,
             };
             let messages = messages.map(|saved| history::latest(&saved.messages, &mut room).0);
-            sessions.push(item(listed, messages.unwrap_or_default()));
+            let item = item(listed, messages.unwrap_or_default());
+            let Some(left) = line.checked_sub(size(&item)) else { break };
+            line = left;
+            sessions.push(item);
         }
         Ok(ServerMessage::SessionListResponse(SessionList { sessions }))
     }
@@ -221,6 +224,12 @@ fn item(listed: ListedChat, message_history: Vec<wire::HistoryItem>) -> SessionI
         usage: usage_info(&summary.usage),
         live,
     }
+}
+
+/// Bytes that an item takes in a line at most, its messages not counted.
+fn size(item: &SessionItem) -> usize {
+    const AROUND: usize = 500;
+    AROUND + 2 * (wire::text_len(&item.id) + wire::text_len(&item.workspace)) + wire::text_len(&item.title)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use swb_chat::{
 use swb_wire::scriptschnell::{
     AuthorizationRequest, AuthorizationSettled, ChatMessage, OptionItem, ProgressInfo, QuestionItem,
     QuestionRequest, QuestionSettled, Questions, ServerMessage, SessionSeat, ToolCall, ToolCompact,
-    ToolResult, UsageInfo,
+    ToolResult, UsageInfo, text_len,
 };
 
 /// Tells one client what happens in one conversation.
@@ -183,7 +183,11 @@ impl Teller {
             return ServerMessage::ToolCompact(compact);
         }
         let status = if ended.status == ToolStatus::Completed { "completed" } else { "failed" };
-        let content = ended.content.iter().filter_map(|content| serde_json::to_value(content).ok()).collect();
+        let mut content: Vec<Value> =
+            ended.content.iter().filter_map(|content| serde_json::to_value(content).ok()).collect();
+        if content.iter().map(weight).sum::<usize>() > limits::CHAT_TOOL {
+            content.clear();
+        }
         let status = status.to_owned();
         ServerMessage::ToolResult(ToolResult { tool_id, result, error, status, session_id, content })
     }
@@ -282,9 +286,32 @@ fn plan(entries: &[PlanEntry]) -> String {
     entries.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Clients read an object here.
+/// Clients read an object here. What is too long for people to look at is cut.
 fn object(parameters: &Value) -> Value {
-    if parameters.is_object() { parameters.clone() } else { Value::Object(serde_json::Map::new()) }
+    let Value::Object(fields) = parameters else { return Value::Object(serde_json::Map::new()) };
+    if weight(parameters) <= limits::CHAT_TOOL {
+        return parameters.clone();
+    }
+    let most = limits::CHAT_TOOL / fields.len().max(1);
+    let shown = |value: &Value| match value {
+        Value::String(text) if weight(value) > most => {
+            let end = text.floor_char_boundary(most / 6);
+            Value::String(format!("{}… ({} bytes)", text.get(..end).unwrap_or_default(), text.len()))
+        }
+        value if weight(value) > most => Value::String("…".to_owned()),
+        value => value.clone(),
+    };
+    Value::Object(fields.iter().map(|(name, value)| (name.clone(), shown(value))).collect())
+}
+
+/// Bytes that a value takes in a line, roughly.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(|item| weight(item) + 1).sum(),
+        Value::Object(fields) => fields.iter().map(|(name, value)| text_len(name) + weight(value) + 4).sum(),
+        Value::String(text) => text_len(text) + 2,
+        Value::Null | Value::Bool(_) | Value::Number(_) => 16,
+    }
 }
 
 /// The name of a plain variant as it is told.

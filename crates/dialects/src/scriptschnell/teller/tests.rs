@@ -64,6 +64,17 @@ fn each_use_of_a_tool_has_one_call_and_one_result() {
     );
 }
 
+#[test]
+fn what_nobody_could_read_is_cut() {
+    let long = "ü".repeat(limits::CHAT_TOOL);
+    let cut = object(&json!({"path": "/a", "text": long, "list": [long]}));
+    assert_eq!((&cut["path"], &cut["list"]), (&json!("/a"), &json!("…")));
+    let text = cut["text"].as_str().unwrap();
+    assert!(text.starts_with("üüü") && text.ends_with("bytes)") && text.len() < limits::CHAT_TOOL);
+    let small = json!({"text": "x".repeat(1000)});
+    assert_eq!(object(&small), small);
+}
+
 // SS-58
 #[test]
 fn who_wants_it_gets_the_use_of_a_tool_in_one() {
