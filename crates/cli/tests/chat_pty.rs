@@ -69,6 +69,11 @@ fn a_shell_answers() {
     assert_eq!(client.say("true"), "", "a command may say nothing");
     let here = swb.workspace("").display().to_string();
     assert_eq!(client.say("pwd"), here.trim_end_matches('/'));
+    assert_eq!(
+        client.say("cat <<E\none\ntwo\nE").lines().last(),
+        Some("two"),
+        "several lines are one prompt"
+    );
     assert_eq!(client.say("umask"), "0022", "files are made as the user wants them, not as the daemon does");
 }
 
@@ -286,6 +291,68 @@ fn a_dialog_answered_in_the_terminal_is_no_approval_any_more() {
     let error = client.message(LIMIT).flatten().unwrap();
     assert_eq!(refusal(&error), "INVALID_REQUEST", "it was settled elsewhere");
     assert_eq!(client.say("say on"), "on", "and nothing was typed");
+}
+
+#[test]
+fn a_dialog_of_a_terminal_is_in_the_queue_and_only_it_is_answered() {
+    let swb = with_painter();
+    swb.ok(&["run", "-d", "-n", "mine", "--profile", "claude", "--", "python3", PAINTER]);
+    becomes(&swb, "mine", "ready");
+    let queue = || swb.json(&["approvals"]).as_array().unwrap().clone();
+    let asked = |command: &str| {
+        swb.ok(&["send", "mine", "--enter", &format!("ask {command}")]);
+        let waiting = wait_for("the dialog", || queue().first().cloned());
+        assert_eq!(
+            (&waiting["session"], &waiting["kind"]),
+            (&json!("mine"), &json!("terminal")),
+            "{waiting}"
+        );
+        waiting["id"].as_str().unwrap().to_owned()
+    };
+    let first = asked("touch one");
+    swb.ok(&["approvals", "approve", &first]);
+    shows(&swb, "mine", "it ran once");
+    becomes(&swb, "mine", "ready");
+    let second = asked("touch two");
+    assert_ne!(first, second);
+    assert_ne!(swb.run(&["approvals", "approve", &first]).status.code(), Some(0), "that is another dialog");
+    assert_eq!(queue().len(), 1, "and it still waits");
+    swb.ok(&["approvals", "deny", &second]);
+    shows(&swb, "mine", "it was denied");
+}
+
+// SS-62
+#[test]
+fn a_dialog_that_nobody_can_decide_any_more_is_denied() {
+    let swb = with_painter();
+    let mut client = swb.chat_in("painter");
+    client.prompt("ask touch made.txt");
+    client.event("authorization_request");
+    drop(client);
+    shows(&swb, "painter", "it was denied");
+    let mut client = swb.chat_at("painter");
+    let said = wait_for("the answer to be over", || {
+        let generation = client.chat("say on");
+        (generation.status() == "completed").then(|| generation.text())
+    });
+    assert_eq!(said, "on");
+}
+
+#[test]
+fn a_dialog_outlives_the_daemon_and_is_asked_about_again() {
+    let swb = with_painter();
+    let mut client = swb.chat_in("painter");
+    client.prompt("ask touch made.txt");
+    client.event("authorization_request");
+    swb.kill_daemon();
+    let mut client = swb.chat_at("painter");
+    let id = client.prompt("say next");
+    let request = client.event("authorization_request");
+    shows(&swb, "painter", "Do you want to proceed?");
+    decide(&mut client, &request, json!({"approved": true}));
+    let generation = client.generation(&id);
+    assert_eq!((generation.status(), generation.text().as_str()), ("completed", "next"), "{generation:?}");
+    shows(&swb, "painter", "it ran once");
 }
 
 #[test]
