@@ -241,6 +241,9 @@ fn a_person_at_the_terminal_is_asked_also_by_scripts() {
     terminal.type_in(b"y\n");
     terminal.until("permit: yes");
     assert_eq!(terminal.wait(), 0);
+    let mut terminal = start(&["say:a\x1b]0;title\x07b"]);
+    terminal.until("a␛]0;title␇b");
+    assert_eq!(terminal.wait(), 0);
     let mut terminal = start(&["permit:rm -rf x", "--no"]);
     terminal.until("permit: no");
     assert_eq!(terminal.wait(), 0);
@@ -350,6 +353,42 @@ fn a_session_is_resumed_where_it_was() {
     terminal.until("new session");
     say(&mut terminal, "/sessions");
     terminal.until("/resume NAME");
+    leave(&mut terminal);
+}
+
+#[test]
+fn commands_begin_with_a_slash() {
+    let swb = scripted();
+    let mut terminal = terminal(&swb, &["first", "--new"]);
+    ask(&mut terminal, "say:x");
+    for (command, shown) in [
+        ("/save Some title", "saved as “Some title”"),
+        ("/model other", "model is \"other\" now"),
+        ("/agent shell", "agent is \"shell\" now"),
+        ("/clear", "is forgotten"),
+        ("/nonsense", "there is no command /nonsense"),
+        ("/stop", "stopping"),
+        ("/new", "new session"),
+        ("/sessions", "first  Some title"),
+        ("/resume first", "first “Some title”"),
+        ("/resume nobody", "nobody"),
+    ] {
+        say(&mut terminal, command);
+        terminal.until(shown);
+    }
+    say(&mut terminal, "/quit");
+    assert_eq!(terminal.wait(), 0);
+    assert!(swb.ok(&["history"]).contains("Some title"));
+}
+
+#[test]
+fn much_is_shown_without_delay() {
+    let swb = scripted();
+    let mut terminal = terminal(&swb, &[]);
+    ask(&mut terminal, "flood:500");
+    ask(&mut terminal, "big:2000000");
+    ask(&mut terminal, "say:*still* there");
+    assert!(shown(&terminal).contains("\x1b[3mstill\x1b[m"));
     leave(&mut terminal);
 }
 

@@ -5,7 +5,7 @@ use super::input::keys::Key;
 use super::interactive::coloured;
 use super::link::Link;
 use super::session::Opened;
-use super::text::Line;
+use super::text::{Line, visible};
 use super::view::asks::{Ask, Asks, Reply, answered, verdict};
 use super::view::transcript::{Ending, Transcript, Usage};
 use crate::args;
@@ -16,7 +16,7 @@ use crate::terminal::signals::Signals;
 use crate::terminal::size;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::stdio::stderr;
+use rustix::stdio::{stderr, stdout};
 use rustix::termios::isatty;
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -54,6 +54,8 @@ struct Run {
     /// Told on standard error, if anybody wants to know.
     transcript: Option<Transcript>,
     json: bool,
+    /// Standard output is a terminal.
+    shown: bool,
     /// The whole answer.
     text: String,
     end: Option<ChatEnd>,
@@ -74,6 +76,7 @@ pub(super) fn run(link: Link, opened: Opened, prompt: String, args: &args::Chat,
         typed: Vec::new(),
         transcript: watched.then(|| Transcript::new(width)),
         json,
+        shown: isatty(stdout()),
         text: String::new(),
         end: None,
         stopping: None,
@@ -177,7 +180,8 @@ impl Run {
                 if self.json {
                     return self.tell(|| json!({"event": "text", "text": text}));
                 }
-                print(text.as_bytes())
+                // Programs get it as it is; a terminal does nothing that an agent says.
+                print(if self.shown { harmless(&text) } else { text }.as_bytes())
             }
             Event::Progress { thought: Some(thought), .. } => {
                 self.tell(|| json!({"event": "thought", "text": thought}))
@@ -250,7 +254,7 @@ impl Run {
         if self.transcript.is_some() {
             let mark = if reply.allows { "✓" } else { "✗" };
             let asked = ask.lines().first().map(Line::plain).unwrap_or_default();
-            say_text(&format!("{asked}\n{mark} {}\n", super::text::visible(&reply.said)));
+            say_text(&format!("{asked}\n{mark} {}\n", visible(&reply.said)));
         }
         self.tell(|| match ask {
             Ask::Approval(approval) => {
@@ -266,7 +270,7 @@ impl Run {
     fn show_ask(&mut self) {
         let (Judge::Person(terminal), Some(ask)) = (&mut self.judge, self.asks.first()) else { return };
         let width = size::current().map_or(80, |size| usize::from(size.cols()).saturating_sub(1));
-        let text = format!("{}{}: ", rendered(&ask.lines(), width), super::text::visible(&ask.hint()));
+        let text = format!("{}{}: ", rendered(&ask.lines(), width), visible(&ask.hint()));
         // A terminal that is gone answers nothing, and what is not answered is denied in time.
         drop(terminal.write_all(text.as_bytes()));
     }
@@ -334,7 +338,29 @@ impl Run {
     }
 }
 
+/// The text with everything visible but the ends of its lines and its tabs.
+fn harmless(text: &str) -> String {
+    let whole = |c: char| c == '\n' || c == '\t';
+    text.split_inclusive(whole)
+        .map(|part| match part.strip_suffix(whole) {
+            Some(line) => format!("{}{}", visible(line), part.get(line.len()..).unwrap_or_default()),
+            None => visible(part).into_owned(),
+        })
+        .collect()
+}
+
 fn rendered(lines: &[Line], width: usize) -> String {
     let coloured = coloured() && isatty(stderr());
     lines.iter().flat_map(|line| line.fold(width)).map(|row| row.ansi(coloured) + "\n").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_stay_and_nothing_acts() {
+        assert_eq!(harmless("a\tb\n\n\x1b[2J\r\nc"), "a\tb\n\n␛[2J␍\nc");
+        assert_eq!(harmless(""), "");
+    }
 }

@@ -9,6 +9,7 @@ use crate::chat::text::{Colour, Line, Style, columns, shortened};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 use swb_wire::scriptschnell::ChatEnd;
+use unicode_segmentation::UnicodeSegmentation;
 
 /// Tools that are shown at work at the same time.
 const TOOLS: usize = 8;
@@ -193,23 +194,18 @@ impl Transcript {
     /// Gives up on showing a beginning of a line that takes more than so many rows: its first rows stay as they are.
     pub(in crate::chat) fn limit(&mut self, rows: usize) {
         let width = self.width.max(1);
-        let room = width * rows.max(1);
-        while columns(self.markdown.partial()) > room {
-            let mut used = 0;
-            let fits = |c: &(usize, char)| {
-                used += columns(c.1.encode_utf8(&mut [0; 4]));
-                used <= width
-            };
-            let bytes = self
-                .markdown
-                .partial()
-                .char_indices()
-                .take_while(fits)
-                .map(|(at, c)| at + c.len_utf8())
-                .last();
-            let line = self.markdown.give_up_to(bytes.unwrap_or(1));
-            self.add(line);
+        let surplus = columns(self.markdown.partial()).saturating_sub(width * rows.max(1)).div_ceil(width);
+        if surplus == 0 {
+            return;
         }
+        let mut used = 0;
+        let fits = |(at, grapheme): (usize, &str)| {
+            used += columns(grapheme);
+            (used <= surplus * width).then_some(at + grapheme.len())
+        };
+        let bytes = self.markdown.partial().grapheme_indices(true).map_while(fits).last();
+        let line = self.markdown.give_up_to(bytes.unwrap_or(1));
+        self.add(line);
     }
 
     /// The last tool that was used, in full.
