@@ -8,7 +8,11 @@
 use crate::limits;
 use crate::profile::{Kind, Profile};
 use crate::time::Time;
+use std::collections::HashSet;
 use std::time::Duration;
+
+/// Lines that were told last and are looked for in an answer that was changed; it is rarely changed far above its end.
+const WITNESSES: usize = 64;
 
 /// An answer that is passed on in parts.
 #[derive(Debug)]
@@ -92,9 +96,9 @@ impl Growth {
             let place = places.clone().find(|at| with(*at)).or_else(|| places.next());
             place.filter(|_| !last.is_empty()).map(|at| at + 1)
         };
-        let from = (same..self.told.len()).rev().find_map(behind).unwrap_or(same);
-        let is_new = |line: &&&str| !line.is_empty() && !self.told[same..].iter().any(|told| told == **line);
-        let missed = lines[same..from].iter().filter(is_new);
+        let from = (same..self.told.len()).rev().take(WITNESSES).find_map(behind).unwrap_or(same);
+        let told: HashSet<&str> = self.told[same..].iter().map(String::as_str).collect();
+        let missed = lines[same..from].iter().filter(|line| !line.is_empty() && !told.contains(**line));
         missed.chain(&lines[from..]).copied().collect()
     }
 }

@@ -193,3 +193,49 @@ fn a_dialog_nobody_can_read_has_no_options() {
     let found = shown("opencode", "  ┃  △ Something new\n  ┃  press any key\n").unwrap();
     assert_eq!((found.question.as_str(), found.options.len()), ("Something new", 0));
 }
+
+#[test]
+fn whatever_a_screen_shows_is_survived() {
+    let words = [
+        "❯ 1. Yes",
+        "   2. No",
+        " ❯ 2. ",
+        "› 1. Yes, proceed (y)",
+        "  3. No (esc)",
+        "│ ● 1. Allow once │",
+        "(Y)es/(N)o [Yes]: ",
+        "  ┃  △ Permission",
+        "Allow once   Reject",
+        RULE,
+        "╭───",
+        "\r\n",
+        "\r\n",
+        "\x1b[H",
+        "\x1b[7m",
+        "\x1b[40C",
+        "é日本\u{301}",
+        "press enter to confirm",
+        "(",
+        ")",
+        "\x1b[?1049h",
+        "\x1b[?1049l",
+        "\x1b[2J",
+        " ",
+        "99. x",
+        "1.",
+    ];
+    let profiles = Profiles::built_in().unwrap();
+    let mut random = common::Random(11);
+    for round in 0..400 {
+        let size = Size::new(1 + random.below(90) as u16, 1 + random.below(30) as u16).unwrap();
+        let mut screen = Screen::new(size, Options::default());
+        for _ in 0..random.below(60) {
+            screen.feed(words[random.below(words.len() as u64) as usize].as_bytes());
+        }
+        for profile in profiles.iter() {
+            let found = dialog(profile, &screen);
+            let keys = found.iter().flat_map(|found| &found.options).all(|option| !option.keys.is_empty());
+            assert!(keys, "round {round}: {found:?}");
+        }
+    }
+}
