@@ -361,8 +361,10 @@ fn commands_begin_with_a_slash() {
     let swb = scripted();
     let mut terminal = terminal(&swb, &["first", "--new"]);
     ask(&mut terminal, "say:x");
+    say(&mut terminal, "/save Some title");
+    terminal.until("saved as “Some title”");
+    assert!(swb.ok(&["history"]).contains("Some title"));
     for (command, shown) in [
-        ("/save Some title", "saved as “Some title”"),
         ("/model other", "model is \"other\" now"),
         ("/agent shell", "agent is \"shell\" now"),
         ("/clear", "is forgotten"),
@@ -378,7 +380,6 @@ fn commands_begin_with_a_slash() {
     }
     say(&mut terminal, "/quit");
     assert_eq!(terminal.wait(), 0);
-    assert!(swb.ok(&["history"]).contains("Some title"));
 }
 
 #[test]

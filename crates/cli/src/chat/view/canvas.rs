@@ -95,7 +95,10 @@ mod tests {
         lines.iter().flat_map(|line| Line::new(Style::PLAIN, line).fold(80)).collect()
     }
 
-    fn screen(steps: &[(&[&str], &[&str], (usize, usize))]) -> (String, (u16, u16)) {
+    /// Rows that stay, rows that change, and the cursor in those.
+    type Step<'s> = (&'s [&'s str], &'s [&'s str], (usize, usize));
+
+    fn screen(steps: &[Step<'_>]) -> (String, (u16, u16)) {
         let mut terminal = swb_vt::Screen::new(Size::new(20, 8).unwrap(), swb_vt::Options::default());
         let mut canvas = Canvas::new(true);
         for (staying, changing, cursor) in steps {
