@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::conversations::{SUMMARY, SUMMARY_COLUMNS, role, summary, unsigned};
-use rusqlite::Connection;
+use rusqlite::{Connection, Row};
 use swb_chat::Hit;
 use swb_types::Timestamp;
 
@@ -19,25 +19,40 @@ const EXCERPT: usize = 400;
 
 pub(crate) fn search(database: &Connection, words: &str, most: usize) -> Result<Vec<Hit>> {
     let Some(wanted) = wanted(words) else { return Ok(Vec::new()) };
+    // One look, so that nothing changes between finding and showing.
+    let look = database.unchecked_transaction()?;
+    let rows = best(&look, &wanted, most)?;
     let query = format!(
         "SELECT {SUMMARY}, m.number, m.role, m.at,
              snippet(words, 0, char(2), char(3), '…', {EXCERPT_WORDS})
          FROM words JOIN message m ON m.id = words.rowid JOIN conversation c ON c.id = m.conversation
-         WHERE words MATCH ?1 ORDER BY bm25(words), m.at DESC, m.id LIMIT ?2"
+         WHERE words MATCH ?1 AND words.rowid = ?2"
     );
-    let most = i64::try_from(most).unwrap_or(i64::MAX);
-    let mut statement = database.prepare_cached(&query)?;
-    let hits = statement.query_map((wanted, most), |row| {
-        let at = SUMMARY_COLUMNS;
-        Ok(Hit {
-            summary: summary(row)?,
-            number: unsigned(row, at)?,
-            role: role(row, at + 1)?,
-            at: Timestamp(unsigned(row, at + 2)?),
-            excerpt: shortened(&row.get::<_, String>(at + 3)?),
-        })
-    })?;
+    let mut statement = look.prepare_cached(&query)?;
+    let hits = rows.into_iter().map(|row| statement.query_row((&wanted, row), hit));
     Ok(hits.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The best messages, the newer ones first among equals. Excerpts are made of these only: of all that have the words,
+/// they would take seconds.
+fn best(database: &Connection, wanted: &str, most: usize) -> Result<Vec<i64>> {
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let mut statement = database.prepare_cached(
+        "SELECT rowid FROM words WHERE words MATCH ?1 ORDER BY bm25(words), rowid DESC LIMIT ?2",
+    )?;
+    let rows = statement.query_map((wanted, most), |row| row.get(0))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+fn hit(row: &Row<'_>) -> rusqlite::Result<Hit> {
+    let at = SUMMARY_COLUMNS;
+    Ok(Hit {
+        summary: summary(row)?,
+        number: unsigned(row, at)?,
+        role: role(row, at + 1)?,
+        at: Timestamp(unsigned(row, at + 2)?),
+        excerpt: shortened(&row.get::<_, String>(at + 3)?),
+    })
 }
 
 /// What is asked of the index: all words, each in quotes, so that none of them means anything but itself. Nothing if
