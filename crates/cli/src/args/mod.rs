@@ -1,7 +1,7 @@
 //! The arguments of `swb`.
 
-mod chat;
 mod approvals;
+mod chat;
 mod detect;
 mod history;
 mod recording;
@@ -10,8 +10,8 @@ mod turns;
 mod workspace;
 mod wrap;
 
-pub(crate) use chat::Chat;
 pub(crate) use approvals::{Approvals, ApprovalsCommand};
+pub(crate) use chat::Chat;
 pub(crate) use detect::Detect;
 pub(crate) use history::{History, HistoryCommand, Scope};
 pub(crate) use recording::{Record, Replay};

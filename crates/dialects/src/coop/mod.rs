@@ -97,13 +97,7 @@ impl Settings {
 impl Coop {
     /// Makes the front; [`Coop::listen`] opens its sockets.
     pub fn new(engine: Engine, fronts: Fronts, host: Arc<dyn Host>, settings: Settings) -> Self {
-        Self {
-            engine,
-            fronts,
-            host,
-            settings: Arc::new(settings),
-            chats: None,
-        }
+        Self { engine, fronts, host, settings: Arc::new(settings), chats: None }
     }
 
     /// Adds the conversations with agents, which our own command line can look after.
