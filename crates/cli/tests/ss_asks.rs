@@ -134,7 +134,10 @@ fn an_owner_who_leaves_has_denied() {
         let mut owner = swb.chat_in(way);
         let mut observer = swb.chat_at(way);
         owner.prompt("permit:ls");
-        owner.event("authorization_request");
+        let asked = owner.event("authorization_request");
+        // Seen, so that it would wait for minutes otherwise.
+        owner.send(&json!({"type": "authorization_ack", "data": {"auth_id": asked["auth_id"]}}));
+        owner.so_far();
         match way {
             "detach" => drop(owner.ok("session_detach", json!({}))),
             "close" => drop(owner.begin("close", json!({}))),

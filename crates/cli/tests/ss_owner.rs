@@ -6,6 +6,7 @@ use rustix::process::Signal;
 use serde_json::json;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 use swb_testkit::{ChatClient, Swb, assistant_text, of_kind, signal, wait_for};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
@@ -202,9 +203,11 @@ fn an_owner_that_is_killed_has_denied() {
         let waiting = swb.run(&["approvals", "--json"]);
         String::from_utf8_lossy(&waiting.stdout).contains("rm -rf").then_some(())
     });
+    let began = Instant::now();
     signal(i64::from(owner.id()), Signal::KILL);
     owner.wait().unwrap();
     let said = observer.until("permit:");
+    assert!(began.elapsed() < Duration::from_secs(20), "it was not the time that denied it");
     assert!(!said.contains("yes") && !said.contains("always"), "{said}");
     becomes_owner(&mut observer);
 }
