@@ -700,3 +700,27 @@ fn approvals_and_questions_are_stopped_with_the_answer() {
         assert_eq!(rig.stub.requests(), 2, "{api}: nobody is asked after the end");
     }
 }
+
+// ---- the end of the daemon ----
+
+#[test]
+fn nothing_a_model_has_started_outlives_the_daemon() {
+    for api in APIS {
+        let command = "setsid sleep 3600 & echo $! > pid; sleep 3600";
+        let [start, end] = uses("run it", "execute_command", json!({"command": command}), "end");
+        // Beats the others: it is found in the newest prompt.
+        let again = json!({"match": "and now", "text": "it goes on"});
+        let rules = json!([start, end, again]);
+        let mut rig = Rig::new(api, &rules, "[chat.allow]\ntools = [\"execute_command\"]\n");
+        rig.client.prompt("run it");
+        let file = rig.dir().join("pid");
+        let pid: i64 = wait_for("the command", || fs::read_to_string(&file).ok()?.trim().parse().ok());
+        rig.swb.kill_daemon();
+        wait_for("the end of what it started", || (!swb_testkit::is_alive(pid)).then_some(()));
+        let mut client = rig.swb.chat_at("talk");
+        let list = client.ok_as("session_list", json!({}), "session_list_response");
+        let history = list["sessions"][0]["message_history"].to_string();
+        assert!(history.contains("run it") && history.contains("I try."), "{api}: {history}");
+        assert_eq!(client.say("and now"), "it goes on", "{api}");
+    }
+}
