@@ -158,18 +158,20 @@ fn terminals_cannot_write_outside() {
 }
 
 #[test]
-fn what_runs_in_a_terminal_ends_with_the_session() {
+fn what_runs_in_a_terminal_ends_with_the_prompt_or_the_session() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
-    let id = client.prompt("term:echo $$ > pid\\s exec sleep 1000");
-    let pid: i64 = wait_for("a process id", || {
-        fs::read_to_string(work(&swb).join("pid")).ok()?.strip_suffix('\n')?.parse().ok()
-    });
-    assert!(is_alive(pid));
-    client.ok("chat_stop", json!({}));
-    client.generation(&id);
-    client.ok("session_delete", json!({"session_id": "talk"}));
-    wait_for("its end", || (!is_alive(pid)).then_some(()));
+    for end in ["chat_stop", "session_delete"] {
+        let id = client.prompt("term:echo $$ > pid\\s exec sleep 1000");
+        let file = work(&swb).join("pid");
+        let pid: i64 =
+            wait_for("a process id", || fs::read_to_string(&file).ok()?.strip_suffix('\n')?.parse().ok());
+        assert!(is_alive(pid));
+        client.ok(end, json!({"session_id": "talk"}));
+        client.generation(&id);
+        wait_for("its end", || (!is_alive(pid)).then_some(()));
+        fs::remove_file(file).unwrap();
+    }
 }
 
 #[test]
@@ -317,6 +319,7 @@ fn lines_have_a_length() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     assert_eq!(client.say("big:4000000").len(), 4_000_000);
+    assert_eq!(client.say("big:16000000").len(), 16_000_000);
     let said = failure(&mut client, "big:17000000");
     assert!(said.contains("too long"), "{said}");
     assert_eq!(client.say("say:again"), "again");

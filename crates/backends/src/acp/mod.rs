@@ -48,6 +48,7 @@ pub(crate) async fn open(
         earlier: earlier(agent, opening.resume.as_ref()),
         ready: None,
         session: None,
+        told: None,
         model: None,
         cost: 0.0,
     };
@@ -64,6 +65,8 @@ struct Acp {
     earlier: Option<SessionId>,
     ready: Option<Talking>,
     session: Option<Session>,
+    /// The session that the conversation knows of.
+    told: Option<SessionId>,
     /// The model that was asked for.
     model: Option<String>,
     /// What the session had cost when it was last told.
@@ -125,7 +128,10 @@ impl Acp {
         let (Some(talking), Some(session)) = (&mut self.ready, &mut self.session) else {
             return Err(Failure::Agent("the agent is gone".to_owned()));
         };
-        exchange.resume_with(json!({"acp_session": session.id, "agent": self.agent.name})).await;
+        if self.told.as_ref() != Some(&session.id) {
+            exchange.resume_with(json!({"acp_session": session.id, "agent": self.agent.name})).await;
+            self.told = Some(session.id.clone());
+        }
         let preamble =
             if std::mem::take(&mut session.fresh) { transcript::of(exchange.history()) } else { None };
         let prompt = preamble.into_iter().chain([exchange.prompt().to_owned()]);
@@ -138,7 +144,12 @@ impl Acp {
             tools: Tools::default(),
             cost: &mut self.cost,
         };
+        let terminals = talking.terminals.count();
         let ended = generation.run(talking, &prompt).await;
+        if exchange.stop().is_cancelled() {
+            // Agents that end at once when they are told to may leave behind what they waited for.
+            talking.terminals.kill_after(terminals);
+        }
         match ended {
             Ok(Some(answer)) => finish(answer, exchange).await,
             Ok(None) => {

@@ -7,21 +7,25 @@ use agent_client_protocol_schema::v1::{
     SelectedPermissionOutcome,
 };
 use serde_json::Value;
-use swb_chat::{ApprovalOption, ApprovalRequest, Decision, OptionKind, ToolCall, Verdict};
+use swb_chat::{ApprovalOption, ApprovalRequest, Decision, OptionKind, ToolCall, ToolKind, Verdict};
 
-/// What people are asked. `known` is the use of the tool as the agent has announced it.
-pub(super) fn approval(request: &RequestPermissionRequest, known: Option<&ToolCall>) -> ApprovalRequest {
+/// What people are asked, and what the tool is for. `known` is the use of the tool as the agent has announced it.
+pub(super) fn approval(
+    request: &RequestPermissionRequest,
+    known: Option<&ToolCall>,
+) -> (ApprovalRequest, ToolKind) {
     let fields = &request.tool_call.fields;
     let mut call = known.cloned().unwrap_or_else(|| tools::unknown(&request.tool_call.tool_call_id));
     tools::merge(&mut call, fields);
     let reason = call.description.clone().unwrap_or_else(|| format!("the agent wants to use {}", call.name));
-    ApprovalRequest {
+    let approval = ApprovalRequest {
         tool: call.name,
         tool_id: known.map(|call| call.id.clone()),
         parameters: call.parameters,
         reason,
         options: request.options.iter().map(option).collect(),
-    }
+    };
+    (approval, call.kind)
 }
 
 fn option(option: &PermissionOption) -> ApprovalOption {
@@ -36,10 +40,15 @@ fn option(option: &PermissionOption) -> ApprovalOption {
 }
 
 /// Whether the user's policy lets it happen without asking: by the tool's name or kind, or by the command.
-pub(super) fn is_allowed(approval: &ApprovalRequest, kind: &str, allow: &Allow, commands: &[String]) -> bool {
-    let tool = |rule: &String| rule == "*" || *rule == approval.tool || rule == kind;
+pub(super) fn is_allowed(
+    approval: &ApprovalRequest,
+    kind: ToolKind,
+    allow: &Allow,
+    commands: &[String],
+) -> bool {
+    let tool = |rule: &String| rule == "*" || *rule == approval.tool || rule == tools::word(kind);
     let command = approval.parameters.get("command").and_then(Value::as_str);
-    let command = command.filter(|_| kind == "execute").map(str::trim);
+    let command = command.filter(|_| kind == ToolKind::Execute).map(str::trim);
     let whole = |rule: &String| command == Some(rule.trim());
     allow.tools.iter().any(tool) || allow.commands.iter().chain(commands).any(whole)
 }
@@ -147,9 +156,13 @@ mod tests {
             (&[], &["ls"], true),
             (&["read"], &["ls -l", "l *"], false),
         ] {
-            assert_eq!(is_allowed(&approval, "execute", &allow(tools, commands), &[]), expected, "{tools:?}");
+            assert_eq!(
+                is_allowed(&approval, ToolKind::Execute, &allow(tools, commands), &[]),
+                expected,
+                "{tools:?}"
+            );
         }
-        assert!(!is_allowed(&approval, "edit", &allow(&[], &["ls"]), &[]));
-        assert!(is_allowed(&approval, "execute", &Allow::default(), &["ls".into()]));
+        assert!(!is_allowed(&approval, ToolKind::Edit, &allow(&[], &["ls"]), &[]));
+        assert!(is_allowed(&approval, ToolKind::Execute, &Allow::default(), &["ls".into()]));
     }
 }

@@ -3,7 +3,7 @@
 use super::limits;
 use super::permission;
 use super::terminals::Terminals;
-use super::tools::{self, Tools};
+use super::tools::Tools;
 use crate::Context;
 use crate::place::{Place, PlaceError};
 use agent_client_protocol_schema::v1::{
@@ -96,15 +96,11 @@ impl<'a> Server<'a> {
     }
 
     fn permission(&self, request: RequestPermissionRequest, tools: &Tools) -> Boxed<'a, Answer> {
-        let known = tools.get(&request.tool_call.tool_call_id);
-        let approval = permission::approval(&request, known);
-        let mut call = known.cloned().unwrap_or_else(|| tools::unknown(&request.tool_call.tool_call_id));
-        tools::merge(&mut call, &request.tool_call.fields);
+        let (approval, kind) = permission::approval(&request, tools.get(&request.tool_call.tool_call_id));
         let (context, exchange) = (self.context, self.exchange);
         Box::pin(async move {
-            let commands = exchange.workspace().commands_approved.clone();
-            let kind = tools::word(call.kind);
-            let allowed = permission::is_allowed(&approval, kind, &context.allow, &commands);
+            let commands = &exchange.workspace().commands_approved;
+            let allowed = permission::is_allowed(&approval, kind, &context.allow, commands);
             let options = approval.options.clone();
             let decision = match allowed {
                 true => Decision::Decided(Verdict { approved: true, ..Verdict::default() }),

@@ -13,10 +13,14 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+/// What begins a terminal's name.
+const PREFIX: &str = "terminal-";
+
 /// The terminals of one agent; dropped, everything in them is killed.
 #[derive(Debug, Default)]
 pub(super) struct Terminals {
-    open: BTreeMap<String, Terminal>,
+    /// By number; their names are made of that.
+    open: BTreeMap<u64, Terminal>,
     /// What runs in them.
     tasks: JoinSet<()>,
     created: u64,
@@ -59,14 +63,13 @@ impl Terminals {
         let (kill, (tell, status)) = (CancellationToken::new(), watch::channel(None));
         self.tasks.spawn(attend(guarded, output, Arc::clone(&kept), kill.clone(), tell));
         self.created += 1;
-        let name = format!("terminal-{}", self.created);
-        self.open.insert(name.clone(), Terminal { kept, kill, status });
-        Ok(name)
+        self.open.insert(self.created, Terminal { kept, kill, status });
+        Ok(format!("{PREFIX}{}", self.created))
     }
 
     /// What it has written, and whether it has ended.
     pub(super) fn output(&self, name: &str) -> Option<TerminalOutputResponse> {
-        let terminal = self.open.get(name)?;
+        let terminal = self.open.get(&number(name)?)?;
         let (output, truncated) = lock(&terminal.kept).plain();
         let status = *terminal.status.borrow();
         Some(TerminalOutputResponse::new(output, truncated).exit_status(status.map(exit_status)))
@@ -77,7 +80,7 @@ impl Terminals {
         &self,
         name: &str,
     ) -> Option<impl Future<Output = TerminalExitStatus> + Send + 'static> {
-        let mut status = self.open.get(name)?.status.clone();
+        let mut status = self.open.get(&number(name)?)?.status.clone();
         Some(async move {
             // The sender goes away only after it has told the status.
             let ended = status.wait_for(Option::is_some).await.ok().and_then(|status| *status);
@@ -85,17 +88,33 @@ impl Terminals {
         })
     }
 
+    /// How many there were so far.
+    pub(super) fn count(&self) -> u64 {
+        self.created
+    }
+
+    /// Kills what runs in those that came after so many others.
+    pub(super) fn kill_after(&self, count: u64) {
+        for (_, terminal) in self.open.range(count + 1..) {
+            terminal.kill.cancel();
+        }
+    }
+
     /// Kills what runs in it; it can still be read.
     pub(super) fn kill(&self, name: &str) -> Option<()> {
-        self.open.get(name)?.kill.cancel();
+        self.open.get(&number(name)?)?.kill.cancel();
         Some(())
     }
 
     /// Kills what runs in it, and forgets it.
     pub(super) fn release(&mut self, name: &str) -> Option<()> {
-        self.open.remove(name)?.kill.cancel();
+        self.open.remove(&number(name)?)?.kill.cancel();
         Some(())
     }
+}
+
+fn number(name: &str) -> Option<u64> {
+    name.strip_prefix(PREFIX)?.parse().ok()
 }
 
 async fn attend(
