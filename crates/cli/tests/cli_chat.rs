@@ -176,6 +176,21 @@ fn ctrl_c_stops_the_answer() {
 }
 
 #[test]
+fn a_killed_daemon_is_told_to_programs() {
+    let swb = scripted();
+    let mut command = swb.command(&["chat", "cut", "--new", "--json", "-m", "say:begun;stall"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a child");
+    wait_for("the generation", || {
+        let list = swb.chat().ok_as("session_list", json!({}), "session_list_response");
+        (list["sessions"][0]["status"] == "active").then_some(())
+    });
+    swb.kill_daemon();
+    let told = child.wait_with_output().expect("its end");
+    assert!(told.status.code() == Some(1) && said(&told).contains("swb chat cut"), "{}", said(&told));
+    assert_eq!(events(&told).last().expect("a result")["status"], "interrupted");
+}
+
+#[test]
 fn a_saved_session_is_there_after_a_restart() {
     let mut swb = scripted();
     swb.ok(&["chat", "kept", "--new", "--save", "-m", "say:remember"]);
@@ -276,6 +291,7 @@ fn markdown_streams_and_tools_are_folded() {
     let swb = scripted();
     let mut terminal = terminal(&swb, &[]);
     assert!(shown(&terminal).contains("new session"), "{}", shown(&terminal));
+    assert!(shown(&terminal).contains("scripted answers"), "{}", shown(&terminal));
     ask(
         &mut terminal,
         "say:# Title\\nsome **bo;say:ld** `code`\\n- item\\n;tool:read:main.rs;think:deep;say:end",

@@ -291,7 +291,7 @@ impl Desk<'_> {
         self.talk.transcript.limit((rows / 3).max(1));
         let fold = |lines: Vec<Line>| lines.iter().flat_map(|line| line.fold(width)).collect::<Vec<Row>>();
         let staying = fold(self.talk.transcript.take());
-        let mut above = fold(self.talk.transcript.changing(now));
+        let mut above = fold(self.talk.transcript.changing(now, self.talk.is_asked()));
         above.extend(fold(self.talk.hints()));
         let (typed, cursor) = self.typed(width, (rows / 2).max(1));
         let room = rows.saturating_sub(typed.len() + 1);

@@ -26,7 +26,7 @@ use place::Place;
 use rustix::fs::FileType;
 use rustix::stdio::{stdin, stdout};
 use rustix::termios::isatty;
-use session::Wish;
+use session::{Opened, Wish};
 use std::io::Read;
 
 /// Bytes of a prompt from standard input at most: what fits into a line of the protocol.
@@ -56,7 +56,10 @@ pub(crate) fn run(context: &Context, args: &args::Chat) -> Outcome {
     let opened = session::open(&mut link, &wish)?;
     match prompt {
         Some(prompt) => script::run(link, opened, prompt, args, context.json),
-        None => interactive::run(context, place, link, opened, wish),
+        None => {
+            let agent = session::agent_of(&mut link)?;
+            interactive::run(context, place, link, Opened { agent, ..opened }, wish)
+        }
     }
 }
 

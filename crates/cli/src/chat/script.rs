@@ -115,8 +115,7 @@ impl Run {
                 }
             }
             if self.link.is_closed() {
-                return Err(Failure::new(FailureKind::Disconnected, "the connection to the daemon was lost")
-                    .hint(format!("`swb chat {}` shows what there is of the answer", self.session)));
+                return Ok(Ending::Interrupted);
             }
             if self.stopping.is_some_and(|limit| Instant::now() >= limit) {
                 return Ok(Ending::Stopped);
@@ -328,6 +327,10 @@ impl Run {
         })?;
         match ending {
             Ending::Failed(reason) => Err(Failure::general(crate::table::printable(&reason))),
+            Ending::Interrupted => {
+                Err(Failure::new(FailureKind::Disconnected, "the connection to the daemon was lost")
+                    .hint(format!("`swb chat {}` shows what there is of the answer", self.session)))
+            }
             _ => Ok(code),
         }
     }

@@ -38,6 +38,8 @@ pub(super) struct Opened {
     pub(super) running: bool,
     /// Whether it was there before.
     pub(super) resumed: bool,
+    /// Who answers, if that is known.
+    pub(super) agent: Option<String>,
 }
 
 /// Attaches to the session that is wanted.
@@ -111,6 +113,7 @@ impl From<SessionLoaded> for Opened {
             owner: loaded.owner,
             running: loaded.running,
             resumed: true,
+            agent: None,
         }
     }
 }
@@ -125,6 +128,7 @@ impl From<SessionCreated> for Opened {
             owner: true,
             running: false,
             resumed: false,
+            agent: None,
         }
     }
 }
@@ -151,7 +155,8 @@ fn latest(link: &mut Link, directory: &str) -> Result<Vec<SessionItem>, Failure>
     }
 }
 
-fn agent_of(link: &mut Link) -> Result<Option<String>, Failure> {
+/// Who answers in the session.
+pub(super) fn agent_of(link: &mut Link) -> Result<Option<String>, Failure> {
     let request = ConfigGet { keys: Some(vec!["agent".to_owned()]), session_id: None };
     match link.ask(&Request::ConfigGet(request))? {
         ServerMessage::ConfigGet(reply) => Ok(reply.config.get("agent").map(event::text)),

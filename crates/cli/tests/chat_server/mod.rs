@@ -41,6 +41,7 @@ impl Server {
         let created = json!({"session_id": "s", "status": "created", "workspace": "/w", "working_dir": "/w",
             "created_at": "2026-01-01T00:00:00Z", "owner": true});
         self.answer("session_create", "session_create_response", &created);
+        self.answer("config_get", "config_get", &json!({"config": {"agent": "fake"}}));
     }
 
     #[track_caller]

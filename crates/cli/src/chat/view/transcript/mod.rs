@@ -3,6 +3,9 @@
 //! Lines that [`Transcript::take`] gives stay for ever; [`Transcript::changing`] is what may still change: the
 //! beginning of a line, tools at work, what the agent is doing.
 
+#[cfg(test)]
+mod tests;
+
 use crate::chat::event::{Event, Message, Tool, text};
 use crate::chat::markdown::Markdown;
 use crate::chat::text::{Colour, Line, Style, columns, shortened};
@@ -167,8 +170,8 @@ impl Transcript {
         self.answer.clear();
     }
 
-    /// What may still change.
-    pub(in crate::chat) fn changing(&self, now: Instant) -> Vec<Line> {
+    /// What may still change; nothing of what the agent is doing if it waits for the user.
+    pub(in crate::chat) fn changing(&self, now: Instant, waiting: bool) -> Vec<Line> {
         let mut lines = Vec::new();
         let partial = self.markdown.partial();
         if !partial.is_empty() {
@@ -183,7 +186,7 @@ impl Transcript {
             let style = Style { italic: true, ..Style::DIM };
             lines.push(Line::new(style, &shortened(&format!("∴ {}", last.trim()), room)));
         }
-        if let Some(since) = self.since {
+        if let Some(since) = self.since.filter(|_| !waiting) {
             let doing = if self.status.is_empty() { "working" } else { &self.status };
             let told = format!("{doing} · {} · Ctrl+C stops", seconds(now.saturating_duration_since(since)));
             lines.push(Line::new(Style::DIM, &shortened(&told, room)));
@@ -402,148 +405,5 @@ fn seconds(time: Duration) -> String {
         0..10 => format!("{:.1}s", time.as_secs_f64()),
         10..60 => format!("{}s", time.as_secs()),
         all => format!("{}m{:02}s", all / 60, all % 60),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    struct Told {
-        transcript: Transcript,
-        now: Instant,
-        lines: Vec<String>,
-    }
-
-    impl Told {
-        fn new() -> Self {
-            let transcript = Transcript { width: 60, ..Transcript::default() };
-            Self { transcript, now: Instant::now(), lines: Vec::new() }
-        }
-
-        fn hear(&mut self, event: Event) -> &mut Self {
-            self.now += Duration::from_millis(500);
-            self.transcript.handle(&event, self.now);
-            self.drain()
-        }
-
-        fn drain(&mut self) -> &mut Self {
-            self.lines.extend(self.transcript.take().iter().map(|line| line.plain().trim_end().to_owned()));
-            self
-        }
-
-        fn changing(&self) -> Vec<String> {
-            self.transcript.changing(self.now).iter().map(Line::plain).collect()
-        }
-    }
-
-    fn said(text: &str) -> Event {
-        Event::Said { text: text.into(), last: false }
-    }
-
-    fn tool(id: &str, name: &str, description: &str) -> Event {
-        let parameters = json!({"path": "main.rs"});
-        Event::ToolCalled(Tool {
-            id: id.into(),
-            name: name.into(),
-            description: description.into(),
-            parameters,
-        })
-    }
-
-    fn thought(text: &str) -> Event {
-        Event::Progress { message: String::new(), context: None, ephemeral: true, thought: Some(text.into()) }
-    }
-
-    #[test]
-    fn an_answer_is_told_in_order_and_tools_are_folded() {
-        let mut told = Told::new();
-        told.hear(Event::Prompt("explain\nthis".into()))
-            .hear(thought("Let me see.\nIt is"))
-            .hear(thought(" simple.\n"))
-            .hear(said("First **thi"))
-            .hear(said("s**:\n- on"));
-        assert_eq!(told.changing(), ["- on", "working · 2.0s · Ctrl+C stops"]);
-        told.hear(tool("1", "read_file", "Reading main.rs")).hear(tool("2", "search", ""));
-        assert_eq!(told.changing()[..2], ["▸ read_file  Reading main.rs  0.5s", "▸ search  main.rs  0.0s"]);
-        told.hear(Event::ToolEnded { id: "1".into(), output: "fn main".into(), error: None })
-            .hear(Event::ToolEnded { id: "2".into(), output: String::new(), error: Some("no\nway".into()) })
-            .hear(said("Done."));
-        let usage = Usage { tokens: Some(1234), cost: Some(0.012), context: Some(7) };
-        told.transcript.end(&Ending::Completed, &usage, told.now);
-        insta::assert_snapshot!(told.drain().lines.join("\n"), @r"
-
-        › explain
-          this
-
-        ∴ thought for 1.0s: Let me see.
-        First this:
-        • on
-        ✓ read_file  Reading main.rs  1.0s
-        ✗ search  main.rs  1.0s  no
-        Done.
-        — context 7% · 1.2k tokens · $0.0120 · 4.5s
-        ");
-        assert!(!told.transcript.is_active() && told.changing().is_empty());
-    }
-
-    #[test]
-    fn what_passes_is_on_the_status_line_and_the_rest_stays() {
-        let progress = |message: &str, ephemeral| Event::Progress {
-            message: message.into(),
-            context: Some(12),
-            ephemeral,
-            thought: None,
-        };
-        let mut told = Told::new();
-        told.hear(Event::Prompt("x".into())).hear(progress("looking", true));
-        assert_eq!(told.changing(), ["looking · 0.5s · Ctrl+C stops"]);
-        told.hear(progress("one\ntwo", false));
-        told.transcript.end(&Ending::Stopped, &Usage::default(), told.now);
-        assert_eq!(told.drain().lines[3..], ["· one", "· two", "✗ stopped", "— context 12% · 1.0s"]);
-    }
-
-    #[test]
-    fn the_last_tool_is_told_in_full() {
-        let mut told = Told::new();
-        assert!(told.transcript.last_tool()[0].plain().contains("no tool"));
-        told.hear(tool("1", "read_file", "Reading"));
-        told.hear(Event::ToolEnded { id: "1".into(), output: "one\n\x1b[2Jtwo".into(), error: None });
-        let full: Vec<String> = told.transcript.last_tool().iter().map(Line::plain).collect();
-        assert_eq!(full, ["read_file  Reading", "  path: main.rs", "  one", "  ␛[2Jtwo"]);
-    }
-
-    #[test]
-    fn tools_without_an_end_get_one() {
-        let mut told = Told::new();
-        told.hear(tool("1", "run", "make"));
-        told.transcript.end(&Ending::Interrupted, &Usage::default(), told.now);
-        assert_eq!(told.drain().lines[..2], ["✗ run  make  0.0s", "✗ interrupted: the daemon went away"]);
-    }
-
-    #[test]
-    fn what_was_said_before_is_told_again() {
-        let mut told = Told::new();
-        let message = |user, text: &str, ending: Option<&str>| Message {
-            user,
-            text: text.into(),
-            ending: ending.map(str::to_owned),
-        };
-        told.transcript
-            .recount(&[message(true, "a", None), message(false, "*b*", Some("interrupted"))], told.now);
-        assert_eq!(told.drain().lines[1..], ["› a", "", "b", "✗ interrupted: the daemon went away"]);
-        assert!(!told.transcript.is_active());
-    }
-
-    #[test]
-    fn a_long_line_does_not_fill_the_screen() {
-        let mut told = Told::new();
-        told.hear(Event::Prompt("x".into())).hear(said(&"word ".repeat(200)));
-        told.transcript.limit(3);
-        assert!(columns(&told.changing()[0]) <= 180, "{:?}", told.changing());
-        told.hear(said("end\n"));
-        let whole: String = told.lines[3..].concat().replace(' ', "");
-        assert_eq!(whole, "word".repeat(200) + "end");
     }
 }
