@@ -242,44 +242,53 @@ impl Chats {
         self.lock().get(name).cloned()
     }
 
-    /// A live conversation; one about the session of that name if that has a terminal.
-    pub fn find(&self, name: &str) -> Result<Chat, ChatError> {
-        if let Some(chat) = self.lock().get(name) {
-            return Ok(chat.clone());
-        }
-        let terminal = self.terminal(name).ok_or_else(|| ChatError::NotFound(name.to_owned()))?;
-        let created = Timestamp(terminal.created() * 1000);
-        let dir = terminal.workspace();
-        self.inner.workspaces.touch(dir);
-        Ok(self.open(Conversation::new(terminal.name().clone(), dir, dir, created), None, false))
-    }
-
-    /// A live conversation, or one that is kept, which is live from then on.
+    /// A conversation that is in memory or kept, or one about the session of that name if that has a terminal. It is
+    /// live from then on.
     pub async fn load(&self, name: &str) -> Result<Chat, ChatError> {
-        match self.find(name) {
-            Err(ChatError::NotFound(_)) => {}
-            found => return found,
+        if let Some(chat) = self.live(name) {
+            return Ok(chat);
         }
         let wanted = name.to_owned();
         let kept = match self.inner.archive {
-            Some(_) => self.archived(move |archive| archive.load(&wanted)).await?,
-            None => None,
+            Some(_) => self.archived(move |archive| archive.load(&wanted)).await,
+            None => Ok(None),
         };
-        let saved = kept.ok_or_else(|| ChatError::NotFound(name.to_owned()))?;
-        check_directory(&saved.working_dir)?;
         // Somebody else may have loaded it meanwhile.
-        if let Some(chat) = self.lock().get(name) {
-            return Ok(chat.clone());
+        if let Some(chat) = self.live(name) {
+            return Ok(chat);
         }
-        self.reserve(&saved.name)?;
+        match (self.terminal(name), kept) {
+            // What was said goes on with the terminal that it was said in, which has outlived the daemon.
+            (Some(terminal), Ok(Some(saved))) if is_about(&saved.working_dir, &terminal) => {
+                Ok(self.restore(saved, false))
+            }
+            (Some(terminal), _) => Ok(self.talk_to(&terminal)),
+            (None, kept) => {
+                let saved = kept?.ok_or_else(|| ChatError::NotFound(name.to_owned()))?;
+                check_directory(&saved.working_dir)?;
+                self.reserve(&saved.name)?;
+                Ok(self.restore(saved, true))
+            }
+        }
+    }
+
+    /// Begins a conversation about a session with a terminal.
+    fn talk_to(&self, terminal: &Session) -> Chat {
+        let (dir, created) = (terminal.workspace(), Timestamp(terminal.created() * 1000));
+        self.inner.workspaces.touch(dir);
+        self.open(Conversation::new(terminal.name().clone(), dir, dir, created), None, false)
+    }
+
+    /// Goes on with a conversation that was kept.
+    fn restore(&self, saved: Saved, reserved: bool) -> Chat {
         self.inner.workspaces.touch(&saved.working_dir);
         let messages = saved.messages.clone();
         let name = saved.name.clone();
-        let chat = self.open(Conversation::restore(saved), None, true);
+        let chat = self.open(Conversation::restore(saved), None, reserved);
         let entries: Vec<Entry> =
             messages.into_iter().map(|message| Entry::Message(name.clone(), message)).collect();
         self.note(&entries);
-        Ok(chat)
+        chat
     }
 
     /// Everything of a conversation that is kept or in memory.
@@ -311,7 +320,10 @@ impl Chats {
         }
         for terminal in self.inner.engine.sessions().iter().filter(|session| self.offers(session)) {
             let (dir, created) = (terminal.workspace(), Timestamp(terminal.created() * 1000));
-            let summary = Conversation::new(terminal.name().clone(), dir, dir, created).summary();
+            let kept = listed.remove(terminal.name()).map(|listed| listed.summary);
+            let summary = kept
+                .filter(|kept| is_about(&kept.working_dir, terminal))
+                .unwrap_or_else(|| Conversation::new(terminal.name().clone(), dir, dir, created).summary());
             let running = terminal.view().status.state == swb_turns::State::Working;
             listed.insert(summary.name.clone(), ListedChat { summary, running, live: true });
         }
@@ -461,6 +473,11 @@ impl Chats {
         let asked = asked.unwrap_or_else(|error| Err(ArchiveError(error.to_string())));
         asked.map_err(|error| ChatError::Store(error.to_string()))
     }
+}
+
+/// Whether a conversation that is kept was about this terminal, and not about another of the same name.
+fn is_about(working_dir: &Path, terminal: &Session) -> bool {
+    terminal.workspace() == working_dir
 }
 
 /// SS-31
