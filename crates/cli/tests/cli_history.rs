@@ -62,6 +62,29 @@ fn conversations_are_listed_live_and_saved() {
     );
 }
 
+// SS-45, SS-46: the terminal outlives the daemon, and so does what was said in it.
+#[test]
+fn a_saved_conversation_goes_on_with_its_terminal() {
+    let mut swb = Swb::new(EXE);
+    swb.configure(
+        "[chat]\nbackend = \"sh\"\n[[agents]]\nname = \"sh\"\nkind = \"pty\"\ncommand = [\"/bin/sh\"]\n",
+    );
+    swb.start_daemon();
+    let mut client = talk(&swb, "p", "term", &["echo one", "x=kept"]);
+    client.ok("session_save", json!({"name": "in a shell"}));
+    drop(client);
+    swb.stop_daemon();
+    swb.start_daemon();
+    let all = history(&swb, &["--all"]);
+    assert_eq!((names(&all), &all[0]["messages"], &all[0]["live"]), (vec!["term"], &json!(4), &json!(true)));
+    let mut client = swb.chat();
+    let loaded = client.ok("session_load", json!({"session_id": "term"}));
+    assert_eq!((loaded["messages"].as_array().unwrap().len(), &loaded["title"]), (4, &json!("in a shell")));
+    assert_eq!(client.say("echo $x"), "kept", "it is the same shell");
+    client.ok("session_save", json!({}));
+    assert_eq!(swb.json(&["history", "show", "term"])["messages"].as_array().unwrap().len(), 6);
+}
+
 // SS-45
 #[test]
 fn what_was_said_can_be_read_again() {
@@ -146,6 +169,23 @@ fn nothing_is_on_disk_before_something_is_saved() {
     client.ok("session_save", json!({}));
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&dir), mode(&dir.join("conversations.db"))), (0o700, 0o600));
+}
+
+#[test]
+fn a_damaged_file_is_told_and_left_alone() {
+    let swb = Swb::scripted(EXE, "");
+    let file = swb.paths().state_dir().join("conversations.db");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "not a database at all, but somebody's notes\n".repeat(50)).unwrap();
+    let mut client = swb.chat();
+    client.create(json!({"workspace": swb.workspace("p")}));
+    client.say("hello");
+    let output = swb.run(&["history", "--all"]);
+    assert_eq!(output.status.code(), Some(1));
+    let words = said(&output);
+    assert!(words.contains("conversations.db") && words.contains("not a database"), "{words}");
+    assert_eq!(client.ask("session_save", json!({}))["type"], "error");
+    assert!(std::fs::read_to_string(&file).unwrap().starts_with("not a database"));
 }
 
 // ---- workspaces ----
