@@ -22,7 +22,7 @@ const HITS: u64 = 50;
 /// Conversations in one answer unless the client wants fewer.
 const LISTED: u64 = 500;
 /// Bytes of messages in one answer; what needs more room as JSON gets less.
-const PAGE: usize = 300 << 10;
+const PAGE: usize = 800 << 10;
 /// Context directories of a workspace at most.
 const CONTEXT_DIRS: usize = 64;
 
