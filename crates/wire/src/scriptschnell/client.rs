@@ -74,7 +74,7 @@ struct Head<'a> {
 
 impl Head<'_> {
     fn fields<T: DeserializeOwned>(&self) -> Result<T, BadServerMessage> {
-        read(self.data.filter(|data| data.get() != "null").map_or("{}", RawValue::get))
+        read(self.data.map_or("{}", RawValue::get))
     }
 }
 

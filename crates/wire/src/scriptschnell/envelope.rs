@@ -68,11 +68,10 @@ impl<'a> Envelope<'a> {
             Loose::Other => return bad(request_id, "type is not a string".to_owned()),
             Loose::Text(_) | Loose::Absent => return bad(request_id, "type is missing".to_owned()),
         };
-        let data = line.data.filter(|data| data.get() != "null");
-        if data.is_some_and(|data| !data.get().starts_with('{')) {
+        if line.data.is_some_and(|data| !data.get().starts_with('{')) {
             return bad(request_id, "data is not an object".to_owned());
         }
-        Ok(Self { kind, request_id, data })
+        Ok(Self { kind, request_id, data: line.data })
     }
 
     /// What is asked for.
