@@ -340,6 +340,8 @@ impl Owner {
         self.backend = backend;
         let stopping = running.stop.is_cancelled();
         let (ending, outcome) = match result {
+            // Nobody wanted this: the daemon goes away.
+            _ if self.chats.inner.stop.is_cancelled() => (Ending::Interrupted, Outcome::Stopped),
             _ if stopping => (Ending::Stopped, Outcome::Stopped),
             Ok(()) => (Ending::Complete, Outcome::Completed),
             Err(failure) => (Ending::Failed(failure.to_string()), Outcome::Failed(failure)),
