@@ -26,3 +26,30 @@ pub(super) fn of(history: &[Message]) -> Option<String> {
     let end = "\n\nThe user now says:\n\n";
     (!lines.is_empty()).then(|| format!("{begin}{}{end}", lines.join("\n\n")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use swb_types::Timestamp;
+
+    fn said(role: Role, text: &str) -> Message {
+        Message::text_of(1, role, text, Timestamp(0))
+    }
+
+    #[test]
+    fn the_end_of_what_was_said_is_told() {
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[said(Role::System, "be kind")]), None);
+        let told = of(&[said(Role::User, "hello"), said(Role::Assistant, "good day\n")]).unwrap();
+        assert!(told.contains("User: hello\n\nAssistant: good day\n\nThe user now says:"), "{told}");
+    }
+
+    #[test]
+    fn what_is_too_much_is_left_out_from_the_beginning() {
+        let long = "x".repeat(limits::TRANSCRIPT / 2);
+        let told = of(&[said(Role::User, &long), said(Role::User, &long), said(Role::User, "last")]).unwrap();
+        assert!(told.len() < limits::TRANSCRIPT && told.contains("User: last"));
+        let one = "x".repeat(limits::TRANSCRIPT);
+        assert_eq!(of(&[said(Role::User, &one)]), None);
+    }
+}

@@ -1,0 +1,200 @@
+//! One prompt and everything until its answer is complete.
+
+use super::link::short;
+use super::rpc::Incoming;
+use super::serve::{Server, Serving};
+use super::tools::{News, Tools, block_text};
+use super::{Talking, limits};
+use agent_client_protocol_schema::v1::{
+    CancelNotification, Error, ErrorCode, Plan, PlanEntryPriority, PlanEntryStatus, PromptRequest, SessionId,
+    SessionNotification, SessionUpdate, ToolCallUpdate, UsageUpdate,
+};
+use serde::Deserialize;
+use serde_json::Value;
+use swb_chat::{PlanEntry, PlanPriority, PlanStatus, Progress, Usage};
+use swb_engine::chat::{Exchange, Failure};
+use tokio::time::Instant;
+
+/// One answer in the making.
+pub(super) struct Generation<'a> {
+    pub(super) exchange: &'a Exchange,
+    pub(super) server: Server<'a>,
+    pub(super) session: SessionId,
+    pub(super) tools: Tools,
+    /// What the session had cost when it was last told.
+    pub(super) cost: &'a mut f64,
+}
+
+impl Generation<'_> {
+    /// Passes on what the agent says until it has answered. Nothing if it does not stop when it should.
+    pub(super) async fn run(
+        &mut self,
+        talking: &mut Talking,
+        prompt: &PromptRequest,
+    ) -> Result<Option<Result<Value, Error>>, Failure> {
+        let link = &mut talking.ready.link;
+        link.forgive();
+        let wanted = link.request("session/prompt", prompt)?;
+        let mut serving = Serving::default();
+        let mut patience = None;
+        loop {
+            tokio::select! {
+                biased;
+                () = self.exchange.stop().cancelled(), if patience.is_none() => {
+                    link.notify("session/cancel", &CancelNotification::new(self.session.clone()))?;
+                    patience = Some(Instant::now() + limits::CANCEL);
+                }
+                () = until(patience) => return Ok(None),
+                (id, answer) = serving.next() => link.respond(&id, answer)?,
+                incoming = link.next(), if serving.has_room() => match incoming? {
+                    Incoming::Response(id, answer) if id == wanted => return Ok(Some(answer)),
+                    Incoming::Response(..) => {}
+                    Incoming::Request(id, method, params) => {
+                        let answer = self.server.serve(&method, params, &self.tools, &mut talking.terminals);
+                        serving.add(id, answer);
+                    }
+                    Incoming::Notification(method, params) if method == "session/update" => self.hear(params).await,
+                    Incoming::Notification(..) => {}
+                },
+            }
+        }
+    }
+
+    /// The agent says something. What we do not know is of no interest.
+    async fn hear(&mut self, params: Value) {
+        let Ok(notification) = serde_json::from_value::<SessionNotification>(params) else { return };
+        if notification.session_id != self.session {
+            return;
+        }
+        let exchange = self.exchange;
+        match notification.update {
+            SessionUpdate::AgentMessageChunk(chunk) => exchange.text(block_text(&chunk.content)).await,
+            SessionUpdate::AgentThoughtChunk(chunk) => exchange.thought(block_text(&chunk.content)).await,
+            SessionUpdate::ToolCall(call) => {
+                let update = ToolCallUpdate::from(call);
+                let news = self.tools.hear(&update.tool_call_id, update.fields, true);
+                self.tell(news).await;
+            }
+            SessionUpdate::ToolCallUpdate(update) => {
+                let news = self.tools.hear(&update.tool_call_id, update.fields, false);
+                self.tell(news).await;
+            }
+            SessionUpdate::Plan(plan) => exchange.plan(entries(plan)).await,
+            SessionUpdate::UsageUpdate(usage) => self.used(&usage).await,
+            _ => {}
+        }
+    }
+
+    async fn tell(&self, news: Vec<News>) {
+        for news in news {
+            match news {
+                News::Called(call) => self.exchange.tool_called(call).await,
+                News::Output(id, text) => self.exchange.tool_output(&id, text).await,
+                News::Ended(result) => self.exchange.tool_ended(result).await,
+            }
+        }
+    }
+
+    /// The agent tells how much of its memory is used and what the whole session has cost.
+    async fn used(&mut self, usage: &UsageUpdate) {
+        let percent = usage.used.saturating_mul(100).checked_div(usage.size);
+        let context_usage = percent.map(|percent| u8::try_from(percent.min(100)).unwrap_or(100));
+        self.exchange.progress(Progress { context_usage, ephemeral: true, ..Progress::default() }).await;
+        let dollars = usage.cost.as_ref().filter(|cost| cost.currency == "USD" && cost.amount.is_finite());
+        if let Some(more) = dollars.map(|cost| cost.amount - *self.cost).filter(|more| *more > 0.0) {
+            *self.cost += more;
+            self.exchange.used(Usage { cost: Some(more), ..Usage::default() }).await;
+        }
+    }
+}
+
+/// What the answer to a prompt means.
+pub(super) async fn finish(answer: Result<Value, Error>, exchange: &Exchange) -> Result<(), Failure> {
+    let value = match answer {
+        Ok(value) => value,
+        Err(_) if exchange.stop().is_cancelled() => return Ok(()),
+        Err(error) if error.code == ErrorCode::AuthRequired => {
+            return Err(Failure::NotConfigured(
+                "the agent wants you to log in with its own program".to_owned(),
+            ));
+        }
+        Err(error) => {
+            return Err(Failure::Agent(format!(
+                "the agent answered with an error: {}",
+                short(&error.message)
+            )));
+        }
+    };
+    let Ok(ended) = serde_json::from_value::<Ended>(value) else {
+        return Err(Failure::Agent("the agent ended its answer in a way that makes no sense".to_owned()));
+    };
+    if let Some(usage) = ended.usage {
+        exchange.used(usage.into()).await;
+    }
+    match ended.stop_reason.as_str() {
+        "max_tokens" => {
+            Err(Failure::Agent("the answer was cut off: it has reached the most tokens".to_owned()))
+        }
+        "max_turn_requests" => {
+            Err(Failure::Agent("the agent has reached the most steps for one prompt".to_owned()))
+        }
+        "refusal" => Err(Failure::Agent("the agent refuses to go on".to_owned())),
+        "cancelled" if !exchange.stop().is_cancelled() => {
+            Err(Failure::Agent("the agent has given up by itself".to_owned()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The end of an answer. Agents tell its cost there, although that is not yet part of the protocol proper.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Ended {
+    stop_reason: String,
+    #[serde(default)]
+    usage: Option<Tokens>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Tokens {
+    input_tokens: u64,
+    output_tokens: u64,
+    cached_read_tokens: Option<u64>,
+}
+
+impl From<Tokens> for Usage {
+    fn from(tokens: Tokens) -> Self {
+        let cached_tokens = tokens.cached_read_tokens.unwrap_or(0);
+        Self {
+            input_tokens: tokens.input_tokens,
+            cached_tokens,
+            output_tokens: tokens.output_tokens,
+            cost: None,
+        }
+    }
+}
+
+fn entries(plan: Plan) -> Vec<PlanEntry> {
+    let entry = |entry: agent_client_protocol_schema::v1::PlanEntry| PlanEntry {
+        content: entry.content,
+        priority: match entry.priority {
+            PlanEntryPriority::High => PlanPriority::High,
+            PlanEntryPriority::Low => PlanPriority::Low,
+            _ => PlanPriority::Medium,
+        },
+        status: match entry.status {
+            PlanEntryStatus::Completed => PlanStatus::Completed,
+            PlanEntryStatus::InProgress => PlanStatus::InProgress,
+            _ => PlanStatus::Pending,
+        },
+    };
+    plan.entries.into_iter().map(entry).collect()
+}
+
+async fn until(patience: Option<Instant>) {
+    match patience {
+        Some(patience) => tokio::time::sleep_until(patience).await,
+        None => std::future::pending().await,
+    }
+}
