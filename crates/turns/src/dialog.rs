@@ -59,6 +59,14 @@ pub struct DialogOption {
     pub keys: Vec<String>,
 }
 
+impl DialogOption {
+    /// The keys that only move a mark to it; those that choose it follow.
+    pub fn moves(&self) -> &[String] {
+        let moves = |key: &&String| matches!(key.as_str(), "Up" | "Down" | "Left" | "Right");
+        &self.keys[..self.keys.iter().take_while(moves).count()]
+    }
+}
+
 /// A dialog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dialog {
@@ -75,19 +83,25 @@ pub struct Dialog {
 }
 
 impl Dialog {
+    /// Whether an option is the marked one, or is chosen without moving a mark: what is left of its keys chooses it.
+    pub fn is_marked(&self, option: &str) -> bool {
+        self.options.iter().any(|known| known.id == option && known.moves().is_empty())
+    }
+
     /// Whether it asks for a permission: one option grants it.
     pub fn asks_permission(&self) -> bool {
         self.options.iter().any(|option| option.meaning.allows())
     }
 }
 
-/// The dialog that a screen shows.
-pub fn dialog(profile: &Profile, screen: &Screen) -> Option<Dialog> {
+/// The dialog that a screen shows, of a program that is known to ask or not.
+pub fn dialog(profile: &Profile, screen: &Screen, asks: bool) -> Option<Dialog> {
     let rows = screen.row_texts();
     let at = match profile.kind {
         Kind::Screen => {
             let sight = look::look(&profile.view, &rows);
-            Some(sight.bottom).filter(|_| sight.shows == Shows::Asking)
+            let shown = Some(sight.bottom).filter(|_| sight.shows == Shows::Asking);
+            shown.or_else(|| look::menu_row(&profile.view, &rows).filter(|_| asks))
         }
         Kind::Line => {
             let asks = !screen.modes().alternate && profile.prompt.asking.any(&cursor_line(screen));
@@ -117,6 +131,11 @@ fn read(profile: &Profile, screen: &Screen, rows: &[String], at: usize) -> Dialo
         }
         (Some(option), _) => listed(option, rows, at),
     };
+    let is_menu = found.is_empty() && dialogs.menu.is_some();
+    let found = match &dialogs.menu {
+        Some(menu) if is_menu => menu_around(menu, rows, at),
+        _ => found,
+    };
     let first = found.first().map_or(at, |option| option.row);
     let top = first.saturating_sub(ROWS);
     let top = match &dialogs.top {
@@ -138,7 +157,10 @@ fn read(profile: &Profile, screen: &Screen, rows: &[String], at: usize) -> Dialo
     let question = question(dialogs, raw, &said);
     said.retain(|row| !row.ends_with(&question));
     let detail = bounded(&said.join("\n"));
-    let options = options(dialogs, screen, found);
+    let options = match found.iter().position(|option| option.row == at) {
+        Some(marked) if is_menu => menu_options(dialogs, found, marked),
+        _ => options(dialogs, screen, found),
+    };
     Dialog {
         id: fingerprint(&question, &detail, &options),
         tool: tool.unwrap_or_else(|| profile.name().to_owned()),
@@ -178,6 +200,38 @@ fn listed(option: &Regex, rows: &[String], at: usize) -> Vec<Found> {
     }
     join_rows(&mut all, rows);
     all
+}
+
+/// Choices that are not numbered: rows without a gap around the marked one, whose labels begin below each other.
+fn menu_around(menu: &Regex, rows: &[String], at: usize) -> Vec<Found> {
+    let choice = |y: usize| in_row(menu, rows, y).into_iter().next();
+    let Some(marked) = choice(at) else { return Vec::new() };
+    let column = marked.column;
+    let up = (0..at).rev().map_while(choice).take_while(|found| found.column >= column);
+    let down = (at + 1..rows.len()).map_while(choice).take_while(|found| found.column >= column);
+    let mut all: Vec<Found> = up.take(OPTIONS).collect();
+    all.reverse();
+    all.push(marked);
+    all.extend(down.take(OPTIONS));
+    // What is indented further goes on with the choice above it.
+    all.retain(|found| found.column == column);
+    join_rows(&mut all, rows);
+    all
+}
+
+/// Choices with the keys that move the mark to them, and Enter.
+fn menu_options(dialogs: &Dialogs, found: Vec<Found>, marked: usize) -> Vec<DialogOption> {
+    let choices = found.into_iter().enumerate().map(|(place, found)| {
+        let step = if place < marked { "Up" } else { "Down" };
+        let moves = std::iter::repeat_n(step.to_owned(), place.abs_diff(marked));
+        let meaning = dialogs.meaning(&found.label);
+        let keys = match dialogs.deny_keys.as_deref().filter(|_| meaning == Meaning::RejectOnce) {
+            Some(deny) => deny.split_whitespace().map(str::to_owned).collect(),
+            None => moves.chain(["Enter".to_owned()]).collect(),
+        };
+        DialogOption { id: (place + 1).to_string(), label: bounded(&found.label), meaning, keys }
+    });
+    choices.collect()
 }
 
 /// Puts long options together again.
@@ -284,8 +338,12 @@ fn highlighted(screen: &Screen, found: &[Found]) -> Option<usize> {
 fn question(dialogs: &Dialogs, raw: &[String], said: &[String]) -> String {
     let by_pattern =
         dialogs.question.as_ref().and_then(|regex| raw.iter().find_map(|row| named(regex, row, "text")));
-    let asks = || said.iter().rev().find(|row| row.ends_with('?')).or_else(|| said.last()).cloned();
-    by_pattern.or_else(asks).unwrap_or_default()
+    let ends = || said.iter().rev().find(|row| row.ends_with('?')).cloned();
+    let holds = || {
+        let row = said.iter().rev().find(|row| row.contains("? "))?;
+        row.split_once("? ").map(|(question, _)| format!("{question}?"))
+    };
+    by_pattern.or_else(ends).or_else(holds).or_else(|| said.last().cloned()).unwrap_or_default()
 }
 
 fn named(regex: &Regex, row: &str, group: &str) -> Option<String> {

@@ -3,7 +3,7 @@
 //! What an answer says must not be taken for the agent's own marks. So marks count only where answers
 //! cannot be: below the input box, in the first column right above it, or in a dialog that has taken its place.
 
-use crate::profile::View;
+use crate::profile::{Patterns, View};
 use serde::{Deserialize, Serialize};
 
 /// Rows above the input box that may hold the agent's marks: a spinner, a list of tasks, a tip.
@@ -55,7 +55,7 @@ pub(crate) fn look(view: &View, rows: &[String]) -> Sight {
                 && view.anchor_above.as_ref().is_none_or(|border| border.is_match(above))
         })
     });
-    let asking = asking_row(view, rows, anchor);
+    let asking = asking_row(&view.asking, rows, anchor).or_else(|| asking_row(&view.menu, rows, anchor));
     let bottom = match (asking, anchor) {
         (Some(y), _) => y,
         (None, Some(y)) => box_top(view, rows, y),
@@ -89,13 +89,19 @@ pub(crate) fn look(view: &View, rows: &[String]) -> Sight {
 }
 
 /// The row of a dialog: every pattern must match, below any input box.
-fn asking_row(view: &View, rows: &[String], anchor: Option<usize>) -> Option<usize> {
-    let mut patterns = view.asking.iter();
+fn asking_row(patterns: &Patterns, rows: &[String], anchor: Option<usize>) -> Option<usize> {
+    let mut patterns = patterns.iter();
     let first = patterns.next()?;
     let row = (0..rows.len()).rev().find(|y| first.is_match(&rows[*y]))?;
     let below = anchor.is_none_or(|anchor| row >= anchor);
     let all = patterns.all(|regex| rows[row..].iter().any(|text| regex.is_match(text)));
     (below && all).then_some(row)
+}
+
+/// The row of a menu on a screen without input box, of a program that is known to ask.
+pub(crate) fn menu_row(view: &View, rows: &[String]) -> Option<usize> {
+    let first = view.menu.iter().next().filter(|_| look(view, rows).shows == Shows::Nothing)?;
+    rows.iter().rposition(|row| first.is_match(row))
 }
 
 fn dialog_text(rows: &[String]) -> String {

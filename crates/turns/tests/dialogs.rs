@@ -21,7 +21,7 @@ fn dialogs(case: &Case) -> Vec<Dialog> {
             Step::Output(bytes) => detector.output(&mut screen, bytes, detector.offset(), *now),
             Step::Resize(size) => detector.resize(&mut screen, *size, *now),
             Step::Input(bytes) => {
-                let before = dialog(&case.profile, &screen);
+                let before = dialog(&case.profile, &screen, false);
                 detector.input(&screen, bytes, *now);
                 asked |= detector.take_events().iter().any(|event| matches!(event, Event::Dialog { .. }));
                 if std::mem::take(&mut asked) {
@@ -141,7 +141,7 @@ fn aider_is_answered_with_a_letter_and_enter() {
 fn shown(profile: &str, text: &str) -> Option<Dialog> {
     let mut screen = Screen::new(Size::new(80, 24).unwrap(), Options::default());
     screen.feed(text.replace('\n', "\r\n").as_bytes());
-    dialog(&Profiles::built_in().unwrap().named(profile).unwrap(), &screen)
+    dialog(&Profiles::built_in().unwrap().named(profile).unwrap(), &screen, false)
 }
 
 const RULE: &str = "────────────────────────────────────────";
@@ -179,6 +179,28 @@ fn a_question_with_several_answers_asks_no_permission() {
     let found = shown("claude", &text).unwrap();
     assert!(!found.asks_permission() && found.options.len() == 3);
     assert!(found.options.iter().all(|option| option.meaning == Meaning::Other));
+}
+
+#[test]
+fn choices_without_numbers_are_chosen_by_moving_the_mark() {
+    let text = format!(
+        "{RULE}\n Accessing workspace:\n\n Is this a project you trust? (Like your own code)\n\n Security guide\n\n\
+         \x20❯ No, exit\n   Yes, I trust this folder\n\n Enter to confirm · Esc to cancel"
+    );
+    let found = shown("claude", &text).unwrap();
+    assert_eq!(
+        (found.tool.as_str(), found.question.as_str()),
+        ("Accessing workspace", "Is this a project you trust?")
+    );
+    let expected = [
+        ("No, exit", RejectOnce, "Escape".to_owned()),
+        ("Yes, I trust this folder", AllowOnce, "Down Enter".to_owned()),
+    ];
+    assert_eq!(options(&found), expected);
+    assert!(!found.is_marked("2"));
+    let moved = text.replace("❯ No", "  No").replace("  Yes", "❯ Yes");
+    let moved = shown("claude", &moved).unwrap();
+    assert!(moved.id == found.id && moved.is_marked("2"), "{moved:?}");
 }
 
 #[test]
@@ -233,7 +255,7 @@ fn whatever_a_screen_shows_is_survived() {
             screen.feed(words[random.below(words.len() as u64) as usize].as_bytes());
         }
         for profile in profiles.iter() {
-            let found = dialog(profile, &screen);
+            let found = dialog(profile, &screen, round % 2 == 0);
             let keys = found.iter().flat_map(|found| &found.options).all(|option| !option.keys.is_empty());
             assert!(keys, "round {round}: {found:?}");
         }

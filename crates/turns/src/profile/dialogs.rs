@@ -19,6 +19,8 @@ const DENY: [&str; 1] = [r"(?i)^(?:no|n|reject|deny|decline|cancel|skip|exit|qui
 pub(crate) struct Dialogs {
     /// An option, with the groups `label` and, if it has one, `key`.
     pub(crate) option: Option<Regex>,
+    /// A choice that is not numbered, with the group `label`; the marked one is chosen with Enter.
+    pub(crate) menu: Option<Regex>,
     /// The key that a label names (`key`), which is no part of it.
     pub(crate) shortcut: Option<Regex>,
     /// The row above the dialog.
@@ -59,6 +61,7 @@ impl Dialogs {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct DialogFile {
     option: Option<String>,
+    menu: Option<String>,
     shortcut: Option<String>,
     top: Option<String>,
     question: Option<String>,
@@ -87,6 +90,7 @@ impl DialogFile {
         }
         Ok(Dialogs {
             option: with_group("option", self.option.as_deref(), "label")?,
+            menu: with_group("menu", self.menu.as_deref(), "label")?,
             shortcut: with_group("shortcut", self.shortcut.as_deref(), "key")?,
             top: one("dialog.top", self.top.as_deref())?,
             question: with_group("question", self.question.as_deref(), "text")?,

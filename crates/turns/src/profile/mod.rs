@@ -99,6 +99,8 @@ pub(crate) struct View {
     pub(crate) busy_above: Patterns,
     pub(crate) busy_below: Patterns,
     pub(crate) asking: Patterns,
+    /// The same for choices that are not numbered.
+    pub(crate) menu: Patterns,
     pub(crate) done_above: Patterns,
     pub(crate) counter_below: Option<Regex>,
     pub(crate) echo: Option<Regex>,
