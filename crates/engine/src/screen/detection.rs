@@ -3,7 +3,7 @@
 use crate::pty::Pty;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use swb_turns::{Detector, Dialog, Event, Hook, Profile, Saved, SoFar, Time};
+use swb_turns::{Detector, Dialog, Event, Hook, Profile, Saved, SoFar, State, Time};
 use swb_types::{Offset, Size};
 use swb_vt::Screen;
 use tokio::sync::mpsc;
@@ -70,7 +70,8 @@ impl Detection {
 
     /// The dialog that is shown.
     pub(super) fn dialog(&self, screen: &Screen) -> Option<Dialog> {
-        swb_turns::dialog(&self.profile, screen)
+        let asks = self.detector.status().state == State::Asking;
+        swb_turns::dialog(&self.profile, screen, asks)
     }
 
     /// The answer that is being given.

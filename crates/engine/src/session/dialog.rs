@@ -3,6 +3,7 @@
 use super::Session;
 use super::typing::{TypingError, press};
 use crate::limits;
+use crate::pty::Pty;
 use serde_json::json;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use swb_chat::{ApprovalOption, ApprovalRequest, OptionKind, Verdict};
@@ -45,7 +46,13 @@ impl Session {
         let (found, modes) = shown.filter(|(found, _)| found.id == dialog).ok_or(DialogError::Gone)?;
         let chosen = found.options.iter().find(|known| known.id == option);
         let chosen = chosen.ok_or_else(|| DialogError::NoOption(option.to_owned()))?;
-        press(&pty, &modes, chosen.keys.iter().map(String::as_str)).await.map_err(TypingError::from)?;
+        let moves = chosen.moves().len();
+        let keys: Vec<&str> = chosen.keys.iter().map(String::as_str).collect();
+        press(&pty, &modes, keys[..moves].iter().copied()).await.map_err(TypingError::from)?;
+        if moves > 0 {
+            self.marked(&pty, dialog, option).await?;
+        }
+        press(&pty, &modes, keys[moves..].iter().copied()).await.map_err(TypingError::from)?;
         let patience = Instant::now() + limits::DIALOG_GONE;
         while Instant::now() < patience {
             sleep(limits::DIALOG_LOOK).await;
@@ -59,6 +66,20 @@ impl Session {
 }
 
 impl Session {
+    /// Waits until the mark of a dialog has come to an option: only then is it safe to choose it.
+    async fn marked(&self, pty: &Pty, dialog: &str, option: &str) -> Result<(), DialogError> {
+        let patience = Instant::now() + limits::DIALOG_GONE;
+        while Instant::now() < patience {
+            sleep(limits::DIALOG_LOOK).await;
+            match pty.dialog().await.map_err(TypingError::from)? {
+                Some((shown, _)) if shown.id == dialog && shown.is_marked(option) => return Ok(()),
+                Some((shown, _)) if shown.id == dialog => {}
+                _ => return Err(DialogError::Gone),
+            }
+        }
+        Err(DialogError::NoOption(option.to_owned()))
+    }
+
     /// Waits until its dialog has been there for a moment: agents ignore keys that come too early to be an answer.
     async fn dialog_stands(&self) {
         let since = UNIX_EPOCH + Duration::from_micros(self.view().status.since.0);
