@@ -101,8 +101,9 @@ impl<'a> Talk<'a> {
                 Ok(_) => {}
                 Err(_) if told => return Err(Failure::Agent("the agent is busy with something else".into())),
                 Err(_) => {
-                    let secs = limits::READY.as_secs();
-                    return Err(Failure::Agent(format!("the agent was not ready within {secs} s")));
+                    let (secs, name) = (limits::READY.as_secs(), self.session.name());
+                    let what = format!("the agent was not ready within {secs} s; see: swb attach {name}");
+                    return Err(Failure::Agent(what));
                 }
             }
         }
