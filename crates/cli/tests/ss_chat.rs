@@ -23,8 +23,8 @@ fn a_prompt_is_echoed_answered_and_completed() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let options = json!({"temperature": 0.7, "max_tokens": 2000});
-    for key in ["content", "prompt"] {
-        let id = client.begin("chat_send", json!({key: "say:Hello;say:, world", "options": options}));
+    for (kind, key) in [("chat_send", "content"), ("prompt", "content"), ("chat_send", "prompt")] {
+        let id = client.begin(kind, json!({key: "say:Hello;say:, world", "options": options}));
         let generation = client.generation(&id);
         let messages = generation.all("chat_message");
         let user = &messages[0];

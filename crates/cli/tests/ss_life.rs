@@ -155,6 +155,34 @@ fn agents_end_when_the_daemon_is_killed() {
     all_end(&all);
 }
 
+/// Begins a generation in which the agent has a command run for it; gives the process ids of the command's shell and of
+/// what that has left behind.
+#[track_caller]
+fn command(swb: &Swb, client: &mut ChatClient) -> (String, Vec<i64>) {
+    let file = swb.dir().join("w/pids");
+    let _gone = std::fs::remove_file(&file);
+    let script = "setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $! $$ end > pids\\s sleep 1000";
+    let id = client.prompt(&format!("term:{script}"));
+    let read = || std::fs::read_to_string(&file).ok().filter(|text| text.ends_with("end\n"));
+    let text = wait_for("the command", read);
+    (id, pids(text.trim_end().trim_end_matches("end")))
+}
+
+// What runs for an agent in a terminal of ours ends with the daemon as well, and with a stop.
+#[test]
+fn commands_of_agents_leave_nothing() {
+    let swb = Swb::scripted(EXE, "");
+    let mut client = swb.chat_in("talk");
+    let (id, all) = command(&swb, &mut client);
+    client.ok("chat_stop", json!({}));
+    assert_eq!(client.generation(&id).status(), "stopped");
+    all_end(&all);
+    let (_, all) = command(&swb, &mut client);
+    assert!(all.iter().all(|pid| !ended(*pid)));
+    swb.kill_daemon();
+    all_end(&all);
+}
+
 // An agent that crashes leaves nothing either.
 #[test]
 fn an_agent_that_crashes_leaves_nothing() {

@@ -268,3 +268,59 @@ fn nobody_has_to_listen() {
     assert_eq!(loaded["messages"][1]["content"], "beforeafter");
     assert_eq!(of_kind(&other.so_far(), "chat_send"), [] as [serde_json::Value; 0]);
 }
+
+/// What one client of a crowd does, by a number: comes, leaves, takes over, talks, stops, or is gone.
+fn stir(client: &mut ChatClient, what: usize, session: &str) {
+    let here = json!({"session_id": session});
+    match what % 8 {
+        0 => drop(client.ask("session_attach", json!({"session_id": session, "takeover": true}))),
+        1 => drop(client.ask("session_detach", json!({}))),
+        2 => drop(client.ask("chat_stop", json!({}))),
+        3 => drop(client.begin("chat_send", json!({"content": "chunks:20;tool:read:x;permit:ls;chunks:20"}))),
+        4 => drop(client.ask("session_load", here)),
+        5 => drop(client.ask("config_set", json!({"max_tokens": what + 1}))),
+        _ => drop(client.ask("session_attach", here)),
+    }
+}
+
+// SS-35, SS-36: a crowd that comes and goes leaves sessions that work, with one owner, and no place is lost.
+#[test]
+fn a_crowd_comes_and_goes() {
+    let swb = Swb::scripted(EXE, "[scriptschnell]\nmax_connections = 20");
+    let pid = swb.daemon_pid();
+    let names = ["one", "two"];
+    names.iter().for_each(|name| drop(swb.chat_in(name)));
+    std::thread::scope(|scope| {
+        for n in 0..10_usize {
+            let (swb, names) = (&swb, &names);
+            scope.spawn(move || {
+                for round in 0..6 {
+                    let mut client = swb.chat();
+                    for step in 0..10 {
+                        stir(&mut client, n * 31 + round * 17 + step * 7, names[(n + round + step) % 2]);
+                    }
+                }
+            });
+        }
+    });
+    for name in names {
+        let mut client = swb.chat();
+        client.ok("session_attach", json!({"session_id": name, "takeover": true}));
+        client.ok("chat_stop", json!({}));
+        wait_for("the end of what runs", || {
+            (client.ask("chat_clear", json!({}))["type"] == "chat_clear").then_some(())
+        });
+        assert_eq!(client.say("say:still here"), "still here");
+        assert!(!may_act(&mut swb.chat_at(name)), "one owner");
+    }
+    let all: Vec<ChatClient> = wait_for("all places", || {
+        let all: Vec<ChatClient> = (0..20).map(|_| swb.chat_raw()).collect();
+        let open = |mut client: ChatClient| {
+            client.send(&json!({"type": "ping", "request_id": "x"}));
+            client.message(swb_testkit::LIMIT).unwrap().map(|_| client)
+        };
+        all.into_iter().map(open).collect::<Option<Vec<_>>>()
+    });
+    assert_eq!((all.len(), swb.daemon_pid()), (20, pid));
+    assert!(!swb.log().contains("panicked"), "{}", swb.log());
+}

@@ -367,3 +367,62 @@ fn clients_that_go_away_are_forgotten() {
         });
     }
 }
+
+/// What JSON is made of.
+const PIECES: &[u8] = b"{}[]\",:0-9eEtfnu\\ ";
+
+/// Numbers that look random and are the same each time.
+fn numbers() -> impl FnMut() -> usize {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 16) as usize
+    }
+}
+
+// SS-8, SS-9, SS-10: whatever is sent, every line has one answer or closes, and the daemon stays the same one.
+#[test]
+fn noise_does_no_harm() {
+    let swb = Swb::start(EXE);
+    let pid = swb.daemon_pid();
+    let dir = swb.dir().join("w");
+    let seeds = [
+        json!({"type": "session_create", "request_id": "x", "data": {"workspace": dir, "options": {"auto_save": false}}}),
+        json!({"type": "session_attach", "request_id": "x", "data": {"session_id": "a", "takeover": true}}),
+        json!({"type": "config_set", "request_id": "x", "data": {"values": {"temperature": 0.5, "max_tokens": 10}}}),
+        json!({"type": "question_response", "request_id": "x", "data": {"question_id": "q", "answers_map": {"q_1": "a"}}}),
+        json!({"type": "batch", "data": {"messages": [{"type": "ping"}, {"type": "config_get", "data": {"keys": ["model"]}}]}}),
+        json!({"type": "auth_request", "data": {"capabilities": ["batch", "questions"], "nonce": "n", "signature": "00"}}),
+        json!({"type": "authorization_response", "data": {"auth_id": "auth-1", "approved": true, "option": "o"}}),
+        json!({"type": "workspace_create", "data": {"base_workspace": dir, "name": "x"}}),
+        json!({"type": "session_list", "data": {"workspace": dir}}),
+    ];
+    let mut random = numbers();
+    let mut client = swb.chat();
+    for round in 0..3000 {
+        let mut line = seeds[round % seeds.len()].to_string().into_bytes();
+        for _ in 0..=random() % 4 {
+            if line.len() < 2 {
+                break;
+            }
+            let at = random() % line.len();
+            match random() % 4 {
+                0 => line[at] = (random() % 256) as u8,
+                1 => drop(line.remove(at)),
+                2 => line.insert(at, PIECES[random() % PIECES.len()]),
+                _ => line.truncate(at.max(1)),
+            }
+        }
+        line.retain(|byte| *byte != b'\n');
+        client.send_raw(&line);
+        client.send_raw(b"\n");
+        if round % 100 == 99 {
+            client.so_far();
+        }
+    }
+    alive(&mut client);
+    assert_eq!(swb.daemon_pid(), pid, "it is still the same daemon");
+    assert!(!swb.log().contains("panicked"), "{}", swb.log());
+}
