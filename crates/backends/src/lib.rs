@@ -10,6 +10,7 @@ pub mod config;
 pub mod guard;
 mod llm;
 mod place;
+mod policy;
 mod pty;
 mod sys;
 

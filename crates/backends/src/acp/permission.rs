@@ -2,6 +2,7 @@
 
 use super::tools;
 use crate::config::Allow;
+use crate::policy;
 use agent_client_protocol_schema::v1::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
     SelectedPermissionOutcome,
@@ -48,9 +49,10 @@ pub(super) fn is_allowed(
 ) -> bool {
     let tool = |rule: &String| rule == "*" || *rule == approval.tool || rule == tools::word(kind);
     let command = approval.parameters.get("command").and_then(Value::as_str);
-    let command = command.filter(|_| kind == ToolKind::Execute).map(str::trim);
-    let whole = |rule: &String| command == Some(rule.trim());
-    allow.tools.iter().any(tool) || allow.commands.iter().chain(commands).any(whole)
+    let command = command.filter(|_| kind == ToolKind::Execute);
+    let command_allowed = command
+        .is_some_and(|command| policy::allows(&allow.commands, command) || policy::allows(commands, command));
+    allow.tools.iter().any(tool) || command_allowed
 }
 
 /// What the agent is told: the option that was chosen, or the one that comes nearest to what was decided.
@@ -137,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_policy_allows_tools_by_name_and_kind_and_whole_commands() {
+    fn the_policy_allows_tools_by_name_and_kind_and_commands() {
         let approval = ApprovalRequest {
             tool: "Bash".into(),
             tool_id: None,
@@ -154,6 +156,7 @@ mod tests {
             (&["execute"], &[], true),
             (&["*"], &[], true),
             (&[], &["ls"], true),
+            (&[], &["ls *"], true),
             (&["read"], &["ls -l", "l *"], false),
         ] {
             assert_eq!(

@@ -1,6 +1,7 @@
 //! Asking whether a tool may be used.
 
-use super::{STOPPED, Tools, Use, policy};
+use super::{STOPPED, Tools, Use};
+use crate::policy;
 use swb_chat::{ApprovalOption, ApprovalRequest, Decision, OptionKind, Verdict};
 
 const ONCE: &str = "allow_once";

@@ -7,7 +7,6 @@ mod approval;
 mod arguments;
 mod execute;
 mod files;
-mod policy;
 mod questions;
 
 pub(super) use arguments::specs;

@@ -5,7 +5,7 @@
 /// A beginning allows further words, not further commands: whoever allowed `git log *` has not allowed
 /// `git log; rm -rf .`. What the shell would take as more than words is therefore never matched by a beginning, not even
 /// within quotes, where it would be harmless: reading quotes as the shell does is not worth an error.
-pub(super) fn allows(rules: &[String], command: &str) -> bool {
+pub(crate) fn allows(rules: &[String], command: &str) -> bool {
     let command = command.trim();
     rules.iter().map(|rule| rule.trim()).any(|rule| match rule.strip_suffix(" *") {
         _ if rule.is_empty() => false,
