@@ -20,6 +20,8 @@ use swb_wire::scriptschnell::{
 
 /// Bytes read at once.
 const READ: usize = 64 * 1024;
+/// Messages that are kept while an answer is waited for; it comes long before.
+const KEPT: usize = 100_000;
 /// How long the daemon may take to answer something that needs no agent.
 const ANSWER: Duration = Duration::from_secs(15);
 
@@ -159,6 +161,9 @@ impl Link {
             }
             if self.closed {
                 return Err(Unanswered::Lost(closed()));
+            }
+            if self.arrived.len() > KEPT {
+                return Err(Unanswered::odd());
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {

@@ -33,6 +33,8 @@ const STOPPED: u8 = 130;
 const STOP: Duration = Duration::from_secs(5);
 /// How often the daemon is told that somebody is there, though nothing is said.
 const ALIVE: Duration = Duration::from_secs(45);
+/// Bytes of an answer that its result repeats; the daemon keeps no more either.
+const LONGEST: usize = 16 << 20;
 /// What a question is answered with when nobody is there to answer it.
 const NOBODY: &str = "(nobody is there to answer; decide yourself)";
 
@@ -56,8 +58,10 @@ struct Run {
     json: bool,
     /// Standard output is a terminal.
     shown: bool,
-    /// The whole answer.
+    /// The whole answer, for programs.
     text: String,
+    /// The answer so far ends with the end of a line, or there is none.
+    ends_line: bool,
     end: Option<ChatEnd>,
     /// When an answer that is being stopped is given up.
     stopping: Option<Instant>,
@@ -78,6 +82,7 @@ pub(super) fn run(link: Link, opened: Opened, prompt: String, args: &args::Chat,
         json,
         shown: isatty(stdout()),
         text: String::new(),
+        ends_line: true,
         end: None,
         stopping: None,
     };
@@ -175,8 +180,11 @@ impl Run {
         match event {
             Event::Said { text, .. } if text.is_empty() => Ok(()),
             Event::Said { text, .. } => {
-                self.text.push_str(&text);
+                self.ends_line = text.ends_with('\n');
                 if self.json {
+                    if self.text.len() < LONGEST {
+                        self.text.push_str(&text);
+                    }
                     return self.tell(|| json!({"event": "text", "text": text}));
                 }
                 // Programs get it as it is; a terminal does nothing that an agent says.
@@ -301,7 +309,7 @@ impl Run {
     // ---- the end ----
 
     fn finish(mut self, ending: Ending, save: bool) -> Outcome {
-        if !self.json && !self.text.is_empty() && !self.text.ends_with('\n') {
+        if !self.json && !self.ends_line {
             print(b"\n")?;
         }
         if save && ending != Ending::Interrupted {

@@ -541,8 +541,7 @@ impl Talk {
 
     /// Tells the rest of an answer that was being told.
     fn complete(&mut self, message: &Message, now: Instant) {
-        let told = self.transcript.answer();
-        match message.text.strip_prefix(told) {
+        match self.transcript.rest_of(&message.text) {
             Some(rest) => {
                 let rest = Event::Said { text: rest.to_owned(), last: true };
                 self.transcript.handle(&rest, now);

@@ -16,6 +16,8 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// Tools that are shown at work at the same time.
 const TOOLS: usize = 8;
+/// Tools that may be at work at the same time; of more, only the end is told.
+const OPEN_TOOLS: usize = 256;
 /// Bytes of a thought, of a tool's output and of an answer that are kept for showing them again.
 const KEPT: usize = 256 * 1024;
 /// Lines of a tool's output that are shown on request.
@@ -64,8 +66,9 @@ pub(in crate::chat) struct Transcript {
     context: Option<u64>,
     /// Since when an answer is being given.
     since: Option<Instant>,
-    /// What of it was told.
+    /// What of it was told, as far as it is kept, and how many bytes that was.
     answer: String,
+    told: usize,
     /// The last line that was told is empty.
     blank: bool,
 }
@@ -81,9 +84,9 @@ impl Transcript {
         self.since.is_some()
     }
 
-    /// What of the answer was told.
-    pub(in crate::chat) fn answer(&self) -> &str {
-        &self.answer
+    /// What of an answer was not told yet; nothing if something else was told.
+    pub(in crate::chat) fn rest_of<'a>(&self, answer: &'a str) -> Option<&'a str> {
+        answer.get(self.told..).filter(|_| answer.starts_with(&self.answer))
     }
 
     /// The lines that stay.
@@ -168,6 +171,7 @@ impl Transcript {
         self.add(Line::new(Style::DIM, &footer));
         self.status.clear();
         self.answer.clear();
+        self.told = 0;
     }
 
     /// What may still change; nothing of what the agent is doing if it waits for the user.
@@ -243,6 +247,7 @@ impl Transcript {
         self.since = Some(now);
         self.context = None;
         self.answer.clear();
+        self.told = 0;
     }
 
     fn say(&mut self, text: &str, now: Instant) {
@@ -252,7 +257,8 @@ impl Transcript {
         self.begin(now);
         self.end_thought(now);
         self.status.clear();
-        if self.answer.len() < KEPT {
+        self.told += text.len();
+        if self.told <= KEPT {
             self.answer.push_str(text);
         }
         let lines = self.markdown.push(text);
@@ -297,9 +303,10 @@ impl Transcript {
     fn tool_called(&mut self, tool: &Tool, now: Instant) {
         self.begin(now);
         self.flush(now);
-        match self.tools.iter_mut().find(|(known, _)| known.id == tool.id) {
-            Some((known, _)) => *known = tool.clone(),
-            None => self.tools.push((tool.clone(), now)),
+        match self.tools.iter().position(|(known, _)| known.id == tool.id) {
+            Some(at) => self.tools[at].0 = tool.clone(),
+            None if self.tools.len() < OPEN_TOOLS => self.tools.push((tool.clone(), now)),
+            None => {}
         }
     }
 
