@@ -8,7 +8,7 @@ use agents::{becomes, said, wrote};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
-use swb_testkit::{ChatClient, Swb, wait_for};
+use swb_testkit::{ChatClient, LIMIT, Swb, wait_for};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 const PAINTER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/agents/screen_agent.py");
@@ -113,8 +113,10 @@ fn a_queue_can_be_watched() {
     let mut client = swb.chat_in("talk");
     let mut watch = swb.command(&["approvals", "--watch", "--json"]);
     let mut watch = watch.stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let mut next = || serde_json::from_str::<Value>(&lines.next().unwrap()).unwrap();
+    let lines = BufReader::new(watch.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let (sender, told) = std::sync::mpsc::sync_channel(16);
+    let reader = std::thread::spawn(move || lines.map(|line| sender.send(line)).all(|sent| sent.is_ok()));
+    let next = || serde_json::from_str::<Value>(&told.recv_timeout(LIMIT).unwrap()).unwrap();
     assert_eq!(next(), json!([]));
     let id = client.prompt("permit:ls");
     assert_eq!(next()[0]["session"], "talk");
@@ -123,6 +125,7 @@ fn a_queue_can_be_watched() {
     assert_eq!(client.generation(&id).status(), "completed");
     watch.kill().unwrap();
     watch.wait().unwrap();
+    reader.join().unwrap();
 }
 
 /// Long parameters: every approval is in the list, and one alone is shown with more of them.
