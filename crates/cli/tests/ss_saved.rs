@@ -289,3 +289,22 @@ fn a_disk_that_cannot_be_written_is_an_error() {
     assert_eq!(client.refused("session_save", json!({})), "INTERNAL_ERROR");
     assert_eq!(client.say("say:and on"), "and on");
 }
+
+// SS-45, XS-14
+#[test]
+fn a_loaded_session_has_all_its_messages_after_a_kill() {
+    let mut swb = Swb::scripted(EXE, "");
+    let mut client = swb.chat();
+    client.create(json!({"workspace": swb.dir().join("w"), "session_id": "talk"}));
+    client.say("say:one");
+    client.ok("session_save", json!({}));
+    drop(client);
+    restart(&mut swb);
+    let before = said(&load(&mut swb.chat(), "talk"));
+    assert_eq!(before, pairs(&[("user", "say:one"), ("assistant", "one")]));
+    swb.kill_daemon();
+    let mut client = swb.chat();
+    assert_eq!(said(&load(&mut client, "talk")), before);
+    client.say("say:two");
+    assert_eq!(item(&mut client, "talk").unwrap()["message_count"], 4);
+}

@@ -444,6 +444,8 @@ impl Chats {
             approvals: BTreeMap::new(),
             questions: BTreeMap::new(),
         };
+        // Before anything else is noted of it.
+        owner.note_head();
         self.inner.tasks.spawn(owner.run());
         chat
     }

@@ -75,7 +75,6 @@ enum News {
 
 impl Owner {
     pub(super) async fn run(mut self) {
-        self.note_head();
         loop {
             let news = self.next().await;
             let close = match news {
@@ -403,7 +402,7 @@ impl Owner {
         Entry::Head(Box::new(self.conversation.saved().without_messages()), held)
     }
 
-    fn note_head(&self) {
+    pub(super) fn note_head(&self) {
         self.chats.note(&[self.head()]);
     }
 
