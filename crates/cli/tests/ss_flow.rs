@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use swb_testkit::{ChatClient, LIMIT, QUIET, Swb, assistant_text, of_kind, wait_for};
@@ -219,6 +220,12 @@ fn follow(swb: &Swb, client: &mut ChatClient) -> Vec<Value> {
     }
 }
 
+/// Whether the daemon has closed a connection; nothing is read from it.
+fn hung_up(client: &ChatClient) -> bool {
+    let mut look = [PollFd::new(client.socket(), PollFlags::RDHUP)];
+    rustix::event::poll(&mut look, Some(&Timespec::default())).unwrap() > 0
+}
+
 // SS-77: who falls behind by hundreds of messages, more than the system's own buffer holds, can catch up.
 #[test]
 fn a_client_that_falls_behind_catches_up() {
@@ -243,6 +250,7 @@ fn an_observer_that_does_not_read_delays_nobody() {
     let began = Instant::now();
     assert_eq!(other.ask("ping", json!({}))["type"], "pong");
     assert!(began.elapsed() < Duration::from_secs(5));
+    wait_for("the end of who does not read", || hung_up(&lazy).then_some(()));
     lazy.may_be_cut();
     let seen = lazy.to_end();
     let chunks: Vec<Value> =
@@ -261,6 +269,7 @@ fn an_owner_that_does_not_read_is_followed() {
     lazy.prompt(&flood(&swb, 12));
     let text = assistant_text(&follow(&swb, &mut observer));
     assert_eq!(text.matches("x\n").count(), 12_000);
+    wait_for("the end of who does not read", || hung_up(&lazy).then_some(()));
     wait_for("ownership", || (observer.ask("chat_stop", json!({}))["type"] == "chat_stop").then_some(()));
     assert_eq!(observer.say("say:mine"), "mine");
 }
