@@ -4,6 +4,7 @@ What it is told decides what it does:
   say TEXT    answers TEXT
   lines N     answers N lines, one every 0.4 s
   ask CMD     asks whether CMD may be run, and says what it was told
+  twice CMD   the same, and then whether it may be run again
   choose      asks for one of two colours
   work        works until it is interrupted
   end         ends with status 3
@@ -94,6 +95,17 @@ class Agent:
                 self.dialog = None
                 return key
 
+    def ask(self, command):
+        """Asks whether a command may be run; what it was told."""
+        self.lines += ["", f"● Bash({command})", "  ⎿  Waiting…"]
+        rows = [" Bash command", "", f"   {command}", "", " Do you want to proceed?", " ❯ 1. Yes"]
+        rows += ["   2. Yes, and don't ask again for this", "   3. No", "", " Esc to cancel"]
+        key = self.choice(rows, ("1", "2", "esc"))
+        self.work(0.3)
+        said = {"1": "ran once", "2": "runs always", "esc": "was denied"}[key]
+        self.lines[-1] = "  ⎿  " + said
+        return said
+
     def do(self, text):
         word, _, rest = text.partition(" ")
         self.lines += ["❯ " + text]
@@ -106,14 +118,10 @@ class Agent:
                 if not self.work(0.4):
                     self.lines += ["  ⎿  Interrupted"]
                     return
-        elif word == "ask":
-            self.lines += ["", f"● Bash({rest})", "  ⎿  Waiting…"]
-            rows = [" Bash command", "", f"   {rest}", "", " Do you want to proceed?", " ❯ 1. Yes"]
-            rows += ["   2. Yes, and don't ask again for this", "   3. No", "", " Esc to cancel"]
-            key = self.choice(rows, ("1", "2", "esc"))
-            self.work(0.3)
-            said = {"1": "ran once", "2": "runs always", "esc": "was denied"}[key]
-            self.lines[-1] = "  ⎿  " + said
+        elif word in ("ask", "twice"):
+            said = self.ask(rest)
+            if word == "twice":
+                said += ", and then " + self.ask(rest + " again")
             self.answer(f"it {said}")
         elif word == "choose":
             rows = [" Colour", "", " Which one?", "", " ❯ 1. Red", "   2. Green"]
