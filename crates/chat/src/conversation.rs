@@ -13,7 +13,7 @@ use crate::message::{Ending, Message, Part, Role, Usage};
 use crate::saved::{Saved, Summary};
 use crate::seats::{ClientId, Place, Seats};
 use crate::settings::Settings;
-use crate::tool::{ToolCall, ToolId, ToolResult};
+use crate::tool::{ToolCall, ToolContent, ToolId, ToolResult};
 use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
@@ -81,7 +81,6 @@ pub struct Conversation {
     /// Bytes of all messages.
     bytes: usize,
     next_message: u64,
-    next_stream: u64,
     approvals: BTreeMap<ApprovalId, Waiting<Approval>>,
     questions: BTreeMap<QuestionId, Waiting<Question>>,
     /// Something durable has changed since this was last asked.
@@ -130,7 +129,6 @@ impl Conversation {
             seats: Seats::default(),
             events: VecDeque::new(),
             answer: None,
-            next_stream: 1,
             approvals: BTreeMap::new(),
             questions: BTreeMap::new(),
             changed: false,
@@ -212,11 +210,11 @@ impl Conversation {
             self.saved.title = title_of(&prompt);
         }
         let question = self.message(Role::User, vec![Part::Text(prompt.clone())], now.unix);
+        let stream = StreamId(question.number);
         self.push(question, now.unix);
-        let stream = self.stream();
         self.events.push_back(Event::Began { stream, prompt });
         let message = self.message(Role::Assistant, Vec::new(), now.unix);
-        let stream = self.stream();
+        let stream = StreamId(message.number);
         self.answer = Some(Answer { message, stream, index: 0, bytes: 0 });
         self.enter(State::Active);
         Ok(())
@@ -264,6 +262,13 @@ impl Conversation {
         let Some(Part::Tool { result: kept, .. }) = answer.message.tool(&result.id) else { return };
         if kept.is_none() {
             result.output = shortened(std::mem::take(&mut result.output));
+            result.content.truncate(limits::TOOL_CONTENT);
+            for content in &mut result.content {
+                if let ToolContent::Diff { old, new, .. } = content {
+                    *old = old.take().map(shortened);
+                    *new = shortened(std::mem::take(new));
+                }
+            }
             *kept = Some(result.clone());
             self.events.push_back(Event::ToolEnded(result));
         }
@@ -474,12 +479,6 @@ impl Conversation {
     fn touch(&mut self, now: Timestamp) {
         self.saved.updated = now;
         self.changed = true;
-    }
-
-    fn stream(&mut self) -> StreamId {
-        let stream = StreamId(self.next_stream);
-        self.next_stream += 1;
-        stream
     }
 
     fn message(&mut self, role: Role, parts: Vec<Part>, at: Timestamp) -> Message {

@@ -7,7 +7,7 @@ use crate::tool::{ToolCall, ToolResult};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Names one stream of text within its conversation.
+/// Names one stream of text within its conversation: the number of the message it carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u64);
 

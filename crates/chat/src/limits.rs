@@ -26,6 +26,8 @@ pub const PIECE: usize = 1 << 20;
 pub const CONVERSATION_BYTES: usize = 64 << 20;
 /// Bytes kept of one tool's result; what is beyond is left out of the middle.
 pub const TOOL_BYTES: usize = 256 << 10;
+/// Changes of files and the like kept of one tool's result, each as long as a result may be.
+pub const TOOL_CONTENT: usize = 16;
 /// Clients attached to one conversation at most.
 pub const CLIENTS: usize = 256;
 /// Characters of a title at most.

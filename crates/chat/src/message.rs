@@ -89,7 +89,7 @@ impl Message {
             Part::Attachment(attachment) => attachment.data.as_ref().map_or(64, String::len),
             Part::Text(text) | Part::Thought(text) => text.len(),
             Part::Tool { call, result } => {
-                call.parameters.to_string().len() + result.as_ref().map_or(0, |result| result.output.len())
+                call.parameters.to_string().len() + result.as_ref().map_or(0, ToolResult::size)
             }
         };
         self.parts.iter().map(size).sum()

@@ -99,6 +99,15 @@ impl ToolResult {
         Self { id, status: ToolStatus::Completed, output: output.into(), error: None, content: Vec::new() }
     }
 
+    /// Bytes of what it says, roughly.
+    pub fn size(&self) -> usize {
+        let content = self.content.iter().map(|content| match content {
+            ToolContent::Diff { old, new, .. } => old.as_ref().map_or(0, String::len) + new.len(),
+            ToolContent::Terminal { id } => id.len(),
+        });
+        self.output.len() + content.sum::<usize>()
+    }
+
     /// A use that did not.
     pub fn failed(id: ToolId, error: impl Into<String>) -> Self {
         let error = Some(error.into());

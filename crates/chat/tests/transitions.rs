@@ -6,8 +6,8 @@ mod talk;
 
 use std::time::Duration;
 use swb_chat::{
-    Conversation, Ending, Event, Message, Part, Place, Refused, Role, State, StreamId, ToolId, ToolResult,
-    ToolStatus, limits,
+    Conversation, Ending, Event, Message, Part, Place, Refused, Role, State, StreamId, ToolContent, ToolId,
+    ToolResult, ToolStatus, limits,
 };
 use swb_types::Timestamp;
 use talk::{A, B, C, Talk, tool};
@@ -246,6 +246,8 @@ fn pieces_count_from_zero_and_one_is_the_last() {
         assert!(streams.insert(*stream) && streams.insert(pieces[0].0), "streams are told apart");
         let ends = events.iter().filter(|event| matches!(event, Event::Ended { .. })).count();
         assert_eq!((ends, events.last()), (1, Some(&Event::Ended { ending })));
+        // Another daemon goes on with it.
+        talk.chat = Conversation::restore(talk.chat.saved().clone());
     }
 }
 
@@ -314,9 +316,13 @@ fn what_a_tool_says_is_cut_in_the_middle() {
     let mut talk = Talk::running();
     talk.chat.tool_called(tool("one"));
     let long = format!("begin{}end", "ä".repeat(limits::TOOL_BYTES));
-    talk.chat.tool_ended(ToolResult::completed(ToolId("one".into()), long));
+    let mut ended = ToolResult::completed(ToolId("one".into()), long.clone());
+    let diff = ToolContent::Diff { path: "/w/f".into(), old: Some(long.clone()), new: long };
+    ended.content = vec![diff; limits::TOOL_CONTENT + 1];
+    talk.chat.tool_ended(ended);
     let events = talk.events();
     let Some(Event::ToolEnded(result)) = events.last() else { panic!("{events:?}") };
+    assert!(result.size() < (limits::TOOL_BYTES + 100) * (1 + 2 * limits::TOOL_CONTENT));
     assert!(result.output.len() < limits::TOOL_BYTES + 100);
     assert!(result.output.starts_with("begin") && result.output.ends_with("end"));
     assert!(result.output.contains("bytes left out"));
