@@ -52,6 +52,12 @@ pub trait Backends: fmt::Debug + Send + Sync {
     /// An agent for a conversation.
     fn open(&self, opening: Opening) -> Boxed<'static, Result<Box<dyn Backend>, Failure>>;
 
+    /// What is left of an agent's `resume` state when its conversation is cleared: what belongs to the agent and not to
+    /// what was said. Nothing by default.
+    fn after_clear(&self, _resume: serde_json::Value) -> Option<serde_json::Value> {
+        None
+    }
+
     /// The agents that can be chosen, the default one first.
     fn agents(&self) -> Vec<Agent>;
 

@@ -237,7 +237,7 @@ impl Owner {
             updates: sender,
             stop: stop.clone(),
         };
-        let replaced = self.backend.take_if(|_| std::mem::take(&mut self.reopen));
+        let replaced = if std::mem::take(&mut self.reopen) { self.backend.take() } else { None };
         let backend = self.backend.take();
         let (chats, mut opening) = (self.chats.clone(), self.opening());
         let task = self.chats.inner.tasks.spawn(async move {
@@ -285,7 +285,11 @@ impl Owner {
     }
 
     fn clear(&mut self) -> Result<(), ChatError> {
+        let resume = self.conversation.saved().resume.clone();
         self.conversation.clear(now())?;
+        if let Some(resume) = resume.and_then(|resume| self.chats.inner.backends.after_clear(resume)) {
+            self.conversation.resume_with(resume);
+        }
         if let Some(backend) = &mut self.backend {
             backend.clear();
         }
