@@ -147,25 +147,28 @@ fn read(profile: &Profile, screen: &Screen, rows: &[String], at: usize) -> Dialo
         let before: String = rows[first].chars().take(option.column).collect();
         plain(&before)
     });
-    let mut said: Vec<String> = rows[top..first].iter().map(|row| plain(row)).chain(lead).collect();
-    said.retain(|row| !row.is_empty());
+    let above = rows[top..first].iter().map(|row| plain(row));
+    let mut said: Vec<(usize, String)> = (top..).zip(above.chain(lead)).collect();
+    said.retain(|(_, row)| !row.is_empty());
     if found.is_empty() {
-        said.push(plain(&rows[at]));
+        said.push((at, plain(&rows[at])));
     }
-    let raw = &rows[top..=first.min(rows.len() - 1)];
-    let tool = dialogs.tool.as_ref().and_then(|tool| raw.iter().find_map(|row| named(tool, row, "tool")));
-    let question = question(dialogs, raw, &said);
-    said.retain(|row| !row.ends_with(&question));
-    let detail = bounded(&said.join("\n"));
+    let raw = || (top..).zip(&rows[top..=first.min(rows.len() - 1)]);
+    let tool = dialogs.tool.as_ref().and_then(|tool| raw().find_map(|(_, row)| named(tool, row, "tool")));
+    let (asked_at, question) = question(dialogs, raw(), &said);
+    let everything = said.iter().map(|(_, row)| row.as_str()).collect::<Vec<_>>().join("\n");
+    // Nothing but the question itself is left out, or what it is about could be hidden in rows that look like it.
+    let detail = said.iter().filter(|(y, row)| *y != asked_at || !row.ends_with(&question));
+    let detail = detail.map(|(_, row)| row.as_str()).collect::<Vec<_>>().join("\n");
     let options = match found.iter().position(|option| option.row == at) {
         Some(marked) if is_menu => menu_options(dialogs, found, marked),
         _ => options(dialogs, screen, found),
     };
     Dialog {
-        id: fingerprint(&question, &detail, &options),
+        id: fingerprint(&question, &everything, &options),
         tool: tool.unwrap_or_else(|| profile.name().to_owned()),
         question: bounded(&question),
-        detail,
+        detail: bounded_end(&detail),
         options,
     }
 }
@@ -335,13 +338,20 @@ fn highlighted(screen: &Screen, found: &[Found]) -> Option<usize> {
     marked.next().is_none().then_some(place)
 }
 
-fn question(dialogs: &Dialogs, raw: &[String], said: &[String]) -> String {
-    let by_pattern =
-        dialogs.question.as_ref().and_then(|regex| raw.iter().find_map(|row| named(regex, row, "text")));
-    let ends = || said.iter().rev().find(|row| row.ends_with('?')).cloned();
+/// The question, and the row it was taken from.
+fn question<'a>(
+    dialogs: &Dialogs,
+    mut raw: impl Iterator<Item = (usize, &'a String)>,
+    said: &[(usize, String)],
+) -> (usize, String) {
+    let by_pattern = dialogs
+        .question
+        .as_ref()
+        .and_then(|regex| raw.find_map(|(y, row)| Some((y, named(regex, row, "text")?))));
+    let ends = || said.iter().rev().find(|(_, row)| row.ends_with('?')).cloned();
     let holds = || {
-        let row = said.iter().rev().find(|row| row.contains("? "))?;
-        row.split_once("? ").map(|(question, _)| format!("{question}?"))
+        let (y, row) = said.iter().rev().find(|(_, row)| row.contains("? "))?;
+        row.split_once("? ").map(|(question, _)| (*y, format!("{question}?")))
     };
     by_pattern.or_else(ends).or_else(holds).or_else(|| said.last().cloned()).unwrap_or_default()
 }
@@ -369,11 +379,19 @@ fn bounded(text: &str) -> String {
     text.chars().take(TEXT).collect()
 }
 
+/// Of a long text the end, next to the question; and that it is not everything.
+fn bounded_end(text: &str) -> String {
+    match text.char_indices().rev().nth(TEXT - 1) {
+        Some((at, _)) if at > 0 => format!("…{}", &text[at..]),
+        _ => text.to_owned(),
+    }
+}
+
 /// A short name for what a dialog says (FNV-1a).
-fn fingerprint(question: &str, detail: &str, options: &[DialogOption]) -> String {
+fn fingerprint(question: &str, said: &str, options: &[DialogOption]) -> String {
     let labels = options.iter().map(|option| option.label.as_str());
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    for text in [question, detail].into_iter().chain(labels) {
+    for text in [question, said].into_iter().chain(labels) {
         for byte in text.bytes().filter(|byte| !byte.is_ascii_whitespace()).chain([0]) {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }

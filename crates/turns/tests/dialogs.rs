@@ -161,6 +161,21 @@ fn what_a_command_says_is_no_option() {
 }
 
 #[test]
+fn a_command_that_ends_like_the_question_is_shown() {
+    let with_command = |command: &str| {
+        let text = format!(
+            "{RULE}\n Bash command\n\n   {command} # Do you want to proceed?\n   Do you want to proceed?\n\n\
+             \x20Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel"
+        );
+        shown("claude", &text).unwrap()
+    };
+    let (harmless, harmful) = (with_command("ls"), with_command("rm -rf ."));
+    assert_eq!(harmful.question, "Do you want to proceed?");
+    assert_eq!(harmful.detail, "Bash command\nrm -rf . # Do you want to proceed?\nDo you want to proceed?");
+    assert_ne!(harmless.id, harmful.id);
+}
+
+#[test]
 fn the_mark_may_stand_anywhere() {
     let with_mark = |at: usize| {
         let rows = ["1. Yes", "2. Yes, always", "3. No"];
