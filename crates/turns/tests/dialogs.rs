@@ -128,7 +128,8 @@ fn aider_is_answered_with_a_letter_and_enter() {
     let found = dialogs(&case);
     let questions: Vec<&str> = found.iter().map(|dialog| dialog.question.as_str()).collect();
     assert_eq!(questions, ["Create new file?", "Run shell command?", "Add command output to the chat?"]);
-    assert_eq!(found[1].detail, "ls");
+    assert!(found[1].detail.starts_with("> Q09 list the files\n"), "{}", found[1].detail);
+    assert!(found[1].detail.ends_with("\nApplied edit to made.txt\nls"), "{}", found[1].detail);
     let expected = [
         ("Yes", AllowOnce, "y Enter".to_owned()),
         ("No", RejectOnce, "n Enter".to_owned()),
@@ -136,6 +137,12 @@ fn aider_is_answered_with_a_letter_and_enter() {
     ];
     assert_eq!(options(&found[1]), expected);
     assert_ne!(found[0].id, found[1].id);
+}
+
+#[test]
+fn blank_rows_hide_nothing_of_a_command() {
+    let text = format!("{RULE}\n> go\n\nrm -rf .\n\nls\nRun shell commands? (Y)es/(N)o [Yes]: ");
+    assert_eq!(shown("aider", &text).unwrap().detail, "> go\nrm -rf .\nls");
 }
 
 fn shown(profile: &str, text: &str) -> Option<Dialog> {
