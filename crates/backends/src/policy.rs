@@ -6,17 +6,29 @@
 /// `git log; rm -rf .`. What the shell would take as more than words is therefore never matched by a beginning, not even
 /// within quotes, where it would be harmless: reading quotes as the shell does is not worth an error.
 pub(crate) fn allows(rules: &[String], command: &str) -> bool {
-    let command = command.trim();
-    rules.iter().map(|rule| rule.trim()).any(|rule| match rule.strip_suffix(" *") {
+    let command = command.trim_ascii();
+    rules.iter().map(|rule| rule.trim_ascii()).any(|rule| match beginning(rule) {
         _ if rule.is_empty() => false,
         _ if rule == command => true,
-        Some(beginning) => match command.strip_prefix(beginning.trim_end()) {
+        Some(beginning) => match command.strip_prefix(beginning) {
             Some("") => true,
             Some(rest) => rest.starts_with([' ', '\t']) && is_words(rest),
             None => false,
         },
         None => false,
     })
+}
+
+/// The rule that allows this command and no other, if there is one: a command that ends as rules about beginnings do would
+/// allow far more than itself.
+pub(crate) fn rule_for(command: &str) -> Option<&str> {
+    let rule = command.trim_ascii();
+    (!rule.is_empty() && beginning(rule).is_none()).then_some(rule)
+}
+
+/// What commands begin with that a rule is about, if it is not about a whole command.
+fn beginning(rule: &str) -> Option<&str> {
+    rule.strip_suffix(" *").map(str::trim_ascii_end)
 }
 
 /// Whether the shell takes it as nothing but words: no further command, no redirection, nothing that is computed.
@@ -42,6 +54,27 @@ mod tests {
         assert!(!allowed(&["cargo test --all"], "cargo test"));
         assert!(!allowed(&["", " ", "*"], "ls"));
         assert!(!allowed(&[], "ls"));
+    }
+
+    #[test]
+    fn a_command_becomes_no_rule_about_others() {
+        for command in ["find *", "find *\n", "find  *", "find \\\n *", ""] {
+            assert_eq!(rule_for(command), None, "{command:?}");
+        }
+        for command in ["find . -name *.rs", "*", "ls *\u{a0}", "ls\t*", "echo '* *'", "ls *\u{b}"] {
+            let rule = rule_for(command).unwrap();
+            assert!(allowed(&[rule], command), "{command:?}");
+            assert!(!allowed(&[rule], &format!("{command} -delete")), "{command:?}");
+            assert!(!allowed(&[rule], "ls . -delete"), "{command:?}");
+        }
+        assert_eq!(rule_for(" cargo test\n"), Some("cargo test"));
+    }
+
+    #[test]
+    fn what_the_shell_takes_as_part_of_a_word_is_not_trimmed() {
+        assert!(!allowed(&["ls"], "ls\u{a0}"));
+        assert!(!allowed(&["ls"], "\u{2003}ls"));
+        assert!(!allowed(&["ls *\u{a0}"], "ls -l"));
     }
 
     #[test]

@@ -34,9 +34,9 @@ impl Launch {
         Self { program, directory: directory.to_owned(), env: BTreeMap::new(), confinement: None }
     }
 
-    /// A command of the shell.
+    /// A command of the shell, without the space around it: that is what was looked at when it was allowed.
     pub(crate) fn shell(command: &str, directory: &Path) -> Self {
-        Self::new(["/bin/sh", "-c", command], directory)
+        Self::new(["/bin/sh", "-c", command.trim_ascii()], directory)
     }
 
     /// With these variables besides the user's.

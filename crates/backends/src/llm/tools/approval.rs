@@ -36,13 +36,15 @@ impl Tools<'_> {
             tool_id: Some(this.id.clone()),
             parameters: this.parameters.clone(),
             reason: reason.to_owned(),
-            options: options(command.is_some()),
+            options: options(command),
         };
         match meaning(&self.exchange.approve(request).await) {
             Meaning::Once => Ok(()),
             Meaning::Always => {
-                match command {
-                    Some(command) => self.exchange.approve_command(command.trim()).await,
+                match command.map(policy::rule_for) {
+                    Some(Some(rule)) => self.exchange.approve_command(rule).await,
+                    // It was not offered.
+                    Some(None) => {}
                     None => drop(self.allowed.insert(this.name.clone())),
                 }
                 Ok(())
@@ -63,15 +65,18 @@ impl Tools<'_> {
     }
 }
 
-fn options(command: bool) -> Vec<ApprovalOption> {
-    let always =
-        if command { "Always allow this command here" } else { "Allow for the rest of this session" };
+fn options(command: Option<&str>) -> Vec<ApprovalOption> {
+    let always = match command.map(policy::rule_for) {
+        Some(Some(_)) => Some("Always allow this command here"),
+        // To keep it would be to allow others.
+        Some(None) => None,
+        None => Some("Allow for the rest of this session"),
+    };
     let option = |id: &str, label: &str, kind| ApprovalOption { id: id.into(), label: label.into(), kind };
-    vec![
-        option(ONCE, "Allow", OptionKind::AllowOnce),
-        option(ALWAYS, always, OptionKind::AllowAlways),
-        option(REJECT, "Reject", OptionKind::RejectOnce),
-    ]
+    let once = option(ONCE, "Allow", OptionKind::AllowOnce);
+    let always = always.map(|label| option(ALWAYS, label, OptionKind::AllowAlways));
+    let reject = option(REJECT, "Reject", OptionKind::RejectOnce);
+    [Some(once), always, Some(reject)].into_iter().flatten().collect()
 }
 
 fn meaning(decision: &Decision) -> Meaning {
@@ -92,6 +97,14 @@ fn meaning(decision: &Decision) -> Meaning {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_that_would_be_a_rule_is_not_allowed_for_ever() {
+        let ids = |command| options(command).into_iter().map(|option| option.id).collect::<Vec<_>>();
+        assert_eq!(ids(Some("find *")), [ONCE, REJECT]);
+        assert_eq!(ids(Some("find .")), [ONCE, ALWAYS, REJECT]);
+        assert_eq!(ids(None), [ONCE, ALWAYS, REJECT]);
+    }
 
     #[test]
     fn decisions_mean_what_they_say() {
