@@ -6,6 +6,7 @@
 
 mod beneath;
 mod files;
+mod ignored;
 mod walk;
 
 pub(crate) use walk::{ListQuery, SearchQuery};
@@ -103,6 +104,11 @@ struct Spot<'a> {
 impl Spot<'_> {
     fn full(&self) -> PathBuf {
         self.root.path.join(&self.beneath)
+    }
+
+    /// The same without links in the path of the root.
+    fn real(&self) -> PathBuf {
+        self.root.real.join(&self.beneath)
     }
 
     fn io(&self, error: impl Into<io::Error>) -> PlaceError {

@@ -267,6 +267,50 @@ fn lists_leave_out_what_git_does() {
     assert_eq!(rig.place.list(&context).unwrap().entries[0].path, rig.absolute("ctx/notes"));
 }
 
+fn listed(place: &Place, path: &str) -> String {
+    let listing = place.list(&ListQuery { path: path.into(), ..ListQuery::default() }).unwrap();
+    listing.entries.into_iter().map(|entry| entry.path).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn rules_about_what_to_leave_out_hold_below_their_directory() {
+    let rig = rig();
+    for path in ["src/x.o", "src/keep.o", "src/in/y.o", "src/in/z.tmp", "z.tmp", "b/in/build", "mine"] {
+        fs::create_dir_all(rig.at("ws").join(path).parent().unwrap()).unwrap();
+        fs::write(rig.at("ws").join(path), "").unwrap();
+    }
+    fs::create_dir_all(rig.at("ws/.git/info")).unwrap();
+    fs::write(rig.at("ws/.git/info/exclude"), "/mine\n").unwrap();
+    fs::write(rig.at("ws/.gitignore"), "# objects\n*.o\n[\n!keep.o\n/b/in/\n").unwrap();
+    fs::write(rig.at("ws/src/.ignore"), "*.tmp\n").unwrap();
+    let all = ".gitignore b src src/.ignore src/a.txt src/in src/keep.o z.tmp";
+    assert_eq!(listed(&rig.place, ""), all);
+    assert_eq!(listed(&rig.place, "b/in"), "b/in/build", "asked for by name");
+    symlink(rig.at("ws"), rig.at("alias")).unwrap();
+    let alias = Place::new(&Workspace::new(&rig.at("alias"), Timestamp(0)), &rig.at("alias"), 0o022);
+    assert_eq!(listed(&alias, ""), all);
+    assert_eq!(listed(&alias, "b/in"), "b/in/build");
+}
+
+#[test]
+fn a_file_that_says_what_to_leave_out_cannot_do_harm() {
+    let rig = rig();
+    let pipe = |path: PathBuf| {
+        rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    };
+    symlink("/dev/zero", rig.at("ws/.gitignore")).unwrap();
+    pipe(rig.at("ws/.ignore"));
+    fs::create_dir_all(rig.at("ws/.git/info")).unwrap();
+    pipe(rig.at("ws/.git/info/exclude"));
+    fs::write(rig.at("out/rules"), "a.txt\n").unwrap();
+    symlink(rig.at("out/rules"), rig.at("ws/src/.gitignore")).unwrap();
+    fs::create_dir(rig.at("ws/big")).unwrap();
+    fs::write(rig.at("ws/big/.gitignore"), "x\n".repeat(1 << 20)).unwrap();
+    fs::write(rig.at("ws/big/x"), "").unwrap();
+    let expected = ".gitignore .ignore big big/.gitignore big/x src src/.gitignore src/a.txt";
+    assert_eq!(listed(&rig.place, ""), expected);
+}
+
 #[test]
 fn words_are_found_in_text_files_only() {
     let rig = rig();

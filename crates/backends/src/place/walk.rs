@@ -4,6 +4,7 @@
 //! nothing that it brings is believed: each file is opened or looked at beneath the root again, without links.
 
 use super::files::read_text;
+use super::ignored::Ignored;
 use super::{Place, PlaceError, Spot, beneath};
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::{DirEntry, WalkBuilder};
@@ -151,7 +152,7 @@ impl Place {
         let mut any = false;
         // From the root on, as its rules about what to leave out hold in every directory of it. A directory that they
         // leave out is walked all the same if it was asked for.
-        for from in [&start.spot.root.real, &start.spot.full()] {
+        for from in [&start.spot.root.real, &start.spot.real()] {
             for entry in walker(&start.spot, from, glob, depth)? {
                 let Ok(entry) = entry else { continue };
                 let Ok(beneath) = entry.path().strip_prefix(&start.spot.root.real) else { continue };
@@ -222,18 +223,24 @@ fn walker(
     glob: Option<&str>,
     depth: Option<usize>,
 ) -> Result<ignore::Walk, PlaceError> {
-    let target = start.root.real.join(&start.beneath);
+    let target = start.real();
+    let ignored = Ignored::new(start.root, from);
+    let asked_for = overrides(&target, glob)?;
     let above = target.strip_prefix(from).map_or(0, |rest| rest.components().count());
     let mut builder = WalkBuilder::new(from);
     builder
-        .hidden(false)
-        .parents(false)
-        .require_git(false)
+        // It would open the files that say what to leave out by itself, whatever they are: `Ignored` does that.
+        .standard_filters(false)
         .follow_links(false)
         .sort_by_file_name(Ord::cmp)
         .max_depth(depth.map(|depth| above + depth.max(1)))
-        .overrides(overrides(&target, glob)?)
-        .filter_entry(move |entry| on_the_way(entry, &target));
+        .overrides(asked_for.clone())
+        .filter_entry(move |entry| {
+            let directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+            on_the_way(entry, &target)
+                && (asked_for.matched(entry.path(), directory).is_whitelist()
+                    || !ignored.leaves_out(entry.path(), directory))
+        });
     Ok(builder.build())
 }
 
