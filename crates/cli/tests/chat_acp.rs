@@ -266,6 +266,24 @@ fn an_agent_that_has_crashed_is_started_anew_and_goes_on() {
 }
 
 #[test]
+fn a_stop_while_a_session_is_loaded_does_not_lose_it() {
+    let swb = scripted_with(&["--hold-load", "hold", "--log", "log"], "");
+    let mut client = swb.chat_in("talk");
+    let first = client.say("session");
+    let (name, _) = first.split_once(' ').unwrap();
+    failure(&mut client, "crash");
+    fs::write(work(&swb).join("hold"), "").unwrap();
+    let id = client.prompt("say:hello");
+    wait_for("the load", || {
+        fs::read_to_string(work(&swb).join("log")).unwrap().contains("session/load").then_some(())
+    });
+    client.ok("chat_stop", json!({}));
+    assert_eq!(client.generation(&id).status(), "stopped");
+    fs::remove_file(work(&swb).join("hold")).unwrap();
+    assert_eq!(client.say("session"), format!("{name} 101"));
+}
+
+#[test]
 fn an_agent_that_cannot_load_is_told_what_was_said() {
     let swb = scripted_with(&["--no-load"], "");
     let mut client = swb.chat_in("talk");

@@ -96,8 +96,10 @@ impl Acp {
             self.ready = Some(Talking { ready, terminals: Terminals::default() });
         }
         if let (Some(talking), None) = (&mut self.ready, &self.session) {
-            let session = talking.ready.session(&self.agent, &self.directory, self.earlier.take()).await;
+            // Kept until there is a session: a stop may end this wait at any moment.
+            let session = talking.ready.session(&self.agent, &self.directory, self.earlier.clone()).await;
             self.session = Some(session.inspect_err(|_| self.ready = None)?);
+            self.earlier = None;
             (self.model, self.cost) = (None, 0.0);
         }
         Ok(())

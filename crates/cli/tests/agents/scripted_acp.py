@@ -52,7 +52,7 @@ answered with `you said: PROMPT`. In texts `\\n` is a line break and `\\s` a sem
 
 Arguments: --no-load (cannot load sessions), --auth (demands authentication), --mute (never answers the greeting),
 --crash (ends at once), --garbage (greets with garbage), --old (speaks a protocol version nobody knows),
---log FILE (adds every message it gets to FILE).
+--log FILE (adds every message it gets to FILE), --hold-load FILE (loads no session as long as FILE is there).
 """
 
 import json
@@ -431,6 +431,10 @@ def session_new(params):
 def session_load(params):
     if not params["sessionId"].startswith("scripted-"):
         raise Finish(error={"code": -32602, "message": "no such session"})
+    if "--hold-load" in sys.argv:
+        held = sys.argv[sys.argv.index("--hold-load") + 1]
+        while os.path.exists(held):
+            time.sleep(0.02)
     session = new_session(params["sessionId"], params["cwd"])
     session["prompts"] = 100
     update(session, "user_message_chunk", content=text("an old prompt"))
