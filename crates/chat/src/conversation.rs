@@ -87,6 +87,15 @@ pub struct Conversation {
     changed: bool,
 }
 
+/// What was said of an answer in the making, for whoever comes in the middle of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SoFar {
+    /// The stream that goes on.
+    pub stream: StreamId,
+    /// The text of its pieces until now.
+    pub text: String,
+}
+
 /// An answer in the making.
 #[derive(Debug, Clone)]
 struct Answer {
@@ -242,6 +251,8 @@ impl Conversation {
         let Some(answer) = &mut self.answer else { return };
         let full = answer.message.parts.len() >= limits::PARTS;
         match answer.message.tool(&call.id) {
+            // What has ended is not told any more: it would wait for another end.
+            Some(Part::Tool { result: Some(_), .. }) => return,
             Some(Part::Tool { call: known, .. }) => *known = call.clone(),
             _ if full => return,
             _ => answer.message.add(Part::Tool { call: call.clone(), result: None }),
@@ -336,6 +347,12 @@ impl Conversation {
     /// The answer in the making, as far as it is.
     pub fn unfinished(&self) -> Option<&Message> {
         self.answer.as_ref().map(|answer| &answer.message)
+    }
+
+    /// What a client that comes now has missed of it.
+    pub fn so_far(&self) -> Option<SoFar> {
+        let answer = self.answer.as_ref().filter(|answer| answer.index > 0)?;
+        Some(SoFar { stream: answer.stream, text: answer.message.text() })
     }
 
     // ---- approvals and questions ----

@@ -23,7 +23,7 @@ pub use ask::{
     Answers, Approval, ApprovalId, ApprovalOption, ApprovalRequest, Decision, OptionKind, Question,
     QuestionId, QuestionItem, QuestionRequest, Unanswered, Verdict,
 };
-pub use conversation::{Conversation, Now, Refused, State};
+pub use conversation::{Conversation, Now, Refused, SoFar, State};
 pub use event::{Event, PlanEntry, PlanPriority, PlanStatus, Progress, StreamId};
 pub use message::{Attachment, Ending, Message, Part, Role, Usage};
 pub use names::three_words;

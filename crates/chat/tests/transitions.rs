@@ -301,7 +301,9 @@ fn a_tool_told_twice_is_one() {
     more.description = Some("Reading main.rs".into());
     talk.chat.tool_called(more.clone());
     talk.chat.tool_ended(ToolResult::completed(ToolId("one".into()), "fine"));
+    talk.events();
     talk.chat.tool_called(more.clone());
+    assert_eq!(talk.events(), [], "what has ended is not told any more");
     talk.end(Ending::Complete);
     let [Part::Tool { call, result }, Part::Text(_)] = &talk.chat.saved().messages[1].parts[..] else {
         panic!("{:?}", talk.chat.saved().messages[1].parts)

@@ -159,6 +159,13 @@ pub(crate) fn peer_gone(stream: &UnixStream) -> bool {
     rustix::event::poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
+/// Whether the peer has closed both its sides: nobody reads any more what is said.
+pub(crate) fn hung_up(stream: &UnixStream) -> bool {
+    let mut fds = [PollFd::new(stream, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    rustix::event::poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
+}
+
 /// Delivers input completely, however long the program takes to read it; the connection is not read
 /// meanwhile. When its client goes away, `gone` is called and the delivery goes on.
 pub(crate) async fn deliver(

@@ -78,16 +78,22 @@ pub const CHATS: usize = 1024;
 pub const CHAT_UPDATES: usize = 2 * swb_chat::limits::ASKS;
 /// Events of a conversation kept for each client; one that falls behind further has lost some and is told so.
 pub const CHAT_EVENTS: usize = 1024;
-/// What the journal of conversations may grow by before it is written anew, and its size at most.
+/// What the journal of conversations may grow by before it is written anew, besides the size it had then.
 pub const CHAT_SLACK: u64 = 8 << 20;
-/// See [`CHAT_SLACK`].
-pub const CHAT_MEMORY: usize = 512 << 20;
+/// What of all conversations is written anew; older messages do not outlive a crash. Reading it takes a tenth of a second,
+/// in which nobody is served.
+pub const CHAT_KEPT: usize = 32 << 20;
+/// The size of that journal at most: twice what is kept, for the form it is kept in, and once more for what is added.
+pub const CHAT_MEMORY: usize = 256 << 20;
 /// How long an agent may take to stop by itself; it is made to after that (SS-55 allows 2 s).
 pub const CHAT_STOP: Duration = Duration::from_millis(1200);
 /// How often a conversation is saved by itself at most, and at least.
 pub const CHAT_SAVE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(24 * 3600)];
-/// How long a daemon that stops waits for conversations to be saved and agents to end.
-pub const CHAT_ENDINGS: Duration = Duration::from_secs(3);
+/// How long a daemon that stops waits for conversations to be saved and agents to end; another program may keep the
+/// saved ones busy for 5 s.
+pub const CHAT_ENDINGS: Duration = Duration::from_secs(8);
+/// How long a look at a directory may take; it may lie on a disk that does not answer.
+pub const DIRECTORY: Duration = Duration::from_secs(5);
 /// Workspaces known at most; the one that was not used for longest is forgotten.
 pub const WORKSPACES: usize = 1024;
 

@@ -30,7 +30,7 @@ fn clients_are_told_and_the_daemon_begins_anew() {
     assert_eq!(status["sessions"], 0);
     assert_eq!(listing(&swb), Vec::<Value>::new());
     let states: Vec<&Value> = status["dialects"].as_array().unwrap().iter().map(|d| &d["state"]).collect();
-    assert_eq!(states, ["listening", "listening", "listening"]);
+    assert_eq!(states, ["listening"; 4]);
     assert!(!swb.paths().keepty_socket("one").exists());
     assert_eq!(keepers_in(swb.dir()).len(), 1);
 

@@ -5,7 +5,7 @@ use super::clock::Due;
 use super::errors::invalid;
 use super::peer::{Next, Peer};
 use super::voice::Voice;
-use crate::conn::read_some;
+use crate::conn::{hung_up, read_some};
 use crate::limits;
 use std::sync::Arc;
 use swb_wire::scriptschnell::{Closed, LineError, Lines, ServerMessage};
@@ -100,9 +100,16 @@ impl Connection {
                 Err(error) => return self.voice.refuse(invalid(error.to_string()), None),
             }
             if !read_some(&self.stream, |bytes| lines.push(bytes)).await {
-                return;
+                return self.answer_still().await;
             }
             self.voice.heard();
+        }
+    }
+
+    /// A client that has said everything may still wait for the end of what it began: a script at the end of a pipe.
+    async fn answer_still(&self) {
+        while self.voice.running() > 0 && !hung_up(&self.stream) {
+            tokio::time::sleep(limits::GONE_CHECK).await;
         }
     }
 

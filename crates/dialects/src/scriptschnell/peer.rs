@@ -133,8 +133,11 @@ impl Peer {
                 self.voice.say(&ServerMessage::Closed(closed), id);
                 return Next::Close;
             }
-            // The end of it is told later.
+            // The ends of these are told later.
             Request::ChatSend(send) => self.chat_send(send, request_id.clone()).await.map(|()| None),
+            Request::WorkspaceCreate(create) => {
+                self.workspace_create(create, request_id.clone()).map(|()| None)
+            }
             Request::FlowControl(flow) => Ok(self.flow(&flow, id)),
             request => self.obeyed(request).await,
         };
@@ -166,13 +169,14 @@ impl Peer {
             Request::SessionList(filter) => self.session_list(filter).await.map(Some),
             Request::SessionLoad(which) => self.session_load(which).await.map(Some),
             Request::SessionSave(save) => self.session_save(save).await.map(Some),
-            Request::WorkspaceCreate(create) => self.workspace_create(create).await.map(Some),
             Request::WorkspaceList => self.workspace_list().await.map(Some),
-            Request::WorkspaceSet(which) => self.workspace_set(which).map(Some),
+            Request::WorkspaceSet(which) => self.workspace_set(which).await.map(Some),
             // Taken apart before they get here.
-            Request::Batch(_) | Request::ChatSend(_) | Request::Close(_) | Request::FlowControl(_) => {
-                Ok(None)
-            }
+            Request::Batch(_)
+            | Request::ChatSend(_)
+            | Request::Close(_)
+            | Request::FlowControl(_)
+            | Request::WorkspaceCreate(_) => Ok(None),
         }
     }
 

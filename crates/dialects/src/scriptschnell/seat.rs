@@ -6,7 +6,7 @@ use super::voice::Voice;
 use crate::limits;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use swb_chat::{ClientId, Event};
+use swb_chat::{ClientId, Event, SoFar};
 use swb_engine::chat::{Attachment, Chat, ChatError, Outcome, PromptOptions, Sent};
 use swb_wire::scriptschnell::{ChatEnd, ErrorInfo, ServerMessage};
 use tokio::sync::{broadcast, mpsc};
@@ -141,6 +141,7 @@ struct Follower {
 
 impl Follower {
     async fn run(mut self, attachment: Attachment) {
+        self.tell_so_far(attachment.so_far.as_ref());
         self.tell_what_waits();
         let mut attachment = Some(attachment);
         let mut pending: Option<Pending> = None;
@@ -180,6 +181,13 @@ impl Follower {
                     }
                 }
             }
+        }
+    }
+
+    /// Whoever comes in the middle of an answer gets its beginning in one piece, so that there is nothing missing (SS-53).
+    fn tell_so_far(&mut self, so_far: Option<&SoFar>) {
+        if let Some(SoFar { stream, text }) = so_far.cloned() {
+            self.tell(&Event::Text { stream, index: 0, text, last: false });
         }
     }
 

@@ -7,7 +7,7 @@ use super::seat::Seat;
 use super::teller::usage_info;
 use crate::limits;
 use std::time::{Duration, SystemTime};
-use swb_chat::{Place, Settings};
+use swb_chat::{Place, Saved, Settings};
 use swb_engine::chat::{Attachment, Chat, ListedChat, NewChat};
 use swb_types::{SessionName, Timestamp};
 use swb_wire::scriptschnell as wire;
@@ -35,7 +35,7 @@ impl Peer {
             told(chat.configure(None, Settings { agent, ..Settings::default() }).await)?;
         }
         self.log_session("created", chat.name().as_str());
-        let attachment = self.attach(&chat, false).await?;
+        let attachment = self.attach(&chat, false, false).await?;
         let answer = SessionCreated {
             session_id: chat.name().to_string(),
             status: "created".to_owned(),
@@ -55,7 +55,7 @@ impl Peer {
         let id = id.ok_or_else(|| invalid("session_id is missing"))?;
         let takeover = attach.takeover.unwrap_or(false);
         let chat = told(self.front.chats.load(&id).await)?;
-        let owner = self.come(&chat, takeover).await?;
+        let (owner, _) = self.come(&chat, takeover, false).await?;
         Ok(ServerMessage::SessionAttach(SessionPlace {
             session_id: chat.name().to_string(),
             status: if owner { "attached" } else { "observing" }.to_owned(),
@@ -74,8 +74,12 @@ impl Peer {
         let id = which.session_id.filter(|id| !id.is_empty());
         let id = id.ok_or_else(|| invalid("session_id is missing"))?;
         let chat = told(self.front.chats.load(&id).await)?;
-        let saved = told(chat.saved().await)?;
-        let owner = self.come(&chat, false).await?;
+        let (owner, saved) = self.come(&chat, false, true).await?;
+        let saved = match saved {
+            Some(saved) => saved,
+            // It was attached already, so that whatever is said after this is told, too.
+            None => told(chat.saved().await)?,
+        };
         let (messages, truncated) = history::latest(&saved.messages, &mut limits::CHAT_HISTORY.clone());
         Ok(ServerMessage::SessionLoad(SessionLoaded {
             session_id: chat.name().to_string(),
@@ -90,8 +94,14 @@ impl Peer {
         }))
     }
 
-    /// Takes a place at a session, or keeps the one there is; whether it is the owner's.
-    async fn come(&mut self, chat: &Chat, takeover: bool) -> Result<bool, ErrorInfo> {
+    /// Takes a place at a session, or keeps the one there is; whether it is the owner's, and with `history` what was said
+    /// before it was taken.
+    async fn come(
+        &mut self,
+        chat: &Chat,
+        takeover: bool,
+        history: bool,
+    ) -> Result<(bool, Option<Saved>), ErrorInfo> {
         if let Some(at) = self.seats.iter().position(|seat| seat.chat.is(chat)) {
             let seat = self.seats.remove(at);
             if takeover {
@@ -99,24 +109,24 @@ impl Peer {
             }
             let owns = takeover || seat.owns();
             self.seats.push(seat);
-            return Ok(owns);
+            return Ok((owns, None));
         }
-        let attachment = self.attach(chat, takeover).await?;
-        let owner = attachment.place == Place::Owner;
+        let mut attachment = self.attach(chat, takeover, history).await?;
+        let (owner, saved) = (attachment.place == Place::Owner, attachment.saved.take());
         self.log_session(if owner { "attached" } else { "observed" }, chat.name().as_str());
         self.sit(attachment);
-        Ok(owner)
+        Ok((owner, saved))
     }
 
     /// SS-38: places that there are too many of are given up first, the oldest ones.
-    async fn attach(&mut self, chat: &Chat, takeover: bool) -> Result<Attachment, ErrorInfo> {
+    async fn attach(&mut self, chat: &Chat, takeover: bool, history: bool) -> Result<Attachment, ErrorInfo> {
         let most = self.settings().max_sessions_per_connection.max(1);
         while self.seats.len() >= most {
             let left = self.seats.remove(0);
             self.log_session("detached", left.name());
             left.leave().await;
         }
-        told(chat.attach(self.front.chats.client(), takeover).await)
+        told(chat.attach(self.front.chats.client(), takeover, history).await)
     }
 
     fn sit(&mut self, attachment: Attachment) {

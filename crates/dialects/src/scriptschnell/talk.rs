@@ -54,7 +54,7 @@ impl Peer {
 
     /// SS-60, SS-63
     pub(super) async fn decide(&mut self, response: AuthorizationResponse) -> Answer {
-        if response.ack == Some(true) && response.approved.is_none() {
+        if response.ack == Some(true) {
             return self.acknowledge(response.auth_id).await;
         }
         let found = response.auth_id.as_deref().and_then(|id| self.approval(id));

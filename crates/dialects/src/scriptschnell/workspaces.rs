@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use swb_chat::Workspace;
+use swb_engine::chat::Chats;
 use swb_engine::chat::git::{self, GitFacts};
 use swb_wire::scriptschnell::{
     ErrorCode, ErrorInfo, ServerMessage, Time, WorkspaceCreate, WorkspaceCreated, WorkspaceItem,
@@ -40,13 +41,13 @@ impl Peer {
     }
 
     /// SS-72, Q-65
-    pub(super) fn workspace_set(&mut self, which: WorkspaceName) -> Result<ServerMessage, ErrorInfo> {
+    pub(super) async fn workspace_set(&mut self, which: WorkspaceName) -> Result<ServerMessage, ErrorInfo> {
         let dir = self.directory(which.workspace.as_deref());
         let dir = dir.ok_or_else(|| invalid("workspace is missing"))?;
         if self.seats.iter().any(|seat| seat.chat.workspace() != dir) {
             return Err(not_allowed("a session of another workspace is attached; detach from it first"));
         }
-        let workspace = told(self.front.chats.workspace(&dir))?;
+        let workspace = told(self.front.chats.workspace(&dir).await)?;
         self.workspace = Some(dir);
         Ok(ServerMessage::WorkspaceSet(WorkspaceSetReply {
             workspace_id: workspace.id(),
@@ -56,25 +57,35 @@ impl Peer {
         }))
     }
 
-    /// SS-73
-    pub(super) async fn workspace_create(
+    /// SS-73: git may take its time, in which other things can be asked for; the answer comes when it is done.
+    pub(super) fn workspace_create(
         &mut self,
         create: WorkspaceCreate,
-    ) -> Result<ServerMessage, ErrorInfo> {
+        request_id: Option<String>,
+    ) -> Result<(), ErrorInfo> {
         let base = self.directory(create.base_workspace.as_deref()).or_else(|| self.workspace.clone());
         let base = base.ok_or_else(|| invalid("base_workspace is missing"))?;
         let name = create.name.filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| invalid("name is missing"))?;
-        told(self.front.chats.workspace(&base))?;
-        let made = git::create_worktree(&base, &name, self.settings().umask).await;
-        let made = made.map_err(not_allowed)?;
-        let workspace = told(self.front.chats.workspace(&made))?;
-        Ok(ServerMessage::WorkspaceCreate(WorkspaceCreated {
-            workspace_id: workspace.id(),
-            path: shown(&workspace.path),
-            is_worktree: true,
-        }))
+        let (chats, umask) = (self.front.chats.clone(), self.settings().umask);
+        let voice = Arc::clone(&self.voice);
+        let making = async move {
+            match worktree(&chats, &base, &name, umask).await {
+                Ok(made) => voice.say(&ServerMessage::WorkspaceCreate(made), request_id.as_deref()),
+                Err(error) => voice.refuse(error, request_id.as_deref()),
+            }
+        };
+        self.front.fronts.tasks.spawn(self.ended.clone().run_until_cancelled_owned(making));
+        Ok(())
     }
+}
+
+async fn worktree(chats: &Chats, base: &Path, name: &str, umask: u32) -> Result<WorkspaceCreated, ErrorInfo> {
+    told(chats.workspace(base).await)?;
+    let made = git::create_worktree(base, name, umask).await.map_err(not_allowed)?;
+    let workspace = told(chats.workspace(&made).await)?;
+    let path = shown(&workspace.path);
+    Ok(WorkspaceCreated { workspace_id: workspace.id(), path, is_worktree: true })
 }
 
 fn item(workspace: &Workspace, facts: GitFacts, session_count: usize) -> WorkspaceItem {

@@ -6,8 +6,8 @@ use super::error::ChatError;
 use std::path::PathBuf;
 use std::sync::Arc;
 use swb_chat::{
-    Answers, Approval, ApprovalId, ClientId, Event, Place, Question, QuestionId, Saved, Settings, State,
-    Summary, Verdict,
+    Answers, Approval, ApprovalId, ClientId, Event, Place, Question, QuestionId, Saved, Settings, SoFar,
+    State, Summary, Verdict,
 };
 use swb_types::{SessionName, Timestamp};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -44,6 +44,8 @@ pub struct ChatView {
     pub approvals: Vec<Approval>,
     /// Questions that wait, oldest first.
     pub questions: Vec<Question>,
+    /// Nothing would be lost without it: nothing was said, or all of it is saved.
+    pub expendable: bool,
 }
 
 /// A client's place at a conversation; given up when it is dropped.
@@ -57,15 +59,49 @@ pub struct Attachment {
     pub place: Place,
     /// Everything that happens from then on. Whoever falls behind further than this holds has lost something.
     pub events: broadcast::Receiver<Arc<Event>>,
-    pub(super) leave: Option<mpsc::OwnedPermit<ClientId>>,
+    /// What was said until then, if it was asked for.
+    pub saved: Option<Saved>,
+    /// What was said of the answer in the making until then.
+    pub so_far: Option<SoFar>,
+    _seat: Seat,
 }
 
-impl Drop for Attachment {
+/// A client's seat at a conversation; given back when it is dropped, wherever that is.
+#[derive(Debug)]
+pub(super) struct Seat {
+    pub(super) client: ClientId,
+    leave: Option<mpsc::OwnedPermit<ClientId>>,
+}
+
+impl Drop for Seat {
     fn drop(&mut self) {
         if let Some(leave) = self.leave.take() {
             leave.send(self.client);
         }
     }
+}
+
+/// What the owner gives to a client that comes.
+#[derive(Debug)]
+pub(super) struct Attached {
+    pub(super) place: Place,
+    pub(super) events: broadcast::Receiver<Arc<Event>>,
+    pub(super) saved: Option<Saved>,
+    pub(super) so_far: Option<SoFar>,
+    pub(super) seat: Seat,
+}
+
+/// How a conversation leaves memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Farewell {
+    /// For good, and with it what was started for it.
+    Delete,
+    /// What was started for it goes too; what is to be saved by itself is.
+    Drop,
+    /// It can be loaded again.
+    PutAway,
+    /// The daemon stops.
+    Stop,
 }
 
 /// A generation that was begun: how it ends.
@@ -76,68 +112,20 @@ pub(super) type Reply<T> = oneshot::Sender<Result<T, ChatError>>;
 /// What handles ask of the owner. `by` is the client that asks, nobody for those who may do everything.
 #[derive(Debug)]
 pub(super) enum Command {
-    Attach {
-        client: ClientId,
-        takeover: bool,
-        reply: Reply<(Place, broadcast::Receiver<Arc<Event>>)>,
-    },
-    Send {
-        by: Option<ClientId>,
-        prompt: String,
-        options: PromptOptions,
-        reply: Reply<Sent>,
-    },
-    Stop {
-        by: Option<ClientId>,
-        reply: Reply<()>,
-    },
-    Clear {
-        by: Option<ClientId>,
-        reply: Reply<()>,
-    },
-    Configure {
-        by: Option<ClientId>,
-        settings: Box<Settings>,
-        reply: Reply<()>,
-    },
-    Rename {
-        by: Option<ClientId>,
-        title: String,
-        reply: Reply<()>,
-    },
-    Save {
-        by: Option<ClientId>,
-        title: Option<String>,
-        reply: Reply<Saved>,
-    },
-    AutoSave {
-        every: Option<std::time::Duration>,
-        reply: Reply<()>,
-    },
-    Acknowledge {
-        id: ApprovalId,
-        reply: Reply<()>,
-    },
-    Decide {
-        by: Option<ClientId>,
-        id: ApprovalId,
-        verdict: Verdict,
-        reply: Reply<()>,
-    },
-    Answer {
-        by: Option<ClientId>,
-        id: QuestionId,
-        answers: Answers,
-        reply: Reply<()>,
-    },
-    Saved {
-        reply: Reply<Saved>,
-    },
-    /// End it; `forget` ends what was started for it alone, too.
-    Close {
-        forget: bool,
-        reply: Reply<()>,
-    },
+    Attach { seat: Seat, takeover: bool, history: bool, reply: Reply<Box<Attached>> },
+    TakeOver { client: ClientId, reply: Reply<()> },
+    Send { by: Option<ClientId>, prompt: String, options: PromptOptions, reply: Reply<Sent> },
+    Stop { by: Option<ClientId>, reply: Reply<()> },
+    Clear { by: Option<ClientId>, reply: Reply<()> },
+    Configure { by: Option<ClientId>, settings: Box<Settings>, reply: Reply<()> },
+    Rename { by: Option<ClientId>, title: String, reply: Reply<()> },
+    Save { by: Option<ClientId>, title: Option<String>, reply: Reply<Saved> },
+    AutoSave { every: Option<std::time::Duration>, reply: Reply<()> },
+    Acknowledge { id: ApprovalId, reply: Reply<()> },
+    Decide { by: Option<ClientId>, id: ApprovalId, verdict: Verdict, reply: Reply<()> },
+    Answer { by: Option<ClientId>, id: QuestionId, answers: Answers, reply: Reply<()> },
+    Saved { reply: Reply<Saved> },
+    Close { farewell: Farewell, reply: Reply<()> },
 }
 
 impl Chat {
@@ -176,16 +164,24 @@ impl Chat {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    /// Attaches a client, which then owns the conversation if nobody else does, or if it takes over.
-    pub async fn attach(&self, client: ClientId, takeover: bool) -> Result<Attachment, ChatError> {
+    /// Attaches a client, which then owns the conversation if nobody else does, or if it takes over. With `history` it
+    /// is given what was said before.
+    pub async fn attach(
+        &self,
+        client: ClientId,
+        takeover: bool,
+        history: bool,
+    ) -> Result<Attachment, ChatError> {
         let leave = self.shared.leaving.clone().reserve_owned().await.map_err(|_| self.gone())?;
-        let (place, events) = self.ask(|reply| Command::Attach { client, takeover, reply }).await?;
-        Ok(Attachment { chat: self.clone(), client, place, events, leave: Some(leave) })
+        let seat = Seat { client, leave: Some(leave) };
+        let attached = self.ask(|reply| Command::Attach { seat, takeover, history, reply }).await?;
+        let Attached { place, events, saved, so_far, seat } = *attached;
+        Ok(Attachment { chat: self.clone(), client, place, events, saved, so_far, _seat: seat })
     }
 
-    /// Makes a client that is attached the owner.
+    /// Makes a client the owner that is attached.
     pub async fn take_over(&self, attached: ClientId) -> Result<(), ChatError> {
-        self.ask(|reply| Command::Attach { client: attached, takeover: true, reply }).await.map(drop)
+        self.ask(|reply| Command::TakeOver { client: attached, reply }).await
     }
 
     /// Begins a generation; its end is told through what is returned.
@@ -258,8 +254,8 @@ impl Chat {
         self.ask(|reply| Command::Saved { reply }).await
     }
 
-    pub(super) async fn close(&self, forget: bool) -> Result<(), ChatError> {
-        self.ask(|reply| Command::Close { forget, reply }).await
+    pub(super) async fn close(&self, farewell: Farewell) -> Result<(), ChatError> {
+        self.ask(|reply| Command::Close { farewell, reply }).await
     }
 
     async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, ChatError> {

@@ -68,7 +68,7 @@ impl Memory {
             }
         }
         let mut memory = Self { keeper, journal: None, compact: 0 };
-        memory.write_anew(&conversations);
+        memory.write_anew(&mut conversations);
         (memory, conversations.into_values().collect())
     }
 
@@ -83,7 +83,7 @@ impl Memory {
         if journal.len() > self.compact * 2 + limits::CHAT_SLACK {
             let text = journal.read(limits::CHAT_MEMORY);
             match text {
-                Ok(text) => self.write_anew(&fold(&text)),
+                Ok(text) => self.write_anew(&mut fold(&text)),
                 Err(_) => self.give_up("there is too much of it"),
             }
         }
@@ -96,7 +96,8 @@ impl Memory {
     }
 
     /// Writes the journal anew, in new memory: whatever happens meanwhile, the keeper holds a whole one.
-    fn write_anew(&mut self, conversations: &BTreeMap<SessionName, Left>) {
+    fn write_anew(&mut self, conversations: &mut BTreeMap<SessionName, Left>) {
+        shorten(conversations, limits::CHAT_KEPT);
         let text: String = conversations.values().flat_map(lines).collect();
         let written = Journal::begin("swb-chats").and_then(|mut journal| {
             journal.append(&text)?;
@@ -159,6 +160,24 @@ fn fold(text: &str) -> BTreeMap<SessionName, Left> {
     all
 }
 
+/// Forgets the oldest messages of the longest conversations until all of them have at most so many bytes. It is done
+/// rarely, and nobody waits long for it: an older half goes at a time.
+fn shorten(conversations: &mut BTreeMap<SessionName, Left>, most: usize) {
+    let size = |left: &Left| left.saved.messages.iter().map(Message::size).sum::<usize>();
+    let mut sizes: BTreeMap<SessionName, usize> =
+        conversations.iter().map(|(name, left)| (name.clone(), size(left))).collect();
+    while sizes.values().sum::<usize>() > most {
+        let longest = sizes.iter().max_by_key(|(_, size)| **size).map(|(name, _)| name.clone());
+        let Some((name, left)) = longest.and_then(|name| Some((name.clone(), conversations.get_mut(&name)?)))
+        else {
+            return;
+        };
+        let half = left.saved.messages.len().div_ceil(2);
+        left.saved.messages.drain(..half);
+        sizes.insert(name, size(left));
+    }
+}
+
 fn lines(left: &Left) -> Vec<String> {
     let name = &left.saved.name;
     let mut entries = vec![Entry::Head(Box::new(left.saved.without_messages()), left.held)];
@@ -185,6 +204,26 @@ mod tests {
 
     fn text(entries: &[Entry]) -> String {
         entries.iter().map(|entry| serde_json::to_string(entry).unwrap() + "\n").collect()
+    }
+
+    #[test]
+    fn the_oldest_messages_of_the_longest_conversation_go_first() {
+        let mut journal = vec![head("long"), head("short")];
+        let name = |name: &str| SessionName::new(name).unwrap();
+        for n in 1..=100 {
+            let message = |text: &str| Message::text_of(n, Role::User, text, Timestamp(n));
+            journal.push(Entry::Message(name("long"), message(&"x".repeat(1000))));
+            journal.push(Entry::Message(name("short"), message("y")));
+        }
+        let mut all = fold(&text(&journal));
+        shorten(&mut all, 30_000);
+        let numbers = |all: &BTreeMap<SessionName, Left>, which: &str| -> Vec<u64> {
+            all[&name(which)].saved.messages.iter().map(|message| message.number).collect()
+        };
+        assert_eq!(numbers(&all, "short").len(), 100);
+        assert_eq!(numbers(&all, "long"), (76..=100).collect::<Vec<_>>());
+        shorten(&mut all, 0);
+        assert!(numbers(&all, "long").is_empty() && numbers(&all, "short").is_empty());
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub use workspaces::Workspaces;
 use crate::api::Engine;
 use crate::limits;
 use crate::session::Session;
-use handle::Shared;
+use handle::{Farewell, Shared};
 use memory::{Entry, Left, Memory};
 use owner::{Owner, Saving, view_of};
 use std::collections::BTreeMap;
@@ -151,8 +151,8 @@ impl Chats {
             self.inner.engine.hold_name(left.saved.name.as_str());
         }
         self.inner.workspaces.touch(&left.saved.working_dir);
-        let auto_save = left.held.auto_save.map(Duration::from_secs);
-        self.open(Conversation::restore(left.saved), auto_save, left.held.reserved);
+        let saving = Saving::new(left.held.auto_save.map(Duration::from_secs));
+        self.open(Conversation::restore(left.saved), saving, left.held.reserved);
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionName, Chat>> {
@@ -168,9 +168,9 @@ impl Chats {
         ClientId(self.inner.clients.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Number of live conversations.
+    /// Number of live conversations that would be lost with the daemon.
     pub fn count(&self) -> usize {
-        self.lock().len()
+        self.lock().values().filter(|chat| !chat.view().expendable).count()
     }
 
     /// The workspaces that are known.
@@ -179,8 +179,8 @@ impl Chats {
     }
 
     /// A directory as a workspace, which is known from then on (SS-71).
-    pub fn workspace(&self, dir: &Path) -> Result<Arc<Workspace>, ChatError> {
-        check_directory(dir)?;
+    pub async fn workspace(&self, dir: &Path) -> Result<Arc<Workspace>, ChatError> {
+        check_directory(dir).await?;
         Ok(self.inner.workspaces.touch(dir))
     }
 
@@ -191,7 +191,8 @@ impl Chats {
 
     /// Makes a conversation.
     pub async fn create(&self, new: NewChat) -> Result<Chat, ChatError> {
-        check_directory(&new.directory)?;
+        check_directory(&new.directory).await?;
+        self.make_room().await;
         let name = match new.name {
             Some(name) => {
                 let kept = name.to_string();
@@ -207,7 +208,25 @@ impl Chats {
         };
         self.inner.workspaces.touch(&new.directory);
         let conversation = Conversation::new(name, &new.directory, &new.directory, now().unix);
-        Ok(self.open(conversation, new.auto_save, true))
+        Ok(self.open(conversation, Saving::new(new.auto_save), true))
+    }
+
+    /// Where there is no room for a further conversation, the one that was not used for longest is put away, of those
+    /// that nobody looks at and that are saved.
+    async fn make_room(&self) {
+        let oldest = {
+            let live = self.lock();
+            let idle = live.values().filter(|chat| {
+                let view = chat.view();
+                view.expendable && view.owner.is_none() && !view.state.is_running()
+            });
+            let oldest = idle.min_by_key(|chat| chat.view().summary.updated).cloned();
+            oldest.filter(|_| live.len() >= limits::CHATS)
+        };
+        if let Some(chat) = oldest {
+            // If it goes by itself meanwhile there is room as well.
+            let _put_away = chat.close(Farewell::PutAway).await;
+        }
     }
 
     fn reserve(&self, name: &SessionName) -> Result<(), ChatError> {
@@ -253,7 +272,7 @@ impl Chats {
             Some(_) => self.archived(move |archive| archive.load(&wanted)).await,
             None => Ok(None),
         };
-        // Somebody else may have loaded it meanwhile.
+        // Somebody else may have loaded it meanwhile, here and below.
         if let Some(chat) = self.live(name) {
             return Ok(chat);
         }
@@ -265,7 +284,11 @@ impl Chats {
             (Some(terminal), _) => Ok(self.talk_to(&terminal)),
             (None, kept) => {
                 let saved = kept?.ok_or_else(|| ChatError::NotFound(name.to_owned()))?;
-                check_directory(&saved.working_dir)?;
+                check_directory(&saved.working_dir).await?;
+                self.make_room().await;
+                if let Some(chat) = self.live(name) {
+                    return Ok(chat);
+                }
                 self.reserve(&saved.name)?;
                 Ok(self.restore(saved, true))
             }
@@ -276,7 +299,7 @@ impl Chats {
     fn talk_to(&self, terminal: &Session) -> Chat {
         let (dir, created) = (terminal.workspace(), Timestamp(terminal.created() * 1000));
         self.inner.workspaces.touch(dir);
-        self.open(Conversation::new(terminal.name().clone(), dir, dir, created), None, false)
+        self.open(Conversation::new(terminal.name().clone(), dir, dir, created), Saving::default(), false)
     }
 
     /// Goes on with a conversation that was kept.
@@ -284,7 +307,7 @@ impl Chats {
         self.inner.workspaces.touch(&saved.working_dir);
         let messages = saved.messages.clone();
         let name = saved.name.clone();
-        let chat = self.open(Conversation::restore(saved), None, reserved);
+        let chat = self.open(Conversation::restore(saved), Saving::loaded(), reserved);
         let entries: Vec<Entry> =
             messages.into_iter().map(|message| Entry::Message(name.clone(), message)).collect();
         self.note(&entries);
@@ -355,7 +378,7 @@ impl Chats {
             if by.is_some() && owner.is_some() && owner != by {
                 return Err(swb_chat::Refused::NotOwner.into());
             }
-            chat.close(true).await?;
+            chat.close(Farewell::Delete).await?;
         }
         let kept = name.to_owned();
         let deleted = match self.inner.archive {
@@ -367,7 +390,7 @@ impl Chats {
 
     /// Removes a conversation from memory, and what was started for it; what is kept on disk stays.
     pub async fn drop_live(&self, chat: &Chat) -> Result<(), ChatError> {
-        chat.close(true).await
+        chat.close(Farewell::Drop).await
     }
 
     /// Approvals that wait in any conversation, oldest first.
@@ -412,10 +435,12 @@ impl Chats {
         session.is_offered_to(self.inner.label)
     }
 
-    fn open(&self, conversation: Conversation, auto_save: Option<Duration>, reserved: bool) -> Chat {
+    fn open(&self, conversation: Conversation, saving: Saving, reserved: bool) -> Chat {
         let (commands, to_do) = mpsc::channel(limits::COMMANDS);
         let (leaving, gone) = mpsc::channel(swb_chat::limits::CLIENTS + 1);
-        let (view, shown) = watch::channel(view_of(&conversation));
+        let mut view = view_of(&conversation);
+        view.expendable |= saving.is_saved();
+        let (view, shown) = watch::channel(view);
         let saved = conversation.saved();
         let chat = Chat {
             shared: Arc::new(Shared {
@@ -436,10 +461,11 @@ impl Chats {
             leaving: gone,
             view,
             events: broadcast::channel(limits::CHAT_EVENTS).0,
-            saving: Saving::new(auto_save),
+            saving,
             backend: None,
             running: None,
             reopen: false,
+            noted: 0,
             reserved,
             approvals: BTreeMap::new(),
             questions: BTreeMap::new(),
@@ -482,8 +508,15 @@ fn is_about(working_dir: &Path, terminal: &Session) -> bool {
     terminal.workspace() == working_dir
 }
 
-/// SS-31
-fn check_directory(dir: &Path) -> Result<(), ChatError> {
+/// SS-31. A directory may lie on a disk that does not answer, so nobody else waits for this.
+async fn check_directory(dir: &Path) -> Result<(), ChatError> {
+    let (path, denied) = (dir.to_owned(), ChatError::WorkspaceDenied(dir.to_owned()));
+    let looked = tokio::task::spawn_blocking(move || look_at_directory(&path));
+    let looked = tokio::time::timeout(limits::DIRECTORY, looked).await;
+    looked.ok().and_then(Result::ok).unwrap_or(Err(denied))
+}
+
+fn look_at_directory(dir: &Path) -> Result<(), ChatError> {
     let invalid = || ChatError::WorkspaceInvalid(dir.to_owned());
     let denied = || ChatError::WorkspaceDenied(dir.to_owned());
     if !dir.is_absolute() {

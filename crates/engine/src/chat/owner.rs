@@ -2,7 +2,7 @@
 
 use super::backend::{Backend, Exchange, Failure, Opening, PromptOptions, Update, updates};
 use super::error::ChatError;
-use super::handle::{ChatView, Command, Sent};
+use super::handle::{Attached, ChatView, Command, Farewell, Reply, Sent};
 use super::memory::{Entry, Held};
 use super::{Chats, Outcome, now};
 use crate::limits;
@@ -30,28 +30,66 @@ pub(super) struct Owner {
     pub(super) running: Option<Running>,
     /// Another agent is to answer from the next prompt on.
     pub(super) reopen: bool,
+    /// Bytes noted of the answer in the making.
+    pub(super) noted: usize,
     /// Its name is kept from being used for something else as long as it lives.
     pub(super) reserved: bool,
     pub(super) approvals: BTreeMap<ApprovalId, oneshot::Sender<Decision>>,
     pub(super) questions: BTreeMap<QuestionId, oneshot::Sender<Result<Answers, Unanswered>>>,
 }
 
-/// When a conversation is saved by itself.
+/// When and how a conversation is saved. The disk may be slow: nobody but those who asked waits for it.
 #[derive(Debug, Default)]
 pub(super) struct Saving {
+    /// The interval at which it is saved by itself.
     pub(super) every: Option<Duration>,
     /// When, if it has changed since it was last saved.
     due: Option<Instant>,
+    /// What is being written, and who wants to know.
+    running: Option<Save>,
+    /// It is to be written once more after that, and who wants to know.
+    again: bool,
+    waiting: Vec<Reply<Saved>>,
+    /// How often it has changed, and how often it had when it was last saved.
+    changes: u64,
+    saved: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Save {
+    task: JoinHandle<Result<(), ChatError>>,
+    what: Arc<Saved>,
+    changes: u64,
+    replies: Vec<Reply<Saved>>,
 }
 
 impl Saving {
     pub(super) fn new(every: Option<Duration>) -> Self {
-        Self { every: every.map(|every| every.clamp(limits::CHAT_SAVE[0], limits::CHAT_SAVE[1])), due: None }
+        let mut saving = Self::default();
+        saving.set(every);
+        saving
+    }
+
+    /// Of a conversation that was just loaded.
+    pub(super) fn loaded() -> Self {
+        Self { saved: Some(0), ..Self::default() }
+    }
+
+    fn set(&mut self, every: Option<Duration>) {
+        self.every = every.map(|every| every.clamp(limits::CHAT_SAVE[0], limits::CHAT_SAVE[1]));
+        self.due = None;
+    }
+
+    pub(super) fn is_saved(&self) -> bool {
+        self.saved == Some(self.changes)
     }
 }
 
 /// What a generation leaves: the agent, unless it is gone, and how it went.
 type Left = (Option<Box<dyn Backend>>, Result<(), Failure>);
+
+/// What the use of a tool counts among the bytes that are noted of an answer.
+const NOTED_TOOL: usize = 4096;
 
 /// A generation that runs.
 pub(super) struct Running {
@@ -69,6 +107,7 @@ enum News {
     Left(ClientId),
     Update(Update),
     Finished(Option<Box<dyn Backend>>, Result<(), Failure>),
+    Saved(Result<(), ChatError>),
     Time,
     Stop,
 }
@@ -78,10 +117,10 @@ impl Owner {
         loop {
             let news = self.next().await;
             let close = match news {
-                News::Command(Some(Command::Close { forget, reply })) => Some((forget, Some(reply))),
-                News::Stop | News::Command(None) => Some((false, None)),
+                News::Command(Some(Command::Close { farewell, reply })) => Some((farewell, Some(reply))),
+                News::Stop | News::Command(None) => Some((Farewell::Stop, None)),
                 News::Command(Some(command)) => {
-                    self.obey(command).await;
+                    self.obey(command);
                     None
                 }
                 News::Left(client) => {
@@ -96,14 +135,18 @@ impl Owner {
                     self.finish(backend, result);
                     None
                 }
+                News::Saved(result) => {
+                    self.saved(result);
+                    None
+                }
                 News::Time => {
-                    self.keep_time().await;
+                    self.keep_time();
                     None
                 }
             };
             self.tell();
-            if let Some((forget, reply)) = close {
-                return self.close(forget, reply).await;
+            if let Some((farewell, reply)) = close {
+                return self.close(farewell, reply).await;
             }
         }
     }
@@ -114,6 +157,7 @@ impl Owner {
             Some(running) => (Some(&mut running.updates), Some(&mut running.task)),
             None => (None, None),
         };
+        let saving = self.saving.running.as_mut().map(|save| &mut save.task);
         tokio::select! {
             // Clients first: an agent that says much must not keep them from stopping it.
             biased;
@@ -122,6 +166,7 @@ impl Owner {
             command = self.commands.recv() => News::Command(command),
             Some(update) = received(update) => News::Update(update),
             (backend, result) = ended(finished) => News::Finished(backend, result),
+            result = written(saving) => News::Saved(result),
             () = at(deadline) => News::Time,
         }
     }
@@ -132,7 +177,7 @@ impl Owner {
         [asks, patience, self.saving.due].into_iter().flatten().min()
     }
 
-    async fn keep_time(&mut self) {
+    fn keep_time(&mut self) {
         let now = Instant::now();
         self.conversation.handle_timeout(now.into_std());
         let late = |running: &&Running| running.patience.is_some_and(|patience| patience <= now);
@@ -141,7 +186,7 @@ impl Owner {
             self.finish(None, Ok(()));
         }
         if self.saving.due.is_some_and(|due| due <= now) {
-            self.save_by_itself().await;
+            self.save(None);
         }
     }
 
@@ -155,12 +200,24 @@ impl Owner {
         }
     }
 
-    async fn obey(&mut self, command: Command) {
+    fn obey(&mut self, command: Command) {
         // An answer that nobody waits for is no loss.
         match command {
-            Command::Attach { client, takeover, reply } => {
-                let place = self.conversation.attach(client, takeover).map_err(ChatError::from);
-                let _told = reply.send(place.map(|place| (place, self.events.subscribe())));
+            Command::Attach { seat, takeover, history, reply } => {
+                let place = self.conversation.attach(seat.client, takeover).map_err(ChatError::from);
+                let attached = place.map(|place| Attached {
+                    place,
+                    events: self.events.subscribe(),
+                    saved: history.then(|| self.conversation.saved().clone()),
+                    so_far: self.conversation.so_far(),
+                    seat,
+                });
+                let _told = reply.send(attached.map(Box::new));
+            }
+            Command::TakeOver { client, reply } => {
+                let attached = self.conversation.place(client).ok_or(ChatError::from(Refused::NotOwner));
+                let taken = attached.and_then(|_| Ok(self.conversation.attach(client, true)?));
+                let _told = reply.send(taken.map(drop));
             }
             Command::Send { by, prompt, options, reply } => {
                 let _told = reply.send(self.may_act(by).and_then(|()| self.send(prompt, options)));
@@ -178,22 +235,25 @@ impl Owner {
                 let allowed = self.may_act(by);
                 let _told = reply.send(allowed.map(|()| self.conversation.rename(&title, now())));
             }
-            Command::Save { by, title, reply } => {
-                let saved = match self.may_act(by) {
-                    Ok(()) => self.save(title).await,
-                    Err(error) => Err(error),
-                };
-                let _told = reply.send(saved);
-            }
+            Command::Save { by, title, reply } => match self.may_act(by) {
+                Ok(()) => {
+                    if let Some(title) = title {
+                        self.conversation.rename(&title, now());
+                        self.tell();
+                    }
+                    self.save(Some(reply));
+                }
+                Err(error) => drop(reply.send(Err(error))),
+            },
             Command::AutoSave { every, reply } => {
-                self.saving = Saving::new(every);
+                self.saving.set(every);
                 self.note_head();
                 let _told = reply.send(Ok(()));
             }
             Command::Acknowledge { id, reply } => {
                 let seen = self.conversation.acknowledge(&id, now()).map_err(ChatError::from);
                 // No event tells it, but whoever looks at the queue sees it.
-                self.view.send_replace(view_of(&self.conversation));
+                self.show();
                 let _told = reply.send(seen);
             }
             Command::Decide { by, id, verdict, reply } => {
@@ -215,6 +275,7 @@ impl Owner {
     fn send(&mut self, prompt: String, options: PromptOptions) -> Result<Sent, ChatError> {
         let history: Arc<[_]> = self.conversation.saved().messages.clone().into();
         self.conversation.send(prompt.clone(), now())?;
+        self.noted = 0;
         let name = self.conversation.saved().name.clone();
         let mut noted = vec![self.head()];
         let question = self.conversation.saved().messages.last().cloned();
@@ -379,7 +440,11 @@ impl Owner {
                     }
                 }
                 Event::Cleared => noted.push(Entry::Cleared(name.clone())),
-                event => noted.extend(part_of(event).map(|part| Entry::Part(name.clone(), Box::new(part)))),
+                event => {
+                    if let Some(part) = part_of(event).filter(|part| self.worth_noting(part)) {
+                        noted.push(Entry::Part(name.clone(), Box::new(part)));
+                    }
+                }
             }
             told |= changes_view(&event);
             // Nobody may be attached.
@@ -390,13 +455,29 @@ impl Owner {
         }
         if self.conversation.take_changed() {
             told = true;
+            self.saving.changes += 1;
             self.note_head();
             let every = self.saving.every;
             self.saving.due = self.saving.due.or_else(|| every.map(|every| Instant::now() + every));
         }
         if told {
-            self.view.send_replace(view_of(&self.conversation));
+            self.show();
         }
+    }
+
+    fn show(&self) {
+        let mut view = view_of(&self.conversation);
+        view.expendable |= self.saving.is_saved();
+        self.view.send_replace(view);
+    }
+
+    /// Whether a part of the answer in the making is noted: as much as is kept of it in the end.
+    fn worth_noting(&mut self, part: &Part) -> bool {
+        self.noted += match part {
+            Part::Text(text) | Part::Thought(text) => text.len(),
+            _ => NOTED_TOOL,
+        };
+        self.noted <= swb_chat::limits::MESSAGE_BYTES
     }
 
     /// Everything but the messages.
@@ -410,20 +491,52 @@ impl Owner {
         self.chats.note(&[self.head()]);
     }
 
-    async fn save(&mut self, title: Option<String>) -> Result<Saved, ChatError> {
-        if let Some(title) = title {
-            self.conversation.rename(&title, now());
-        }
-        let saved = self.conversation.saved().clone();
-        self.chats.archived(move |archive| archive.save(&saved)).await?;
+    /// Has it written to disk, again if it is being written; whoever asks is told when it is.
+    fn save(&mut self, reply: Option<Reply<Saved>>) {
         self.saving.due = None;
-        Ok(self.conversation.saved().clone())
+        if self.saving.running.is_some() {
+            self.saving.again = true;
+            return self.saving.waiting.extend(reply);
+        }
+        self.begin_save(reply.into_iter().collect());
     }
 
-    async fn save_by_itself(&mut self) {
-        if let Err(error) = self.save(None).await {
-            tracing::warn!(session = %self.conversation.saved().name, %error, "a session could not be saved");
-            self.saving.due = self.saving.every.map(|every| Instant::now() + every);
+    fn begin_save(&mut self, replies: Vec<Reply<Saved>>) {
+        let what = Arc::new(self.conversation.saved().clone());
+        let (chats, kept) = (self.chats.clone(), Arc::clone(&what));
+        let write = async move { chats.archived(move |archive| archive.save(&kept)).await };
+        let task = self.chats.inner.tasks.spawn(write);
+        self.saving.running = Some(Save { task, what, changes: self.saving.changes, replies });
+    }
+
+    /// It was written, or could not be.
+    fn saved(&mut self, result: Result<(), ChatError>) {
+        let Some(save) = self.saving.running.take() else { return };
+        match &result {
+            Ok(()) => self.saving.saved = Some(save.changes),
+            Err(error) => {
+                tracing::warn!(session = %save.what.name, %error, "a session could not be saved");
+                self.saving.due = self.saving.every.map(|every| Instant::now() + every);
+            }
+        }
+        for reply in save.replies {
+            let _told = reply.send(result.clone().map(|()| save.what.as_ref().clone()));
+        }
+        self.show();
+        if std::mem::take(&mut self.saving.again) {
+            let waiting = std::mem::take(&mut self.saving.waiting);
+            self.begin_save(waiting);
+        }
+    }
+
+    /// Waits for what is being written, and has the rest written if it is to be saved by itself.
+    async fn finish_saving(&mut self, by_itself: bool) {
+        if by_itself && self.saving.every.is_some() && self.saving.due.is_some() {
+            self.save(None);
+        }
+        while let Some(save) = &mut self.saving.running {
+            let result = written(Some(&mut save.task)).await;
+            self.saved(result);
         }
     }
 
@@ -438,20 +551,21 @@ impl Owner {
         self.chats.inner.backends.open(opening).await.ok()
     }
 
-    async fn close(mut self, forget: bool, reply: Option<oneshot::Sender<Result<(), ChatError>>>) {
+    async fn close(mut self, farewell: Farewell, reply: Option<Reply<()>>) {
+        // From here on nobody is listened to; whoever asks learns at once that it is gone.
+        self.commands.close();
+        while self.commands.try_recv().is_ok() {}
         if let Some(running) = &self.running {
             running.stop.cancel();
             self.finish(None, Ok(()));
         }
-        if self.saving.every.is_some() && !forget && self.saving.due.is_some() {
-            self.save_by_itself().await;
-        }
-        if forget {
+        self.finish_saving(farewell != Farewell::Delete).await;
+        if matches!(farewell, Farewell::Delete | Farewell::Drop) {
             self.conversation.delete();
             self.tell();
-        }
-        if forget && let Some(backend) = self.last_backend().await {
-            backend.delete().await;
+            if let Some(backend) = self.last_backend().await {
+                backend.delete().await;
+            }
         }
         self.chats.closed(&self.conversation.saved().name, self.reserved);
         if let Some(reply) = reply {
@@ -468,6 +582,7 @@ pub(super) fn view_of(conversation: &Conversation) -> ChatView {
         owner: conversation.owner(),
         approvals: conversation.approvals().into_iter().cloned().collect(),
         questions: conversation.questions().into_iter().cloned().collect(),
+        expendable: conversation.saved().messages.is_empty() && !conversation.state().is_running(),
     }
 }
 
@@ -508,6 +623,13 @@ async fn ended(task: Option<&mut JoinHandle<Left>>) -> Left {
             let what = if error.is_panic() { "the agent's adapter failed" } else { "it was cut off" };
             (None, Err(Failure::Agent(what.to_owned())))
         }),
+        None => std::future::pending().await,
+    }
+}
+
+async fn written(task: Option<&mut JoinHandle<Result<(), ChatError>>>) -> Result<(), ChatError> {
+    match task {
+        Some(task) => task.await.unwrap_or_else(|error| Err(ChatError::Store(error.to_string()))),
         None => std::future::pending().await,
     }
 }
