@@ -407,3 +407,21 @@ fn costs_are_told() {
     assert_eq!(usage["total_tokens"], 120, "{}", generation.answer);
     assert_eq!(generation.answer["data"]["context_usage"], 25, "{}", generation.answer);
 }
+
+#[test]
+fn what_a_session_has_cost_is_counted_once() {
+    let swb = Swb::scripted(EXE, "");
+    let mut client = swb.chat_in("talk");
+    let cost = |client: &mut ChatClient, prompt: &str| {
+        let generation = client.chat(prompt);
+        generation.answer["data"]["usage"]["total_cost"].as_f64().unwrap()
+    };
+    assert_eq!(cost(&mut client, "bill:0.5;bill:1.5"), 1.5);
+    assert_eq!(cost(&mut client, "bill:2"), 2.0);
+    failure(&mut client, "crash");
+    assert_eq!(cost(&mut client, "bill:2.5"), 2.5, "an agent that remembers");
+    assert_eq!(cost(&mut client, "bill:0.25"), 2.75, "an agent that counts anew");
+    swb.kill_daemon();
+    let mut client = swb.chat_at("talk");
+    assert_eq!(cost(&mut client, "bill:0.5"), 3.0, "also when the daemon was started anew");
+}

@@ -4,6 +4,7 @@ use super::link::short;
 use super::rpc::Incoming;
 use super::serve::{Server, Serving};
 use super::tools::{News, Tools, block_text};
+use super::usage::{self, Bill};
 use super::{Talking, limits};
 use agent_client_protocol_schema::v1::{
     CancelNotification, Error, ErrorCode, Plan, PlanEntryPriority, PlanEntryStatus, PromptRequest, SessionId,
@@ -22,7 +23,7 @@ pub(super) struct Generation<'a> {
     pub(super) session: SessionId,
     pub(super) tools: Tools,
     /// What the session had cost when it was last told.
-    pub(super) cost: &'a mut f64,
+    pub(super) bill: &'a mut Bill,
 }
 
 impl Generation<'_> {
@@ -100,9 +101,8 @@ impl Generation<'_> {
         let percent = usage.used.saturating_mul(100).checked_div(usage.size);
         let context_usage = percent.map(|percent| u8::try_from(percent.min(100)).unwrap_or(100));
         self.exchange.progress(Progress { context_usage, ephemeral: true, ..Progress::default() }).await;
-        let dollars = usage.cost.as_ref().filter(|cost| cost.currency == "USD" && cost.amount.is_finite());
-        if let Some(more) = dollars.map(|cost| cost.amount - *self.cost).filter(|more| *more > 0.0) {
-            *self.cost += more;
+        let dollars = usage.cost.as_ref().filter(|cost| cost.currency == "USD");
+        if let Some(more) = dollars.and_then(|cost| self.bill.grow(cost.amount)) {
             self.exchange.used(Usage { cost: Some(more), ..Usage::default() }).await;
         }
     }
@@ -128,8 +128,8 @@ pub(super) async fn finish(answer: Result<Value, Error>, exchange: &Exchange) ->
     let Ok(ended) = serde_json::from_value::<Ended>(value) else {
         return Err(Failure::Agent("the agent ended its answer in a way that makes no sense".to_owned()));
     };
-    if let Some(usage) = ended.usage {
-        exchange.used(usage.into()).await;
+    if let Some(usage) = usage::of_answer(ended.usage) {
+        exchange.used(usage).await;
     }
     match ended.stop_reason.as_str() {
         "max_tokens" => {
@@ -146,33 +146,13 @@ pub(super) async fn finish(answer: Result<Value, Error>, exchange: &Exchange) ->
     }
 }
 
-/// The end of an answer. Agents tell its cost there, although that is not yet part of the protocol proper.
+/// The end of an answer.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Ended {
     stop_reason: String,
     #[serde(default)]
-    usage: Option<Tokens>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Tokens {
-    input_tokens: u64,
-    output_tokens: u64,
-    cached_read_tokens: Option<u64>,
-}
-
-impl From<Tokens> for Usage {
-    fn from(tokens: Tokens) -> Self {
-        let cached_tokens = tokens.cached_read_tokens.unwrap_or(0);
-        Self {
-            input_tokens: tokens.input_tokens,
-            cached_tokens,
-            output_tokens: tokens.output_tokens,
-            cost: None,
-        }
-    }
+    usage: Value,
 }
 
 fn entries(plan: Plan) -> Vec<PlanEntry> {

@@ -17,6 +17,7 @@ mod session;
 mod terminals;
 mod tools;
 mod transcript;
+mod usage;
 
 use crate::Context;
 use crate::config::AgentConfig;
@@ -29,6 +30,7 @@ use swb_chat::Progress;
 use swb_engine::chat::{Backend, Boxed, Exchange, Failure, Opening};
 use terminals::Terminals;
 use tools::Tools;
+use usage::Bill;
 
 /// Starts an agent for a conversation.
 pub(crate) async fn open(
@@ -36,16 +38,17 @@ pub(crate) async fn open(
     agent: &AgentConfig,
     opening: Opening,
 ) -> Result<Box<dyn Backend>, Failure> {
+    let (earlier, bill) = earlier(agent, opening.resume.as_ref()).unzip();
     let mut open = Acp {
         context: context.clone(),
         agent: agent.clone(),
         directory: opening.working_dir,
-        earlier: earlier(agent, opening.resume.as_ref()),
+        earlier,
         ready: None,
         session: None,
         told: None,
         model: None,
-        cost: 0.0,
+        bill: bill.unwrap_or_default(),
     };
     open.prepare().await?;
     Ok(Box::new(open))
@@ -60,12 +63,12 @@ struct Acp {
     earlier: Option<SessionId>,
     ready: Option<Talking>,
     session: Option<Session>,
-    /// The session that the conversation knows of.
-    told: Option<SessionId>,
+    /// What the conversation keeps for going on.
+    told: Option<Value>,
     /// The model that was asked for.
     model: Option<String>,
     /// What the session had cost when it was last told.
-    cost: f64,
+    bill: Bill,
 }
 
 /// An agent that can be talked to, and what it has opened.
@@ -98,9 +101,11 @@ impl Acp {
         if let (Some(talking), None) = (&mut self.ready, &self.session) {
             // Kept until there is a session: a stop may end this wait at any moment.
             let session = talking.ready.session(&self.agent, &self.directory, self.earlier.clone()).await;
-            self.session = Some(session.inspect_err(|_| self.ready = None)?);
-            self.earlier = None;
-            (self.model, self.cost) = (None, 0.0);
+            let session = session.inspect_err(|_| self.ready = None)?;
+            if session.fresh {
+                self.bill = Bill::default();
+            }
+            (self.session, self.earlier, self.model) = (Some(session), None, None);
         }
         Ok(())
     }
@@ -122,13 +127,26 @@ impl Acp {
             return Err(failure);
         }
         self.choose_model(exchange).await?;
+        self.note(exchange).await;
+        let result = self.prompt(exchange).await;
+        self.note(exchange).await;
+        result
+    }
+
+    /// Sees to it that the conversation keeps what is needed to go on, and what is paid for.
+    async fn note(&mut self, exchange: &Exchange) {
+        let Some(session) = &self.session else { return };
+        let state = json!({"acp_session": session.id, "agent": self.agent.name, "cost": self.bill.0});
+        if self.told.as_ref() != Some(&state) {
+            exchange.resume_with(state.clone()).await;
+            self.told = Some(state);
+        }
+    }
+
+    async fn prompt(&mut self, exchange: &Exchange) -> Result<(), Failure> {
         let (Some(talking), Some(session)) = (&mut self.ready, &mut self.session) else {
             return Err(Failure::Agent("the agent is gone".to_owned()));
         };
-        if self.told.as_ref() != Some(&session.id) {
-            exchange.resume_with(json!({"acp_session": session.id, "agent": self.agent.name})).await;
-            self.told = Some(session.id.clone());
-        }
         let preamble =
             if std::mem::take(&mut session.fresh) { transcript::of(exchange.history()) } else { None };
         let prompt = preamble.into_iter().chain([exchange.prompt().to_owned()]);
@@ -139,7 +157,7 @@ impl Acp {
             server: Server { context: &self.context, exchange },
             session: session.id.clone(),
             tools: Tools::default(),
-            cost: &mut self.cost,
+            bill: &mut self.bill,
         };
         let terminals = talking.terminals.count();
         let ended = generation.run(talking, &prompt).await;
@@ -174,10 +192,11 @@ impl Acp {
     }
 }
 
-/// The session that this agent had in this conversation.
-fn earlier(agent: &AgentConfig, resume: Option<&Value>) -> Option<SessionId> {
+/// The session that this agent had in this conversation, and what it had cost.
+fn earlier(agent: &AgentConfig, resume: Option<&Value>) -> Option<(SessionId, Bill)> {
     let resume = resume?;
     let same = resume.get("agent").and_then(Value::as_str) == Some(agent.name.as_str());
     let id = resume.get("acp_session").and_then(Value::as_str).filter(|_| same)?;
-    Some(SessionId::new(id.to_owned()))
+    let cost = resume.get("cost").and_then(Value::as_f64).unwrap_or_default();
+    Some((SessionId::new(id.to_owned()), Bill(cost)))
 }

@@ -19,6 +19,7 @@ answered with `you said: PROMPT`. In texts `\\n` is a line break and `\\s` a sem
   plan:A,B,C          tells a plan: the first entry is completed, the second in progress, the others pending
   usage:USED,SIZE     tells how much of its memory is used
   cost:IN,OUT         tells at the end what the answer has cost in tokens
+  bill:DOLLARS        tells what the whole session has cost
   permit:TITLE        asks for permission to run TITLE, then says `permit: OPTION` or `permit: cancelled`
                       (options: yes = allow_once, always = allow_always, no = reject_once)
   permits:N           asks for N permissions at once, then says the answers in order
@@ -334,6 +335,8 @@ STEPS = {
     "usage": lambda session, rest: update(session, "usage_update", used=int(rest.split(",")[0]),
                                           size=int(rest.split(",")[1])),
     "cost": costs,
+    "bill": lambda session, rest: update(session, "usage_update", used=1, size=100,
+                                         cost={"amount": float(rest), "currency": "USD"}),
     "permit": lambda session, rest: answered(session, ask(session, rest, OPTIONS)),
     "permits": permits,
     "choose": choose,
