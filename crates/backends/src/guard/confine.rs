@@ -5,8 +5,10 @@ use landlock::{
     ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
     RulesetError, Scope, path_beneath_rules,
 };
+use rustix::fs::{Mode, OFlags};
+use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -73,6 +75,9 @@ const HOME: [&str; 24] = [
     ".volta",
 ];
 
+/// Bytes of a file of git that names another one at most.
+const POINTER: u64 = 8 << 10;
+
 /// Whether this kernel can confine programs.
 pub fn is_available() -> bool {
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
@@ -91,7 +96,7 @@ impl Confinement {
         let all = AccessFs::from_all(KNOWN);
         let device = AccessFs::from_file(KNOWN) & !AccessFs::Execute;
         let reading = AccessFs::from_read(KNOWN);
-        let repositories: Vec<PathBuf> = write.iter().filter_map(|dir| repository_of(dir)).collect();
+        let repositories: Vec<PathBuf> = write.iter().filter_map(|dir| repository_of(dir, write)).collect();
         let written = write.iter().chain(&repositories).map(PathBuf::as_path).chain([temporary]);
         Ruleset::default()
             .handle_access(all)?
@@ -126,18 +131,35 @@ fn searched() -> Vec<PathBuf> {
 
 /// The repository of a directory that is one of its linked working trees: git keeps what it knows of both there.
 ///
-/// The directory is the program's to write, so what it says is believed only if the repository says the same.
-fn repository_of(tree: &Path) -> Option<PathBuf> {
+/// The directory is the program's to write, so what it says is believed only if the repository says the same, and only
+/// if that is nowhere where the program can write.
+fn repository_of(tree: &Path, write: &[PathBuf]) -> Option<PathBuf> {
+    let pointer = short_text(&tree.join(".git"))?;
+    let own = tree.join(pointer.strip_prefix("gitdir: ")?.trim_end_matches('\n')).canonicalize().ok()?;
+    let mut written = write.iter().filter_map(|dir| dir.canonicalize().ok());
+    if written.any(|dir| own.starts_with(dir)) {
+        return None;
+    }
     let line = |path: &Path| {
-        let text = std::fs::read_to_string(path).ok()?;
+        let text = short_text(path)?;
         Some(PathBuf::from(text.strip_suffix('\n').unwrap_or(&text)))
     };
-    let pointer = std::fs::read_to_string(tree.join(".git")).ok()?;
-    let own = tree.join(pointer.strip_prefix("gitdir: ")?.trim_end_matches('\n')).canonicalize().ok()?;
     let back = own.join(line(&own.join("gitdir"))?).canonicalize().ok()?;
     let common = own.join(line(&own.join("commondir"))?).canonicalize().ok()?;
     let agreed = back == tree.canonicalize().ok()?.join(".git") && own.parent()? == common.join("worktrees");
     agreed.then_some(common)
+}
+
+/// The text of a small regular file. What else the program may have put there cannot hold up its guard.
+fn short_text(path: &Path) -> Option<String> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut text = String::new();
+    file.take(POINTER).read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 /// A directory for temporary files that is gone with its guard.
@@ -171,33 +193,81 @@ mod tests {
     use super::*;
     use std::fs;
 
+    struct Rig(tempfile::TempDir);
+
+    impl Rig {
+        fn new() -> Self {
+            Self(tempfile::tempdir().unwrap())
+        }
+
+        fn at(&self, path: &str) -> PathBuf {
+            self.0.path().canonicalize().unwrap().join(path)
+        }
+
+        /// A working tree and what git would keep for it.
+        fn tie(&self, tree: &str, own: &str, commondir: &str) {
+            let (tree, own) = (self.at(tree), self.at(own));
+            fs::create_dir_all(&tree).unwrap();
+            fs::create_dir_all(&own).unwrap();
+            fs::write(tree.join(".git"), format!("gitdir: {}\n", own.display())).unwrap();
+            fs::write(own.join("gitdir"), format!("{}\n", tree.join(".git").display())).unwrap();
+            fs::write(own.join("commondir"), format!("{commondir}\n")).unwrap();
+        }
+
+        fn repository(&self, tree: &str) -> Option<PathBuf> {
+            repository_of(&self.at(tree), &[self.at(tree), self.at("written")])
+        }
+    }
+
     #[test]
     fn a_linked_working_tree_and_its_repository_must_agree() {
-        let dir = tempfile::tempdir().unwrap();
-        let at = |path: &str| dir.path().canonicalize().unwrap().join(path);
-        let tie = |tree: &str, own: &str, commondir: &str| {
-            fs::create_dir_all(at(tree)).unwrap();
-            fs::create_dir_all(at(own)).unwrap();
-            fs::write(at(tree).join(".git"), format!("gitdir: {}\n", at(own).display())).unwrap();
-            fs::write(at(own).join("gitdir"), format!("{}\n", at(tree).join(".git").display())).unwrap();
-            fs::write(at(own).join("commondir"), format!("{commondir}\n")).unwrap();
-        };
-        tie("tree", "repo/.git/worktrees/tree", "../..");
-        assert_eq!(repository_of(&at("tree")), Some(at("repo/.git")));
+        let rig = Rig::new();
+        rig.tie("tree", "repo/.git/worktrees/tree", "../..");
+        assert_eq!(rig.repository("tree"), Some(rig.at("repo/.git")));
         // Another tree that claims to be the same one.
-        fs::create_dir(at("other")).unwrap();
-        fs::copy(at("tree/.git"), at("other/.git")).unwrap();
-        assert_eq!(repository_of(&at("other")), None);
+        fs::create_dir(rig.at("other")).unwrap();
+        fs::copy(rig.at("tree/.git"), rig.at("other/.git")).unwrap();
+        assert_eq!(rig.repository("other"), None);
         // One that has made itself a repository which claims to be elsewhere.
-        fs::create_dir(at("home")).unwrap();
-        tie("false", "false/worktrees/false", at("home").to_str().unwrap());
-        assert_eq!(repository_of(&at("false")), None);
-        std::os::unix::fs::symlink(at("home"), at("false/link")).unwrap();
-        tie("false", "false/worktrees/false", "../../link");
-        assert_eq!(repository_of(&at("false")), None);
+        fs::create_dir(rig.at("home")).unwrap();
+        rig.tie("false", "false/worktrees/false", rig.at("home").to_str().unwrap());
+        assert_eq!(rig.repository("false"), None);
+        std::os::unix::fs::symlink(rig.at("home"), rig.at("false/link")).unwrap();
+        rig.tie("false", "false/worktrees/false", "../../link");
+        assert_eq!(rig.repository("false"), None);
         // An ordinary one.
-        fs::create_dir_all(at("plain/.git")).unwrap();
-        assert_eq!(repository_of(&at("plain")), None);
-        assert_eq!(repository_of(&at("nothing")), None);
+        fs::create_dir_all(rig.at("plain/.git")).unwrap();
+        assert_eq!(rig.repository("plain"), None);
+        assert_eq!(rig.repository("nothing"), None);
+    }
+
+    #[test]
+    fn what_the_program_can_write_is_no_repository() {
+        let rig = Rig::new();
+        // The tree is where git would keep what it knows of it, and so is its own witness.
+        rig.tie("home/worktrees/tree", "home/worktrees/tree", "../..");
+        assert_eq!(rig.repository("home/worktrees/tree"), None);
+        rig.tie("tree", "written/worktrees/tree", "../..");
+        assert_eq!(rig.repository("tree"), None);
+    }
+
+    #[test]
+    fn what_is_no_file_of_git_does_not_hold_up_anything() {
+        let rig = Rig::new();
+        let pipe = |path: &str| {
+            let path = rig.at(path);
+            rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        };
+        for tree in ["pipe", "zero"] {
+            fs::create_dir(rig.at(tree)).unwrap();
+        }
+        pipe("pipe/.git");
+        std::os::unix::fs::symlink("/dev/zero", rig.at("zero/.git")).unwrap();
+        rig.tie("tree", "repo/worktrees/tree", "../..");
+        fs::remove_file(rig.at("repo/worktrees/tree/commondir")).unwrap();
+        pipe("repo/worktrees/tree/commondir");
+        for tree in ["pipe", "zero", "tree"] {
+            assert_eq!(rig.repository(tree), None, "{tree}");
+        }
     }
 }
