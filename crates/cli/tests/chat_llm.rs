@@ -551,28 +551,54 @@ fn a_connection_that_is_lost_before_the_answer_is_made_anew() {
     }
 }
 
+/// Where the last events of a stream begin, the last one first.
+fn ends(stream: &str) -> [usize; 2] {
+    let last = stream.rfind("data").unwrap();
+    [last, stream[..last].rfind("data").unwrap()]
+}
+
 #[test]
-fn half_an_event_is_no_event() {
+fn a_complete_answer_needs_no_farewell() {
     for api in APIS {
         let whole = answer(api, "found", &[]);
-        let cut = whole.rfind("data").unwrap();
-        for end in [cut + 4, whole.len() - 1, cut] {
-            // Ended in order by HTTP, but not by the stream.
-            let server = Canned::start(vec![Reply::Stream(whole[..end].to_owned())]);
-            let swb = daemon(api, server.url(), "");
-            let generation = swb.chat_in("talk").chat("hello");
-            // Of OpenAI's stream only the farewell is missing at the last cut: the answer is whole without.
-            if api == "openai" && end == cut {
-                assert_eq!((generation.status(), generation.text().as_str()), ("completed", "found"));
-                continue;
+        let [farewell, _] = ends(&whole);
+        // The line after it, and its own end, are missing; of OpenAI's stream also the farewell itself.
+        let cuts = match api {
+            "openai" => vec![whole.len() - 1, whole.len() - 2, farewell + 4, farewell],
+            _ => vec![whole.len() - 1, whole.len() - 2],
+        };
+        for text in cuts.into_iter().map(|end| whole[..end].to_owned()) {
+            for reply in [Reply::Stream(text.clone()), Reply::Cut(text)] {
+                let server = Canned::start(vec![reply.clone()]);
+                let swb = daemon(api, server.url(), "");
+                let generation = swb.chat_in("talk").chat("hello");
+                assert_eq!(generation.status(), "completed", "{api} {reply:?}: {}", generation.answer);
+                assert_eq!(
+                    (generation.text().as_str(), server.bodies().len()),
+                    ("found", 1),
+                    "{api} {reply:?}"
+                );
             }
-            let words = failure(&generation);
-            assert!(words.contains("broke off") && words.contains("kept"), "{api}: {words}");
-            assert_eq!(
-                (generation.text().as_str(), server.bodies().len()),
-                ("found", 1),
-                "{api}: not said twice"
-            );
+        }
+    }
+}
+
+#[test]
+fn an_answer_without_its_end_has_broken_off() {
+    for api in APIS {
+        let whole = answer(api, "found", &[]);
+        let [farewell, reason] = ends(&whole);
+        let end = if api == "openai" { reason } else { farewell };
+        for text in [whole[..end].to_owned(), whole[..end + 10].to_owned()] {
+            for reply in [Reply::Stream(text.clone()), Reply::Cut(text)] {
+                let server = Canned::start(vec![reply.clone()]);
+                let swb = daemon(api, server.url(), "");
+                let generation = swb.chat_in("talk").chat("hello");
+                let words = failure(&generation);
+                assert!(words.contains("broke off") && words.contains("kept"), "{api} {reply:?}: {words}");
+                let said = (generation.text(), server.bodies().len());
+                assert_eq!(said, ("found".to_owned(), 1), "{api} {reply:?}: not said twice");
+            }
         }
     }
 }

@@ -152,21 +152,31 @@ async fn listen(
 ) -> Result<Answer, CallError> {
     let mut incoming = client.post(body).await?;
     let (mut decoder, mut reader) = (Decoder::default(), Reader::new(client.endpoint().api));
-    while !reader.is_done() {
-        let Some(bytes) = incoming.next().await? else {
-            decoder.end().map_err(|error| meaning(error.into()))?;
-            return reader.finish().map_err(meaning);
-        };
-        decoder.push(bytes.as_ref());
+    let (mut open, mut lost) = (true, None);
+    while open && !reader.is_done() {
+        match incoming.next().await {
+            Ok(Some(bytes)) => decoder.push(bytes.as_ref()),
+            end => (open, lost) = (false, end.err()),
+        }
+        if !open {
+            decoder.end();
+        }
         let (pieces, result) = read(&mut decoder, &mut reader);
         spent.now = reader.usage();
         for piece in pieces {
             pass_on(piece, exchange, voice).await;
         }
-        result.map_err(meaning)?;
+        match result {
+            // The last event is cut off. Whether the answer is complete without it is another question.
+            Err(StreamError::Nonsense(_)) if !open => {}
+            result => result.map_err(meaning)?,
+        }
     }
-    incoming.drain().await;
-    reader.finish().map_err(meaning)
+    if open {
+        incoming.drain().await;
+    }
+    // A complete answer is not worse for what happens to its connection.
+    reader.finish().map_err(|error| lost.unwrap_or_else(|| meaning(error)))
 }
 
 async fn pass_on(piece: Piece, exchange: &Exchange, voice: &mut Voice) {
@@ -207,9 +217,7 @@ fn join(pieces: &mut Vec<Piece>, piece: Piece) {
 fn meaning(error: StreamError) -> CallError {
     match error {
         StreamError::Overflow(why) => CallError::Overflow(why),
-        StreamError::Busy(_) | StreamError::Early | StreamError::Sse(super::sse::SseError::Half) => {
-            CallError::Busy(error.to_string(), None)
-        }
+        StreamError::Busy(_) | StreamError::Early => CallError::Busy(error.to_string(), None),
         error => CallError::Final(error.to_string()),
     }
 }

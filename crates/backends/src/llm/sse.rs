@@ -16,9 +16,6 @@ pub(super) struct Event {
 /// Why a stream cannot be read any further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SseError {
-    /// The stream ended within an event.
-    #[error("the answer ended in the middle of an event")]
-    Half,
     /// An event is longer than it may be.
     #[error("an event of the answer is longer than {} MiB", limits::EVENT_BYTES >> 20)]
     TooLong,
@@ -66,10 +63,9 @@ impl Decoder {
         Ok(None)
     }
 
-    /// The stream has ended: whether that is well.
-    pub(super) fn end(&self) -> Result<(), SseError> {
-        let rest = &self.buffer[self.read..];
-        if rest.is_empty() && !self.has_data { Ok(()) } else { Err(SseError::Half) }
+    /// The stream has ended, and with it its last event: not every server ends that properly.
+    pub(super) fn end(&mut self) {
+        self.push(b"\n\n");
     }
 
     /// The next line without its end: a line feed, or both. A lone carriage return ends nothing: no API sends that.
@@ -134,7 +130,8 @@ mod tests {
                 found.extend(events(&mut decoder));
             }
             assert_eq!(found, wanted(), "split at {at}");
-            assert_eq!(decoder.end(), Ok(()), "split at {at}");
+            decoder.end();
+            assert_eq!(decoder.poll(), Ok(None), "split at {at}");
         }
         let mut decoder = Decoder::default();
         let mut found = Vec::new();
@@ -146,18 +143,23 @@ mod tests {
     }
 
     #[test]
-    fn half_an_event_at_the_end_is_an_error() {
-        for stream in ["data: {\"a\"", "data: 1\n", "data: 1\n\ndata: 2\n", "ev"] {
+    fn the_last_event_ends_with_the_stream() {
+        for (stream, last) in [
+            ("data: [DONE]\n", Some("[DONE]")),
+            ("data: [DONE]", Some("[DONE]")),
+            ("data: 1\n\ndata: 2\r", Some("2")),
+            ("data: {\"a\"", Some("{\"a\"")),
+            ("ev", None),
+            ("", None),
+            ("data: 1\n\n", None),
+            ("event: x\n\n: end\n", None),
+        ] {
             let mut decoder = Decoder::default();
             decoder.push(stream.as_bytes());
             events(&mut decoder);
-            assert_eq!(decoder.end(), Err(SseError::Half), "{stream:?}");
-        }
-        for stream in ["", "data: 1\n\n", "event: x\n\n: end\n", "\n\n"] {
-            let mut decoder = Decoder::default();
-            decoder.push(stream.as_bytes());
-            events(&mut decoder);
-            assert_eq!(decoder.end(), Ok(()), "{stream:?}");
+            decoder.end();
+            let found: Vec<String> = events(&mut decoder).into_iter().map(|event| event.data).collect();
+            assert_eq!(found, Vec::from_iter(last), "{stream:?}");
         }
     }
 
