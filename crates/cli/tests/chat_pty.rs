@@ -273,6 +273,22 @@ fn a_dialog_is_an_approval_and_the_decision_presses_its_key() {
 }
 
 #[test]
+fn enter_of_a_prompt_is_no_answer_to_a_dialog() {
+    let swb = with_painter();
+    let mut client = swb.chat_in("painter");
+    client.say("say ready");
+    let refused = client.chat("trap");
+    assert_ne!(refused.status(), "completed", "{refused:?}");
+    let why = refused.answer["error"]["message"].as_str().unwrap();
+    assert!(why.contains("asks something"), "{why}");
+    becomes(&swb, "painter", "asking");
+    assert_eq!(swb.run(&["ask", "painter", "say more"]).status.code(), Some(5));
+    shows(&swb, "painter", "Do you want to proceed?");
+    swb.ok(&["send", "painter", "3"]);
+    assert!(!swb.ok(&["screen", "painter"]).contains("ran once"));
+}
+
+#[test]
 fn a_dialog_answered_in_the_terminal_is_no_approval_any_more() {
     let swb = with_painter();
     let mut client = swb.chat_in("painter");

@@ -45,8 +45,8 @@ pub use relay::{
 };
 pub use screen::{Picture, Sight};
 pub use session::{
-    Answered, Busy, ClientGuard, DialogError, Material, News, Phase, PtyView, Session, Typed, TypingError,
-    View, Watch, approval_of, chosen,
+    Answered, Busy, ClientGuard, DialogError, Material, News, Phase, PtyView, Session, Submit, Typed,
+    TypingError, View, Watch, approval_of, chosen,
 };
 pub use spec::{RestartPolicy, SessionSpec, ShellSpec, Start};
 pub use swb_turns::{Dialog, DialogOption};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use swb_chat::Progress;
 use swb_engine::chat::{Exchange, Failure};
-use swb_engine::{Engine, Material, News, Pty, Session, Turn, Watch};
+use swb_engine::{Engine, Material, News, Pty, Session, Submit, Turn, Watch};
 use swb_turns::{Growth, Profile, State, Time, strip_text};
 use swb_types::PtyId;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -117,7 +117,7 @@ impl<'a> Talk<'a> {
         let growth = Growth::new(&self.profile);
         let growing = Growing { pty: agent.pty, growth, from, began: now, seen: from, moved: now, next: now };
         let text = Material::Text(self.exchange.prompt().to_owned());
-        let typed = self.session.type_into(text, true).await;
+        let typed = self.session.type_into(text, Submit::Prompt).await;
         typed.map_err(|error| Failure::Agent(format!("the prompt could not be typed: {error}")))?;
         Ok(growing)
     }

@@ -8,6 +8,7 @@ What it is told decides what it does:
   choose      asks for one of two colours
   work        works until it is interrupted
   end         ends with status 3
+  trap        asks something as soon as it is typed, before Enter
 """
 
 import os
@@ -91,6 +92,8 @@ class Agent:
         self.paint()
         while True:
             key = self.key()
+            # Enter chooses the marked one.
+            key = "1" if key == "\r" else key
             if key in keys:
                 self.dialog = None
                 return key
@@ -148,6 +151,8 @@ class Agent:
                 self.box = ""
             elif key.startswith("paste:"):
                 self.box += key[6:]
+                if self.box == "trap":
+                    self.answer("it " + self.ask("rm -r ."))
             elif key != "other":
                 self.box += key
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use swb_engine::limits::ASK_READY;
 use swb_engine::{
     Answered as Reply, Busy, Error, Event, EventCursor, EventKind, Following, Material, News, RelayError,
-    Session, Watch,
+    Session, Submit, Watch,
 };
 use swb_turns::State;
 use swb_types::Offset;
@@ -65,7 +65,8 @@ impl Connection {
         }
         let mut watch = self.coop.engine.watch(session);
         let before = watch.newest();
-        self.type_into(session, Material::Text(ask.text), true).await?;
+        let submit = if ask.force { Submit::Forced } else { Submit::Prompt };
+        self.type_into(session, Material::Text(ask.text), submit).await?;
         match watch.answered(before).await.map_err(|error| no_turn(&error, session))? {
             Reply::Turn(turn) => Ok(answer(turn_object(&turn, &Turn::default(), limits::ANSWER))),
             Reply::Asks => Ok(asking(session)),

@@ -4,8 +4,8 @@ use super::connection::{Answer, Connection, Next, invalid, ok, refused};
 use super::errors;
 use super::turns::turn_text;
 use swb_engine::limits::TAKE_SILENT;
-use swb_engine::{Material, Session, Typed, TypingError};
-use swb_wire::coop::{ErrorReply, Relay, RelayReply};
+use swb_engine::{Material, Session, Submit, Typed, TypingError};
+use swb_wire::coop::{ErrorCode, ErrorReply, Relay, RelayReply};
 use tokio::time::sleep;
 
 impl Connection {
@@ -32,7 +32,10 @@ impl Connection {
             Material::Text(relay.prefix.unwrap_or_default() + &filled)
         };
         let typed = match self.resolve_live(&relay.to) {
-            Ok(session) => self.type_into(&session, material, relay.submit).await?,
+            Ok(session) => {
+                let submit = if relay.submit { Submit::Prompt } else { Submit::No };
+                self.type_into(&session, material, submit).await?
+            }
             Err(unknown) => self.type_elsewhere(&relay.to, material, relay.submit, unknown).await?,
         };
         let reply = RelayReply {
@@ -44,16 +47,20 @@ impl Connection {
         Ok((ok(&reply)?, Next::Request))
     }
 
-    /// Types into a session of ours; with `submit`, presses Enter when its program has taken the text.
+    /// Types into a session of ours; Enter is pressed when its program has taken the text.
     pub(super) async fn type_into(
         &self,
         session: &Session,
         material: Material,
-        submit: bool,
+        submit: Submit,
     ) -> Result<Typed, ErrorReply> {
         session.type_into(material, submit).await.map_err(|error| match error {
             TypingError::Session(error) => refused(error),
             TypingError::Input(error) => errors::input(error),
+            TypingError::Asks { .. } | TypingError::Stopped => {
+                let what = format!("nothing was submitted to session '{}': {error}", session.name());
+                ErrorReply::new(ErrorCode::AgentBusy, what)
+            }
         })
     }
 

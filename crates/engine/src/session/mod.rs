@@ -14,7 +14,7 @@ mod typing;
 
 pub use asking::{Busy, News, Reply as Answered, Watch};
 pub use dialog::{DialogError, approval_of, chosen};
-pub use typing::{Material, Typed, TypingError};
+pub use typing::{Material, Submit, Typed, TypingError};
 
 pub(crate) use adoption::Adoption;
 pub(crate) use owner::{Owner, Surroundings, free_slots};

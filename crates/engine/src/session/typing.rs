@@ -7,6 +7,7 @@ use crate::pty::{InputError, Pty};
 use swb_types::PtyId;
 use swb_vt::{Key, Modes};
 use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
 
 /// What begins and ends a paste.
 const PASTE: (&[u8], &[u8]) = (b"\x1b[200~", b"\x1b[201~");
@@ -21,6 +22,17 @@ pub enum Material {
     Text(String),
     /// Bytes as they are.
     Raw(Vec<u8>),
+}
+
+/// Whether Enter is pressed behind what is typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Submit {
+    /// It is only typed.
+    No,
+    /// It is a prompt: nothing is pressed while the program asks something, which that would answer.
+    Prompt,
+    /// Whatever is shown.
+    Forced,
 }
 
 /// What was typed.
@@ -41,6 +53,15 @@ pub enum TypingError {
     /// There is no terminal to type into.
     #[error(transparent)]
     Session(#[from] Error),
+    /// The program asks something, and Enter would have been an answer.
+    #[error("it asks something{}", if *typed { "; what was typed is not submitted" } else { "" })]
+    Asks {
+        /// Whether it began to ask when everything was typed already.
+        typed: bool,
+    },
+    /// It is not wanted any more, and was taken back.
+    #[error("it was stopped")]
+    Stopped,
 }
 
 impl Material {
@@ -61,19 +82,44 @@ impl Material {
 }
 
 impl Session {
-    /// Types into its agent's terminal; with `submit`, presses Enter when the program has taken the text. Whoever types
-    /// has the terminal alone until that is done.
-    pub async fn type_into(&self, material: Material, submit: bool) -> Result<Typed, TypingError> {
+    /// Types into its agent's terminal; Enter is pressed when the program has taken the text. Whoever types has the
+    /// terminal alone until that is done.
+    pub async fn type_into(&self, material: Material, submit: Submit) -> Result<Typed, TypingError> {
+        self.type_until(&CancellationToken::new(), &[], material, submit).await
+    }
+
+    /// The same until `stop`: what was not submitted by then is taken back with the keys `clear`.
+    pub async fn type_until(
+        &self,
+        stop: &CancellationToken,
+        clear: &[&str],
+        material: Material,
+        submit: Submit,
+    ) -> Result<Typed, TypingError> {
         // It may run already.
         self.start(None).await.ok();
         let pty = self.pty(PtyId::AGENT)?.pty;
-        let _alone = self.shared.typing.lock().await;
+        let _alone = tokio::select! {
+            biased;
+            () = stop.cancelled() => return Err(TypingError::Stopped),
+            alone = self.shared.typing.lock() => alone,
+        };
+        no_dialog(&pty, submit, false).await?;
         let modes = pty.look(false, |sight| sight.screen().modes()).await?;
         let (bytes, warning) = material.encode(modes.bracketed_paste);
         let before = pty.head();
         pty.input(&bytes).await?;
-        if submit {
-            taken(&pty, before).await;
+        if submit != Submit::No {
+            let stopped = tokio::select! {
+                biased;
+                () = stop.cancelled() => true,
+                () = taken(&pty, before) => false,
+            };
+            no_dialog(&pty, submit, true).await?;
+            if stopped {
+                press(&pty, &modes, clear.iter().copied()).await?;
+                return Err(TypingError::Stopped);
+            }
             pty.input(&key_bytes("Enter", &modes)).await?;
         }
         Ok(Typed { bytes: bytes.len() as u64, warning })
@@ -85,6 +131,14 @@ impl Session {
         let _alone = self.shared.typing.lock().await;
         let modes = pty.look(false, |sight| sight.screen().modes()).await?;
         Ok(press(&pty, &modes, keys.iter().copied()).await?)
+    }
+}
+
+/// Refuses to submit a prompt where a dialog has come up.
+async fn no_dialog(pty: &Pty, submit: Submit, typed: bool) -> Result<(), TypingError> {
+    match submit == Submit::Prompt && pty.dialog().await?.is_some() {
+        true => Err(TypingError::Asks { typed }),
+        false => Ok(()),
     }
 }
 

@@ -165,6 +165,7 @@ fn unanswered(error: &DialogError) -> ErrorReply {
         DialogError::NoOption(_) => ErrorCode::InvalidCommand,
         DialogError::Terminal(TypingError::Input(input)) => return super::super::errors::input(*input),
         DialogError::Terminal(TypingError::Session(error)) => return super::super::errors::reply(error),
+        DialogError::Terminal(TypingError::Asks { .. } | TypingError::Stopped) => ErrorCode::AgentBusy,
     };
     ErrorReply::new(code, error.to_string())
 }
