@@ -7,7 +7,8 @@ mod common;
 use common::{Case, cases};
 use std::time::Duration;
 use swb_turns::recording::Step;
-use swb_turns::{Detector, Event, Growth, Time};
+use swb_turns::{Detector, Event, Growth, Profiles, Time};
+use swb_types::Size;
 use swb_vt::{Options, Screen};
 
 /// What is told of each turn, in parts, and what the turn says in the end.
@@ -62,4 +63,49 @@ fn parts_make_the_whole() {
     // Blank lines between the points of a list may be drawn later than the list.
     assert!(other.len() * 50 <= turns, "{} of {turns} turns: {}", other.len(), other.join("\n"));
     assert!(turns > 50 && early * 5 > turns, "{turns} turns, {early} in parts");
+}
+
+#[test]
+fn a_line_that_grows_is_told_once() {
+    for paste in [false, true] {
+        let (on, off) = if paste { ("\x1b[?2004h", "\x1b[?2004l\r") } else { ("", "") };
+        let profile = Profiles::built_in().unwrap().named("shell").unwrap();
+        let size = Size::new(80, 24).unwrap();
+        let mut screen = Screen::new(size, Options::default());
+        let mut detector = Detector::new(profile.clone(), size);
+        let mut growth = Growth::new(&profile);
+        let mut now = Time::default();
+        let (mut parts, mut whole) = (Vec::new(), None);
+        let steps = [
+            format!("{on}$ "),
+            "<printf\r".to_owned(),
+            format!("printf\r\n{off}"),
+            "a ".to_owned(),
+            "b ".to_owned(),
+            "c\r\n".to_owned(),
+            "last".to_owned(),
+            format!("\r\n{on}$ "),
+        ];
+        for step in steps {
+            match step.strip_prefix('<') {
+                Some(typed) => detector.input(&screen, typed.as_bytes(), now),
+                None => detector.output(&mut screen, step.as_bytes(), detector.offset(), now),
+            }
+            for _ in 0..15 {
+                now = now + Duration::from_millis(100);
+                detector.tick(&screen, now);
+                if let Some(so_far) = detector.so_far(&screen, now) {
+                    parts.extend(growth.grow(&so_far.text, now));
+                }
+                for event in detector.take_events() {
+                    if let Event::TurnEnded(turn) = event {
+                        whole = Some(turn.text);
+                    }
+                }
+            }
+        }
+        let whole = whole.unwrap();
+        parts.extend(growth.finish(&whole));
+        assert_eq!((parts.concat(), whole.as_str()), ("a b c\nlast".to_owned(), "a b c\nlast"), "{parts:?}");
+    }
 }
