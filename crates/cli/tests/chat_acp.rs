@@ -425,3 +425,23 @@ fn what_a_session_has_cost_is_counted_once() {
     let mut client = swb.chat_at("talk");
     assert_eq!(cost(&mut client, "bill:0.5"), 3.0, "also when the daemon was started anew");
 }
+
+#[test]
+fn more_permissions_than_can_wait_are_asked_for_in_turn() {
+    const ALL: usize = 150;
+    let swb = Swb::scripted(EXE, "");
+    let mut client = swb.chat_in("talk");
+    let id = client.prompt(&format!("permits:{ALL}"));
+    for _ in 0..ALL {
+        let asked = client.event("authorization_request");
+        let data = json!({"auth_id": asked["auth_id"], "approved": true});
+        client.send(&json!({"type": "authorization_response", "data": data}));
+    }
+    assert_eq!(client.generation(&id).text(), "permit: yes\n".repeat(ALL));
+    let id = client.prompt(&format!("permits:{ALL}"));
+    client.event("authorization_request");
+    client.ok("chat_stop", json!({}));
+    let began = Instant::now();
+    assert_eq!(client.generation(&id).status(), "stopped");
+    assert!(began.elapsed() < STOP);
+}

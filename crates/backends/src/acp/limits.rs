@@ -21,6 +21,9 @@ pub(super) const CANCEL: Duration = Duration::from_millis(800);
 pub(super) const EXIT: Duration = Duration::from_secs(1);
 /// Requests of the agent that are served at the same time; it is not listened to beyond that.
 pub(super) const SERVED: usize = 128;
+/// Permissions that people are asked for at the same time; others wait for their turn. Each keeps room among what the
+/// conversation has not heard yet (128), of which most must be left for everything else.
+pub(super) const ASKED: usize = 32;
 /// Uses of tools that have not ended.
 pub(super) const TOOLS: usize = 1024;
 /// Terminals that the agent has not released.

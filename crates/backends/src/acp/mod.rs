@@ -154,7 +154,7 @@ impl Acp {
         let prompt = PromptRequest::new(session.id.clone(), prompt);
         let mut generation = Generation {
             exchange,
-            server: Server { context: &self.context, exchange },
+            server: Server::new(&self.context, exchange),
             session: session.id.clone(),
             tools: Tools::default(),
             bill: &mut self.bill,

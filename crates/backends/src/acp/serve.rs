@@ -18,9 +18,11 @@ use serde_json::{Value, json};
 use std::future::poll_fn;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::task::Poll;
 use swb_chat::{Decision, Verdict};
 use swb_engine::chat::{Boxed, Exchange};
+use tokio::sync::Semaphore;
 
 /// What the agent is told.
 pub(super) type Answer = Result<Value, Error>;
@@ -55,11 +57,17 @@ impl<'a> Serving<'a> {
 
 /// What is needed to serve.
 pub(super) struct Server<'a> {
-    pub(super) context: &'a Context,
-    pub(super) exchange: &'a Exchange,
+    context: &'a Context,
+    exchange: &'a Exchange,
+    /// Turns to ask people for permissions.
+    turns: Arc<Semaphore>,
 }
 
 impl<'a> Server<'a> {
+    pub(super) fn new(context: &'a Context, exchange: &'a Exchange) -> Self {
+        Self { context, exchange, turns: Arc::new(Semaphore::new(limits::ASKED)) }
+    }
+
     /// Begins to serve a request.
     pub(super) fn serve(
         &self,
@@ -97,14 +105,18 @@ impl<'a> Server<'a> {
 
     fn permission(&self, request: RequestPermissionRequest, tools: &Tools) -> Boxed<'a, Answer> {
         let (approval, kind) = permission::approval(&request, tools.get(&request.tool_call.tool_call_id));
-        let (context, exchange) = (self.context, self.exchange);
+        let (context, exchange, turns) = (self.context, self.exchange, Arc::clone(&self.turns));
         Box::pin(async move {
             let commands = &exchange.workspace().commands_approved;
             let allowed = permission::is_allowed(&approval, kind, &context.allow, commands);
             let options = approval.options.clone();
             let decision = match allowed {
                 true => Decision::Decided(Verdict { approved: true, ..Verdict::default() }),
-                false => exchange.approve(approval).await,
+                false => {
+                    // Nobody closes it, so a turn comes.
+                    let _turn = turns.acquire().await;
+                    exchange.approve(approval).await
+                }
             };
             answer(&RequestPermissionResponse::new(permission::outcome(&options, &decision)))
         })
