@@ -126,6 +126,56 @@ fn when_its_parent_is_killed_nothing_is_left() {
 }
 
 #[test]
+fn a_guard_that_its_program_has_stopped_ends_with_its_parent() {
+    let dir = tempfile::tempdir().unwrap();
+    // As the daemon does: in a group of its own, in the same session.
+    let start = "import os, subprocess, sys\n\
+        p = subprocess.Popen([sys.argv[1], 'guard', '--parent', str(os.getpid()), '--', '/bin/sh', '-c', sys.argv[2]],\
+            preexec_fn=lambda: os.setpgid(0, 0))\n\
+        p.wait()";
+    let script =
+        "trap '' TERM HUP; kill -STOP $PPID; echo $PPID > $D/guard; echo $$ > $D/main; exec sleep 100";
+    let mut parent = Command::new("python3");
+    parent.args(["-c", start, EXE, script]).env("D", dir.path()).stdin(Stdio::null());
+    let mut parent = parent.spawn().unwrap();
+    let [guard, main] = ["guard", "main"].map(|file| pid_in(&dir.path().join(file)));
+    wait_for("the guard to stop", || {
+        fs::read_to_string(format!("/proc/{guard}/stat")).ok()?.contains(") T ").then_some(())
+    });
+    signal(parent.id().into(), Signal::KILL);
+    parent.wait().unwrap();
+    ends(guard);
+    ends(main);
+}
+
+#[test]
+fn processes_that_make_ever_more_processes_end() {
+    let dir = tempfile::tempdir().unwrap();
+    // Not for ever, should this test fail.
+    let script = "
+        trap '' TERM HUP; i=0
+        while [ $i -lt 500 ]; do
+            i=$((i + 1)); (setsid sh -c 'echo $$ >> $D/all; exec sleep 100' &)
+        done
+        sleep 100";
+    let mut child = guard(&[], script).env("D", dir.path()).spawn().unwrap();
+    wait_for("some of them", || (fs::read_to_string(dir.path().join("all")).ok()?.len() > 200).then_some(()));
+    signal(child.id().into(), Signal::TERM);
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    for pid in fs::read_to_string(dir.path().join("all")).unwrap().lines() {
+        assert!(!is_alive(pid.parse().unwrap()), "nothing is left when the guard is gone");
+    }
+}
+
+#[test]
+fn its_program_has_a_session_of_its_own() {
+    let output = run(&[], "echo $$; cut -d ' ' -f 5,6,7 /proc/$$/stat");
+    let text = said(&output);
+    let (pid, rest) = text.split_once('\n').unwrap();
+    assert_eq!(rest.trim(), format!("{pid} {pid} 0"), "group, session and no terminal");
+}
+
+#[test]
 fn a_parent_that_is_gone_already_is_noticed() {
     let dir = tempfile::tempdir().unwrap();
     let output = guard(&["--parent", "1"], "touch $D/started").env("D", dir.path()).output().unwrap();

@@ -1,5 +1,6 @@
 //! Commands that agents run: under a guard, confined to the workspace, with limits on time and output.
 
+mod ending;
 mod kept;
 mod process;
 

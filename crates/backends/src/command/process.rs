@@ -1,8 +1,9 @@
 //! Programs under a guard.
 
+use super::ending;
 use super::kept::Decoder;
 use crate::{Context, guard};
-use rustix::process::{Pid, Signal};
+use rustix::process::Pid;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -66,6 +67,8 @@ impl Launch {
             command.args(confinement);
         }
         command.arg("--").args(&self.program).current_dir(&self.directory);
+        // In a group of its own the kernel wakes it when the daemon dies, should its program have stopped it.
+        command.process_group(0);
         let own = self.env.iter().map(|(key, value)| (format!("{}{key}", guard::VARIABLE), value));
         command.env_clear().envs(host.env).envs(own).env("PWD", &self.directory);
         command
@@ -76,7 +79,7 @@ impl Launch {
         let (reader, writer) = std::io::pipe()?;
         let mut command = self.command(host);
         command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
-        let guarded = Guarded { child: command.spawn()? };
+        let guarded = Guarded::new(command.spawn()?);
         // Its copies of the writing end would keep the output from ever ending.
         drop(command);
         let pipe = pipe::Receiver::from_owned_fd(reader.into())?;
@@ -87,7 +90,7 @@ impl Launch {
     pub(crate) fn start_piped(&self, host: &Host<'_>) -> io::Result<Guarded> {
         let mut command = self.command(host);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Ok(Guarded { child: command.spawn()? })
+        Ok(Guarded::new(command.spawn()?))
     }
 }
 
@@ -124,9 +127,14 @@ fn warn_unconfined() {
 #[derive(Debug)]
 pub(crate) struct Guarded {
     child: Child,
+    told: Once,
 }
 
 impl Guarded {
+    fn new(child: Child) -> Self {
+        Self { child, told: Once::new() }
+    }
+
     /// The ends of its pipes that are ours, if it has any.
     pub(crate) fn child(&mut self) -> &mut Child {
         &mut self.child
@@ -137,7 +145,7 @@ impl Guarded {
         // Only the guard is told, as it alone knows all of them; there is no number once it was waited for.
         let pid = self.child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
         if let Some(pid) = pid {
-            let _told = rustix::process::kill_process(pid, Signal::TERM);
+            self.told.call_once(|| ending::end(pid));
         }
     }
 

@@ -15,9 +15,15 @@ struct Rig {
 
 /// A program in place of ours that runs what a guard would, in its own stead.
 fn rig() -> Rig {
+    rig_with("exec \"$@\"")
+}
+
+/// The same with another way to run it.
+fn rig_with(how: &str) -> Rig {
     let dir = tempfile::tempdir().unwrap();
     let exe = dir.path().join("guard");
-    std::fs::write(&exe, "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"\n").unwrap();
+    let script = format!("#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done; shift; {how}\n");
+    std::fs::write(&exe, script).unwrap();
     std::fs::set_permissions(&exe, std::fs::Permissions::from_mode(0o755)).unwrap();
     let env = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into();
     Rig { dir, exe, env }
@@ -94,4 +100,42 @@ async fn a_stop_kills_at_once() {
     assert!(stopped_at.elapsed() < Duration::from_secs(2));
     let result = result.unwrap();
     assert!(result.stopped && result.output == "begun\n", "{result:?}");
+}
+
+/// Runs a command that says it has begun and the id of a process, and stops it; the process must be gone then.
+async fn is_ended(rig: &Rig, command: &str) {
+    let (run, mut followed) = rig.start(command, OUTPUT);
+    let stop = CancellationToken::new();
+    let stopping = async {
+        let mut said = String::new();
+        while !said.ends_with('\n') {
+            said.push_str(&followed.recv().await.unwrap());
+        }
+        stop.cancel();
+        said.trim().to_owned()
+    };
+    let (result, pid) = tokio::join!(run.finish(soon(), &stop), stopping);
+    assert!(result.unwrap().stopped);
+    let process = PathBuf::from(format!("/proc/{pid}"));
+    let until = Instant::now() + Duration::from_secs(30);
+    while std::fs::read_to_string(process.join("stat")).is_ok_and(|stat| !stat.contains(") Z ")) {
+        assert!(Instant::now() < until, "{pid} lives on");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_guard_that_is_kept_from_its_work_ends_too() {
+    // It does not hear, and its program lives in a session of its own.
+    let deaf = rig_with("trap '' TERM HUP; setsid \"$@\" & wait; wait");
+    is_ended(&deaf, "trap '' TERM HUP; echo $$; while :; do sleep 1000; done").await;
+    // Nor does it when everything below it is gone.
+    let stubborn = rig_with("trap '' TERM HUP; echo $$; while :; do sleep 1000; done");
+    is_ended(&stubborn, "").await;
+}
+
+#[tokio::test]
+async fn a_guard_that_was_stopped_ends_too() {
+    let rig = rig_with("\"$@\" & wait; wait");
+    is_ended(&rig, "kill -STOP $PPID; echo $$; trap '' TERM; while :; do kill -STOP $PPID; done").await;
 }

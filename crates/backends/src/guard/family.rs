@@ -2,30 +2,52 @@
 
 use crate::sys;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process};
-use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
 
-/// How long killing may take: a process in the middle of a system call ends when that does.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How often to look whether new ones have appeared while the others were killed.
-const PAUSE: Duration = Duration::from_millis(5);
+/// How long to wait before looking whether those that were killed are gone. It doubles up to the second one: a process in
+/// the middle of a system call ends when that does.
+const PAUSE: [Duration; 2] = [Duration::from_millis(5), Duration::from_secs(1)];
+/// How often to look for more of them to stop before those that are stopped are killed.
+const ROUNDS: usize = 64;
 
-/// Kills all descendants of this process, which must be a subreaper, until there are none.
+/// Kills all descendants of this process, which must be a subreaper, until there are none that it can kill.
 pub(super) fn end() {
-    let until = Instant::now() + PATIENCE;
     let own = rustix::process::getpid();
-    while Instant::now() < until {
+    let [mut pause, longest] = PAUSE;
+    loop {
         while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
-        let left = descendants(own, &parents());
-        if left.is_empty() {
+        if !kill_below(own) {
             return;
         }
-        for pid in left {
-            // It may have ended by itself.
-            let _killed = kill_process(pid, Signal::KILL);
-        }
-        sys::wait_signal(PAUSE);
+        sys::wait_signal(pause);
+        pause = (pause * 2).min(longest);
     }
+}
+
+/// Kills all descendants of a process; whether there were any.
+pub(crate) fn kill_below(of: Pid) -> bool {
+    let stopped = stop_below(of);
+    for pid in &stopped {
+        // It may have ended by itself.
+        let _killed = kill_process(*pid, Signal::KILL);
+    }
+    !stopped.is_empty()
+}
+
+/// Stops all descendants of a process, so that none of them starts another one while the others are killed. Those of
+/// another user are left alone.
+fn stop_below(of: Pid) -> HashSet<Pid> {
+    let mut stopped = HashSet::new();
+    for _ in 0..ROUNDS {
+        let mut more = descendants(of, &parents());
+        more.retain(|pid| !stopped.contains(pid) && kill_process(*pid, Signal::STOP).is_ok());
+        if more.is_empty() {
+            break;
+        }
+        stopped.extend(more);
+    }
+    stopped
 }
 
 /// Every process with its parent.

@@ -9,13 +9,13 @@ mod confine;
 mod family;
 
 pub use confine::is_available as can_confine;
+pub(crate) use family::kill_below;
 
 use crate::sys;
 use confine::{Confinement, TemporaryDir};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
@@ -112,7 +112,7 @@ fn guard(orders: &Orders) -> std::io::Result<u8> {
 
 fn start(orders: &Orders, temporary: Option<&TemporaryDir>) -> std::io::Result<Pid> {
     let mut command = Command::new(&orders.program[0]);
-    command.args(&orders.program[1..]).process_group(0);
+    command.args(&orders.program[1..]);
     for (key, value) in std::env::vars_os() {
         if let Some(name) = key.as_bytes().strip_prefix(VARIABLE.as_bytes()) {
             command.env_remove(&key).env(OsStr::from_bytes(name), value);
@@ -125,6 +125,8 @@ fn start(orders: &Orders, temporary: Option<&TemporaryDir>) -> std::io::Result<P
     }
     let umask = orders.umask;
     sys::prepare_child(&mut command, move || {
+        // It has no terminal, not even the one the daemon was started from.
+        rustix::process::setsid()?;
         // The last resort for the program itself, should somebody kill the guard.
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
         if let Some(umask) = umask {

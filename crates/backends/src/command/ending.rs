@@ -1,0 +1,57 @@
+//! The end of a guard, also of one that is kept from doing its work.
+//!
+//! A program that is not confined, or confined by an old kernel, can send signals to its guard: it could stop it, and so
+//! live on. Therefore the guard is watched until it has ended.
+
+use crate::guard;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+/// How long a guard may take by itself: far more than it needs.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// How long it may take after each time it was helped.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How often it is helped before it is killed, too.
+const HELPED: usize = 50;
+
+/// Ends a guard that was not waited for yet, and everything below it. Does not wait for that.
+pub(super) fn end(guard: Pid) {
+    tell(guard);
+    // The number may be another process's once the guard has ended; this never is.
+    let Ok(process) = pidfd_open(guard, PidfdFlags::empty()) else { return };
+    let watch = move || watch(guard, &process);
+    if let Err(error) = std::thread::Builder::new().name("ending".into()).spawn(watch) {
+        tracing::warn!(%error, "the end of a program cannot be watched");
+    }
+}
+
+fn tell(guard: Pid) {
+    for signal in [Signal::TERM, Signal::CONT] {
+        // It may have ended by itself.
+        let _told = kill_process(guard, signal);
+    }
+}
+
+fn watch(guard: Pid, process: &OwnedFd) {
+    let mut patience = PATIENCE;
+    for _ in 0..HELPED {
+        if ends(process, patience) {
+            return;
+        }
+        guard::kill_below(guard);
+        tell(guard);
+        patience = PAUSE;
+    }
+    if !ends(process, PAUSE) {
+        tracing::warn!(pid = guard.as_raw_nonzero().get(), "a guard did not end, and was killed");
+        let _killed = kill_process(guard, Signal::KILL);
+    }
+}
+
+/// Whether a process ends in time.
+fn ends(process: &OwnedFd, most: Duration) -> bool {
+    let most = Timespec { tv_sec: most.as_secs().cast_signed(), tv_nsec: most.subsec_nanos().into() };
+    poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&most)).is_ok_and(|ready| ready > 0)
+}
