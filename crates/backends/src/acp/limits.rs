@@ -24,6 +24,8 @@ pub(super) const SERVED: usize = 128;
 /// Permissions that people are asked for at the same time; others wait for their turn. Each keeps room among what the
 /// conversation has not heard yet (128), of which most must be left for everything else.
 pub(super) const ASKED: usize = 32;
+/// Uses of tools that are remembered to have ended: as many as a message has room for.
+pub(super) const ENDED: usize = 4096;
 /// Uses of tools that have not ended.
 pub(super) const TOOLS: usize = 1024;
 /// Terminals that the agent has not released.

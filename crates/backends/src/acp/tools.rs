@@ -6,12 +6,35 @@ use agent_client_protocol_schema::v1::{
     ToolCallUpdateFields, ToolKind as AcpKind,
 };
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{BuildHasher, RandomState};
 use swb_chat::{Location, ToolCall, ToolContent, ToolId, ToolKind, ToolResult, ToolStatus};
 
-/// Uses of tools that have not ended.
+/// Uses of tools in one answer.
 #[derive(Debug, Default)]
-pub(super) struct Tools(BTreeMap<ToolId, Use>);
+pub(super) struct Tools {
+    open: BTreeMap<ToolId, Use>,
+    ended: Ended,
+}
+
+/// Which uses have ended. Of their names, which are as long as an agent likes, only a digest is kept.
+#[derive(Debug, Default)]
+struct Ended {
+    digests: BTreeSet<u64>,
+    state: RandomState,
+}
+
+impl Ended {
+    fn add(&mut self, id: &ToolId) {
+        if self.digests.len() < limits::ENDED {
+            self.digests.insert(self.state.hash_one(id));
+        }
+    }
+
+    fn contains(&self, id: &ToolId) -> bool {
+        self.digests.contains(&self.state.hash_one(id))
+    }
+}
 
 #[derive(Debug)]
 struct Use {
@@ -34,17 +57,19 @@ pub(super) enum News {
 impl Tools {
     /// A use that was announced and has not ended.
     pub(super) fn get(&self, id: &ToolCallId) -> Option<&ToolCall> {
-        self.0.get(&tool_id(id)).map(|known| &known.call)
+        self.open.get(&tool_id(id)).map(|known| &known.call)
     }
 
-    /// There is news of a tool. `begins` if it is announced; about others than those announced there is nothing to say.
+    /// There is news of a tool. `begins` if it is announced; about others than those announced there is nothing to say,
+    /// nor about those that have ended: some agents announce them once more.
     pub(super) fn hear(&mut self, id: &ToolCallId, fields: ToolCallUpdateFields, begins: bool) -> Vec<News> {
         let id = tool_id(id);
-        if begins && !self.0.contains_key(&id) && self.0.len() < limits::TOOLS {
+        let new = begins && !self.open.contains_key(&id) && !self.ended.contains(&id);
+        if new && self.open.len() < limits::TOOLS {
             let known = Use { call: unknown_named(id.clone()), output: String::new(), content: Vec::new() };
-            self.0.insert(id.clone(), known);
+            self.open.insert(id.clone(), known);
         }
-        let Some(known) = self.0.get_mut(&id) else { return Vec::new() };
+        let Some(known) = self.open.get_mut(&id) else { return Vec::new() };
         let mut news = Vec::new();
         let before = known.call.clone();
         merge(&mut known.call, &fields);
@@ -62,8 +87,9 @@ impl Tools {
             known.content = content.iter().filter_map(other_content).collect();
         }
         if is_over(fields.status)
-            && let Some(known) = self.0.remove(&id)
+            && let Some(known) = self.open.remove(&id)
         {
+            self.ended.add(&id);
             news.push(News::Ended(known.result(fields.status, fields.raw_output.as_ref())));
         }
         news
@@ -231,6 +257,9 @@ mod tests {
         let ended = tools.hear(&id, fields(json!({"status": "completed"})), false);
         assert_eq!(ended, [News::Ended(ToolResult::completed(ToolId("c1".into()), "one"))]);
         assert!(tools.hear(&id, fields(json!({"status": "completed"})), false).is_empty(), "it has ended");
+        let again = fields(json!({"title": "Reading a", "kind": "read", "status": "completed"}));
+        assert!(tools.hear(&id, again, true).is_empty(), "it does not begin again");
+        assert_eq!(tools.hear(&ToolCallId::new("c2"), fields(json!({})), true).len(), 1);
     }
 
     #[test]
