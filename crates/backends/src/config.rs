@@ -124,6 +124,15 @@ impl AgentConfig {
         }
     }
 
+    /// The variable that holds the key of a model's API.
+    pub(crate) fn key_variable(&self) -> Option<&str> {
+        let maker = match self.api {
+            Api::Anthropic => "ANTHROPIC_API_KEY",
+            Api::OpenAi => "OPENAI_API_KEY",
+        };
+        (self.kind == Kind::Llm).then(|| self.api_key_env.as_deref().unwrap_or(maker))
+    }
+
     /// What is missing for it to work, in words that say what to do.
     pub fn problem(&self) -> Option<String> {
         let name = &self.name;

@@ -15,7 +15,7 @@ mod pty;
 mod sys;
 
 use config::{AgentConfig, Allow, ChatConfig, Kind};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,6 +30,9 @@ const KNOWN: [&str; 5] = ["claude", "codex", "gemini", "opencode", "aider"];
 /// How long a program in a terminal may take to end by itself when another agent takes its place.
 const REPLACED: Duration = Duration::from_secs(1);
 
+/// Where the secret of a socket of ours may be.
+const TOKEN_VARIABLE: &str = "SCRIPTSCHNELL_SOCKET_TOKEN";
+
 /// What agents of every kind need to know.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -40,6 +43,8 @@ pub struct Context {
     pub exe: PathBuf,
     /// The environment that processes get.
     pub env: Arc<BTreeMap<String, String>>,
+    /// Those variables of it that commands do not get: the keys of all agents, and our own.
+    pub secrets: Arc<BTreeSet<String>>,
     /// The file mode creation mask that processes get; the daemon's own is narrower.
     pub umask: u32,
     /// What needs no approval.
@@ -55,7 +60,8 @@ impl Context {
         umask: u32,
         allow: Allow,
     ) -> Self {
-        Self { engine, exe, env: Arc::new(env), umask, allow: Arc::new(allow) }
+        let secrets = Arc::new([TOKEN_VARIABLE.to_owned()].into());
+        Self { engine, exe, env: Arc::new(env), secrets, umask, allow: Arc::new(allow) }
     }
 }
 
@@ -70,8 +76,10 @@ pub struct Agents {
 
 impl Agents {
     /// The agents of a configuration.
-    pub fn new(context: Context, chat: &ChatConfig, configured: Vec<AgentConfig>) -> Self {
+    pub fn new(mut context: Context, chat: &ChatConfig, configured: Vec<AgentConfig>) -> Self {
         let mut agents: Vec<AgentConfig> = configured;
+        let keys = agents.iter().filter_map(AgentConfig::key_variable).map(str::to_owned);
+        Arc::make_mut(&mut context.secrets).extend(keys);
         for name in KNOWN {
             if !agents.iter().any(|agent| agent.name == name) && installed(&context.env, name) {
                 agents.push(AgentConfig::of_command(name, Kind::Pty, vec![name.to_owned()]));

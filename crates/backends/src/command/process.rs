@@ -4,7 +4,7 @@ use super::ending;
 use super::kept::Decoder;
 use crate::{Context, guard};
 use rustix::process::Pid;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -69,8 +69,11 @@ impl Launch {
         command.arg("--").args(&self.program).current_dir(&self.directory);
         // In a group of its own the kernel wakes it when the daemon dies, should its program have stopped it.
         command.process_group(0);
+        // What an agent may run has no business with the keys that pay for agents.
+        let secret = |name: &str| self.confinement.is_some() && host.secrets.contains(name);
+        let common = host.env.iter().filter(|(name, _)| !secret(name));
         let own = self.env.iter().map(|(key, value)| (format!("{}{key}", guard::VARIABLE), value));
-        command.env_clear().envs(host.env).envs(own).env("PWD", &self.directory);
+        command.env_clear().envs(common).envs(own).env("PWD", &self.directory);
         command
     }
 
@@ -101,13 +104,16 @@ pub(crate) struct Host<'a> {
     pub(crate) exe: &'a Path,
     /// The environment that programs get.
     pub(crate) env: &'a BTreeMap<String, String>,
+    /// Those variables of it that they do not get if they are confined.
+    pub(crate) secrets: &'a BTreeSet<String>,
     /// The file mode creation mask that they get.
     pub(crate) umask: u32,
 }
 
 impl<'a> From<&'a Context> for Host<'a> {
     fn from(context: &'a Context) -> Self {
-        Self { exe: &context.exe, env: &context.env, umask: context.umask }
+        let Context { exe, env, secrets, umask, .. } = context;
+        Self { exe, env, secrets, umask: *umask }
     }
 }
 

@@ -31,9 +31,14 @@ fn rig_with(how: &str) -> Rig {
 
 impl Rig {
     fn start(&self, command: &str, limit: usize) -> (Run, mpsc::Receiver<String>) {
+        self.launch(Launch::shell(command, self.dir.path()), limit)
+    }
+
+    fn launch(&self, launch: Launch, limit: usize) -> (Run, mpsc::Receiver<String>) {
         let (follow, followed) = mpsc::channel(4);
-        let host = Host { exe: &self.exe, env: &self.env, umask: 0o22 };
-        let (guarded, output) = Launch::shell(command, self.dir.path()).start(&host).unwrap();
+        let secrets = ["SECRET".to_owned()].into();
+        let host = Host { exe: &self.exe, env: &self.env, secrets: &secrets, umask: 0o22 };
+        let (guarded, output) = launch.start(&host).unwrap();
         (Run { guarded, output, follow: Some(follow), kept: Kept::new(limit / 2, limit / 2) }, followed)
     }
 }
@@ -100,6 +105,18 @@ async fn a_stop_kills_at_once() {
     assert!(stopped_at.elapsed() < Duration::from_secs(2));
     let result = result.unwrap();
     assert!(result.stopped && result.output == "begun\n", "{result:?}");
+}
+
+#[tokio::test]
+async fn confined_commands_do_not_get_secrets() {
+    let mut rig = rig();
+    rig.env.extend([("SECRET".to_owned(), "key".to_owned()), ("OTHER".to_owned(), "word".to_owned())]);
+    let launch = || Launch::shell("echo $SECRET $OTHER", rig.dir.path());
+    let workspace = Workspace::new(rig.dir.path(), swb_types::Timestamp(0));
+    for (launch, said) in [(launch().confined(&workspace), "word\n"), (launch(), "key word\n")] {
+        let (run, _followed) = rig.launch(launch, OUTPUT);
+        assert_eq!(run.finish(soon(), &CancellationToken::new()).await.unwrap().output, said);
+    }
 }
 
 /// Runs a command that says it has begun and the id of a process, and stops it; the process must be gone then.

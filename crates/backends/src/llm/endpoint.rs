@@ -26,11 +26,11 @@ impl Endpoint {
     /// The API of an agent.
     pub(super) fn new(agent: &AgentConfig, env: &BTreeMap<String, String>) -> Result<Self, Failure> {
         let missing = |what: String| Failure::NotConfigured(format!("the agent '{}' {what}", agent.name));
-        let (maker, default_key, default_url) = match agent.api {
-            Api::Anthropic => ("Anthropic", "ANTHROPIC_API_KEY", "https://api.anthropic.com"),
-            Api::OpenAi => ("OpenAI", "OPENAI_API_KEY", "https://api.openai.com/v1"),
+        let (maker, default_url) = match agent.api {
+            Api::Anthropic => ("Anthropic", "https://api.anthropic.com"),
+            Api::OpenAi => ("OpenAI", "https://api.openai.com/v1"),
         };
-        let key_variable = agent.api_key_env.as_deref().unwrap_or(default_key);
+        let key_variable = agent.key_variable().unwrap_or_default();
         let key = env.get(key_variable).map(|key| key.trim()).filter(|key| !key.is_empty());
         if key.is_none() && agent.base_url.is_none() {
             return Err(missing(format!(

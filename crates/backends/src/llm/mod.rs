@@ -29,8 +29,5 @@ pub(crate) async fn open(
 ) -> Result<Box<dyn Backend>, Failure> {
     let endpoint = endpoint::Endpoint::new(agent, &context.env)?;
     let client = client::Client::new(endpoint).await?;
-    // What a model may run has no business with the key that pays for it.
-    let mut context = context.clone();
-    std::sync::Arc::make_mut(&mut context.env).remove(&client.endpoint().key_variable);
-    Ok(Box::new(agent::Agent::new(context, agent.clone(), client)))
+    Ok(Box::new(agent::Agent::new(context.clone(), agent.clone(), client)))
 }
