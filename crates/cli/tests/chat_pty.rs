@@ -389,6 +389,37 @@ fn a_dialog_with_several_answers_is_a_question() {
 
 // SS-55
 #[test]
+fn a_prompt_that_is_stopped_while_it_is_typed_is_taken_back() {
+    let swb = with_painter();
+    let mut client = swb.chat_in("painter");
+    client.say("say ready");
+    let id = client.prompt("clock");
+    shows(&swb, "painter", "❯ clock");
+    client.ok("chat_stop", json!({}));
+    assert_eq!(client.generation(&id).status(), "stopped");
+    assert_eq!(client.say("say on"), "on");
+    assert!(!swb.ok(&["screen", "painter"]).contains("clocksay"), "nothing was left in the box");
+}
+
+// SS-55
+#[test]
+fn a_prompt_is_stopped_whenever_that_is() {
+    let swb = with_painter();
+    let mut client = swb.chat_in("painter");
+    client.say("say ready");
+    for pause in [0, 50, 100, 150, 200, 300, 500] {
+        let id = client.prompt("work");
+        std::thread::sleep(Duration::from_millis(pause));
+        client.ok("chat_stop", json!({}));
+        assert_eq!(client.generation(&id).status(), "stopped", "after {pause} ms");
+        let next = client.chat("say on");
+        assert_eq!((next.status(), next.text().as_str()), ("completed", "on"), "after {pause} ms: {next:?}");
+    }
+    assert!(!swb.ok(&["screen", "painter"]).contains("worksay"));
+}
+
+// SS-55
+#[test]
 fn an_agent_that_paints_is_stopped_at_work_and_in_a_dialog() {
     let swb = with_painter();
     let mut client = swb.chat_in("painter");
@@ -396,7 +427,7 @@ fn an_agent_that_paints_is_stopped_at_work_and_in_a_dialog() {
     for what in ["work", "ask rm -r ."] {
         let id = client.prompt(what);
         match what {
-            "work" => shows(&swb, "painter", "❯ work"),
+            "work" => shows(&swb, "painter", "Working…"),
             _ => drop(client.event("authorization_request")),
         }
         let asked = Instant::now();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use swb_chat::Progress;
 use swb_engine::chat::{Exchange, Failure};
-use swb_engine::{Engine, Material, News, Pty, Session, Submit, Turn, Watch};
+use swb_engine::{Engine, Material, News, Pty, Session, Submit, Turn, TypingError, Watch};
 use swb_turns::{Growth, Profile, State, Time, strip_text};
 use swb_types::PtyId;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -51,16 +51,7 @@ impl<'a> Talk<'a> {
             () = stop.cancelled() => return Ok(()),
             alone = session.alone() => alone,
         };
-        tokio::select! {
-            biased;
-            () = stop.cancelled() => {
-                self.attendant.dismiss().await;
-                return Ok(());
-            }
-            ready = self.ready() => ready?,
-        }
-        let before = self.watch.newest();
-        let mut growing = self.submit().await?;
+        let Some((mut growing, before)) = self.submitted().await? else { return Ok(()) };
         let answered = tokio::select! {
             biased;
             () = stop.cancelled() => None,
@@ -71,6 +62,33 @@ impl<'a> Talk<'a> {
             None => {
                 self.interrupt(before).await;
                 Ok(())
+            }
+        }
+    }
+
+    /// Types the prompt when the agent is ready; gives what is looked at from then on, and the number of the turn
+    /// before. Nothing if it is stopped before the prompt is submitted.
+    async fn submitted(&mut self) -> Result<Option<(Growing, u64)>, Failure> {
+        let stop = self.exchange.stop().clone();
+        let patience = Instant::now() + limits::READY;
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => {
+                    self.attendant.dismiss().await;
+                    return Ok(None);
+                }
+                ready = self.ready() => ready?,
+            }
+            let before = self.watch.newest();
+            match self.submit().await {
+                Ok(growing) => return Ok(Some((growing, before))),
+                Err(TypingError::Stopped) => return Ok(None),
+                // It began to ask at the last moment; that is seen to first.
+                Err(TypingError::Asks { typed: false }) if Instant::now() < patience => {
+                    sleep(limits::LOOK).await;
+                }
+                Err(error) => return Err(Failure::Agent(format!("the prompt could not be typed: {error}"))),
             }
         }
     }
@@ -110,15 +128,15 @@ impl<'a> Talk<'a> {
     }
 
     /// Types the prompt.
-    async fn submit(&mut self) -> Result<Growing, Failure> {
-        let agent = self.session.pty(PtyId::AGENT).map_err(|_| self.gone())?;
+    async fn submit(&mut self) -> Result<Growing, TypingError> {
+        let agent = self.session.pty(PtyId::AGENT)?;
         let now = Instant::now();
         let from = agent.pty.head();
         let growth = Growth::new(&self.profile);
         let growing = Growing { pty: agent.pty, growth, from, began: now, seen: from, moved: now, next: now };
         let text = Material::Text(self.exchange.prompt().to_owned());
-        let typed = self.session.type_into(text, Submit::Prompt).await;
-        typed.map_err(|error| Failure::Agent(format!("the prompt could not be typed: {error}")))?;
+        let (stop, clear) = (self.exchange.stop(), self.profile.clear_keys());
+        self.session.type_until(stop, &clear, text, Submit::Prompt).await?;
         Ok(growing)
     }
 
@@ -172,7 +190,8 @@ impl<'a> Talk<'a> {
         News::Look
     }
 
-    /// Makes the agent stop its answer, the turn after `before`, as a person at the terminal would.
+    /// Makes the agent stop its answer, the turn after `before`, as a person at the terminal would. The prompt is
+    /// submitted, so that the keys mean its answer, even if that has not been seen to begin.
     async fn interrupt(&mut self, before: u64) {
         let until = Instant::now() + limits::STOPPED;
         let mut pressed: Option<Instant> = None;
@@ -186,9 +205,14 @@ impl<'a> Talk<'a> {
                     let _pressed = self.session.press(&self.profile.interrupt_keys()).await;
                 }
                 State::Asking | State::Working | State::Unknown => {}
-                // That it has begun may not have been noticed yet.
-                _ if self.turn_after(before).is_none() => {}
-                _ => return,
+                State::Exited => return,
+                _ if self.turn_after(before).is_some() => return,
+                // That it has begun may not have been noticed yet. Pressed twice, they would mean something else.
+                _ if pressed.is_none() => {
+                    pressed = Some(Instant::now());
+                    let _pressed = self.session.press(&self.profile.interrupt_keys()).await;
+                }
+                _ => {}
             }
             if self.pause().await == News::Gone {
                 return;

@@ -7,6 +7,7 @@ What it is told decides what it does:
   twice CMD   the same, and then whether it may be run again
   choose      asks for one of two colours
   work        works until it is interrupted
+  clock       the same; it does not stop to paint from the moment it is typed
   end         ends with status 3
   trap        asks something as soon as it is typed, before Enter
 """
@@ -131,7 +132,7 @@ class Agent:
             key = self.choice(rows, ("1", "2", "esc"))
             self.work(0.3)
             self.answer("chosen: " + {"1": "Red", "2": "Green", "esc": "none"}[key])
-        elif word == "work":
+        elif word in ("work", "clock"):
             self.answer("done" if self.work(600) else "interrupted")
         else:
             self.answer(rest)
@@ -140,13 +141,17 @@ class Agent:
         sys.stdout.write("\x1b[?2004h")
         while True:
             self.paint()
-            key = self.key()
+            key = self.key(0.03 if self.box == "clock" else None)
+            if key is None:
+                continue
             if key == "\r":
                 text, self.box = self.box, ""
                 if text.strip():
                     self.do(text)
             elif key == "\x03":
-                sys.exit(0)
+                if not self.box:
+                    sys.exit(0)
+                self.box = ""
             elif key == "esc":
                 self.box = ""
             elif key.startswith("paste:"):

@@ -120,7 +120,7 @@ fn with_group(key: &str, text: Option<&str>, group: &str) -> Checked<Option<Rege
 }
 
 /// Names of keys, or `{key}` for the one the option has.
-fn check_keys(key: &str, names: &str) -> Checked<()> {
+pub(super) fn check_keys(key: &str, names: &str) -> Checked<()> {
     match names.split_whitespace().find(|name| *name != "{key}" && Key::parse(name).is_none()) {
         Some(name) => Err((key.to_owned(), format!("`{name}` is no key"))),
         None => Ok(()),

@@ -1,12 +1,15 @@
 //! The form of a profile's file, and the checks it goes through.
 
-use super::dialogs::DialogFile;
+use super::dialogs::{DialogFile, check_keys};
 use super::{Kind, Patterns, Profile, Prompt, Says, View, patterns};
 use crate::limits;
 use crate::pattern::compile;
 use regex::Regex;
 use serde::Deserialize;
 use std::time::Duration;
+
+/// What empties the input of nearly everything that edits it, and ends nothing as long as something is typed.
+const CLEAR_KEYS: &str = "C-c";
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -19,6 +22,7 @@ pub(super) struct File {
     greeting: Vec<String>,
     #[serde(default)]
     escape_presses: u8,
+    clear_keys: Option<String>,
     #[serde(default)]
     title: SaysFile,
     #[serde(default)]
@@ -82,6 +86,8 @@ impl File {
         {
             return missing("name", "must be letters, digits, `-`, `_` or `.`");
         }
+        let clear_keys = self.clear_keys.unwrap_or_else(|| CLEAR_KEYS.to_owned());
+        check_keys("clear_keys", &clear_keys)?;
         let view = self.screen.check()?;
         let prompt = self.prompt.check()?;
         if self.kind == Kind::Screen && view.anchor.is_none() {
@@ -98,6 +104,7 @@ impl File {
             commands: self.commands,
             kind: self.kind,
             escape_presses: self.escape_presses,
+            clear_keys,
             prompt,
             view,
             dialogs: self.dialog.check()?,

@@ -124,6 +124,8 @@ pub struct Profile {
     pub(crate) kind: Kind,
     /// How often Esc must be pressed to interrupt; 0 where it does not.
     pub(crate) escape_presses: u8,
+    /// Names of the keys that empty the input.
+    clear_keys: String,
     pub(crate) title: Says,
     pub(crate) notify: Says,
     pub(crate) prompt: Prompt,
@@ -167,6 +169,11 @@ impl Profile {
             0 => vec!["C-c"],
             presses => vec!["Escape"; usize::from(presses)],
         }
+    }
+
+    /// Names of the keys that take back what was typed and not submitted.
+    pub fn clear_keys(&self) -> Vec<&str> {
+        self.clear_keys.split_whitespace().collect()
     }
 }
 
@@ -319,5 +326,7 @@ mod tests {
         assert!(error.contains("screen.quiet_ms: must be from 400 to 3000"), "{error}");
         assert!(bad("name = \"\"\nkind = \"line\"\n").contains("name"));
         assert!(bad("kind = \"other\"").contains("line 1"));
+        let error = bad("name = \"x\"\nkind = \"line\"\nclear_keys = \"C-u Nonsense\"\n");
+        assert!(error.contains("clear_keys: `Nonsense` is no key"), "{error}");
     }
 }
