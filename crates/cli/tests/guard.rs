@@ -4,7 +4,9 @@
 
 use rustix::process::Signal;
 use std::fs;
+use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use swb_testkit::{is_alive, signal, wait_for};
@@ -224,7 +226,8 @@ fn a_confined_program_writes_only_where_it_may() {
         echo x 2>/dev/null > /tmp/swb-guard-test || echo 'not in /tmp'
         cat $HOME/file 2>/dev/null || echo 'not the home'
         echo x > $TMPDIR/x && cat $TMPDIR/x && echo $TMPDIR
-        echo x > /dev/null && ls /usr/bin > /dev/null && sort /etc/passwd | head -c 0 && echo 'lives'";
+        echo x > /dev/null && ls /usr/bin > /dev/null && sort /etc/passwd | head -c 0 && echo 'lives'
+        ls /dev/pts >/dev/null 2>&1 || echo 'sees no terminals'";
     let output =
         guard(&["--confine", "--write", &at("ws"), "--read", &at("ctx"), "--write", "/nonexistent"], script)
             .env("D", dir.path())
@@ -245,7 +248,7 @@ fn a_confined_program_writes_only_where_it_may() {
         "x",
     ];
     assert_eq!(lines[..9], expected, "{text}{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(lines[10], "lives");
+    assert_eq!(lines[10..], ["lives", "sees no terminals"], "{text}");
     assert!(
         lines[9].starts_with("/tmp/") && !Path::new(lines[9]).exists(),
         "its own, and gone: {}",
@@ -256,12 +259,35 @@ fn a_confined_program_writes_only_where_it_may() {
     }
 }
 
-#[test]
-fn a_confined_program_cannot_shake_off_its_guard() {
+/// Whether signals and abstract sockets can be confined here; says so if not.
+fn can_scope() -> bool {
     let version = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let mut numbers = version.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().unwrap_or(0));
-    if !can_confine() || (numbers.next(), numbers.next()) < (Some(6), Some(12)) {
-        println!("skipped: this kernel does not confine signals");
+    let can = can_confine() && (numbers.next(), numbers.next()) >= (Some(6), Some(12));
+    if !can {
+        println!("skipped: this kernel does not confine signals and abstract sockets");
+    }
+    can
+}
+
+#[test]
+fn a_confined_program_does_not_reach_abstract_sockets() {
+    if !can_scope() {
+        return;
+    }
+    let name = format!("swb-guard-test-{}", std::process::id());
+    let address = SocketAddr::from_abstract_name(&name).unwrap();
+    let _listener = UnixListener::bind_addr(&address).unwrap();
+    let script = format!(
+        "python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('\\0{name}')\" 2>/dev/null && echo in"
+    );
+    assert_eq!(said(&run(&[], &script)), "in\n");
+    assert_eq!(said(&run(&["--confine"], &script)), "");
+}
+
+#[test]
+fn a_confined_program_cannot_shake_off_its_guard() {
+    if !can_scope() {
         return;
     }
     let output = run(&["--confine"], "kill -9 $PPID 2>/dev/null; echo still there; exit 4");

@@ -34,18 +34,9 @@ const SYSTEM: [&str; 16] = [
     "/sys",
     "/usr",
 ];
-/// Devices that are harmless, and without which little runs.
-const DEVICES: [&str; 9] = [
-    "/dev/full",
-    "/dev/null",
-    "/dev/ptmx",
-    "/dev/pts",
-    "/dev/random",
-    "/dev/tty",
-    "/dev/urandom",
-    "/dev/zero",
-    "/dev/fd",
-];
+/// Devices that are harmless, and without which little runs. Terminals are not among them: those there are belong to
+/// other programs of the user.
+const DEVICES: [&str; 6] = ["/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero", "/dev/fd"];
 /// What programs need from the home directory: what git reads, which refuses to work when it cannot, and where compilers
 /// and interpreters are that users install for themselves. Passwords and keys are elsewhere.
 const HOME: [&str; 24] = [
@@ -100,7 +91,7 @@ impl Confinement {
         let written = write.iter().chain(&repositories).map(PathBuf::as_path).chain([temporary]);
         Ruleset::default()
             .handle_access(all)?
-            .scope(Scope::Signal)?
+            .scope(Scope::Signal | Scope::AbstractUnixSocket)?
             .create()?
             .add_rules(path_beneath_rules(SYSTEM, reading))?
             .add_rules(path_beneath_rules(DEVICES, device | AccessFs::ReadDir))?
