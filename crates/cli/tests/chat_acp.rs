@@ -386,16 +386,48 @@ fn a_stop_works_in_every_state_of_an_agent() {
     }
 }
 
-// SS-55: also before it has said a word.
+// SS-55: also before it has said a word. Nobody listens to a stop while an agent is opened for the first time: the
+// engine itself loses its patience.
 #[test]
 fn a_stop_works_while_an_agent_starts() {
-    let swb = scripted_with(&["--mute"], "");
+    let swb = scripted_with(&["--mute", "--pid", "pid"], "");
     let mut client = swb.chat_in("talk");
+    for _ in 0..2 {
+        let id = client.prompt("say:hello");
+        let pid: i64 = wait_for("the agent", || {
+            let text = fs::read_to_string(work(&swb).join("pid")).ok()?;
+            text.strip_suffix('\n')?.parse().ok()
+        });
+        client.ok("chat_stop", json!({}));
+        let began = Instant::now();
+        assert_eq!(client.generation(&id).status(), "stopped");
+        assert!(began.elapsed() < STOP);
+        wait_for("its end", || (!is_alive(pid)).then_some(()));
+        fs::remove_file(work(&swb).join("pid")).unwrap();
+    }
+}
+
+// SS-55
+#[test]
+fn a_stop_works_while_a_model_is_chosen() {
+    let swb = scripted_with(&["--hold-model", "--log", "log"], "");
+    let mut client = swb.chat_in("talk");
+    client.ok("config_set", json!({"model": "two"}));
     let id = client.prompt("say:hello");
+    wait_for("the choice", || {
+        let log = fs::read_to_string(work(&swb).join("log")).unwrap_or_default();
+        log.contains("session/set_config_option").then_some(())
+    });
     client.ok("chat_stop", json!({}));
     let began = Instant::now();
     assert_eq!(client.generation(&id).status(), "stopped");
     assert!(began.elapsed() < STOP);
+    client.ok("config_set", json!({"model": "one of another agent"}));
+    assert_eq!(
+        client.say("session").split(' ').nth(1),
+        Some("1"),
+        "a session in which nothing was said is not kept"
+    );
 }
 
 #[test]

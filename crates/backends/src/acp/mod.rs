@@ -110,15 +110,22 @@ impl Acp {
         Ok(())
     }
 
-    /// The agent is gone or has to go; the next one goes on with the session.
+    /// The agent is gone or has to go; the next one goes on with the session, unless nothing was said in it: being
+    /// loaded, it would count as one that knows what was said before.
     fn drop_agent(&mut self) {
-        self.earlier = self.session.take().map(|session| session.id).or(self.earlier.take());
+        let session = self.session.take().filter(|session| !session.fresh);
+        self.earlier = session.map(|session| session.id).or(self.earlier.take());
         self.ready = None;
+    }
+
+    async fn prepare_for(&mut self, exchange: &Exchange) -> Result<(), Failure> {
+        self.prepare().await?;
+        self.choose_model(exchange).await
     }
 
     async fn answer(&mut self, exchange: &Exchange) -> Result<(), Failure> {
         let result = tokio::select! {
-            result = self.prepare() => result,
+            result = self.prepare_for(exchange) => result,
             // Being dropped, it is killed.
             () = exchange.stop().cancelled() => Err(Failure::Agent("stopped".to_owned())),
         };
@@ -126,7 +133,6 @@ impl Acp {
             self.drop_agent();
             return Err(failure);
         }
-        self.choose_model(exchange).await?;
         self.note(exchange).await;
         let result = self.prompt(exchange).await;
         self.note(exchange).await;

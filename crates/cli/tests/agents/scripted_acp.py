@@ -53,7 +53,8 @@ answered with `you said: PROMPT`. In texts `\\n` is a line break and `\\s` a sem
 
 Arguments: --no-load (cannot load sessions), --auth (demands authentication), --mute (never answers the greeting),
 --crash (ends at once), --garbage (greets with garbage), --old (speaks a protocol version nobody knows),
---log FILE (adds every message it gets to FILE), --hold-load FILE (loads no session as long as FILE is there).
+--log FILE (adds every message it gets to FILE), --hold-load FILE (loads no session as long as FILE is there),
+--pid FILE (writes its process id there), --hold-model (offers the models `one` and `two`, but never answers the choice).
 """
 
 import json
@@ -428,7 +429,10 @@ def session_new(params):
         raise Finish(error={"code": -32000, "message": "Authentication required"})
     name = f"scripted-{os.getpid()}-{len(sessions) + 1}"
     new_session(name, params["cwd"])
-    return {"sessionId": name}
+    models = [{"value": value, "name": value} for value in ("one", "two")]
+    choice = {"id": "model", "name": "Model", "category": "model", "type": "select", "currentValue": "one",
+              "options": models}
+    return {"sessionId": name, "configOptions": [choice] if "--hold-model" in sys.argv else []}
 
 
 def session_load(params):
@@ -460,6 +464,8 @@ def handle(message):
             session["cancelled"].set()
     elif method == "session/prompt":
         threading.Thread(target=prompt, args=(number, params), daemon=True).start()
+    elif method == "session/set_config_option" and "--hold-model" in sys.argv:
+        pass
     elif method in METHODS:
         if method == "initialize" and "--mute" in sys.argv:
             return
@@ -475,6 +481,9 @@ def main():
     if "--crash" in sys.argv:
         print("it cannot start", file=sys.stderr, flush=True)
         sys.exit(7)
+    if "--pid" in sys.argv:
+        with open(sys.argv[sys.argv.index("--pid") + 1], "w", encoding="utf-8") as file:
+            file.write(f"{os.getpid()}\n")
     if "--garbage" in sys.argv:
         write(b"Welcome to the agent!\n\n")
     log = open(sys.argv[sys.argv.index("--log") + 1], "a", encoding="utf-8") if "--log" in sys.argv else None
