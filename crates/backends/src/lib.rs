@@ -155,6 +155,10 @@ impl Backends for Agents {
         })
     }
 
+    fn after_clear(&self, resume: serde_json::Value) -> Option<serde_json::Value> {
+        pty::after_clear(&resume)
+    }
+
     fn agents(&self) -> Vec<Agent> {
         let default = self.configured.as_deref();
         let shown = |agent: &Arc<AgentConfig>| {

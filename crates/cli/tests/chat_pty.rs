@@ -147,6 +147,29 @@ fn a_terminal_goes_with_the_conversation_it_was_made_for() {
 }
 
 #[test]
+fn an_agent_forgets_a_conversation_that_is_cleared() {
+    let swb = with_shell();
+    let mut client = swb.chat_in("sh");
+    assert_eq!(client.say("kept=yes; echo set"), "set");
+    client.ok("chat_clear", json!({}));
+    assert_eq!(client.say("echo ${kept-gone}; kept=again"), "gone");
+    assert_eq!(client.say("echo $kept"), "again", "it is forgotten once");
+    client.ok("chat_clear", json!({}));
+    swb.kill_daemon();
+    let mut client = swb.chat_at("sh");
+    assert_eq!(client.say("echo ${kept-gone}"), "gone", "also by the next daemon");
+    client.ok("chat_clear", json!({}));
+    client.ok("session_delete", json!({"session_id": "sh"}));
+    gone(&swb, "sh");
+    // A terminal that was there before is somebody else's.
+    start(&swb, "mine", &["sh"], "ready");
+    let mut client = swb.chat_at("mine");
+    client.say("kept=yes");
+    client.ok("chat_clear", json!({}));
+    assert_eq!(client.say("echo $kept"), "yes");
+}
+
+#[test]
 fn a_terminal_that_was_there_is_talked_to_and_left_alone() {
     let swb = with_shell();
     start(&swb, "mine", &["sh"], "ready");

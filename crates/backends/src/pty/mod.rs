@@ -1,7 +1,7 @@
 //! Agents in terminals: a program in one of our PTYs, whose turns are the answers.
 //!
-//! The terminal bears the conversation's name. One that was made for it is started anew when its program has ended, and goes with the
-//! conversation; one that was there before is only talked to. Either way anybody can attach to it and see the same agent. A
+//! The terminal bears the conversation's name. One that was made for it is started anew when its program has ended or
+//! the conversation was cleared, and goes with the conversation; one that was there before is only talked to. Either way anybody can attach to it and see the same agent. A
 //! prompt is typed (`talk.rs`), the answer is told as the screen grows, dialogs become approvals and questions (`asked.rs`).
 
 mod asked;
@@ -10,7 +10,7 @@ mod talk;
 
 use crate::Context;
 use crate::config::AgentConfig;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use swb_engine::chat::{Backend, Boxed, Exchange, Failure, Opening};
 use swb_engine::{Phase, RestartPolicy, Session, SessionSpec, Start};
@@ -22,6 +22,9 @@ const ORIGIN: &str = "chat";
 /// Variable in which programs find the name of their session, as in sessions that are made on the command line.
 const NAME_VARIABLE: &str = "SWB_SESSION";
 
+/// Mark in the state of a conversation that was cleared since its agent was last spoken to.
+const FORGET: &str = "forget";
+
 /// An agent in a terminal.
 struct Terminal {
     context: Context,
@@ -29,12 +32,14 @@ struct Terminal {
     /// What is run in the terminal, if that was made for the conversation.
     agent: Option<Arc<AgentConfig>>,
     session: Option<Session>,
+    /// What is said next begins a new conversation, of which the program in the terminal must not know the last.
+    forget: bool,
 }
 
 /// A terminal of its own for a conversation; it is made with the first prompt.
 pub(crate) fn open(context: &Context, agent: &Arc<AgentConfig>, opening: Opening) -> Box<dyn Backend> {
     let agent = Some(Arc::clone(agent));
-    Box::new(Terminal { context: context.clone(), opening, agent, session: None })
+    Box::new(Terminal { context: context.clone(), opening, agent, session: None, forget: false })
 }
 
 /// A conversation about a terminal that is there. With an agent the terminal was made for the conversation.
@@ -44,12 +49,21 @@ pub(crate) fn join(
     agent: Option<Arc<AgentConfig>>,
     opening: Opening,
 ) -> Box<dyn Backend> {
-    Box::new(Terminal { context: context.clone(), opening, agent, session: Some(session) })
+    let forget = opening.resume.as_ref().is_some_and(|state| state.get(FORGET).is_some());
+    Box::new(Terminal { context: context.clone(), opening, agent, session: Some(session), forget })
 }
 
 /// The agent for which a conversation's terminal was made; nothing if it was there before.
 pub(crate) fn made_for(opening: &Opening) -> Option<&str> {
-    let state = opening.resume.as_ref()?;
+    owner(opening.resume.as_ref()?)
+}
+
+/// What is kept when a conversation is cleared: whose its terminal is, and that the agent there is to forget.
+pub(crate) fn after_clear(state: &Value) -> Option<Value> {
+    owner(state).map(|agent| json!({ "terminal": "own", "agent": agent, FORGET: true }))
+}
+
+fn owner(state: &Value) -> Option<&str> {
     state.get("terminal").filter(|terminal| *terminal == "own")?;
     state.get("agent")?.as_str()
 }
@@ -57,16 +71,18 @@ pub(crate) fn made_for(opening: &Opening) -> Option<&str> {
 impl Terminal {
     /// The terminal with a program in it.
     async fn running(&mut self) -> Result<Session, Failure> {
-        if let Some(session) = self.session.as_ref().filter(|session| is_alive(session)) {
+        let forget = self.forget && self.agent.is_some();
+        if let Some(session) = self.session.as_ref().filter(|session| is_alive(session) && !forget) {
             return Ok(session.clone());
         }
         let Some(agent) = &self.agent else {
             return Err(Failure::Agent("the terminal this is about has ended".to_owned()));
         };
-        if let Some(over) = self.session.take() {
+        if let Some(over) = &self.session {
             // Its name is wanted for the next one.
             over.kill(limits::KILL_GRACE).await;
         }
+        (self.session, self.forget) = (None, false);
         let made = self.context.engine.create(self.spec(agent)).await;
         let session = made.map_err(|error| Failure::Agent(error.to_string()))?;
         self.session = Some(session.clone());
@@ -122,6 +138,11 @@ fn is_alive(session: &Session) -> bool {
 impl Backend for Terminal {
     fn generate<'a>(&'a mut self, exchange: &'a Exchange) -> Boxed<'a, Result<(), Failure>> {
         Box::pin(self.answer(exchange))
+    }
+
+    fn clear(&mut self) {
+        // A terminal that was there before is somebody else's.
+        self.forget = self.agent.is_some() && self.session.is_some();
     }
 
     fn delete(self: Box<Self>) -> Boxed<'static, ()> {
