@@ -2,6 +2,7 @@
 
 use super::ending;
 use super::kept::Decoder;
+use crate::place::is_beneath;
 use crate::{Context, guard};
 use rustix::process::Pid;
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,10 +49,13 @@ impl Launch {
 
     /// It may touch no more than the workspace allows.
     pub(crate) fn confined(mut self, workspace: &Workspace) -> Self {
+        let write = written(workspace);
+        let known: Vec<PathBuf> = write.iter().filter_map(|dir| dir.canonicalize().ok()).collect();
         let read = workspace.context_dirs.iter().chain(&workspace.landlock_read);
-        let write = [&workspace.path].into_iter().chain(&workspace.landlock_write);
+        // Beneath what may be written they may be read anyway, and may be something else by now.
+        let read = read.filter(|dir| !is_beneath(dir, &known));
         let read = read.flat_map(|dir| [OsStr::new("--read"), dir.as_os_str()]);
-        let write = write.flat_map(|dir| [OsStr::new("--write"), dir.as_os_str()]);
+        let write = write.iter().flat_map(|dir| [OsStr::new("--write"), dir.as_os_str()]);
         let args = [OsStr::new("--confine")].into_iter().chain(read).chain(write);
         self.confinement = Some(args.map(OsStr::to_owned).collect());
         self
@@ -95,6 +99,22 @@ impl Launch {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Ok(Guarded::new(command.spawn()?))
     }
+}
+
+/// The directories that a confined program may write, without those that are beneath others: a program could put links to
+/// anywhere in their place, and the next one would be allowed to write there.
+fn written(workspace: &Workspace) -> Vec<&Path> {
+    let mut all: Vec<&Path> =
+        [&workspace.path].into_iter().chain(&workspace.landlock_write).map(|dir| dir.as_path()).collect();
+    all.sort_by_key(|dir| dir.components().count());
+    let (mut written, mut known) = (Vec::new(), Vec::new());
+    for dir in all {
+        if !is_beneath(dir, &known) {
+            known.extend(dir.canonicalize());
+            written.push(dir);
+        }
+    }
+    written
 }
 
 /// Where programs are started.
@@ -192,5 +212,34 @@ impl Output {
                 _ => return Ok(Some(text)),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn what_a_program_can_replace_is_not_allowed_by_its_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |path: &str| dir.path().canonicalize().unwrap().join(path);
+        for name in ["ws/docs", "data", "home", "ctx"] {
+            fs::create_dir_all(at(name)).unwrap();
+        }
+        for link in ["ws/context", "ws/build"] {
+            symlink(at("home"), at(link)).unwrap();
+        }
+        let mut workspace = Workspace::new(&at("ws"), swb_types::Timestamp(0));
+        workspace.context_dirs = vec![at("ws/docs"), at("ws/context"), at("ctx")];
+        workspace.landlock_read = vec![at("ws/context/x")];
+        workspace.landlock_write = vec![at("ws/build"), at("data")];
+        let args = Launch::shell("x", &at("ws")).confined(&workspace).confinement.unwrap();
+        let [ws, data, ctx] = ["ws", "data", "ctx"].map(|name| at(name).into_os_string());
+        let [confine, read, write] = ["--confine", "--read", "--write"].map(OsString::from);
+        assert_eq!(args, [confine, read, ctx, write.clone(), ws, write, data]);
+        workspace.landlock_write = vec![at("")];
+        assert_eq!(written(&workspace), [at("")]);
     }
 }

@@ -7,8 +7,10 @@
 mod beneath;
 mod files;
 mod ignored;
+mod route;
 mod walk;
 
+pub(crate) use route::is_beneath;
 pub(crate) use walk::{ListQuery, SearchQuery};
 
 use rustix::fs::OFlags;
@@ -124,7 +126,11 @@ impl Place {
         if !working_dir.starts_with(&roots[0].path) {
             roots.push(Root::new(&working_dir, true));
         }
+        let mut written: Vec<PathBuf> = roots.iter().map(|root| root.real.clone()).collect();
+        written.extend(workspace.landlock_write.iter().filter_map(|dir| dir.canonicalize().ok()));
         let context = workspace.context_dirs.iter().filter(|dir| dir.is_absolute());
+        // What a command of the agent may have put in the place of a context directory is none.
+        let context = context.filter(|dir| !route::is_linked(dir, &written));
         roots.extend(context.map(|dir| Root::new(dir, false)));
         Self { roots, working_dir, umask }
     }

@@ -104,6 +104,27 @@ fn context_directories_are_not_written_not_even_through_links() {
 }
 
 #[test]
+fn a_context_directory_that_was_replaced_by_a_link_is_none() {
+    let rig = rig();
+    fs::create_dir_all(rig.at("data/docs")).unwrap();
+    fs::write(rig.at("data/docs/secret"), "data").unwrap();
+    let mut workspace = Workspace::new(&rig.at("ws"), Timestamp(0));
+    workspace.context_dirs = vec![rig.at("ws/src"), rig.at("data/docs")];
+    workspace.landlock_write.push(rig.at("data"));
+    let place = || Place::new(&workspace, &rig.at("ws"), 0o022);
+    assert_eq!(place().read("src/a.txt").unwrap(), "one\ntwo\n");
+    assert_eq!(place().read("../data/docs/secret").unwrap(), "data");
+    for dir in ["ws/src", "data/docs"] {
+        fs::rename(rig.at(dir), rig.at("moved")).unwrap();
+        symlink(rig.at("out"), rig.at(dir)).unwrap();
+        fs::remove_dir_all(rig.at("moved")).unwrap();
+    }
+    for path in ["src/secret", "../data/docs/secret", &rig.absolute("out/secret")] {
+        assert!(is_outside(place().read(path)), "{path}");
+    }
+}
+
+#[test]
 fn links_within_the_workspace_work() {
     let rig = rig();
     symlink("src", rig.at("ws/relative")).unwrap();

@@ -1,0 +1,94 @@
+//! The way to a directory, link by link.
+//!
+//! Directories are given by path, and the path is resolved anew whenever one is used. Where it leads through something that
+//! agents can write, they can make it lead elsewhere: by putting a link in the place of a directory.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
+
+/// Links on the way at most, as the kernel has it.
+const LINKS: usize = 40;
+
+/// A name that is looked up on the way.
+#[derive(Debug)]
+struct Step {
+    /// Where it is, without links but for itself.
+    at: PathBuf,
+    link: bool,
+}
+
+/// Whether the way to a directory leads through one of those that can be written.
+pub(crate) fn is_beneath(path: &Path, written: &[PathBuf]) -> bool {
+    steps(path).is_none_or(|steps| steps.iter().any(|step| is_in(&step.at, written)))
+}
+
+/// Whether the way to a directory follows a link that is in one of those that can be written.
+pub(super) fn is_linked(path: &Path, written: &[PathBuf]) -> bool {
+    steps(path).is_none_or(|steps| steps.iter().any(|step| step.link && is_in(&step.at, written)))
+}
+
+fn is_in(at: &Path, written: &[PathBuf]) -> bool {
+    written.iter().any(|dir| at != dir && at.starts_with(dir))
+}
+
+/// All steps of the way; nothing if it does not end.
+fn steps(path: &Path) -> Option<Vec<Step>> {
+    let (mut at, mut links, mut steps) = (PathBuf::from("/"), 0, Vec::new());
+    let mut ahead: VecDeque<OsString> = names(path).collect();
+    while let Some(name) = ahead.pop_front() {
+        if name == ".." {
+            at.pop();
+            continue;
+        }
+        at.push(name);
+        let target = std::fs::read_link(&at).ok();
+        steps.push(Step { at: at.clone(), link: target.is_some() });
+        let Some(target) = target else { continue };
+        links += 1;
+        if links > LINKS {
+            return None;
+        }
+        at = if target.is_absolute() { PathBuf::from("/") } else { at.parent()?.to_owned() };
+        for name in names(&target).collect::<Vec<_>>().into_iter().rev() {
+            ahead.push_front(name);
+        }
+    }
+    Some(steps)
+}
+
+fn names(path: &Path) -> impl Iterator<Item = OsString> {
+    let names = path.components().filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir));
+    names.map(|part| part.as_os_str().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn ways_through_what_is_written_are_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |path: &str| dir.path().canonicalize().unwrap().join(path);
+        for name in ["ws/docs", "other/docs"] {
+            fs::create_dir_all(at(name)).unwrap();
+        }
+        symlink(at("ws/docs"), at("alias")).unwrap();
+        symlink("ws", at("short")).unwrap();
+        symlink("../other", at("ws/out")).unwrap();
+        symlink("loop", at("loop")).unwrap();
+        let written = [at("ws")];
+        let found = |path: &str| (is_beneath(&at(path), &written), is_linked(&at(path), &written));
+        for path in ["ws", "short", "other/docs", "missing", "ws/../other"] {
+            assert_eq!(found(path), (false, false), "{path}");
+        }
+        for path in ["ws/docs", "alias", "short/docs", "ws/missing"] {
+            assert_eq!(found(path), (true, false), "{path}");
+        }
+        for path in ["ws/out", "ws/out/docs", "short/out/docs", "loop"] {
+            assert_eq!(found(path), (true, true), "{path}");
+        }
+    }
+}
