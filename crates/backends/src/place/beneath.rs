@@ -3,7 +3,7 @@
 //! The kernel does it in one step (`openat2`), so there is no moment between looking at a path and opening it. Where it
 //! cannot, the path is walked one directory at a time and links are refused altogether.
 
-use rustix::fs::{Mode, OFlags, ResolveFlags, openat, openat2};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -29,9 +29,19 @@ pub(super) fn leaves(error: &Errno) -> bool {
     matches!(*error, Errno::XDEV | Errno::LOOP)
 }
 
-/// The root itself, which is trusted.
+/// The root itself, which is given without links: there must be none by now either.
 pub(super) fn open_root(root: &Path) -> Result<OwnedFd, Errno> {
-    rustix::fs::open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    for _ in 0..TRIES {
+        match openat2(CWD, root, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(Errno::NOSYS | Errno::PERM) => {
+                return rustix::fs::open(root, flags | OFlags::NOFOLLOW, Mode::empty());
+            }
+            other => return other,
+        }
+    }
+    Err(Errno::AGAIN)
 }
 
 /// Opens something beneath an open directory, without creating it. Never waits, not even for a pipe.

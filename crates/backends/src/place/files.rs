@@ -67,9 +67,9 @@ impl Place {
             false => spot.io(error),
         };
         let dir_flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        let mut dir = beneath::open(&spot.root.path, Path::new(""), dir_flags).map_err(failed)?;
+        let mut dir = beneath::open(&spot.root.real, Path::new(""), dir_flags).map_err(failed)?;
         let above = spot.beneath.parent().unwrap_or(Path::new(""));
-        match beneath::open(&spot.root.path, above, dir_flags) {
+        match beneath::open(&spot.root.real, above, dir_flags) {
             Err(Errno::NOENT) => {}
             other => return other.map_err(failed),
         }

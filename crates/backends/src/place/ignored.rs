@@ -79,7 +79,7 @@ impl Ignored {
 
     /// The bytes of a file that is a small regular one.
     fn text(&self, path: &Path, most: usize) -> Option<Vec<u8>> {
-        let fd = beneath::open_unlinked(&self.root.path, path, OFlags::RDONLY).ok()?;
+        let fd = beneath::open_unlinked(&self.root.real, path, OFlags::RDONLY).ok()?;
         let stat = rustix::fs::fstat(&fd).ok()?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return None;

@@ -80,17 +80,10 @@ pub(crate) struct Place {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Root {
     path: PathBuf,
-    /// The same without links: agents that ask the system where they are get this one.
+    /// The same without links: agents that ask the system where they are get this one. It is what is opened, so that no
+    /// link that appears later leads elsewhere.
     real: PathBuf,
     writable: bool,
-}
-
-impl Root {
-    fn new(path: &Path, writable: bool) -> Self {
-        let path = normal(path);
-        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-        Self { path, real, writable }
-    }
 }
 
 /// Where a path of an agent leads, before links are looked at.
@@ -121,17 +114,22 @@ impl Spot<'_> {
 impl Place {
     /// The place of an agent that works in `working_dir`. Files it makes get their mode by `umask`.
     pub(crate) fn new(workspace: &Workspace, working_dir: &Path, umask: u32) -> Self {
-        let mut roots = vec![Root::new(&workspace.path, true)];
-        let working_dir = normal(working_dir);
-        if !working_dir.starts_with(&roots[0].path) {
-            roots.push(Root::new(&working_dir, true));
-        }
+        let root = |path: &Path, written: &[PathBuf], writable| {
+            let path = normal(path);
+            // What a command of the agent may have put in the place of a directory does not count.
+            let real = route::resolve(&path, written)?;
+            Some(Root { path, real, writable })
+        };
+        let mut roots: Vec<Root> = root(&workspace.path, &[], true).into_iter().collect();
         let mut written: Vec<PathBuf> = roots.iter().map(|root| root.real.clone()).collect();
+        let working_dir = normal(working_dir);
+        if !working_dir.starts_with(normal(&workspace.path)) {
+            roots.extend(root(&working_dir, &written, true));
+        }
+        written.extend(roots.last().map(|root| root.real.clone()));
         written.extend(workspace.landlock_write.iter().filter_map(|dir| dir.canonicalize().ok()));
         let context = workspace.context_dirs.iter().filter(|dir| dir.is_absolute());
-        // What a command of the agent may have put in the place of a context directory is none.
-        let context = context.filter(|dir| !route::is_linked(dir, &written));
-        roots.extend(context.map(|dir| Root::new(dir, false)));
+        roots.extend(context.filter_map(|dir| root(dir, &written, false)));
         Self { roots, working_dir, umask }
     }
 
@@ -187,12 +185,12 @@ impl Place {
 
     /// Opens what is there already, wherever in the place it is.
     fn open<'a>(&'a self, spot: Spot<'a>, flags: OFlags) -> Result<(Spot<'a>, OwnedFd), PlaceError> {
-        match beneath::open(&spot.root.path, &spot.beneath, flags) {
+        match beneath::open(&spot.root.real, &spot.beneath, flags) {
             Ok(fd) => Ok((spot, fd)),
             Err(error) if beneath::leaves(&error) => {
                 // A link with an absolute target leaves the root by its form alone. It may lead back into the place.
                 let spot = self.follow(spot)?;
-                match beneath::open_unlinked(&spot.root.path, &spot.beneath, flags) {
+                match beneath::open_unlinked(&spot.root.real, &spot.beneath, flags) {
                     Ok(fd) => Ok((spot, fd)),
                     Err(_) => Err(PlaceError::Outside(spot.shown.to_owned())),
                 }

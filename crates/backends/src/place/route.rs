@@ -20,20 +20,22 @@ struct Step {
 
 /// Whether the way to a directory leads through one of those that can be written.
 pub(crate) fn is_beneath(path: &Path, written: &[PathBuf]) -> bool {
-    steps(path).is_none_or(|steps| steps.iter().any(|step| is_in(&step.at, written)))
+    steps(path).is_none_or(|(steps, _)| steps.iter().any(|step| is_in(&step.at, written)))
 }
 
-/// Whether the way to a directory follows a link that is in one of those that can be written.
-pub(super) fn is_linked(path: &Path, written: &[PathBuf]) -> bool {
-    steps(path).is_none_or(|steps| steps.iter().any(|step| step.link && is_in(&step.at, written)))
+/// Where a path leads, if no link on the way is in one of the directories that can be written.
+pub(super) fn resolve(path: &Path, written: &[PathBuf]) -> Option<PathBuf> {
+    let (steps, end) = steps(path)?;
+    let linked = steps.iter().any(|step| step.link && is_in(&step.at, written));
+    (!linked).then_some(end)
 }
 
 fn is_in(at: &Path, written: &[PathBuf]) -> bool {
     written.iter().any(|dir| at != dir && at.starts_with(dir))
 }
 
-/// All steps of the way; nothing if it does not end.
-fn steps(path: &Path) -> Option<Vec<Step>> {
+/// All steps of the way, and its end; nothing if it has none.
+fn steps(path: &Path) -> Option<(Vec<Step>, PathBuf)> {
     let (mut at, mut links, mut steps) = (PathBuf::from("/"), 0, Vec::new());
     let mut ahead: VecDeque<OsString> = names(path).collect();
     while let Some(name) = ahead.pop_front() {
@@ -54,7 +56,7 @@ fn steps(path: &Path) -> Option<Vec<Step>> {
             ahead.push_front(name);
         }
     }
-    Some(steps)
+    Some((steps, at))
 }
 
 fn names(path: &Path) -> impl Iterator<Item = OsString> {
@@ -80,15 +82,16 @@ mod tests {
         symlink("../other", at("ws/out")).unwrap();
         symlink("loop", at("loop")).unwrap();
         let written = [at("ws")];
-        let found = |path: &str| (is_beneath(&at(path), &written), is_linked(&at(path), &written));
-        for path in ["ws", "short", "other/docs", "missing", "ws/../other"] {
-            assert_eq!(found(path), (false, false), "{path}");
+        let found = |path: &str| (is_beneath(&at(path), &written), resolve(&at(path), &written));
+        for (path, real) in [("ws", "ws"), ("short", "ws"), ("missing", "missing"), ("ws/../other", "other")]
+        {
+            assert_eq!(found(path), (false, Some(at(real))), "{path}");
         }
-        for path in ["ws/docs", "alias", "short/docs", "ws/missing"] {
-            assert_eq!(found(path), (true, false), "{path}");
+        for (path, real) in [("ws/docs", "ws/docs"), ("alias", "ws/docs"), ("short/docs", "ws/docs")] {
+            assert_eq!(found(path), (true, Some(at(real))), "{path}");
         }
         for path in ["ws/out", "ws/out/docs", "short/out/docs", "loop"] {
-            assert_eq!(found(path), (true, true), "{path}");
+            assert_eq!(found(path), (true, None), "{path}");
         }
     }
 }

@@ -112,6 +112,7 @@ fn a_context_directory_that_was_replaced_by_a_link_is_none() {
     workspace.context_dirs = vec![rig.at("ws/src"), rig.at("data/docs")];
     workspace.landlock_write.push(rig.at("data"));
     let place = || Place::new(&workspace, &rig.at("ws"), 0o022);
+    let before = place();
     assert_eq!(place().read("src/a.txt").unwrap(), "one\ntwo\n");
     assert_eq!(place().read("../data/docs/secret").unwrap(), "data");
     for dir in ["ws/src", "data/docs"] {
@@ -121,7 +122,22 @@ fn a_context_directory_that_was_replaced_by_a_link_is_none() {
     }
     for path in ["src/secret", "../data/docs/secret", &rig.absolute("out/secret")] {
         assert!(is_outside(place().read(path)), "{path}");
+        assert!(before.read(path).is_err(), "{path}");
     }
+}
+
+#[test]
+fn a_directory_to_work_in_that_was_replaced_by_a_link_is_none() {
+    let rig = rig();
+    symlink(rig.at("ws"), rig.at("alias")).unwrap();
+    let workspace = Workspace::new(&rig.at("alias"), Timestamp(0));
+    let working_dir = rig.at("ws/src").canonicalize().unwrap();
+    let place = || Place::new(&workspace, &working_dir, 0o022);
+    assert_eq!(place().read("a.txt").unwrap(), "one\ntwo\n");
+    fs::remove_dir_all(rig.at("ws/src")).unwrap();
+    symlink(rig.at("out"), rig.at("ws/src")).unwrap();
+    assert!(is_outside(place().read("secret")));
+    assert!(is_outside(place().write("secret", "x")));
 }
 
 #[test]
@@ -247,7 +263,7 @@ fn without_the_kernels_help_links_are_not_followed() {
     let rig = rig();
     symlink("../out", rig.at("ws/door")).unwrap();
     symlink("../out/secret", rig.at("ws/link")).unwrap();
-    let root = beneath::open_root(&rig.at("ws")).unwrap();
+    let root = beneath::open_root(&rig.at("ws").canonicalize().unwrap()).unwrap();
     let open = |path: &str| {
         use std::os::fd::AsFd;
         beneath::walk_in(root.as_fd(), Path::new(path), OFlags::RDONLY | OFlags::CLOEXEC)

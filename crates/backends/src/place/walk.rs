@@ -173,7 +173,7 @@ impl Place {
     }
 
     fn entry(&self, spot: &Spot<'_>) -> Option<Entry> {
-        let fd = beneath::open_unlinked(&spot.root.path, &spot.beneath, OFlags::PATH);
+        let fd = beneath::open_unlinked(&spot.root.real, &spot.beneath, OFlags::PATH);
         let (directory, len) = match fd {
             Ok(fd) => {
                 let stat = rustix::fs::fstat(&fd).ok()?;
@@ -189,7 +189,7 @@ impl Place {
 
     /// Whether there is room for more. What is no text, or cannot be opened, has nothing to be found in.
     fn search_file(&self, spot: &Spot<'_>, pattern: &Regex, most: usize, found: &mut Vec<Match>) -> bool {
-        let Ok(fd) = beneath::open_unlinked(&spot.root.path, &spot.beneath, OFlags::RDONLY) else {
+        let Ok(fd) = beneath::open_unlinked(&spot.root.real, &spot.beneath, OFlags::RDONLY) else {
             return true;
         };
         let Ok(text) = read_text(spot, fd) else { return true };
