@@ -173,18 +173,15 @@ impl Reader {
         Ok(())
     }
 
-    /// Where a piece of a tool's use belongs. Some servers leave the index out or give all the same; an id that was not
-    /// seen begins a use in any case.
+    /// Where a piece of a tool's use belongs. Some servers leave the index out or give all the same.
     fn place(&self, delta: &Value) -> u64 {
-        let id = string(delta, "id");
         let last = self.draft.last().filter(|last| *last >= CALLS);
-        let next = last.map_or(CALLS, |last| last + 1);
-        let Some(index) = number(delta, "index") else {
-            return if id.is_empty() { last.unwrap_or(CALLS) } else { next };
-        };
-        let at = CALLS.saturating_add(index);
+        let index = number(delta, "index").map(|index| CALLS.saturating_add(index));
+        let at = index.or(last).unwrap_or(CALLS);
         match self.draft.at(at) {
-            Some(Said::Call(known)) if !id.is_empty() && !known.id.is_empty() && known.id != id => next,
+            Some(Said::Call(known)) if is_another(known, delta, index.is_some()) => {
+                last.map_or(CALLS, |last| last.saturating_add(1))
+            }
             _ => at,
         }
     }
@@ -197,6 +194,18 @@ impl Reader {
         set(&mut total.output_tokens, number(usage, "completion_tokens"));
         set(&mut total.cached_tokens, number(&usage["prompt_tokens_details"], "cached_tokens"));
     }
+}
+
+/// Whether a piece is of another use than the one known at its place: it has another id, or, as there are servers that
+/// give none or always the same, it names a tool although the one known is complete.
+fn is_another(known: &Call, delta: &Value, placed: bool) -> bool {
+    let (id, function) = (string(delta, "id"), &delta["function"]);
+    let (name, arguments) = (string(function, "name"), &function["arguments"]);
+    let other_id = !id.is_empty() && id != known.id && !(placed && known.id.is_empty());
+    let says_more = name != known.name || !(arguments.is_null() || *arguments == "");
+    // Whether they end like an object is looked at first: servers that name the tool in each piece would make this slow.
+    let complete = || known.arguments.trim_end().ends_with('}') && known.parameters().is_ok();
+    other_id || (!name.is_empty() && says_more && complete())
 }
 
 fn stop(reason: &str) -> Stop {
@@ -366,6 +375,19 @@ mod tests {
             end("stop"),
         ];
         assert_eq!(calls(&read(&none).1.unwrap()), [("a", "t", r#"{"x":2}"#), ("b", "t", "{}")]);
+        for (id, index) in [("", Value::Null), ("", json!(0)), ("call_0", json!(0)), ("call_0", Value::Null)]
+        {
+            let alike = [
+                call(id, index.clone(), json!("{\"x\":")),
+                call(id, index.clone(), json!("2}")),
+                call(id, index.clone(), json!("")),
+                call(id, index.clone(), json!("{}")),
+                call(id, index.clone(), json!({"x": 1})),
+                end("stop"),
+            ];
+            let wanted = [(id, "t", r#"{"x":2}"#), (id, "t", "{}"), (id, "t", r#"{"x":1}"#)];
+            assert_eq!(calls(&read(&alike).1.unwrap()), wanted, "{id} {index}");
+        }
     }
 
     #[test]
@@ -401,6 +423,7 @@ mod tests {
             json!({"choices": [{"delta": 7}], "usage": null, "error": null}),
             delta(json!({"content": 5, "tool_calls": "x"})),
             delta(json!({"tool_calls": [7, {"index": u64::MAX, "id": 5, "function": []}]})),
+            delta(json!({"tool_calls": [{"index": u64::MAX, "id": "a"}, {"index": u64::MAX, "id": "b"}]})),
             end("stop"),
         ]);
         assert!(pieces.is_empty() && answer.unwrap().calls().all(|call| call.name.is_empty()));
