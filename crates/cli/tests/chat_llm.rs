@@ -4,6 +4,7 @@
 
 use models::{APIS, Canned, Reply, Rig, answer, daemon, decide, events};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fs;
 use std::time::{Duration, Instant};
 use swb_testkit::{Generation, Swb, refusal, wait_for};
@@ -398,15 +399,17 @@ fn several_questions_are_asked_at_once() {
 }
 
 #[test]
-fn commands_do_not_get_the_key() {
-    let command = "echo key=$STUB_KEY other=$STUB_OTHER";
+fn commands_do_not_get_keys() {
+    let command = "echo key=$STUB_KEY$UNUSED_KEY$SCRIPTSCHNELL_SOCKET_TOKEN other=$STUB_OTHER";
     let rules = json!(uses("run it", "execute_command", json!({"command": command}), "end"));
     let stub = models::Stub::start(&json!({"rules": rules}));
     let mut swb = Swb::new(EXE);
     let agent = models::configuration("openai", stub.url()) + "api_key_env = \"STUB_KEY\"\n";
+    let agent = agent + "[[agents]]\nname = \"unused\"\nkind = \"llm\"\nmodel = \"m\"\napi_key_env = \"UNUSED_KEY\"\n";
     swb.configure(&format!("[chat.allow]\ntools = [\"*\"]\n{agent}"));
     swb.start_daemon_with(|command| {
-        command.env("STUB_KEY", "secret").env("STUB_OTHER", "here");
+        command.env("STUB_KEY", "secret").env("UNUSED_KEY", "secret").env("STUB_OTHER", "here");
+        command.env("SCRIPTSCHNELL_SOCKET_TOKEN", "secret");
     });
     let generation = swb.chat_in("talk").chat("run it");
     assert_eq!(tool(&generation).1["result"], "key= other=here\n");
@@ -419,6 +422,26 @@ fn an_agent_that_runs_in_circles_is_ended() {
     let generation = rig.client.chat("go");
     assert!(failure(&generation).contains("100 times"), "{}", generation.answer);
     assert_eq!((rig.stub.requests(), generation.all("tool_result").len()), (100, 100));
+}
+
+// The server numbers the tools of each of its answers from 0 on.
+#[test]
+fn uses_of_tools_are_told_apart_whatever_the_server_calls_them() {
+    for api in APIS {
+        let tools = [("read_file", r#"{"path": "a"}"#), ("read_file", r#"{"path": "b"}"#)];
+        let server = Canned::start(vec![
+            Reply::Stream(answer(api, "One.", &tools)),
+            Reply::Stream(answer(api, "Two.", &tools)),
+            Reply::Stream(answer(api, "Done.", &[])),
+        ]);
+        let swb = daemon(api, server.url(), "");
+        let generation = swb.chat_in("talk").chat("go");
+        let ids = |kind: &str| -> BTreeSet<String> {
+            generation.all(kind).iter().map(|event| event["tool_id"].to_string()).collect()
+        };
+        assert_eq!((ids("tool_call").len(), generation.all("tool_result").len()), (4, 4), "{api}");
+        assert_eq!(ids("tool_call"), ids("tool_result"), "{api}");
+    }
 }
 
 #[test]
