@@ -405,7 +405,8 @@ fn commands_do_not_get_keys() {
     let stub = models::Stub::start(&json!({"rules": rules}));
     let mut swb = Swb::new(EXE);
     let agent = models::configuration("openai", stub.url()) + "api_key_env = \"STUB_KEY\"\n";
-    let agent = agent + "[[agents]]\nname = \"unused\"\nkind = \"llm\"\nmodel = \"m\"\napi_key_env = \"UNUSED_KEY\"\n";
+    let agent = agent
+        + "[[agents]]\nname = \"unused\"\nkind = \"llm\"\nmodel = \"m\"\napi_key_env = \"UNUSED_KEY\"\n";
     swb.configure(&format!("[chat.allow]\ntools = [\"*\"]\n{agent}"));
     swb.start_daemon_with(|command| {
         command.env("STUB_KEY", "secret").env("UNUSED_KEY", "secret").env("STUB_OTHER", "here");
