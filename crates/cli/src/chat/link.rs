@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 use swb_wire::scriptschnell::{
-    Auth, ErrorCode, ErrorInfo, LineError, Lines, Request, ServerMessage, VERSION, encode_request,
+    Auth, ErrorCode, ErrorInfo, LineError, Lines, Received, Request, ServerMessage, VERSION, encode_request,
     parse_server,
 };
 
@@ -22,6 +22,8 @@ use swb_wire::scriptschnell::{
 const READ: usize = 64 * 1024;
 /// Messages that are kept while an answer is waited for; it comes long before.
 const KEPT: usize = 100_000;
+/// Bytes that wait to be sent beyond which no more pings are answered: nobody reads the answers.
+const UNSENT: usize = 64 * 1024;
 /// How long the daemon may take to answer something that needs no agent.
 const ANSWER: Duration = Duration::from_secs(15);
 
@@ -232,8 +234,9 @@ impl Link {
             match self.lines.next() {
                 Ok(Some(line)) => {
                     // A message that this version does not understand is none for it.
-                    let received = parse_server(&line).unwrap_or_default();
-                    self.arrived.extend(received.into_iter().filter_map(Incoming::of));
+                    for received in parse_server(&line).unwrap_or_default() {
+                        self.receive(received);
+                    }
                 }
                 Ok(None) => return,
                 Err(LineError::TooLong) => {
@@ -242,6 +245,18 @@ impl Link {
                 }
                 Err(_) => {}
             }
+        }
+    }
+}
+
+impl Link {
+    /// Keeps what came; whoever asks whether we are there is told at once (SS-24).
+    fn receive(&mut self, received: Received) {
+        if received.message != ServerMessage::Ping {
+            self.arrived.extend(Incoming::of(received));
+        } else if self.outbox.len() < UNSENT {
+            encode_request(&Request::Pong, received.request_id.as_deref(), &mut self.outbox);
+            self.flush();
         }
     }
 }
@@ -287,6 +302,19 @@ mod tests {
         assert!(!link.is_closed(), "there is something left to take");
         assert!(matches!(link.next(), Some(Incoming::Event(_))));
         assert!(link.is_closed());
+    }
+
+    // SS-24
+    #[test]
+    fn a_ping_is_answered_and_is_no_event() {
+        let (mut link, mut other) = pair();
+        other.write_all(b"{\"type\":\"ping\"}\n").unwrap();
+        link.fill();
+        assert_eq!(link.next(), None);
+        let mut told = [0; 256];
+        other.set_nonblocking(true).unwrap();
+        let count = other.read(&mut told).unwrap();
+        assert!(String::from_utf8_lossy(&told[..count]).contains("\"pong\""));
     }
 
     #[test]

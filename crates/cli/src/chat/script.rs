@@ -63,6 +63,8 @@ struct Run {
     /// The answer so far ends with the end of a line, or there is none.
     ends_line: bool,
     end: Option<ChatEnd>,
+    /// What the daemon said when it closed the connection.
+    closed: Option<String>,
     /// When an answer that is being stopped is given up.
     stopping: Option<Instant>,
 }
@@ -84,6 +86,7 @@ pub(super) fn run(link: Link, opened: Opened, prompt: String, args: &args::Chat,
         text: String::new(),
         ends_line: true,
         end: None,
+        closed: None,
         stopping: None,
     };
     run.tell(|| {
@@ -215,7 +218,11 @@ impl Run {
                 }
                 Ok(())
             }
-            Event::Prompt(_) | Event::Closed { .. } | Event::Error(_) | Event::Seat { .. } => Ok(()),
+            Event::Closed { reason, .. } => {
+                self.closed = Some(reason);
+                Ok(())
+            }
+            Event::Prompt(_) | Event::Error(_) | Event::Seat { .. } => Ok(()),
         }
     }
 
@@ -336,7 +343,7 @@ impl Run {
         match ending {
             Ending::Failed(reason) => Err(Failure::general(crate::table::printable(&reason))),
             Ending::Interrupted => {
-                Err(Failure::new(FailureKind::Disconnected, "the connection to the daemon was lost")
+                Err(Failure::new(FailureKind::Disconnected, goodbye(self.closed.as_deref()))
                     .hint(format!("`swb chat {}` shows what there is of the answer", self.session)))
             }
             _ => Ok(code),
@@ -346,6 +353,16 @@ impl Run {
     /// Prints an event for programs, one a line.
     fn tell(&self, event: impl FnOnce() -> Value) -> Result<(), Failure> {
         if self.json { print(format!("{}\n", event()).as_bytes()) } else { Ok(()) }
+    }
+}
+
+/// Why there is no connection any more, by what the daemon said at its end.
+fn goodbye(reason: Option<&str>) -> String {
+    match reason {
+        None => "the connection to the daemon was lost".to_owned(),
+        Some("server_shutdown") => "the answer was interrupted: the daemon went away".to_owned(),
+        Some("timeout") => "the daemon closed the connection: it had heard nothing for too long".to_owned(),
+        Some(other) => format!("the daemon closed the connection: {}", crate::table::printable(other)),
     }
 }
 
@@ -368,6 +385,14 @@ fn rendered(lines: &[Line], width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_connection_that_was_closed_is_not_lost() {
+        assert!(goodbye(None).contains("lost"));
+        assert!(
+            !goodbye(Some("timeout")).contains("lost") && goodbye(Some("x\x1b")).contains("connection: x")
+        );
+    }
 
     #[test]
     fn lines_stay_and_nothing_acts() {
