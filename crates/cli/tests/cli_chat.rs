@@ -530,6 +530,21 @@ fn a_killed_daemon_is_reconnected_to_and_what_was_interrupted_is_marked() {
     leave(&mut terminal);
 }
 
+// SS-28
+#[test]
+fn a_daemon_that_is_shut_down_ends_the_chat() {
+    let swb = scripted();
+    let mut terminal = terminal(&swb, &["ended", "--new"]);
+    say(&mut terminal, "say:first half\\n;stall");
+    terminal.until("first half\r\n");
+    swb.ok(&["shutdown"]);
+    terminal.until("✗ interrupted");
+    terminal.until("the daemon was shut down");
+    assert_eq!(terminal.wait(), 0);
+    terminal.assert_modes_restored();
+    assert!(!shown(&terminal).contains("trying to come back"), "{}", shown(&terminal));
+}
+
 #[test]
 fn what_was_not_heard_is_not_lost() {
     let mut swb = scripted();

@@ -12,6 +12,7 @@ use crate::attach::follow::timespec;
 use crate::context::Context;
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::panics;
+use crate::say::say;
 use crate::start;
 use crate::terminal::raw::RawMode;
 use crate::terminal::signals::Signals;
@@ -69,7 +70,9 @@ pub(super) fn run(context: &Context, place: Place, link: Link, opened: Opened, w
     drop(desk.finish());
     drop(raw);
     let code = result?;
-    if code == 0 && !desk.talk.is_idle() {
+    if desk.is_dismissed() {
+        say(format_args!("[the daemon was shut down; `swb chat` starts it again]"));
+    } else if code == 0 && !desk.talk.is_idle() {
         super::farewell(&desk.talk.name);
     }
     Ok(code)
@@ -115,12 +118,20 @@ impl Desk<'_> {
                 Err(error) if Errno::from_io_error(&error) == Some(Errno::IO) => return Ok(HUNG_UP),
                 drawn => drawn.map_err(|error| Failure::io("cannot write to the terminal", &error))?,
             }
+            if self.is_dismissed() {
+                return Ok(0);
+            }
             if let Some(code) = self.wait(raw)? {
                 return Ok(code);
             }
             self.come_back()?;
         }
         Ok(0)
+    }
+
+    /// Whoever ended the daemon on purpose does not want it back because of us; one that is replaced says no farewell.
+    fn is_dismissed(&self) -> bool {
+        self.dismissed && self.link.is_none()
     }
 
     /// Waits until something may have changed; an exit code if a signal wants the end.
@@ -239,6 +250,9 @@ impl Desk<'_> {
             self.link = None;
             self.pending.clear();
             self.talk.lost();
+            if self.dismissed {
+                return self.talk.cut_off(now);
+            }
             self.lost = Some(Lost { since: now, next: now });
         }
     }
@@ -252,14 +266,8 @@ impl Desk<'_> {
         }
         let waited = now.saturating_duration_since(lost.since);
         lost.next = now + RETRY;
-        // Whoever ended the daemon on purpose does not want it back because of us; one that is replaced comes by itself.
-        let limit = if self.dismissed { PATIENCE } else { GIVE_UP };
-        if waited > limit {
-            let text = if self.dismissed {
-                "the daemon was shut down"
-            } else {
-                "the daemon went away and did not come back"
-            };
+        if waited > GIVE_UP {
+            let text = "the daemon went away and did not come back";
             return Err(Failure::new(FailureKind::Disconnected, text)
                 .hint(format!("`swb chat {}` tries again", self.talk.name)));
         }
@@ -278,7 +286,7 @@ impl Desk<'_> {
             Err(_) => return Ok(()),
         }
         self.link = Some(link);
-        (self.lost, self.dismissed) = (None, false);
+        self.lost = None;
         Ok(())
     }
 

@@ -512,6 +512,14 @@ impl Talk {
         "the connection is lost; trying to come back".clone_into(&mut self.notice);
     }
 
+    /// Nothing more will be heard: what was being said ends here.
+    pub(super) fn cut_off(&mut self, now: Instant) {
+        self.notice.clear();
+        if self.transcript.is_active() {
+            self.transcript.end(&Ending::Interrupted, &Usage::default(), now);
+        }
+    }
+
     /// The session is there again: tells what was missed.
     pub(super) fn reattached(&mut self, opened: Opened, now: Instant) {
         self.notice.clear();
@@ -559,10 +567,7 @@ impl Talk {
 
     /// The session is gone; another takes its place.
     pub(super) fn replaced(&mut self, opened: Opened, now: Instant) {
-        self.notice.clear();
-        if self.transcript.is_active() {
-            self.transcript.end(&Ending::Interrupted, &Usage::default(), now);
-        }
+        self.cut_off(now);
         self.transcript.note(&format!("the session {} is gone", self.name));
         self.enter(opened, now);
     }
