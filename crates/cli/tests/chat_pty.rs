@@ -426,19 +426,16 @@ fn a_prompt_that_is_stopped_while_it_is_typed_is_taken_back() {
 
 // SS-55
 #[test]
-fn a_prompt_is_stopped_whenever_that_is() {
+fn a_prompt_that_is_given_back_is_taken_back() {
     let swb = with_painter();
     let mut client = swb.chat_in("painter");
     client.say("say ready");
-    for pause in [0, 50, 100, 150, 200, 300, 500] {
-        let id = client.prompt("work");
-        std::thread::sleep(Duration::from_millis(pause));
-        client.ok("chat_stop", json!({}));
-        assert_eq!(client.generation(&id).status(), "stopped", "after {pause} ms");
-        let next = client.chat("say on");
-        assert_eq!((next.status(), next.text().as_str()), ("completed", "on"), "after {pause} ms: {next:?}");
-    }
-    assert!(!swb.ok(&["screen", "painter"]).contains("worksay"));
+    let id = client.prompt("think");
+    shows(&swb, "painter", "Working…");
+    client.ok("chat_stop", json!({}));
+    assert_eq!(client.generation(&id).status(), "stopped");
+    assert_eq!(client.say("say on"), "on");
+    assert!(!swb.ok(&["screen", "painter"]).contains("thinksay"), "nothing was left in the box");
 }
 
 // SS-55
@@ -450,7 +447,7 @@ fn an_agent_that_paints_is_stopped_at_work_and_in_a_dialog() {
     for what in ["work", "ask rm -r ."] {
         let id = client.prompt(what);
         match what {
-            "work" => shows(&swb, "painter", "Working…"),
+            "work" => shows(&swb, "painter", "● begun"),
             _ => drop(client.event("authorization_request")),
         }
         let asked = Instant::now();

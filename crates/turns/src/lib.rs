@@ -36,6 +36,7 @@ pub use growth::Growth;
 pub use keys::{Key, Keys};
 pub use lines::{LineEvent, LineOptions, LineRules, LineTurn};
 pub use live::Saved;
+pub use look::box_holds;
 pub use pattern::{Pattern, PatternError};
 pub use profile::{Kind, Profile, ProfileError, Profiles};
 pub use status::{Evidence, State, Status};

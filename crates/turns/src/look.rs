@@ -3,8 +3,9 @@
 //! What an answer says must not be taken for the agent's own marks. So marks count only where answers
 //! cannot be: below the input box, in the first column right above it, or in a dialog that has taken its place.
 
-use crate::profile::{Patterns, View};
+use crate::profile::{Patterns, Profile, View};
 use serde::{Deserialize, Serialize};
+use swb_vt::Screen;
 
 /// Rows above the input box that may hold the agent's marks: a spinner, a list of tasks, a tip.
 const ABOVE: usize = 12;
@@ -124,6 +125,13 @@ fn input_text(view: &View, rows: &[String], anchor: usize) -> String {
     }
     let body = rows[box_top(view, rows, anchor)..anchor].iter().map(|row| text(row));
     body.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
+}
+
+/// Whether an input box that is ready holds this text, as far as its first row goes.
+pub fn box_holds(profile: &Profile, screen: &Screen, text: &str) -> bool {
+    let sight = look(&profile.view, &screen.row_texts());
+    let input = squeeze(&sight.input);
+    sight.shows == Shows::Ready && !input.is_empty() && squeeze(text).starts_with(&input)
 }
 
 /// The text without blanks, to compare what was wrapped, padded or typed.

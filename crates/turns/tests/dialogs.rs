@@ -7,7 +7,7 @@ mod common;
 use common::{Case, cases};
 use swb_turns::Meaning::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
 use swb_turns::recording::Step;
-use swb_turns::{Detector, Dialog, Event, Meaning, Profiles, dialog};
+use swb_turns::{Detector, Dialog, Event, Meaning, Profiles, box_holds, dialog};
 use swb_types::Size;
 use swb_vt::{Options, Screen};
 
@@ -223,6 +223,18 @@ fn choices_without_numbers_are_chosen_by_moving_the_mark() {
     let moved = text.replace("❯ No", "  No").replace("  Yes", "❯ Yes");
     let moved = shown("claude", &moved).unwrap();
     assert!(moved.id == found.id && moved.is_marked("2"), "{moved:?}");
+}
+
+#[test]
+fn a_prompt_that_is_given_back_is_found_in_the_box() {
+    let holds = |input: &str, text: &str| {
+        let mut screen = Screen::new(Size::new(80, 24).unwrap(), Options::default());
+        screen.feed(format!("● Hello\r\n{RULE}\r\n❯ {input}\r\n{RULE}").as_bytes());
+        box_holds(&Profiles::built_in().unwrap().named("claude").unwrap(), &screen, text)
+    };
+    assert!(holds("think for long", "think for long"));
+    assert!(holds("think for", "think for\nlong"));
+    assert!(!holds("", "think") && !holds("thinking", "think") && !holds("> think", "think"));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use swb_chat::Progress;
 use swb_engine::chat::{Exchange, Failure};
 use swb_engine::{Engine, Material, News, Pty, Session, Submit, Turn, TypingError, Watch};
-use swb_turns::{Growth, Profile, State, Time, strip_text};
+use swb_turns::{Growth, Profile, State, Time, box_holds, strip_text};
 use swb_types::PtyId;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -61,6 +61,7 @@ impl<'a> Talk<'a> {
             Some(answered) => answered,
             None => {
                 self.interrupt(before).await;
+                self.take_back().await;
                 Ok(())
             }
         }
@@ -217,6 +218,18 @@ impl<'a> Talk<'a> {
             if self.pause().await == News::Gone {
                 return;
             }
+        }
+    }
+
+    /// Empties the input of an agent that gives a prompt back when it is interrupted before it has said anything:
+    /// the next one would be added to it.
+    async fn take_back(&mut self) {
+        let Ok(agent) = self.session.pty(PtyId::AGENT) else { return };
+        let (profile, prompt) = (Arc::clone(&self.profile), self.exchange.prompt().to_owned());
+        let left = agent.pty.look(true, move |sight| box_holds(&profile, sight.screen(), &prompt)).await;
+        if left.unwrap_or(false) {
+            // A terminal that is gone has nothing left in it.
+            let _pressed = self.session.press(&self.profile.clear_keys()).await;
         }
     }
 

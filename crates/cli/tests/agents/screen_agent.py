@@ -6,6 +6,7 @@ What it is told decides what it does:
   ask CMD     asks whether CMD may be run, and says what it was told
   twice CMD   the same, and then whether it may be run again
   choose      asks for one of two colours
+  think       says nothing until it is interrupted, and then gives the prompt back
   work        works until it is interrupted
   clock       the same; it does not stop to paint from the moment it is typed
   end         ends with status 3
@@ -115,7 +116,11 @@ class Agent:
         self.lines += ["❯ " + text]
         if word == "end":
             sys.exit(3)
-        self.work(0.3)
+        if not self.work(600 if word == "think" else 0.3):
+            # Nothing was said yet: the prompt is given back.
+            self.lines.pop()
+            self.box = text
+            return
         if word == "lines":
             for n in range(int(rest)):
                 self.lines += [("● " if n == 0 else "  ") + f"line {n + 1}"]
@@ -133,6 +138,7 @@ class Agent:
             self.work(0.3)
             self.answer("chosen: " + {"1": "Red", "2": "Green", "esc": "none"}[key])
         elif word in ("work", "clock"):
+            self.answer("begun")
             self.answer("done" if self.work(600) else "interrupted")
         else:
             self.answer(rest)
@@ -152,13 +158,11 @@ class Agent:
                 if not self.box:
                     sys.exit(0)
                 self.box = ""
-            elif key == "esc":
-                self.box = ""
             elif key.startswith("paste:"):
                 self.box += key[6:]
                 if self.box == "trap":
                     self.answer("it " + self.ask("rm -r ."))
-            elif key != "other":
+            elif key not in ("esc", "other"):
                 self.box += key
 
 
