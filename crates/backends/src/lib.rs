@@ -104,7 +104,9 @@ impl Agents {
             });
         };
         if wanted == "none" {
-            return missing("no agent answers here; set backend under [chat] in the configuration".into());
+            return missing(
+                "no agent answers here: backend under [chat] is \"none\"; name an agent there".into(),
+            );
         }
         let by_name = self.agents.iter().find(|agent| agent.name == wanted);
         let by_kind = || self.agents.iter().find(|agent| agent.kind.as_str() == wanted);

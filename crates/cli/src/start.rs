@@ -229,7 +229,7 @@ impl Log {
     }
 
     fn failure(&mut self, what: &str) -> Failure {
-        let message = match self.last_line() {
+        let message = match self.last_words() {
             Some(line) => format!("{what}: {line}"),
             None => what.to_owned(),
         };
@@ -237,14 +237,23 @@ impl Log {
             .hint(format!("`swb daemon` shows more; the log is {}", self.path.display()))
     }
 
-    fn last_line(&mut self) -> Option<String> {
+    fn last_words(&mut self) -> Option<String> {
         let file = self.file.as_mut()?;
         let end = file.seek(SeekFrom::End(0)).ok()?;
         file.seek(SeekFrom::Start(self.begin.max(end.saturating_sub(LOG_TAIL)))).ok()?;
         let mut text = Vec::new();
         file.take(LOG_TAIL).read_to_end(&mut text).ok()?;
         let text = String::from_utf8_lossy(&text);
-        text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+        last_words(&text)
+    }
+}
+
+/// What a daemon that ended at once has complained about, which may take several lines; else its last line.
+fn last_words(text: &str) -> Option<String> {
+    let complaint = text.rfind("\nswb: ").map(|at| at + 1).or_else(|| text.starts_with("swb: ").then_some(0));
+    match complaint.and_then(|at| text.get(at..)?.strip_prefix("swb: ")) {
+        Some(words) => Some(words.trim_end().to_owned()),
+        None => text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned),
     }
 }
 
@@ -252,6 +261,19 @@ impl Log {
 mod tests {
     use super::*;
     use std::io::Write;
+
+    #[test]
+    fn a_complaint_is_shown_whole() {
+        let log = "INFO ready\nswb: the file is not right: at line 3\n  |\n3 | kindd = 1\n  | ^^^^^\nunknown field `kindd`\n\n";
+        let words = last_words(log).unwrap();
+        assert!(
+            words.starts_with("the file is not right: at line 3\n") && words.ends_with("`kindd`"),
+            "{words}"
+        );
+        assert_eq!(last_words("one\ntwo\n\n").as_deref(), Some("two"));
+        assert_eq!(last_words("swb: alone").as_deref(), Some("alone"));
+        assert_eq!(last_words(""), None);
+    }
 
     #[test]
     fn a_missing_directory_is_made_private() {

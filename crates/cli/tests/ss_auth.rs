@@ -330,4 +330,6 @@ fn listening_is_not_silence() {
     let generation = client.chat("stamp:12,250");
     assert_eq!(generation.status(), "completed");
     assert_eq!(generation.text().lines().count(), 12);
+    // Nor is waiting for an agent that says nothing for a while.
+    assert_eq!(client.say("sleep:2500;say:at last"), "at last");
 }

@@ -117,6 +117,10 @@ impl Connection {
     async fn keep_time(&self) {
         let timeout = self.front.settings.connection_timeout;
         loop {
+            if self.voice.running() > 0 {
+                // Whoever waits for an answer is there, however long the agent is silent.
+                self.voice.heard();
+            }
             let due = self.voice.clock().due(Instant::now(), timeout);
             match due {
                 Due::Ping => self.voice.say(&ServerMessage::Ping, None),

@@ -405,7 +405,10 @@ impl Owner {
         let stopping = running.stop.is_cancelled();
         let (ending, outcome) = match result {
             // Nobody wanted this: the daemon goes away.
-            _ if self.chats.inner.stop.is_cancelled() => (Ending::Interrupted, Outcome::Stopped),
+            _ if self.chats.inner.stop.is_cancelled() => {
+                let why = "the daemon goes away; the answer was interrupted".to_owned();
+                (Ending::Interrupted, Outcome::Failed(Failure::Agent(why)))
+            }
             _ if stopping => (Ending::Stopped, Outcome::Stopped),
             Ok(()) => (Ending::Complete, Outcome::Completed),
             Err(failure) => (Ending::Failed(failure.to_string()), Outcome::Failed(failure)),
