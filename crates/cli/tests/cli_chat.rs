@@ -530,6 +530,26 @@ fn a_killed_daemon_is_reconnected_to_and_what_was_interrupted_is_marked() {
     leave(&mut terminal);
 }
 
+#[test]
+fn whoever_owned_a_session_owns_it_after_a_crash() {
+    let swb = scripted();
+    let mut owner = terminal(&swb, &["both", "--new"]);
+    ask(&mut owner, "say:before");
+    let mut watcher = terminal(&swb, &["both"]);
+    watcher.until("you are watching");
+    say(&mut owner, "say:first half\\n;stall");
+    watcher.until("first half\r\n");
+    watcher.forget();
+    swb.kill_daemon();
+    owner.until("✗ interrupted");
+    watcher.until("✗ interrupted");
+    ask(&mut owner, "say:*mine*");
+    watcher.until("\x1b[3mmine\x1b[m");
+    assert!(!shown(&watcher).contains("you own"), "{}", shown(&watcher));
+    leave(&mut owner);
+    leave(&mut watcher);
+}
+
 // SS-28
 #[test]
 fn a_daemon_that_is_shut_down_ends_the_chat() {

@@ -35,6 +35,8 @@ const ESCAPE: Duration = Duration::from_millis(50);
 const ALIVE: Duration = Duration::from_secs(45);
 /// Pause between two tries to come back.
 const RETRY: Duration = Duration::from_millis(100);
+/// How much later than its owner somebody who only watches comes back to a session.
+const MANNERS: Duration = Duration::from_millis(500);
 /// How long the daemon's keeper may take to bring it back before we start one.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// How long a lost daemon is waited for.
@@ -106,6 +108,8 @@ struct Desk<'c> {
 struct Lost {
     since: Instant,
     next: Instant,
+    /// Its owner had the time to come back before us.
+    polite: bool,
 }
 
 impl Desk<'_> {
@@ -253,7 +257,7 @@ impl Desk<'_> {
             if self.dismissed {
                 return self.talk.cut_off(now);
             }
-            self.lost = Some(Lost { since: now, next: now });
+            self.lost = Some(Lost { since: now, next: now, polite: self.talk.is_owner() });
         }
     }
 
@@ -276,6 +280,11 @@ impl Desk<'_> {
             drop(start::ensure(&self.context.paths, self.context.config_file.as_deref()));
         }
         let Ok(mut link) = Link::open(&self.place) else { return Ok(()) };
+        if let Some(lost) = self.lost.as_mut().filter(|lost| !lost.polite) {
+            // Who comes first owns the session, and somebody else did.
+            (lost.polite, lost.next) = (true, now + MANNERS);
+            return Ok(());
+        }
         match session::load(&mut link, &self.talk.name) {
             Ok(opened) => self.talk.reattached(opened, Instant::now()),
             Err(Unanswered::Refused(error)) if error.code == ErrorCode::SessionNotFound => {

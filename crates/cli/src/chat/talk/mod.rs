@@ -111,6 +111,11 @@ impl Talk {
         self.leaving
     }
 
+    /// Whether this client may act in the session.
+    pub(super) fn is_owner(&self) -> bool {
+        self.owner
+    }
+
     /// Whether something waits for the user.
     pub(super) fn is_asked(&self) -> bool {
         self.asks.first().is_some()
