@@ -191,6 +191,34 @@ fn a_killed_daemon_is_told_to_programs() {
 }
 
 #[test]
+fn an_answer_that_others_end_is_not_stopped_here() {
+    let swb = scripted();
+    let start = || {
+        let mut command = swb.command(&["chat", "cut", "-m", "say:begun;stall"]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a child");
+        wait_for("the generation", || {
+            let list = swb.chat().ok_as("session_list", json!({}), "session_list_response");
+            (list["sessions"][0]["status"] == "active").then_some(())
+        });
+        child
+    };
+    swb.ok(&["chat", "cut", "--new", "-m", "say:x"]);
+    let child = start();
+    let mut other = swb.chat();
+    other.ok("session_attach", json!({"session_id": "cut", "takeover": true}));
+    other.ok("chat_stop", json!({}));
+    let told = child.wait_with_output().expect("its end");
+    assert_eq!((told.status.code(), answer(&told).as_str()), (Some(1), "begun\n"), "{}", said(&told));
+    assert!(said(&told).contains("by another client"), "{}", said(&told));
+    drop(other);
+    let child = start();
+    swb.ok(&["shutdown"]);
+    let told = child.wait_with_output().expect("its end");
+    assert_eq!(told.status.code(), Some(1), "{}", said(&told));
+    assert!(said(&told).contains("interrupted: the daemon went away"), "{}", said(&told));
+}
+
+#[test]
 fn a_saved_session_is_there_after_a_restart() {
     let mut swb = scripted();
     swb.ok(&["chat", "kept", "--new", "--save", "-m", "say:remember"]);

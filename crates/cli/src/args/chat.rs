@@ -20,7 +20,7 @@ answer, Ctrl+O shows the last tool in full, Ctrl+D leaves; the session stays. /h
 With -m or piped input only the answer goes to standard output. Approvals are asked for on the terminal
 if standard error is one, else denied.
 
-Exit codes: 0 the answer is complete, 1 it failed, 130 it was stopped.")]
+Exit codes: 0 the answer is complete, 1 it failed or was cut off, 130 Ctrl+C stopped it.")]
 pub(crate) struct Chat {
     /// Session: a conversation, or any session with a terminal [default: this directory's latest]
     pub(crate) name: Option<String>,

@@ -176,7 +176,8 @@ impl Link {
         }
     }
 
-    fn wait(&mut self, time: Duration) -> Result<(), Failure> {
+    /// Waits for something to come.
+    pub(super) fn wait(&mut self, time: Duration) -> Result<(), Failure> {
         let mut fds = [PollFd::new(&self.socket, self.interest())];
         match poll(&mut fds, Some(&timespec(time))) {
             Ok(_) | Err(Errno::INTR) => {}

@@ -31,6 +31,12 @@ use swb_wire::scriptschnell::{
 const STOPPED: u8 = 130;
 /// How long an agent may take to stop; the daemon does not wait longer.
 const STOP: Duration = Duration::from_secs(5);
+/// How long after the end of an answer the daemon may take to say that it goes away.
+const GOODBYE: Duration = Duration::from_millis(300);
+/// What it says then.
+const SHUTDOWN: &str = "server_shutdown";
+/// How the daemon says it in the place of an answer.
+const LEAVING: &str = "the daemon goes away";
 /// How often the daemon is told that somebody is there, though nothing is said.
 const ALIVE: Duration = Duration::from_secs(45);
 /// Bytes of an answer that its result repeats; the daemon keeps no more either.
@@ -100,7 +106,7 @@ pub(super) fn run(link: Link, opened: Opened, prompt: String, args: &args::Chat,
         // Nobody reads the answer; the agent need not go on.
         run.link.tell(&Request::ChatStop(SessionName::default()));
     }
-    let ending = result?;
+    let ending = run.judged(result?)?;
     run.finish(ending, args.save)
 }
 
@@ -176,6 +182,32 @@ impl Run {
             Err(error) if error.message.is_empty() => Ending::Failed(error.code.to_string()),
             Err(error) => Ending::Failed(error.message),
         }
+    }
+
+    /// An answer that ends without anybody here wanting it was cut off if the daemon goes away as well.
+    fn judged(&mut self, ending: Ending) -> Result<Ending, Failure> {
+        let limit = match &ending {
+            Ending::Stopped if self.stopping.is_none() => Instant::now() + GOODBYE,
+            Ending::Failed(reason) if reason.contains(LEAVING) => {
+                self.closed = Some(SHUTDOWN.to_owned());
+                return Ok(Ending::Interrupted);
+            }
+            _ => return Ok(ending),
+        };
+        while !self.link.is_closed() && self.closed.is_none() {
+            while let Some(incoming) = self.link.next() {
+                if let Incoming::Event(Event::Closed { reason, .. }) = incoming {
+                    self.closed = Some(reason);
+                }
+            }
+            let left = limit.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(ending);
+            }
+            self.link.wait(left)?;
+        }
+        self.closed.get_or_insert_with(|| SHUTDOWN.to_owned());
+        Ok(Ending::Interrupted)
     }
 
     fn event(&mut self, event: Event) -> Result<(), Failure> {
@@ -342,6 +374,9 @@ impl Run {
         })?;
         match ending {
             Ending::Failed(reason) => Err(Failure::general(crate::table::printable(&reason))),
+            Ending::Stopped if self.stopping.is_none() => {
+                Err(Failure::general("the answer was stopped by another client"))
+            }
             Ending::Interrupted => {
                 Err(Failure::new(FailureKind::Disconnected, goodbye(self.closed.as_deref()))
                     .hint(format!("`swb chat {}` shows what there is of the answer", self.session)))
@@ -360,7 +395,7 @@ impl Run {
 fn goodbye(reason: Option<&str>) -> String {
     match reason {
         None => "the connection to the daemon was lost".to_owned(),
-        Some("server_shutdown") => "the answer was interrupted: the daemon went away".to_owned(),
+        Some(SHUTDOWN) => "the answer was interrupted: the daemon went away".to_owned(),
         Some("timeout") => "the daemon closed the connection: it had heard nothing for too long".to_owned(),
         Some(other) => format!("the daemon closed the connection: {}", crate::table::printable(other)),
     }
