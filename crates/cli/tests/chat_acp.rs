@@ -30,6 +30,12 @@ fn work(swb: &Swb) -> PathBuf {
     swb.dir().join("w")
 }
 
+/// Who has started a process.
+fn parent(pid: i64) -> i64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    status.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap().trim().parse().unwrap()
+}
+
 /// The words of an error that ended a generation.
 #[track_caller]
 fn failure(client: &mut ChatClient, prompt: &str) -> String {
@@ -260,8 +266,10 @@ fn an_agent_that_has_crashed_is_started_anew_and_goes_on() {
     // It counts from 100 on in a session that it was asked to load. What it repeats of it is not passed on.
     assert_eq!(client.say("session"), format!("{name} 101"));
     let pid: i64 = client.say("pid").trim().parse().unwrap();
+    let guard = parent(pid);
     swb_testkit::signal(pid, rustix::process::Signal::KILL);
-    wait_for("its end", || (!is_alive(pid)).then_some(()));
+    // An agent is gone when its guard has seen to it that nothing is left.
+    wait_for("its end", || (!is_alive(pid) && !is_alive(guard)).then_some(()));
     assert_eq!(client.say("session"), format!("{name} 101"), "also when it has ended between prompts");
 }
 
