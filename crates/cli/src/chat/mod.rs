@@ -1,7 +1,7 @@
 //! `swb chat`: a terminal client of the scriptschnell socket.
 //!
 //! [`link`] is the connection, [`session`] decides which session it is about. What a person sees and types is pure:
-//! [`markdown`], [`text`], [`input`] and [`view`]; [`talk`] is the state of a conversation and [`interactive`] the loop
+//! [`markdown`], [`text`], [`mod@input`] and [`view`]; [`talk`] is the state of a conversation and [`interactive`] the loop
 //! around it. [`script`] says one thing and prints the answer.
 
 mod commands;
