@@ -1,7 +1,7 @@
 //! The scriptschnell socket protocol: one JSON object per line, requests one way, answers and events the other.
 //!
 //! A connection is cut into lines by [`Lines`]. The daemon reads each as an [`Envelope`], whose
-//! [`Envelope::request`] gives the typed [`Request`]; what it says is a [`ServerMessage`], written by [`encode`]. A
+//! [`Envelope::request`] gives the typed [`Request`]; what it says is a [`ServerMessage`], written by [`encode()`]. A
 //! client writes with [`encode_request`] and reads with [`parse_server`].
 //!
 //! Fields that a peer does not know are ignored on both sides, which is what makes our additions
