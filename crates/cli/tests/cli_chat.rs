@@ -93,6 +93,16 @@ fn the_directorys_latest_session_goes_on_unless_another_is_wanted() {
 }
 
 #[test]
+fn a_session_that_is_in_use_is_told() {
+    let swb = scripted();
+    swb.ok(&["chat", "used", "--new", "-m", "say:x"]);
+    let _owner = terminal(&swb, &["used"]);
+    let told = swb.run(&["chat", "--json", "-m", "say:x"]);
+    let name = events(&told)[0]["session"].as_str().expect("a name").to_owned();
+    assert_eq!(said(&told), format!("[new session {name}, because used is in use]\n"));
+}
+
+#[test]
 fn prompts_come_from_standard_input() {
     let swb = scripted();
     let run = |script: &str| answer(&swb.shell(script).output().expect("it runs"));

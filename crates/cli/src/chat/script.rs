@@ -11,7 +11,7 @@ use super::view::transcript::{Ending, Transcript, Usage};
 use crate::args;
 use crate::attach::follow::timespec;
 use crate::error::{Failure, FailureKind, Outcome};
-use crate::say::{print, say_text};
+use crate::say::{print, say, say_text};
 use crate::terminal::signals::Signals;
 use crate::terminal::size;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -95,6 +95,9 @@ pub(super) fn run(link: Link, opened: Opened, prompt: String, args: &args::Chat,
         closed: None,
         stopping: None,
     };
+    if let Some(other) = &opened.instead_of {
+        say(format_args!("[new session {}, because {other} is in use]", opened.name));
+    }
     run.tell(|| {
         json!({"event": "session", "session": opened.name, "directory": opened.directory,
         "resumed": opened.resumed})

@@ -40,6 +40,8 @@ pub(super) struct Opened {
     pub(super) resumed: bool,
     /// Who answers, if that is known.
     pub(super) agent: Option<String>,
+    /// The session that would have been meant, did nobody else own it.
+    pub(super) instead_of: Option<String>,
 }
 
 /// Attaches to the session that is wanted.
@@ -59,6 +61,7 @@ pub(super) fn open(link: &mut Link, wish: &Wish) -> Result<Opened, Failure> {
     }
     // A terminal that nobody has talked to is listed too; it is not what the user was talking to.
     let talks = latest(link, &wish.directory)?.into_iter().filter(|item| item.message_count > 0);
+    let mut in_use = None;
     for item in talks.filter(|item| wish.here.as_ref() != Some(&item.session_id)) {
         // One that is gone by now is no reason to fail.
         let Ok(opened) = load(link, &item.session_id) else { continue };
@@ -69,11 +72,14 @@ pub(super) fn open(link: &mut Link, wish: &Wish) -> Result<Opened, Failure> {
         if wanted && (opened.owner || !wish.own) {
             return Ok(opened);
         }
+        if wanted {
+            in_use.get_or_insert(opened.name);
+        }
         if wish.agent.is_none() {
             break;
         }
     }
-    Ok(create(link, wish, None)?)
+    Ok(Opened { instead_of: in_use, ..create(link, wish, None)? })
 }
 
 /// Makes a session.
@@ -114,6 +120,7 @@ impl From<SessionLoaded> for Opened {
             running: loaded.running,
             resumed: true,
             agent: None,
+            instead_of: None,
         }
     }
 }
@@ -129,6 +136,7 @@ impl From<SessionCreated> for Opened {
             running: false,
             resumed: false,
             agent: None,
+            instead_of: None,
         }
     }
 }

@@ -25,6 +25,7 @@ fn opened(messages: &[(bool, &str, Option<&str>)]) -> Opened {
         running: false,
         resumed: true,
         agent: None,
+        instead_of: None,
     }
 }
 
