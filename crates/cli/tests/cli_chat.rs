@@ -143,6 +143,10 @@ fn nobody_at_the_terminal_denies_unless_told_otherwise() {
     assert_eq!(permit(&[]), "permit: no\n");
     assert_eq!(permit(&["--no"]), "permit: no\n");
     assert_eq!(permit(&["--yes"]), "permit: yes\n");
+    let hint = |args: &[&str]| said(&swb.run(&[&["chat", "-m", "permit:rm -rf x"], args].concat()));
+    let denied = hint(&[]);
+    assert!(denied.contains("denied") && denied.contains("--yes") && denied.lines().count() == 1, "{denied}");
+    assert_eq!((hint(&["--no"]), hint(&["--yes"])), (String::new(), String::new()));
     let told = swb.run(&["chat", "--json", "--yes", "-m", "permit:rm -rf x"]);
     let asked = events(&told).into_iter().find(|event| event["event"] == "approval").expect("an approval");
     assert_eq!(asked["approved"], true, "{asked}");

@@ -57,6 +57,8 @@ struct Run {
     session: String,
     judge: Judge,
     asks: Asks,
+    /// Nobody has said how to decide.
+    unattended: bool,
     /// What was typed to answer.
     typed: Vec<u8>,
     /// Told on standard error, if anybody wants to know.
@@ -85,6 +87,7 @@ pub(super) fn run(link: Link, opened: Opened, prompt: String, args: &args::Chat,
         session: opened.name.clone(),
         judge: judge(args),
         asks: Asks::default(),
+        unattended: !args.yes && !args.no,
         typed: Vec::new(),
         transcript: watched.then(|| Transcript::new(width)),
         json,
@@ -295,6 +298,9 @@ impl Run {
                 answered(question, &nobody)
             }
         };
+        if self.unattended {
+            say(format_args!("{}", unattended(&ask)));
+        }
         self.reply(&ask, &reply)
     }
 
@@ -401,6 +407,20 @@ fn goodbye(reason: Option<&str>) -> String {
         Some(SHUTDOWN) => "the answer was interrupted: the daemon went away".to_owned(),
         Some("timeout") => "the daemon closed the connection: it had heard nothing for too long".to_owned(),
         Some(other) => format!("the daemon closed the connection: {}", crate::table::printable(other)),
+    }
+}
+
+/// What to tell about something that nobody was there to decide, in one line.
+fn unattended(ask: &Ask) -> String {
+    match ask {
+        Ask::Approval(approval) => {
+            format!("[denied, since nobody is there to ask: {}; --yes approves]", visible(&approval.tool))
+        }
+        Ask::Question(question, _) => {
+            let asked = question.items.first().map(|item| item.question.as_str()).unwrap_or_default();
+            let asked = asked.lines().next().unwrap_or_default();
+            format!("[nobody is there to answer: {}; --yes approves, but answers nothing]", visible(asked))
+        }
     }
 }
 
