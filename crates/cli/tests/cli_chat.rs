@@ -301,6 +301,13 @@ fn a_person_at_the_terminal_is_asked_also_by_scripts() {
     let mut terminal = start(&["say:a\x1b]0;title\x07b"]);
     terminal.until("a␛]0;title␇b");
     assert_eq!(terminal.wait(), 0);
+    let mut terminal = start(&["say:no end;tool:read:main.rs;say:then;permit:rm -rf x"]);
+    terminal.until("no end\r\n");
+    terminal.until("then\r\n");
+    terminal.until("y/1");
+    terminal.type_in(b"n\n");
+    terminal.until("permit: no");
+    assert_eq!(terminal.wait(), 0);
     let mut terminal = start(&["permit:rm -rf x", "--no"]);
     terminal.until("permit: no");
     assert_eq!(terminal.wait(), 0);

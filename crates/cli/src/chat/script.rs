@@ -59,6 +59,8 @@ struct Run {
     asks: Asks,
     /// Nobody has said how to decide.
     unattended: bool,
+    /// The cursor stands behind what asks for an answer.
+    prompting: bool,
     /// What was typed to answer.
     typed: Vec<u8>,
     /// Told on standard error, if anybody wants to know.
@@ -88,6 +90,7 @@ pub(super) fn run(link: Link, opened: Opened, prompt: String, args: &args::Chat,
         judge: judge(args),
         asks: Asks::default(),
         unattended: !args.yes && !args.no,
+        prompting: false,
         typed: Vec::new(),
         transcript: watched.then(|| Transcript::new(width)),
         json,
@@ -217,7 +220,7 @@ impl Run {
     }
 
     fn event(&mut self, event: Event) -> Result<(), Failure> {
-        self.watch(&event);
+        self.watch(&event)?;
         match event {
             Event::Said { text, .. } if text.is_empty() => Ok(()),
             Event::Said { text, .. } => {
@@ -228,6 +231,7 @@ impl Run {
                     }
                     return self.tell(|| json!({"event": "text", "text": text}));
                 }
+                self.end_prompt();
                 // Programs get it as it is; a terminal does nothing that an agent says.
                 print(if self.shown { harmless(&text) } else { text }.as_bytes())
             }
@@ -252,7 +256,7 @@ impl Run {
             Event::Question(question) => self.ask(Ask::Question(question, Vec::new())),
             Event::Settled { id } => {
                 if self.asks.settle(&id) {
-                    self.show_ask();
+                    self.show_ask()?;
                 }
                 Ok(())
             }
@@ -265,12 +269,31 @@ impl Run {
     }
 
     /// Tells on standard error what is not the answer.
-    fn watch(&mut self, event: &Event) {
+    fn watch(&mut self, event: &Event) -> Result<(), Failure> {
         let told = matches!(event, Event::ToolCalled(_) | Event::ToolEnded { .. } | Event::Progress { .. });
-        if let Some(transcript) = self.transcript.as_mut().filter(|_| told) {
-            transcript.handle(event, Instant::now());
-            let lines = transcript.take();
-            say_text(&rendered(&lines, transcript.width));
+        let Some(transcript) = self.transcript.as_mut().filter(|_| told) else { return Ok(()) };
+        transcript.handle(event, Instant::now());
+        let text = rendered(&transcript.take(), transcript.width);
+        if !text.is_empty() {
+            self.begin_line()?;
+            say_text(&text);
+        }
+        Ok(())
+    }
+
+    /// What follows on the terminal does not stand behind a piece of the answer or a prompt.
+    fn begin_line(&mut self) -> Result<(), Failure> {
+        self.end_prompt();
+        if self.json || self.ends_line || !self.shown || !isatty(stderr()) {
+            return Ok(());
+        }
+        self.ends_line = true;
+        print(b"\n")
+    }
+
+    fn end_prompt(&mut self) {
+        if let (true, Judge::Person(terminal)) = (std::mem::take(&mut self.prompting), &mut self.judge) {
+            drop(terminal.write_all(b"\n"));
         }
     }
 
@@ -279,10 +302,7 @@ impl Run {
     fn ask(&mut self, ask: Ask) -> Result<(), Failure> {
         let allowed = match &self.judge {
             Judge::Person(_) => {
-                if self.asks.push(ask) {
-                    self.show_ask();
-                }
-                return Ok(());
+                return if self.asks.push(ask) { self.show_ask() } else { Ok(()) };
             }
             Judge::Rule(allowed) => *allowed,
         };
@@ -299,6 +319,7 @@ impl Run {
             }
         };
         if self.unattended {
+            self.begin_line()?;
             say(format_args!("{}", unattended(&ask)));
         }
         self.reply(&ask, &reply)
@@ -307,6 +328,7 @@ impl Run {
     fn reply(&mut self, ask: &Ask, reply: &Reply) -> Result<(), Failure> {
         self.link.tell(&reply.request);
         if self.transcript.is_some() {
+            self.begin_line()?;
             let mark = if reply.allows { "✓" } else { "✗" };
             let asked = ask.lines().first().map(Line::plain).unwrap_or_default();
             say_text(&format!("{asked}\n{mark} {}\n", visible(&reply.said)));
@@ -322,12 +344,17 @@ impl Run {
         })
     }
 
-    fn show_ask(&mut self) {
-        let (Judge::Person(terminal), Some(ask)) = (&mut self.judge, self.asks.first()) else { return };
+    fn show_ask(&mut self) -> Result<(), Failure> {
+        self.begin_line()?;
+        let (Judge::Person(terminal), Some(ask)) = (&mut self.judge, self.asks.first()) else {
+            return Ok(());
+        };
         let width = size::current().map_or(80, |size| usize::from(size.cols()).saturating_sub(1));
         let text = format!("{}{}: ", rendered(&ask.lines(), width), visible(&ask.hint()));
         // A terminal that is gone answers nothing, and what is not answered is denied in time.
         drop(terminal.write_all(text.as_bytes()));
+        self.prompting = true;
+        Ok(())
     }
 
     /// Reads a line from the terminal, which shows it and lets it be corrected.
@@ -342,6 +369,7 @@ impl Run {
         self.typed.extend_from_slice(bytes.get(..count).unwrap_or_default());
         while let Some(end) = self.typed.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.typed.drain(..=end).collect();
+            self.prompting = false;
             let line = String::from_utf8_lossy(&line).trim().to_owned();
             let Some(ask) = self.asks.first().cloned() else { continue };
             let key = line.chars().next().map(Key::Char);
@@ -349,7 +377,7 @@ impl Run {
             if let Some(reply) = reply {
                 self.reply(&ask, &reply)?;
             }
-            self.show_ask();
+            self.show_ask()?;
         }
         Ok(())
     }
@@ -357,6 +385,7 @@ impl Run {
     // ---- the end ----
 
     fn finish(mut self, ending: Ending, save: bool) -> Outcome {
+        self.end_prompt();
         if !self.json && !self.ends_line {
             print(b"\n")?;
         }
