@@ -112,6 +112,9 @@ fn prompts_come_from_standard_input() {
         run("printf 'some\\nfile\\nprompt' | $SWB chat -m 'look at this:'"),
         "look at this:\n\nsome\nfile\nprompt\n"
     );
+    let odd = swb.shell("printf 'say:a\\377b' | $SWB chat").output().expect("it runs");
+    assert_eq!(answer(&odd), "a\u{fffd}b\n");
+    assert!(said(&odd).contains("not UTF-8"), "{}", said(&odd));
     let nothing = swb.shell("printf ' \\n' | $SWB chat").output().expect("it runs");
     assert_eq!(nothing.status.code(), Some(2), "{}", said(&nothing));
 }

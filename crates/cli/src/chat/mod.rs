@@ -103,13 +103,16 @@ fn piped() -> bool {
 }
 
 fn input() -> Result<String, Failure> {
-    let mut text = String::new();
-    let read = std::io::stdin().lock().take(LONGEST + 1).read_to_string(&mut text);
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().lock().take(LONGEST + 1).read_to_end(&mut bytes);
     read.map_err(|error| Failure::io("cannot read standard input", &error))?;
-    if text.len() as u64 > LONGEST {
+    if bytes.len() as u64 > LONGEST {
         return Err(Failure::general(format!("standard input is longer than {LONGEST} bytes")));
     }
-    Ok(text)
+    Ok(String::from_utf8(bytes).unwrap_or_else(|error| {
+        say(format_args!("[standard input is not UTF-8: what cannot be read is replaced by \u{fffd}]"));
+        String::from_utf8_lossy(error.as_bytes()).into_owned()
+    }))
 }
 
 /// Says where the conversation stays.
