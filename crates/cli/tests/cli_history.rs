@@ -17,6 +17,22 @@ fn history(swb: &Swb, args: &[&str]) -> Vec<Value> {
     swb.json(&[&["history"], args].concat()).as_array().unwrap().clone()
 }
 
+/// What programs read does not depend on where they say that they are programs.
+#[test]
+fn options_may_stand_before_what_to_do() {
+    let swb = Swb::scripted(EXE, "");
+    swb.ok(&["chat", "one", "--new", "-m", "say:x"]);
+    let list = swb.ok(&["history", "--json", "ls"]);
+    assert_eq!(serde_json::from_str::<Value>(&list).unwrap()[0]["session"], "one", "{list}");
+    assert!(swb.ok(&["history", "--all", "ls"]).contains("one"));
+    assert_eq!(swb.ok(&["approvals", "--json", "ls"]).trim(), "[]");
+    let refused = swb.run(&["approvals", "--json", "show", "nothing"]);
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    for args in [["history", "--all", "show", "one"], ["approvals", "--watch", "show", "one"]] {
+        assert_eq!(swb.run(&args).status.code(), Some(2), "{args:?}");
+    }
+}
+
 fn names(list: &[Value]) -> Vec<&str> {
     list.iter().map(|one| one["session"].as_str().unwrap()).collect()
 }

@@ -4,9 +4,7 @@ use clap::{Args, Subcommand};
 
 /// Arguments of `approvals`.
 #[derive(Debug, Args)]
-#[command(
-    args_conflicts_with_subcommands = true,
-    after_help = "\
+#[command(after_help = "\
 Examples:
   swb approvals                          what waits, in all sessions
   swb approvals --watch                  until Ctrl+C
@@ -16,8 +14,7 @@ Examples:
   swb approvals deny 3f9a
 
 An approval is named by its id, by the beginning of it, or by its session if that waits for one only. Nobody having
-looked at it within 30 seconds counts as no; `show` gives ten minutes."
-)]
+looked at it within 30 seconds counts as no; `show` gives ten minutes.")]
 pub(crate) struct Approvals {
     /// Go on showing what waits; with --json, a list a line whenever something has changed
     #[arg(short, long)]

@@ -5,9 +5,7 @@ use std::path::PathBuf;
 
 /// Arguments of `history`.
 #[derive(Debug, Args)]
-#[command(
-    args_conflicts_with_subcommands = true,
-    after_help = "\
+#[command(after_help = "\
 Examples:
   swb history                        conversations of this directory
   swb history --all
@@ -15,8 +13,7 @@ Examples:
   swb history show brave-blue-otter
   swb history rm brave-blue-otter
 
-Conversations are kept on disk when they are saved; others are listed while the daemon has them, and not searched."
-)]
+Conversations are kept on disk when they are saved; others are listed while the daemon has them, and not searched.")]
 pub(crate) struct History {
     /// Which conversations
     #[command(flatten)]
@@ -27,7 +24,7 @@ pub(crate) struct History {
 }
 
 /// Which conversations are meant.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct Scope {
     /// Those of all directories
     #[arg(short, long)]

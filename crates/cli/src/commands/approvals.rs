@@ -34,7 +34,8 @@ struct Decided {
 pub(super) fn run(context: &Context, args: args::Approvals) -> Outcome {
     match args.command {
         None => list(context, args.watch),
-        Some(ApprovalsCommand::Ls { watch }) => list(context, watch),
+        Some(ApprovalsCommand::Ls { watch }) => list(context, watch || args.watch),
+        Some(_) if args.watch => Err(Failure::usage("--watch is for `ls` only")),
         Some(ApprovalsCommand::Show { id }) => show(context, &id),
         Some(ApprovalsCommand::Approve { id, always, option }) => decide(context, &id, true, option, always),
         Some(ApprovalsCommand::Deny { id, option }) => decide(context, &id, false, option, false),

@@ -27,7 +27,11 @@ struct Removed {
 pub(super) fn run(context: &Context, args: args::History) -> Outcome {
     match args.command {
         None => list(context, &args.scope),
+        Some(HistoryCommand::Ls(scope)) if scope == Scope::default() => list(context, &args.scope),
         Some(HistoryCommand::Ls(scope)) => list(context, &scope),
+        Some(_) if args.scope != Scope::default() => {
+            Err(Failure::usage("--all and --workspace before a command are for `ls` only"))
+        }
         Some(HistoryCommand::Search { words, workspace, limit }) => {
             let workspace = workspace.map(|dir| context::workspace(Some(&dir))).transpose()?;
             search(context, &words.join(" "), workspace, limit)
