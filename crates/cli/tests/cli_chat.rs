@@ -292,6 +292,15 @@ fn the_socket_is_where_the_configuration_says() {
 }
 
 #[test]
+fn too_many_clients_are_told_of_the_limit() {
+    let swb = Swb::scripted(EXE, "[scriptschnell]\nmax_connections = 1\n");
+    let _only = swb.chat();
+    let refused = swb.run(&["chat", "-m", "say:in"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(said(&refused).contains("max_connections = 1 under [scriptschnell]"), "{}", said(&refused));
+}
+
+#[test]
 fn a_person_at_the_terminal_is_asked_also_by_scripts() {
     let swb = scripted();
     let start = |args: &[&str]| Terminal::start(swb.command(&[&["chat", "-m"], args].concat()), 90, 30);

@@ -40,6 +40,8 @@ pub(super) struct Link {
     arrived: VecDeque<Incoming>,
     requests: u64,
     closed: bool,
+    /// The daemon has said something.
+    heard: bool,
 }
 
 /// Why a question was not answered.
@@ -95,15 +97,19 @@ impl Link {
     /// Connects and says who we are.
     pub(super) fn open(place: &Place) -> Result<Self, Failure> {
         let socket = UnixStream::connect(&place.socket).map_err(|error| {
-            Failure::new(
-                FailureKind::Disconnected,
-                format!("cannot connect to {}: {error}", place.socket.display()),
-            )
+            let text = format!("cannot connect to {}: {error}", place.socket.display());
+            let failure = Failure::new(FailureKind::Disconnected, text);
+            if place.ours {
+                return failure.hint("`swb status` shows which fronts the daemon offers");
+            }
+            failure
         })?;
         socket.set_nonblocking(true)?;
         let mut link = Self::over(socket);
-        link.authenticate(place.token.as_deref())?;
-        Ok(link)
+        match link.authenticate(place.token.as_deref()) {
+            Err(_) if link.closed && !link.heard => Err(turned_away(place)),
+            result => result.map(|()| link),
+        }
     }
 
     fn over(socket: UnixStream) -> Self {
@@ -114,6 +120,7 @@ impl Link {
             arrived: VecDeque::new(),
             requests: 0,
             closed: false,
+            heard: false,
         }
     }
 
@@ -230,6 +237,7 @@ impl Link {
     }
 
     fn take(&mut self, bytes: &[u8]) {
+        self.heard = true;
         self.lines.push(bytes);
         loop {
             match self.lines.next() {
@@ -270,7 +278,12 @@ impl AsFd for Link {
 
 fn closed() -> Failure {
     Failure::new(FailureKind::Disconnected, "the daemon closed the connection")
-        .hint("too many clients may be connected; see max_connections under [scriptschnell]")
+}
+
+/// A daemon that has as many clients as it takes closes the connection of another without a word.
+fn turned_away(place: &Place) -> Failure {
+    let limit = place.most.map(|most| format!(" = {most}")).unwrap_or_default();
+    closed().hint(format!("too many clients may be connected: max_connections{limit} under [scriptschnell]"))
 }
 
 fn signature(secret: &str, nonce: &str) -> String {

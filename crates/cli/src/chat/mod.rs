@@ -19,7 +19,7 @@ mod view;
 
 use crate::args;
 use crate::context::{self, Context};
-use crate::error::{Failure, FailureKind, Outcome};
+use crate::error::{Failure, Outcome};
 use crate::say::say;
 use link::Link;
 use place::Place;
@@ -69,12 +69,7 @@ fn connect(context: &Context, place: &Place) -> Result<Link, Failure> {
         // Says so if it starts one, and what that could not do.
         drop(context.connect()?);
     }
-    Link::open(place).map_err(|failure| match failure.kind() {
-        FailureKind::Disconnected if place.ours => {
-            failure.hint("`swb status` shows which fronts the daemon offers")
-        }
-        _ => failure,
-    })
+    Link::open(place)
 }
 
 /// What is to be said at once; nothing if somebody is there to talk.

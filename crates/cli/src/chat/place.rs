@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 /// The variable that may hold the secret.
 const TOKEN: &str = "SCRIPTSCHNELL_SOCKET_TOKEN";
 
+/// How many clients the daemon takes unless it is told otherwise.
+const MOST: u64 = 10;
+
 /// Where to connect to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
@@ -17,6 +20,8 @@ pub(super) struct Place {
     pub(super) token: Option<String>,
     /// Whether our own daemon is behind it, which can be started.
     pub(super) ours: bool,
+    /// How many clients it takes, if that is known.
+    pub(super) most: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -33,6 +38,7 @@ struct Keys {
     auto_connect: Option<bool>,
     path: Option<String>,
     token: Option<String>,
+    max_connections: Option<u64>,
 }
 
 impl Place {
@@ -43,7 +49,7 @@ impl Place {
         let secret = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
         let token = secret.or(keys.token);
         if let Some(socket) = named {
-            return Ok(Self { socket: socket.to_owned(), token, ours: false });
+            return Ok(Self { socket: socket.to_owned(), token, ours: false, most: None });
         }
         if keys.enabled == Some(false) {
             return Err(Failure::general("chat is switched off: [scriptschnell] enabled is false")
@@ -57,7 +63,7 @@ impl Place {
             Some(path) => at_home(path, &context.paths.home),
             None => context.paths.scriptschnell_socket(),
         };
-        Ok(Self { socket, token, ours: true })
+        Ok(Self { socket, token, ours: true, most: Some(keys.max_connections.unwrap_or(MOST)) })
     }
 }
 
