@@ -168,7 +168,11 @@ fn failures_have_their_codes() {
     let taken = swb.run(&["chat", "mine", "--new", "-m", "say:x"]);
     assert!(taken.status.code() == Some(1) && said(&taken).contains("without --new"), "{}", said(&taken));
     let unknown = swb.run(&["chat", "--new", "--agent", "nobody", "-m", "say:x"]);
-    assert!(unknown.status.code() == Some(1) && said(&unknown).contains("no agent"), "{}", said(&unknown));
+    assert!(
+        unknown.status.code() == Some(1) && said(&unknown).contains("there are: scripted"),
+        "{}",
+        said(&unknown)
+    );
     let elsewhere = swb.run(&["chat", "--socket", "/nowhere/x.sock", "-m", "x"]);
     assert!(
         elsewhere.status.code() == Some(1) && said(&elsewhere).contains("/nowhere/x.sock"),
@@ -442,6 +446,7 @@ fn commands_begin_with_a_slash() {
     terminal.until("saved as “Some title”");
     assert!(swb.ok(&["history"]).contains("Some title"));
     for (command, shown) in [
+        ("/agent", "agents: scripted"),
         ("/model other", "model is \"other\" now"),
         ("/agent shell", "agent is \"shell\" now"),
         ("/clear", "is forgotten"),

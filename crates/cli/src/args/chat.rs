@@ -30,7 +30,7 @@ pub(crate) struct Chat {
     /// Begin a new session, named NAME if that is given
     #[arg(long)]
     pub(crate) new: bool,
-    /// Agent that answers, by its name in the configuration or its command
+    /// Agent that answers: its name in the configuration, or a known one that is installed
     #[arg(short, long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
     /// Directory the agent works in [default: the current one]

@@ -8,7 +8,7 @@ pub(super) const HELP: &str = "\
 /clear           forget what was said
 /save [TITLE]    save this session
 /stop            stop the answer (Ctrl+C)
-/agent NAME      let another agent answer
+/agent [NAME]    let another agent answer, or list them
 /model NAME      use another model
 /tools           show the last tool in full (Ctrl+O)
 /takeover        own this session, if somebody else does
@@ -19,6 +19,7 @@ pub(super) const HELP: &str = "\
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Command {
     Agent(String),
+    Agents,
     Clear,
     Help,
     Model(String),
@@ -59,6 +60,7 @@ pub(super) fn parse(text: &str) -> Said {
         name => Said::Command(command(name.to_owned())),
     };
     Said::Command(match verb {
+        "agent" | "agents" if argument.is_empty() => Command::Agents,
         "agent" => return named(Command::Agent),
         "model" => return named(Command::Model),
         "resume" | "load" => return named(Command::Resume),
@@ -84,7 +86,8 @@ mod tests {
         assert_eq!(parse("/save My title "), Said::Command(Command::Save(Some("My title".into()))));
         assert_eq!(parse("/save"), Said::Command(Command::Save(None)));
         assert_eq!(parse("/agent claude"), Said::Command(Command::Agent("claude".into())));
-        assert!(matches!(parse("/agent"), Said::Wrong(_)) && matches!(parse("/usr/bin"), Said::Wrong(_)));
+        assert_eq!(parse("/agent"), Said::Command(Command::Agents));
+        assert!(matches!(parse("/model"), Said::Wrong(_)) && matches!(parse("/usr/bin"), Said::Wrong(_)));
         assert_eq!(parse("//compact"), Said::Prompt("/compact".into()));
         assert_eq!(parse("a /b"), Said::Prompt("a /b".into()));
         assert_eq!(parse("/a\nb"), Said::Prompt("/a\nb".into()));

@@ -25,6 +25,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 use swb_types::Size;
+use swb_wire::coop::{self, AgentsReply};
 use swb_wire::scriptschnell::{Close, ErrorCode, Request};
 
 /// How often what takes time is shown anew.
@@ -50,6 +51,10 @@ const KEYBOARD: usize = 16 * 1024;
 pub(super) fn run(context: &Context, place: Place, link: Link, opened: Opened, wish: Wish) -> Outcome {
     panics::keep_for_later();
     let signals = Signals::catch(&[SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH])?;
+    let mut talk = Talk::new(opened, Instant::now());
+    if place.ours {
+        talk.agents = agents(context);
+    }
     let raw = RawMode::enter()?;
     let mut desk = Desk {
         context,
@@ -57,7 +62,7 @@ pub(super) fn run(context: &Context, place: Place, link: Link, opened: Opened, w
         wish,
         link: Some(link),
         pending: BTreeMap::new(),
-        talk: Talk::new(opened, Instant::now()),
+        talk,
         keys: Keys::default(),
         canvas: Canvas::new(coloured()),
         size: size::current().unwrap_or(Size::DEFAULT),
@@ -78,6 +83,12 @@ pub(super) fn run(context: &Context, place: Place, link: Link, opened: Opened, w
         super::farewell(&desk.talk.name);
     }
     Ok(code)
+}
+
+/// The agents that can be chosen; a daemon that does not tell is no reason not to talk.
+fn agents(context: &Context) -> Vec<String> {
+    let reply = context.ask::<AgentsReply>(&coop::Request::Agents(coop::Agents {}));
+    reply.map(|reply| reply.agents.into_iter().map(|agent| agent.name).collect()).unwrap_or_default()
 }
 
 /// Whether looks are wanted and understood.

@@ -56,6 +56,8 @@ pub(super) struct Talk {
     pub(super) directory: String,
     pub(super) transcript: Transcript,
     pub(super) editor: Editor,
+    /// The agents that can be chosen, as far as they are known.
+    pub(super) agents: Vec<String>,
     asks: Asks,
     owner: bool,
     /// Our own prompt is being answered.
@@ -84,6 +86,7 @@ impl Talk {
             directory: String::new(),
             transcript: Transcript::default(),
             editor: Editor::default(),
+            agents: Vec::new(),
             asks: Asks::default(),
             owner: true,
             own: false,
@@ -311,6 +314,10 @@ impl Talk {
         }
         match command {
             Command::Agent(agent) => self.configure(ConfigSet { agent: text(agent), ..ConfigSet::default() }),
+            Command::Agents if self.agents.is_empty() => self.transcript.note("/agent needs a name"),
+            Command::Agents => {
+                self.transcript.note(&format!("agents: {}", self.agents.join(", ")));
+            }
             Command::Model(model) => self.configure(ConfigSet { model: text(model), ..ConfigSet::default() }),
             Command::Clear => self.send(Request::ChatClear(SessionName::default()), Purpose::Clear),
             Command::Help => self.transcript.note(HELP),
@@ -454,7 +461,7 @@ impl Talk {
                 self.transcript.note("everything said before is forgotten");
             }
             ServerMessage::ConfigSet(set) if set.updated.is_empty() => {
-                self.transcript.note("that cannot be set here");
+                self.transcript.note("that cannot be set here; /agent lists the agents there are");
             }
             ServerMessage::ConfigSet(set) => {
                 let set = set.updated.iter().map(|(key, value)| format!("{key} is {value} now"));
