@@ -465,6 +465,21 @@ fn commands_begin_with_a_slash() {
 }
 
 #[test]
+fn who_leaves_is_told_what_is_not_saved() {
+    let swb = scripted();
+    let mut left = terminal(&swb, &["--new"]);
+    ask(&mut left, "say:x");
+    leave(&mut left);
+    assert!(shown(&left).contains("stays in memory; /save keeps it on disk"), "{}", shown(&left));
+    let mut kept = terminal(&swb, &["--new"]);
+    ask(&mut kept, "say:x");
+    say(&mut kept, "/save");
+    kept.until("saved as");
+    leave(&mut kept);
+    assert!(shown(&kept).contains(" stays; "), "{}", shown(&kept));
+}
+
+#[test]
 fn much_is_shown_without_delay() {
     let swb = scripted();
     let mut terminal = terminal(&swb, &[]);

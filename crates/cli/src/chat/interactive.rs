@@ -80,7 +80,7 @@ pub(super) fn run(context: &Context, place: Place, link: Link, opened: Opened, w
     if desk.is_dismissed() {
         say(format_args!("[the daemon was shut down; `swb chat` starts it again]"));
     } else if code == 0 && !desk.talk.is_idle() {
-        super::farewell(&desk.talk.name);
+        super::farewell(&desk.talk.name, desk.talk.is_unsaved());
     }
     Ok(code)
 }

@@ -111,6 +111,12 @@ fn input() -> Result<String, Failure> {
 }
 
 /// Says where the conversation stays.
-fn farewell(name: &str) {
-    say(format_args!("[session {name} stays; `swb chat {name}` comes back]"));
+fn farewell(name: &str, unsaved: bool) {
+    if unsaved {
+        say(format_args!(
+            "[session {name} stays in memory; /save keeps it on disk; `swb chat {name}` comes back]"
+        ));
+    } else {
+        say(format_args!("[session {name} stays; `swb chat {name}` comes back]"));
+    }
 }

@@ -66,6 +66,8 @@ pub(super) struct Talk {
     unheard: Option<String>,
     /// The session was made for this.
     fresh: bool,
+    /// It was saved meanwhile.
+    saved: bool,
     /// Messages of the conversation that were told.
     known: usize,
     /// Something may be missing in what was told.
@@ -92,6 +94,7 @@ impl Talk {
             own: false,
             unheard: None,
             fresh: false,
+            saved: false,
             known: 0,
             gap: false,
             outgoing: Vec::new(),
@@ -127,6 +130,11 @@ impl Talk {
     /// Whether nothing was ever said in a session that was made for this.
     pub(super) fn is_idle(&self) -> bool {
         self.fresh && self.known == 0 && !self.is_answering()
+    }
+
+    /// Whether the session is known to be in memory only.
+    pub(super) fn is_unsaved(&self) -> bool {
+        self.fresh && !self.saved
     }
 
     /// The lines below what was told: what waits for a decision, and what to say until the next key.
@@ -171,7 +179,7 @@ impl Talk {
         let shown = opened.messages.get(from..).filter(|shown| !shown.is_empty()).unwrap_or(&opened.messages);
         self.transcript.recount(shown, now);
         (self.name, self.directory) = (opened.name, opened.directory);
-        (self.known, self.fresh) = (count, !opened.resumed);
+        (self.known, self.fresh, self.saved) = (count, !opened.resumed, false);
         // What was said of an answer before we came is in none of the messages.
         (self.own, self.gap) = (false, opened.running);
         self.asks.clear();
@@ -467,7 +475,10 @@ impl Talk {
                 let set = set.updated.iter().map(|(key, value)| format!("{key} is {value} now"));
                 self.transcript.note(&set.collect::<Vec<_>>().join("\n"));
             }
-            ServerMessage::SessionSave(saved) => self.transcript.note(&format!("saved as “{}”", saved.title)),
+            ServerMessage::SessionSave(saved) => {
+                self.saved = true;
+                self.transcript.note(&format!("saved as “{}”", saved.title));
+            }
             _ => {}
         }
     }
