@@ -110,6 +110,11 @@ fn input() -> Result<String, Failure> {
     }))
 }
 
+/// A price as programs get it: sums of small prices have digits that mean nothing.
+pub(crate) fn dollars(price: f64) -> f64 {
+    (price * 1e6).round() / 1e6
+}
+
 /// Says where the conversation stays.
 fn farewell(name: &str, unsaved: bool) {
     if unsaved {
@@ -118,5 +123,16 @@ fn farewell(name: &str, unsaved: bool) {
         ));
     } else {
         say(format_args!("[session {name} stays; `swb chat {name}` comes back]"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prices_have_six_digits() {
+        assert_eq!(dollars(0.1 + 0.2).to_string(), "0.3");
+        assert_eq!(dollars(0.000_012_49).to_string(), "0.000012");
     }
 }

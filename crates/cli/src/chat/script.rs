@@ -184,7 +184,7 @@ impl Run {
         match result {
             Ok(ServerMessage::ChatSend(end)) => {
                 let stopped = end.status == "stopped";
-                self.end = Some(end);
+                self.end = Some(priced(end));
                 if stopped { Ending::Stopped } else { Ending::Completed }
             }
             Ok(_) => Ending::Completed,
@@ -437,6 +437,14 @@ fn goodbye(reason: Option<&str>) -> String {
         Some("timeout") => "the daemon closed the connection: it had heard nothing for too long".to_owned(),
         Some(other) => format!("the daemon closed the connection: {}", crate::table::printable(other)),
     }
+}
+
+/// The end of an answer with its price rounded.
+fn priced(mut end: ChatEnd) -> ChatEnd {
+    if let Some(usage) = &mut end.usage {
+        usage.total_cost = usage.total_cost.map(super::dollars);
+    }
+    end
 }
 
 /// What to tell about something that nobody was there to decide, in one line.

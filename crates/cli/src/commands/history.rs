@@ -4,6 +4,7 @@ mod transcript;
 
 use super::ls::{now, short_path};
 use crate::args::{self, HistoryCommand, Scope};
+use crate::chat::dollars;
 use crate::context::{self, Context};
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::table;
@@ -52,7 +53,7 @@ fn list(context: &Context, scope: &Scope) -> Outcome {
         let wanted = History { workspace: workspace.clone(), offset, ..History::default() };
         let page: HistoryReply = context.ask(&Request::History(wanted))?;
         let more = page.more && !page.conversations.is_empty();
-        all.extend(page.conversations);
+        all.extend(page.conversations.into_iter().map(priced));
         if !more {
             break;
         }
@@ -63,7 +64,10 @@ fn list(context: &Context, scope: &Scope) -> Outcome {
 
 fn search(context: &Context, words: &str, workspace: Option<String>, limit: Option<u64>) -> Outcome {
     let wanted = History { workspace, search: Some(words.to_owned()), offset: None, limit };
-    let found: HistoryReply = context.ask(&Request::History(wanted))?;
+    let mut found: HistoryReply = context.ask(&Request::History(wanted))?;
+    for hit in &mut found.hits {
+        hit.conversation = priced(std::mem::take(&mut hit.conversation));
+    }
     let bold = !context.json && isatty(stdout());
     context.answer(&found.hits, |hits| hits_text(hits, now(), bold))?;
     // As `grep` has it.
@@ -75,8 +79,14 @@ fn show(context: &Context, session: String) -> Outcome {
     while let Some(cursor) = whole.next.clone() {
         whole.extend(ask_for(context, &session, Some(cursor))?);
     }
+    whole.conversation = priced(whole.conversation);
     context.answer(&whole, |whole| transcript::text(whole, &context.paths.home))?;
     Ok(0)
+}
+
+/// A conversation with its price rounded.
+fn priced(item: ConversationItem) -> ConversationItem {
+    ConversationItem { cost: item.cost.map(dollars), ..item }
 }
 
 fn ask_for(context: &Context, session: &str, cursor: Option<String>) -> Result<ConversationReply, Failure> {
