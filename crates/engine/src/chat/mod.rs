@@ -14,6 +14,7 @@ pub mod git;
 mod handle;
 mod memory;
 mod owner;
+mod saving;
 mod workspaces;
 
 pub use backend::{Agent, Backend, Backends, Boxed, Exchange, Failure, Opening, PromptOptions};
@@ -26,7 +27,8 @@ use crate::limits;
 use crate::session::Session;
 use handle::{Farewell, Shared};
 use memory::{Entry, Left, Memory};
-use owner::{Owner, Saving, view_of};
+use owner::{Owner, view_of};
+use saving::Saving;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;

@@ -4,14 +4,14 @@ use super::backend::{Backend, Exchange, Failure, Opening, PromptOptions, Update,
 use super::error::ChatError;
 use super::handle::{Attached, ChatView, Command, Farewell, Reply, Sent};
 use super::memory::{Entry, Held};
+use super::saving::{Saving, written};
 use super::{Chats, Outcome, now};
 use crate::limits;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 use swb_chat::{
     Answers, ApprovalId, ClientId, Conversation, Decision, Ending, Event, Part, Place, QuestionId, Refused,
-    Saved, Settings, Unanswered,
+    Settings, Unanswered,
 };
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -36,53 +36,6 @@ pub(super) struct Owner {
     pub(super) reserved: bool,
     pub(super) approvals: BTreeMap<ApprovalId, oneshot::Sender<Decision>>,
     pub(super) questions: BTreeMap<QuestionId, oneshot::Sender<Result<Answers, Unanswered>>>,
-}
-
-/// When and how a conversation is saved. The disk may be slow: nobody but those who asked waits for it.
-#[derive(Debug, Default)]
-pub(super) struct Saving {
-    /// The interval at which it is saved by itself.
-    pub(super) every: Option<Duration>,
-    /// When, if it has changed since it was last saved.
-    due: Option<Instant>,
-    /// What is being written, and who wants to know.
-    running: Option<Save>,
-    /// It is to be written once more after that, and who wants to know.
-    again: bool,
-    waiting: Vec<Reply<Saved>>,
-    /// How often it has changed, and how often it had when it was last saved.
-    changes: u64,
-    saved: Option<u64>,
-}
-
-#[derive(Debug)]
-struct Save {
-    task: JoinHandle<Result<(), ChatError>>,
-    what: Arc<Saved>,
-    changes: u64,
-    replies: Vec<Reply<Saved>>,
-}
-
-impl Saving {
-    pub(super) fn new(every: Option<Duration>) -> Self {
-        let mut saving = Self::default();
-        saving.set(every);
-        saving
-    }
-
-    /// Of a conversation that was just loaded.
-    pub(super) fn loaded() -> Self {
-        Self { saved: Some(0), ..Self::default() }
-    }
-
-    fn set(&mut self, every: Option<Duration>) {
-        self.every = every.map(|every| every.clamp(limits::CHAT_SAVE[0], limits::CHAT_SAVE[1]));
-        self.due = None;
-    }
-
-    pub(super) fn is_saved(&self) -> bool {
-        self.saved == Some(self.changes)
-    }
 }
 
 /// What a generation leaves: the agent, unless it is gone, and how it went.
@@ -468,7 +421,7 @@ impl Owner {
         }
     }
 
-    fn show(&self) {
+    pub(super) fn show(&self) {
         let mut view = view_of(&self.conversation);
         view.expendable |= self.saving.is_saved();
         self.view.send_replace(view);
@@ -492,55 +445,6 @@ impl Owner {
 
     pub(super) fn note_head(&self) {
         self.chats.note(&[self.head()]);
-    }
-
-    /// Has it written to disk, again if it is being written; whoever asks is told when it is.
-    fn save(&mut self, reply: Option<Reply<Saved>>) {
-        self.saving.due = None;
-        if self.saving.running.is_some() {
-            self.saving.again = true;
-            return self.saving.waiting.extend(reply);
-        }
-        self.begin_save(reply.into_iter().collect());
-    }
-
-    fn begin_save(&mut self, replies: Vec<Reply<Saved>>) {
-        let what = Arc::new(self.conversation.saved().clone());
-        let (chats, kept) = (self.chats.clone(), Arc::clone(&what));
-        let write = async move { chats.archived(move |archive| archive.save(&kept)).await };
-        let task = self.chats.inner.tasks.spawn(write);
-        self.saving.running = Some(Save { task, what, changes: self.saving.changes, replies });
-    }
-
-    /// It was written, or could not be.
-    fn saved(&mut self, result: Result<(), ChatError>) {
-        let Some(save) = self.saving.running.take() else { return };
-        match &result {
-            Ok(()) => self.saving.saved = Some(save.changes),
-            Err(error) => {
-                tracing::warn!(session = %save.what.name, %error, "a session could not be saved");
-                self.saving.due = self.saving.every.map(|every| Instant::now() + every);
-            }
-        }
-        for reply in save.replies {
-            let _told = reply.send(result.clone().map(|()| save.what.as_ref().clone()));
-        }
-        self.show();
-        if std::mem::take(&mut self.saving.again) {
-            let waiting = std::mem::take(&mut self.saving.waiting);
-            self.begin_save(waiting);
-        }
-    }
-
-    /// Waits for what is being written, and has the rest written if it is to be saved by itself.
-    async fn finish_saving(&mut self, by_itself: bool) {
-        if by_itself && self.saving.every.is_some() && self.saving.due.is_some() {
-            self.save(None);
-        }
-        while let Some(save) = &mut self.saving.running {
-            let result = written(Some(&mut save.task)).await;
-            self.saved(result);
-        }
     }
 
     /// The agent, to be dismissed. One that left a terminal behind it is found there if it is not in memory.
@@ -626,13 +530,6 @@ async fn ended(task: Option<&mut JoinHandle<Left>>) -> Left {
             let what = if error.is_panic() { "the agent's adapter failed" } else { "it was cut off" };
             (None, Err(Failure::Agent(what.to_owned())))
         }),
-        None => std::future::pending().await,
-    }
-}
-
-async fn written(task: Option<&mut JoinHandle<Result<(), ChatError>>>) -> Result<(), ChatError> {
-    match task {
-        Some(task) => task.await.unwrap_or_else(|error| Err(ChatError::Store(error.to_string()))),
         None => std::future::pending().await,
     }
 }
