@@ -1,8 +1,10 @@
 //! Controls, escape sequences and control sequences.
 
 use crate::csi::Csi;
+use crate::filter::ENQ;
 use crate::modes;
 use crate::parser::{Sequence, Sink};
+use crate::query::only_asks;
 use crate::sgr;
 use crate::terminal::{CursorStyle, Saved, Terminal, default_tab};
 
@@ -16,7 +18,9 @@ impl Sink for Terminal {
     }
 
     fn control(&mut self, byte: u8) {
-        self.last = None;
+        if byte != ENQ {
+            self.last = None;
+        }
         match byte {
             0x07 => self.events.push(crate::event::Event::Bell),
             0x08 => {
@@ -40,6 +44,8 @@ impl Sink for Terminal {
 
     fn sequence(&mut self, sequence: Sequence<'_>, _raw: &[u8]) {
         let last = self.last.take();
+        // A question changes nothing, so that what is shown is the same with and without it.
+        let asks = last.is_some() && only_asks(&sequence);
         match sequence {
             Sequence::Csi(csi) if (csi.private, csi.intermediate, csi.action) == (0, 0, b'b') => {
                 // A screen full of it is as good as any more, and takes bounded time.
@@ -50,6 +56,9 @@ impl Sink for Terminal {
             Sequence::Osc(content, bel) => self.osc(content, bel),
             Sequence::Dcs(content) => self.dcs(content),
             Sequence::Apc(_) | Sequence::Other => {}
+        }
+        if asks {
+            self.last = last;
         }
         self.settle();
     }

@@ -3,8 +3,10 @@
 use crate::parser::{Parser, Sequence, Sink};
 use crate::query;
 
-const ENQ: u8 = 0x05;
+pub(crate) const ENQ: u8 = 0x05;
 const ESC: u8 = 0x1b;
+/// Ends an unfinished sequence without effect.
+const CAN: u8 = 0x18;
 /// Controls within one sequence whose place is remembered; later ones come before it.
 const HELD: usize = 64;
 
@@ -23,6 +25,8 @@ struct Output {
     bytes: Vec<u8>,
     /// Controls that came within the sequence that is held, and where.
     held: Vec<(usize, u8)>,
+    /// What was appended last is a sequence, or a part of a character, that only what follows it ends.
+    open: bool,
 }
 
 impl QueryFilter {
@@ -72,15 +76,19 @@ impl Output {
 
 impl Sink for Output {
     fn text(&mut self, text: &str) {
+        self.open = false;
         self.bytes.extend_from_slice(text.as_bytes());
     }
 
     fn invalid(&mut self, bytes: &[u8]) {
+        // Only what follows shows that it is no character.
+        self.open = true;
         self.bytes.extend_from_slice(bytes);
     }
 
     fn control(&mut self, byte: u8) {
         if byte != ENQ {
+            self.open = false;
             self.bytes.push(byte);
         }
     }
@@ -96,6 +104,11 @@ impl Sink for Output {
 
     fn sequence(&mut self, sequence: Sequence<'_>, raw: &[u8]) {
         let asks = query::is_query(&sequence);
+        if asks && self.open {
+            // The question has cut off the sequence before it; without it something else has to.
+            self.bytes.push(CAN);
+        }
+        self.open = !asks && matches!(sequence, Sequence::Other);
         self.with_held(raw, !asks);
         // A command that both sets and asks keeps its first half.
         if let (true, Sequence::Osc(content, bel)) = (asks, sequence)
@@ -108,6 +121,7 @@ impl Sink for Output {
     }
 
     fn ignored(&mut self, bytes: &[u8]) {
+        self.open = true;
         self.with_held(bytes, true);
     }
 }

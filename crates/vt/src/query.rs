@@ -17,6 +17,14 @@ pub(crate) fn is_query(sequence: &Sequence<'_>) -> bool {
     }
 }
 
+/// Whether nothing is left of this without the questions in it.
+pub(crate) fn only_asks(sequence: &Sequence<'_>) -> bool {
+    match *sequence {
+        Sequence::Osc(content, _) => osc_without_queries(content).is_none(),
+        _ => is_query(sequence),
+    }
+}
+
 fn is_csi_query(csi: &Csi) -> bool {
     match (csi.private, csi.intermediate, csi.action) {
         // DA1, DA2, DA3; DSR; XTVERSION.

@@ -149,3 +149,14 @@ proptest! {
         }
     }
 }
+
+// REP repeats the same with and without a question before it.
+#[test]
+fn a_question_changes_nothing_that_follows() {
+    for asks in ["\x1b[?6n", "\x05", "\x1b]11;?\x07", "\x1bP$qm\x1b\\", "\x1b[c"] {
+        let bytes = format!("a{asks}\x1b[2b");
+        let mut shown = screen(20, 2, 9);
+        shown.feed(bytes.as_bytes());
+        assert_eq!(shown.contents(0).lines[0].runs[0].text, "aaa", "{asks:?}");
+    }
+}
