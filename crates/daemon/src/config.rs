@@ -5,7 +5,7 @@
 
 mod scriptschnell;
 
-pub use scriptschnell::{AuthMethod, ScriptschnellConfig};
+pub use scriptschnell::ScriptschnellConfig;
 
 use anyhow::{Context, Result};
 use serde::Deserialize;

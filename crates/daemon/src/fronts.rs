@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use swb_dialects::coop::{Coop, Door};
 use swb_dialects::keepty::Keepty;
-use swb_dialects::scriptschnell::{AuthMethod, Settings};
+use swb_dialects::scriptschnell::Settings;
 use swb_dialects::{Fronts, listen};
 use swb_engine::{Engine, Entrance};
 use swb_types::Paths;
 use swb_wire::coop::{DialectState, DialectStatus};
 
-use crate::config::{self, Config, ScriptschnellConfig};
+use crate::config::{Config, ScriptschnellConfig};
 
 /// Keeper keys of the listening sockets.
 const FRONT_CONTROL: u16 = 0;
@@ -244,12 +244,7 @@ pub(crate) fn scriptschnell_settings(config: &ScriptschnellConfig, paths: &Paths
     let token = std::env::var("SCRIPTSCHNELL_SOCKET_TOKEN").ok().filter(|token| !token.is_empty());
     Settings {
         require_auth: config.require_auth,
-        auth_method: match config.auth_method {
-            config::AuthMethod::Challenge => AuthMethod::Challenge,
-            config::AuthMethod::File => AuthMethod::File,
-            config::AuthMethod::Peercred => AuthMethod::Peercred,
-            config::AuthMethod::Token => AuthMethod::Token,
-        },
+        auth_method: config.auth_method,
         token: config.token.clone().or(token),
         allowed_uids: config.allowed_uids.clone(),
         allowed_gids: config.allowed_gids.clone(),

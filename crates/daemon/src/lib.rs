@@ -14,7 +14,7 @@ mod log;
 mod profiles;
 mod run;
 
-pub use config::{AuthMethod, CliConfig, Config, ScriptschnellConfig};
+pub use config::{CliConfig, Config, ScriptschnellConfig};
 pub use profiles::load as load_profiles;
 pub use run::{Options, run};
 pub use swb_backends::guard;

@@ -2,6 +2,7 @@
 
 use anyhow::{Result, ensure};
 use serde::Deserialize;
+use swb_dialects::scriptschnell::AuthMethod;
 
 /// `[scriptschnell]`
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -66,20 +67,6 @@ impl Default for ScriptschnellConfig {
             max_generations: 4,
         }
     }
-}
-
-/// How clients prove who they are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum AuthMethod {
-    /// By an answer that only who knows the secret can give.
-    Challenge,
-    /// By being able to open the socket.
-    File,
-    /// By what the system says of them.
-    Peercred,
-    /// By telling the secret.
-    Token,
 }
 
 impl ScriptschnellConfig {

@@ -1,10 +1,12 @@
 //! What the daemon configures for this front.
 
+use serde::Deserialize;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// How clients prove who they are, if they have to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum AuthMethod {
     /// By an answer that only who knows the secret can give (SS-20).
     Challenge,
