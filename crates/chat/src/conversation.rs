@@ -200,11 +200,6 @@ impl Conversation {
         self.seats.owner()
     }
 
-    /// Whether anybody is attached.
-    pub fn is_attended(&self) -> bool {
-        !self.seats.is_empty()
-    }
-
     // ---- a generation ----
 
     /// Begins a generation.

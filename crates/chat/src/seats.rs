@@ -51,10 +51,6 @@ impl Seats {
     pub(crate) fn owner(&self) -> Option<ClientId> {
         self.0.first().copied()
     }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }
 
 #[cfg(test)]
@@ -75,7 +71,7 @@ mod tests {
         assert!(!seats.leave(C) && seats.take(C, false) == Some(Place::Observer));
         assert!(seats.leave(A));
         assert_eq!((seats.place(B), seats.place(C)), (Some(Place::Owner), Some(Place::Observer)));
-        assert!(seats.leave(B) && seats.leave(C) && seats.is_empty());
+        assert!(seats.leave(B) && seats.leave(C) && seats.owner().is_none());
     }
 
     // SS-35

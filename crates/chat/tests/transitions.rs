@@ -183,7 +183,7 @@ fn the_owner_is_followed_by_whoever_came_next() {
     assert_eq!((talk.chat.place(B), talk.events()), (Some(Place::Observer), vec![Event::Seated]));
     talk.chat.detach(A);
     talk.chat.detach(B);
-    assert!(talk.chat.owner().is_none() && !talk.chat.is_attended());
+    assert_eq!((talk.chat.owner(), talk.chat.place(A), talk.chat.place(B)), (None, None, None));
 }
 
 // A generation goes on when everybody has left, and its answer is there for whoever comes back.

@@ -29,8 +29,8 @@ pub(crate) fn open(engine: &Engine, around: Surroundings<'_>) -> Chats {
     let allow = config.chat.allow.clone();
     let context = Context::new(engine.clone(), around.exe.to_owned(), around.env, around.umask, allow);
     let agents = Agents::new(context, &config.chat, config.agents.clone());
-    let mut options = ChatOptions::new(LABEL, Arc::new(agents));
-    options.archive = Some(Arc::new(Store::new(paths.state_dir())));
+    let archive = Store::new(paths.state_dir());
+    let mut options = ChatOptions::new(LABEL, Arc::new(agents), Arc::new(archive));
     options.workspaces = config.chat.workspaces.iter().map(|workspace| known(workspace, paths)).collect();
     Chats::new(engine, options)
 }

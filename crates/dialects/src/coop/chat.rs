@@ -191,7 +191,6 @@ fn reply(error: &ChatError) -> ErrorReply {
         | ChatError::WorkspaceDenied(_)
         | ChatError::WorkspaceInvalid(_) => ErrorCode::InvalidCommand,
         ChatError::NotFound(_) => ErrorCode::SessionNotFound,
-        ChatError::NotConfigured(_) => ErrorCode::NotImplemented,
         ChatError::Refused(Refused::Busy) => ErrorCode::AgentBusy,
         ChatError::Refused(Refused::NotAsked) => ErrorCode::ApprovalNotFound,
     };

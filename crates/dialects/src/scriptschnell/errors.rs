@@ -10,7 +10,6 @@ pub(super) fn info(error: &ChatError) -> ErrorInfo {
         ChatError::Exists(_) => ErrorCode::SessionExists,
         ChatError::Limit(_) => ErrorCode::OperationNotAllowed,
         ChatError::Name(_) => ErrorCode::InvalidRequest,
-        ChatError::NotConfigured(_) => ErrorCode::NotImplemented,
         ChatError::NotFound(_) => ErrorCode::SessionNotFound,
         ChatError::Refused(refused) => refusal(*refused),
         ChatError::WorkspaceDenied(_) => ErrorCode::WorkspaceAccessDenied,

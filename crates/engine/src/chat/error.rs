@@ -24,9 +24,6 @@ pub enum ChatError {
     /// There is no such session.
     #[error("no session named '{0}'")]
     NotFound(String),
-    /// Something is not configured, and this says what.
-    #[error("{0}")]
-    NotConfigured(String),
     /// It cannot be done now, or not by this client.
     #[error(transparent)]
     Refused(#[from] Refused),

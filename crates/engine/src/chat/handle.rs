@@ -118,9 +118,7 @@ pub(super) enum Command {
     Stop { by: Option<ClientId>, reply: Reply<()> },
     Clear { by: Option<ClientId>, reply: Reply<()> },
     Configure { by: Option<ClientId>, settings: Box<Settings>, reply: Reply<()> },
-    Rename { by: Option<ClientId>, title: String, reply: Reply<()> },
     Save { by: Option<ClientId>, title: Option<String>, reply: Reply<Saved> },
-    AutoSave { every: Option<std::time::Duration>, reply: Reply<()> },
     Acknowledge { id: ApprovalId, reply: Reply<()> },
     Decide { by: Option<ClientId>, id: ApprovalId, verdict: Verdict, reply: Reply<()> },
     Answer { by: Option<ClientId>, id: QuestionId, answers: Answers, reply: Reply<()> },
@@ -209,19 +207,9 @@ impl Chat {
         self.ask(|reply| Command::Configure { by, settings: Box::new(settings), reply }).await
     }
 
-    /// Says what it is about.
-    pub async fn rename(&self, by: Option<ClientId>, title: String) -> Result<(), ChatError> {
-        self.ask(|reply| Command::Rename { by, title, reply }).await
-    }
-
     /// Writes it to disk, under another title if one is given; gives what was written.
     pub async fn save(&self, by: Option<ClientId>, title: Option<String>) -> Result<Saved, ChatError> {
         self.ask(|reply| Command::Save { by, title, reply }).await
-    }
-
-    /// Has it saved by itself when it has changed, at this interval and when the daemon stops; never without one.
-    pub async fn auto_save(&self, every: Option<std::time::Duration>) -> Result<(), ChatError> {
-        self.ask(|reply| Command::AutoSave { every, reply }).await
     }
 
     /// Takes note that somebody has seen an approval that is asked for.

@@ -53,16 +53,16 @@ pub struct ChatOptions {
     pub label: &'static str,
     /// Who answers.
     pub backends: Arc<dyn Backends>,
-    /// Where conversations are kept; nowhere without.
-    pub archive: Option<Arc<dyn Archive>>,
+    /// Where those are kept that are to be kept.
+    pub archive: Arc<dyn Archive>,
     /// Workspaces that are configured.
     pub workspaces: Vec<Workspace>,
 }
 
 impl ChatOptions {
-    /// Conversations with these agents, kept nowhere.
-    pub fn new(label: &'static str, backends: Arc<dyn Backends>) -> Self {
-        Self { label, backends, archive: None, workspaces: Vec::new() }
+    /// Conversations with these agents, without any configured workspace.
+    pub fn new(label: &'static str, backends: Arc<dyn Backends>, archive: Arc<dyn Archive>) -> Self {
+        Self { label, backends, archive, workspaces: Vec::new() }
     }
 }
 
@@ -109,7 +109,7 @@ struct Inner {
     engine: Engine,
     label: &'static str,
     backends: Arc<dyn Backends>,
-    archive: Option<Arc<dyn Archive>>,
+    archive: Arc<dyn Archive>,
     workspaces: Workspaces,
     live: Mutex<BTreeMap<SessionName, Chat>>,
     memory: Mutex<Memory>,
@@ -128,7 +128,7 @@ impl Chats {
     /// Conversations beside the sessions of `engine`; those that an earlier daemon was cut off in go on.
     pub fn new(engine: &Engine, options: ChatOptions) -> Self {
         let (memory, left) = Memory::new(engine.keeper().clone(), engine.take_chats());
-        let workspaces = Workspaces::new(options.workspaces, options.archive.clone());
+        let workspaces = Workspaces::new(options.workspaces, Arc::clone(&options.archive));
         let chats = Self {
             inner: Arc::new(Inner {
                 engine: engine.clone(),
@@ -197,10 +197,7 @@ impl Chats {
         self.make_room().await;
         let name = match new.name {
             Some(name) => {
-                let kept = name.to_string();
-                if self.inner.archive.is_some()
-                    && self.archived(move |archive| archive.load(&kept)).await?.is_some()
-                {
+                if self.kept(name.as_str()).await?.is_some() {
                     return Err(ChatError::Exists(name.to_string()));
                 }
                 self.reserve(&name)?;
@@ -242,10 +239,7 @@ impl Chats {
     }
 
     async fn free_name(&self) -> Result<SessionName, ChatError> {
-        let kept = match &self.inner.archive {
-            Some(_) => self.archived(|archive| archive.list(None)).await.unwrap_or_default(),
-            None => Vec::new(),
-        };
+        let kept = self.archived(|archive| archive.list(None)).await.unwrap_or_default();
         loop {
             let name = SessionName::new(&three_words(random()))?;
             let taken = kept.iter().any(|summary| summary.name == name);
@@ -269,11 +263,7 @@ impl Chats {
         if let Some(chat) = self.live(name) {
             return Ok(chat);
         }
-        let wanted = name.to_owned();
-        let kept = match self.inner.archive {
-            Some(_) => self.archived(move |archive| archive.load(&wanted)).await,
-            None => Ok(None),
-        };
+        let kept = self.kept(name).await;
         // Somebody else may have loaded it meanwhile, here and below.
         if let Some(chat) = self.live(name) {
             return Ok(chat);
@@ -318,30 +308,19 @@ impl Chats {
 
     /// Everything of a conversation that is kept or in memory.
     pub async fn saved(&self, name: &str) -> Result<Saved, ChatError> {
-        let live = self.lock().get(name).cloned();
-        if let Some(chat) = live {
+        if let Some(chat) = self.live(name) {
             return chat.saved().await;
         }
-        let wanted = name.to_owned();
-        let kept = match self.inner.archive {
-            Some(_) => self.archived(move |archive| archive.load(&wanted)).await?,
-            None => None,
-        };
-        kept.ok_or_else(|| ChatError::NotFound(name.to_owned()))
+        self.kept(name).await?.ok_or_else(|| ChatError::NotFound(name.to_owned()))
     }
 
     /// Live conversations, sessions that could be talked to, and those that are kept, each once; of one directory or all.
     pub async fn list(&self, workspace: Option<&Path>) -> Result<Vec<ListedChat>, ChatError> {
         let live: Vec<Chat> = self.lock().values().cloned().collect();
         let mut listed: BTreeMap<SessionName, ListedChat> = BTreeMap::new();
-        if self.inner.archive.is_some() {
-            let dir = workspace.map(Path::to_owned);
-            let kept = self.archived(move |archive| archive.list(dir.as_deref())).await?;
-            listed.extend(
-                kept.into_iter().map(|summary| {
-                    (summary.name.clone(), ListedChat { summary, running: false, live: false })
-                }),
-            );
+        let dir = workspace.map(Path::to_owned);
+        for summary in self.archived(move |archive| archive.list(dir.as_deref())).await? {
+            listed.insert(summary.name.clone(), ListedChat { summary, running: false, live: false });
         }
         for terminal in self.inner.engine.sessions().iter().filter(|session| self.offers(session)) {
             let (dir, created) = (terminal.workspace(), Timestamp(terminal.created() * 1000));
@@ -365,16 +344,13 @@ impl Chats {
     /// Messages that are kept and have all these words.
     pub async fn search(&self, words: &str, most: usize) -> Result<Vec<Hit>, ChatError> {
         let words = words.to_owned();
-        match self.inner.archive {
-            Some(_) => self.archived(move |archive| archive.search(&words, most)).await,
-            None => Ok(Vec::new()),
-        }
+        self.archived(move |archive| archive.search(&words, most)).await
     }
 
     /// Removes a conversation from memory and from disk, and what was started for it. Refused to a client when another
     /// one owns it.
     pub async fn delete(&self, name: &str, by: Option<ClientId>) -> Result<(), ChatError> {
-        let live = self.lock().get(name).cloned();
+        let live = self.live(name);
         if let Some(chat) = &live {
             let owner = chat.view().owner;
             if by.is_some() && owner.is_some() && owner != by {
@@ -383,10 +359,7 @@ impl Chats {
             chat.close(Farewell::Delete).await?;
         }
         let kept = name.to_owned();
-        let deleted = match self.inner.archive {
-            Some(_) => self.archived(move |archive| archive.delete(&kept)).await?,
-            None => false,
-        };
+        let deleted = self.archived(move |archive| archive.delete(&kept)).await?;
         if live.is_none() && !deleted { Err(ChatError::NotFound(name.to_owned())) } else { Ok(()) }
     }
 
@@ -440,9 +413,7 @@ impl Chats {
     fn open(&self, conversation: Conversation, saving: Saving, reserved: bool) -> Chat {
         let (commands, to_do) = mpsc::channel(limits::COMMANDS);
         let (leaving, gone) = mpsc::channel(swb_chat::limits::CLIENTS + 1);
-        let mut view = view_of(&conversation);
-        view.expendable |= saving.is_saved();
-        let (view, shown) = watch::channel(view);
+        let (view, shown) = watch::channel(view_of(&conversation, &saving));
         let saved = conversation.saved();
         let chat = Chat {
             shared: Arc::new(Shared {
@@ -489,16 +460,18 @@ impl Chats {
         }
     }
 
+    /// A conversation as it is kept, if it is.
+    async fn kept(&self, name: &str) -> Result<Option<Saved>, ChatError> {
+        let name = name.to_owned();
+        self.archived(move |archive| archive.load(&name)).await
+    }
+
     /// Asks the archive, off the thread that serves everybody.
     async fn archived<T: Send + 'static>(
         &self,
         ask: impl FnOnce(&dyn Archive) -> Result<T, ArchiveError> + Send + 'static,
     ) -> Result<T, ChatError> {
-        let Some(archive) = self.inner.archive.clone() else {
-            return Err(ChatError::NotConfigured(
-                "sessions are not saved: there is no place for them".into(),
-            ));
-        };
+        let archive = Arc::clone(&self.inner.archive);
         let asked = tokio::task::spawn_blocking(move || ask(archive.as_ref())).await;
         let asked = asked.unwrap_or_else(|error| Err(ArchiveError(error.to_string())));
         asked.map_err(|error| ChatError::Store(error.to_string()))

@@ -184,10 +184,6 @@ impl Owner {
             Command::Configure { by, settings, reply } => {
                 let _told = reply.send(self.may_act(by).map(|()| self.configure(*settings)));
             }
-            Command::Rename { by, title, reply } => {
-                let allowed = self.may_act(by);
-                let _told = reply.send(allowed.map(|()| self.conversation.rename(&title, now())));
-            }
             Command::Save { by, title, reply } => match self.may_act(by) {
                 Ok(()) => {
                     if let Some(title) = title {
@@ -198,11 +194,6 @@ impl Owner {
                 }
                 Err(error) => drop(reply.send(Err(error))),
             },
-            Command::AutoSave { every, reply } => {
-                self.saving.set(every);
-                self.note_head();
-                let _told = reply.send(Ok(()));
-            }
             Command::Acknowledge { id, reply } => {
                 let seen = self.conversation.acknowledge(&id, now()).map_err(ChatError::from);
                 // No event tells it, but whoever looks at the queue sees it.
@@ -422,9 +413,7 @@ impl Owner {
     }
 
     pub(super) fn show(&self) {
-        let mut view = view_of(&self.conversation);
-        view.expendable |= self.saving.is_saved();
-        self.view.send_replace(view);
+        self.view.send_replace(view_of(&self.conversation, &self.saving));
     }
 
     /// Whether a part of the answer in the making is noted: as much as is kept of it in the end.
@@ -481,7 +470,8 @@ impl Owner {
     }
 }
 
-pub(super) fn view_of(conversation: &Conversation) -> ChatView {
+pub(super) fn view_of(conversation: &Conversation, saving: &Saving) -> ChatView {
+    let is_empty = conversation.saved().messages.is_empty() && !conversation.state().is_running();
     ChatView {
         summary: conversation.summary(),
         settings: conversation.saved().settings.clone(),
@@ -489,7 +479,7 @@ pub(super) fn view_of(conversation: &Conversation) -> ChatView {
         owner: conversation.owner(),
         approvals: conversation.approvals().into_iter().cloned().collect(),
         questions: conversation.questions().into_iter().cloned().collect(),
-        expendable: conversation.saved().messages.is_empty() && !conversation.state().is_running(),
+        expendable: is_empty || saving.is_saved(),
     }
 }
 

@@ -38,19 +38,13 @@ pub(super) struct Save {
 
 impl Saving {
     pub(super) fn new(every: Option<Duration>) -> Self {
-        let mut saving = Self::default();
-        saving.set(every);
-        saving
+        let every = every.map(|every| every.clamp(limits::CHAT_SAVE[0], limits::CHAT_SAVE[1]));
+        Self { every, ..Self::default() }
     }
 
     /// Of a conversation that was just loaded.
     pub(super) fn loaded() -> Self {
         Self { saved: Some(0), ..Self::default() }
-    }
-
-    pub(super) fn set(&mut self, every: Option<Duration>) {
-        self.every = every.map(|every| every.clamp(limits::CHAT_SAVE[0], limits::CHAT_SAVE[1]));
-        self.due = None;
     }
 
     pub(super) fn is_saved(&self) -> bool {

@@ -11,14 +11,13 @@ use swb_chat::{Archive, ArchiveError, Workspace};
 #[derive(Debug, Clone)]
 pub struct Workspaces {
     known: Arc<Mutex<BTreeMap<PathBuf, Arc<Workspace>>>>,
-    archive: Option<Arc<dyn Archive>>,
+    archive: Arc<dyn Archive>,
 }
 
 impl Workspaces {
     /// Those that are kept on disk, and those that are configured, which win.
-    pub(super) fn new(configured: Vec<Workspace>, archive: Option<Arc<dyn Archive>>) -> Self {
-        let kept = archive.as_ref().map(|archive| archive.workspaces());
-        let kept = kept.unwrap_or(Ok(Vec::new())).unwrap_or_else(|error| {
+    pub(super) fn new(configured: Vec<Workspace>, archive: Arc<dyn Archive>) -> Self {
+        let kept = archive.workspaces().unwrap_or_else(|error| {
             tracing::warn!(%error, "the workspaces that were kept cannot be read");
             Vec::new()
         });
@@ -81,7 +80,7 @@ impl Workspaces {
     }
 
     async fn write(&self, workspace: Workspace) -> Result<(), ArchiveError> {
-        let Some(archive) = self.archive.clone() else { return Ok(()) };
+        let archive = Arc::clone(&self.archive);
         let written = tokio::task::spawn_blocking(move || archive.keep_workspace(&workspace)).await;
         written.unwrap_or_else(|error| Err(ArchiveError(error.to_string())))
     }
