@@ -10,6 +10,7 @@ mod ignored;
 mod route;
 mod walk;
 
+pub(crate) use files::READ_MOST;
 pub(crate) use route::is_beneath;
 pub(crate) use walk::{ListQuery, SearchQuery};
 

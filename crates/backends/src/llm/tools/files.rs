@@ -3,7 +3,7 @@
 use super::Done;
 use super::arguments::{EditFile, ListFiles, ReadFile, Search, WriteFile};
 use crate::llm::limits;
-use crate::place::{ListQuery, Place, SearchQuery};
+use crate::place::{ListQuery, Place, READ_MOST, SearchQuery};
 use std::path::PathBuf;
 use swb_chat::ToolContent;
 
@@ -80,6 +80,12 @@ fn edited(place: &Place, ask: &EditFile) -> Result<(String, String, usize), Stri
             Err(format!("old_text occurs {count} times in {}; include more around it, or set all", ask.path))
         }
         count => {
+            // Looked at before it is made: a letter that occurs often and a long text in its place are more than there
+            // is memory.
+            let len = (text.len() - count * old.len()).saturating_add(count.saturating_mul(new.len()));
+            if len as u64 > READ_MOST {
+                return Err(format!("{} would have {len} bytes; {READ_MOST} are the most", ask.path));
+            }
             let new = text.replace(&old, &new);
             Ok((text, new, count))
         }
@@ -202,6 +208,19 @@ mod tests {
         fs::write(&file, "a\r\nb\r\nc\r\n").unwrap();
         edit(&place, &edit_of("a\nb\n", "x\n", None)).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "x\r\nc\r\n");
+    }
+
+    #[test]
+    fn an_edit_does_not_make_more_than_can_be_written() {
+        let (dir, place) = place();
+        let lines = "a\n".repeat(1 << 10);
+        fs::write(dir.path().join("f"), &lines).unwrap();
+        let long = edit_of("a", &"x".repeat(1 << 14), Some(true));
+        for refused in [check_edit(&place, &long).unwrap_err(), edit(&place, &long).unwrap_err()] {
+            assert!(refused.contains("would have 16778240 bytes"), "{refused}");
+        }
+        assert_eq!(fs::read_to_string(dir.path().join("f")).unwrap(), lines);
+        check_edit(&place, &edit_of("a", "xx", Some(true))).unwrap();
     }
 
     #[test]
