@@ -21,7 +21,9 @@ fn lines_of(text: &str, first: usize, most: Option<usize>) -> Result<String, Str
     }
     let mut shown = String::new();
     let mut last = first - 1;
-    for line in text.split_inclusive('\n').skip(first - 1).take(most.unwrap_or(usize::MAX)) {
+    // No lines at all would pass for a line that is too long.
+    let most = most.map_or(usize::MAX, |most| most.max(1));
+    for line in text.split_inclusive('\n').skip(first - 1).take(most) {
         if shown.len() + line.len() > limits::RESULT_BYTES {
             break;
         }
@@ -173,6 +175,7 @@ mod tests {
         assert_eq!(lines_of("", 1, None).unwrap(), "");
         assert_eq!(lines_of("a\nb\nc\n", 2, Some(1)).unwrap(), "b\n[lines 2 to 2 of 3]");
         assert_eq!(lines_of("a\nb\nc", 3, Some(9)).unwrap(), "c\n[lines 3 to 3 of 3]");
+        assert_eq!(lines_of("a\nb\nc", 2, Some(0)).unwrap(), "b\n[lines 2 to 2 of 3]");
         assert_eq!(lines_of("a\nb\n", 3, None).unwrap_err(), "there are only 2 lines");
         let long = "0123456789\n".repeat(10_000);
         let cut = lines_of(&long, 1, None).unwrap();
