@@ -20,6 +20,8 @@ pub(super) const EVENT_BYTES: usize = 8 << 20;
 pub(super) const ANSWER_BYTES: usize = 16 << 20;
 /// Uses of tools in one answer at most.
 pub(super) const CALLS: usize = 64;
+/// Blocks of one answer at most: words and thoughts come between uses of tools.
+pub(super) const BLOCKS: usize = 4 * CALLS;
 /// Answers of a model to one prompt at most: an agent that runs in circles must not cost money for ever.
 pub(super) const ROUNDS: u32 = 100;
 /// Bytes that are read of a server's refusal: enough for its words.

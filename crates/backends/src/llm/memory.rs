@@ -120,13 +120,8 @@ impl Memory {
     }
 
     fn bytes(&self) -> usize {
-        let said = |said: &Said| match said {
-            Said::Call(call) => call.name.len() + call.arguments.len(),
-            Said::Text(text) => text.len(),
-            Said::Thought { text, signature, sealed } => text.len() + signature.len() + sealed.len(),
-        };
         let turn = |turn: &Turn| match turn {
-            Turn::Assistant(all) => all.iter().map(said).sum(),
+            Turn::Assistant(all) => all.iter().map(Said::bytes).sum(),
             Turn::Results(outcomes) => outcomes.iter().map(|outcome| outcome.text.len()).sum::<usize>(),
             Turn::User(text) => text.len(),
         };

@@ -153,20 +153,20 @@ impl Reader {
     fn call(&mut self, delta: &Value) -> Result<(), StreamError> {
         let at = self.place(delta);
         let (id, function) = (string(delta, "id"), &delta["function"]);
-        self.draft.begin(at, Said::Call(Call::default()))?;
+        let name = string(function, "name");
         // Some servers send the object itself instead of its text.
         let arguments = match &function["arguments"] {
             Value::String(text) => text.clone(),
             Value::Null => String::new(),
             value => value.to_string(),
         };
-        let new = || Said::Call(Call::default());
-        if let Said::Call(call) = self.draft.grow(at, arguments.len() + id.len(), new)? {
+        let more = arguments.len() + id.len() + name.len();
+        if let Said::Call(call) = self.draft.grow(at, more, || Said::Call(Call::default()))? {
             if call.id.is_empty() {
                 call.id = id.to_owned();
             }
             if call.name.is_empty() {
-                call.name = string(function, "name").to_owned();
+                call.name = name.to_owned();
             }
             call.arguments.push_str(&arguments);
         }

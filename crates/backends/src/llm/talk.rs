@@ -62,6 +62,17 @@ pub(super) enum Said {
     },
 }
 
+impl Said {
+    /// What it takes in a request, roughly.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Call(call) => call.id.len() + call.name.len() + call.arguments.len(),
+            Self::Text(text) => text.len(),
+            Self::Thought { text, signature, sealed } => text.len() + signature.len() + sealed.len(),
+        }
+    }
+}
+
 /// A model uses a tool.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Call {
@@ -185,15 +196,10 @@ pub(super) struct Draft {
 impl Draft {
     /// Sets what is at a place, unless there is something already.
     pub(super) fn begin(&mut self, at: u64, said: Said) -> Result<(), StreamError> {
-        if self.blocks.contains_key(&at) {
-            return Ok(());
+        match self.blocks.contains_key(&at) {
+            true => Ok(()),
+            false => self.grow(at, said.bytes(), || said).map(drop),
         }
-        let calls = self.blocks.values().filter(|said| matches!(said, Said::Call(_))).count();
-        if calls >= limits::CALLS || self.blocks.len() > 4 * limits::CALLS {
-            return Err(StreamError::TooLong);
-        }
-        self.blocks.insert(at, said);
-        Ok(())
     }
 
     /// What is at a place, to add `more` bytes to it; `new` if there is nothing yet.
@@ -204,10 +210,17 @@ impl Draft {
         new: impl FnOnce() -> Said,
     ) -> Result<&mut Said, StreamError> {
         self.bytes += more;
-        if self.bytes > limits::ANSWER_BYTES || self.blocks.len() > 4 * limits::CALLS {
+        let room = self.blocks.contains_key(&at) || self.has_room();
+        if self.bytes > limits::ANSWER_BYTES || !room {
             return Err(StreamError::TooLong);
         }
         Ok(self.blocks.entry(at).or_insert_with(new))
+    }
+
+    /// Whether there may be another block.
+    fn has_room(&self) -> bool {
+        let calls = self.blocks.values().filter(|said| matches!(said, Said::Call(_))).count();
+        calls < limits::CALLS && self.blocks.len() < limits::BLOCKS
     }
 
     /// What is at a place.
@@ -247,4 +260,39 @@ pub(super) fn string<'a>(value: &'a Value, key: &str) -> &'a str {
 /// The number under a key.
 pub(super) fn number(value: &Value, key: &str) -> Option<u64> {
     value.get(key).and_then(Value::as_u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(name: String) -> Said {
+        Said::Call(Call { name, ..Call::default() })
+    }
+
+    #[test]
+    fn an_answer_counts_with_everything_in_it() {
+        let long = || "x".repeat(limits::ANSWER_BYTES / 4);
+        let sealed = Said::Thought { text: String::new(), signature: String::new(), sealed: long() };
+        for said in [Said::Text(long()), call(long()), sealed] {
+            let mut draft = Draft::default();
+            for at in 0..4 {
+                assert_eq!(draft.begin(at, said.clone()), Ok(()));
+            }
+            assert_eq!(draft.begin(3, said.clone()), Ok(()), "what is there already does not count again");
+            assert_eq!(draft.begin(4, said), Err(StreamError::TooLong));
+        }
+    }
+
+    #[test]
+    fn there_is_an_end_to_tools_and_blocks_however_they_begin() {
+        let ends = |most: usize, new: fn() -> Said| {
+            let mut draft = Draft::default();
+            let grown = (0..).take_while(|at| draft.grow(*at, 0, new).is_ok()).count();
+            assert_eq!((grown, draft.begin(u64::MAX, new())), (most, Err(StreamError::TooLong)));
+            assert!(draft.grow(0, 1, new).is_ok(), "what is there may go on");
+        };
+        ends(limits::CALLS, || call(String::new()));
+        ends(limits::BLOCKS, text);
+    }
 }
