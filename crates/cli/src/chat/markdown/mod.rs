@@ -34,11 +34,14 @@ struct Fence {
 impl Markdown {
     /// Takes more text; gives the lines that are complete now.
     pub(super) fn push(&mut self, text: &str) -> Vec<Line> {
-        self.rest.push_str(text);
+        let mut whole = std::mem::take(&mut self.rest);
+        whole.push_str(text);
         let mut lines = Vec::new();
-        while let Some(end) = self.rest.find('\n') {
-            let line: String = self.rest.drain(..=end).collect();
-            lines.extend(self.line(line.trim_end_matches(['\n', '\r'])));
+        // Cut off only once: saved answers come in one piece of many lines.
+        let end = whole.rfind('\n').map_or(0, |at| at + 1);
+        self.rest = whole.split_off(end);
+        for line in whole.split_terminator('\n') {
+            lines.extend(self.line(line.trim_end_matches('\r')));
         }
         while self.rest.len() > LONGEST {
             lines.push(self.give_up_to(LONGEST));
@@ -251,6 +254,21 @@ mod tests {
             ["ähnlich wie immer", "• next"]
         );
         assert_eq!(markdown.push(&"x".repeat(2 * LONGEST + 1)).len(), 2);
+    }
+
+    #[test]
+    fn many_lines_at_once_cost_no_more_than_one_by_one() {
+        const LINES: usize = 1 << 20;
+        let took = |pieces: usize| {
+            let piece = "\n".repeat(LINES / pieces);
+            let mut markdown = Markdown::default();
+            let began = std::time::Instant::now();
+            let lines: usize = (0..pieces).map(|_| markdown.push(&piece).len()).sum();
+            assert_eq!(lines, LINES);
+            began.elapsed()
+        };
+        let (many, one) = (took(LINES / 16), took(1));
+        assert!(one < many * 5, "{one:?} at once, {many:?} in pieces");
     }
 
     #[test]
