@@ -1,6 +1,6 @@
 //! The loop: ask the model, use the tools it wants, tell it what came of them, until it wants none.
 
-use super::asking::{self, Spent, Unanswered, Voice};
+use super::asking::{Asking, Unanswered, Voice};
 use super::client::Client;
 use super::memory::Memory;
 use super::talk::{Answer, Call, Request, Stop, ToolSpec};
@@ -87,15 +87,13 @@ impl Agent {
         if memory.is_excessive() {
             return Err(Unanswered::Overflow(String::new()));
         }
-        let mut spent = Spent::default();
-        let mut result =
-            asking::ask(&self.client, &self.body(memory, exchange), exchange, &mut spent, voice).await;
+        let mut asking = Asking::new(&self.client, exchange, voice);
+        let mut result = asking.ask(&self.body(memory, exchange)).await;
         if matches!(result, Err(Unanswered::Overflow(_))) && memory.shorten_all() {
             self.say(exchange, "the conversation is too long; asking again without old results", None).await;
-            result =
-                asking::ask(&self.client, &self.body(memory, exchange), exchange, &mut spent, voice).await;
+            result = asking.ask(&self.body(memory, exchange)).await;
         }
-        let mut usage = spent.total();
+        let mut usage = asking.spent();
         if usage.total_tokens() > 0 {
             usage.cost = self.price(exchange).map(|price| cost(&price, &usage));
             exchange.used(usage).await;

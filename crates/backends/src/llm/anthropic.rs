@@ -1,7 +1,6 @@
 //! Anthropic messages: requests, and answers as they stream in.
 
 use super::limits;
-use super::sse::Event;
 use super::talk::{
     Answer, Call, Draft, Outcome, Piece, Request, Said, Stop, StreamError, Turn, number, string, text,
     thought,
@@ -95,10 +94,10 @@ struct Read {
 }
 
 impl Reader {
-    /// Takes an event; gives what can be passed on.
-    pub(super) fn handle(&mut self, event: &Event) -> Result<Option<Piece>, StreamError> {
+    /// Takes the data of an event; gives what can be passed on.
+    pub(super) fn handle(&mut self, data: &str) -> Result<Option<Piece>, StreamError> {
         let value: Value =
-            serde_json::from_str(&event.data).map_err(|error| StreamError::Nonsense(error.to_string()))?;
+            serde_json::from_str(data).map_err(|error| StreamError::Nonsense(error.to_string()))?;
         let at = number(&value, "index").unwrap_or_default();
         match string(&value, "type") {
             "message_start" => self.usage(&value["message"]["usage"]),
@@ -245,21 +244,12 @@ pub(super) fn is_overflow(words: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Api;
+    use crate::llm::asking::read_all;
     use crate::llm::talk::ToolSpec;
 
-    fn event(value: &Value) -> Event {
-        Event { name: String::new(), data: value.to_string() }
-    }
-
     fn read(events: &[Value]) -> (Vec<Piece>, Result<Answer, StreamError>) {
-        let (mut reader, mut pieces) = (Reader::default(), Vec::new());
-        for value in events {
-            match reader.handle(&event(value)) {
-                Ok(piece) => pieces.extend(piece),
-                Err(error) => return (pieces, Err(error)),
-            }
-        }
-        (pieces, reader.finish())
+        read_all(Api::Anthropic, events)
     }
 
     fn call(id: &str, name: &str, arguments: &str) -> Call {
@@ -376,8 +366,7 @@ mod tests {
         assert_eq!(error("invalid_request_error", "no"), StreamError::Refused("no".into()));
         let long = "prompt is too long: 5 tokens > 4 maximum";
         assert_eq!(error("invalid_request_error", long), StreamError::Overflow(long.into()));
-        let bad = Event { name: String::new(), data: "{".into() };
-        assert!(matches!(Reader::default().handle(&bad), Err(StreamError::Nonsense(_))));
+        assert!(matches!(Reader::default().handle("{"), Err(StreamError::Nonsense(_))));
         assert_eq!(stop("max_tokens"), Stop::Length);
         assert_eq!(stop("refusal"), Stop::Refused);
     }
@@ -402,8 +391,8 @@ mod tests {
     fn there_is_an_end_to_tools() {
         let mut reader = Reader::default();
         let begin = |at: usize| {
-            event(&json!({"type": "content_block_start", "index": at,
-            "content_block": {"type": "tool_use", "id": "a", "name": "t", "input": {}}}))
+            let block = json!({"type": "tool_use", "id": "a", "name": "t", "input": {}});
+            json!({"type": "content_block_start", "index": at, "content_block": block}).to_string()
         };
         let error = (0..=limits::CALLS).find_map(|at| reader.handle(&begin(at)).err());
         assert_eq!(error, Some(StreamError::TooLong));

@@ -1,7 +1,7 @@
 //! One question to a model: sent again while that makes sense, its answer passed on as it arrives.
 
 use super::client::{CallError, Client};
-use super::sse::{Decoder, Event};
+use super::sse::Decoder;
 use super::talk::{Answer, Piece, StreamError};
 use super::{anthropic, limits, openai};
 use crate::config::Api;
@@ -24,14 +24,14 @@ pub(super) enum Unanswered {
 
 /// What was read and written, answers that came to nothing included: they have to be paid for, too.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Spent {
+struct Spent {
     before: Usage,
     now: Usage,
 }
 
 impl Spent {
     /// All of it.
-    pub(super) fn total(&self) -> Usage {
+    fn total(&self) -> Usage {
         let mut total = self.before;
         total.add(&self.now);
         total
@@ -64,50 +64,104 @@ impl Voice {
     }
 }
 
-/// Asks, and passes on what is said while it is said.
-pub(super) async fn ask(
-    client: &Client,
-    body: &Value,
-    exchange: &Exchange,
-    spent: &mut Spent,
-    voice: &mut Voice,
-) -> Result<Answer, Unanswered> {
-    voice.turn();
-    tokio::select! {
-        biased;
-        () = exchange.stop().cancelled() => Err(Unanswered::Stopped),
-        answer = insist(client, body, exchange, spent, voice) => answer,
-    }
+/// Asks a model, and passes on what it says while it says it.
+pub(super) struct Asking<'a> {
+    client: &'a Client,
+    exchange: &'a Exchange,
+    voice: &'a mut Voice,
+    spent: Spent,
 }
 
-async fn insist(
-    client: &Client,
-    body: &Value,
-    exchange: &Exchange,
-    spent: &mut Spent,
-    voice: &mut Voice,
-) -> Result<Answer, Unanswered> {
-    let mut tried = 1;
-    loop {
-        spent.begin();
-        let error = match listen(client, body, exchange, spent, voice).await {
-            Ok(answer) => return Ok(answer),
-            Err(error) => error,
-        };
-        tried += 1;
-        match error {
-            // Said twice, it would be wrong: what was passed on cannot be taken back.
-            CallError::Busy(why, _) | CallError::Final(why) | CallError::Overflow(why) if voice.now => {
-                return Err(Unanswered::Failed(format!(
-                    "the answer broke off: {why}; what was said is kept"
-                )));
+impl<'a> Asking<'a> {
+    pub(super) fn new(client: &'a Client, exchange: &'a Exchange, voice: &'a mut Voice) -> Self {
+        Self { client, exchange, voice, spent: Spent::default() }
+    }
+
+    /// What all questions have cost so far.
+    pub(super) fn spent(&self) -> Usage {
+        self.spent.total()
+    }
+
+    /// Asks until there is an answer, or none to be had.
+    pub(super) async fn ask(&mut self, body: &Value) -> Result<Answer, Unanswered> {
+        self.voice.turn();
+        let stop = self.exchange.stop();
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => Err(Unanswered::Stopped),
+            answer = self.insist(body) => answer,
+        }
+    }
+
+    async fn insist(&mut self, body: &Value) -> Result<Answer, Unanswered> {
+        let mut tried = 1;
+        loop {
+            self.spent.begin();
+            let error = match self.listen(body).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            tried += 1;
+            match error {
+                // Said twice, it would be wrong: what was passed on cannot be taken back.
+                CallError::Busy(why, _) | CallError::Final(why) | CallError::Overflow(why)
+                    if self.voice.now =>
+                {
+                    let why = format!("the answer broke off: {why}; what was said is kept");
+                    return Err(Unanswered::Failed(why));
+                }
+                CallError::Final(why) => return Err(Unanswered::Failed(why)),
+                CallError::Overflow(why) => return Err(Unanswered::Overflow(why)),
+                CallError::Busy(why, after) => match wait_before(tried, after) {
+                    Ok(wait) => self.pause(&why, wait).await,
+                    Err(then) => return Err(Unanswered::Failed(format!("{why}{then}"))),
+                },
             }
-            CallError::Final(why) => return Err(Unanswered::Failed(why)),
-            CallError::Overflow(why) => return Err(Unanswered::Overflow(why)),
-            CallError::Busy(why, after) => match wait_before(tried, after) {
-                Ok(wait) => pause(&why, wait, exchange).await,
-                Err(then) => return Err(Unanswered::Failed(format!("{why}{then}"))),
-            },
+        }
+    }
+
+    async fn pause(&self, why: &str, wait: Duration) {
+        let message = format!("{why}; trying again in {:.1} s", wait.as_secs_f64());
+        self.exchange.progress(Progress { message, ephemeral: true, ..Progress::default() }).await;
+        tokio::time::sleep(wait).await;
+    }
+
+    /// One try.
+    async fn listen(&mut self, body: &Value) -> Result<Answer, CallError> {
+        let mut incoming = self.client.post(body).await?;
+        let (mut decoder, mut reader) = (Decoder::default(), Reader::new(self.client.endpoint().api));
+        let (mut open, mut lost) = (true, None);
+        while open && !reader.is_done() {
+            match incoming.next().await {
+                Ok(Some(bytes)) => decoder.push(bytes.as_ref()),
+                end => (open, lost) = (false, end.err()),
+            }
+            if !open {
+                decoder.end();
+            }
+            let (pieces, result) = read(&mut decoder, &mut reader);
+            self.spent.now = reader.usage();
+            for piece in pieces {
+                self.pass_on(piece).await;
+            }
+            match result {
+                // The last event is cut off. Whether the answer is complete without it is another question.
+                Err(StreamError::Nonsense(_)) if !open => {}
+                result => result.map_err(meaning)?,
+            }
+        }
+        if open {
+            incoming.drain().await;
+        }
+        // A complete answer is not worse for what happens to its connection.
+        reader.finish().map_err(|error| lost.unwrap_or_else(|| meaning(error)))
+    }
+
+    async fn pass_on(&mut self, piece: Piece) {
+        match piece {
+            Piece::Text(text) => self.exchange.text(self.voice.say(text)).await,
+            // Thoughts may be thought again.
+            Piece::Thought(text) => self.exchange.thought(text).await,
         }
     }
 }
@@ -136,63 +190,12 @@ fn chance() -> f64 {
     f64::from((random >> 32) as u32) / f64::from(u32::MAX)
 }
 
-async fn pause(why: &str, wait: Duration, exchange: &Exchange) {
-    let message = format!("{why}; trying again in {:.1} s", wait.as_secs_f64());
-    exchange.progress(Progress { message, ephemeral: true, ..Progress::default() }).await;
-    tokio::time::sleep(wait).await;
-}
-
-/// One try.
-async fn listen(
-    client: &Client,
-    body: &Value,
-    exchange: &Exchange,
-    spent: &mut Spent,
-    voice: &mut Voice,
-) -> Result<Answer, CallError> {
-    let mut incoming = client.post(body).await?;
-    let (mut decoder, mut reader) = (Decoder::default(), Reader::new(client.endpoint().api));
-    let (mut open, mut lost) = (true, None);
-    while open && !reader.is_done() {
-        match incoming.next().await {
-            Ok(Some(bytes)) => decoder.push(bytes.as_ref()),
-            end => (open, lost) = (false, end.err()),
-        }
-        if !open {
-            decoder.end();
-        }
-        let (pieces, result) = read(&mut decoder, &mut reader);
-        spent.now = reader.usage();
-        for piece in pieces {
-            pass_on(piece, exchange, voice).await;
-        }
-        match result {
-            // The last event is cut off. Whether the answer is complete without it is another question.
-            Err(StreamError::Nonsense(_)) if !open => {}
-            result => result.map_err(meaning)?,
-        }
-    }
-    if open {
-        incoming.drain().await;
-    }
-    // A complete answer is not worse for what happens to its connection.
-    reader.finish().map_err(|error| lost.unwrap_or_else(|| meaning(error)))
-}
-
-async fn pass_on(piece: Piece, exchange: &Exchange, voice: &mut Voice) {
-    match piece {
-        Piece::Text(text) => exchange.text(voice.say(text)).await,
-        // Thoughts may be thought again.
-        Piece::Thought(text) => exchange.thought(text).await,
-    }
-}
-
 /// Everything that can be read: pieces that arrived together are passed on together.
 fn read(decoder: &mut Decoder, reader: &mut Reader) -> (Vec<Piece>, Result<(), StreamError>) {
     let mut pieces: Vec<Piece> = Vec::new();
     loop {
         let more = match decoder.poll() {
-            Ok(Some(event)) => reader.handle(&event),
+            Ok(Some(data)) => reader.handle(&data),
             Ok(None) => return (pieces, Ok(())),
             Err(error) => Err(error.into()),
         };
@@ -237,10 +240,10 @@ impl Reader {
         }
     }
 
-    fn handle(&mut self, event: &Event) -> Result<Vec<Piece>, StreamError> {
+    fn handle(&mut self, data: &str) -> Result<Vec<Piece>, StreamError> {
         match self {
-            Self::Anthropic(reader) => reader.handle(event).map(|piece| piece.into_iter().collect()),
-            Self::OpenAi(reader) => reader.handle(event),
+            Self::Anthropic(reader) => reader.handle(data).map(|piece| piece.into_iter().collect()),
+            Self::OpenAi(reader) => reader.handle(data),
         }
     }
 
@@ -264,6 +267,19 @@ impl Reader {
             Self::OpenAi(reader) => reader.finish(),
         }
     }
+}
+
+/// What comes of events, for the tests of both APIs.
+#[cfg(test)]
+pub(super) fn read_all(api: Api, events: &[Value]) -> (Vec<Piece>, Result<Answer, StreamError>) {
+    let (mut reader, mut pieces) = (Reader::new(api), Vec::new());
+    for event in events {
+        match reader.handle(&event.to_string()) {
+            Ok(more) => pieces.extend(more),
+            Err(error) => return (pieces, Err(error)),
+        }
+    }
+    (pieces, reader.finish())
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! OpenAI chat completions, and everything compatible with them: requests, and answers as they stream in.
 
-use super::sse::Event;
 use super::talk::{
     Answer, Call, Draft, Piece, Request, Said, Stop, StreamError, Turn, number, string, text, thought,
 };
@@ -89,15 +88,15 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Takes an event; gives what can be passed on.
-    pub(super) fn handle(&mut self, event: &Event) -> Result<Vec<Piece>, StreamError> {
-        if event.data.trim() == "[DONE]" {
+    /// Takes the data of an event; gives what can be passed on.
+    pub(super) fn handle(&mut self, data: &str) -> Result<Vec<Piece>, StreamError> {
+        if data.trim() == "[DONE]" {
             self.ended = true;
             self.draft.stop.get_or_insert_default();
             return Ok(Vec::new());
         }
         let value: Value =
-            serde_json::from_str(&event.data).map_err(|error| StreamError::Nonsense(error.to_string()))?;
+            serde_json::from_str(data).map_err(|error| StreamError::Nonsense(error.to_string()))?;
         if let Some(error) = value.get("error").filter(|error| !error.is_null()) {
             return Err(failure(error));
         }
@@ -246,21 +245,12 @@ pub(super) fn is_overflow(words: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Api;
+    use crate::llm::asking::read_all;
     use crate::llm::talk::{Outcome, ToolSpec};
 
-    fn event(value: &Value) -> Event {
-        Event { name: String::new(), data: value.to_string() }
-    }
-
     fn read(events: &[Value]) -> (Vec<Piece>, Result<Answer, StreamError>) {
-        let (mut reader, mut pieces) = (Reader::default(), Vec::new());
-        for value in events {
-            match reader.handle(&event(value)) {
-                Ok(more) => pieces.extend(more),
-                Err(error) => return (pieces, Err(error)),
-            }
-        }
-        (pieces, reader.finish())
+        read_all(Api::OpenAi, events)
     }
 
     fn delta(delta: Value) -> Value {
@@ -397,8 +387,7 @@ mod tests {
         assert_eq!(read(&[text.clone(), end("length")]).1.unwrap().stop, Stop::Length);
         assert_eq!(read(&[text, end("content_filter")]).1.unwrap().stop, Stop::Refused);
         let mut reader = Reader::default();
-        let done = Event { name: String::new(), data: " [DONE]".into() };
-        assert_eq!((reader.handle(&done), reader.is_done()), (Ok(Vec::new()), true));
+        assert_eq!((reader.handle(" [DONE]"), reader.is_done()), (Ok(Vec::new()), true));
         assert!(reader.finish().is_ok());
     }
 
@@ -411,8 +400,7 @@ mod tests {
         assert_eq!(error(json!("no")), StreamError::Refused("no".into()));
         let long = json!({"message": "too much", "code": "context_length_exceeded"});
         assert_eq!(error(long), StreamError::Overflow("too much".into()));
-        let bad = Event { name: String::new(), data: "<html>".into() };
-        assert!(matches!(Reader::default().handle(&bad), Err(StreamError::Nonsense(_))));
+        assert!(matches!(Reader::default().handle("<html>"), Err(StreamError::Nonsense(_))));
     }
 
     #[test]

@@ -1,17 +1,8 @@
-//! Server-sent events: bytes in, events out.
+//! Server-sent events: bytes in, the data of events out.
 //!
-//! Only what the APIs of models use is kept: the name and the data of an event. Bytes may be split anywhere.
+//! What else events have, no API of a model needs. Bytes may be split anywhere.
 
 use super::limits;
-
-/// One event.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Event {
-    /// Its name; empty if it has none.
-    pub(super) name: String,
-    /// Its data; several lines are joined by line feeds.
-    pub(super) data: String,
-}
 
 /// Why a stream cannot be read any further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -30,33 +21,33 @@ pub(super) struct Decoder {
     seen: usize,
     /// How much of the buffer was read.
     read: usize,
-    event: Event,
-    /// Whether the event has data: empty data is some, too.
-    has_data: bool,
-    /// Nothing was read yet: the stream may begin with a byte order mark.
+    /// The data of the event that is being read: several lines are joined by line feeds, and empty data is some, too.
+    data: Option<String>,
+    /// Whether a line was read: before the first there may be a byte order mark.
     begun: bool,
 }
 
 impl Decoder {
     /// Takes more bytes.
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        self.buffer.drain(..std::mem::take(&mut self.read));
-        self.seen = self.seen.min(self.buffer.len());
+        let read = std::mem::take(&mut self.read);
+        self.buffer.drain(..read);
+        self.seen = self.seen.saturating_sub(read);
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next event; nothing when more bytes are needed.
-    pub(super) fn poll(&mut self) -> Result<Option<Event>, SseError> {
+    /// The data of the next event; nothing when more bytes are needed.
+    pub(super) fn poll(&mut self) -> Result<Option<String>, SseError> {
         while let Some(line) = self.line()? {
             if line.is_empty() {
-                let event = std::mem::take(&mut self.event);
-                if std::mem::take(&mut self.has_data) {
-                    return Ok(Some(event));
+                // Events without data are none.
+                if let Some(data) = self.data.take() {
+                    return Ok(Some(data));
                 }
                 continue;
             }
             self.field(&line);
-            if self.event.data.len() > limits::EVENT_BYTES {
+            if self.data.as_ref().is_some_and(|data| data.len() > limits::EVENT_BYTES) {
                 return Err(SseError::TooLong);
             }
         }
@@ -87,19 +78,17 @@ impl Decoder {
         Ok(Some(line))
     }
 
+    /// Takes a line of data; comments, which begin with a colon, and other fields are of no use.
     fn field(&mut self, line: &str) {
         let (name, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
-        match name {
-            "event" => self.event.name = value.to_owned(),
-            "data" => {
-                if std::mem::replace(&mut self.has_data, true) {
-                    self.event.data.push('\n');
-                }
-                self.event.data.push_str(value);
+        match &mut self.data {
+            _ if name != "data" => {}
+            Some(data) => {
+                data.push('\n');
+                data.push_str(value);
             }
-            // Comments, which begin with a colon, and fields that no API uses.
-            _ => {}
+            none => *none = Some(value.to_owned()),
         }
     }
 }
@@ -110,12 +99,9 @@ mod tests {
 
     const STREAM: &str = "\u{feff}: hello\r\nevent: one\r\ndata: {\"a\":\r\ndata:1}\r\n\r\n\nevent: none\n\nid: 7\ndata: größer\n\ndata\n\n";
 
-    fn wanted() -> Vec<Event> {
-        let event = |name: &str, data: &str| Event { name: name.into(), data: data.into() };
-        vec![event("one", "{\"a\":\n1}"), event("", "größer"), event("", "")]
-    }
+    const WANTED: [&str; 3] = ["{\"a\":\n1}", "größer", ""];
 
-    fn events(decoder: &mut Decoder) -> Vec<Event> {
+    fn events(decoder: &mut Decoder) -> Vec<String> {
         std::iter::from_fn(|| decoder.poll().unwrap()).collect()
     }
 
@@ -129,7 +115,7 @@ mod tests {
                 decoder.push(bytes);
                 found.extend(events(&mut decoder));
             }
-            assert_eq!(found, wanted(), "split at {at}");
+            assert_eq!(found, WANTED, "split at {at}");
             decoder.end();
             assert_eq!(decoder.poll(), Ok(None), "split at {at}");
         }
@@ -139,7 +125,16 @@ mod tests {
             decoder.push(&[byte]);
             found.extend(events(&mut decoder));
         }
-        assert_eq!(found, wanted());
+        assert_eq!(found, WANTED);
+    }
+
+    #[test]
+    fn bytes_may_come_before_all_events_are_taken() {
+        let mut decoder = Decoder::default();
+        decoder.push(b"data: 1\n\ndata: 2\n\ndata: 3");
+        assert_eq!(decoder.poll(), Ok(Some("1".to_owned())));
+        decoder.push(b"\n\n");
+        assert_eq!(events(&mut decoder), ["2", "3"]);
     }
 
     #[test]
@@ -158,8 +153,7 @@ mod tests {
             decoder.push(stream.as_bytes());
             events(&mut decoder);
             decoder.end();
-            let found: Vec<String> = events(&mut decoder).into_iter().map(|event| event.data).collect();
-            assert_eq!(found, Vec::from_iter(last), "{stream:?}");
+            assert_eq!(events(&mut decoder), Vec::from_iter(last), "{stream:?}");
         }
     }
 
