@@ -54,7 +54,7 @@ impl Markdown {
         &self.rest
     }
 
-    /// Gives the line that has no end; the text is over, or something else comes in between.
+    /// Gives the line that has no end, as something else comes in between.
     pub(super) fn finish(&mut self) -> Vec<Line> {
         let rest = std::mem::take(&mut self.rest);
         if rest.is_empty() {
@@ -62,6 +62,13 @@ impl Markdown {
             return Vec::new();
         }
         self.line(&rest).into_iter().collect()
+    }
+
+    /// Gives the line that has no end; the text is over, and so is a block of code that was not closed.
+    pub(super) fn end(&mut self) -> Vec<Line> {
+        let lines = self.finish();
+        *self = Self::default();
+        lines
     }
 
     /// Gives the first bytes of a line that is too long to wait for its end.
@@ -194,7 +201,7 @@ mod tests {
     fn lines(pieces: &[&str]) -> Vec<Line> {
         let mut markdown = Markdown::default();
         let mut lines: Vec<Line> = pieces.iter().flat_map(|piece| markdown.push(piece)).collect();
-        lines.extend(markdown.finish());
+        lines.extend(markdown.end());
         lines
     }
 

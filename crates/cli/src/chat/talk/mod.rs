@@ -272,7 +272,7 @@ impl Talk {
     fn reply(&mut self, reply: Reply, now: Instant) {
         let (mark, colour) = if reply.allows { ("✓", Colour::Green) } else { ("✗", Colour::Red) };
         let line = Line::new(Style::of(colour), &format!("{mark} {}", reply.said));
-        self.transcript.add_line(line);
+        self.transcript.add(line);
         self.send(reply.request, Purpose::Decide);
         self.show_ask(now);
     }

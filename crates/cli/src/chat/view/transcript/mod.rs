@@ -125,7 +125,7 @@ impl Transcript {
             }
             let lines = self.markdown.push(&message.text);
             self.add_all(lines);
-            self.flush(now);
+            self.close(now);
             match message.ending.as_deref() {
                 None => {}
                 Some("stopped") => self.mark("stopped"),
@@ -149,14 +149,9 @@ impl Transcript {
         self.add_all(lines);
     }
 
-    /// Adds a line that somebody else has made.
-    pub(in crate::chat) fn add_line(&mut self, line: Line) {
-        self.add(line);
-    }
-
     /// The answer is over.
     pub(in crate::chat) fn end(&mut self, ending: &Ending, usage: &Usage, now: Instant) {
-        self.flush(now);
+        self.close(now);
         for (tool, since) in std::mem::take(&mut self.tools) {
             self.add(self.tool_line(&tool, "✗", Colour::Red, now.saturating_duration_since(since)));
         }
@@ -237,7 +232,7 @@ impl Transcript {
     }
 
     fn prompt(&mut self, prompt: &str, now: Instant) {
-        self.flush(now);
+        self.close(now);
         self.space();
         for (n, line) in prompt.lines().enumerate() {
             let mark = if n == 0 { "› " } else { "  " };
@@ -349,6 +344,13 @@ impl Transcript {
         self.add_all(lines);
     }
 
+    /// Ends a message, whatever is not closed in it.
+    fn close(&mut self, now: Instant) {
+        self.end_thought(now);
+        let lines = self.markdown.end();
+        self.add_all(lines);
+    }
+
     fn mark(&mut self, what: &str) {
         self.add(Line::new(Style::of(Colour::Red), &format!("✗ {what}")).hanging(2));
     }
@@ -363,7 +365,8 @@ impl Transcript {
         lines.into_iter().for_each(|line| self.add(line));
     }
 
-    fn add(&mut self, line: Line) {
+    /// Adds a line.
+    pub(in crate::chat) fn add(&mut self, line: Line) {
         self.blank = line.is_empty();
         self.lines.push(line);
     }

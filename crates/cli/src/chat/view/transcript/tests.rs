@@ -134,3 +134,17 @@ fn a_long_line_does_not_fill_the_screen() {
     let whole: String = told.lines[3..].concat().replace(' ', "");
     assert_eq!(whole, "word".repeat(200) + "end");
 }
+
+#[test]
+fn a_block_of_code_ends_with_its_message() {
+    let mut told = Told::new();
+    told.hear(Event::Prompt("x".into())).hear(said("```\ncode\n")).hear(tool("1", "run", "make"));
+    told.hear(said("# code\n"));
+    assert_eq!(told.lines.last().map(String::as_str), Some("    # code"), "a tool comes in between");
+    told.transcript.end(&Ending::Stopped, &Usage::default(), told.now);
+    told.hear(said("# Title\n"));
+    assert_eq!(told.lines.last().map(String::as_str), Some("Title"));
+    let message = |text: &str| Message { user: false, text: text.into(), ending: None };
+    told.transcript.recount(&[message("```\ncode"), message("# Title")], told.now);
+    assert_eq!(told.drain().lines.last().map(String::as_str), Some("Title"));
+}
