@@ -49,9 +49,22 @@ impl Journal {
         Ok(())
     }
 
-    /// Everything in it.
-    pub(crate) fn read(&self, most: usize) -> io::Result<String> {
-        let bytes = swb_keeper::read_memfd(&self.memory, most)?;
+    /// The same lines for another thread; those that are added later are not among them.
+    pub(crate) fn as_it_is(&self) -> io::Result<Self> {
+        Ok(Self { memory: self.share()?, length: self.length })
+    }
+
+    /// Its lines from one that begins at `offset`.
+    pub(crate) fn read(&self, offset: u64) -> io::Result<String> {
+        let length = usize::try_from(self.length.saturating_sub(offset)).map_err(io::Error::other)?;
+        let mut bytes = vec![0; length];
+        let mut read = 0;
+        while read < length {
+            match rustix::io::pread(&self.memory, &mut bytes[read..], offset + read as u64)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                n => read += n,
+            }
+        }
         String::from_utf8(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))
     }
 

@@ -80,8 +80,8 @@ pub const CHAT_UPDATES: usize = 2 * swb_chat::limits::ASKS;
 pub const CHAT_EVENTS: usize = 1024;
 /// What the journal of conversations may grow by before it is written anew, besides the size it had then.
 pub const CHAT_SLACK: u64 = 8 << 20;
-/// What of all conversations is written anew; older messages do not outlive a crash. Reading it takes a tenth of a second,
-/// in which nobody is served.
+/// What of all conversations is written anew; older messages do not outlive a crash. The next daemon reads
+/// it in a tenth of a second, before it serves anybody.
 pub const CHAT_KEPT: usize = 32 << 20;
 /// The size of that journal at most: twice what is kept, for the form it is kept in, and once more for what is added.
 pub const CHAT_MEMORY: usize = 256 << 20;

@@ -1,14 +1,17 @@
 //! What a daemon that dies leaves of its conversations: a journal in the keeper's hands.
 //!
 //! Everything that is said is added as it is said, so that the next daemon has it up to the last piece. When the journal
-//! has grown to a multiple of what it says, it is written anew.
+//! has grown to a multiple of what it says, it is written anew in new memory, by a thread of its own: it may be long, and
+//! nobody waits for it. Whatever happens meanwhile, the keeper holds a whole one.
 
 use crate::journal::Journal;
 use crate::keeper::Keeper;
 use crate::limits;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::io;
 use std::os::fd::OwnedFd;
+use std::thread::{self, JoinHandle};
 use swb_chat::{Ending, Message, Part, Saved};
 use swb_types::SessionName;
 
@@ -47,13 +50,11 @@ pub(super) struct Left {
     unfinished: Option<Message>,
 }
 
-/// The journal of all conversations.
+/// The journal of all conversations, in the keeper's hands.
 #[derive(Debug)]
 pub(super) struct Memory {
     keeper: Keeper,
-    journal: Option<Journal>,
-    /// Its length when it was last written anew.
-    compact: u64,
+    chronicle: Option<Chronicle>,
 }
 
 impl Memory {
@@ -67,54 +68,115 @@ impl Memory {
                 left.saved.messages.push(message);
             }
         }
-        let mut memory = Self { keeper, journal: None, compact: 0 };
-        memory.write_anew(&mut conversations);
+        let mut memory = Self { keeper, chronicle: None };
+        shorten(&mut conversations, limits::CHAT_KEPT);
+        match Chronicle::begin(&conversations, limits::CHAT_SLACK) {
+            Ok((chronicle, shared)) => {
+                memory.keeper.hold_chats(shared);
+                memory.chronicle = Some(chronicle);
+            }
+            Err(error) => memory.give_up(&error),
+        }
         (memory, conversations.into_values().collect())
     }
 
     /// Adds lines.
     pub(super) fn note(&mut self, entries: &[Entry]) {
-        let lines = entries.iter().filter_map(|entry| serde_json::to_string(entry).ok());
-        let text: String = lines.map(|line| line + "\n").collect();
-        let Some(journal) = &mut self.journal else { return };
-        if journal.append(&text).is_err() {
-            return self.give_up("there is no memory for it");
-        }
-        if journal.len() > self.compact * 2 + limits::CHAT_SLACK {
-            let text = journal.read(limits::CHAT_MEMORY);
-            match text {
-                Ok(text) => self.write_anew(&mut fold(&text)),
-                Err(_) => self.give_up("there is too much of it"),
-            }
+        let Some(chronicle) = &mut self.chronicle else { return };
+        match chronicle.add(&text_of(entries)) {
+            Ok(Some(shared)) => self.keeper.hold_chats(shared),
+            Ok(None) => {}
+            Err(error) => self.give_up(&error),
         }
     }
 
     /// Forgets everything: the daemon stops in order.
     pub(super) fn forget(&mut self) {
-        self.journal = None;
+        self.chronicle = None;
         self.keeper.drop_chats();
     }
 
-    /// Writes the journal anew, in new memory: whatever happens meanwhile, the keeper holds a whole one.
-    fn write_anew(&mut self, conversations: &mut BTreeMap<SessionName, Left>) {
-        shorten(conversations, limits::CHAT_KEPT);
-        let text: String = conversations.values().flat_map(lines).collect();
-        let written = Journal::begin("swb-chats").and_then(|mut journal| {
-            journal.append(&text)?;
-            self.keeper.hold_chats(journal.share()?);
-            Ok(journal)
-        });
-        self.compact = text.len() as u64;
-        match written {
-            Ok(journal) => self.journal = Some(journal),
-            Err(_) => self.give_up("there is no memory for it"),
+    fn give_up(&mut self, error: &io::Error) {
+        tracing::warn!(%error, "conversations will not outlive a crash of the daemon");
+        self.forget();
+    }
+}
+
+/// A journal that never is much longer than what it says.
+#[derive(Debug)]
+struct Chronicle {
+    journal: Journal,
+    /// Its length when it was last written anew, and what it may grow by besides.
+    compact: u64,
+    slack: u64,
+    rewriting: Option<Rewriting>,
+}
+
+/// A journal that is being written anew.
+#[derive(Debug)]
+struct Rewriting {
+    thread: JoinHandle<io::Result<Journal>>,
+    /// The end of what it will say; everything after that is still to be added.
+    end: u64,
+}
+
+impl Chronicle {
+    /// What is known of these conversations; and its memory, for the keeper.
+    fn begin(conversations: &BTreeMap<SessionName, Left>, slack: u64) -> io::Result<(Self, OwnedFd)> {
+        let journal = written(conversations)?;
+        let shared = journal.share()?;
+        Ok((Self { compact: journal.len(), journal, slack, rewriting: None }, shared))
+    }
+
+    /// Adds whole lines. If it is in other memory from now on, that is given, with everything in it.
+    fn add(&mut self, lines: &str) -> io::Result<Option<OwnedFd>> {
+        self.journal.append(lines)?;
+        if self.journal.len() > limits::CHAT_MEMORY as u64 {
+            return Err(io::Error::other("there is too much of it"));
+        }
+        match self.rewriting.take_if(|rewriting| rewriting.thread.is_finished()) {
+            Some(done) => self.adopt(done).map(Some),
+            None if self.rewriting.is_none() && self.journal.len() > self.compact * 2 + self.slack => {
+                self.rewriting = Some(self.rewrite()?);
+                Ok(None)
+            }
+            None => Ok(None),
         }
     }
 
-    fn give_up(&mut self, why: &str) {
-        tracing::warn!(why, "conversations will not outlive a crash of the daemon");
-        self.forget();
+    fn rewrite(&self) -> io::Result<Rewriting> {
+        let journal = self.journal.as_it_is()?;
+        let end = journal.len();
+        let rewrite = move || {
+            let mut conversations = fold(&journal.read(0)?);
+            shorten(&mut conversations, limits::CHAT_KEPT);
+            written(&conversations)
+        };
+        let thread = thread::Builder::new().name("chronicle".into()).spawn(rewrite)?;
+        Ok(Rewriting { thread, end })
     }
+
+    fn adopt(&mut self, done: Rewriting) -> io::Result<OwnedFd> {
+        let panicked = |_| io::Error::other("it cannot be written anew");
+        let mut journal = done.thread.join().map_err(panicked)??;
+        self.compact = journal.len();
+        journal.append(&self.journal.read(done.end)?)?;
+        self.journal = journal;
+        self.journal.share()
+    }
+}
+
+fn written(conversations: &BTreeMap<SessionName, Left>) -> io::Result<Journal> {
+    let mut journal = Journal::begin("swb-chats")?;
+    for left in conversations.values() {
+        journal.append(&text_of(&entries(left)))?;
+    }
+    Ok(journal)
+}
+
+fn text_of(entries: &[Entry]) -> String {
+    let lines = entries.iter().filter_map(|entry| serde_json::to_string(entry).ok());
+    lines.map(|line| line + "\n").collect()
 }
 
 fn fold(text: &str) -> BTreeMap<SessionName, Left> {
@@ -178,14 +240,13 @@ fn shorten(conversations: &mut BTreeMap<SessionName, Left>, most: usize) {
     }
 }
 
-fn lines(left: &Left) -> Vec<String> {
+fn entries(left: &Left) -> Vec<Entry> {
     let name = &left.saved.name;
     let mut entries = vec![Entry::Head(Box::new(left.saved.without_messages()), left.held)];
     let messages = left.saved.messages.iter();
     entries.extend(messages.map(|message| Entry::Message(name.clone(), message.clone())));
     entries.extend(left.unfinished.iter().map(|message| Entry::Began(name.clone(), message.clone())));
-    let lines = entries.iter().filter_map(|entry| serde_json::to_string(entry).ok());
-    lines.map(|line| line + "\n").collect()
+    entries
 }
 
 #[cfg(test)]
@@ -202,10 +263,6 @@ mod tests {
         Entry::Head(Box::new(Conversation::new(name, dir, dir, Timestamp(1)).saved().clone()), HELD)
     }
 
-    fn text(entries: &[Entry]) -> String {
-        entries.iter().map(|entry| serde_json::to_string(entry).unwrap() + "\n").collect()
-    }
-
     #[test]
     fn the_oldest_messages_of_the_longest_conversation_go_first() {
         let mut journal = vec![head("long"), head("short")];
@@ -215,7 +272,7 @@ mod tests {
             journal.push(Entry::Message(name("long"), message(&"x".repeat(1000))));
             journal.push(Entry::Message(name("short"), message("y")));
         }
-        let mut all = fold(&text(&journal));
+        let mut all = fold(&text_of(&journal));
         shorten(&mut all, 30_000);
         let numbers = |all: &BTreeMap<SessionName, Left>, which: &str| -> Vec<u64> {
             all[&name(which)].saved.messages.iter().map(|message| message.number).collect()
@@ -232,7 +289,7 @@ mod tests {
         let user = Message::text_of(1, Role::User, "hello", Timestamp(2));
         let mut answer = Message::text_of(2, Role::Assistant, "", Timestamp(3));
         answer.parts.clear();
-        let journal = text(&[
+        let journal = text_of(&[
             head("a"),
             head("b"),
             Entry::Message(name.clone(), user.clone()),
@@ -243,7 +300,7 @@ mod tests {
             head("a"),
         ]);
         let folded = fold(&journal);
-        let again = fold(&folded.values().flat_map(lines).collect::<String>());
+        let again = fold(&written(&folded).unwrap().read(0).unwrap());
         for all in [folded, again] {
             let left = &all[&name];
             assert_eq!(all.len(), 1);
@@ -251,5 +308,28 @@ mod tests {
             assert_eq!(left.unfinished.as_ref().unwrap().text(), "hi there");
             assert_eq!(left.held, HELD);
         }
+    }
+
+    #[test]
+    fn nothing_is_lost_while_a_journal_is_written_anew() {
+        let name = SessionName::new("a").unwrap();
+        let (mut chronicle, mut kept) = Chronicle::begin(&BTreeMap::new(), 4096).unwrap();
+        chronicle.add(&text_of(&[head("a")])).unwrap();
+        let mut answer = Message::text_of(1, Role::Assistant, "", Timestamp(3));
+        answer.parts.clear();
+        chronicle.add(&text_of(&[Entry::Began(name.clone(), answer)])).unwrap();
+        let (mut said, mut added, mut moves) = (String::new(), 0, 0);
+        while moves < 3 {
+            let word = format!("{} ", said.len());
+            said.push_str(&word);
+            let line = text_of(&[Entry::Part(name.clone(), Box::new(Part::Text(word)))]);
+            added += line.len() as u64;
+            if let Some(memory) = chronicle.add(&line).unwrap() {
+                (kept, moves) = (memory, moves + 1);
+            }
+        }
+        let (journal, text) = Journal::resume(kept, usize::MAX).unwrap();
+        assert_eq!(fold(&text)[&name].unfinished.as_ref().unwrap().text(), said);
+        assert!(journal.len() < added, "{} of {added} bytes", journal.len());
     }
 }
