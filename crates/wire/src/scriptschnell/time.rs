@@ -17,6 +17,8 @@ impl Serialize for Time {
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Cow::<'_, str>::deserialize(deserializer)?;
-        Timestamp::parse(&text).map(Self).ok_or_else(|| de::Error::custom("not a time of RFC 3339 since 1970"))
+        Timestamp::parse(&text)
+            .map(Self)
+            .ok_or_else(|| de::Error::custom("not a time of RFC 3339 since 1970"))
     }
 }
