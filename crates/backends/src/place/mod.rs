@@ -25,7 +25,6 @@ const PATH_MOST: usize = 4096;
 
 /// Why an agent cannot have a file. The words are for agents and people alike.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub(crate) enum PlaceError {
     /// It is not text.
     #[error("{0} is not a text file")]
@@ -141,13 +140,12 @@ impl Place {
         beneath::path_of(&fd).map_err(|error| spot.io(error))
     }
 
-    /// The path of a file or directory that may be written; it need not exist.
-    pub(crate) fn resolve_write(&self, path: &str) -> Result<PathBuf, PlaceError> {
-        let spot = self.writable_spot(path)?;
-        match self.open(self.spot(path)?, OFlags::PATH) {
+    /// Whether a file may be written; it need not exist.
+    pub(crate) fn check_write(&self, path: &str) -> Result<(), PlaceError> {
+        match self.open(self.writable_spot(path)?, OFlags::PATH) {
             Ok((found, _)) if !found.root.writable => Err(PlaceError::ReadOnly(path.to_owned())),
-            Ok((found, fd)) => beneath::path_of(&fd).map_err(|error| found.io(error)),
-            Err(PlaceError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => Ok(spot.full()),
+            Ok(_) => Ok(()),
+            Err(PlaceError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
         }
     }

@@ -1,5 +1,5 @@
 use super::files::READ_MOST;
-use super::walk::{Found, Match};
+use super::walk::{ENTRIES, Found, MATCHES, Match};
 use super::*;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -80,7 +80,7 @@ fn nothing_else_is_read_or_written() {
         assert!(is_outside(rig.place.read(path)), "{path}: {:?}", rig.place.read(path));
         assert!(is_outside(rig.place.write(path, "x")), "{path}");
         assert!(is_outside(rig.place.resolve_read(path)), "{path}");
-        assert!(is_outside(rig.place.resolve_write(path)), "{path}");
+        assert!(is_outside(rig.place.check_write(path)), "{path}");
     }
     for path in ["directory/new", "directory/deep/new"] {
         assert!(is_outside(rig.place.write(path, "x")), "{path}");
@@ -98,7 +98,7 @@ fn context_directories_are_not_written_not_even_through_links() {
     let absolute = rig.absolute("ctx/notes");
     for path in [absolute.as_str(), "notes", "../ctx/new"] {
         assert!(matches!(rig.place.write(path, "x"), Err(PlaceError::ReadOnly(_))), "{path}");
-        assert!(matches!(rig.place.resolve_write(path), Err(PlaceError::ReadOnly(_))), "{path}");
+        assert!(matches!(rig.place.check_write(path), Err(PlaceError::ReadOnly(_))), "{path}");
     }
     assert_eq!(fs::read_to_string(rig.at("ctx/notes")).unwrap(), "notes");
 }
@@ -284,7 +284,7 @@ fn lists_leave_out_what_git_does() {
     }
     symlink("/etc", rig.at("ws/src/etc")).unwrap();
     let list = |path: &str, glob: Option<&str>, depth| {
-        let query = ListQuery { path: path.into(), glob: glob.map(Into::into), depth, most: None };
+        let query = ListQuery { path: path.into(), glob: glob.map(Into::into), depth };
         let listing = rig.place.list(&query).unwrap();
         listing.entries.into_iter().map(|entry| entry.path).collect::<Vec<_>>().join(" ")
     };
@@ -294,8 +294,6 @@ fn lists_leave_out_what_git_does() {
     assert_eq!(list("", Some("*.rs"), None), "src/b.rs src/deep/c.rs");
     assert_eq!(list("src", Some("deep/*.rs"), None), "src/deep/c.rs");
     assert_eq!(list("target", None, None), "target/x", "asked for by name");
-    let few = rig.place.list(&ListQuery { most: Some(2), ..ListQuery::default() }).unwrap();
-    assert!(few.truncated && few.entries.len() == 2);
     assert!(matches!(
         rig.place.list(&ListQuery { path: "src/b.rs".into(), ..ListQuery::default() }),
         Err(PlaceError::NotADirectory(_))
@@ -349,6 +347,33 @@ fn a_file_that_says_what_to_leave_out_cannot_do_harm() {
 }
 
 #[test]
+fn there_is_an_end_to_lists_and_to_what_is_found() {
+    let rig = rig();
+    fs::create_dir(rig.at("ws/many")).unwrap();
+    for n in 0..ENTRIES {
+        fs::write(rig.at("ws/many").join(n.to_string()), "").unwrap();
+    }
+    let list = |path: &str| {
+        let listing = rig.place.list(&ListQuery { path: path.into(), ..ListQuery::default() }).unwrap();
+        (listing.entries.len(), listing.truncated)
+    };
+    assert_eq!((list("many"), list("")), ((ENTRIES, false), (ENTRIES, true)));
+    fs::write(rig.at("ws/src/lines"), "line\n".repeat(MATCHES)).unwrap();
+    let search = |path: &str, pattern: &str| {
+        let query = SearchQuery { path: path.into(), pattern: pattern.into(), ..SearchQuery::default() };
+        let found = rig.place.search(&query).unwrap();
+        (found.matches.len(), found.truncated)
+    };
+    for path in ["src", "src/lines"] {
+        assert_eq!(search(path, "line"), (MATCHES, false), "{path}");
+    }
+    fs::write(rig.at("ws/src/lines"), "line\n".repeat(MATCHES + 1)).unwrap();
+    for path in ["src", "src/lines"] {
+        assert_eq!(search(path, "line"), (MATCHES, true), "{path}");
+    }
+}
+
+#[test]
 fn words_are_found_in_text_files_only() {
     let rig = rig();
     fs::write(rig.at("ws/.gitignore"), "ignored\n").unwrap();
@@ -365,9 +390,6 @@ fn words_are_found_in_text_files_only() {
     assert_eq!(rig.place.search(&secret).unwrap().matches, []);
     let other = SearchQuery { glob: Some("*.txt".into()), ..query.clone() };
     assert_eq!(rig.place.search(&other).unwrap().matches, []);
-    let one = SearchQuery { pattern: "o".into(), most: Some(1), ..SearchQuery::default() };
-    let found = rig.place.search(&one).unwrap();
-    assert!(found.truncated && found.matches.len() == 1);
     for bad in ["(", "(?:a{1000}){1000}"] {
         let bad = SearchQuery { pattern: bad.into(), ..SearchQuery::default() };
         assert!(matches!(rig.place.search(&bad), Err(PlaceError::BadPattern(_))));

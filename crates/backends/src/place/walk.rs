@@ -10,13 +10,15 @@ use ignore::overrides::{Override, OverrideBuilder};
 use ignore::{DirEntry, WalkBuilder};
 use regex::{Regex, RegexBuilder};
 use rustix::fs::{FileType, OFlags};
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Entries of a list at most: more than a model reads with profit.
-const ENTRIES: usize = 2_000;
+pub(super) const ENTRIES: usize = 2_000;
 /// Lines found at most.
-const MATCHES: usize = 500;
+pub(super) const MATCHES: usize = 500;
 /// Characters kept of a line that was found.
 const LINE: usize = 400;
 /// How long a walk may take; what it has found by then is what there is.
@@ -33,8 +35,6 @@ pub(crate) struct ListQuery {
     pub(crate) glob: Option<String>,
     /// How deep; 1 is the directory alone.
     pub(crate) depth: Option<usize>,
-    /// Entries at most; [`ENTRIES`] if there is no number or a greater one.
-    pub(crate) most: Option<usize>,
 }
 
 /// Something in a list.
@@ -44,8 +44,6 @@ pub(crate) struct Entry {
     pub(crate) path: String,
     /// A directory.
     pub(crate) directory: bool,
-    /// Its size in bytes.
-    pub(crate) len: u64,
 }
 
 /// A list, sorted by path.
@@ -70,8 +68,6 @@ pub(crate) struct SearchQuery {
     pub(crate) path: String,
     /// Only files that match, as in [`ListQuery::glob`].
     pub(crate) glob: Option<String>,
-    /// Lines at most; [`MATCHES`] if there is no number or a greater one.
-    pub(crate) most: Option<usize>,
 }
 
 /// A line that was found.
@@ -101,10 +97,9 @@ impl Place {
         if !start.directory {
             return Err(PlaceError::NotADirectory(query.path.clone()));
         }
-        let most = query.most.unwrap_or(ENTRIES).min(ENTRIES);
         let mut listing = Listing::default();
         listing.truncated = self.walk(&start, query.glob.as_deref(), query.depth, |spot| {
-            if listing.entries.len() >= most {
+            if listing.entries.len() >= ENTRIES {
                 return false;
             }
             // A pattern lets all directories pass, as something in them may match.
@@ -120,23 +115,21 @@ impl Place {
     pub(crate) fn search(&self, query: &SearchQuery) -> Result<Found, PlaceError> {
         let pattern = pattern(query)?;
         let start = self.start(&query.path)?;
-        let most = query.most.unwrap_or(MATCHES).min(MATCHES);
         let mut found = Found::default();
         if !start.directory {
-            found.truncated = !self.search_file(&start.spot, &pattern, most, &mut found.matches);
+            found.truncated = !self.search_file(&start.spot, &pattern, &mut found.matches);
             return Ok(found);
         }
         found.truncated = self.walk(&start, query.glob.as_deref(), None, |spot| {
-            self.search_file(spot, &pattern, most, &mut found.matches)
+            self.search_file(spot, &pattern, &mut found.matches)
         })?;
         Ok(found)
     }
 
     fn start<'a>(&'a self, path: &'a str) -> Result<Start<'a>, PlaceError> {
         let (spot, fd) = self.open(self.spot(if path.is_empty() { "." } else { path })?, OFlags::PATH)?;
-        let stat = rustix::fs::fstat(&fd).map_err(|error| spot.io(error))?;
+        let directory = is_directory(&fd).map_err(|error| spot.io(error))?;
         let real = beneath::path_of(&fd).map_err(|error| spot.io(error))?;
-        let directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
         Ok(Start { spot: self.real_spot(spot.shown, &real)?, directory })
     }
 
@@ -174,27 +167,23 @@ impl Place {
 
     fn entry(&self, spot: &Spot<'_>) -> Option<Entry> {
         let fd = beneath::open_unlinked(&spot.root.real, &spot.beneath, OFlags::PATH);
-        let (directory, len) = match fd {
-            Ok(fd) => {
-                let stat = rustix::fs::fstat(&fd).ok()?;
-                let directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-                (directory, u64::try_from(stat.st_size).unwrap_or(0))
-            }
+        let directory = match fd {
+            Ok(fd) => is_directory(&fd).ok()?,
             // A link: it is listed, but not where it leads.
-            Err(error) if beneath::leaves(&error) => (false, 0),
+            Err(error) if beneath::leaves(&error) => false,
             Err(_) => return None,
         };
-        Some(Entry { path: self.shown(&spot.full()), directory, len })
+        Some(Entry { path: self.shown(&spot.full()), directory })
     }
 
     /// Whether there is room for more. What is no text, or cannot be opened, has nothing to be found in.
-    fn search_file(&self, spot: &Spot<'_>, pattern: &Regex, most: usize, found: &mut Vec<Match>) -> bool {
+    fn search_file(&self, spot: &Spot<'_>, pattern: &Regex, found: &mut Vec<Match>) -> bool {
         let Ok(fd) = beneath::open_unlinked(&spot.root.real, &spot.beneath, OFlags::RDONLY) else {
             return true;
         };
         let Ok(text) = read_text(spot, fd) else { return true };
         for (number, line) in text.lines().enumerate().filter(|(_, line)| pattern.is_match(line)) {
-            if found.len() >= most {
+            if found.len() >= MATCHES {
                 return false;
             }
             let text = line.chars().take(LINE).collect();
@@ -209,6 +198,10 @@ struct Start<'a> {
     /// Without links.
     spot: Spot<'a>,
     directory: bool,
+}
+
+fn is_directory(fd: &OwnedFd) -> Result<bool, Errno> {
+    Ok(FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode) == FileType::Directory)
 }
 
 fn pattern(query: &SearchQuery) -> Result<Regex, PlaceError> {

@@ -60,13 +60,13 @@ pub(super) fn edit(place: &Place, ask: &EditFile) -> Result<Done, String> {
 
 /// Whether an edit could be made, before anybody is asked.
 pub(super) fn check_edit(place: &Place, ask: &EditFile) -> Result<(), String> {
-    place.resolve_write(&ask.path).map_err(|error| error.to_string())?;
+    place.check_write(&ask.path).map_err(|error| error.to_string())?;
     edited(place, ask).map(drop)
 }
 
 /// Whether a file could be written, before anybody is asked.
 pub(super) fn check_write(place: &Place, ask: &WriteFile) -> Result<(), String> {
-    place.resolve_write(&ask.path).map(drop).map_err(|error| error.to_string())
+    place.check_write(&ask.path).map_err(|error| error.to_string())
 }
 
 /// A file before and after an edit, and in how many places it differs.
@@ -103,12 +103,8 @@ fn changed(words: String, path: &str, old: Option<String>, new: String) -> Done 
 
 /// Lists files; directories end with a slash.
 pub(super) fn list(place: &Place, ask: &ListFiles) -> Result<Done, String> {
-    let query = ListQuery {
-        path: ask.path.clone().unwrap_or_default(),
-        glob: ask.pattern.clone(),
-        depth: ask.depth,
-        ..ListQuery::default()
-    };
+    let query =
+        ListQuery { path: ask.path.clone().unwrap_or_default(), glob: ask.pattern.clone(), depth: ask.depth };
     let listing = place.list(&query).map_err(|error| error.to_string())?;
     let slash = |directory: bool| if directory { "/" } else { "" };
     let lines = listing.entries.iter().map(|entry| format!("{}{}", entry.path, slash(entry.directory)));
@@ -123,7 +119,6 @@ pub(super) fn search(place: &Place, ask: &Search) -> Result<Done, String> {
         ignore_case: ask.ignore_case.unwrap_or(false),
         path: ask.path.clone().unwrap_or_default(),
         glob: ask.files.clone(),
-        ..SearchQuery::default()
     };
     let found = place.search(&query).map_err(|error| error.to_string())?;
     let lines = found.matches.iter().map(|hit| format!("{}:{}:{}", hit.path, hit.line, hit.text));
