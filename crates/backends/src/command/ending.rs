@@ -5,7 +5,8 @@
 
 use crate::guard;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ const HELPED: usize = 50;
 
 /// Ends a guard that was not waited for yet, and everything below it. Does not wait for that.
 pub(super) fn end(guard: Pid) {
-    tell(guard);
+    tell(|signal| kill_process(guard, signal));
     // The number may be another process's once the guard has ended; this never is.
     let Ok(process) = pidfd_open(guard, PidfdFlags::empty()) else { return };
     let watch = move || watch(guard, &process);
@@ -27,10 +28,10 @@ pub(super) fn end(guard: Pid) {
     }
 }
 
-fn tell(guard: Pid) {
+fn tell(send: impl Fn(Signal) -> Result<(), Errno>) {
     for signal in [Signal::TERM, Signal::CONT] {
         // It may have ended by itself.
-        let _told = kill_process(guard, signal);
+        let _told = send(signal);
     }
 }
 
@@ -41,12 +42,12 @@ fn watch(guard: Pid, process: &OwnedFd) {
             return;
         }
         guard::kill_below(guard);
-        tell(guard);
+        tell(|signal| pidfd_send_signal(process, signal));
         patience = PAUSE;
     }
     if !ends(process, PAUSE) {
         tracing::warn!(pid = guard.as_raw_nonzero().get(), "a guard did not end, and was killed");
-        let _killed = kill_process(guard, Signal::KILL);
+        let _killed = pidfd_send_signal(process, Signal::KILL);
     }
 }
 
