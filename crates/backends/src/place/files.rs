@@ -85,14 +85,18 @@ impl Place {
     }
 
     fn make_dir(&self, dir: &OwnedFd, name: &Path) -> Result<OwnedFd, Errno> {
-        match rustix::fs::mkdirat(dir, name, Mode::RWXU) {
-            Ok(()) | Err(Errno::EXIST) => {}
+        let made = match rustix::fs::mkdirat(dir, name, Mode::RWXU) {
+            Ok(()) => true,
+            // Somebody else was faster, and its mode is theirs.
+            Err(Errno::EXIST) => false,
             Err(error) => return Err(error),
+        };
+        let opened = beneath::open_in(dir.as_fd(), name, OFlags::RDONLY | OFlags::DIRECTORY, UNLINKED)?;
+        if made {
+            // The daemon's own mask has taken away more than it should.
+            rustix::fs::fchmod(&opened, Mode::from_raw_mode(0o777 & !self.umask))?;
         }
-        let made = beneath::open_in(dir.as_fd(), name, OFlags::RDONLY | OFlags::DIRECTORY, UNLINKED)?;
-        // The daemon's own mask has taken away more than it should.
-        rustix::fs::fchmod(&made, Mode::from_raw_mode(0o777 & !self.umask))?;
-        Ok(made)
+        Ok(opened)
     }
 }
 
