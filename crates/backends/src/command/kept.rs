@@ -30,11 +30,9 @@ impl Kept {
         self.lost += excess as u64;
     }
 
-    /// What is kept, and whether something was left out; where, it says itself.
-    pub(crate) fn take(self) -> (String, bool) {
-        let lost = self.lost;
-        let text = self.text(|bytes| format!("\n[... {bytes} bytes left out ...]\n"));
-        (text, lost > 0)
+    /// What is kept; where something was left out, it says itself.
+    pub(crate) fn take(self) -> String {
+        self.text(|bytes| format!("\n[... {bytes} bytes left out ...]\n"))
     }
 
     /// What is kept with nothing in between, and whether something was left out.
@@ -105,10 +103,11 @@ mod tests {
             kept.push(piece);
         }
         assert_eq!(kept.plain(), ("abcdjklm".into(), true));
-        assert_eq!(kept.take(), ("abcd\n[... 5 bytes left out ...]\njklm".into(), true));
+        assert_eq!(kept.take(), "abcd\n[... 5 bytes left out ...]\njklm");
         let mut kept = Kept::new(4, 4);
         kept.push("abcdefgh");
-        assert_eq!(kept.take(), ("abcdefgh".into(), false));
+        assert_eq!(kept.plain(), ("abcdefgh".into(), false));
+        assert_eq!(kept.take(), "abcdefgh");
     }
 
     #[test]

@@ -18,8 +18,6 @@ use tokio_util::sync::CancellationToken;
 
 /// How long a command may run: builds and tests of ordinary size fit, and somebody may be waiting.
 pub(crate) const TIME: Duration = Duration::from_secs(120);
-/// Bytes of output that are kept, half of them from the beginning and half from the end: what a model can take in.
-pub(crate) const OUTPUT: usize = 128 << 10;
 /// Bytes that are read but not yet taken by whoever follows the output; the command waits beyond that.
 const PENDING: usize = 64 << 10;
 /// How long the remains of a command may take to end once it was killed.
@@ -30,14 +28,8 @@ const ENDING: Duration = Duration::from_secs(2);
 pub(crate) struct Limits {
     /// How long it may run.
     pub(crate) time: Duration,
-    /// Bytes of output that are kept.
+    /// Bytes of output that are kept, half of them from the beginning and half from the end.
     pub(crate) output: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { time: TIME, output: OUTPUT }
-    }
 }
 
 /// What a command came to.
@@ -47,8 +39,6 @@ pub(crate) struct CommandResult {
     pub(crate) status: Option<i32>,
     /// What it has written to both its outputs, without the middle if it was too much.
     pub(crate) output: String,
-    /// The middle was left out.
-    pub(crate) truncated: bool,
     /// It was killed because its time was up.
     pub(crate) timed_out: bool,
     /// It was killed because nobody wants it any more.
@@ -127,8 +117,7 @@ impl Run {
             }
         }
         let status = tokio::time::timeout(ENDING, self.guarded.wait()).await.ok().flatten();
-        let (output, truncated) = self.kept.take();
-        Ok(CommandResult { status, output, truncated, timed_out, stopped })
+        Ok(CommandResult { status, output: self.kept.take(), timed_out, stopped })
     }
 
     /// Kills it; until when its remains are waited for.

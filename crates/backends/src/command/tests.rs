@@ -7,6 +7,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
+/// More than the commands here say.
+const OUTPUT: usize = 128 << 10;
+
 struct Rig {
     dir: TempDir,
     exe: PathBuf,
@@ -64,10 +67,7 @@ async fn both_outputs_come_in_order_and_as_they_are_written() {
     let result = result.unwrap();
     assert_eq!(result.output, "one\ntwo\nno input\né\n");
     assert_eq!(all, result.output);
-    assert_eq!(
-        (result.status, result.truncated, result.timed_out, result.stopped),
-        (Some(3), false, false, false)
-    );
+    assert_eq!((result.status, result.timed_out, result.stopped), (Some(3), false, false));
 }
 
 #[tokio::test]
@@ -76,7 +76,11 @@ async fn output_is_bounded_also_when_nobody_follows() {
     let (run, followed) = rig.start("head -c 3000000 /dev/zero | tr '\\0' x; echo end", 1000);
     drop(followed);
     let result = run.finish(soon(), &CancellationToken::new()).await.unwrap();
-    assert!(result.truncated && result.output.len() < 1100, "{}", result.output.len());
+    assert!(
+        result.output.contains("bytes left out") && result.output.len() < 1100,
+        "{}",
+        result.output.len()
+    );
     assert!(result.output.starts_with("xxx") && result.output.ends_with("xend\n"));
 }
 

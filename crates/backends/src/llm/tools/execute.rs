@@ -63,13 +63,8 @@ mod tests {
 
     #[test]
     fn the_end_of_a_command_is_told() {
-        let result = CommandResult {
-            status: Some(0),
-            output: "out".into(),
-            truncated: false,
-            timed_out: false,
-            stopped: false,
-        };
+        let result =
+            CommandResult { status: Some(0), output: "out".into(), timed_out: false, stopped: false };
         let error = |result: CommandResult| done(result, Duration::from_secs(9)).error;
         assert_eq!(done(result.clone(), Duration::ZERO), Done::text("out".into()));
         assert_eq!(
