@@ -221,11 +221,8 @@ impl Talk {
             return self.approve(key, now);
         }
         self.typed = Some(now);
-        if *key == Key::Enter && self.transcript.is_active() && self.asks.first().is_none() {
-            let text = self.editor.text();
-            if !text.is_empty() && !text.starts_with('/') {
-                return "the agent is still answering; Ctrl+C stops it".clone_into(&mut self.notice);
-            }
+        if *key == Key::Enter && self.is_answering() && self.asks.first().is_none() && self.is_prompt() {
+            return "the agent is still answering; Ctrl+C stops it".clone_into(&mut self.notice);
         }
         if let Edited::Submitted(text) = self.editor.handle(key) {
             // Whoever has sent something is not in the middle of it.
@@ -251,6 +248,11 @@ impl Talk {
 
     fn is_answering(&self) -> bool {
         self.own || self.transcript.is_active()
+    }
+
+    /// Whether what was typed is for the agent.
+    fn is_prompt(&self) -> bool {
+        matches!(commands::parse(self.editor.text()), Said::Prompt(prompt) if !prompt.trim().is_empty())
     }
 
     fn stop(&mut self) {
@@ -393,6 +395,11 @@ impl Talk {
                 self.show_ask(now);
             }
             Event::Seat { gone: true, .. } => {
+                // With it goes the answer, of which nothing more will be heard.
+                (self.own, self.unheard) = (false, None);
+                if self.transcript.is_active() {
+                    self.transcript.end(&Ending::Stopped, &Usage::default(), now);
+                }
                 self.transcript.note("this session was deleted");
                 self.obey(Command::New, now);
             }
@@ -410,13 +417,13 @@ impl Talk {
 
     /// The last piece of an answer has come.
     fn answered(&mut self, now: Instant) {
-        self.known += 1;
         self.asks.clear();
         if std::mem::take(&mut self.gap) {
-            self.known -= 1;
             let name = SessionName { session_id: Some(self.name.clone()) };
-            self.send(Request::SessionLoad(name), Purpose::Missed);
-        } else if !self.own && self.transcript.is_active() {
+            return self.send(Request::SessionLoad(name), Purpose::Missed);
+        }
+        self.known += 1;
+        if !self.own && self.transcript.is_active() {
             self.transcript.end(&Ending::Completed, &Usage::default(), now);
         }
     }
@@ -546,6 +553,7 @@ impl Talk {
     /// The session is there again: tells what was missed.
     pub(super) fn reattached(&mut self, opened: Opened, now: Instant) {
         self.notice.clear();
+        self.gap = false;
         let mut messages = opened.messages.into_iter().skip(self.known).collect::<Vec<Message>>();
         if self.transcript.is_active() {
             if messages.first().is_some_and(|message| !message.user) {

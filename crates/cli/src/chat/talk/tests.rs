@@ -100,6 +100,33 @@ fn a_prompt_is_sent_and_its_end_is_told_once() {
 }
 
 #[test]
+fn nothing_is_said_while_the_agent_answers() {
+    let mut tried = Tried::new();
+    tried.type_in("hi\r").sent();
+    // Sent and not heard yet, then heard; whether or not it begins as a command does.
+    assert!(tried.type_in("one\r").sent().is_empty());
+    tried.talk.editor.clear();
+    tried.hear(Event::Prompt("hi".into()));
+    for prompt in ["one", "//compact", "/two\nlines"] {
+        tried.talk.editor.put(prompt);
+        tried.talk.key(&Key::Enter, tried.now);
+        assert_eq!((tried.sent(), tried.talk.editor.text()), (vec![], prompt));
+    }
+    tried.talk.editor.clear();
+    assert_eq!(tried.type_in("/stop\r").kinds(), ["chat_stop"]);
+}
+
+#[test]
+fn a_session_that_is_deleted_under_an_answer_is_left() {
+    let mut tried = Tried::new();
+    tried.type_in("hi\r").hear(Event::Prompt("hi".into())).said("half", false).sent();
+    assert_eq!(tried.hear(Event::Seat { owner: false, gone: true }).kinds(), ["session_create"]);
+    let told = tried.told();
+    assert!(told.contains("✗ stopped") && told.contains("was deleted"), "{told}");
+    assert!(!tried.talk.is_answering());
+}
+
+#[test]
 fn what_is_refused_can_be_said_again() {
     let mut tried = Tried::new();
     tried.type_in("hi\r");
@@ -212,6 +239,19 @@ fn what_was_missed_of_an_answer_is_told_at_its_end() {
     tried.talk.reattached(opened(&[(true, "q", None), (false, "one two three\n", None)]), tried.now);
     let told = tried.told();
     assert!(told.contains("one two three") && !tried.talk.is_answering(), "{told}");
+}
+
+#[test]
+fn nothing_is_missed_any_more_once_it_was_told() {
+    let mut tried = Tried::new();
+    tried.hear(Event::Prompt("q".into())).said("one ", false);
+    tried.talk.lost();
+    tried.talk.reattached(Opened { running: true, ..opened(&[(true, "q", None)]) }, tried.now);
+    tried.talk.lost();
+    tried.talk.reattached(opened(&[(true, "q", None), (false, "one two", None)]), tried.now);
+    assert!(tried.told().contains("one two"));
+    tried.type_in("hi\r").hear(Event::Prompt("hi".into())).said("yes", false).said("", true);
+    assert_eq!(tried.kinds(), ["chat_send"], "there is nothing to load");
 }
 
 #[test]
