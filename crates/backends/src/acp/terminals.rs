@@ -70,8 +70,9 @@ impl Terminals {
     /// What it has written, and whether it has ended.
     pub(super) fn output(&self, name: &str) -> Option<TerminalOutputResponse> {
         let terminal = self.open.get(&number(name)?)?;
-        let (output, truncated) = lock(&terminal.kept).plain();
+        // First, so that the output of one that has ended is all of it.
         let status = *terminal.status.borrow();
+        let (output, truncated) = lock(&terminal.kept).plain();
         Some(TerminalOutputResponse::new(output, truncated).exit_status(status.map(exit_status)))
     }
 
