@@ -70,12 +70,15 @@ impl Client {
     async fn refusal(&self, mut response: Response) -> CallError {
         let (status, after) = (response.status(), retry_after(response.headers()));
         let mut body = Vec::new();
-        while body.len() < limits::REFUSAL_BYTES {
-            match timeout(limits::IDLE, response.chunk()).await {
-                Ok(Ok(Some(more))) => body.extend_from_slice(&more),
-                _ => break,
+        let read = async {
+            while body.len() < limits::REFUSAL_BYTES
+                && let Ok(Some(more)) = response.chunk().await
+            {
+                body.extend_from_slice(&more);
             }
-        }
+        };
+        // What has come until then has to do.
+        let _whole = timeout(limits::IDLE, read).await;
         body.truncate(limits::REFUSAL_BYTES);
         refused(&self.endpoint, status, after, &body)
     }
