@@ -1,8 +1,9 @@
 //! Agents in terminals: a program in one of our PTYs, whose turns are the answers.
 //!
-//! The terminal bears the conversation's name. One that was made for it is started anew when its program has ended or
-//! the conversation was cleared, and goes with the conversation; one that was there before is only talked to. Either way anybody can attach to it and see the same agent. A
-//! prompt is typed (`talk.rs`), the answer is told as the screen grows, dialogs become approvals and questions (`asked.rs`).
+//! The terminal bears the conversation's name. One that was made for it is started anew when its program has ended or the
+//! conversation was cleared, and goes with the conversation; one that was there before is only talked to. Either way
+//! anybody can attach to it and see the same agent. A prompt is typed (`talk.rs`), the answer is told as the screen grows,
+//! dialogs become approvals and questions (`asked.rs`).
 
 mod asked;
 mod limits;
