@@ -35,20 +35,19 @@ const TOKEN_VARIABLE: &str = "SCRIPTSCHNELL_SOCKET_TOKEN";
 
 /// What agents of every kind need to know.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Context {
     /// Where terminals are.
-    pub engine: Engine,
+    engine: Engine,
     /// The program itself, for starting its hidden modes.
-    pub exe: PathBuf,
+    exe: PathBuf,
     /// The environment that processes get.
-    pub env: Arc<BTreeMap<String, String>>,
+    env: Arc<BTreeMap<String, String>>,
     /// Those variables of it that commands do not get: the keys of all agents, and our own.
-    pub secrets: Arc<BTreeSet<String>>,
+    secrets: Arc<BTreeSet<String>>,
     /// The file mode creation mask that processes get; the daemon's own is narrower.
-    pub umask: u32,
+    umask: u32,
     /// What needs no approval.
-    pub allow: Arc<Allow>,
+    allow: Arc<Allow>,
 }
 
 impl Context {
@@ -97,28 +96,22 @@ impl Agents {
     /// The agent for a conversation.
     fn choose(&self, settings: &Settings, workspace: &Workspace) -> Result<Arc<AgentConfig>, Failure> {
         let named = settings.agent.as_deref().or(workspace.agent.as_deref()).or(self.configured.as_deref());
-        let missing = |what: String| Err(Failure::NotConfigured(what));
-        let Some(wanted) = named else {
-            return self.agents.first().cloned().ok_or_else(|| {
-                Failure::NotConfigured("no agent is configured; add one under [[agents]]".to_owned())
-            });
+        let by_name = |name: &str| self.agents.iter().find(|agent| agent.name == name);
+        let by_kind = |kind: &str| self.agents.iter().find(|agent| agent.kind.as_str() == kind);
+        let found = match named {
+            Some("none") => {
+                let why = "no agent answers here: backend under [chat] is \"none\"; name an agent there";
+                return Err(Failure::NotConfigured(why.to_owned()));
+            }
+            Some(wanted) => by_name(wanted).or_else(|| by_kind(wanted)),
+            None => self.agents.first(),
         };
-        if wanted == "none" {
-            return missing(
-                "no agent answers here: backend under [chat] is \"none\"; name an agent there".into(),
-            );
-        }
-        let by_name = self.agents.iter().find(|agent| agent.name == wanted);
-        let by_kind = || self.agents.iter().find(|agent| agent.kind.as_str() == wanted);
-        let Some(agent) = by_name.or_else(by_kind) else {
-            return missing(format!(
-                "there is no agent '{wanted}'; add it under [[agents]] in the configuration, or install it"
-            ));
-        };
-        match agent.problem() {
-            Some(problem) => missing(format!("{problem}; see [[agents]] in the configuration")),
-            None => Ok(Arc::clone(agent)),
-        }
+        found.cloned().ok_or_else(|| {
+            Failure::NotConfigured(format!(
+                "there is no agent '{}'; add it under [[agents]] in the configuration, or install it",
+                named.unwrap_or_default()
+            ))
+        })
     }
 }
 
@@ -151,7 +144,7 @@ impl Backends for Agents {
             }
             match agent.kind {
                 Kind::Acp => acp::open(&context, &agent, opening).await,
-                Kind::Llm => llm::open(&context, &agent, opening).await,
+                Kind::Llm => llm::open(&context, &agent).await,
                 Kind::Pty => Ok(pty::open(&context, &agent, opening)),
             }
         })

@@ -19,14 +19,10 @@ mod tools;
 
 use crate::Context;
 use crate::config::AgentConfig;
-use swb_engine::chat::{Backend, Failure, Opening};
+use swb_engine::chat::{Backend, Failure};
 
 /// A model for a conversation. Nothing is sent before the first prompt.
-pub(crate) async fn open(
-    context: &Context,
-    agent: &AgentConfig,
-    _opening: Opening,
-) -> Result<Box<dyn Backend>, Failure> {
+pub(crate) async fn open(context: &Context, agent: &AgentConfig) -> Result<Box<dyn Backend>, Failure> {
     let endpoint = endpoint::Endpoint::new(agent, &context.env)?;
     let client = client::Client::new(endpoint).await?;
     Ok(Box::new(agent::Agent::new(context.clone(), agent.clone(), client)))
