@@ -122,14 +122,17 @@ impl<'a> Server<'a> {
         })
     }
 
-    fn place(&self) -> Place {
-        Place::new(&self.exchange.workspace(), self.exchange.working_dir(), self.context.umask)
+    /// What finds the place of the agent, which waits for the disk.
+    fn place(&self) -> impl FnOnce() -> Place + Send + 'static {
+        let (workspace, umask) = (self.exchange.workspace(), self.context.umask);
+        let working_dir = self.exchange.working_dir().to_owned();
+        move || Place::new(&workspace, &working_dir, umask)
     }
 
     fn read_file(&self, request: ReadTextFileRequest) -> Boxed<'a, Answer> {
         let place = self.place();
         Box::pin(on_disk(request.path, move |path| {
-            let text = place.read(path)?;
+            let text = place().read(path)?;
             Ok(json!(ReadTextFileResponse::new(part(text, request.line, request.limit))))
         }))
     }
@@ -137,7 +140,7 @@ impl<'a> Server<'a> {
     fn write_file(&self, request: WriteTextFileRequest) -> Boxed<'a, Answer> {
         let place = self.place();
         Box::pin(on_disk(request.path, move |path| {
-            place.write(path, &request.content)?;
+            place().write(path, &request.content)?;
             Ok(json!(WriteTextFileResponse::new()))
         }))
     }
@@ -159,7 +162,7 @@ impl<'a> Server<'a> {
             Some(directory) => {
                 let path = directory.to_str().ok_or_else(bad_path)?;
                 // A directory of the workspace or its context; what may be written is another matter.
-                self.place().resolve_read(path).map_err(|error| place_error(&error))?
+                self.place()().resolve_read(path).map_err(|error| place_error(&error))?
             }
         };
         let workspace = self.exchange.workspace();

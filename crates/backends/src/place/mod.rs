@@ -68,7 +68,7 @@ pub(crate) enum PlaceError {
 }
 
 /// The files an agent may touch.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Place {
     /// The workspace first.
     roots: Vec<Root>,

@@ -58,7 +58,6 @@ struct Use {
 pub(super) struct Tools<'a> {
     context: &'a Context,
     exchange: &'a Exchange,
-    place: Place,
     /// Tools that were allowed for as long as the conversation is open.
     allowed: &'a mut BTreeSet<String>,
 }
@@ -70,8 +69,7 @@ impl<'a> Tools<'a> {
         exchange: &'a Exchange,
         allowed: &'a mut BTreeSet<String>,
     ) -> Self {
-        let place = Place::new(&exchange.workspace(), exchange.working_dir(), context.umask);
-        Self { context, exchange, place, allowed }
+        Self { context, exchange, allowed }
     }
 
     /// Uses a tool; what the model is told of it.
@@ -126,9 +124,11 @@ impl<'a> Tools<'a> {
         &self,
         work: impl FnOnce(&Place) -> Result<T, String> + Send + 'static,
     ) -> Result<T, String> {
-        let place = self.place.clone();
+        let (workspace, umask) = (self.exchange.workspace(), self.context.umask);
+        let working_dir = self.exchange.working_dir().to_owned();
+        let work = move || work(&Place::new(&workspace, &working_dir, umask));
         tokio::select! {
-            done = tokio::task::spawn_blocking(move || work(&place)) => {
+            done = tokio::task::spawn_blocking(work) => {
                 done.unwrap_or_else(|_| Err("this tool is broken".to_owned()))
             }
             () = self.exchange.stop().cancelled() => Err(STOPPED.to_owned()),
