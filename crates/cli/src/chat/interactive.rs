@@ -30,8 +30,6 @@ use swb_wire::scriptschnell::{Close, ErrorCode, Request};
 
 /// How often what takes time is shown anew.
 const TICK: Duration = Duration::from_millis(200);
-/// How long an Escape may be the beginning of another key.
-const ESCAPE: Duration = Duration::from_millis(50);
 /// How often the daemon is told that somebody is there, though nothing is said.
 const ALIVE: Duration = Duration::from_secs(45);
 /// Pause between two tries to come back.
@@ -173,9 +171,7 @@ impl Desk<'_> {
         if keyboard {
             return self.type_in();
         }
-        if self.keys.is_waiting()
-            && let Some(key) = self.keys.flush()
-        {
+        if let Some(key) = self.keys.flush(Instant::now()) {
             self.talk.key(&key, Instant::now());
         }
         Ok(None)
@@ -183,11 +179,11 @@ impl Desk<'_> {
 
     fn timeout(&self) -> Duration {
         let now = Instant::now();
-        let alive = (self.told + ALIVE).saturating_duration_since(now);
-        let tick = self.talk.transcript.is_active().then_some(TICK);
-        let escape = self.keys.is_waiting().then_some(ESCAPE);
-        let retry = self.lost.as_ref().map(|lost| lost.next.saturating_duration_since(now));
-        [Some(alive), tick, escape, retry].into_iter().flatten().min().unwrap_or(alive)
+        let alive = self.told + ALIVE;
+        let tick = self.talk.transcript.is_active().then_some(now + TICK);
+        let retry = self.lost.as_ref().map(|lost| lost.next);
+        let due = [tick, self.keys.due(), retry].into_iter().flatten().min();
+        due.map_or(alive, |due| due.min(alive)).saturating_duration_since(now)
     }
 
     fn signalled(&mut self, raw: Option<&RawMode>) -> Option<u8> {
@@ -221,10 +217,11 @@ impl Desk<'_> {
         let typed = bytes.get(..count).unwrap_or_default();
         #[cfg(debug_assertions)]
         panics::provoke(typed);
-        for key in self.keys.push(typed) {
+        let now = Instant::now();
+        for key in self.keys.push(typed, now) {
             match key {
                 Key::Ctrl('l') => print("\x1b[H\x1b[2J")?,
-                key => self.talk.key(&key, Instant::now()),
+                key => self.talk.key(&key, now),
             }
         }
         Ok(None)

@@ -264,7 +264,7 @@ mod tests {
             _ => None,
         };
         Keys::default()
-            .push(bytes.as_bytes())
+            .push(bytes.as_bytes(), std::time::Instant::now())
             .iter()
             .filter_map(|key| submitted(editor.handle(key)))
             .collect()

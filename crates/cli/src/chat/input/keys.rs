@@ -1,5 +1,9 @@
 //! Keys from the bytes that a terminal sends for them.
 
+use std::time::{Duration, Instant};
+
+/// How long an Escape may be the beginning of another key.
+const ESCAPE: Duration = Duration::from_millis(50);
 /// Bytes of one paste at most; the rest of it is left out.
 const PASTE: usize = 1 << 20;
 /// Bytes of one sequence at most; longer ones are none.
@@ -38,6 +42,8 @@ pub(in crate::chat) enum Key {
 pub(in crate::chat) struct Keys {
     held: Vec<u8>,
     paste: Option<Vec<u8>>,
+    /// When something came last.
+    came: Option<Instant>,
 }
 
 /// What the beginning of the held bytes is.
@@ -50,7 +56,8 @@ enum Step {
 
 impl Keys {
     /// Takes more bytes; gives the keys that are complete.
-    pub(in crate::chat) fn push(&mut self, bytes: &[u8]) -> Vec<Key> {
+    pub(in crate::chat) fn push(&mut self, bytes: &[u8], now: Instant) -> Vec<Key> {
+        self.came = Some(now);
         self.held.extend_from_slice(bytes);
         let mut keys = Vec::new();
         while !self.held.is_empty() {
@@ -77,18 +84,17 @@ impl Keys {
         keys
     }
 
-    /// Whether something is held that may be a key by itself: the Escape key, or the beginning of another.
-    pub(in crate::chat) fn is_waiting(&self) -> bool {
-        self.paste.is_none() && self.held.first() == Some(&0x1b)
+    /// When to [`Keys::flush`] what is held and may be a key by itself: the Escape key, or the beginning of another.
+    pub(in crate::chat) fn due(&self) -> Option<Instant> {
+        let waits = self.paste.is_none() && self.held.first() == Some(&0x1b);
+        self.came.filter(|_| waits).map(|came| came + ESCAPE)
     }
 
-    /// Gives what is held, as nothing has followed for a while.
-    pub(in crate::chat) fn flush(&mut self) -> Option<Key> {
-        let alone = self.is_waiting() && self.held.len() == 1;
-        if self.paste.is_none() {
-            self.held.clear();
-        }
-        alone.then_some(Key::Escape)
+    /// Gives what is held, if nothing has followed for a while.
+    pub(in crate::chat) fn flush(&mut self, now: Instant) -> Option<Key> {
+        self.due().filter(|due| *due <= now)?;
+        let held = std::mem::take(&mut self.held);
+        (held.len() == 1).then_some(Key::Escape)
     }
 
     /// Moves what is held into the paste; gives it when its end is there.
@@ -165,10 +171,12 @@ fn sequence(bytes: &[u8]) -> Step {
 
 fn named(last: u8, parameters: &str) -> Option<Key> {
     let mut numbers = parameters.split(';').map(|number| number.split(':').next().unwrap_or_default());
-    let (first, modifier) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
+    let mut next = || numbers.next().unwrap_or_default();
+    let (first, modifier, code) = (next(), next(), next());
     // Modifiers are counted from 1: shift 1, alt 2, control 4.
     let held = modifier.parse::<u8>().unwrap_or(1).saturating_sub(1);
     let word = held & 0b110 != 0;
+    let enter = if held > 0 { Key::AltEnter } else { Key::Enter };
     match (last, first) {
         (b'A', _) => Some(Key::Up),
         (b'B', _) => Some(Key::Down),
@@ -178,7 +186,8 @@ fn named(last: u8, parameters: &str) -> Option<Key> {
         (b'F', _) | (b'~', "4" | "8") => Some(Key::End),
         (b'~', "3") => Some(Key::Delete),
         // Enter with a modifier, as terminals with extended keys tell it.
-        (b'u', "13") | (b'~', "27") => Some(if held > 0 { Key::AltEnter } else { Key::Enter }),
+        (b'u', "13") => Some(enter),
+        (b'~', "27") if code == "13" => Some(enter),
         _ => None,
     }
 }
@@ -188,11 +197,12 @@ mod tests {
     use super::*;
 
     fn keys(bytes: &[u8]) -> Vec<Key> {
-        let whole = Keys::default().push(bytes);
+        let now = Instant::now();
+        let whole = Keys::default().push(bytes, now);
         for cut in 0..=bytes.len() {
             let mut keys = Keys::default();
-            let mut parts = keys.push(&bytes[..cut]);
-            parts.extend(keys.push(&bytes[cut..]));
+            let mut parts = keys.push(&bytes[..cut], now);
+            parts.extend(keys.push(&bytes[cut..], now));
             assert_eq!(parts, whole, "cut at {cut}");
         }
         whole
@@ -225,20 +235,32 @@ mod tests {
     fn a_paste_is_one_key_whatever_is_in_it() {
         let pasted = b"\x1b[200~one\r\ntwo\x1b[A\rthree\x1b[201~x";
         assert_eq!(keys(pasted), [Key::Paste("one\ntwo\x1b[A\nthree".into()), Key::Char('x')]);
-        let mut endless = Keys::default();
-        endless.push(PASTE_BEGIN);
-        (0..40).for_each(|_| drop(endless.push(&[b'x'; 65536])));
-        assert!(matches!(&endless.push(PASTE_END)[..], [Key::Paste(text)] if text.len() == PASTE));
+        let (mut endless, now) = (Keys::default(), Instant::now());
+        endless.push(PASTE_BEGIN, now);
+        (0..40).for_each(|_| drop(endless.push(&[b'x'; 65536], now)));
+        assert_eq!(endless.due(), None);
+        assert!(matches!(&endless.push(PASTE_END, now)[..], [Key::Paste(text)] if text.len() == PASTE));
     }
 
     #[test]
     fn a_lone_escape_is_known_after_a_while() {
-        let mut keys = Keys::default();
-        assert!(keys.push(b"\x1b").is_empty() && keys.is_waiting());
-        assert_eq!(keys.flush(), Some(Key::Escape));
-        assert!(!keys.is_waiting() && keys.flush().is_none());
-        assert!(keys.push(b"\x1b[1").is_empty());
-        assert_eq!((keys.flush(), keys.push(b"a")), (None, vec![Key::Char('a')]));
+        let (mut keys, now) = (Keys::default(), Instant::now());
+        let later = now + ESCAPE;
+        assert_eq!((keys.push(b"\x1b", now), keys.due()), (vec![], Some(later)));
+        assert_eq!(keys.flush(now + ESCAPE / 2), None, "somebody else may have ended the wait");
+        assert_eq!((keys.push(b"[A", later), keys.due()), (vec![Key::Up], None));
+        keys.push(b"\x1b", now);
+        assert_eq!((keys.flush(later), keys.flush(later), keys.due()), (Some(Key::Escape), None, None));
+        keys.push(b"\x1b[1", now);
+        assert_eq!((keys.flush(later), keys.push(b"a", later)), (None, vec![Key::Char('a')]));
+    }
+
+    #[test]
+    fn other_keys_with_modifiers_are_no_enter() {
+        assert_eq!(
+            keys(b"\x1b[27;2;13~\x1b[27;5;44~\x1b[27;6;65~\x1b[44;5ua"),
+            [Key::AltEnter, Key::Char('a')]
+        );
     }
 
     #[test]
