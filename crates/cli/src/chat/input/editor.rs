@@ -2,6 +2,7 @@
 
 use super::keys::Key;
 use crate::chat::text::{columns, visible};
+use std::iter::Peekable;
 use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 
 /// Bytes of a message at most: what fits into a line of the protocol with room to spare.
@@ -226,14 +227,13 @@ impl Editor {
 
     fn word_before(&self) -> usize {
         let text = self.text.get(..self.cursor).unwrap_or_default();
-        let end = text.trim_end_matches(|c: char| !c.is_alphanumeric());
-        end.trim_end_matches(char::is_alphanumeric).len()
+        let mut graphemes = text.graphemes(true).rev().peekable();
+        text.len() - to_end_of_word(&mut graphemes)
     }
 
     fn word_after(&self) -> usize {
         let text = self.text.get(self.cursor..).unwrap_or_default();
-        let word = text.trim_start_matches(|c: char| !c.is_alphanumeric());
-        self.text.len() - word.trim_start_matches(char::is_alphanumeric).len()
+        self.cursor + to_end_of_word(&mut text.graphemes(true).peekable())
     }
 
     fn line_start(&self) -> usize {
@@ -251,6 +251,19 @@ impl Editor {
         let at_newline = self.text.get(self.cursor..).is_some_and(|rest| rest.starts_with('\n'));
         if at_newline { self.cursor + 1 } else { self.cursor }
     }
+}
+
+/// Bytes up to the end of the next word. It is made of whole characters: an accent of its own is part of a letter.
+fn to_end_of_word<'t>(graphemes: &mut Peekable<impl Iterator<Item = &'t str>>) -> usize {
+    let of_word = |grapheme: &&str| grapheme.chars().any(char::is_alphanumeric);
+    let mut bytes = 0;
+    while let Some(gap) = graphemes.next_if(|grapheme| !of_word(grapheme)) {
+        bytes += gap.len();
+    }
+    while let Some(letter) = graphemes.next_if(of_word) {
+        bytes += letter.len();
+    }
+    bytes
 }
 
 #[cfg(test)]
@@ -287,6 +300,9 @@ mod tests {
             ("one two\x17\x19\x19", "one twotwo|"),
             ("one two\x1b[1;5D\x0b", "one |"),
             ("one two\x01\x1bfX", "oneX| two"),
+            ("e\u{301}te\u{301} x\x01\x1bf", "e\u{301}te\u{301}| x"),
+            ("x e\u{301}te\u{301}!\x17", "x |"),
+            ("1\u{fe0f}\u{20e3} x\x01\x1bf", "1\u{fe0f}\u{20e3}| x"),
             ("e\u{301}👩‍👩‍👧\x7f", "e\u{301}|"),
             ("e\u{301}\x7f", "|"),
             ("a\x1b\rb\x1b[AX", "aX|\nb"),
