@@ -2,14 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod reading;
 mod vectors;
 
+use reading::read_pieces;
 use serde_json::{Value, json};
-use swb_wire::FrameError;
 use swb_wire::clippy::{
     self, MAX_FRAME, Malformed, Message, Reason, Request, RequestError, Response, Role, Sink, encode_message,
     encode_request, parse_message, parse_request,
 };
+use swb_wire::{FrameError, LengthPrefixed};
 use vectors::{Case, Step, cuts, hex};
 
 /// Bytes as the vectors write them.
@@ -92,19 +94,7 @@ fn without_nil(mut value: Value) -> Value {
 
 /// The frames in a stream, and how it ends.
 fn frames<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Vec<u8>>, Option<FrameError>) {
-    let mut reader = clippy::frames();
-    let mut frames = Vec::new();
-    for piece in pieces {
-        reader.push(piece);
-        loop {
-            match reader.next() {
-                Ok(Some(frame)) => frames.push(frame),
-                Ok(None) => break,
-                Err(error) => return (frames, Some(error)),
-            }
-        }
-    }
-    (frames, None)
+    read_pieces(clippy::frames(), LengthPrefixed::push, LengthPrefixed::next, pieces)
 }
 
 fn payload(step: &Step) -> Vec<u8> {

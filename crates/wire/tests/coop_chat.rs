@@ -1,16 +1,13 @@
 //! The additions about conversations: what goes over the wire, and what does not make sense.
 
-use serde_json::{Value, json};
+mod reading;
+
+use reading::round_trip;
+use serde_json::json;
 use swb_wire::coop::{
     ApprovalItem, ApprovalKind, ApprovalReply, ChoiceItem, ConversationReply, HistoryReply, MessageItem,
-    PartItem, Request, WorkspaceReply, parse_reply, parse_request,
+    PartItem, WorkspaceReply, parse_reply, parse_request,
 };
-
-fn round_trip(text: &Value) -> Request {
-    let request = parse_request(text.to_string().as_bytes()).unwrap_or_else(|bad| panic!("{text}: {bad}"));
-    assert_eq!(serde_json::to_value(&request).expect("it has a JSON form"), *text);
-    request
-}
 
 #[test]
 fn requests_are_read_and_written() {

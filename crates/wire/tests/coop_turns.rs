@@ -1,17 +1,14 @@
 //! The additions about turns: what goes over the wire, and what does not make sense.
 
+mod reading;
+
+use reading::round_trip;
 use serde_json::{Value, json};
 use swb_types::Offset;
 use swb_wire::coop::{
     self, AgentItem, AgentState, Answered, AskReply, Base64, ExplainReply, Happened, Happening, Request,
     TurnObject, TurnReply, WaitUntil, parse_happening, parse_reply, parse_request,
 };
-
-fn round_trip(text: &Value) -> Request {
-    let request = parse_request(text.to_string().as_bytes()).unwrap_or_else(|bad| panic!("{text}: {bad}"));
-    assert_eq!(serde_json::to_value(&request).expect("it has a JSON form"), *text);
-    request
-}
 
 #[test]
 fn requests_are_read_and_written() {

@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod reading;
 mod vectors;
 
+use reading::read_pieces;
 use serde_json::Value;
 use swb_wire::FrameError;
 use swb_wire::keepty::{DecodeError, Decoder, MAX_PAYLOAD, Message, Role, encode, output_header};
@@ -13,19 +15,7 @@ type Outcome = (Vec<Message>, Option<DecodeError>);
 
 /// Decodes pieces that arrive one after the other, up to the first error.
 fn decode<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
-    let mut decoder = Decoder::new();
-    let mut messages = Vec::new();
-    for piece in pieces {
-        decoder.push(piece);
-        loop {
-            match decoder.next() {
-                Ok(Some(message)) => messages.push(message),
-                Ok(None) => break,
-                Err(error) => return (messages, Some(error)),
-            }
-        }
-    }
-    (messages, None)
+    read_pieces(Decoder::new(), Decoder::push, Decoder::next, pieces)
 }
 
 fn encoded(message: &Message) -> Vec<u8> {

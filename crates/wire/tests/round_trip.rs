@@ -2,9 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod reading;
+
 use proptest::collection::{btree_map, vec};
 use proptest::option::of;
 use proptest::prelude::*;
+use reading::read_pieces;
 use swb_types::{Offset, PtyId};
 use swb_wire::coop::{self, Base64, ClientControl, Event, Request, StreamFrame};
 use swb_wire::keepty::{self, Message, Role};
@@ -54,19 +57,7 @@ fn message() -> impl Strategy<Value = Message> {
 type KeeptyOutcome = (Vec<Message>, Option<keepty::DecodeError>);
 
 fn keepty_decode(pieces: &[&[u8]]) -> KeeptyOutcome {
-    let mut decoder = keepty::Decoder::new();
-    let mut messages = Vec::new();
-    for piece in pieces {
-        decoder.push(piece);
-        loop {
-            match decoder.next() {
-                Ok(Some(message)) => messages.push(message),
-                Ok(None) => break,
-                Err(error) => return (messages, Some(error)),
-            }
-        }
-    }
-    (messages, None)
+    read_pieces(keepty::Decoder::new(), keepty::Decoder::push, keepty::Decoder::next, pieces.iter().copied())
 }
 
 fn text() -> impl Strategy<Value = String> {
