@@ -131,7 +131,7 @@ pub struct SessionLoaded {
     #[serde(default)]
     pub running: bool,
     /// *Addition*: more was said than a line holds; the oldest is left out.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
 }
 
@@ -322,9 +322,4 @@ pub struct WorkspaceCreated {
 pub struct FlowState {
     /// Whether they are.
     pub paused: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
-fn is_false(flag: &bool) -> bool {
-    !flag
 }

@@ -1,5 +1,6 @@
 //! The client's half: requests to lines, lines to messages of the daemon.
 
+use super::encode::append;
 use super::error::ErrorInfo;
 use super::request::Request;
 use super::server::ServerMessage;
@@ -18,13 +19,7 @@ pub fn encode_request(request: &Request, request_id: Option<&str>, out: &mut Vec
         #[serde(skip_serializing_if = "Option::is_none")]
         request_id: Option<&'a str>,
     }
-    let start = out.len();
-    // Writing to memory does not fail.
-    if serde_json::to_writer(&mut *out, &Line { request, request_id }).is_err() {
-        out.truncate(start);
-        return;
-    }
-    out.push(b'\n');
+    append(&Line { request, request_id }, out);
 }
 
 /// A message of the daemon and what belongs to it.
@@ -117,8 +112,8 @@ fn said(head: &Head<'_>) -> Result<ServerMessage, BadServerMessage> {
         "session_detach" => M::SessionDetach(head.fields()?),
         "session_list_response" => M::SessionListResponse(head.fields()?),
         "session_load" => M::SessionLoad(head.fields()?),
-        "session_seat" => M::SessionSeat(head.fields()?),
         "session_save" => M::SessionSave(head.fields()?),
+        "session_seat" => M::SessionSeat(head.fields()?),
         "tool_call" => M::ToolCall(head.fields()?),
         "tool_compact" => M::ToolCompact(head.fields()?),
         "tool_result" => M::ToolResult(head.fields()?),

@@ -55,9 +55,10 @@ pub fn text_len(text: &str) -> usize {
     text.bytes().map(len).sum()
 }
 
-fn append(value: &impl Serialize, out: &mut Vec<u8>) {
+/// Appends a message of either side as one line.
+pub(super) fn append(value: &impl Serialize, out: &mut Vec<u8>) {
     let start = out.len();
-    // Writing to memory does not fail, and no map of these messages has keys that are not text.
+    // Writing to memory does not fail, and no map of any message has keys that are not text.
     if serde_json::to_writer(&mut *out, value).is_err() {
         debug_assert!(false, "a message without a JSON form");
         out.truncate(start);

@@ -3,8 +3,8 @@
 //! A line is read in two passes: one for the envelope, which leaves `data` as it lies, one for the fields that the type
 //! asks for. Fields nobody asks for never become a tree many times the size of the line.
 
-use super::request::Request;
-use serde::de::{self, DeserializeOwned, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use super::request::{Request, Scalar};
+use serde::de::{self, DeserializeOwned, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use std::fmt;
@@ -38,9 +38,9 @@ pub struct Envelope<'a> {
 #[derive(Deserialize)]
 struct Line<'a> {
     #[serde(default, rename = "type")]
-    kind: Loose,
+    kind: Option<Scalar>,
     #[serde(default)]
-    request_id: Loose,
+    request_id: Option<Scalar>,
     #[serde(default, borrow)]
     data: Option<&'a RawValue>,
 }
@@ -58,15 +58,17 @@ impl<'a> Envelope<'a> {
             Err(error) => return bad(None, format!("the message is not valid JSON: {error}")),
         };
         let request_id = match line.request_id {
-            Loose::Absent => None,
-            Loose::Text(id) if id.len() <= MAX_REQUEST_ID => Some(id),
-            Loose::Text(_) => return bad(None, format!("request_id has more than {MAX_REQUEST_ID} bytes")),
-            Loose::Other => return bad(None, "request_id is not a string".to_owned()),
+            None => None,
+            Some(Scalar::Text(id)) if id.len() <= MAX_REQUEST_ID => Some(id),
+            Some(Scalar::Text(_)) => {
+                return bad(None, format!("request_id has more than {MAX_REQUEST_ID} bytes"));
+            }
+            Some(_) => return bad(None, "request_id is not a string".to_owned()),
         };
         let kind = match line.kind {
-            Loose::Text(kind) if !kind.is_empty() => kind,
-            Loose::Other => return bad(request_id, "type is not a string".to_owned()),
-            Loose::Text(_) | Loose::Absent => return bad(request_id, "type is missing".to_owned()),
+            Some(Scalar::Text(kind)) if !kind.is_empty() => kind,
+            Some(Scalar::Text(_)) | None => return bad(request_id, "type is missing".to_owned()),
+            Some(_) => return bad(request_id, "type is not a string".to_owned()),
         };
         if line.data.is_some_and(|data| !data.get().starts_with('{')) {
             return bad(request_id, "data is not an object".to_owned());
@@ -115,63 +117,6 @@ impl<'a> Envelope<'a> {
 
     fn bad(&self, message: String) -> BadRequest {
         BadRequest { request_id: self.request_id.clone(), message }
-    }
-}
-
-/// A field that must be text, of which one wants to know when it is not.
-#[derive(Debug, Default)]
-enum Loose {
-    #[default]
-    Absent,
-    Text(String),
-    Other,
-}
-
-impl<'de> Deserialize<'de> for Loose {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Any;
-        impl<'de> Visitor<'de> for Any {
-            type Value = Loose;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Loose, E> {
-                Ok(Loose::Text(text.to_owned()))
-            }
-
-            fn visit_unit<E: de::Error>(self) -> Result<Loose, E> {
-                Ok(Loose::Absent)
-            }
-
-            fn visit_bool<E: de::Error>(self, _: bool) -> Result<Loose, E> {
-                Ok(Loose::Other)
-            }
-
-            fn visit_i64<E: de::Error>(self, _: i64) -> Result<Loose, E> {
-                Ok(Loose::Other)
-            }
-
-            fn visit_u64<E: de::Error>(self, _: u64) -> Result<Loose, E> {
-                Ok(Loose::Other)
-            }
-
-            fn visit_f64<E: de::Error>(self, _: f64) -> Result<Loose, E> {
-                Ok(Loose::Other)
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Loose, A::Error> {
-                while items.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Loose::Other)
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Loose, A::Error> {
-                while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Loose::Other)
-            }
-        }
-        deserializer.deserialize_any(Any)
     }
 }
 

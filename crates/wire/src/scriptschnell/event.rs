@@ -212,11 +212,6 @@ pub struct SessionSeat {
     /// Whether this connection may act.
     pub owner: bool,
     /// Whether the session is gone, and the place with it.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gone: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
-fn is_false(flag: &bool) -> bool {
-    !flag
 }

@@ -330,7 +330,7 @@ pub struct WorkspaceName {
     pub workspace: Option<String>,
 }
 
-/// A value of a setting whose type is not known beforehand.
+/// A value whose type is not known beforehand, and must not be an error: of a setting, or of a field of the envelope.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Scalar {

@@ -58,10 +58,10 @@ pub enum ServerMessage {
     SessionListResponse(SessionList),
     /// A session is there again.
     SessionLoad(SessionLoaded),
-    /// *Addition*: the place at a session has changed.
-    SessionSeat(SessionSeat),
     /// A session was saved.
     SessionSave(SessionSaved),
+    /// *Addition*: the place at a session has changed.
+    SessionSeat(SessionSeat),
     /// A tool is used.
     ToolCall(ToolCall),
     /// The use of a tool in one.
