@@ -327,6 +327,15 @@ fn a_person_at_the_terminal_is_asked_also_by_scripts() {
     let mut terminal = start(&["permit:rm -rf x", "--no"]);
     terminal.until("permit: no");
     assert_eq!(terminal.wait(), 0);
+    // What is neither yes nor no is asked again, and Ctrl+D denies at once.
+    let mut terminal = start(&["permit:rm -rf x;permit:rm -rf y"]);
+    terminal.until("y/1");
+    terminal.forget();
+    terminal.type_in(b"abort\n");
+    terminal.until("y/1");
+    terminal.type_in(CTRL_D);
+    assert_eq!(terminal.wait(), 0);
+    assert_eq!(shown(&terminal).matches("permit: no").count(), 2, "{}", shown(&terminal));
 }
 
 #[test]

@@ -306,7 +306,12 @@ impl Run {
             }
             Judge::Rule(allowed) => *allowed,
         };
-        let reply = match &ask {
+        self.decide(&ask, allowed)
+    }
+
+    /// Answers in the place of a person.
+    fn decide(&mut self, ask: &Ask, allowed: bool) -> Result<(), Failure> {
+        let reply = match ask {
             Ask::Approval(approval) => {
                 let fits = |always| {
                     approval.options.iter().find(|choice| choice.allows == allowed && choice.always == always)
@@ -320,9 +325,9 @@ impl Run {
         };
         if self.unattended {
             self.begin_line()?;
-            say(format_args!("{}", unattended(&ask)));
+            say(format_args!("{}", unattended(ask)));
         }
-        self.reply(&ask, &reply)
+        self.reply(ask, &reply)
     }
 
     fn reply(&mut self, ask: &Ask, reply: &Reply) -> Result<(), Failure> {
@@ -363,8 +368,7 @@ impl Run {
         let mut bytes = [0; 4096];
         let count = terminal.read(&mut bytes).unwrap_or(0);
         if count == 0 {
-            self.judge = Judge::Rule(false);
-            return Ok(());
+            return self.leave_alone();
         }
         self.typed.extend_from_slice(bytes.get(..count).unwrap_or_default());
         while let Some(end) = self.typed.iter().position(|byte| *byte == b'\n') {
@@ -372,12 +376,23 @@ impl Run {
             self.prompting = false;
             let line = String::from_utf8_lossy(&line).trim().to_owned();
             let Some(ask) = self.asks.first().cloned() else { continue };
-            let key = line.chars().next().map(Key::Char);
+            let key = key(&line);
             let reply = key.and_then(|key| self.asks.press(&key)).or_else(|| self.asks.answer(&line));
             if let Some(reply) = reply {
                 self.reply(&ask, &reply)?;
             }
             self.show_ask()?;
+        }
+        Ok(())
+    }
+
+    /// Whoever was there wants to be asked nothing: what waits is denied, and so is what comes.
+    fn leave_alone(&mut self) -> Result<(), Failure> {
+        self.end_prompt();
+        self.judge = Judge::Rule(false);
+        while let Some(ask) = self.asks.first().cloned() {
+            self.asks.settle(ask.id());
+            self.decide(&ask, false)?;
         }
         Ok(())
     }
@@ -447,6 +462,13 @@ fn priced(mut end: ChatEnd) -> ChatEnd {
     end
 }
 
+/// The key that a line stands for. Other words decide nothing: "abort" is not meant to allow something always.
+fn key(line: &str) -> Option<Key> {
+    let word = ["yes", "no", "always"].iter().any(|word| word.eq_ignore_ascii_case(line));
+    let mut characters = line.chars();
+    characters.next().filter(|_| word || characters.next().is_none()).map(Key::Char)
+}
+
 /// What to tell about something that nobody was there to decide, in one line.
 fn unattended(ask: &Ask) -> String {
     match ask {
@@ -487,6 +509,16 @@ mod tests {
         assert!(
             !goodbye(Some("timeout")).contains("lost") && goodbye(Some("x\x1b")).contains("connection: x")
         );
+    }
+
+    #[test]
+    fn only_whole_words_decide() {
+        for (line, wanted) in [("y", 'y'), ("Yes", 'Y'), ("always", 'a'), ("NO", 'N'), ("2", '2')] {
+            assert_eq!(key(line), Some(Key::Char(wanted)), "{line}");
+        }
+        for line in ["", "abort", "yikes", "not", "12", "y n"] {
+            assert_eq!(key(line), None, "{line}");
+        }
     }
 
     #[test]
