@@ -673,6 +673,25 @@ fn what_was_not_heard_is_not_lost() {
     leave(&mut terminal);
 }
 
+/// Only debug builds can be asked to panic.
+#[cfg(debug_assertions)]
+#[test]
+fn a_panic_gives_the_terminal_back_before_it_says_why() {
+    let swb = scripted();
+    let mut command = swb.command(&["chat"]);
+    command.env("SWB_TEST_PANIC", "P");
+    let mut terminal = Terminal::start(command, 90, 30);
+    terminal.until("\x1b[?2004h");
+    terminal.until("› ");
+    terminal.forget();
+    terminal.type_in(b"P");
+    assert_eq!(terminal.wait(), 101);
+    terminal.assert_modes_restored();
+    let shown = shown(&terminal);
+    let (before, said) = shown.split_once("swb: internal error: ").expect(&shown);
+    assert!(before.ends_with("\x1b[?2004l") && said.contains("SWB_TEST_PANIC asked for it"), "{shown:?}");
+}
+
 #[test]
 fn the_window_may_change_and_close() {
     let swb = scripted();

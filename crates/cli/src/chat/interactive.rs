@@ -69,10 +69,11 @@ pub(super) fn run(context: &Context, place: Place, link: Link, opened: Opened, w
         dismissed: false,
         told: Instant::now(),
     };
-    print("\x1b[?2004h")?;
+    let pastes = Pastes::tell()?;
     let result = desk.run(raw.as_ref());
     // A terminal that is gone needs nothing back.
     drop(desk.finish());
+    drop(pastes);
     drop(raw);
     let code = result?;
     if desk.is_dismissed() {
@@ -194,7 +195,7 @@ impl Desk<'_> {
                 SIGCONT => {
                     // A terminal that is gone is noticed by the next read.
                     let _renewed = raw.map(RawMode::renew);
-                    let _written = print("\x1b[?2004h");
+                    let _written = print(Pastes::ON);
                 }
                 SIGINT => self.talk.key(&Key::Ctrl('c'), Instant::now()),
                 other => end = u8::try_from(128 + other).ok(),
@@ -337,7 +338,7 @@ impl Desk<'_> {
         (shown.flat_map(|row| line(row).fold(width + 1)).collect(), (row - from, column))
     }
 
-    /// Gives the terminal back and says goodbye.
+    /// Takes back what changes and says goodbye.
     fn finish(&mut self) -> io::Result<()> {
         let clear = self.canvas.clear(self.size.cols().into());
         if let Some(link) = &mut self.link {
@@ -348,7 +349,26 @@ impl Desk<'_> {
                 preserve_session: Some(preserve),
             }));
         }
-        print(&format!("{clear}\x1b[?2004l"))
+        print(&clear)
+    }
+}
+
+/// The terminal tells pastes from keys until this is dropped, also by a panic.
+struct Pastes;
+
+impl Pastes {
+    const ON: &str = "\x1b[?2004h";
+    const OFF: &str = "\x1b[?2004l";
+
+    fn tell() -> io::Result<Self> {
+        print(Self::ON).map(|()| Self)
+    }
+}
+
+impl Drop for Pastes {
+    fn drop(&mut self) {
+        // A terminal that is gone needs nothing back.
+        drop(print(Self::OFF));
     }
 }
 
