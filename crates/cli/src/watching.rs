@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::error::{Failure, Outcome};
 use crate::happenings::{Happenings, Heard};
+use crate::panics;
 use crate::say::print;
 use crate::terminal::signals::Signals;
 use crate::terminal::size;
@@ -23,9 +24,21 @@ const GATHER: Duration = Duration::from_millis(50);
 /// Events gathered at most before the list is shown again.
 const GATHERED: u32 = 50;
 
-/// The screen of its own, without a cursor, and back.
-const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l";
-const LEAVE: &[u8] = b"\x1b[?25h\x1b[?1049l";
+/// A screen of its own, without a cursor; dropping it brings the user's back, also by a panic.
+struct OwnScreen;
+
+impl OwnScreen {
+    fn enter() -> Result<Self, Failure> {
+        print(b"\x1b[?1049h\x1b[?25l").map(|()| Self)
+    }
+}
+
+impl Drop for OwnScreen {
+    fn drop(&mut self) {
+        // A terminal that is gone needs nothing back.
+        drop(print(b"\x1b[?25h\x1b[?1049l"));
+    }
+}
 
 /// Shows a list again and again, until it is interrupted.
 pub(crate) fn run<T: Serialize>(
@@ -40,10 +53,9 @@ pub(crate) fn run<T: Serialize>(
     if !screen {
         return follow(context, look, text, &mut happenings);
     }
-    print(ENTER)?;
-    let shown = show(look, text, &mut happenings);
-    print(LEAVE)?;
-    shown
+    panics::keep_for_later();
+    let _screen = OwnScreen::enter()?;
+    show(look, text, &mut happenings)
 }
 
 fn show<T>(
