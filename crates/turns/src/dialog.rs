@@ -177,8 +177,9 @@ fn read(profile: &Profile, screen: &Screen, rows: &[String], at: usize) -> Dialo
 fn listed(option: &Regex, rows: &[String], at: usize) -> Vec<Found> {
     let number = |y: usize| {
         let found = in_row(option, rows, y).into_iter().next()?;
-        let number = found.key.as_deref()?.parse::<u32>().ok()?;
-        Some((number, found))
+        // As wide as the screen likes, and yet there is always a next one.
+        let number = found.key.as_deref()?.parse::<u16>().ok()?;
+        Some((u32::from(number), found))
     };
     let near = |wanted: u32, from: usize, up: bool| {
         let rows_between = (1..=OPTION_ROWS).map_while(|n| {
@@ -397,4 +398,24 @@ fn fingerprint(question: &str, said: &str, options: &[DialogOption]) -> String {
         }
     }
     format!("{hash:016x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_counted_whatever_their_numbers() {
+        let option = Regex::new(r"^. (?P<key>\d+)\. (?P<label>.*)$").unwrap();
+        let labels = |rows: &[&str], at: usize| -> Vec<String> {
+            let rows: Vec<String> = rows.iter().map(|row| (*row).to_owned()).collect();
+            listed(&option, &rows, at).into_iter().map(|found| found.label).collect()
+        };
+        assert_eq!(labels(&["  9. a", "> 10. b", "  12. c", "  11. d"], 1), ["a", "b", "d"]);
+        assert_eq!(labels(&["> 65535. a", "  65536. b", "  0. c"], 0), ["a"]);
+        assert_eq!(labels(&["> 0. a", "  1. b"], 0), ["a", "b"]);
+        for huge in ["4294967295", "99999999999999999999"] {
+            assert!(labels(&[&format!("> {huge}. a"), "  0. b"], 0).is_empty());
+        }
+    }
 }
