@@ -1,6 +1,7 @@
 //! `swb logs`: what a session wrote.
 
 use crate::args;
+use crate::attach::Position;
 use crate::attach::inbox::Inbox;
 use crate::attach::speech::{Coop, Notice, Speech};
 use crate::context::Context;
@@ -58,25 +59,26 @@ fn fetch(context: &Context, session: &str, pty: PtyId) -> Result<(Vec<u8>, Offse
         ..Attach::default()
     });
     let (socket, attached) = session::open_stream(context, &request, None)?;
-    let begin = attached.offset.unwrap_or_default();
-    let bytes = read_to_end(&socket)?;
-    let end = Offset(begin.0 + bytes.len() as u64);
-    Ok((bytes, end))
+    read_to_end(&socket, attached.offset.unwrap_or_default())
 }
 
-fn read_to_end(socket: &UnixStream) -> Result<Vec<u8>, Failure> {
+fn read_to_end(socket: &UnixStream, begin: Offset) -> Result<(Vec<u8>, Offset), Failure> {
     let mut inbox = Inbox::new(Coop.layout());
     let mut bytes = Vec::new();
+    let mut position = Position::new(begin, false);
     let odd = |error: crate::attach::inbox::BadFrame| Failure::general(error.to_string());
     loop {
         while let Some(range) = inbox.next_data().map_err(odd)? {
+            position.advance(range.len() as u64);
             bytes.extend_from_slice(inbox.bytes(range));
         }
         if let Some(message) = inbox.next_message().map_err(odd)? {
             match Coop.understand(&message) {
-                Notice::End | Notice::Exited(_) | Notice::Detached => return Ok(bytes),
-                _ => continue,
+                Notice::End | Notice::Exited(_) | Notice::Detached => return Ok((bytes, position.offset())),
+                Notice::Lagged(Some(offset)) => position.lagged(offset, false),
+                _ => {}
             }
+            continue;
         }
         if inbox.fill(socket)? == 0 {
             return Err(Failure::new(
@@ -101,6 +103,21 @@ fn tail(bytes: &[u8], lines: usize) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
+    use swb_wire::coop::{self, Event};
+
+    #[test]
+    fn a_gap_in_the_output_counts() {
+        let (mut daemon, socket) = UnixStream::pair().unwrap();
+        let mut stream = Vec::new();
+        coop::encode_data(b"abc", &mut stream);
+        coop::encode_control(&Event::Lagged { dropped: 9, offset: Some(Offset(103)) }, &mut stream).unwrap();
+        coop::encode_data(b"de", &mut stream);
+        coop::encode_control(&Event::End { offset: Offset(105) }, &mut stream).unwrap();
+        daemon.write_all(&stream).unwrap();
+        let (bytes, end) = read_to_end(&socket, Offset(10)).unwrap();
+        assert_eq!((bytes.as_slice(), end), (&b"abcde"[..], Offset(105)), "what is followed begins there");
+    }
 
     #[test]
     fn the_tail_has_whole_lines() {
