@@ -32,7 +32,7 @@ impl Link {
     pub(super) fn open(context: &Context, id: &str, role: Role, size: Size) -> Result<(Self, u32), Failure> {
         let stream = connect(context, id)?;
         stream.set_read_timeout(Some(WAIT))?;
-        let mut link = Self { stream };
+        let mut link = Self::over(stream);
         link.send(&Message::Hello { role, cols: size.cols(), rows: size.rows() })?;
         let silent = || Failure::general(format!("Session '{id}' does not respond"));
         match link.receive().map_err(|_| silent())? {
@@ -43,6 +43,11 @@ impl Link {
             Some(Message::Error(text)) => Err(Failure::general(format!("Session '{id}' refused: {text}"))),
             _ => Err(silent()),
         }
+    }
+
+    /// A connection over a socket on which hello is still to be said.
+    pub(super) fn over(stream: UnixStream) -> Self {
+        Self { stream }
     }
 
     /// Sends a message.
