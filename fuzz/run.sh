@@ -3,6 +3,8 @@
 #
 #   fuzz/run.sh SECONDS [TARGET...]
 #
+# FUZZ_SEED makes a run repeat the same inputs, as far as time allows; without it each run tries others.
+#
 # Stable Rust is enough: the coverage that libFuzzer steers by comes from plain LLVM passes, and the crates
 # under test hold no unsafe code for an address sanitizer to watch. The corpus starts with the golden
 # vectors and recordings and grows in fuzz/corpus; an input that crashes is left in fuzz/artifacts.
@@ -29,6 +31,6 @@ export RUSTFLAGS
 for target in "$@"; do
     mkdir -p "artifacts/$target"
     cargo run --quiet --release --target "$host" --bin "$target" -- \
-        -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=512 -verbosity=0 -print_final_stats=1 \
+        -seed="${FUZZ_SEED:-0}" -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=512 -verbosity=0 -print_final_stats=1 \
         -artifact_prefix="artifacts/$target/" "corpus/$target"
 done
