@@ -1,13 +1,14 @@
 //! Columns of text for people.
 
 use std::fmt::Write;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Lays out rows in columns, two spaces apart; the last column is as long as it is.
 pub(crate) fn layout<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
-    let mut widths = header.map(width);
+    let mut widths = header.map(UnicodeWidthStr::width);
     for row in rows {
         for (column, cell) in widths.iter_mut().zip(row) {
-            *column = (*column).max(width(cell));
+            *column = (*column).max(cell.width());
         }
     }
     let mut out = String::new();
@@ -15,7 +16,7 @@ pub(crate) fn layout<const N: usize>(header: [&str; N], rows: &[[String; N]]) ->
     for row in std::iter::once(&header).chain(rows) {
         let mut line = String::new();
         for (cell, column) in row.iter().zip(widths) {
-            let padding = column - width(cell) + 2;
+            let padding = column - cell.width() + 2;
             // Writing to a string cannot fail.
             let _ = write!(line, "{cell}{:padding$}", "");
         }
@@ -55,8 +56,14 @@ fn quoted(word: &str) -> String {
     format!("'{}'", printable(&word.replace('\'', r"'\''")))
 }
 
-fn width(text: &str) -> usize {
-    text.chars().count()
+/// As much of a line as there are columns for.
+pub(crate) fn cut(line: &str, columns: usize) -> &str {
+    let mut used = 0;
+    let over = line.char_indices().find(|(_, c)| {
+        used += c.width().unwrap_or(0);
+        used > columns
+    });
+    over.map_or(line, |(end, _)| line.get(..end).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -65,13 +72,23 @@ mod tests {
 
     #[test]
     fn columns_line_up() {
-        let rows =
-            [["api".into(), "running".into(), "claude".into()], ["größe".into(), "x".into(), String::new()]];
+        let rows = [
+            ["api".into(), "running".into(), "claude".into()],
+            ["größe".into(), "x".into(), String::new()],
+            ["日本".into(), "x".into(), "sh".into()],
+        ];
         insta::assert_snapshot!(layout(["NAME", "STATUS", "COMMAND"], &rows), @r"
         NAME   STATUS   COMMAND
         api    running  claude
         größe  x
+        日本   x        sh
         ");
+    }
+
+    #[test]
+    fn lines_are_cut_where_the_screen_ends() {
+        assert_eq!((cut("abcdef", 4), cut("abc", 4), cut("größer", 4)), ("abcd", "abc", "größ"));
+        assert_eq!((cut("日本語", 5), cut("日本語", 1), cut("e\u{301}x", 1)), ("日本", "", "e\u{301}"));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::error::{Failure, Outcome};
 use crate::happenings::{Happenings, Heard};
 use crate::panics;
 use crate::say::print;
+use crate::table;
 use crate::terminal::signals::Signals;
 use crate::terminal::size;
 use rustix::stdio::stdout;
@@ -109,15 +110,12 @@ fn settle(happenings: &mut Happenings<'_>) -> Result<bool, Failure> {
 
 /// The list drawn over what was there before, as far as there is room.
 fn picture(list: &str, size: Size) -> Vec<u8> {
-    let mut picture = String::from("\x1b[H");
-    let lines: Vec<String> = list
-        .lines()
-        .take(usize::from(size.rows()))
-        .map(|line| line.chars().take(usize::from(size.cols())).collect::<String>() + "\x1b[K")
-        .collect();
-    picture.push_str(&lines.join("\r\n"));
-    picture.push_str("\x1b[J");
-    picture.into_bytes()
+    let rows = usize::from(size.rows());
+    // Erased before it is written: behind a full row the cursor still stands on the last character.
+    let line = |line: &str| format!("\x1b[K{}", table::cut(line, size.cols().into()));
+    let lines: Vec<String> = list.lines().take(rows).map(line).collect();
+    let below = if lines.len() < rows { "\r\n\x1b[J" } else { "" };
+    format!("\x1b[H{}{below}", lines.join("\r\n")).into_bytes()
 }
 
 #[cfg(test)]
@@ -127,6 +125,8 @@ mod tests {
     #[test]
     fn a_picture_stays_on_the_screen() {
         let size = Size::new(4, 2).unwrap();
-        assert_eq!(picture("abcdef\ng\nh\n", size), b"\x1b[Habcd\x1b[K\r\ng\x1b[K\x1b[J");
+        assert_eq!(picture("abcdef\ng\nh\n", size), b"\x1b[H\x1b[Kabcd\r\n\x1b[Kg");
+        // A row that is longer than it seems would push the others down.
+        assert_eq!(picture("日本語\n", size), "\x1b[H\x1b[K日本\r\n\x1b[J".as_bytes());
     }
 }
