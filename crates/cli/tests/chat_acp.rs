@@ -17,11 +17,17 @@ const STOP: Duration = Duration::from_secs(2);
 const NO_METHOD: i32 = -32601;
 const BAD_PARAMS: i32 = -32602;
 const NOT_FOUND: i32 = -32002;
+/// Error of JSON-RPC for what cannot be told: the line would be too long.
+const TOO_LONG: i32 = -32603;
 
 /// A daemon with a scripted agent that has these arguments.
-fn scripted_with(args: &[&str], more: &str) -> Swb {
+fn scripted_with(args: &[&str]) -> Swb {
+    configured(&scripted_agent(args))
+}
+
+fn configured(config: &str) -> Swb {
     let mut swb = Swb::new(EXE);
-    swb.configure(&format!("{more}\n{}", scripted_agent(args)));
+    swb.configure(config);
     swb.start_daemon();
     swb
 }
@@ -191,7 +197,7 @@ fn what_we_do_not_know_is_refused() {
 
 #[test]
 fn an_agent_works_where_its_conversation_is() {
-    let swb = scripted_with(&[], "");
+    let swb = scripted_with(&[]);
     let mut client = swb.chat_in("talk");
     assert_eq!(client.say("cwd"), work(&swb).to_str().unwrap());
     assert_eq!(client.say("env:HOME"), swb.paths().home.to_str().unwrap());
@@ -227,12 +233,9 @@ fn options_of_any_kind_are_kept_and_chosen() {
 
 #[test]
 fn the_users_policy_needs_no_approval() {
-    let more = "";
-    let mut swb = Swb::new(EXE);
     let config = scripted_agent(&[])
         .replace("[[agents]]", "[chat.allow]\ntools = [\"fetch\"]\ncommands = [\"cargo test\"]\n[[agents]]");
-    swb.configure(&format!("{more}\n{config}"));
-    swb.start_daemon();
+    let swb = configured(&config);
     let mut client = swb.chat_in("talk");
     assert_eq!(client.say("permit:cargo test"), "permit: yes\n");
     let id = client.prompt("permit:cargo test --all");
@@ -252,6 +255,8 @@ fn changes_of_files_are_shown() {
     assert_eq!(results.len(), 1, "{:?}", generation.events);
     assert_eq!(results[0]["status"], "completed");
     assert_eq!(generation.all("tool_call").last().unwrap()["kind"], "edit");
+    let path = work(&swb).join("a.rs");
+    assert_eq!(results[0]["content"], json!([{"type": "diff", "path": path, "old": "old", "new": "new"}]));
 }
 
 #[test]
@@ -275,7 +280,7 @@ fn an_agent_that_has_crashed_is_started_anew_and_goes_on() {
 
 #[test]
 fn a_stop_while_a_session_is_loaded_does_not_lose_it() {
-    let swb = scripted_with(&["--hold-load", "hold", "--log", "log"], "");
+    let swb = scripted_with(&["--hold-load", "hold", "--log", "log"]);
     let mut client = swb.chat_in("talk");
     let first = client.say("session");
     let (name, _) = first.split_once(' ').unwrap();
@@ -293,7 +298,7 @@ fn a_stop_while_a_session_is_loaded_does_not_lose_it() {
 
 #[test]
 fn an_agent_that_cannot_load_is_told_what_was_said() {
-    let swb = scripted_with(&["--no-load"], "");
+    let swb = scripted_with(&["--no-load"]);
     let mut client = swb.chat_in("talk");
     assert_eq!(client.say("my name is Ada"), "you said: my name is Ada");
     assert_eq!(client.say("prompt"), "prompt", "an agent that remembers is told nothing twice");
@@ -329,7 +334,7 @@ fn a_conversation_that_begins_anew_has_a_new_session() {
 
 #[test]
 fn garbage_is_forgiven_up_to_a_point() {
-    let swb = scripted_with(&["--garbage"], "");
+    let swb = scripted_with(&["--garbage"]);
     let mut client = swb.chat_in("talk");
     assert_eq!(client.say("garbage:50;wrong;say:well"), "well");
     let said = failure(&mut client, "garbage:500;stall");
@@ -351,6 +356,41 @@ fn lines_have_a_length() {
     assert_eq!(client.say("say:again"), "again");
 }
 
+/// An agent that reads a file as often at the same time as a prompt says before it takes any answer, and tells of each
+/// how long it is or with which error it was refused.
+const READER: &str = r#"
+import json, sys
+def send(**message): print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+for line in sys.stdin:
+    ask = json.loads(line)
+    result = {"protocolVersion": 1, "sessionId": "s"}
+    if ask["method"] == "session/prompt":
+        count, path = ask["params"]["prompt"][-1]["text"].split()
+        for n in range(int(count)):
+            send(id=n, method="fs/read_text_file", params={"sessionId": "s", "path": path})
+        answers = [json.loads(sys.stdin.readline()) for n in range(int(count))]
+        told = [str(len(a["result"]["content"]) if "result" in a else a["error"]["code"]) for a in answers]
+        chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": " ".join(told)}}
+        send(method="session/update", params={"sessionId": "s", "update": chunk})
+        result = {"stopReason": "end_turn"}
+    send(id=ask["id"], result=result)
+"#;
+
+#[test]
+fn an_agent_may_read_much_at_the_same_time() {
+    let config = "[chat]\nbackend = \"reader\"\n[[agents]]\nname = \"reader\"\nkind = \"acp\"\n";
+    let swb = configured(&format!("{config}command = {}\n", json!(["python3", "-c", READER])));
+    let mut client = swb.chat_in("talk");
+    fs::write(work(&swb).join("large"), "x".repeat(8 << 20)).unwrap();
+    assert_eq!(client.say("6 large"), ["8388608"; 6].join(" "));
+    fs::write(work(&swb).join("medium"), "x".repeat(256 << 10)).unwrap();
+    assert_eq!(client.say("200 medium"), ["262144"; 200].join(" "), "more than are served at the same time");
+    // Spelled out, it is longer than a line.
+    fs::write(work(&swb).join("escapes"), "\u{1b}".repeat(8 << 20)).unwrap();
+    assert_eq!(client.say("2 escapes"), format!("{TOO_LONG} {TOO_LONG}"));
+    assert_eq!(client.say("1 large"), "8388608", "and it goes on");
+}
+
 #[test]
 fn errors_of_an_agent_are_told() {
     let swb = Swb::scripted(EXE, "");
@@ -367,7 +407,7 @@ fn agents_that_cannot_begin_say_why() {
         (&["--crash"], &["7", "it cannot start"]),
         (&["--old"], &["version 9999"]),
     ] {
-        let swb = scripted_with(args, "");
+        let swb = scripted_with(args);
         let mut client = swb.chat_in("talk");
         let said = failure(&mut client, "say:hello");
         assert!(words.iter().all(|word| said.contains(word)), "{args:?}: {said}");
@@ -398,7 +438,7 @@ fn a_stop_works_in_every_state_of_an_agent() {
 // engine itself loses its patience.
 #[test]
 fn a_stop_works_while_an_agent_starts() {
-    let swb = scripted_with(&["--mute", "--pid", "pid"], "");
+    let swb = scripted_with(&["--mute", "--pid", "pid"]);
     let mut client = swb.chat_in("talk");
     for _ in 0..2 {
         let id = client.prompt("say:hello");
@@ -418,7 +458,7 @@ fn a_stop_works_while_an_agent_starts() {
 // SS-55
 #[test]
 fn a_stop_works_while_a_model_is_chosen() {
-    let swb = scripted_with(&["--hold-model", "--log", "log"], "");
+    let swb = scripted_with(&["--hold-model", "--log", "log"]);
     let mut client = swb.chat_in("talk");
     client.ok("config_set", json!({"model": "two"}));
     let id = client.prompt("say:hello");

@@ -46,16 +46,16 @@ impl Generation<'_> {
                     patience = Some(Instant::now() + limits::CANCEL);
                 }
                 () = until(patience) => return Ok(None),
-                (id, answer) = serving.next() => link.respond(&id, answer)?,
-                incoming = link.next(), if serving.has_room() => match incoming? {
-                    Incoming::Response(id, answer) if id == wanted => return Ok(Some(answer)),
-                    Incoming::Response(..) => {}
-                    Incoming::Request(id, method, params) => {
+                (id, answer) = serving.next(), if link.takes_answers() => link.respond(&id, answer)?,
+                incoming = link.next(), if serving.has_room() || !link.takes_answers() => match incoming? {
+                    Some(Incoming::Response(id, answer)) if id == wanted => return Ok(Some(answer)),
+                    Some(Incoming::Request(..)) if serving.is_full() => return Err(link.does_not_read()),
+                    Some(Incoming::Request(id, method, params)) => {
                         let answer = self.server.serve(&method, params, &self.tools, &mut talking.terminals);
                         serving.add(id, answer);
                     }
-                    Incoming::Notification(method, params) if method == "session/update" => self.hear(params).await,
-                    Incoming::Notification(..) => {}
+                    Some(Incoming::Notification(method, params)) if method == "session/update" => self.hear(params).await,
+                    Some(Incoming::Notification(..) | Incoming::Response(..)) | None => {}
                 },
             }
         }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-/// Bytes of one line at most, both ways: a file of the greatest size we serve, escaped, fits.
+/// Bytes of one line at most, both ways: a file of the greatest size we serve fits if it is text as people write it.
 pub(super) const LINE: usize = 16 << 20;
-/// Bytes that wait for an agent that does not read; it is given up beyond that.
+/// Bytes that wait for an agent that does not read: one line, and another that is being read. Answers wait with whoever
+/// gives them until there is room; an agent that leaves none for anything else is given up.
 pub(super) const UNREAD: usize = 2 * LINE;
 /// Lines that are none of the protocol's, in one answer: programs that greet or warn there are forgiven.
 pub(super) const GARBAGE: usize = 100;
@@ -19,8 +20,11 @@ pub(super) const START: Duration = Duration::from_secs(90);
 pub(super) const CANCEL: Duration = Duration::from_millis(800);
 /// How long to wait for the status of an agent whose output has ended.
 pub(super) const EXIT: Duration = Duration::from_secs(1);
-/// Requests of the agent that are served at the same time; it is not listened to beyond that.
+/// Requests of the agent that are served at the same time; it is not listened to beyond that. One that does not take its
+/// answers is, as it may take none before it has said everything, up to twice as many; then it is given up.
 pub(super) const SERVED: usize = 128;
+/// Files that are read or written at the same time: each takes several times its size until the agent has its answer.
+pub(super) const FILES: usize = 8;
 /// Permissions that people are asked for at the same time; others wait for their turn. Each keeps room among what the
 /// conversation has not heard yet (128), of which most must be left for everything else.
 pub(super) const ASKED: usize = 32;

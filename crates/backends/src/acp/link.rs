@@ -9,7 +9,7 @@ use super::rpc::{self, Incoming};
 use crate::Context;
 use crate::command::{Guarded, Launch};
 use crate::config::AgentConfig;
-use agent_client_protocol_schema::v1::{Error, RequestId};
+use agent_client_protocol_schema::v1::{Error, ErrorCode, RequestId};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -90,26 +90,45 @@ impl Link {
         self.send(&rpc::notification(method, params))
     }
 
-    /// Answers the agent.
+    /// Answers the agent. What is longer than a line may be is answered with an error.
     pub(super) fn respond(&mut self, id: &RequestId, answer: Result<Value, Error>) -> Result<(), Failure> {
-        self.send(&rpc::response(id, answer))
+        let mut line = rpc::response(id, answer);
+        if line.len() > limits::LINE {
+            let error = Error::new(ErrorCode::InternalError.into(), "the answer is too long for a line");
+            line = rpc::response(id, Err(error));
+        }
+        self.send(&line)
+    }
+
+    /// Whether it has read so much that there is room for another answer.
+    pub(super) fn takes_answers(&self) -> bool {
+        self.unread.len() + limits::LINE <= limits::UNREAD
+    }
+
+    /// The agent is given up: it asks and does not take the answers.
+    pub(super) fn does_not_read(&self) -> Failure {
+        self.failure("does not read what it is told")
     }
 
     fn send(&mut self, line: &str) -> Result<(), Failure> {
         if self.unread.len() + line.len() > limits::UNREAD {
-            return Err(self.failure("does not read what it is told"));
+            return Err(self.does_not_read());
         }
         self.unread.extend(line.as_bytes());
         Ok(())
     }
 
-    /// What the agent sends next. Cancel-safe.
-    pub(super) async fn next(&mut self) -> Result<Incoming, Failure> {
+    /// What the agent sends next; nothing when it takes answers again after it did not. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Result<Option<Incoming>, Failure> {
         let mut chunk = [0; CHUNK];
         let mut words = [0; 1024];
+        let choked = !self.takes_answers();
         loop {
             if let Some(incoming) = self.buffered()? {
-                return Ok(incoming);
+                return Ok(Some(incoming));
+            }
+            if choked && self.takes_answers() {
+                return Ok(None);
             }
             let (unread, _) = self.unread.as_slices();
             tokio::select! {

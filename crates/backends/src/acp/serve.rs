@@ -37,6 +37,11 @@ impl<'a> Serving<'a> {
         self.0.len() < limits::SERVED
     }
 
+    /// Whether there are more than anybody waits for.
+    pub(super) fn is_full(&self) -> bool {
+        self.0.len() >= 2 * limits::SERVED
+    }
+
     pub(super) fn add(&mut self, id: RequestId, answer: Boxed<'a, Answer>) {
         self.0.push((id, answer));
     }
@@ -61,11 +66,14 @@ pub(super) struct Server<'a> {
     exchange: &'a Exchange,
     /// Turns to ask people for permissions.
     turns: Arc<Semaphore>,
+    /// Turns to read and write files.
+    files: Arc<Semaphore>,
 }
 
 impl<'a> Server<'a> {
     pub(super) fn new(context: &'a Context, exchange: &'a Exchange) -> Self {
-        Self { context, exchange, turns: Arc::new(Semaphore::new(limits::ASKED)) }
+        let [turns, files] = [limits::ASKED, limits::FILES].map(|most| Arc::new(Semaphore::new(most)));
+        Self { context, exchange, turns, files }
     }
 
     /// Begins to serve a request.
@@ -131,7 +139,7 @@ impl<'a> Server<'a> {
 
     fn read_file(&self, request: ReadTextFileRequest) -> Boxed<'a, Answer> {
         let place = self.place();
-        Box::pin(on_disk(request.path, move |path| {
+        Box::pin(on_disk(Arc::clone(&self.files), request.path, move |path| {
             let text = place().read(path)?;
             Ok(json!(ReadTextFileResponse::new(part(text, request.line, request.limit))))
         }))
@@ -139,7 +147,7 @@ impl<'a> Server<'a> {
 
     fn write_file(&self, request: WriteTextFileRequest) -> Boxed<'a, Answer> {
         let place = self.place();
-        Box::pin(on_disk(request.path, move |path| {
+        Box::pin(on_disk(Arc::clone(&self.files), request.path, move |path| {
             place().write(path, &request.content)?;
             Ok(json!(WriteTextFileResponse::new()))
         }))
@@ -173,12 +181,15 @@ impl<'a> Server<'a> {
     }
 }
 
-/// Does something with a file where waiting for the disk keeps nobody waiting.
+/// Does something with a file, when it is its turn, where waiting for the disk keeps nobody waiting.
 async fn on_disk(
+    turns: Arc<Semaphore>,
     path: PathBuf,
     work: impl FnOnce(&str) -> Result<Value, PlaceError> + Send + 'static,
 ) -> Answer {
     let path = Path::to_str(&path).ok_or_else(bad_path)?.to_owned();
+    // Nobody closes it, so a turn comes.
+    let _turn = turns.acquire().await;
     let done = tokio::task::spawn_blocking(move || work(&path)).await;
     match done {
         Ok(done) => done.map_err(|error| place_error(&error)),

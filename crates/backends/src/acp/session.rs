@@ -157,9 +157,9 @@ async fn call<T: DeserializeOwned>(
     let answer = async {
         loop {
             match link.next().await? {
-                Incoming::Response(id, answer) if id == wanted => return Ok(answer),
-                Incoming::Request(id, ..) => link.respond(&id, Err(unknown_method()))?,
-                Incoming::Notification(..) | Incoming::Response(..) => {}
+                Some(Incoming::Response(id, answer)) if id == wanted => return Ok(answer),
+                Some(Incoming::Request(id, ..)) => link.respond(&id, Err(unknown_method()))?,
+                Some(Incoming::Notification(..) | Incoming::Response(..)) | None => {}
             }
         }
     };
