@@ -10,7 +10,7 @@ use pages::Cursor;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use swb_chat::Refused;
-use swb_engine::chat::{Chat, ChatError, Chats, git};
+use swb_engine::chat::{self, Chat, ChatError, Chats, git};
 use swb_types::Timestamp;
 use swb_wire::coop::{
     AgentsReply, ChatAgentItem, Conversation, ConversationReply, ErrorCode, ErrorReply, Forget, History,
@@ -115,13 +115,19 @@ impl Connection {
 
     pub(super) async fn workspace(&self, request: Workspace) -> Answer {
         let chats = self.chats("workspace")?;
-        let mut path = directory(&request.path)?;
+        let mut path = directory(&request.path).await?;
         self.check_agent(chats, request.agent.as_deref())?;
         let context_dirs = match &request.context_dirs {
             Some(dirs) if dirs.len() > CONTEXT_DIRS => {
                 return Err(invalid(format!("a workspace has {CONTEXT_DIRS} context directories at most")));
             }
-            Some(dirs) => Some(dirs.iter().map(|dir| directory(dir)).collect::<Result<Vec<_>, _>>()?),
+            Some(dirs) => {
+                let mut found = Vec::with_capacity(dirs.len());
+                for dir in dirs {
+                    found.push(directory(dir).await?);
+                }
+                Some(found)
+            }
             None => None,
         };
         if let Some(name) = &request.worktree {
@@ -165,10 +171,8 @@ fn is_running(chat: &Chat) -> bool {
 }
 
 /// A directory that exists, by its full path.
-fn directory(text: &str) -> Result<PathBuf, ErrorReply> {
-    let path = Path::new(text);
-    let full = path.canonicalize().ok().filter(|full| path.is_absolute() && full.is_dir());
-    full.ok_or_else(|| reply(&ChatError::WorkspaceInvalid(path.to_owned())))
+async fn directory(text: &str) -> Result<PathBuf, ErrorReply> {
+    chat::directory(Path::new(text)).await.map_err(|error| reply(&error))
 }
 
 /// As many items as fit into an answer.

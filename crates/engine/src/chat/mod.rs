@@ -37,8 +37,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 use swb_chat::{
-    Approval, ApprovalId, Archive, ArchiveError, ClientId, Conversation, Hit, Now, Saved, Summary, Verdict,
-    Workspace, three_words,
+    Approval, Archive, ArchiveError, ClientId, Conversation, Hit, Now, Saved, Summary, Workspace, three_words,
 };
 use swb_types::{SessionName, Timestamp};
 use tokio::sync::{broadcast, mpsc, watch};
@@ -380,14 +379,6 @@ impl Chats {
         all
     }
 
-    /// Decides an approval of any conversation; which one it was of.
-    pub async fn decide(&self, id: &ApprovalId, verdict: Verdict) -> Result<Chat, ChatError> {
-        let found = self.approvals().into_iter().find(|(_, approval)| approval.id == *id);
-        let (chat, _) = found.ok_or(swb_chat::Refused::NotAsked)?;
-        chat.decide(None, id.clone(), verdict).await?;
-        Ok(chat)
-    }
-
     /// Ends all conversations in order: those that are to be saved by themselves are, agents end. With `forget` the
     /// next daemon knows nothing of them; without, it goes on with them.
     pub async fn shutdown(&self, forget: bool) {
@@ -485,13 +476,29 @@ fn is_about(working_dir: &Path, terminal: &Session) -> bool {
 
 /// SS-31. A directory may lie on a disk that does not answer, so nobody else waits for this.
 async fn check_directory(dir: &Path) -> Result<(), ChatError> {
+    looked_at(dir, check_now).await
+}
+
+/// The full path of a directory that agents can work in.
+pub async fn directory(dir: &Path) -> Result<PathBuf, ChatError> {
+    let full = |dir: &Path| {
+        check_now(dir)?;
+        dir.canonicalize().map_err(|_| ChatError::WorkspaceInvalid(dir.to_owned()))
+    };
+    looked_at(dir, full).await
+}
+
+async fn looked_at<T: Send + 'static>(
+    dir: &Path,
+    look: impl FnOnce(&Path) -> Result<T, ChatError> + Send + 'static,
+) -> Result<T, ChatError> {
     let (path, denied) = (dir.to_owned(), ChatError::WorkspaceDenied(dir.to_owned()));
-    let looked = tokio::task::spawn_blocking(move || look_at_directory(&path));
+    let looked = tokio::task::spawn_blocking(move || look(&path));
     let looked = tokio::time::timeout(limits::DIRECTORY, looked).await;
     looked.ok().and_then(Result::ok).unwrap_or(Err(denied))
 }
 
-fn look_at_directory(dir: &Path) -> Result<(), ChatError> {
+fn check_now(dir: &Path) -> Result<(), ChatError> {
     let invalid = || ChatError::WorkspaceInvalid(dir.to_owned());
     let denied = || ChatError::WorkspaceDenied(dir.to_owned());
     if !dir.is_absolute() {

@@ -295,11 +295,6 @@ impl Pty {
         matches!(*self.line.borrow(), Line::Ended)
     }
 
-    /// Whether input has somewhere to go.
-    pub fn is_open(&self) -> bool {
-        matches!(*self.line.borrow(), Line::Open(_))
-    }
-
     /// Sets the size and, if `announce`, marks the place in the output where it changed.
     ///
     /// The mark is set before the PTY learns its size: whatever the program writes at the new size comes

@@ -44,10 +44,9 @@ pub(super) fn page(messages: &[Message], from: Cursor, room: usize) -> (Vec<Mess
     let mut left = room;
     let mut page = Vec::new();
     for message in messages.iter().filter(|message| message.number >= from.number) {
-        let start = if message.number == from.number {
-            from
-        } else {
-            Cursor { number: message.number, ..from_start() }
+        let start = match message.number == from.number {
+            true => from,
+            false => Cursor { number: message.number, ..Cursor::default() },
         };
         if left < OVERHEAD * 2 && !page.is_empty() {
             return (page, Some(start));
@@ -60,10 +59,6 @@ pub(super) fn page(messages: &[Message], from: Cursor, room: usize) -> (Vec<Mess
         }
     }
     (page, None)
-}
-
-fn from_start() -> Cursor {
-    Cursor::default()
 }
 
 /// As much of a message as there is room for: at least something of it.
