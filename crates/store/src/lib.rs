@@ -54,8 +54,8 @@ enum StoreError {
     /// The system says so.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// Something cannot be written down.
-    #[error("cannot be put into words: {0}")]
+    /// Something in it is not as we write it.
+    #[error("what is written in it makes no sense: {0}")]
     Json(#[from] serde_json::Error),
 }
 

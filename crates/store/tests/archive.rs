@@ -351,6 +351,24 @@ fn strange_files_are_refused_and_left_alone() {
     refused(&store, "version 99");
 }
 
+#[test]
+fn words_that_nobody_understands_are_an_error_of_that_conversation() {
+    for (column, value) in [("settings", "{"), ("resume", "[1"), ("usage", "7")] {
+        let (_dir, store) = store();
+        store.save(&talk("a", "/ws", &["x"])).unwrap();
+        store.save(&talk("b", "/ws", &["y"])).unwrap();
+        let change = format!("UPDATE conversation SET {column} = '{value}' WHERE name = 'a'");
+        Connection::open(store.file()).unwrap().execute_batch(&change).unwrap();
+        store.load("a").unwrap_err();
+        assert!(store.load("b").unwrap().is_some(), "{column}");
+    }
+    let (_dir, store) = store();
+    store.save(&talk("a", "/ws", &["x"])).unwrap();
+    Connection::open(store.file()).unwrap().execute_batch("UPDATE message SET parts = '{'").unwrap();
+    let error = store.load("a").unwrap_err().to_string();
+    assert!(error.contains("makes no sense") && error.contains("conversations.db"), "{error}");
+}
+
 /// Damage at any place gives an error or an answer, and never a panic.
 #[test]
 fn damage_is_an_error_at_worst() {
