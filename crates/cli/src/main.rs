@@ -24,6 +24,7 @@ mod profiles;
 mod say;
 mod session;
 mod start;
+mod stdin;
 mod sys;
 mod table;
 mod terminal;

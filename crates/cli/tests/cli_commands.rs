@@ -4,6 +4,7 @@
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -238,6 +239,20 @@ fn send_returns_when_all_of_it_was_taken() {
     let sum =
         Command::new("cksum").stdin(std::fs::File::open(&file).expect("a file")).output().expect("cksum");
     wait_for("its sum", || swb.ok(&["logs", "main"]).contains(text(&sum.stdout).trim()).then_some(()));
+}
+
+#[test]
+fn send_does_not_wait_for_the_end_of_what_is_long() {
+    let swb = Swb::start(EXE);
+    swb.script("main", "stty raw -echo; echo ready; head -c 500000 | wc -c; exec cat > /dev/null");
+    wait_for("it to be ready", || swb.ok(&["logs", "main"]).contains("ready").then_some(()));
+    let mut command = swb.command(&["send", "main", "-"]);
+    let mut child = command.stdin(Stdio::piped()).spawn().expect("it starts");
+    let mut pipe = child.stdin.take().expect("a pipe");
+    pipe.write_all(&[b'x'; 600_000]).expect("it reads");
+    wait_for("the beginning", || swb.ok(&["logs", "main"]).contains("500000").then_some(()));
+    drop(pipe);
+    assert!(in_time(child).status.success());
 }
 
 #[test]

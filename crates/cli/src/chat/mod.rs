@@ -27,10 +27,9 @@ use rustix::fs::FileType;
 use rustix::stdio::{stdin, stdout};
 use rustix::termios::isatty;
 use session::{Opened, Wish};
-use std::io::Read;
 
 /// Bytes of a prompt from standard input at most: what fits into a line of the protocol.
-const LONGEST: u64 = 8 << 20;
+const LONGEST: usize = 8 << 20;
 
 /// Talks, or says one thing and prints the answer.
 pub(crate) fn run(context: &Context, args: &args::Chat) -> Outcome {
@@ -98,13 +97,7 @@ fn piped() -> bool {
 }
 
 fn input() -> Result<String, Failure> {
-    let mut bytes = Vec::new();
-    let read = std::io::stdin().lock().take(LONGEST + 1).read_to_end(&mut bytes);
-    read.map_err(|error| Failure::io("cannot read standard input", &error))?;
-    if bytes.len() as u64 > LONGEST {
-        return Err(Failure::general(format!("standard input is longer than {LONGEST} bytes")));
-    }
-    Ok(String::from_utf8(bytes).unwrap_or_else(|error| {
+    Ok(String::from_utf8(crate::stdin::read(LONGEST)?).unwrap_or_else(|error| {
         say(format_args!("[standard input is not UTF-8: what cannot be read is replaced by \u{fffd}]"));
         String::from_utf8_lossy(error.as_bytes()).into_owned()
     }))

@@ -6,13 +6,10 @@ use crate::args;
 use crate::context::Context;
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::say::say;
+use crate::stdin;
 use serde_json::json;
-use std::io::Read;
 use std::time::{Duration, Instant};
-use swb_wire::coop::{Answered, Ask, AskReply, Met, Request, Turn, Wait, WaitUntil};
-
-/// Exit code when the agent asks something itself.
-const ASKS: u8 = 5;
+use swb_wire::coop::{Answered, Ask, AskReply, MAX_FRAME, Met, Request, Turn, TurnObject, Wait, WaitUntil};
 
 /// How much longer than the question the daemon's answer may take; after that it hangs.
 const GRACE: Duration = Duration::from_secs(10);
@@ -20,7 +17,7 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Submits a text, waits for the turn and prints its text.
 pub(super) fn run(context: &Context, args: args::Ask) -> Outcome {
     let started = Instant::now();
-    let text = text(&args.text)?;
+    let text = if args.text == "-" { stdin::text(MAX_FRAME)? } else { args.text };
     let known = wait::newest(context, &args.name)?;
     let timeout_ms = args.timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
     let request = Ask { session: args.name.clone(), text, timeout_ms, force: args.force };
@@ -66,7 +63,7 @@ fn resume(context: &Context, session: String, known: Option<u64>, left: Option<D
     }
 }
 
-fn show(context: &Context, found: swb_wire::coop::TurnObject) -> Outcome {
+fn show(context: &Context, found: TurnObject) -> Outcome {
     let whole = turn::complete(context, found, context.json)?;
     turn::show(context, &whole, false)?;
     Ok(0)
@@ -75,20 +72,8 @@ fn show(context: &Context, found: swb_wire::coop::TurnObject) -> Outcome {
 fn asks(context: &Context, session: &str, detail: Option<&str>) -> Outcome {
     if context.json {
         context.answer(&json!({"asking": true, "session": session, "detail": detail}), |_| String::new())?;
-        return Ok(ASKS);
+        return Ok(FailureKind::Asks.exit_code());
     }
     Err(Failure::new(FailureKind::Asks, format!("the agent of session '{session}' asks something"))
         .hint(format!("`swb screen {session}` shows what; `swb keys {session} KEY…` answers")))
-}
-
-fn text(text: &str) -> Result<String, Failure> {
-    if text != "-" {
-        return Ok(text.to_owned());
-    }
-    let mut text = String::new();
-    std::io::stdin()
-        .lock()
-        .read_to_string(&mut text)
-        .map_err(|error| Failure::io("cannot read standard input", &error))?;
-    Ok(text)
 }

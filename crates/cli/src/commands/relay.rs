@@ -4,10 +4,10 @@ use crate::args;
 use crate::context::Context;
 use crate::error::{Failure, Outcome};
 use crate::say::say;
+use crate::stdin;
 use serde::Serialize;
-use std::io::Read;
 use std::path::Path;
-use swb_wire::coop::{Relay, RelayReply, Request};
+use swb_wire::coop::{MAX_FRAME, Relay, RelayReply, Request};
 
 /// What `relay --json` tells.
 #[derive(Debug, Serialize)]
@@ -47,12 +47,9 @@ pub(super) fn run(context: &Context, args: args::Relay) -> Outcome {
 }
 
 fn read(file: &Path) -> Result<String, Failure> {
-    let text = match file == Path::new("-") {
-        true => {
-            let mut text = String::new();
-            std::io::stdin().lock().read_to_string(&mut text).map(|_| text)
-        }
-        false => std::fs::read_to_string(file),
-    };
-    text.map_err(|error| Failure::io(format!("cannot read {}", file.display()), &error))
+    if file == Path::new("-") {
+        return stdin::text(MAX_FRAME);
+    }
+    std::fs::read_to_string(file)
+        .map_err(|error| Failure::io(format!("cannot read {}", file.display()), &error))
 }

@@ -19,36 +19,34 @@ struct Sent {
 
 /// Types the text and returns when the terminal has taken all of it.
 pub(super) fn run(context: &Context, args: args::Send) -> Outcome {
-    let bytes = input(&args)?;
+    let text: Box<dyn Read> = match args.text.as_str() {
+        "-" => Box::new(std::io::stdin().lock()),
+        text => Box::new(text.as_bytes()),
+    };
+    let mut input = text.chain(if args.enter { &b"\r"[..] } else { b"" });
+    // Read before the daemon is asked for anything: who gives the text may take their time.
+    let mut chunk = next_chunk(&mut input)?;
     let mut control = context.connect()?;
-    // An empty text still tells whether there is such a session.
-    let chunks = bytes.chunks(CHUNK).chain(bytes.is_empty().then_some(&[][..]));
-    for chunk in chunks {
-        let request = Send {
-            session: args.name.clone(),
-            pty: Some(args.pty),
-            text: None,
-            data: Some(Base64(chunk.to_vec())),
-        };
+    let mut bytes = 0;
+    loop {
+        bytes += chunk.len();
+        // One that is not full is the last; an empty one still tells whether there is such a session.
+        let last = chunk.len() < CHUNK;
+        let data = Some(Base64(chunk));
+        let request = Send { session: args.name.clone(), pty: Some(args.pty), text: None, data };
         let _: OkReply = control.request(&Request::Send(request))?;
+        if last {
+            break;
+        }
+        chunk = next_chunk(&mut input)?;
     }
-    context.answer(&Sent { session: args.name, bytes: bytes.len() }, |_| String::new())?;
+    context.answer(&Sent { session: args.name, bytes }, |_| String::new())?;
     Ok(0)
 }
 
-fn input(args: &args::Send) -> Result<Vec<u8>, Failure> {
-    let mut bytes = if args.text == "-" {
-        let mut bytes = Vec::new();
-        std::io::stdin()
-            .lock()
-            .read_to_end(&mut bytes)
-            .map_err(|error| Failure::io("cannot read standard input", &error))?;
-        bytes
-    } else {
-        args.text.clone().into_bytes()
-    };
-    if args.enter {
-        bytes.push(b'\r');
-    }
-    Ok(bytes)
+fn next_chunk(input: &mut impl Read) -> Result<Vec<u8>, Failure> {
+    let mut chunk = Vec::new();
+    let read = input.take(CHUNK as u64).read_to_end(&mut chunk);
+    read.map_err(|error| Failure::io("cannot read standard input", &error))?;
+    Ok(chunk)
 }
