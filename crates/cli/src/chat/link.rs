@@ -106,7 +106,7 @@ impl Link {
         })?;
         socket.set_nonblocking(true)?;
         let mut link = Self::over(socket);
-        match link.authenticate(place.token.as_deref()) {
+        match link.authenticate(place) {
             Err(_) if link.closed && !link.heard => Err(turned_away(place)),
             result => result.map(|()| link),
         }
@@ -124,16 +124,16 @@ impl Link {
         }
     }
 
-    fn authenticate(&mut self, token: Option<&str>) -> Result<(), Failure> {
+    fn authenticate(&mut self, place: &Place) -> Result<(), Failure> {
+        let token = place.token.as_deref();
         let mut hello = Auth {
             client_type: Some("cli".to_owned()),
             version: Some(VERSION.to_owned()),
             capabilities: Some(CAPABILITIES.map(str::to_owned).to_vec()),
-            token: token.map(str::to_owned),
+            token: token.filter(|_| !place.proved).map(str::to_owned),
             ..Auth::default()
         };
         if let ServerMessage::AuthChallenge(challenge) = self.ask(&Request::AuthRequest(hello.clone()))? {
-            // The secret itself stays here; what the daemon wants is the proof of it.
             hello.token = None;
             hello.signature = Some(signature(token.unwrap_or_default(), &challenge.nonce));
             hello.nonce = Some(challenge.nonce);
@@ -256,9 +256,7 @@ impl Link {
             }
         }
     }
-}
 
-impl Link {
     /// Keeps what came; whoever asks whether we are there is told at once (SS-24).
     fn receive(&mut self, received: Received) {
         if received.message != ServerMessage::Ping {
@@ -295,6 +293,8 @@ fn signature(secret: &str, nonce: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{BufRead, BufReader};
+    use std::path::PathBuf;
 
     fn pair() -> (Link, UnixStream) {
         let (socket, other) = UnixStream::pair().unwrap();
@@ -336,6 +336,32 @@ mod tests {
         let (mut link, other) = pair();
         drop(other);
         assert!(matches!(link.ask(&Request::Ping), Err(Unanswered::Lost(_))));
+    }
+
+    #[test]
+    fn a_secret_that_is_to_be_proved_is_not_told() {
+        let (mut link, other) = pair();
+        let daemon = std::thread::spawn(move || {
+            let (mut told, mut lines) = (String::new(), BufReader::new(&other));
+            for answer in [
+                r#"{"type":"auth_challenge","request_id":"1","data":{"nonce":"n","timestamp":1}}"#,
+                r#"{"type":"pong","request_id":"2"}"#,
+            ] {
+                lines.read_line(&mut told).unwrap();
+                (&other).write_all(format!("{answer}\n").as_bytes()).unwrap();
+            }
+            told
+        });
+        let place = Place {
+            socket: PathBuf::new(),
+            token: Some("the secret".into()),
+            ours: true,
+            most: None,
+            proved: true,
+        };
+        link.authenticate(&place).unwrap();
+        let told = daemon.join().unwrap();
+        assert!(told.contains(&signature("the secret", "n")) && !told.contains("the secret"), "{told}");
     }
 
     // SS-20

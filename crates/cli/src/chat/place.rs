@@ -22,6 +22,8 @@ pub(super) struct Place {
     pub(super) ours: bool,
     /// How many clients it takes, if that is known.
     pub(super) most: Option<u64>,
+    /// Whether the secret is proved there and never told.
+    pub(super) proved: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -38,6 +40,7 @@ struct Keys {
     auto_connect: Option<bool>,
     path: Option<String>,
     token: Option<String>,
+    auth_method: Option<String>,
     max_connections: Option<u64>,
 }
 
@@ -49,7 +52,7 @@ impl Place {
         let secret = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
         let token = secret.or(keys.token);
         if let Some(socket) = named {
-            return Ok(Self { socket: socket.to_owned(), token, ours: false, most: None });
+            return Ok(Self { socket: socket.to_owned(), token, ours: false, most: None, proved: false });
         }
         if keys.enabled == Some(false) {
             return Err(Failure::general("chat is switched off: [scriptschnell] enabled is false")
@@ -63,7 +66,9 @@ impl Place {
             Some(path) => at_home(path, &context.paths.home),
             None => context.paths.scriptschnell_socket(),
         };
-        Ok(Self { socket, token, ours: true, most: Some(keys.max_connections.unwrap_or(MOST)) })
+        let most = Some(keys.max_connections.unwrap_or(MOST));
+        let proved = keys.auth_method.as_deref() == Some("challenge");
+        Ok(Self { socket, token, ours: true, most, proved })
     }
 }
 

@@ -109,7 +109,6 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use swb_wire::keepty::encode;
 
-    // KP-53
     #[test]
     fn a_daemon_that_dies_under_a_question_is_looked_for_again() {
         let (mut daemon, socket) = UnixStream::pair().unwrap();
