@@ -3,7 +3,9 @@
 //! A line is read in two passes: one for the envelope, which leaves `data` as it lies, one for the fields that the type
 //! asks for. Fields nobody asks for never become a tree many times the size of the line.
 
+use super::error::MAX_TEXT;
 use super::request::{Request, Scalar};
+use crate::text::clip;
 use serde::de::{self, DeserializeOwned, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -23,6 +25,13 @@ pub struct BadRequest {
     pub request_id: Option<String>,
     /// What is wrong with it.
     pub message: String,
+}
+
+impl BadRequest {
+    /// An overlong message is cut: it quotes what was wrong.
+    fn new(request_id: Option<String>, message: &str) -> Self {
+        Self { request_id, message: clip(message, MAX_TEXT).to_owned() }
+    }
 }
 
 /// A line whose type is known (SS-3).
@@ -48,7 +57,7 @@ struct Line<'a> {
 impl<'a> Envelope<'a> {
     /// Reads a line.
     pub fn parse(line: &'a str) -> Result<Self, BadRequest> {
-        let bad = |request_id, message: String| Err(BadRequest { request_id, message });
+        let bad = |request_id, message: String| Err(BadRequest::new(request_id, &message));
         // An array would pass for a struct.
         if !line.trim_ascii_start().starts_with('{') {
             return bad(None, "the message is not a JSON object".to_owned());
@@ -116,7 +125,7 @@ impl<'a> Envelope<'a> {
     }
 
     fn bad(&self, message: String) -> BadRequest {
-        BadRequest { request_id: self.request_id.clone(), message }
+        BadRequest::new(self.request_id.clone(), &message)
     }
 }
 
@@ -153,7 +162,7 @@ fn bounded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Box<RawValu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scriptschnell::{SessionAttach, SessionFilter};
+    use crate::scriptschnell::{ErrorCode, ErrorInfo, SessionAttach, SessionFilter};
 
     fn request(line: &str) -> Result<Request, BadRequest> {
         Envelope::parse(line)?.request()
@@ -218,6 +227,24 @@ mod tests {
         let line = |n| format!(r#"{{"type":"ping","request_id":"{}"}}"#, "a".repeat(n));
         assert_eq!(Envelope::parse(&line(MAX_REQUEST_ID)).unwrap().request_id.unwrap().len(), MAX_REQUEST_ID);
         assert_eq!(refused(&line(MAX_REQUEST_ID + 1)).0, None);
+    }
+
+    // SS-9: an explanation quotes the peer, but the answer stays small.
+    #[test]
+    fn a_huge_mistake_gets_a_small_answer() {
+        let long = "\\u0001".repeat(100_000);
+        for line in [
+            format!(
+                r#"{{"type":"session_create","request_id":"r","data":{{"options":{{"auto_save":"{long}"}}}}}}"#
+            ),
+            format!(r#"{{"type":"{long}","request_id":"r"}}"#),
+        ] {
+            let (request_id, message) = refused(&line);
+            assert_eq!(request_id.as_deref(), Some("r"));
+            assert!(message.len() <= MAX_TEXT, "{}", message.len());
+        }
+        let error = ErrorInfo::new(ErrorCode::SessionNotFound, format!("there is no session '{long}'"));
+        assert_eq!(error.message.len(), MAX_TEXT);
     }
 
     // SS-75

@@ -1,7 +1,11 @@
 //! Errors as they are told.
 
+use crate::text::clip;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+
+/// Bytes of a message for people at most. It may quote a line of the peer, which is as long as that likes.
+pub(super) const MAX_TEXT: usize = 4096;
 
 /// What kind of error it is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -91,8 +95,10 @@ pub struct ErrorInfo {
 }
 
 impl ErrorInfo {
-    /// An error with nothing to add.
+    /// An error with nothing to add; an overlong message is cut.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), details: None }
+        let mut message = message.into();
+        message.truncate(clip(&message, MAX_TEXT).len());
+        Self { code, message, details: None }
     }
 }
