@@ -251,7 +251,7 @@ impl Attachment {
             }
             Notice::Ping => {
                 let pong = self.speech.pong();
-                self.outbox.finish_with(self.speech, &pong);
+                self.outbox.answer(self.speech, &pong);
                 self.send();
             }
             Notice::Pong | Notice::Resized(..) | Notice::Nothing => {}

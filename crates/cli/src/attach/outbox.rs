@@ -1,6 +1,7 @@
 //! What the user types, on its way to the daemon.
 //!
-//! Bounded: when the daemon takes no more, [`Outbox::room`] runs out and standard input is not read further.
+//! Bounded: when the daemon takes no more, [`Outbox::room`] runs out and standard input is not read further, and
+//! its own questions are not answered.
 //! A frame that was cut off by the end of its connection was never carried out, so its input goes out again
 //! on the next one.
 
@@ -51,6 +52,13 @@ impl Outbox {
     pub(crate) fn finish_with(&mut self, speech: &dyn Speech, message: &[u8]) {
         self.frame_rest(speech);
         self.frame.extend_from_slice(message);
+    }
+
+    /// Adds the answer to a question of the peer, who may ask faster than it reads: then it gets none.
+    pub(crate) fn answer(&mut self, speech: &dyn Speech, message: &[u8]) {
+        if self.frame.len() < 2 * CAPACITY {
+            self.finish_with(speech, message);
+        }
     }
 
     /// Sends what the socket takes without waiting.
@@ -120,6 +128,15 @@ mod tests {
         let mut frame = [0; 8];
         peer.read_exact(&mut frame).unwrap();
         assert_eq!(&frame, b"\0\0\0\x04\0abc");
+    }
+
+    #[test]
+    fn questions_of_a_peer_that_does_not_read_pile_up_no_answers() {
+        let mut outbox = Outbox::default();
+        outbox.push(b"typed");
+        (0..CAPACITY).for_each(|_| outbox.answer(&Coop, b"answer"));
+        assert!(outbox.frame.len() < 2 * CAPACITY + 100, "{}", outbox.frame.len());
+        assert!(outbox.frame.starts_with(b"\0\0\0\x06\0typedanswer"));
     }
 
     #[test]
