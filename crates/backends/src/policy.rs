@@ -1,4 +1,4 @@
-//! Which commands need no approval.
+//! Which commands and domains need no approval.
 
 /// Whether one of the rules allows a command: the whole command, or a beginning of it followed by ` *`.
 ///
@@ -24,6 +24,15 @@ pub(crate) fn allows(rules: &[String], command: &str) -> bool {
 pub(crate) fn rule_for(command: &str) -> Option<&str> {
     let rule = command.trim_ascii();
     (!rule.is_empty() && beginning(rule).is_none()).then_some(rule)
+}
+
+/// Whether one of the rules allows a domain: itself, or with `*.` in front of it all beneath it.
+pub(crate) fn allows_domain(rules: &[String], domain: &str) -> bool {
+    let rest = |beneath: &str| domain.strip_suffix(beneath).is_some_and(|rest| rest.ends_with('.'));
+    rules.iter().map(|rule| rule.trim().to_lowercase()).any(|rule| match rule.strip_prefix("*.") {
+        Some(beneath) => !beneath.is_empty() && rest(beneath),
+        None => rule == domain,
+    })
 }
 
 /// What commands begin with that a rule is about, if it is not about a whole command.
@@ -75,6 +84,24 @@ mod tests {
         assert!(!allowed(&["ls"], "ls\u{a0}"));
         assert!(!allowed(&["ls"], "\u{2003}ls"));
         assert!(!allowed(&["ls *\u{a0}"], "ls -l"));
+    }
+
+    #[test]
+    fn domains_are_allowed_alone_or_with_those_beneath() {
+        let allowed = |rule: &str, domain| allows_domain(&[rule.to_owned()], domain);
+        assert!(allowed("docs.rs", "docs.rs") && allowed(" Docs.RS ", "docs.rs"));
+        assert!(allowed("*.example.com", "a.example.com") && allowed("*.example.com", "b.a.example.com"));
+        for (rule, domain) in [
+            ("docs.rs", "evil.docs.rs"),
+            ("docs.rs", "docs.rs.evil.com"),
+            ("*.example.com", "example.com"),
+            ("*.example.com", "evilexample.com"),
+            ("*.", "a."),
+            ("*", "docs.rs"),
+            ("", "docs.rs"),
+        ] {
+            assert!(!allowed(rule, domain), "{rule} {domain}");
+        }
     }
 
     #[test]

@@ -246,6 +246,29 @@ fn the_users_policy_needs_no_approval() {
     assert_eq!(client.generation(&id).text(), "permit: no\n");
 }
 
+// An agent that cannot remember by itself what is allowed for good does not have to.
+#[test]
+fn a_domain_that_is_always_allowed_is_kept_with_the_workspace() {
+    let mut swb = Swb::scripted(EXE, "");
+    let mut client = swb.chat_in("talk");
+    let fetch = |client: &mut ChatClient, url: &str, always: bool| {
+        let id = client.prompt(&format!("fetch:{url}"));
+        let asked = client.event("authorization_request");
+        let data = json!({"auth_id": asked["auth_id"], "approved": always, "always": always});
+        client.send(&json!({"type": "authorization_response", "data": data}));
+        client.generation(&id).text()
+    };
+    assert_eq!(fetch(&mut client, "https://docs.example/a", true), "permit: yes\n");
+    assert_eq!(client.say("fetch:https://docs.example/b"), "permit: yes\n", "it is not asked again");
+    assert_eq!(fetch(&mut client, "https://other.example/a", false), "permit: no\n");
+    let list = client.ok_as("workspace_list", json!({}), "workspace_list_response");
+    assert_eq!(list["workspaces"][0]["domains_approved"], json!(["docs.example"]), "{list}");
+    swb.stop_daemon();
+    swb.start_daemon();
+    let mut client = swb.chat_in("later");
+    assert_eq!(client.say("fetch:https://docs.example/c"), "permit: yes\n", "nor of the next daemon");
+}
+
 #[test]
 fn changes_of_files_are_shown() {
     let swb = Swb::scripted(EXE, "");

@@ -7,10 +7,20 @@ use agent_client_protocol_schema::v1::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
     SelectedPermissionOutcome,
 };
+use reqwest::Url;
 use serde_json::Value;
-use swb_chat::{ApprovalOption, ApprovalRequest, Decision, OptionKind, ToolCall, ToolKind, Verdict};
+use swb_chat::{
+    ApprovalOption, ApprovalRequest, Decision, OptionKind, ToolCall, ToolKind, Verdict, Workspace,
+};
 
-/// What people are asked, and what the tool is for. `known` is the use of the tool as the agent has announced it.
+/// What a permission is about that can be allowed for good.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    Command(String),
+    Domain(String),
+}
+
+/// What people are asked, and what kind of tool it is about. `known` is the use of the tool as the agent has announced it.
 pub(super) fn approval(
     request: &RequestPermissionRequest,
     known: Option<&ToolCall>,
@@ -40,19 +50,42 @@ fn option(option: &PermissionOption) -> ApprovalOption {
     ApprovalOption { id: option.option_id.to_string(), label: option.name.clone(), kind }
 }
 
-/// Whether the user's policy lets it happen without asking: by the tool's name or kind, or by the command.
+/// The command to be run or the domain to be reached, if it is about one.
+pub(super) fn subject(approval: &ApprovalRequest, kind: ToolKind) -> Option<Subject> {
+    let parameter = |name: &str| approval.parameters.get(name).and_then(Value::as_str);
+    match kind {
+        ToolKind::Execute => parameter("command").map(|command| Subject::Command(command.to_owned())),
+        ToolKind::Fetch => {
+            let url = Url::parse(parameter("url")?).ok()?;
+            url.host_str().map(|domain| Subject::Domain(domain.to_owned()))
+        }
+        _ => None,
+    }
+}
+
+/// Whether it may happen without asking: by the user's policy, which is about the tool's name or kind or about commands,
+/// or by what was allowed in the workspace.
 pub(super) fn is_allowed(
     approval: &ApprovalRequest,
     kind: ToolKind,
     allow: &Allow,
-    commands: &[String],
+    workspace: &Workspace,
 ) -> bool {
     let tool = |rule: &String| rule == "*" || *rule == approval.tool || rule == tools::word(kind);
-    let command = approval.parameters.get("command").and_then(Value::as_str);
-    let command = command.filter(|_| kind == ToolKind::Execute);
-    let command_allowed = command
-        .is_some_and(|command| policy::allows(&allow.commands, command) || policy::allows(commands, command));
-    allow.tools.iter().any(tool) || command_allowed
+    let by_subject = match subject(approval, kind) {
+        Some(Subject::Command(command)) => [&allow.commands, &workspace.commands_approved]
+            .iter()
+            .any(|rules| policy::allows(rules, &command)),
+        Some(Subject::Domain(domain)) => policy::allows_domain(&workspace.domains_approved, &domain),
+        None => false,
+    };
+    allow.tools.iter().any(tool) || by_subject
+}
+
+/// Whether it was allowed for good and the agent has no option to remember that by itself.
+pub(super) fn is_ours_to_keep(options: &[ApprovalOption], decision: &Decision) -> bool {
+    let own = options.iter().any(|option| option.kind == OptionKind::AllowAlways);
+    matches!(decision, Decision::Decided(Verdict { approved: true, always: true, .. })) && !own
 }
 
 /// What the agent is told: the option that was chosen, or the one that comes nearest to what was decided.
@@ -139,6 +172,35 @@ mod tests {
     }
 
     #[test]
+    fn people_are_asked_about_what_is_known_of_a_use() {
+        let request = |call: Value| -> RequestPermissionRequest {
+            let options = json!([{"optionId": "y", "name": "Yes", "kind": "allow_once"},
+                                 {"optionId": "z", "name": "Zzz", "kind": "something_new"}]);
+            serde_json::from_value(json!({"sessionId": "s", "toolCall": call, "options": options})).unwrap()
+        };
+        let call =
+            json!({"toolCallId": "c", "title": "Run ls", "kind": "execute", "rawInput": {"command": "ls"}});
+        let (asked, kind) = approval(&request(call), None);
+        assert_eq!(
+            (asked.tool.as_str(), asked.reason.as_str(), kind),
+            ("execute", "Run ls", ToolKind::Execute)
+        );
+        assert_eq!((asked.tool_id, &asked.parameters["command"]), (None, &json!("ls")));
+        let kinds: Vec<OptionKind> = asked.options.iter().map(|option| option.kind).collect();
+        assert_eq!(
+            kinds,
+            [OptionKind::AllowOnce, OptionKind::RejectOnce],
+            "what is not known allows nothing"
+        );
+
+        let mut known = tools::unknown(&"c".into());
+        (known.name, known.kind) = ("Bash".into(), ToolKind::Execute);
+        let (asked, kind) = approval(&request(json!({"toolCallId": "c"})), Some(&known));
+        assert_eq!((asked.tool.as_str(), kind), ("Bash", ToolKind::Execute));
+        assert_eq!((asked.tool_id, asked.reason.as_str()), (Some(known.id), "the agent wants to use Bash"));
+    }
+
+    #[test]
     fn the_policy_allows_tools_by_name_and_kind_and_commands() {
         let approval = ApprovalRequest {
             tool: "Bash".into(),
@@ -151,6 +213,7 @@ mod tests {
             let own = |list: &[&str]| list.iter().map(|rule| (*rule).to_owned()).collect();
             Allow { tools: own(tools), commands: own(commands) }
         };
+        let mut workspace = Workspace::new(std::path::Path::new("/w"), swb_types::Timestamp(0));
         for (tools, commands, expected) in [
             (&["Bash"][..], &[][..], true),
             (&["execute"], &[], true),
@@ -160,12 +223,51 @@ mod tests {
             (&["read"], &["ls -l", "l *"], false),
         ] {
             assert_eq!(
-                is_allowed(&approval, ToolKind::Execute, &allow(tools, commands), &[]),
+                is_allowed(&approval, ToolKind::Execute, &allow(tools, commands), &workspace),
                 expected,
                 "{tools:?}"
             );
         }
-        assert!(!is_allowed(&approval, ToolKind::Edit, &allow(&[], &["ls"]), &[]));
-        assert!(is_allowed(&approval, ToolKind::Execute, &Allow::default(), &["ls".into()]));
+        assert!(!is_allowed(&approval, ToolKind::Edit, &allow(&[], &["ls"]), &workspace));
+        workspace.commands_approved = vec!["ls".into()];
+        assert!(is_allowed(&approval, ToolKind::Execute, &Allow::default(), &workspace));
+    }
+
+    #[test]
+    fn domains_of_the_workspace_need_no_approval() {
+        let mut workspace = Workspace::new(std::path::Path::new("/w"), swb_types::Timestamp(0));
+        workspace.domains_approved = vec!["docs.rs".into()];
+        let mut approval = ApprovalRequest {
+            tool: "WebFetch".into(),
+            tool_id: None,
+            parameters: json!({}),
+            reason: String::new(),
+            options: Vec::new(),
+        };
+        for (url, expected) in [
+            ("https://docs.rs/serde", true),
+            ("https://DOCS.rs:443", true),
+            ("https://docs.rs@evil.example/", false),
+            ("https://evil.example/docs.rs", false),
+            ("docs.rs", false),
+            ("file:///docs.rs", false),
+        ] {
+            approval.parameters = json!({ "url": url });
+            let allowed = is_allowed(&approval, ToolKind::Fetch, &Allow::default(), &workspace);
+            assert_eq!(allowed, expected, "{url}");
+        }
+        approval.parameters = json!({"url": "https://docs.rs"});
+        assert!(!is_allowed(&approval, ToolKind::Execute, &Allow::default(), &workspace));
+    }
+
+    #[test]
+    fn what_an_agent_keeps_by_itself_is_not_kept_twice() {
+        let once = options(&[("once", OptionKind::AllowOnce)]);
+        let both = options(&[("once", OptionKind::AllowOnce), ("always", OptionKind::AllowAlways)]);
+        assert!(is_ours_to_keep(&once, &verdict(true, None, true)));
+        assert!(!is_ours_to_keep(&both, &verdict(true, None, true)));
+        assert!(!is_ours_to_keep(&once, &verdict(true, None, false)));
+        assert!(!is_ours_to_keep(&once, &verdict(false, None, true)));
+        assert!(!is_ours_to_keep(&once, &Decision::Lapsed));
     }
 }

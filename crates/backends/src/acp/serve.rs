@@ -1,11 +1,12 @@
 //! What an agent may ask of us while it answers: permissions, files, terminals.
 
 use super::limits;
-use super::permission;
+use super::permission::{self, Subject};
 use super::terminals::Terminals;
 use super::tools::Tools;
 use crate::Context;
 use crate::place::{Place, PlaceError};
+use crate::policy;
 use agent_client_protocol_schema::v1::{
     CreateTerminalRequest, CreateTerminalResponse, Error, ErrorCode, KillTerminalRequest,
     ReadTextFileRequest, ReadTextFileResponse, ReleaseTerminalRequest, RequestId, RequestPermissionRequest,
@@ -115,9 +116,8 @@ impl<'a> Server<'a> {
         let (approval, kind) = permission::approval(&request, tools.get(&request.tool_call.tool_call_id));
         let (context, exchange, turns) = (self.context, self.exchange, Arc::clone(&self.turns));
         Box::pin(async move {
-            let commands = &exchange.workspace().commands_approved;
-            let allowed = permission::is_allowed(&approval, kind, &context.allow, commands);
-            let options = approval.options.clone();
+            let allowed = permission::is_allowed(&approval, kind, &context.allow, &exchange.workspace());
+            let (options, subject) = (approval.options.clone(), permission::subject(&approval, kind));
             let decision = match allowed {
                 true => Decision::Decided(Verdict { approved: true, ..Verdict::default() }),
                 false => {
@@ -126,6 +126,9 @@ impl<'a> Server<'a> {
                     exchange.approve(approval).await
                 }
             };
+            if permission::is_ours_to_keep(&options, &decision) {
+                keep(exchange, subject).await;
+            }
             answer(&RequestPermissionResponse::new(permission::outcome(&options, &decision)))
         })
     }
@@ -178,6 +181,19 @@ impl<'a> Server<'a> {
         let name =
             name.map_err(|why| error(ErrorCode::InternalError, &format!("it cannot be started: {why}")))?;
         answer(&CreateTerminalResponse::new(name))
+    }
+}
+
+/// Lets happen without asking from now on, in this workspace, what was allowed for good.
+async fn keep(exchange: &Exchange, subject: Option<Subject>) {
+    match subject {
+        Some(Subject::Command(command)) => {
+            if let Some(rule) = policy::rule_for(&command) {
+                exchange.approve_command(rule).await;
+            }
+        }
+        Some(Subject::Domain(domain)) => exchange.approve_domain(&domain).await,
+        None => {}
     }
 }
 

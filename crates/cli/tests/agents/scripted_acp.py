@@ -22,6 +22,7 @@ answered with `you said: PROMPT`. In texts `\\n` is a line break and `\\s` a sem
   bill:DOLLARS        tells what the whole session has cost
   permit:TITLE        asks for permission to run TITLE, then says `permit: OPTION` or `permit: cancelled`
                       (options: yes = allow_once, always = allow_always, no = reject_once)
+  fetch:URL           asks for permission to fetch URL, with no answer that lasts, then says the same
   permits:N           asks for N permissions at once, then says the answers in order
   choose:K1=L1,...    asks for permission with these options (kind=label, the id is `o1`, `o2`, ...)
   read:PATH           reads a file through the client and says `read: CONTENT`, or `read error: CODE`
@@ -197,10 +198,9 @@ def plan(session, rest):
     update(session, "plan", entries=entries)
 
 
-def ask(session, title, options):
+def ask(session, title, options, kind="execute", given="command"):
     number = f"call_{next(numbers)}"
-    asked = {"toolCallId": number, "title": title, "kind": "execute", "status": "pending",
-             "rawInput": {"command": title}}
+    asked = {"toolCallId": number, "title": title, "kind": kind, "status": "pending", "rawInput": {given: title}}
     params = {"sessionId": session["id"], "toolCall": asked, "options": options}
     return start_call("session/request_permission", params)
 
@@ -339,6 +339,7 @@ STEPS = {
                                          cost={"amount": float(rest), "currency": "USD"}),
     "permit": lambda session, rest: answered(session, ask(session, rest, OPTIONS)),
     "permits": permits,
+    "fetch": lambda session, url: answered(session, ask(session, url, [OPTIONS[0], OPTIONS[2]], "fetch", "url")),
     "choose": choose,
     "read": read,
     "write": write_file,
