@@ -1,6 +1,8 @@
-//! Columns of text for people.
+//! Columns of text for people, and what stands in them.
 
 use std::fmt::Write;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Lays out rows in columns, two spaces apart; the last column is as long as it is.
@@ -26,6 +28,11 @@ pub(crate) fn layout<const N: usize>(header: [&str; N], rows: &[[String; N]]) ->
     out
 }
 
+/// Unix seconds.
+pub(crate) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}
+
 /// Tells how long ago something was, roughly.
 pub(crate) fn age(seconds: u64) -> String {
     match seconds {
@@ -39,6 +46,15 @@ pub(crate) fn age(seconds: u64) -> String {
 /// Shows a command line so that a shell would take it, and nothing in it can move the cursor.
 pub(crate) fn command_line(argv: &[String]) -> String {
     argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// Writes `~` for the home directory.
+pub(crate) fn short_path(path: &str, home: &Path) -> String {
+    match Path::new(path).strip_prefix(home) {
+        Ok(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
+        Ok(rest) => format!("~/{}", rest.display()),
+        Err(_) => path.to_owned(),
+    }
 }
 
 /// Makes text from elsewhere harmless for a terminal.
@@ -95,6 +111,13 @@ mod tests {
     fn ages_are_short() {
         let ages: Vec<String> = [0, 59, 60, 3599, 3600, 86399, 86400, 864_000].map(age).into();
         assert_eq!(ages, ["0s", "59s", "1m", "59m", "1h", "23h", "1d", "10d"]);
+    }
+
+    #[test]
+    fn paths_begin_at_home() {
+        let home = Path::new("/home/u");
+        let paths = ["/home/u", "/home/u/api", "/home/user", "/srv"].map(|path| short_path(path, home));
+        assert_eq!(paths, ["~", "~/api", "/home/user", "/srv"]);
     }
 
     #[test]

@@ -1,10 +1,9 @@
 //! `swb approvals`: what agents ask permission for, in all sessions.
 
-use super::ls::{now, short_path};
 use crate::args::{self, ApprovalsCommand};
 use crate::context::Context;
-use crate::error::{Failure, FailureKind, Outcome};
-use crate::table;
+use crate::error::{Failure, Outcome};
+use crate::table::{self, now, short_path};
 use crate::watching;
 use serde::Serialize;
 use serde_json::Value;
@@ -103,10 +102,8 @@ fn named<'a>(waiting: &'a [ApprovalItem], wanted: &str) -> Result<&'a ApprovalIt
             Err(Failure::usage(format!("'{wanted}' may be any of {}", ids.join(", ")))
                 .hint("name one by its id"))
         }
-        None => {
-            Err(Failure::new(FailureKind::General, format!("nothing named '{wanted}' waits for an approval"))
-                .hint("`swb approvals` shows what waits"))
-        }
+        None => Err(Failure::general(format!("nothing named '{wanted}' waits for an approval"))
+            .hint("`swb approvals` shows what waits")),
     }
 }
 
@@ -191,6 +188,7 @@ fn parameter(text: &mut String, key: &str, value: &Value) {
     };
     let lines: Vec<String> = shown.lines().map(table::printable).collect();
     let _ = match lines.as_slice() {
+        [] => writeln!(text, "  {}:", table::printable(key)),
         [line] => writeln!(text, "  {}: {line}", table::printable(key)),
         lines => writeln!(text, "  {}:\n    {}", table::printable(key), lines.join("\n    ")),
     };
@@ -218,7 +216,12 @@ mod tests {
     fn list() -> Vec<ApprovalItem> {
         vec![
             approval("auth-3f9a01", "api", "execute_command", json!({"command": "rm -rf x\x1b[2J"})),
-            approval("auth-3f9b02", "web", "write_file", json!({"content": "one\ntwo", "path": "a.txt"})),
+            approval(
+                "auth-3f9b02",
+                "web",
+                "write_file",
+                json!({"content": "one\ntwo", "mode": "", "path": "a.txt"}),
+            ),
             approval("auth-77", "web", "odd", json!(null)),
         ]
     }
@@ -249,6 +252,7 @@ mod tests {
           content:
             one
             two
+          mode:
           path: a.txt
         Options:
           o1  Yes\u{1b} (allow_once)

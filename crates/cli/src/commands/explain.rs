@@ -5,21 +5,19 @@ use crate::context::Context;
 use crate::error::Outcome;
 use crate::table;
 use std::fmt::Write;
-use std::time::{SystemTime, UNIX_EPOCH};
 use swb_wire::coop::{Explain, ExplainReply, Request};
 
 /// Tells what the agent of a session is doing.
 pub(super) fn run(context: &Context, args: args::Explain) -> Outcome {
     let session = context.session_or_here(args.name)?;
     let reply: ExplainReply = context.ask(&Request::Explain(Explain { session }))?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
-    context.answer(&reply, |reply| text(reply, now))?;
+    context.answer(&reply, |reply| text(reply, table::now()))?;
     Ok(0)
 }
 
 fn text(reply: &ExplainReply, now: u64) -> String {
     let agent = &reply.agent;
-    let ago = |at: u64| table::age(now.saturating_sub(at) / 1000);
+    let ago = |at: u64| table::age(now.saturating_sub(at / 1000));
     let mut text = agent.state.as_str().to_owned();
     // Writing to a string cannot fail.
     if agent.since > 0 {
@@ -67,7 +65,7 @@ mod tests {
             }],
             last_turn: Some(TurnItem { turn_id: "api:2".into(), timestamp: 60_000, ..TurnItem::default() }),
         };
-        insta::assert_snapshot!(text(&reply, 180_000), @r"
+        insta::assert_snapshot!(text(&reply, 180), @r"
         ready for 2m, read as claude
         because of title, 2m ago at byte 17: ✳ Claude\u{1b}
         latest turn: api:2, 2m ago

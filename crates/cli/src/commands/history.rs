@@ -2,12 +2,11 @@
 
 mod transcript;
 
-use super::ls::{now, short_path};
 use crate::args::{self, HistoryCommand, Scope};
 use crate::chat::dollars;
 use crate::context::{self, Context};
 use crate::error::{Failure, FailureKind, Outcome};
-use crate::table;
+use crate::table::{self, now, short_path};
 use rustix::stdio::stdout;
 use rustix::termios::isatty;
 use serde::Serialize;

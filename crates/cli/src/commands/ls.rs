@@ -7,7 +7,6 @@ use crate::table;
 use crate::watching;
 use serde::Serialize;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 use swb_wire::coop::{AgentItem, AgentState, Origin, PtyItem, SessionItem, SessionStatus};
 
 /// One session as `ls --json` shows it.
@@ -41,10 +40,10 @@ struct Size {
 pub(crate) fn run(context: &Context, args: &args::Ls) -> Outcome {
     if args.watch {
         let home = &context.paths.home;
-        return watching::run(context, || rows(context, args), |rows| text(rows, now(), home));
+        return watching::run(context, || rows(context, args), |rows| text(rows, table::now(), home));
     }
     let rows = rows(context, args)?;
-    context.answer(&rows, |rows| text(rows, now(), &context.paths.home))?;
+    context.answer(&rows, |rows| text(rows, table::now(), &context.paths.home))?;
     Ok(0)
 }
 
@@ -53,11 +52,6 @@ fn rows(context: &Context, args: &args::Ls) -> Result<Vec<Row>, Failure> {
     sessions.sort_by(|a, b| (a.created, &a.name).cmp(&(b.created, &b.name)));
     let wanted = |session: &SessionItem| !args.running || context::status(session) != SessionStatus::Exited;
     Ok(sessions.into_iter().filter(wanted).map(Row::from).collect())
-}
-
-/// Unix seconds.
-pub(super) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
 impl From<SessionItem> for Row {
@@ -70,7 +64,8 @@ impl From<SessionItem> for Row {
             command: table::command_line(&argv),
             argv,
             size: details.map(|details| Size { cols: details.cols, rows: details.rows }),
-            clients: details.map_or(session.local_clients + session.web_clients, |details| details.clients),
+            clients: details
+                .map_or(session.local_clients.saturating_add(session.web_clients), |details| details.clients),
             status,
             exit_code: details.and_then(|details| details.exit_code),
             agent: details.and_then(|details| details.agent.clone()),
@@ -117,13 +112,11 @@ impl Row {
             self.size.as_ref().map_or_else(|| "-".to_owned(), |size| format!("{}x{}", size.cols, size.rows)),
             self.clients.to_string(),
             table::age(now.saturating_sub(self.created)),
-            table::printable(&short_path(&self.workspace, home)),
+            table::printable(&table::short_path(&self.workspace, home)),
             self.command.clone(),
         ]
     }
-}
 
-impl Row {
     /// What the agent is doing and since when; nothing about one that is gone.
     fn agent_cell(&self, now: u64) -> String {
         let live = self.agent.as_ref().filter(|_| self.status != SessionStatus::Exited);
@@ -134,15 +127,6 @@ impl Row {
             Some(agent) => agent.state.as_str().to_owned(),
             None => "-".to_owned(),
         }
-    }
-}
-
-/// Writes `~` for the home directory.
-pub(super) fn short_path(path: &str, home: &Path) -> String {
-    match Path::new(path).strip_prefix(home) {
-        Ok(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
-        Ok(rest) => format!("~/{}", rest.display()),
-        Err(_) => path.to_owned(),
     }
 }
 

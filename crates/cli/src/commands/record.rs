@@ -5,7 +5,7 @@ use crate::attach::follow::{Follower, Item};
 use crate::attach::{Pictures, Position, Resume};
 use crate::cast::{Header, Term, Writer};
 use crate::context::Context;
-use crate::error::{Failure, FailureKind, Outcome};
+use crate::error::{Failure, Outcome};
 use crate::say::say;
 use crate::session::open_stream;
 use crate::table;
@@ -17,7 +17,7 @@ use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 use swb_types::{PtyId, Size};
 use swb_wire::coop::{Attached, Request, SessionItem};
 
@@ -58,7 +58,6 @@ fn header(context: &Context, args: &args::Record, attached: &Attached) -> Result
     let named = |session: &&SessionItem| session.name == args.name;
     let there = |session: &&SessionItem| session.workspace == args.name;
     let session = sessions.iter().find(named).or_else(|| sessions.iter().find(there));
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     Ok(Header {
         version: 3,
         term: Term {
@@ -66,7 +65,7 @@ fn header(context: &Context, args: &args::Record, attached: &Attached) -> Result
             rows: attached.rows.unwrap_or(Size::DEFAULT.rows()),
             kind: std::env::var("TERM").ok().filter(|kind| !kind.is_empty()),
         },
-        timestamp: now,
+        timestamp: table::now(),
         command: session.and_then(|session| command(session, args.pty)),
         title: session.map_or(&args.name, |session| &session.name).clone(),
     })
@@ -140,8 +139,7 @@ fn create(path: &Path, force: bool) -> Result<File, Failure> {
     }
     let file = options.open(path).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => {
-            Failure::new(FailureKind::General, format!("{} exists", path.display()))
-                .hint("--force overwrites it")
+            Failure::general(format!("{} exists", path.display())).hint("--force overwrites it")
         }
         _ => Failure::io(format!("cannot write {}", path.display()), &error),
     })?;

@@ -4,7 +4,6 @@ use crate::context::Context;
 use crate::error::Outcome;
 use crate::table;
 use serde::Serialize;
-use std::time::{SystemTime, UNIX_EPOCH};
 use swb_wire::coop::{DaemonStatus, DialectStatus, KeeperStatus, Request, StatusReply};
 
 /// Exit code when no daemon runs.
@@ -28,9 +27,8 @@ pub(crate) fn run(context: &Context) -> Outcome {
             Status { keeper: None, daemon: None, dialects: Vec::new(), sessions: 0, warnings: Vec::new() }
         }
     };
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let code = if status.daemon.is_some() { 0 } else { NOT_RUNNING };
-    context.answer(&status, |status| text(status, now))?;
+    context.answer(&status, |status| text(status, table::now()))?;
     Ok(code)
 }
 

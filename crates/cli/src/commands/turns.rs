@@ -4,15 +4,13 @@ use crate::args;
 use crate::context::Context;
 use crate::error::Outcome;
 use crate::table;
-use std::time::{SystemTime, UNIX_EPOCH};
 use swb_wire::coop::{Request, TurnItem, Turns, TurnsReply};
 
 /// Lists the turns of a session, newest first.
 pub(super) fn run(context: &Context, args: args::Turns) -> Outcome {
     let session = context.session_or_here(args.name)?;
     let reply: TurnsReply = context.ask(&Request::Turns(Turns { session, limit: args.limit }))?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    context.answer(&reply.turns, |turns| text(turns, now))?;
+    context.answer(&reply.turns, |turns| text(turns, table::now()))?;
     Ok(0)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::args;
 use crate::context::Context;
-use crate::error::{Failure, FailureKind, Outcome};
+use crate::error::{Failure, Outcome};
 use crate::start;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ pub(super) fn run(context: &Context, args: args::Upgrade) -> Outcome {
     let _: OkReply = control.request(&Request::Upgrade(Upgrade { exe: Some(exe), keeper: args.keeper }))?;
     // The connection ends when the old image does, so whoever answers next is the new one.
     if !control.wait_for_end(WAIT) {
-        return Err(Failure::new(FailureKind::General, "the daemon did not give way to the new one")
+        return Err(Failure::general("the daemon did not give way to the new one")
             .hint("its log says why; sessions are not affected"));
     }
     let after: StatusReply = context.ask(&Request::Status)?;

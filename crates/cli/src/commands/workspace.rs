@@ -1,10 +1,9 @@
 //! `swb workspace`: the directories that agents work in.
 
-use super::ls::{now, short_path};
 use crate::args::{self, WorkspaceCommand};
 use crate::context::{self, Context};
 use crate::error::{Failure, Outcome};
-use crate::table;
+use crate::table::{self, now, short_path};
 use std::path::{Path, PathBuf};
 use swb_wire::coop::{Request, Workspace, WorkspaceItem, WorkspaceReply, Workspaces, WorkspacesReply};
 

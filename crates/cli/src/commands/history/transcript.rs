@@ -1,7 +1,6 @@
 //! A conversation as a text for people.
 
-use super::super::ls::short_path;
-use crate::table;
+use crate::table::{self, short_path};
 use std::fmt::Write;
 use std::path::Path;
 use swb_types::Timestamp;
