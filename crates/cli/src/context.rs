@@ -98,9 +98,14 @@ impl Context {
         })
     }
 
+    /// Gives the place of the configuration: the file the user named, else the usual one.
+    pub(crate) fn config_path(&self) -> PathBuf {
+        self.config_file.clone().unwrap_or_else(|| self.paths.config_file())
+    }
+
     /// Gives the user's settings for the command line.
     pub(crate) fn config(&self) -> Result<Config, Failure> {
-        let path = self.config_file.clone().unwrap_or_else(|| self.paths.config_file());
+        let path = self.config_path();
         Config::load(&path).map_err(|error| {
             Failure::general(format!("{}: [cli] detach_key: {error}", path.display()))
                 .hint("correct the file")

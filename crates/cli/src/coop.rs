@@ -6,7 +6,7 @@
 use crate::args::{self as swb_args, parse_pty};
 use crate::commands::{self, report};
 use crate::context::{self, Context};
-use crate::error::{FailureKind, Outcome};
+use crate::error::{Failure, FailureKind, Outcome};
 use crate::session::{self, Target};
 use crate::table;
 use clap::{Args, Parser, Subcommand};
@@ -44,7 +44,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Go to a session
-    Attach(AttachArgs),
+    Attach(PtyArgs),
     /// Open a shell in a session
     Shell(ShellArgs),
     /// List sessions
@@ -63,15 +63,6 @@ enum Command {
     Status,
     /// End the daemon; sessions live on
     Shutdown,
-}
-
-#[derive(Debug, Args)]
-struct AttachArgs {
-    /// Session or workspace [default: that of this directory]
-    session: Option<String>,
-    /// Terminal of the session: 0 is the agent, the others are shells
-    #[arg(long, default_value = "0", value_parser = parse_pty)]
-    pty: PtyId,
 }
 
 #[derive(Debug, Args)]
@@ -171,7 +162,7 @@ fn dispatch(cli: Cli) -> Outcome {
 }
 
 /// Gives what the user said, or the current directory: a path stands for the session of that workspace (CO-30).
-fn named(session: Option<String>) -> Result<String, crate::error::Failure> {
+fn named(session: Option<String>) -> Result<String, Failure> {
     session.map_or_else(|| context::workspace(None), Ok)
 }
 

@@ -285,7 +285,7 @@ impl Desk<'_> {
                 .hint(format!("`swb chat {}` tries again", self.talk.name)));
         }
         if waited > PATIENCE && self.place.ours {
-            // If it cannot be started the next try says so.
+            // Whether that was any use shows when we connect.
             drop(start::ensure(&self.context.paths, self.context.config_file.as_deref()));
         }
         let Ok(mut link) = Link::open(&self.place) else { return Ok(()) };

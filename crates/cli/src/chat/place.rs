@@ -47,8 +47,8 @@ struct Keys {
 impl Place {
     /// The place that was named, else the configured one.
     pub(super) fn find(context: &Context, named: Option<&Path>) -> Result<Self, Failure> {
-        let file = context.config_file.clone().unwrap_or_else(|| context.paths.config_file());
-        let keys = std::fs::read_to_string(file).map(|text| parse(&text)).unwrap_or_default();
+        let keys =
+            std::fs::read_to_string(context.config_path()).map(|text| parse(&text)).unwrap_or_default();
         let secret = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
         let token = secret.or(keys.token);
         if let Some(socket) = named {
