@@ -77,4 +77,14 @@ mod tests {
         lines.push(b"x");
         assert_eq!(lines.next(), Err(TooLong));
     }
+
+    #[test]
+    fn a_line_that_is_there_has_a_length_too() {
+        for (more, whole) in [(0, true), (1, false)] {
+            let mut lines = Lines::default();
+            lines.push(&vec![b'x'; limits::LINE + more]);
+            lines.push(b"\n");
+            assert_eq!(lines.next().is_ok_and(|line| line.is_some()), whole);
+        }
+    }
 }

@@ -175,7 +175,7 @@ mod tests {
     fn people_are_asked_about_what_is_known_of_a_use() {
         let request = |call: Value| -> RequestPermissionRequest {
             let options = json!([{"optionId": "y", "name": "Yes", "kind": "allow_once"},
-                                 {"optionId": "z", "name": "Zzz", "kind": "something_new"}]);
+                                 {"optionId": "z", "name": "Never", "kind": "reject_always"}]);
             serde_json::from_value(json!({"sessionId": "s", "toolCall": call, "options": options})).unwrap()
         };
         let call =
@@ -187,11 +187,7 @@ mod tests {
         );
         assert_eq!((asked.tool_id, &asked.parameters["command"]), (None, &json!("ls")));
         let kinds: Vec<OptionKind> = asked.options.iter().map(|option| option.kind).collect();
-        assert_eq!(
-            kinds,
-            [OptionKind::AllowOnce, OptionKind::RejectOnce],
-            "what is not known allows nothing"
-        );
+        assert_eq!(kinds, [OptionKind::AllowOnce, OptionKind::RejectAlways]);
 
         let mut known = tools::unknown(&"c".into());
         (known.name, known.kind) = ("Bash".into(), ToolKind::Execute);

@@ -277,6 +277,20 @@ mod tests {
     }
 
     #[test]
+    fn not_every_use_that_has_ended_is_remembered() {
+        let mut tools = Tools::default();
+        for number in 0..=limits::ENDED {
+            let news = tools.hear(
+                &ToolCallId::new(number.to_string()),
+                fields(json!({"status": "completed"})),
+                true,
+            );
+            assert_eq!(news.len(), 2, "{number}");
+        }
+        assert_eq!((tools.open.len(), tools.ended.digests.len()), (0, limits::ENDED));
+    }
+
+    #[test]
     fn nothing_is_told_about_uses_nobody_announced_nor_about_too_many() {
         let mut tools = Tools::default();
         assert!(tools.hear(&ToolCallId::new("c"), fields(json!({"status": "completed"})), false).is_empty());

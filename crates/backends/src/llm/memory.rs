@@ -320,6 +320,44 @@ mod tests {
     }
 
     #[test]
+    fn what_was_stopped_while_a_tool_was_used_says_so_itself() {
+        let mut stopped = message(Role::Assistant, vec![text("I look"), tool("a", "read_file", None)]);
+        stopped.ending = Ending::Stopped;
+        let memory = Memory::new(String::new(), &[message(Role::User, vec![text("one")]), stopped], "two");
+        let wanted = [
+            user("one"),
+            Turn::Assistant(vec![said("I look"), call("a", "read_file")]),
+            Turn::Results(vec![result("a", "it was interrupted", true)]),
+            user("two"),
+        ];
+        assert_eq!(memory.turns(), wanted);
+    }
+
+    #[test]
+    fn results_of_earlier_are_told_as_far_as_a_model_is_told_any() {
+        let long = "x".repeat(2 * limits::RESULT_BYTES);
+        let history = [
+            message(Role::User, vec![text("one")]),
+            message(Role::Assistant, vec![tool("a", "read_file", Some(&long))]),
+        ];
+        let memory = Memory::new(String::new(), &history, "two");
+        assert!(memory.bytes() < limits::RESULT_BYTES + 100, "{}", memory.bytes());
+    }
+
+    #[test]
+    fn what_no_request_can_hold_is_excessive() {
+        let memory = |bytes: usize| Memory::new(String::new(), &[], &"x".repeat(bytes));
+        assert!(!memory(limits::REQUEST_BYTES).is_excessive());
+        assert!(memory(limits::REQUEST_BYTES + 1).is_excessive());
+    }
+
+    #[test]
+    fn a_prompt_without_text_is_one() {
+        let nothing = message(Role::User, Vec::new());
+        assert_eq!(Memory::new(String::new(), &[nothing], " ").turns(), [user("(no text)\n\n(no text)")]);
+    }
+
+    #[test]
     fn no_two_uses_of_tools_bear_the_same_name() {
         let mut memory = Memory::new(String::new(), &[], "one");
         let mut first = [call("call_0", "t"), call("call_0", "t"), call("", "t"), said("x")];
