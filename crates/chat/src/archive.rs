@@ -24,8 +24,8 @@ pub trait Archive: fmt::Debug + Send + Sync {
     /// Conversations, those of one workspace or all, the newest first.
     fn list(&self, workspace: Option<&Path>) -> Result<Vec<Summary>, ArchiveError>;
 
-    /// Messages with all these words, the best first.
-    fn search(&self, words: &str, most: usize) -> Result<Vec<Hit>, ArchiveError>;
+    /// Messages with all these words, those of one workspace or all, the best first.
+    fn search(&self, words: &str, workspace: Option<&Path>, most: usize) -> Result<Vec<Hit>, ArchiveError>;
 
     /// Workspaces that are kept.
     fn workspaces(&self) -> Result<Vec<Workspace>, ArchiveError>;

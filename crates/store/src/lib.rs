@@ -142,8 +142,13 @@ impl Archive for Store {
         Ok(self.ask(|database| conversations::list(database, workspace))?.unwrap_or_default())
     }
 
-    fn search(&self, words: &str, most: usize) -> std::result::Result<Vec<Hit>, ArchiveError> {
-        Ok(self.ask(|database| search::search(database, words, most))?.unwrap_or_default())
+    fn search(
+        &self,
+        words: &str,
+        workspace: Option<&Path>,
+        most: usize,
+    ) -> std::result::Result<Vec<Hit>, ArchiveError> {
+        Ok(self.ask(|database| search::search(database, words, workspace, most))?.unwrap_or_default())
     }
 
     fn workspaces(&self) -> std::result::Result<Vec<Workspace>, ArchiveError> {

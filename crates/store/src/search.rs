@@ -1,8 +1,9 @@
 //! Looking for words in what was said.
 
 use crate::Result;
-use crate::conversations::{SUMMARY, SUMMARY_COLUMNS, role, summary, unsigned};
+use crate::conversations::{SUMMARY, SUMMARY_COLUMNS, path_bytes, role, summary, unsigned};
 use rusqlite::{Connection, Row};
+use std::path::Path;
 use swb_chat::Hit;
 use swb_types::Timestamp;
 
@@ -17,11 +18,16 @@ const EXCERPT_WORDS: u32 = 24;
 /// See [`EXCERPT_WORDS`].
 const EXCERPT: usize = 400;
 
-pub(crate) fn search(database: &Connection, words: &str, most: usize) -> Result<Vec<Hit>> {
+pub(crate) fn search(
+    database: &Connection,
+    words: &str,
+    workspace: Option<&Path>,
+    most: usize,
+) -> Result<Vec<Hit>> {
     let Some(wanted) = wanted(words) else { return Ok(Vec::new()) };
     // One look, so that nothing changes between finding and showing.
     let look = database.unchecked_transaction()?;
-    let rows = best(&look, &wanted, most)?;
+    let rows = best(&look, &wanted, workspace, most)?;
     let query = format!(
         "SELECT {SUMMARY}, m.number, m.role, m.at,
              snippet(words, 0, char(2), char(3), '…', {EXCERPT_WORDS})
@@ -35,12 +41,15 @@ pub(crate) fn search(database: &Connection, words: &str, most: usize) -> Result<
 
 /// The best messages, the newer ones first among equals. Excerpts are made of these only: of all that have the words,
 /// they would take seconds.
-fn best(database: &Connection, wanted: &str, most: usize) -> Result<Vec<i64>> {
+fn best(database: &Connection, wanted: &str, workspace: Option<&Path>, most: usize) -> Result<Vec<i64>> {
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     let mut statement = database.prepare_cached(
-        "SELECT rowid FROM words WHERE words MATCH ?1 ORDER BY bm25(words), rowid DESC LIMIT ?2",
+        "SELECT words.rowid
+         FROM words JOIN message m ON m.id = words.rowid JOIN conversation c ON c.id = m.conversation
+         WHERE words MATCH ?1 AND (?2 IS NULL OR c.workspace = ?2)
+         ORDER BY bm25(words), words.rowid DESC LIMIT ?3",
     )?;
-    let rows = statement.query_map((wanted, most), |row| row.get(0))?;
+    let rows = statement.query_map((wanted, workspace.map(path_bytes), most), |row| row.get(0))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 

@@ -23,7 +23,7 @@ fn names(store: &Store, workspace: Option<&str>) -> Vec<String> {
 }
 
 fn found(store: &Store, words: &str) -> Vec<(String, u64)> {
-    let hits = store.search(words, 100).unwrap();
+    let hits = store.search(words, None, 100).unwrap();
     hits.iter().map(|hit: &Hit| (hit.summary.name.to_string(), hit.number)).collect()
 }
 
@@ -66,7 +66,7 @@ fn nothing_is_written_before_something_is_kept() {
     let (dir, store) = store();
     assert_eq!(store.load("a").unwrap(), None);
     assert!(store.list(None).unwrap().is_empty() && store.workspaces().unwrap().is_empty());
-    assert!(store.search("a", 9).unwrap().is_empty() && !store.delete("a").unwrap());
+    assert!(store.search("a", None, 9).unwrap().is_empty() && !store.delete("a").unwrap());
     assert_eq!(dir.path().read_dir().unwrap().count(), 0);
 }
 
@@ -199,10 +199,15 @@ fn words_are_found_and_shown() {
     assert_eq!(found(&store, "fox brown"), [("a".into(), 1), ("a".into(), 2)]);
     assert_eq!(found(&store, "FUCHSE"), [("b".into(), 1)]);
     assert!(found(&store, "quick dog").is_empty());
-    let hit = store.search("needle", 9).unwrap().remove(0);
+    let hit = store.search("needle", None, 9).unwrap().remove(0);
     assert!(hit.excerpt.contains("\u{2}needle\u{3}") && hit.excerpt.len() < 200, "{:?}", hit.excerpt);
     assert_eq!((hit.role, hit.at, hit.summary.message_count), (Role::Assistant, Timestamp(1001), 2));
-    assert_eq!(store.search("quick", 1).unwrap().len(), 1);
+    assert_eq!(store.search("quick", None, 1).unwrap().len(), 1);
+    // Those of other directories do not take the place of those that are wanted.
+    store.save(&talk("c", "/other", &["a quick and long story about something else altogether"])).unwrap();
+    let there = store.search("quick", Some(Path::new("/other")), 1).unwrap();
+    assert_eq!(there.iter().map(|hit| hit.summary.name.as_str()).collect::<Vec<_>>(), ["c"]);
+    assert!(store.search("quick", Some(Path::new("/nowhere")), 9).unwrap().is_empty());
 }
 
 #[test]
@@ -242,10 +247,10 @@ fn no_word_is_an_error() {
         "'; DROP TABLE message; --",
     ];
     for words in strange {
-        store.search(words, 9).unwrap();
+        store.search(words, None, 9).unwrap();
     }
-    store.search(&"\"a\" ".repeat(50_000), 9).unwrap();
-    store.search("and", usize::MAX).unwrap();
+    store.search(&"\"a\" ".repeat(50_000), None, 9).unwrap();
+    store.search("and", None, usize::MAX).unwrap();
     assert_eq!(store.load("a").unwrap().unwrap().messages.len(), 1);
 }
 
@@ -323,7 +328,7 @@ fn refused(store: &Store, words: &str) {
         store.save(&talk("b", "/ws", &["x"])).unwrap_err(),
         store.load("a").unwrap_err(),
         store.list(None).unwrap_err(),
-        store.search("x", 1).unwrap_err(),
+        store.search("x", None, 1).unwrap_err(),
         store.delete("a").unwrap_err(),
         store.workspaces().unwrap_err(),
     ];
@@ -384,7 +389,7 @@ fn damage_is_an_error_at_worst() {
         std::fs::write(store.file(), &bad).unwrap();
         let results = [
             store.load("a").map(drop),
-            store.search("words", 9).map(drop),
+            store.search("words", None, 9).map(drop),
             store.save(&talk("a", "/ws", &["y"])),
             store.list(None).map(drop),
         ];

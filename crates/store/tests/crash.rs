@@ -85,8 +85,8 @@ fn a_kill_leaves_the_old_or_the_new_state() {
         let n = number_of(&found);
         assert!(n == seen || n == seen + 1, "round {round}: said {seen}, kept {n}, before {last}");
         assert_eq!(found, state(n), "round {round}");
-        assert_eq!(store.search(&format!("state{n}"), 100).unwrap().len(), MESSAGES);
-        assert!(store.search(&format!("state{}", n - 1), 100).unwrap().is_empty());
+        assert_eq!(store.search(&format!("state{n}"), None, 100).unwrap().len(), MESSAGES);
+        assert!(store.search(&format!("state{}", n - 1), None, 100).unwrap().is_empty());
         intact(&store);
         last = n;
     }

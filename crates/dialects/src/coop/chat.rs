@@ -47,13 +47,11 @@ impl Connection {
         if let Some(words) = &history.search {
             let most = history.limit.unwrap_or(HITS).min(HITS * 10);
             let most = usize::try_from(most).unwrap_or(0);
-            // Those of other directories are left out afterwards, so more than wanted have to be looked at.
-            let looked =
-                if workspace.is_some() { most.saturating_mul(20) } else { most.saturating_add(offset) };
-            let hits = chats.search(words, looked.saturating_add(1)).await.map_err(|error| reply(&error))?;
-            let here = |hit: &&swb_chat::Hit| workspace.is_none_or(|dir| hit.summary.workspace == dir);
+            // One more tells whether there are more.
+            let looked = most.saturating_add(offset).saturating_add(1);
+            let hits = chats.search(words, workspace, looked).await.map_err(|error| reply(&error))?;
             let shown = |hit: &swb_chat::Hit| items::hit(hit, chats.live(hit.summary.name.as_str()).as_ref());
-            let hits: Vec<_> = hits.iter().filter(here).skip(offset).map(shown).collect();
+            let hits: Vec<_> = hits.iter().skip(offset).map(shown).collect();
             return pages::cut(&hits, most, |some, more| {
                 ok(&HistoryReply { ok: true, conversations: Vec::new(), hits: some.to_vec(), more })
             });

@@ -340,10 +340,15 @@ impl Chats {
         Ok(all)
     }
 
-    /// Messages that are kept and have all these words.
-    pub async fn search(&self, words: &str, most: usize) -> Result<Vec<Hit>, ChatError> {
-        let words = words.to_owned();
-        self.archived(move |archive| archive.search(&words, most)).await
+    /// Messages that are kept and have all these words; of one directory or all.
+    pub async fn search(
+        &self,
+        words: &str,
+        workspace: Option<&Path>,
+        most: usize,
+    ) -> Result<Vec<Hit>, ChatError> {
+        let (words, dir) = (words.to_owned(), workspace.map(Path::to_owned));
+        self.archived(move |archive| archive.search(&words, dir.as_deref(), most)).await
     }
 
     /// Removes a conversation from memory and from disk, and what was started for it. Refused to a client when another
