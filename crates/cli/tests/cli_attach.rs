@@ -123,7 +123,7 @@ fn the_detach_key_can_be_chosen() {
 fn the_detach_key_can_be_configured() {
     let swb = Swb::start(EXE);
     swb.script("main", SHOW_KEYS);
-    configure(&swb, "[cli]\ndetach_key = \"^x\"\n");
+    swb.configure("[cli]\ndetach_key = \"^x\"\n");
     for key in [&b"\x18"[..], b"\x1b[120;5u", b"\x1b[27;5;120~"] {
         let mut terminal = attach(&swb, &["main"]);
         terminal.until("ready");
@@ -137,7 +137,7 @@ fn the_detach_key_can_be_configured() {
     assert_eq!(terminal.wait(), 0);
     assert!(swb.ok(&["logs", "main"]).contains("  24\n"));
 
-    configure(&swb, "[cli]\ndetach_key = \"nonsense key\"\n");
+    swb.configure("[cli]\ndetach_key = \"nonsense key\"\n");
     let output = swb.run(&["attach", "main"]);
     assert_eq!(output.status.code(), Some(1));
     let error = text(&output.stderr);
@@ -705,12 +705,6 @@ impl Drop for Away {
 
 fn attach(swb: &Swb, args: &[&str]) -> Terminal {
     Terminal::start(swb.command(&[&["attach"], args].concat()), 80, 24)
-}
-
-fn configure(swb: &Swb, text: &str) {
-    let file = swb.paths().config_file();
-    std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
-    std::fs::write(file, text).expect("a file");
 }
 
 fn text(bytes: &[u8]) -> String {

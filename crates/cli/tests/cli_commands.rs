@@ -9,17 +9,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
-use swb_testkit::{LIMIT, Swb, Terminal, is_alive, keepers_in, signal, wait_for};
+use swb_testkit::{Swb, Terminal, in_time, is_alive, keepers_in, signal, wait_for};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
-/// Every verb a user can see.
-const VERBS: [&str; 32] = [
+/// Every verb a user can see, in the order of the help.
+const VERBS: [&str; 34] = [
     "run",
     "attach",
     "shell",
     "ls",
-    "list",
     "kill",
     "send",
     "keys",
@@ -27,6 +26,7 @@ const VERBS: [&str; 32] = [
     "screen",
     "wait",
     "ask",
+    "chat",
     "turns",
     "turn",
     "relay",
@@ -38,9 +38,11 @@ const VERBS: [&str; 32] = [
     "approvals",
     "history",
     "workspace",
-    "detect",
     "record",
     "replay",
+    "wrap",
+    "clippyctl",
+    "detect",
     "status",
     "daemon",
     "shutdown",
@@ -538,7 +540,7 @@ fn the_manual_is_a_manual_page() {
     }
     let dir = swb.dir().join("man1");
     swb.ok(&["man", "--dir", dir.to_str().expect("text")]);
-    for verb in VERBS.iter().filter(|verb| **verb != "list") {
+    for verb in VERBS {
         let page = std::fs::read_to_string(dir.join(format!("swb-{verb}.1")))
             .unwrap_or_else(|error| panic!("{verb}: {error}"));
         assert!(page.contains(".SH SYNOPSIS"), "{verb}");
@@ -557,8 +559,10 @@ fn the_manual_is_a_manual_page() {
 fn every_verb_has_help() {
     let swb = Swb::new(EXE);
     let help = swb.ok(&["--help"]);
+    let listed = help.split("Commands:\n").nth(1).and_then(|rest| rest.split("\n\n").next()).expect("a list");
+    let verbs = listed.lines().filter_map(|line| line.split_whitespace().next());
+    assert_eq!(verbs.collect::<Vec<_>>(), VERBS);
     for verb in VERBS {
-        assert!(help.contains(verb), "{verb}");
         for flag in ["--help", "-h"] {
             let help = swb.ok(&[verb, flag]);
             assert!(help.contains("Usage: swb "), "{verb}: {help}");
@@ -658,9 +662,7 @@ fn of_many_that_need_a_daemon_one_starts_it() {
 #[test]
 fn a_daemon_that_does_not_start_is_exit_code_4() {
     let swb = Swb::new(EXE);
-    let file = swb.paths().config_file();
-    std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
-    std::fs::write(&file, "[coop]\nenabled = true\nenable = true\n").expect("a file");
+    swb.configure("[coop]\nenabled = true\nenable = true\n");
     for args in [&["ls"][..], &["run", "--", "true"], &["attach", "x"], &["kill", "--all"]] {
         let output = swb.run(args);
         let error = text(&output.stderr);
@@ -873,14 +875,6 @@ fn closed_pipe() -> Stdio {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     writer.into()
-}
-
-/// Reads a program's pipes to their end and waits for its own, both of which have to come.
-#[track_caller]
-fn in_time(child: std::process::Child) -> Output {
-    let (sender, receiver) = std::sync::mpsc::sync_channel(1);
-    std::thread::spawn(move || sender.send(child.wait_with_output()));
-    receiver.recv_timeout(LIMIT).expect("its end in time").expect("its output")
 }
 
 /// Whether a process ignores SIGTERM.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use swb_testkit::{LIMIT, QUIET, Swb, Terminal, is_alive, wait_for};
+use swb_testkit::{QUIET, Swb, Terminal, in_time, is_alive, wait_for};
 use view::until_text;
 
 mod view;
@@ -171,9 +171,7 @@ fn a_shell_can_be_attached_to_by_its_number() {
 #[test]
 fn the_configured_detach_key_counts_here_too() {
     let swb = Swb::start(EXE);
-    let file = swb.paths().config_file();
-    std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
-    std::fs::write(file, "[cli]\ndetach_key = \"C-x\"\n").expect("a file");
+    swb.configure("[cli]\ndetach_key = \"C-x\"\n");
     let dir = workspace(&swb, "project", "stty raw -echo; echo ready; exec cat");
     let mut terminal = Terminal::start(coop(&swb, &dir, &[]), 80, 24);
     terminal.until("ready");
@@ -339,9 +337,7 @@ fn a_command_starts_the_daemon_and_says_so_once() {
 #[test]
 fn a_daemon_that_does_not_start_is_exit_code_4() {
     let swb = Swb::new(EXE);
-    let file = swb.paths().config_file();
-    std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
-    std::fs::write(&file, "nonsense = 1\n").expect("a file");
+    swb.configure("nonsense = 1\n");
     let here = swb.workspace("");
     for args in [&["ls"][..], &["attach", "x"], &["kill", "x"], &["logs", "x"], &[]] {
         let output = run(&swb, &here, args);
@@ -446,14 +442,6 @@ fn list(swb: &Swb) -> Vec<Value> {
 #[track_caller]
 fn pid(swb: &Swb, session: &str) -> i64 {
     swb.session(session).expect("it is there")["pid"].as_i64().expect("a pid")
-}
-
-/// Reads a program's pipes to their end and waits for its own, both of which have to come.
-#[track_caller]
-fn in_time(child: std::process::Child) -> Output {
-    let (sender, receiver) = std::sync::mpsc::sync_channel(1);
-    std::thread::spawn(move || sender.send(child.wait_with_output()));
-    receiver.recv_timeout(LIMIT).expect("its end in time").expect("its output")
 }
 
 fn text(bytes: &[u8]) -> String {

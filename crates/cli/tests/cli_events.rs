@@ -64,26 +64,23 @@ impl Drop for Teller {
 }
 
 /// Follows events; returns when it does.
-fn follow(swb: &Swb, args: &[&str]) -> Teller {
-    let teller = Teller::start(swb.command(&[&["events", "--json"], args].concat()));
+#[track_caller]
+fn follow(swb: &Swb) -> Teller {
+    let teller = Teller::start(swb.command(&["events", "--json"]));
     // That it follows is told by the first thing that happens.
-    for n in 0.. {
+    for n in 0..100 {
         swb.ok(&["run", "-n", &format!("probe-{n}"), "--", "true"]);
-        if args.is_empty() && teller.lines.recv_timeout(QUIET).is_ok() {
-            break;
+        if teller.lines.recv_timeout(QUIET).is_ok() {
+            return teller;
         }
-        if !args.is_empty() {
-            break;
-        }
-        assert!(n < 100, "it follows nothing");
     }
-    teller
+    panic!("it follows nothing");
 }
 
 #[test]
 fn what_happens_to_a_session_is_told_in_order() {
     let swb = Swb::start(EXE);
-    let teller = follow(&swb, &[]);
+    let teller = follow(&swb);
     swb.ok(&["run", "-d", "-n", "main", "--", "sh", "-c", AGENT]);
     let opened = teller.until("its opening", |line| line["session"] == "main");
     assert_eq!(opened["event"], "opened");
@@ -108,7 +105,7 @@ fn what_happens_to_a_session_is_told_in_order() {
 fn whoever_comes_back_misses_nothing_also_after_a_crash() {
     let swb = Swb::start(EXE);
     start(&swb, "main", &["sh", "-c", AGENT], "ready");
-    let first = follow(&swb, &[]);
+    let first = follow(&swb);
     swb.ok(&["ask", "main", "one"]);
     let seen = first.until("a turn", |line| line["turn_id"] == "main:1");
     let cursor = seen["cursor"].as_str().expect("a cursor").to_owned();

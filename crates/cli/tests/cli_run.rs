@@ -1,8 +1,8 @@
 //! `swb run`, and `swb` alone: new sessions, with everything a command expects of where it was started.
 
 use std::path::Path;
-use std::process::{Output, Stdio};
-use swb_testkit::{LIMIT, Swb, Terminal, is_alive, wait_for};
+use std::process::Stdio;
+use swb_testkit::{Swb, Terminal, in_time, is_alive, wait_for};
 use view::view;
 
 mod view;
@@ -442,7 +442,8 @@ fn without_a_name_attach_and_logs_mean_this_directory() {
 fn the_first_run_starts_the_daemon_and_leaves_it_no_pipe() {
     let swb = Swb::new(EXE);
     // If the daemon or the session had our pipes, reading them to their end would take as long as they live.
-    let output = run_in_time(&swb, &["run", "-d", "-n", "bg", "--", "sleep", "600"]);
+    let mut command = swb.command(&["run", "-d", "-n", "bg", "--", "sleep", "600"]);
+    let output = in_time(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts"));
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(text(&output.stderr).starts_with("swb: started the daemon (pid "), "{}", text(&output.stderr));
     assert_eq!(swb.session("bg").expect("it runs")["status"], "running");
@@ -481,12 +482,4 @@ fn script_file(swb: &Swb, name: &str, script: &str) -> String {
 
 fn unix_now() -> u64 {
     std::time::UNIX_EPOCH.elapsed().expect("a date").as_secs()
-}
-
-/// Runs the program and reads its pipes to their end, which has to come.
-fn run_in_time(swb: &Swb, args: &[&str]) -> Output {
-    let child = swb.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    let (sender, receiver) = std::sync::mpsc::sync_channel(1);
-    std::thread::spawn(move || sender.send(child.wait_with_output()));
-    receiver.recv_timeout(LIMIT).expect("the end of its output in time").expect("its output")
 }

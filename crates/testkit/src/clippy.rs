@@ -1,6 +1,6 @@
 //! A raw clippy peer.
 
-use crate::coop::read_more;
+use crate::coop::{connect, read_more};
 use crate::{LIMIT, QUIET, Swb};
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
@@ -81,7 +81,7 @@ pub struct ClippyClient {
 impl ClippyClient {
     /// Connects without saying anything.
     pub fn connect(path: &Path) -> io::Result<Self> {
-        Ok(Self { stream: UnixStream::connect(path)?, frames: frames(), next_id: 1 })
+        Ok(Self { stream: connect(path)?, frames: frames(), next_id: 1 })
     }
 
     /// The socket, for what this client does not do.

@@ -28,10 +28,7 @@ pub struct CoopClient {
 impl CoopClient {
     /// Connects without saying anything.
     pub fn connect(path: &Path) -> io::Result<Self> {
-        let stream = UnixStream::connect(path)?;
-        // A daemon that does not read makes a test fail, not hang.
-        stream.set_write_timeout(Some(LIMIT))?;
-        Ok(Self { stream, buffer: Vec::new() })
+        Ok(Self { stream: connect(path)?, buffer: Vec::new() })
     }
 
     /// The socket, for what this client does not do.
@@ -198,6 +195,13 @@ impl CoopClient {
             }
         }
     }
+}
+
+/// Connects to a daemon. One that does not read makes a test fail, not hang.
+pub(crate) fn connect(path: &Path) -> io::Result<UnixStream> {
+    let stream = UnixStream::connect(path)?;
+    stream.set_write_timeout(Some(LIMIT))?;
+    Ok(stream)
 }
 
 /// Reads what is there into `buffer`: `None` at `end`, 0 at the end of the stream.

@@ -1,6 +1,6 @@
 //! A raw keepty client.
 
-use crate::coop::read_more;
+use crate::coop::{connect, read_more};
 use crate::{LIMIT, QUIET, Swb};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::io::{self, Write};
@@ -28,7 +28,7 @@ pub struct KeeptyClient {
 impl KeeptyClient {
     /// Connects without saying anything.
     pub fn connect(path: &Path) -> io::Result<Self> {
-        Ok(Self { stream: UnixStream::connect(path)?, decoder: Decoder::new() })
+        Ok(Self { stream: connect(path)?, decoder: Decoder::new() })
     }
 
     /// The socket, for what this client does not do.

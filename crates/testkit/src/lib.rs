@@ -26,7 +26,7 @@ pub use coop::{CoopClient, StreamItem};
 pub use fifo::Fifo;
 pub use follower::Follower;
 pub use keepty::{Frame, KeeptyClient};
-pub use process::{children, is_alive, is_zombie, keepers_in, signal};
+pub use process::{children, in_time, is_alive, is_zombie, keepers_in, signal};
 pub use screen::{ScreenClient, assert_same};
 pub use scriptschnell::{ChatClient, Generation, assistant_text, of_kind, refusal, scripted_agent};
 pub use swb::Swb;

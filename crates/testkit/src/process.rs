@@ -1,7 +1,10 @@
-//! Looking at processes and sending them signals.
+//! Looking at processes, sending them signals and waiting for their end.
 
+use crate::LIMIT;
 use rustix::process::{Pid, Signal};
 use std::path::Path;
+use std::process::{Child, Output};
+use std::sync::mpsc::sync_channel;
 
 /// Whether a process exists and is no zombie. As long as one of its threads is still to end, it lives: until then
 /// its sockets are open.
@@ -38,6 +41,14 @@ pub fn signal(pid: i64, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _sent = rustix::process::kill_process(pid, signal);
     }
+}
+
+/// Reads a program's pipes to their end and waits for its own, both of which have to come.
+#[track_caller]
+pub fn in_time(child: Child) -> Output {
+    let (sender, receiver) = sync_channel(1);
+    std::thread::spawn(move || sender.send(child.wait_with_output()));
+    receiver.recv_timeout(LIMIT).expect("its end in time").expect("its output")
 }
 
 fn all() -> impl Iterator<Item = i64> {

@@ -1,6 +1,6 @@
 //! A raw client of the scriptschnell socket, written from its documents: it knows lines and JSON, and nothing of our codec.
 
-use crate::coop::read_more;
+use crate::coop::{connect, read_more};
 use crate::{LIMIT, QUIET, Swb, is_alive, is_zombie, signal, wait_for};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -80,11 +80,8 @@ pub fn assistant_text(messages: &[Value]) -> String {
 impl ChatClient {
     /// Connects without saying anything.
     pub fn connect(path: &Path) -> io::Result<Self> {
-        let stream = UnixStream::connect(path)?;
-        // A daemon that does not read makes a test fail, not hang.
-        stream.set_write_timeout(Some(LIMIT))?;
         Ok(Self {
-            stream,
+            stream: connect(path)?,
             buffer: Vec::new(),
             searched: 0,
             collected: VecDeque::new(),

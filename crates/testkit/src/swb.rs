@@ -9,6 +9,18 @@ use std::time::{Duration, Instant};
 use swb_types::Paths;
 use swb_wire::keepty::Role;
 
+/// Variables of whoever runs the tests that would change what they see; they may do so in a session of ours.
+const FOREIGN: [&str; 8] = [
+    "BASH_ENV",
+    "ENV",
+    "NO_COLOR",
+    "SCRIPTSCHNELL_SOCKET_TOKEN",
+    "SWB_SESSION",
+    "TMPDIR",
+    "XDG_CONFIG_HOME",
+    "XDG_STATE_HOME",
+];
+
 /// A throw-away installation: own home, own runtime directory, own daemon. Everything it started is
 /// ended when it is dropped.
 #[derive(Debug)]
@@ -109,7 +121,7 @@ impl Swb {
         command.args(args).current_dir(self.dir.path().join("w")).stdin(Stdio::null());
         command.env("HOME", &paths.home).env("SHELL", "/bin/sh").env("TERM", "xterm-256color");
         command.env("XDG_RUNTIME_DIR", self.dir.path().join("r"));
-        for key in ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "TMPDIR", "ENV", "BASH_ENV"] {
+        for key in FOREIGN {
             command.env_remove(key);
         }
         command
@@ -136,7 +148,7 @@ impl Swb {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{args:?} gave no JSON ({error}): {text}"))
     }
 
-    /// What the daemon says of itself, if one answers; one that is being restarted is waited for.
+    /// What the daemon says of itself, if one answers.
     pub fn try_status(&self) -> Option<Value> {
         let mut client = CoopClient::connect(&self.paths().control_socket()).ok()?;
         client.try_ask(&json!({"version": 1}))?;
@@ -204,7 +216,7 @@ impl Swb {
     /// Makes a session that runs `argv` in the common directory; gives its process id.
     #[track_caller]
     pub fn make(&self, name: &str, argv: &[&str]) -> i64 {
-        let created = self.coop().ok(&serde_json::json!({
+        let created = self.coop().ok(&json!({
             "cmd": "create", "name": name, "workspace": self.workspace(""), "argv": argv,
         }));
         created["pid"].as_i64().expect("a pid")
@@ -214,7 +226,7 @@ impl Swb {
     #[track_caller]
     pub fn attach(&self, session: &str) -> CoopClient {
         let mut client = self.coop();
-        client.ok(&serde_json::json!({"cmd": "attach", "session": session}));
+        client.ok(&json!({"cmd": "attach", "session": session}));
         client
     }
 
