@@ -23,6 +23,8 @@ const TWICE: Duration = Duration::from_secs(1);
 const TYPING: Duration = Duration::from_millis(800);
 /// Messages of a resumed session that are shown.
 const SHOWN: usize = 4;
+/// What to say while there is no connection.
+const AWAY: &str = "the connection is lost; trying to come back";
 
 /// Why a request was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,6 +74,8 @@ pub(super) struct Talk {
     known: usize,
     /// Something may be missing in what was told.
     gap: bool,
+    /// There is no connection.
+    away: bool,
     outgoing: Vec<Outgoing>,
     /// What to say until the next key.
     notice: String,
@@ -97,6 +101,7 @@ impl Talk {
             saved: false,
             known: 0,
             gap: false,
+            away: false,
             outgoing: Vec::new(),
             notice: String::new(),
             interrupted: None,
@@ -181,7 +186,7 @@ impl Talk {
         (self.name, self.directory) = (opened.name, opened.directory);
         (self.known, self.fresh, self.saved) = (count, !opened.resumed, false);
         // What was said of an answer before we came is in none of the messages.
-        (self.own, self.gap) = (false, opened.running);
+        (self.own, self.gap, self.away) = (false, opened.running, false);
         self.asks.clear();
         self.seat(opened.owner, true);
         if opened.running {
@@ -221,6 +226,9 @@ impl Talk {
             return self.approve(key, now);
         }
         self.typed = Some(now);
+        if *key == Key::Enter && self.away && self.needs_daemon() {
+            return AWAY.clone_into(&mut self.notice);
+        }
         if *key == Key::Enter && self.is_answering() && self.asks.first().is_none() && self.is_prompt() {
             return "the agent is still answering; Ctrl+C stops it".clone_into(&mut self.notice);
         }
@@ -228,6 +236,15 @@ impl Talk {
             // Whoever has sent something is not in the middle of it.
             self.typed = None;
             self.submit(text, now);
+        }
+    }
+
+    /// Whether what was typed is for somebody else than this client.
+    fn needs_daemon(&self) -> bool {
+        match commands::parse(self.editor.text()) {
+            Said::Command(Command::Agents | Command::Help | Command::Quit | Command::Tools)
+            | Said::Wrong(_) => false,
+            Said::Command(_) | Said::Prompt(_) => true,
         }
     }
 
@@ -536,10 +553,10 @@ impl Talk {
 
     /// The connection is gone.
     pub(super) fn lost(&mut self) {
-        self.own = false;
+        (self.own, self.away) = (false, true);
         self.asks.clear();
         self.outgoing.clear();
-        "the connection is lost; trying to come back".clone_into(&mut self.notice);
+        AWAY.clone_into(&mut self.notice);
     }
 
     /// Nothing more will be heard: what was being said ends here.
@@ -553,7 +570,7 @@ impl Talk {
     /// The session is there again: tells what was missed.
     pub(super) fn reattached(&mut self, opened: Opened, now: Instant) {
         self.notice.clear();
-        self.gap = false;
+        (self.gap, self.away) = (false, false);
         let mut messages = opened.messages.into_iter().skip(self.known).collect::<Vec<Message>>();
         if self.transcript.is_active() {
             if messages.first().is_some_and(|message| !message.user) {

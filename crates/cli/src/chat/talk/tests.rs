@@ -242,6 +242,23 @@ fn what_was_missed_of_an_answer_is_told_at_its_end() {
 }
 
 #[test]
+fn what_is_typed_without_a_connection_waits_for_it() {
+    let mut tried = Tried::new();
+    tried.talk.lost();
+    for text in ["hi", "/save", "hi"] {
+        tried.talk.editor.clear();
+        tried.type_in(text).type_in("\r");
+        assert_eq!((tried.sent(), tried.talk.editor.text()), (vec![], text));
+        assert!(tried.talk.hints()[0].plain().contains("lost") && !tried.talk.is_answering());
+    }
+    tried.talk.reattached(opened(&[]), tried.now);
+    assert_eq!(tried.type_in("\r").kinds(), ["chat_send"]);
+    tried.talk.lost();
+    tried.type_in("/help\r/quit\r");
+    assert!(tried.told().contains("/takeover") && tried.talk.is_leaving(), "these need nobody");
+}
+
+#[test]
 fn nothing_is_missed_any_more_once_it_was_told() {
     let mut tried = Tried::new();
     tried.hear(Event::Prompt("q".into())).said("one ", false);
