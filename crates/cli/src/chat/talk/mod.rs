@@ -1,26 +1,25 @@
 //! The state of a conversation at a terminal: keys and messages in, requests and lines out. No I/O.
+//!
+//! What comes from the daemon is understood here, what a person types in [`typing`], and the loss of the connection
+//! in [`connection`].
 
+mod connection;
 #[cfg(test)]
 mod tests;
+mod typing;
 
-use super::commands::{self, Command, HELP, Said};
-use super::event::{Event, Message};
-use super::input::editor::{Edited, Editor};
-use super::input::keys::Key;
+use super::commands::Command;
+use super::event::Event;
+use super::input::editor::Editor;
 use super::session::Opened;
 use super::text::{Colour, Line, Style};
-use super::view::asks::{Ask, Asks, Reply};
+use super::view::asks::{Ask, Asks};
 use super::view::transcript::{Ending, Transcript, Usage};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use swb_wire::scriptschnell::{
-    AuthorizationAck, ChatSend, ConfigSet, ErrorCode, ErrorInfo, Request, Scalar, ServerMessage,
-    SessionAttach, SessionCreate, SessionFilter, SessionItem, SessionName, SessionSave,
+    AuthorizationAck, ErrorCode, ErrorInfo, Request, ServerMessage, SessionItem, SessionName,
 };
 
-/// How long a second Ctrl+C means to leave.
-const TWICE: Duration = Duration::from_secs(1);
-/// How long a key after another one is taken for typing, which approves nothing.
-const TYPING: Duration = Duration::from_millis(800);
 /// Messages of a resumed session that are shown.
 const SHOWN: usize = 4;
 /// What to say while there is no connection.
@@ -142,6 +141,11 @@ impl Talk {
         self.fresh && !self.saved
     }
 
+    /// Whether an answer is being given, or a prompt of ours is on its way.
+    fn is_answering(&self) -> bool {
+        self.own || self.transcript.is_active()
+    }
+
     /// The lines below what was told: what waits for a decision, and what to say until the next key.
     pub(super) fn hints(&self) -> Vec<Line> {
         let mut lines = Vec::new();
@@ -207,182 +211,9 @@ impl Talk {
         }
     }
 
-    // ---- keys ----
-
-    /// Takes a key.
-    pub(super) fn key(&mut self, key: &Key, now: Instant) {
-        self.notice.clear();
-        let interrupted = self.interrupted.take();
-        match key {
-            Key::Ctrl('c') => return self.interrupt(interrupted, now),
-            Key::Ctrl('d') if self.editor.text().is_empty() => return self.leaving = true,
-            Key::Ctrl('o') => {
-                let lines = self.transcript.last_tool();
-                return self.transcript.insert(lines, now);
-            }
-            _ => {}
-        }
-        if matches!(self.asks.first(), Some(Ask::Approval(_))) {
-            return self.approve(key, now);
-        }
-        self.typed = Some(now);
-        if *key == Key::Enter && self.away && self.needs_daemon() {
-            return AWAY.clone_into(&mut self.notice);
-        }
-        if *key == Key::Enter && self.is_answering() && self.asks.first().is_none() && self.is_prompt() {
-            return "the agent is still answering; Ctrl+C stops it".clone_into(&mut self.notice);
-        }
-        if let Edited::Submitted(text) = self.editor.handle(key) {
-            // Whoever has sent something is not in the middle of it.
-            self.typed = None;
-            self.submit(text, now);
-        }
-    }
-
-    /// Whether what was typed is for somebody else than this client.
-    fn needs_daemon(&self) -> bool {
-        match commands::parse(self.editor.text()) {
-            Said::Command(Command::Agents | Command::Help | Command::Quit | Command::Tools)
-            | Said::Wrong(_) => false,
-            Said::Command(_) | Said::Prompt(_) => true,
-        }
-    }
-
-    /// Stops what there is to stop; a second time in a row, leaves.
-    fn interrupt(&mut self, before: Option<Instant>, now: Instant) {
-        let again = before.is_some_and(|before| now.saturating_duration_since(before) < TWICE);
-        self.interrupted = Some(now);
-        if again {
-            self.leaving = true;
-        } else if self.is_answering() {
-            self.stop();
-        } else if !self.editor.text().is_empty() {
-            self.editor.clear();
-        } else {
-            "Ctrl+C again leaves; the session stays".clone_into(&mut self.notice);
-        }
-    }
-
-    fn is_answering(&self) -> bool {
-        self.own || self.transcript.is_active()
-    }
-
-    /// Whether what was typed is for the agent.
-    fn is_prompt(&self) -> bool {
-        matches!(commands::parse(self.editor.text()), Said::Prompt(prompt) if !prompt.trim().is_empty())
-    }
-
-    fn stop(&mut self) {
-        "stopping; Ctrl+C again leaves".clone_into(&mut self.notice);
-        self.send(Request::ChatStop(SessionName::default()), Purpose::Stop);
-    }
-
-    fn approve(&mut self, key: &Key, now: Instant) {
-        // Somebody who is in the middle of a word when the question comes does not mean to answer it.
-        if self.typed.is_some_and(|before| now.saturating_duration_since(before) < TYPING) {
-            self.typed = Some(now);
-            return "you were typing: press the key again to decide".clone_into(&mut self.notice);
-        }
-        if let Some(reply) = self.asks.press(key) {
-            self.reply(reply, now);
-        }
-    }
-
-    fn reply(&mut self, reply: Reply, now: Instant) {
-        let (mark, colour) = if reply.allows { ("✓", Colour::Green) } else { ("✗", Colour::Red) };
-        let line = Line::new(Style::of(colour), &format!("{mark} {}", reply.said));
-        self.transcript.add(line);
-        self.send(reply.request, Purpose::Decide);
-        self.show_ask(now);
-    }
-
-    /// Shows what is to be answered next.
-    fn show_ask(&mut self, now: Instant) {
-        if let Some(lines) = self.asks.first().map(Ask::lines) {
-            self.transcript.insert(lines, now);
-        }
-    }
-
-    fn submit(&mut self, text: String, now: Instant) {
-        if self.asks.first().is_some() {
-            match self.asks.answer(&text) {
-                Some(reply) => self.reply(reply, now),
-                None => self.show_ask(now),
-            }
-            return;
-        }
-        match commands::parse(&text) {
-            Said::Prompt(prompt) if prompt.trim().is_empty() => {}
-            Said::Prompt(prompt) if self.owner => self.say(prompt),
-            Said::Prompt(prompt) => self.attach(false, Some(prompt)),
-            Said::Wrong(what) => self.transcript.note(&what),
-            Said::Command(command) => self.obey(command, now),
-        }
-    }
-
-    fn say(&mut self, prompt: String) {
-        self.own = true;
-        self.unheard = Some(prompt.clone());
-        let request = ChatSend { content: Some(prompt.clone()), ..ChatSend::default() };
-        self.send(Request::ChatSend(request), Purpose::Send(prompt));
-    }
-
-    fn attach(&mut self, takeover: bool, then: Option<String>) {
-        let session_id = Some(self.name.clone());
-        let request = SessionAttach { session_id, takeover: takeover.then_some(true) };
-        self.send(Request::SessionAttach(request), Purpose::Attach(then));
-    }
-
-    fn obey(&mut self, command: Command, now: Instant) {
-        let text = |text: String| Some(Scalar::Text(text));
-        let moves = matches!(command, Command::New | Command::Resume(_) | Command::Clear);
-        if moves && self.is_answering() {
-            return self.transcript.note("the agent is still answering; /stop stops it");
-        }
-        match command {
-            Command::Agent(agent) => self.configure(ConfigSet { agent: text(agent), ..ConfigSet::default() }),
-            Command::Agents if self.agents.is_empty() => self.transcript.note("/agent needs a name"),
-            Command::Agents => {
-                self.transcript.note(&format!("agents: {}", self.agents.join(", ")));
-            }
-            Command::Model(model) => self.configure(ConfigSet { model: text(model), ..ConfigSet::default() }),
-            Command::Clear => self.send(Request::ChatClear(SessionName::default()), Purpose::Clear),
-            Command::Help => self.transcript.note(HELP),
-            Command::New => {
-                let request =
-                    SessionCreate { working_dir: Some(self.directory.clone()), ..SessionCreate::default() };
-                self.send(Request::SessionCreate(request), Purpose::New);
-            }
-            Command::Quit => self.leaving = true,
-            Command::Resume(name) => {
-                self.send(Request::SessionLoad(SessionName { session_id: Some(name) }), Purpose::Resume);
-            }
-            Command::Save(name) => {
-                let request = SessionSave { name, session_id: None };
-                self.send(Request::SessionSave(request), Purpose::Save);
-            }
-            Command::Sessions => {
-                let filter = SessionFilter { workspace: Some(self.directory.clone()) };
-                self.send(Request::SessionList(filter), Purpose::List);
-            }
-            Command::Stop => self.stop(),
-            Command::Takeover => self.attach(true, None),
-            Command::Tools => {
-                let lines = self.transcript.last_tool();
-                self.transcript.insert(lines, now);
-            }
-        }
-    }
-
-    fn configure(&mut self, settings: ConfigSet) {
-        self.send(Request::ConfigSet(settings), Purpose::Config);
-    }
-
     fn send(&mut self, request: Request, purpose: Purpose) {
         self.outgoing.push(Outgoing { request, purpose: Some(purpose) });
     }
-
-    // ---- events ----
 
     /// Takes something that happened.
     pub(super) fn event(&mut self, event: Event, now: Instant) {
@@ -547,76 +378,5 @@ impl Talk {
             self.transcript.note(&line);
         }
         self.transcript.note("/resume NAME goes there");
-    }
-
-    // ---- the connection ----
-
-    /// The connection is gone.
-    pub(super) fn lost(&mut self) {
-        (self.own, self.away) = (false, true);
-        self.asks.clear();
-        self.outgoing.clear();
-        AWAY.clone_into(&mut self.notice);
-    }
-
-    /// Nothing more will be heard: what was being said ends here.
-    pub(super) fn cut_off(&mut self, now: Instant) {
-        self.notice.clear();
-        if self.transcript.is_active() {
-            self.transcript.end(&Ending::Interrupted, &Usage::default(), now);
-        }
-    }
-
-    /// The session is there again: tells what was missed.
-    pub(super) fn reattached(&mut self, opened: Opened, now: Instant) {
-        self.notice.clear();
-        (self.gap, self.away) = (false, false);
-        let mut messages = opened.messages.into_iter().skip(self.known).collect::<Vec<Message>>();
-        if self.transcript.is_active() {
-            if messages.first().is_some_and(|message| !message.user) {
-                self.complete(&messages.remove(0), now);
-                self.known += 1;
-            } else if opened.running {
-                // What was said meanwhile is told when the answer is complete.
-                self.gap = true;
-            } else {
-                self.transcript.end(&Ending::Interrupted, &Usage::default(), now);
-            }
-        }
-        for message in &messages {
-            self.transcript.recount(std::slice::from_ref(message), now);
-        }
-        self.known += messages.len();
-        let heard = |prompt: &String| messages.iter().any(|message| message.user && message.text == *prompt);
-        if let Some(prompt) = self.unheard.take().filter(|prompt| !heard(prompt)) {
-            self.transcript.note("what you said was not heard; Enter says it again");
-            self.editor.put(&prompt);
-        }
-        self.seat(opened.owner, false);
-    }
-
-    /// Tells the rest of an answer that was being told.
-    fn complete(&mut self, message: &Message, now: Instant) {
-        match self.transcript.rest_of(&message.text) {
-            Some(rest) => {
-                let rest = Event::Said { text: rest.to_owned(), last: true };
-                self.transcript.handle(&rest, now);
-            }
-            None => self.transcript.recount(&[Message { ending: None, ..message.clone() }], now),
-        }
-        let ending = match message.ending.as_deref() {
-            None => Ending::Completed,
-            Some("interrupted") => Ending::Interrupted,
-            Some("stopped") => Ending::Stopped,
-            Some(other) => Ending::Failed(other.to_owned()),
-        };
-        self.transcript.end(&ending, &Usage::default(), now);
-    }
-
-    /// The session is gone; another takes its place.
-    pub(super) fn replaced(&mut self, opened: Opened, now: Instant) {
-        self.cut_off(now);
-        self.transcript.note(&format!("the session {} is gone", self.name));
-        self.enter(opened, now);
     }
 }

@@ -1,8 +1,11 @@
 //! What keys and messages come to.
 
+use super::typing::{TWICE, TYPING};
 use super::*;
-use crate::chat::event::{Approval, Tool};
+use crate::chat::event::{Approval, Message, Tool};
+use crate::chat::input::keys::Key;
 use serde_json::Value;
+use std::time::Duration;
 use swb_wire::scriptschnell::{ChatEnd, SessionPlace};
 
 struct Tried {

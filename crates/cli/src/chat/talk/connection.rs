@@ -1,0 +1,78 @@
+//! The loss of the connection to a conversation, and the way back.
+
+use super::{AWAY, Talk};
+use crate::chat::event::{Event, Message};
+use crate::chat::session::Opened;
+use crate::chat::view::transcript::{Ending, Usage};
+use std::time::Instant;
+
+impl Talk {
+    /// The connection is gone.
+    pub(in crate::chat) fn lost(&mut self) {
+        (self.own, self.away) = (false, true);
+        self.asks.clear();
+        self.outgoing.clear();
+        AWAY.clone_into(&mut self.notice);
+    }
+
+    /// Nothing more will be heard: what was being said ends here.
+    pub(in crate::chat) fn cut_off(&mut self, now: Instant) {
+        self.notice.clear();
+        if self.transcript.is_active() {
+            self.transcript.end(&Ending::Interrupted, &Usage::default(), now);
+        }
+    }
+
+    /// The session is there again: tells what was missed.
+    pub(in crate::chat) fn reattached(&mut self, opened: Opened, now: Instant) {
+        self.notice.clear();
+        (self.gap, self.away) = (false, false);
+        let mut messages = opened.messages.into_iter().skip(self.known).collect::<Vec<Message>>();
+        if self.transcript.is_active() {
+            if messages.first().is_some_and(|message| !message.user) {
+                self.complete(&messages.remove(0), now);
+                self.known += 1;
+            } else if opened.running {
+                // What was said meanwhile is told when the answer is complete.
+                self.gap = true;
+            } else {
+                self.transcript.end(&Ending::Interrupted, &Usage::default(), now);
+            }
+        }
+        for message in &messages {
+            self.transcript.recount(std::slice::from_ref(message), now);
+        }
+        self.known += messages.len();
+        let heard = |prompt: &String| messages.iter().any(|message| message.user && message.text == *prompt);
+        if let Some(prompt) = self.unheard.take().filter(|prompt| !heard(prompt)) {
+            self.transcript.note("what you said was not heard; Enter says it again");
+            self.editor.put(&prompt);
+        }
+        self.seat(opened.owner, false);
+    }
+
+    /// Tells the rest of an answer that was being told.
+    fn complete(&mut self, message: &Message, now: Instant) {
+        match self.transcript.rest_of(&message.text) {
+            Some(rest) => {
+                let rest = Event::Said { text: rest.to_owned(), last: true };
+                self.transcript.handle(&rest, now);
+            }
+            None => self.transcript.recount(&[Message { ending: None, ..message.clone() }], now),
+        }
+        let ending = match message.ending.as_deref() {
+            None => Ending::Completed,
+            Some("interrupted") => Ending::Interrupted,
+            Some("stopped") => Ending::Stopped,
+            Some(other) => Ending::Failed(other.to_owned()),
+        };
+        self.transcript.end(&ending, &Usage::default(), now);
+    }
+
+    /// The session is gone; another takes its place.
+    pub(in crate::chat) fn replaced(&mut self, opened: Opened, now: Instant) {
+        self.cut_off(now);
+        self.transcript.note(&format!("the session {} is gone", self.name));
+        self.enter(opened, now);
+    }
+}

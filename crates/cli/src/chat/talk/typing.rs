@@ -1,0 +1,185 @@
+//! What a person types into a conversation: prompts, commands, and the keys that decide.
+
+use super::{AWAY, Purpose, Talk};
+use crate::chat::commands::{self, Command, HELP, Said};
+use crate::chat::input::editor::Edited;
+use crate::chat::input::keys::Key;
+use crate::chat::text::{Colour, Line, Style};
+use crate::chat::view::asks::{Ask, Reply};
+use std::time::{Duration, Instant};
+use swb_wire::scriptschnell::{
+    ChatSend, ConfigSet, Request, Scalar, SessionAttach, SessionCreate, SessionFilter, SessionName,
+    SessionSave,
+};
+
+/// How long a second Ctrl+C means to leave.
+pub(super) const TWICE: Duration = Duration::from_secs(1);
+/// How long a key after another one is taken for typing, which approves nothing.
+pub(super) const TYPING: Duration = Duration::from_millis(800);
+
+impl Talk {
+    /// Takes a key.
+    pub(in crate::chat) fn key(&mut self, key: &Key, now: Instant) {
+        self.notice.clear();
+        let interrupted = self.interrupted.take();
+        match key {
+            Key::Ctrl('c') => return self.interrupt(interrupted, now),
+            Key::Ctrl('d') if self.editor.text().is_empty() => return self.leaving = true,
+            Key::Ctrl('o') => {
+                let lines = self.transcript.last_tool();
+                return self.transcript.insert(lines, now);
+            }
+            _ => {}
+        }
+        if matches!(self.asks.first(), Some(Ask::Approval(_))) {
+            return self.approve(key, now);
+        }
+        self.typed = Some(now);
+        if *key == Key::Enter && self.away && self.needs_daemon() {
+            return AWAY.clone_into(&mut self.notice);
+        }
+        if *key == Key::Enter && self.is_answering() && self.asks.first().is_none() && self.is_prompt() {
+            return "the agent is still answering; Ctrl+C stops it".clone_into(&mut self.notice);
+        }
+        if let Edited::Submitted(text) = self.editor.handle(key) {
+            // Whoever has sent something is not in the middle of it.
+            self.typed = None;
+            self.submit(text, now);
+        }
+    }
+
+    /// Whether what was typed is for somebody else than this client.
+    fn needs_daemon(&self) -> bool {
+        match commands::parse(self.editor.text()) {
+            Said::Command(Command::Agents | Command::Help | Command::Quit | Command::Tools)
+            | Said::Wrong(_) => false,
+            Said::Command(_) | Said::Prompt(_) => true,
+        }
+    }
+
+    /// Stops what there is to stop; a second time in a row, leaves.
+    fn interrupt(&mut self, before: Option<Instant>, now: Instant) {
+        let again = before.is_some_and(|before| now.saturating_duration_since(before) < TWICE);
+        self.interrupted = Some(now);
+        if again {
+            self.leaving = true;
+        } else if self.is_answering() {
+            self.stop();
+        } else if !self.editor.text().is_empty() {
+            self.editor.clear();
+        } else {
+            "Ctrl+C again leaves; the session stays".clone_into(&mut self.notice);
+        }
+    }
+
+    /// Whether what was typed is for the agent.
+    fn is_prompt(&self) -> bool {
+        matches!(commands::parse(self.editor.text()), Said::Prompt(prompt) if !prompt.trim().is_empty())
+    }
+
+    fn stop(&mut self) {
+        "stopping; Ctrl+C again leaves".clone_into(&mut self.notice);
+        self.send(Request::ChatStop(SessionName::default()), Purpose::Stop);
+    }
+
+    fn approve(&mut self, key: &Key, now: Instant) {
+        // Somebody who is in the middle of a word when the question comes does not mean to answer it.
+        if self.typed.is_some_and(|before| now.saturating_duration_since(before) < TYPING) {
+            self.typed = Some(now);
+            return "you were typing: press the key again to decide".clone_into(&mut self.notice);
+        }
+        if let Some(reply) = self.asks.press(key) {
+            self.reply(reply, now);
+        }
+    }
+
+    fn reply(&mut self, reply: Reply, now: Instant) {
+        let (mark, colour) = if reply.allows { ("✓", Colour::Green) } else { ("✗", Colour::Red) };
+        let line = Line::new(Style::of(colour), &format!("{mark} {}", reply.said));
+        self.transcript.add(line);
+        self.send(reply.request, Purpose::Decide);
+        self.show_ask(now);
+    }
+
+    /// Shows what is to be answered next.
+    pub(super) fn show_ask(&mut self, now: Instant) {
+        if let Some(lines) = self.asks.first().map(Ask::lines) {
+            self.transcript.insert(lines, now);
+        }
+    }
+
+    fn submit(&mut self, text: String, now: Instant) {
+        if self.asks.first().is_some() {
+            match self.asks.answer(&text) {
+                Some(reply) => self.reply(reply, now),
+                None => self.show_ask(now),
+            }
+            return;
+        }
+        match commands::parse(&text) {
+            Said::Prompt(prompt) if prompt.trim().is_empty() => {}
+            Said::Prompt(prompt) if self.owner => self.say(prompt),
+            Said::Prompt(prompt) => self.attach(false, Some(prompt)),
+            Said::Wrong(what) => self.transcript.note(&what),
+            Said::Command(command) => self.obey(command, now),
+        }
+    }
+
+    pub(super) fn say(&mut self, prompt: String) {
+        self.own = true;
+        self.unheard = Some(prompt.clone());
+        let request = ChatSend { content: Some(prompt.clone()), ..ChatSend::default() };
+        self.send(Request::ChatSend(request), Purpose::Send(prompt));
+    }
+
+    fn attach(&mut self, takeover: bool, then: Option<String>) {
+        let session_id = Some(self.name.clone());
+        let request = SessionAttach { session_id, takeover: takeover.then_some(true) };
+        self.send(Request::SessionAttach(request), Purpose::Attach(then));
+    }
+
+    pub(super) fn obey(&mut self, command: Command, now: Instant) {
+        let text = |text: String| Some(Scalar::Text(text));
+        let moves = matches!(command, Command::New | Command::Resume(_) | Command::Clear);
+        if moves && self.is_answering() {
+            return self.transcript.note("the agent is still answering; /stop stops it");
+        }
+        match command {
+            Command::Agent(agent) => self.configure(ConfigSet { agent: text(agent), ..ConfigSet::default() }),
+            Command::Agents if self.agents.is_empty() => self.transcript.note("/agent needs a name"),
+            Command::Agents => {
+                self.transcript.note(&format!("agents: {}", self.agents.join(", ")));
+            }
+            Command::Model(model) => self.configure(ConfigSet { model: text(model), ..ConfigSet::default() }),
+            Command::Clear => self.send(Request::ChatClear(SessionName::default()), Purpose::Clear),
+            Command::Help => self.transcript.note(HELP),
+            Command::New => {
+                let request =
+                    SessionCreate { working_dir: Some(self.directory.clone()), ..SessionCreate::default() };
+                self.send(Request::SessionCreate(request), Purpose::New);
+            }
+            Command::Quit => self.leaving = true,
+            Command::Resume(name) => {
+                self.send(Request::SessionLoad(SessionName { session_id: Some(name) }), Purpose::Resume);
+            }
+            Command::Save(name) => {
+                let request = SessionSave { name, session_id: None };
+                self.send(Request::SessionSave(request), Purpose::Save);
+            }
+            Command::Sessions => {
+                let filter = SessionFilter { workspace: Some(self.directory.clone()) };
+                self.send(Request::SessionList(filter), Purpose::List);
+            }
+            Command::Stop => self.stop(),
+            Command::Takeover => self.attach(true, None),
+            Command::Tools => {
+                let lines = self.transcript.last_tool();
+                self.transcript.insert(lines, now);
+            }
+        }
+    }
+
+    fn configure(&mut self, settings: ConfigSet) {
+        self.send(Request::ConfigSet(settings), Purpose::Config);
+    }
+}
