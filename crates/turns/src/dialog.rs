@@ -403,6 +403,39 @@ fn fingerprint(question: &str, said: &str, options: &[DialogOption]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use swb_types::Size;
+    use swb_vt::Options;
+
+    #[test]
+    fn what_is_indented_goes_on_with_the_choice_above_it() {
+        let menu = Regex::new(r"^[> ] +(?P<label>\S.*)$").unwrap();
+        let rows = ["> First", "  Second is long", "    and goes on", "  Third"].map(str::to_owned);
+        let labels: Vec<String> = menu_around(&menu, &rows, 0).into_iter().map(|found| found.label).collect();
+        assert_eq!(labels, ["First", "Second is long and goes on", "Third"]);
+    }
+
+    #[test]
+    fn only_one_option_can_be_the_highlighted_one() {
+        let option = Regex::new(r"(?P<label>[A-Z]\w+)").unwrap();
+        let marked = |row: &str| {
+            let mut screen = Screen::new(Size::new(40, 3).unwrap(), Options::default());
+            screen.feed(row.as_bytes());
+            highlighted(&screen, &in_row(&option, &screen.row_texts(), 0))
+        };
+        let (on, off) = ("\x1b[41m", "\x1b[44m");
+        assert_eq!(marked(&format!("{on}Yes{off}  No  ")), Some(0));
+        assert_eq!(marked(&format!("{off}Yes  {on}No{off}  ")), Some(1));
+        assert_eq!(marked(&format!("{on}Yes{off}  {on}No{off}  ")), None);
+        assert_eq!(marked(&format!("{off}Yes  No  ")), None);
+    }
+
+    #[test]
+    fn of_a_long_text_the_end_is_kept() {
+        let long = "é".repeat(TEXT);
+        assert_eq!(bounded_end(&long), long);
+        assert_eq!(bounded_end(&format!("ab{long}")), format!("…{long}"));
+        assert_eq!((bounded_end(""), bounded(&format!("{long}b"))), (String::new(), long));
+    }
 
     #[test]
     fn options_are_counted_whatever_their_numbers() {
