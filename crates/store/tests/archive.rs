@@ -203,11 +203,37 @@ fn words_are_found_and_shown() {
     assert!(hit.excerpt.contains("\u{2}needle\u{3}") && hit.excerpt.len() < 200, "{:?}", hit.excerpt);
     assert_eq!((hit.role, hit.at, hit.summary.message_count), (Role::Assistant, Timestamp(1001), 2));
     assert_eq!(store.search("quick", None, 1).unwrap().len(), 1);
+    for name in ["older", "newer"] {
+        store.save(&talk(name, "/ws", &["twice said"])).unwrap();
+    }
+    assert_eq!(found(&store, "twice"), [("newer".into(), 1), ("older".into(), 1)]);
     // Those of other directories do not take the place of those that are wanted.
     store.save(&talk("c", "/other", &["a quick and long story about something else altogether"])).unwrap();
     let there = store.search("quick", Some(Path::new("/other")), 1).unwrap();
     assert_eq!(there.iter().map(|hit| hit.summary.name.as_str()).collect::<Vec<_>>(), ["c"]);
     assert!(store.search("quick", Some(Path::new("/nowhere")), 9).unwrap().is_empty());
+}
+
+#[test]
+fn what_was_said_does_not_look_like_what_was_found() {
+    let (_dir, store) = store();
+    store.save(&talk("a", "/ws", &["\u{2}false\u{3} and true"])).unwrap();
+    assert_eq!(store.search("true", None, 1).unwrap()[0].excerpt, " false  and \u{2}true\u{3}");
+}
+
+#[test]
+fn there_is_an_end_to_lists() {
+    let (_dir, store) = store();
+    store.save(&talk("a", "/ws", &["x"])).unwrap();
+    let database = Connection::open(store.file()).unwrap();
+    let copies = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 10000)
+        INSERT INTO conversation (name, title, workspace, working_dir, created, updated, settings, usage)
+        SELECT 'copy-' || n, title, workspace, working_dir, created, updated + n, settings, usage
+        FROM conversation, n";
+    assert_eq!(database.execute(copies, []).unwrap(), 10_000);
+    let listed = names(&store, None);
+    assert_eq!((listed.len(), listed[0].as_str()), (10_000, "copy-10000"));
+    assert!(!listed.contains(&"a".to_owned()), "the oldest is left out");
 }
 
 #[test]
