@@ -190,3 +190,24 @@ fn installed(env: &BTreeMap<String, String>, name: &str) -> bool {
     };
     path.split(':').filter(|dir| !dir.is_empty()).any(|dir| runs(&Path::new(dir).join(name)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_can_be_run_is_installed() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::create_dir_all(at("bin/directory")).unwrap();
+        for (name, mode) in [("program", 0o755), ("text", 0o644)] {
+            std::fs::write(at("bin").join(name), "").unwrap();
+            std::fs::set_permissions(at("bin").join(name), PermissionsExt::from_mode(mode)).unwrap();
+        }
+        let path = format!("{}::{}", at("missing").display(), at("bin").display());
+        let env = [("PATH".to_owned(), path)].into();
+        let found = ["program", "text", "directory", "other"].map(|name| installed(&env, name));
+        assert_eq!(found, [true, false, false, false]);
+        assert!(!installed(&BTreeMap::new(), "sh"));
+    }
+}

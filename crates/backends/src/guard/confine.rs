@@ -243,6 +243,13 @@ mod tests {
     }
 
     #[test]
+    fn no_more_is_read_than_git_writes() {
+        let rig = Rig::new();
+        fs::write(rig.at("long"), "x".repeat(1 << 20)).unwrap();
+        assert_eq!(short_text(&rig.at("long")).unwrap().len() as u64, POINTER);
+    }
+
+    #[test]
     fn what_is_no_file_of_git_does_not_hold_up_anything() {
         let rig = Rig::new();
         let pipe = |path: &str| {

@@ -238,6 +238,16 @@ mod tests {
     }
 
     #[test]
+    fn what_says_that_it_is_something_else_is_no_stream() {
+        let kind = |kind: Option<&'static str>| {
+            let headers = kind.map(|kind| (CONTENT_TYPE, kind.parse().unwrap()));
+            streams(&headers.into_iter().collect())
+        };
+        assert!(kind(None) && kind(Some("text/event-stream; charset=utf-8")) && kind(Some("text/plain")));
+        assert!(!kind(Some("application/json")) && !kind(Some("text/html; charset=utf-8")));
+    }
+
+    #[test]
     fn servers_say_when_to_come_back() {
         let after = |name: &'static str, value: &'static str| {
             let headers = [(name.parse().unwrap(), value.parse().unwrap())];

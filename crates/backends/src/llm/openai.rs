@@ -365,6 +365,8 @@ mod tests {
             end("stop"),
         ];
         assert_eq!(calls(&read(&none).1.unwrap()), [("a", "t", r#"{"x":2}"#), ("b", "t", "{}")]);
+        let late = [call("", json!(0), json!("")), call("a", json!(0), json!("{}")), end("stop")];
+        assert_eq!(calls(&read(&late).1.unwrap()), [("a", "t", "{}")], "its id comes with a later piece");
         for (id, index) in [("", Value::Null), ("", json!(0)), ("call_0", json!(0)), ("call_0", Value::Null)]
         {
             let alike = [

@@ -347,6 +347,26 @@ fn a_file_that_says_what_to_leave_out_cannot_do_harm() {
 }
 
 #[test]
+fn there_is_an_end_to_rules_that_hold_at_the_same_time() {
+    let rig = rig();
+    let dirs = ["ws/1", "ws/1/2", "ws/1/2/3", "ws/1/2/3/4", "ws/1/2/3/4/5"];
+    for dir in dirs {
+        fs::create_dir(rig.at(dir)).unwrap();
+    }
+    fs::write(rig.at(dirs[4]).join("left"), "").unwrap();
+    let long = "# comment\n".repeat(6200);
+    fs::write(rig.at(dirs[4]).join(".gitignore"), format!("left\n{long}")).unwrap();
+    assert!(!listed(&rig.place, "").contains("left"), "it is not too long by itself");
+    for dir in &dirs[..4] {
+        fs::write(rig.at(dir).join(".gitignore"), &long).unwrap();
+    }
+    assert!(
+        listed(&rig.place, "").contains("1/2/3/4/5/left"),
+        "but there is no room for it beside the others"
+    );
+}
+
+#[test]
 fn there_is_an_end_to_lists_and_to_what_is_found() {
     let rig = rig();
     fs::create_dir(rig.at("ws/many")).unwrap();
@@ -390,6 +410,9 @@ fn words_are_found_in_text_files_only() {
     assert_eq!(rig.place.search(&secret).unwrap().matches, []);
     let other = SearchQuery { glob: Some("*.txt".into()), ..query.clone() };
     assert_eq!(rig.place.search(&other).unwrap().matches, []);
+    fs::write(rig.at("ws/src/b.rs"), "é".repeat(1000)).unwrap();
+    let long = SearchQuery { pattern: "éé".into(), ..SearchQuery::default() };
+    assert_eq!(rig.place.search(&long).unwrap().matches[0].text, "é".repeat(400));
     for bad in ["(", "(?:a{1000}){1000}"] {
         let bad = SearchQuery { pattern: bad.into(), ..SearchQuery::default() };
         assert!(matches!(rig.place.search(&bad), Err(PlaceError::BadPattern(_))));

@@ -206,6 +206,18 @@ mod tests {
         fs::write(&file, "a\r\nb\r\nc\r\n").unwrap();
         edit(&place, &edit_of("a\nb\n", "x\n", None)).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "x\r\nc\r\n");
+        edit(&place, &edit_of("x\r\n", "y\n", None)).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "y\nc\r\n", "a model that knows of them is obeyed");
+    }
+
+    #[test]
+    fn changes_are_shown_as_far_as_anybody_reads_them() {
+        let (_dir, place) = place();
+        let shown = |bytes: usize| {
+            let ask = WriteFile { path: bytes.to_string(), content: "x".repeat(bytes) };
+            write(&place, &ask).unwrap().content.len()
+        };
+        assert_eq!((shown(limits::DIFF_BYTES), shown(limits::DIFF_BYTES + 1)), (1, 0));
     }
 
     #[test]
