@@ -171,23 +171,26 @@ fn letter(options: &[Choice], at: usize) -> Option<char> {
 
 fn decide(approval: &Approval, key: &Key) -> Option<Reply> {
     let options = &approval.options;
-    let by_letter = |wanted: char| (0..options.len()).find(|n| letter(options, *n) == Some(wanted));
+    let by_letter = |wanted: char| {
+        let at = (0..options.len()).find(|n| letter(options, *n) == Some(wanted));
+        at.and_then(|at| options.get(at))
+    };
     let (chosen, approved, always) = match key {
         Key::Char(digit @ '1'..='9') => {
             let at = (u32::from(*digit) - u32::from('1')) as usize;
             let choice = options.get(at)?;
             (Some(choice), choice.allows, choice.always)
         }
-        Key::Char('y' | 'Y') => (by_letter('y').and_then(|n| options.get(n)), true, false),
-        Key::Char('a' | 'A') => {
-            let choice = by_letter('a').and_then(|n| options.get(n));
+        Key::Char(yes @ ('y' | 'Y' | 'a' | 'A')) => {
+            let yes = yes.to_ascii_lowercase();
+            let choice = by_letter(yes);
             // An agent that has options but none of this kind cannot be told.
             if choice.is_none() && !options.is_empty() {
                 return None;
             }
-            (choice, true, true)
+            (choice, true, yes == 'a')
         }
-        Key::Char('n' | 'N') | Key::Escape => (by_letter('n').and_then(|n| options.get(n)), false, false),
+        Key::Char('n' | 'N') | Key::Escape => (by_letter('n'), false, false),
         _ => return None,
     };
     Some(verdict(approval, chosen, approved, always))
@@ -295,7 +298,9 @@ mod tests {
         let always = json!({"auth_id": "auth-1", "approved": true, "option": "o-Always", "always": true});
         assert_eq!((pressed(&ask, '2'), pressed(&ask, 'a')), (Some(always.clone()), Some(always)));
         assert_eq!(pressed(&ask, '5'), None);
-        assert_eq!(pressed(&approval(&[("Once", true, false)]), 'a'), None);
+        let (once, always) = (approval(&[("Once", true, false)]), approval(&[("Always", true, true)]));
+        assert_eq!((pressed(&once, 'a'), pressed(&always, 'y')), (None, None), "it is not among them");
+        assert_eq!(pressed(&once, 'n'), Some(json!({"auth_id": "auth-1", "approved": false})));
     }
 
     #[test]
