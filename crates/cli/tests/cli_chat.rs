@@ -251,6 +251,18 @@ fn a_saved_session_is_there_after_a_restart() {
 }
 
 #[test]
+fn an_answer_that_cannot_be_saved_is_there_all_the_same() {
+    let swb = scripted();
+    let file = swb.paths().state_dir().join("conversations.db");
+    std::fs::create_dir_all(swb.paths().state_dir()).expect("a directory");
+    std::fs::write(&file, "not a database at all, but somebody's notes\n".repeat(50)).expect("a file");
+    let told = swb.run(&["chat", "--new", "--save", "--json", "-m", "say:answer"]);
+    assert!(told.status.code() == Some(1) && said(&told).contains("conversations.db"), "{}", said(&told));
+    let result = events(&told).pop().expect("a result");
+    assert_eq!((&result["status"], &result["text"]), (&json!("completed"), &json!("answer")), "{result}");
+}
+
+#[test]
 fn a_terminal_session_can_be_talked_to() {
     let swb = scripted();
     swb.ok(&["run", "-d", "-n", "term", "--", "sh"]);

@@ -404,9 +404,11 @@ impl Run {
         if !self.json && !self.ends_line {
             print(b"\n")?;
         }
-        if save && ending != Ending::Interrupted {
-            self.link.ask(&Request::SessionSave(SessionSave::default()))?;
-        }
+        // Whatever comes of it, the answer is there.
+        let saved = match save && ending != Ending::Interrupted {
+            true => self.link.ask(&Request::SessionSave(SessionSave::default())).map(drop),
+            false => Ok(()),
+        };
         if let Some(transcript) = &mut self.transcript {
             let usage = self.end.as_ref().map(Usage::of).unwrap_or_default();
             transcript.end(&Ending::Completed, &usage, Instant::now());
@@ -434,7 +436,7 @@ impl Run {
                 Err(Failure::new(FailureKind::Disconnected, goodbye(self.closed.as_deref()))
                     .hint(format!("`swb chat {}` shows what there is of the answer", self.session)))
             }
-            _ => Ok(code),
+            _ => Ok(saved.map(|()| code)?),
         }
     }
 
