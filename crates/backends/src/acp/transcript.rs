@@ -6,7 +6,7 @@ use swb_chat::{Message, Role};
 /// The end of a conversation as text; nothing if nothing was said.
 pub(super) fn of(history: &[Message]) -> Option<String> {
     let mut lines = Vec::new();
-    let mut bytes = 0;
+    let mut room = limits::TRANSCRIPT;
     for message in history.iter().rev() {
         let who = match message.role {
             Role::User => "User",
@@ -14,10 +14,15 @@ pub(super) fn of(history: &[Message]) -> Option<String> {
             Role::System => continue,
         };
         let line = format!("{who}: {}", message.text().trim());
-        bytes += line.len();
-        if bytes > limits::TRANSCRIPT {
+        if line.len() > room {
+            // Of what was said last at least the end: without it nothing else would make sense.
+            if lines.is_empty() {
+                let from = line.ceil_char_boundary(line.len() - room);
+                lines.push(format!("{who}: […] {}", &line[from..]));
+            }
             break;
         }
+        room -= line.len();
         lines.push(line);
     }
     lines.reverse();
@@ -49,7 +54,13 @@ mod tests {
         let long = "x".repeat(limits::TRANSCRIPT / 2);
         let told = of(&[said(Role::User, &long), said(Role::User, &long), said(Role::User, "last")]).unwrap();
         assert!(told.len() < limits::TRANSCRIPT && told.contains("User: last"));
-        let one = "x".repeat(limits::TRANSCRIPT);
-        assert_eq!(of(&[said(Role::User, &one)]), None);
+    }
+
+    #[test]
+    fn of_what_was_said_last_at_least_the_end_is_told() {
+        let long = "é".repeat(limits::TRANSCRIPT);
+        let told = of(&[said(Role::User, "hello"), said(Role::Assistant, &format!("{long} end"))]).unwrap();
+        assert!(told.contains("Assistant: […] é") && told.contains("é end\n\nThe user now says:"));
+        assert!(told.len() < limits::TRANSCRIPT + 200 && !told.contains("hello"), "{}", told.len());
     }
 }
