@@ -101,7 +101,8 @@ pub struct SoFar {
 struct Answer {
     message: Message,
     stream: StreamId,
-    index: u32,
+    /// Whether a piece of it was told.
+    begun: bool,
     bytes: usize,
 }
 
@@ -219,7 +220,7 @@ impl Conversation {
         self.events.push_back(Event::Began { stream, prompt });
         let message = self.message(Role::Assistant, Vec::new(), now.unix);
         let stream = StreamId(message.number);
-        self.answer = Some(Answer { message, stream, index: 0, bytes: 0 });
+        self.answer = Some(Answer { message, stream, begun: false, bytes: 0 });
         self.enter(State::Active);
         Ok(())
     }
@@ -346,7 +347,7 @@ impl Conversation {
 
     /// What a client that comes now has missed of it.
     pub fn so_far(&self) -> Option<SoFar> {
-        let answer = self.answer.as_ref().filter(|answer| answer.index > 0)?;
+        let answer = self.answer.as_ref().filter(|answer| answer.begun)?;
         Some(SoFar { stream: answer.stream, text: answer.message.text() })
     }
 
@@ -513,9 +514,8 @@ impl Conversation {
     fn piece(&mut self, text: &str, last: bool) {
         let Some(answer) = &mut self.answer else { return };
         answer.keep(Part::Text(text.to_owned()), text.len());
-        let (stream, index) = (answer.stream, answer.index);
-        answer.index += 1;
-        self.events.push_back(Event::Text { stream, index, text: text.to_owned(), last });
+        answer.begun = true;
+        self.events.push_back(Event::Text { stream: answer.stream, text: text.to_owned(), last });
     }
 
     fn room_to_ask(&self) -> Result<(), Refused> {

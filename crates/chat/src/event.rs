@@ -68,8 +68,6 @@ pub enum Event {
     Text {
         /// The stream it belongs to.
         stream: StreamId,
-        /// Its number in the stream.
-        index: u32,
         /// The text.
         text: String,
         /// Nothing follows in this stream.

@@ -209,10 +209,10 @@ fn there_is_an_end_to_clients() {
 
 // ---- streams ----
 
-/// The answer's pieces: stream, index, text, last.
-fn pieces(events: &[Event]) -> Vec<(StreamId, u32, &str, bool)> {
+/// The answer's pieces: stream, text, last.
+fn pieces(events: &[Event]) -> Vec<(StreamId, &str, bool)> {
     let found = events.iter().filter_map(|event| match event {
-        Event::Text { stream, index, text, last } => Some((*stream, *index, text.as_str(), *last)),
+        Event::Text { stream, text, last } => Some((*stream, text.as_str(), *last)),
         _ => None,
     });
     found.collect()
@@ -220,7 +220,7 @@ fn pieces(events: &[Event]) -> Vec<(StreamId, u32, &str, bool)> {
 
 // SS-52, SS-53
 #[test]
-fn pieces_count_from_zero_and_one_is_the_last() {
+fn pieces_are_of_one_stream_and_one_is_the_last() {
     let endings = [Ending::Complete, Ending::Stopped, Ending::Failed("x".into()), Ending::Interrupted];
     let mut streams = std::collections::BTreeSet::new();
     let mut talk = Talk::new();
@@ -234,12 +234,11 @@ fn pieces_count_from_zero_and_one_is_the_last() {
         talk.end(Ending::Complete);
         let events = talk.events();
         let pieces = pieces(&events);
-        assert!(pieces.iter().enumerate().all(|(at, piece)| piece.1 as usize == at), "{pieces:?}");
         assert!(pieces.iter().all(|piece| piece.0 == pieces[0].0), "{pieces:?}");
         let last: Vec<usize> =
-            pieces.iter().enumerate().filter(|(_, piece)| piece.3).map(|(at, _)| at).collect();
+            pieces.iter().enumerate().filter(|(_, piece)| piece.2).map(|(at, _)| at).collect();
         assert_eq!(last, [pieces.len() - 1], "{ending:?}");
-        let text: String = pieces.iter().map(|piece| piece.2).collect();
+        let text: String = pieces.iter().map(|piece| piece.1).collect();
         assert_eq!(text, talk.chat.saved().messages.last().unwrap().text());
         let Some(Event::Began { stream, prompt }) = events.first() else { panic!("{events:?}") };
         assert_eq!(prompt, "hello");
@@ -257,7 +256,7 @@ fn silence_has_a_last_piece() {
     let mut talk = Talk::running();
     talk.end(Ending::Complete);
     let events = talk.events();
-    assert_eq!(pieces(&events), [(StreamId(2), 0, "", true)]);
+    assert_eq!(pieces(&events), [(StreamId(2), "", true)]);
 }
 
 // ---- tools ----

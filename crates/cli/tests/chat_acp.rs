@@ -262,7 +262,7 @@ fn a_domain_that_is_always_allowed_is_kept_with_the_workspace() {
     assert_eq!(client.say("fetch:https://docs.example/b"), "permit: yes\n", "it is not asked again");
     assert_eq!(fetch(&mut client, "https://other.example/a", false), "permit: no\n");
     let list = client.ok_as("workspace_list", json!({}), "workspace_list_response");
-    assert_eq!(list["workspaces"][0]["domains_approved"], json!(["docs.example"]), "{list}");
+    assert_eq!(list["workspaces"][0]["domains_approved"], json!({"docs.example": true}), "{list}");
     swb.stop_daemon();
     swb.start_daemon();
     let mut client = swb.chat_in("later");

@@ -320,7 +320,7 @@ fn a_command_that_is_always_allowed_is_kept_with_the_workspace() {
     decide(&mut rig.client, &asked, json!({"approved": true, "always": true}));
     assert_eq!(tool(&rig.client.generation(&id)).1["result"], "hello\n");
     let list = rig.client.ok_as("workspace_list", json!({}), "workspace_list_response");
-    assert_eq!(list["workspaces"][0]["commands_approved"], json!(["echo hello"]), "{list}");
+    assert_eq!(list["workspaces"][0]["commands_approved"], json!({"echo hello": true}), "{list}");
 
     let mut other = rig.swb.chat_in("other");
     let generation = other.chat("run it");

@@ -102,9 +102,12 @@ fn what_an_agent_thinks_is_text() {
 fn prompts_that_cannot_be_sent_are_refused() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat();
-    for kind in ["chat_send", "chat_stop", "chat_clear"] {
+    for kind in ["chat_send", "chat_clear"] {
         assert_eq!(client.refused(kind, json!({"content": "hi"})), "OPERATION_NOT_ALLOWED", "{kind}");
     }
+    // SS-55
+    assert_eq!(client.ok("chat_stop", json!({})), json!({"status": "stopped"}), "nothing runs");
+    assert_eq!(client.refused("chat_stop", json!({"session_id": "talk"})), "OPERATION_NOT_ALLOWED");
     client.create(json!({"workspace": swb.dir().join("w"), "session_id": "talk"}));
     for data in [json!({}), json!({"content": ""}), json!({"content": " \n\t"}), json!({"content": null})] {
         assert_eq!(client.refused("chat_send", data.clone()), "INVALID_REQUEST", "{data}");

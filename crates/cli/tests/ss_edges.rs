@@ -43,6 +43,8 @@ fn who_comes_in_the_middle_of_an_answer_misses_nothing() {
         }
         let text: String = seen.iter().map(|chunk| chunk["content"].as_str().unwrap()).collect();
         assert_eq!(text, "one,two,three");
+        // SS-52
+        assert!(seen.iter().enumerate().all(|(at, chunk)| chunk["chunk_index"] == at), "{seen:?}");
     }
 }
 

@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use swb_testkit::{ChatClient, Swb, of_kind, wait_for};
+use swb_testkit::{ChatClient, Swb, is_alive, of_kind, wait_for};
 use swb_types::Timestamp;
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
@@ -311,6 +311,9 @@ fn a_session_is_deleted_by_its_owner_or_when_it_has_none() {
     assert!(["OPERATION_NOT_ALLOWED", "SESSION_NOT_FOUND"].contains(&code.as_str()), "{code}");
     assert_eq!(names(&mut other, None), [] as [&str; 0]);
     assert_eq!(owner.refused("session_delete", json!({"session_id": "talk"})), "SESSION_NOT_FOUND");
+    let pid = swb.script("terminal", "cat");
+    assert_eq!(owner.refused("session_delete", json!({"session_id": "terminal"})), "OPERATION_NOT_ALLOWED");
+    assert!(is_alive(pid), "a terminal that nobody has talked to is none of its sessions");
     owner.create(json!({"workspace": swb.dir().join("w"), "session_id": "free"}));
     owner.ok("session_detach", json!({}));
     other.ok("session_delete", json!({"session_id": "free"}));

@@ -60,9 +60,9 @@ pub const CLIPPY_TURN: usize = 64 * 1024;
 pub const CLIPPY_REQUEST: usize = 2 * 1024;
 
 /// scriptschnell: messages that wait for a client that has stopped to read; with more it is disconnected (SS-77).
-pub const CHAT_QUEUE: usize = 1024;
+pub const CHAT_QUEUE: usize = 256;
 /// scriptschnell: how long a client reads nothing before it counts as one that has stopped to.
-pub const CHAT_STALL: Duration = Duration::from_secs(5);
+pub const CHAT_STALL: Duration = Duration::from_secs(2);
 /// scriptschnell: messages that wait for any client; one that is merely slow catches up with that many.
 pub const CHAT_QUEUE_MOST: usize = 64 * 1024;
 /// scriptschnell: bytes of them.
@@ -77,15 +77,18 @@ pub const CHAT_WRITE: usize = 64 * 1024;
 pub const CHAT_PING: Duration = Duration::from_secs(45);
 /// scriptschnell: how long a challenge can be answered.
 pub const CHAT_CHALLENGE: Duration = Duration::from_secs(60);
-/// scriptschnell: bytes of old messages in one answer; half of what a line may have.
-pub const CHAT_HISTORY: usize = 8 << 20;
-/// scriptschnell: bytes of a list of sessions besides that; the oldest are left out.
-pub const CHAT_LIST: usize = 6 << 20;
+/// scriptschnell: bytes of old messages in one answer: what a line may have without all else in it.
+pub const CHAT_HISTORY: usize = 15 << 20;
+/// scriptschnell: bytes of old messages in a list of sessions, and of the rest of that list; the oldest are left out.
+pub const CHAT_LIST: [usize; 2] = [8 << 20, 6 << 20];
 /// scriptschnell: bytes of what a tool is given or says besides text; more is left out, as no client shows it.
 pub const CHAT_TOOL: usize = 1 << 20;
 /// scriptschnell: sessions of a list that come with their messages; each has to be read from disk.
 pub const CHAT_HISTORIES: usize = 64;
-/// scriptschnell: bytes of a prompt in one message; the escapes of JSON make six of one at worst.
+/// scriptschnell: bytes of a message besides its text, at most.
+pub const CHAT_AROUND: usize = 4096;
+/// scriptschnell: bytes of a prompt in one message where a line does not hold all of it; the escapes of JSON make six of
+/// one at worst.
 pub const CHAT_ECHO: usize = 1 << 20;
 /// scriptschnell: the interval at which a session is saved when its client does not name one.
 pub const CHAT_AUTO_SAVE: Duration = Duration::from_secs(300);

@@ -20,7 +20,7 @@ fn samples() -> Vec<Value> {
     let workspace = json!({"path": "/w", "hash": "h", "id": "h", "name": "w", "context_directories": ["/c"],
         "context_dirs": ["/c"], "repository_root": "/w", "current_branch": "main", "is_worktree": false,
         "worktree_name": "", "session_count": 1, "last_accessed": at, "created_at": at, "landlock_read": ["/r"],
-        "landlock_write": ["/x"], "domains_approved": ["d"], "commands_approved": ["c"]});
+        "landlock_write": ["/x"], "domains_approved": {"d": true}, "commands_approved": {"c": true}});
     let data = [
         ("auth_challenge", json!({"nonce": "n", "timestamp": 5})),
         (

@@ -190,6 +190,7 @@ fn reply(error: &ChatError) -> ErrorReply {
         ChatError::Limit(_) | ChatError::Refused(Refused::Limit(_)) => ErrorCode::LimitReached,
         ChatError::Name(_)
         | ChatError::Refused(Refused::Empty | Refused::NotOwner)
+        | ChatError::Terminal(_)
         | ChatError::WorkspaceDenied(_)
         | ChatError::WorkspaceInvalid(_) => ErrorCode::InvalidCommand,
         ChatError::NotFound(_) => ErrorCode::SessionNotFound,

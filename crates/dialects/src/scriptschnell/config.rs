@@ -25,7 +25,8 @@ impl Peer {
         let own = seat.map(|seat| seat.chat.view().settings).unwrap_or_default();
         let workspace = self.front.chats.workspaces().get(dir);
         let defaults = self.front.chats.backends().defaults(&own, &workspace);
-        let keys = get.keys.unwrap_or_else(|| KEYS.map(str::to_owned).to_vec());
+        let keys = get.keys.filter(|keys| !keys.is_empty());
+        let keys = keys.unwrap_or_else(|| KEYS.map(str::to_owned).to_vec());
         let mut reply = ConfigReply { config: BTreeMap::new(), typed: BTreeMap::new() };
         for key in keys {
             let Some((value, kind)) = setting(&key, &own, &defaults, &dir.display().to_string()) else {

@@ -8,7 +8,7 @@ pub(super) fn info(error: &ChatError) -> ErrorInfo {
     let code = match error {
         ChatError::Agent(_) | ChatError::Store(_) => ErrorCode::InternalError,
         ChatError::Exists(_) => ErrorCode::SessionExists,
-        ChatError::Limit(_) => ErrorCode::OperationNotAllowed,
+        ChatError::Limit(_) | ChatError::Terminal(_) => ErrorCode::OperationNotAllowed,
         ChatError::Name(_) => ErrorCode::InvalidRequest,
         ChatError::NotFound(_) => ErrorCode::SessionNotFound,
         ChatError::Refused(refused) => refusal(*refused),

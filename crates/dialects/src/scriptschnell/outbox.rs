@@ -13,7 +13,6 @@ use swb_types::Timestamp;
 use swb_wire::scriptschnell::{MAX_LINE, encode_batch};
 use tokio::net::UnixStream;
 use tokio::sync::Notify;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 #[derive(Debug, Default)]
@@ -25,7 +24,7 @@ pub(super) struct Outbox {
     overflow: CancellationToken,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
     /// Whole lines, each with its end.
     lines: VecDeque<Vec<u8>>,
@@ -42,25 +41,6 @@ struct State {
     batch: usize,
     /// Nothing more is taken.
     closed: bool,
-    /// When the client last took something, or had nothing to take.
-    moved: Instant,
-}
-
-impl Default for State {
-    fn default() -> Self {
-        Self {
-            lines: VecDeque::new(),
-            bytes: 0,
-            writing: Vec::new(),
-            written: 0,
-            held: VecDeque::new(),
-            held_bytes: 0,
-            paused: false,
-            batch: 0,
-            closed: false,
-            moved: Instant::now(),
-        }
-    }
 }
 
 impl Outbox {
@@ -80,7 +60,7 @@ impl Outbox {
             return state.hold(line);
         }
         state.queue(line);
-        if state.is_full(Instant::now()) {
+        if state.is_full() {
             self.overflow(&mut state);
         }
         drop(state);
@@ -144,11 +124,12 @@ impl Outbox {
     /// Waits until the client takes more, but not for one that has stopped to (SS-77).
     async fn writable(&self, stream: &UnixStream) -> io::Result<()> {
         loop {
+            // It looks at the socket before the clock: when we were late, it is not the client who was.
             match tokio::time::timeout(limits::CHAT_STALL, stream.writable()).await {
                 Ok(writable) => return writable,
                 Err(_) => {
                     let mut state = self.lock();
-                    if state.is_full(Instant::now()) {
+                    if state.lines.len() > limits::CHAT_QUEUE {
                         self.overflow(&mut state);
                     }
                 }
@@ -166,26 +147,19 @@ impl Outbox {
         }
         let n = stream.try_write(rest)?;
         state.written += n;
-        state.moved = Instant::now();
         Ok(true)
     }
 }
 
 impl State {
     /// SS-77
-    fn is_full(&self, now: Instant) -> bool {
+    fn is_full(&self) -> bool {
         let waiting = self.lines.len();
-        let stalled = now.saturating_duration_since(self.moved) > limits::CHAT_STALL;
-        waiting > limits::CHAT_QUEUE_MOST
-            || (waiting > 1 && self.bytes > limits::CHAT_QUEUE_BYTES)
-            || (waiting > limits::CHAT_QUEUE && stalled)
+        waiting > limits::CHAT_QUEUE_MOST || (waiting > 1 && self.bytes > limits::CHAT_QUEUE_BYTES)
     }
 
     fn queue(&mut self, line: Vec<u8>) {
         if !self.closed {
-            if self.lines.is_empty() && self.written == self.writing.len() {
-                self.moved = Instant::now();
-            }
             self.bytes += line.len();
             self.lines.push_back(line);
         }
@@ -287,19 +261,35 @@ mod tests {
     }
 
     // SS-77
-    #[test]
-    fn who_does_not_read_is_given_up() {
+    #[tokio::test(start_paused = true)]
+    async fn who_has_stopped_to_read_is_given_up() {
+        let (stream, _peer) = UnixStream::pair().unwrap();
+        // A line that the socket does not hold: from there on the client would have to read.
         let outbox = Outbox::default();
-        let later = Instant::now() + 2 * limits::CHAT_STALL;
+        outbox.push(vec![b'x'; 1 << 20], false);
         for n in 0..256 {
             outbox.push(line(n), false);
         }
-        assert!(!outbox.lock().is_full(later), "that many are always kept");
-        for n in 0..limits::CHAT_QUEUE {
+        let given_up = |outbox: &Outbox| outbox.overflow.is_cancelled();
+        assert!(tokio::time::timeout(10 * limits::CHAT_STALL, outbox.drain(&stream)).await.is_err());
+        assert!(!given_up(&outbox), "that many are always kept");
+        outbox.push(line(256), false);
+        assert!(!given_up(&outbox), "it may only be slow");
+        tokio::select! {
+            _ = outbox.drain(&stream) => unreachable!("nobody reads"),
+            () = outbox.given_up() => {}
+        }
+    }
+
+    // SS-77
+    #[test]
+    fn who_reads_too_slowly_is_given_up() {
+        let outbox = Outbox::default();
+        for n in 0..limits::CHAT_QUEUE_MOST {
             outbox.push(line(n), false);
         }
-        assert!(!outbox.overflow.is_cancelled() && outbox.lock().is_full(later));
-        for n in 0..limits::CHAT_QUEUE_MOST {
+        assert!(!outbox.overflow.is_cancelled());
+        for n in 0..2 {
             outbox.push(line(n), false);
         }
         assert!(outbox.overflow.is_cancelled());

@@ -9,7 +9,7 @@ use super::seat::Seat;
 use super::throttle::Throttle;
 use super::voice::{Capabilities, Voice};
 use super::{ScriptSchnell, Settings};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 use swb_types::Timestamp;
@@ -264,7 +264,15 @@ fn directory(name: &str, home: &Path) -> PathBuf {
         Some(rest) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
         _ => PathBuf::from(name),
     };
-    path.components().collect()
+    // As text, like the clients do: a link on the way back is not looked at.
+    path.components().fold(PathBuf::new(), |mut clean, part| {
+        match part {
+            Component::ParentDir if clean.parent().is_some() => drop(clean.pop()),
+            Component::ParentDir if clean.has_root() => {}
+            part => clean.push(part),
+        }
+        clean
+    })
 }
 
 /// Errors of the engine as they are told.
@@ -281,6 +289,13 @@ mod tests {
         let home = Path::new("/home/a");
         for (name, path) in
             [("/w/p/", "/w/p"), ("/w/./p", "/w/p"), ("~", "/home/a"), ("~/x", "/home/a/x"), ("/", "/")]
+                .into_iter()
+                .chain([
+                    ("/w/q/../p", "/w/p"),
+                    ("/../w/..", "/"),
+                    ("/w/../../p", "/p"),
+                    ("~/../b", "/home/b"),
+                ])
         {
             assert_eq!(directory(name, home), Path::new(path), "{name}");
         }

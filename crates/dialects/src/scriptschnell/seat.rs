@@ -187,7 +187,7 @@ impl Follower {
     /// Whoever comes in the middle of an answer gets its beginning in one piece, so that there is nothing missing (SS-53).
     fn tell_so_far(&mut self, so_far: Option<&SoFar>) {
         if let Some(SoFar { stream, text }) = so_far.cloned() {
-            self.tell(&Event::Text { stream, index: 0, text, last: false });
+            self.tell(&Event::Text { stream, text, last: false });
         }
     }
 

@@ -186,7 +186,7 @@ impl Peer {
     pub(super) async fn session_list(&mut self, filter: SessionFilter) -> Result<ServerMessage, ErrorInfo> {
         let workspace = self.directory(filter.workspace.as_deref()).or_else(|| self.workspace.clone());
         let listed = told(self.front.chats.list(workspace.as_deref()).await)?;
-        let (mut room, mut line) = (limits::CHAT_HISTORY, limits::CHAT_LIST);
+        let [mut room, mut line] = limits::CHAT_LIST;
         let mut sessions = Vec::new();
         for (at, listed) in listed.into_iter().enumerate() {
             let wanted = at < limits::CHAT_HISTORIES && listed.summary.message_count > 0;

@@ -27,10 +27,14 @@ impl Peer {
         seat.send(request_id, prompt, options).await
     }
 
-    /// SS-55: answered at once; what was running is answered when it has stopped (Q-59).
+    /// SS-55: answered at once; what was running is answered when it has stopped (Q-59). Where there is no session,
+    /// nothing runs.
     pub(super) async fn chat_stop(&mut self, which: wire::SessionName) -> Result<ServerMessage, ErrorInfo> {
-        let seat = self.seat(which.session_id.as_deref())?;
-        told(seat.chat.stop(Some(seat.client)).await)?;
+        let named = which.session_id.filter(|id| !id.is_empty());
+        if named.is_some() || !self.seats.is_empty() {
+            let seat = self.seat(named.as_deref())?;
+            told(seat.chat.stop(Some(seat.client)).await)?;
+        }
         Ok(ServerMessage::ChatStop(Status::of("stopped")))
     }
 
@@ -117,24 +121,28 @@ fn verdict(approval: &Approval, response: &AuthorizationResponse) -> Result<Verd
     Ok(Verdict { approved, option: response.option.clone(), always: response.always.unwrap_or(false) })
 }
 
-/// The answers by the number of their question; at least one.
+/// The answers by the number of their question. Of several questions some, or all, may be left unanswered; what
+/// answers none of them is not looked at.
 fn answers(question: &Question, response: QuestionResponse) -> Result<Answers, ErrorInfo> {
-    let count = question.request.items.len();
-    let given: BTreeMap<usize, String> = match (response.answers_map.or(response.answers), response.answer) {
-        (Some(wire::Answers::Named(named)), _) => named
-            .into_iter()
-            .map(|(key, answer)| Some((position(&key)?, answer)))
-            .collect::<Option<_>>()
-            .ok_or_else(|| invalid("answers go by q_1, q_2 and so on"))?,
+    let lists = [response.answers_map, response.answers].into_iter().flatten();
+    let is_empty = |answers: &wire::Answers| match answers {
+        wire::Answers::Named(named) => named.is_empty(),
+        wire::Answers::Listed(listed) => listed.is_empty(),
+    };
+    let (empty, filled): (Vec<_>, Vec<_>) = lists.partition(is_empty);
+    let given: BTreeMap<usize, String> = match (filled.into_iter().next(), response.answer) {
+        (Some(wire::Answers::Named(named)), _) => {
+            named.into_iter().filter_map(|(key, answer)| Some((position(&key)?, answer))).collect()
+        }
         (Some(wire::Answers::Listed(listed)), _) => listed.into_iter().enumerate().collect(),
         (None, Some(answer)) => [(0, answer)].into(),
-        (None, None) => BTreeMap::new(),
+        (None, None) if question.request.multi && !empty.is_empty() => return Ok(Answers(BTreeMap::new())),
+        (None, None) => return Err(invalid("answer is missing")),
     };
+    let count = question.request.items.len().max(1);
+    let given: BTreeMap<usize, String> = given.into_iter().filter(|(at, _)| *at < count).collect();
     if given.is_empty() {
-        return Err(invalid("answer is missing"));
-    }
-    if given.keys().any(|at| *at >= count.max(1)) {
-        return Err(invalid("there are not so many questions"));
+        return Err(invalid(format!("answers go by q_1 to q_{count}")));
     }
     Ok(Answers(given))
 }
@@ -191,10 +199,18 @@ mod tests {
         assert_eq!(read(r#"{"answers":{"q_2":"B","q_1":"A"}}"#), Ok(both.clone()));
         assert_eq!(read(r#"{"answers":["A","B"]}"#), Ok(both));
         assert_eq!(read(r#"{"answer":"A"}"#), Ok([(0, "A".to_owned())].into()));
-        for bad in [r#"{}"#, r#"{"answers":{}}"#, r#"{"answers":{"q_3":"A"}}"#, r#"{"answers":{"q_0":"A"}}"#]
-        {
+        let first = Ok(BTreeMap::from([(0, "A".to_owned())]));
+        assert_eq!(read(r#"{"answer":"A","answers_map":{},"answers":{}}"#), first, "empty ones do not count");
+        assert_eq!(read(r#"{"answers":{"q_1":"A","q_9":"B","x":"C"}}"#), first, "nor do others");
+        assert_eq!(read(r#"{"answers":{}}"#), Ok(BTreeMap::new()), "nothing is answered");
+        for bad in [
+            r#"{}"#,
+            r#"{"answers":null}"#,
+            r#"{"answers":{"q_3":"A"}}"#,
+            r#"{"answers":{"q_0":"A"}}"#,
+            r#"{"answers_map":{"x":"A"}}"#,
+        ] {
             assert!(read(bad).is_err(), "{bad}");
         }
-        assert!(read(r#"{"answers_map":{"x":"A"}}"#).is_err());
     }
 }

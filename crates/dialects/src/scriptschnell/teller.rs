@@ -8,9 +8,9 @@ use swb_chat::{
     Approval, Decision, Event, PlanEntry, PlanStatus, Progress, Question, StreamId, ToolStatus, Usage,
 };
 use swb_wire::scriptschnell::{
-    AuthorizationRequest, AuthorizationSettled, ChatMessage, OptionItem, ProgressInfo, QuestionItem,
-    QuestionRequest, QuestionSettled, Questions, ServerMessage, SessionSeat, ToolCall, ToolCompact,
-    ToolResult, UsageInfo, text_len,
+    AuthorizationRequest, AuthorizationSettled, ChatMessage, MAX_LINE, OptionItem, ProgressInfo,
+    QuestionItem, QuestionRequest, QuestionSettled, Questions, ServerMessage, SessionSeat, ToolCall,
+    ToolCompact, ToolResult, UsageInfo, text_len,
 };
 
 /// Tells one client what happens in one conversation.
@@ -20,6 +20,9 @@ pub(super) struct Teller {
     capabilities: Capabilities,
     /// Whether the client was last told that it may act.
     owner: bool,
+    /// The answer that is being told, and how many pieces of it have been: who comes in its middle gets its beginning as
+    /// one, and counts from there on.
+    pieces: Option<(StreamId, u32)>,
     /// Uses of tools that were told and have not ended: names and descriptions.
     tools: BTreeMap<String, (String, String)>,
     /// Approvals and questions that were told.
@@ -35,6 +38,7 @@ impl Teller {
             session_id,
             capabilities,
             owner,
+            pieces: None,
             tools: BTreeMap::new(),
             asked: BTreeSet::new(),
             context_usage: None,
@@ -71,8 +75,9 @@ impl Teller {
                     .collect()
             }
             Event::Seated => self.seat(owner, false).into_iter().collect(),
-            Event::Text { stream, index, text, last } => {
-                vec![self.piece("assistant", *stream, *index, text, *last)]
+            Event::Text { stream, text, last } => {
+                let index = self.next_piece(*stream);
+                vec![self.piece("assistant", *stream, index, text, *last)]
             }
             Event::Thought { text, .. } => vec![self.thought(text)],
             Event::ToolCalled(call) => self.called(call).into_iter().collect(),
@@ -90,8 +95,20 @@ impl Teller {
         }
     }
 
-    /// SS-52: the prompt for everybody to see. It is no part of the answer's stream and so never its last piece.
+    /// SS-52
+    fn next_piece(&mut self, stream: StreamId) -> u32 {
+        let told = self.pieces.filter(|(told, _)| *told == stream);
+        let index = told.map_or(0, |(_, count)| count);
+        self.pieces = Some((stream, index.saturating_add(1)));
+        index
+    }
+
+    /// SS-52: the prompt for everybody to see, in one piece unless no line could hold it. It is no part of the answer's
+    /// stream and so never its last piece.
     fn echo(&self, stream: StreamId, prompt: &str) -> Vec<ServerMessage> {
+        if text_len(prompt) <= MAX_LINE - limits::CHAT_AROUND {
+            return vec![self.piece("user", stream, 0, prompt, false)];
+        }
         let mut pieces = Vec::new();
         let mut rest = prompt;
         while !rest.is_empty() {

@@ -90,6 +90,7 @@ async fn worktree(chats: &Chats, base: &Path, name: &str, umask: u32) -> Result<
 
 fn item(workspace: &Workspace, facts: GitFacts, session_count: usize) -> WorkspaceItem {
     let all = |paths: &[PathBuf]| paths.iter().map(|path| shown(path)).collect::<Vec<_>>();
+    let approved = |list: &[String]| list.iter().map(|one| (one.clone(), true)).collect();
     WorkspaceItem {
         path: shown(&workspace.path),
         hash: workspace.id(),
@@ -106,8 +107,8 @@ fn item(workspace: &Workspace, facts: GitFacts, session_count: usize) -> Workspa
         created_at: Time(workspace.created),
         landlock_read: all(&workspace.landlock_read),
         landlock_write: all(&workspace.landlock_write),
-        domains_approved: workspace.domains_approved.clone(),
-        commands_approved: workspace.commands_approved.clone(),
+        domains_approved: approved(&workspace.domains_approved),
+        commands_approved: approved(&workspace.commands_approved),
     }
 }
 

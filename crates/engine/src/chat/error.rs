@@ -27,6 +27,9 @@ pub enum ChatError {
     /// It cannot be done now, or not by this client.
     #[error(transparent)]
     Refused(#[from] Refused),
+    /// It is a terminal that nobody has talked to: there is no conversation to act on.
+    #[error("'{0}' is a terminal, not a conversation; `swb kill {0}` ends it")]
+    Terminal(String),
     /// What is saved cannot be read or written.
     #[error("saved sessions are not available: {0}")]
     Store(String),

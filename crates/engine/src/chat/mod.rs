@@ -364,7 +364,11 @@ impl Chats {
         }
         let kept = name.to_owned();
         let deleted = self.archived(move |archive| archive.delete(&kept)).await?;
-        if live.is_none() && !deleted { Err(ChatError::NotFound(name.to_owned())) } else { Ok(()) }
+        match live.is_some() || deleted {
+            true => Ok(()),
+            false if self.terminal(name).is_some() => Err(ChatError::Terminal(name.to_owned())),
+            false => Err(ChatError::NotFound(name.to_owned())),
+        }
     }
 
     /// Removes a conversation from memory, and what was started for it; what is kept on disk stays.

@@ -287,10 +287,10 @@ pub struct WorkspaceItem {
     pub landlock_read: Vec<String>,
     /// Directories that commands may write besides.
     pub landlock_write: Vec<String>,
-    /// Domains that need no approval.
-    pub domains_approved: Vec<String>,
-    /// Commands that need no approval.
-    pub commands_approved: Vec<String>,
+    /// Domains that need no approval, each with `true`, as clients read them.
+    pub domains_approved: BTreeMap<String, bool>,
+    /// Commands that need no approval, in the same way.
+    pub commands_approved: BTreeMap<String, bool>,
 }
 
 /// A workspace was chosen (SS-72).

@@ -34,14 +34,25 @@ fn text_is_told_in_pieces_and_the_prompt_to_everybody() {
     let expected = json!({"role": "user", "content": "hi", "session_id": "s", "stream_id": "stream_1",
         "chunk_index": 0, "is_final": false});
     assert_eq!(told(&mut teller, &began), [json!({"type": "chat_message", "data": expected})]);
-    let text = Event::Text { stream: StreamId(2), index: 3, text: "x".into(), last: true };
-    let expected = json!({"role": "assistant", "content": "x", "session_id": "s", "stream_id": "stream_2",
-        "chunk_index": 3, "is_final": true});
-    assert_eq!(told(&mut teller, &text), [json!({"type": "chat_message", "data": expected})]);
-    let long = "ü".repeat(limits::CHAT_ECHO);
-    let pieces = told(&mut teller, &Event::Began { stream: StreamId(3), prompt: long.clone() });
+    for (stream, index, last) in [(2, 0, false), (2, 1, false), (2, 2, true), (4, 0, true)] {
+        let text = Event::Text { stream: StreamId(stream), text: "x".into(), last };
+        let expected = json!({"role": "assistant", "content": "x", "session_id": "s",
+            "stream_id": format!("stream_{stream}"), "chunk_index": index, "is_final": last});
+        assert_eq!(told(&mut teller, &text), [json!({"type": "chat_message", "data": expected})]);
+    }
+}
+
+// SS-52
+#[test]
+fn a_prompt_is_told_in_one_piece_if_a_line_holds_it() {
+    let mut teller = teller(&[]);
+    let mut echo =
+        |prompt: &str| told(&mut teller, &Event::Began { stream: StreamId(3), prompt: prompt.to_owned() });
+    assert_eq!(echo(&"ü".repeat(7 << 20)).len(), 1);
+    let long = "\u{1b}".repeat(3 << 20);
+    let pieces = echo(&long);
     let indices: Vec<&Value> = pieces.iter().map(|piece| &piece["data"]["chunk_index"]).collect();
-    assert_eq!(indices, [0, 1]);
+    assert_eq!(indices, [0, 1, 2]);
     let all: String = pieces.iter().map(|piece| piece["data"]["content"].as_str().unwrap()).collect();
     assert!(all == long, "nothing of it is lost");
 }
