@@ -54,6 +54,24 @@ fn a_picture_and_the_output_behind_it_are_what_an_observer_sees() {
     }
 }
 
+// A terminal that comes gives the session its size: what it is shown first is shown at that size, also when the program
+// goes on writing in that very moment.
+#[test]
+fn a_picture_has_the_size_of_the_terminal_that_comes() {
+    let swb = Swb::start(EXE);
+    // Output that takes a moment to be drawn, and pauses in which terminals come.
+    script(&swb, "x", "seq 20000 > block; while :; do cat block; sleep 0.005; done");
+    for round in 0..4 * ROUNDS {
+        let size = [(90, 30), (80, 24), (100, 40)][round % 3];
+        let how = json!({"repaint": true, "scrollback": 0, "cols": size.0, "rows": size.1});
+        let mut late = ScreenClient::with(&swb, "x", &how);
+        late.until("a picture", |late| late.pictures() > 0);
+        let further = late.offset() + 1;
+        late.read_to(further);
+        assert_eq!(late.count("resized"), 0, "round {round}: {:?}", late.events());
+    }
+}
+
 #[test]
 fn who_loses_the_connection_goes_on_where_it_was() {
     let swb = Swb::start(EXE);

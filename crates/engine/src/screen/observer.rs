@@ -288,9 +288,12 @@ impl Observer {
         }
     }
 
-    /// Does what happened right here, without drawing anything.
+    /// Does what happened right here, without drawing anything: whoever looks now comes after that, even if there is
+    /// further output already.
     fn take_marks(&mut self) {
-        while self.behind() == 0 && self.cursor.has_mark() && self.next_output(0).is_none() {}
+        if self.cursor.has_mark() {
+            self.next_output(0);
+        }
     }
 
     fn process_ended(&mut self, mark: Mark) {
