@@ -264,21 +264,6 @@ mod tests {
     }
 
     #[test]
-    fn many_lines_at_once_cost_no_more_than_one_by_one() {
-        const LINES: usize = 1 << 20;
-        let took = |pieces: usize| {
-            let piece = "\n".repeat(LINES / pieces);
-            let mut markdown = Markdown::default();
-            let began = std::time::Instant::now();
-            let lines: usize = (0..pieces).map(|_| markdown.push(&piece).len()).sum();
-            assert_eq!(lines, LINES);
-            began.elapsed()
-        };
-        let (many, one) = (took(LINES / 16), took(1));
-        assert!(one < many * 5, "{one:?} at once, {many:?} in pieces");
-    }
-
-    #[test]
     fn fences_hold_everything_until_their_like() {
         let shown: Vec<String> = lines(&["````\n```\n# no\n````\n# yes\n"]).iter().map(Line::plain).collect();
         assert_eq!(shown, ["    ```", "    # no", "yes"]);
