@@ -11,6 +11,8 @@ use swb_testkit::{ChatClient, Swb, assistant_text, of_kind, signal, wait_for};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
+/// Rounds of owners that come and go.
+const ROUNDS: usize = 50;
 /// What only an owner may do.
 const ACTS: [&str; 5] = ["chat_send", "chat_stop", "chat_clear", "config_set", "session_save"];
 
@@ -323,4 +325,24 @@ fn a_crowd_comes_and_goes() {
     });
     assert_eq!((all.len(), swb.daemon_pid()), (20, pid));
     assert!(!swb.log().contains("panicked"), "{}", swb.log());
+}
+
+// SS-34, SS-36, SS-42: an owner that has hung up is none any more for whoever says something after that.
+#[test]
+fn who_comes_after_an_owner_has_gone_finds_none() {
+    let swb = Swb::scripted(EXE, "");
+    drop(swb.chat_in("talk"));
+    for round in 0..ROUNDS {
+        let mut owner = swb.chat();
+        let attached = owner.ok("session_attach", json!({"session_id": "talk"}));
+        assert_eq!(attached["status"], "attached", "round {round}");
+        let mut next = swb.chat_at("talk");
+        assert_eq!(next.refused("chat_stop", json!({})), "OPERATION_NOT_ALLOWED", "round {round}");
+        drop(owner);
+        next.ok("chat_stop", json!({}));
+    }
+    let owner = swb.chat_at("talk");
+    let mut other = swb.chat();
+    drop(owner);
+    other.ok("session_delete", json!({"session_id": "talk"}));
 }

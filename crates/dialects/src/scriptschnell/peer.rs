@@ -126,6 +126,12 @@ impl Peer {
 
     async fn answer(&mut self, request_id: Option<String>, request: Request) -> Next {
         let id = request_id.as_deref();
+        if is_act(&request)
+            && let Some(seat) = self.seats.last()
+        {
+            // SS-36: whoever is next to the owner may act as soon as that is gone.
+            seat.comes_to_own().await;
+        }
         let answer = match request {
             Request::Close(close) => {
                 self.close(&close).await;
@@ -255,6 +261,20 @@ impl Peer {
 /// SS-17: what can be said before anything is proven.
 fn is_free(kind: &str) -> bool {
     matches!(kind, "auth_request" | "ping" | "pong" | "close")
+}
+
+/// SS-35: what only owners may ask for.
+fn is_act(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::AuthorizationResponse(_)
+            | Request::ChatClear(_)
+            | Request::ChatSend(_)
+            | Request::ChatStop(_)
+            | Request::ConfigSet(_)
+            | Request::QuestionResponse(_)
+            | Request::SessionSave(_)
+    )
 }
 
 /// A path without what does not change it, so that a directory has one name.

@@ -84,7 +84,13 @@ impl Seat {
 
     /// Whether this connection may act.
     pub(super) fn owns(&self) -> bool {
-        self.chat.view().owner == Some(self.client)
+        self.chat.owner() == Some(self.client)
+    }
+
+    /// The same once everybody is known to be gone who is.
+    pub(super) async fn comes_to_own(&self) -> bool {
+        noticed(&self.chat, self.client).await;
+        self.owns()
     }
 
     /// Whether the session was deleted.
@@ -119,6 +125,17 @@ impl Seat {
     /// Gives the place up of a session that was deleted: everything up to that is still told.
     pub(super) fn deleted(self) {
         self.leave.disarm();
+    }
+}
+
+/// If somebody else owns a conversation, gives the tasks their turn that have to notice it if that client is gone: who
+/// comes after an owner has hung up finds none.
+pub(super) async fn noticed(chat: &Chat, client: ClientId) {
+    for _ in 0..limits::CHAT_TURNS {
+        if chat.owner().is_none_or(|owner| owner == client) {
+            return;
+        }
+        tokio::task::yield_now().await;
     }
 }
 
@@ -205,7 +222,7 @@ impl Follower {
     }
 
     fn tell(&mut self, event: &Event) {
-        let owner = matches!(event, Event::Seated) && self.chat.view().owner == Some(self.client);
+        let owner = matches!(event, Event::Seated) && self.chat.owner() == Some(self.client);
         let messages = self.teller.tell(event, owner);
         self.say(messages);
     }

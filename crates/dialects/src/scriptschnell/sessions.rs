@@ -3,7 +3,7 @@
 use super::errors::invalid;
 use super::history;
 use super::peer::{Peer, told};
-use super::seat::Seat;
+use super::seat::{Seat, noticed};
 use super::teller::usage_info;
 use crate::limits;
 use std::time::{Duration, SystemTime};
@@ -47,7 +47,8 @@ impl Peer {
             owner: attachment.place == Place::Owner,
             running: false,
         };
-        self.sit(attachment);
+        let seat = self.seat_of(attachment);
+        self.seats.push(seat);
         Ok(ServerMessage::SessionCreateResponse(answer))
     }
 
@@ -114,9 +115,11 @@ impl Peer {
             return Ok((owns, None));
         }
         let mut attachment = self.attach(chat, takeover, history).await?;
-        let (owner, saved) = (attachment.place == Place::Owner, attachment.saved.take());
+        let saved = attachment.saved.take();
+        let seat = self.seat_of(attachment);
+        let owner = seat.comes_to_own().await;
+        self.seats.push(seat);
         self.log_session(if owner { "attached" } else { "observed" }, chat.name().as_str());
-        self.sit(attachment);
         Ok((owner, saved))
     }
 
@@ -131,9 +134,8 @@ impl Peer {
         told(chat.attach(self.front.chats.client(), takeover, history).await)
     }
 
-    fn sit(&mut self, attachment: Attachment) {
-        let seat = Seat::take(attachment, &self.voice, &self.front.fronts.tasks, &self.ended);
-        self.seats.push(seat);
+    fn seat_of(&self, attachment: Attachment) -> Seat {
+        Seat::take(attachment, &self.voice, &self.front.fronts.tasks, &self.ended)
     }
 
     /// SS-37
@@ -160,6 +162,9 @@ impl Peer {
         let here = self.seats.iter().position(|seat| seat.name() == id);
         let client = here.and_then(|at| self.seats.get(at)).map(|seat| seat.client);
         let by = client.unwrap_or_else(|| self.front.chats.client());
+        if let Some(chat) = self.front.chats.live(&id) {
+            noticed(&chat, by).await;
+        }
         told(self.front.chats.delete(&id, Some(by)).await)?;
         if let Some(at) = here {
             self.seats.remove(at).deleted();

@@ -152,6 +152,11 @@ impl Chat {
         self.shared.view.borrow().clone()
     }
 
+    /// Who owns it.
+    pub fn owner(&self) -> Option<ClientId> {
+        self.shared.view.borrow().owner
+    }
+
     /// Waits until it shows something else than when this was last called on the same receiver.
     pub fn watch(&self) -> watch::Receiver<ChatView> {
         self.shared.view.clone()

@@ -356,7 +356,7 @@ impl Chats {
     pub async fn delete(&self, name: &str, by: Option<ClientId>) -> Result<(), ChatError> {
         let live = self.live(name);
         if let Some(chat) = &live {
-            let owner = chat.view().owner;
+            let owner = chat.owner();
             if by.is_some() && owner.is_some() && owner != by {
                 return Err(swb_chat::Refused::NotOwner.into());
             }
