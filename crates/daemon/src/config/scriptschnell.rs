@@ -25,7 +25,7 @@ pub struct ScriptschnellConfig {
     pub token: Option<String>,
     /// Users that may connect; the daemon's own if there are none.
     pub allowed_uids: Vec<u32>,
-    /// Groups whose members may connect.
+    /// Groups that may connect: the own one of a peer counts.
     pub allowed_gids: Vec<u32>,
     /// Connections at a time.
     pub max_connections: usize,
