@@ -70,14 +70,26 @@ impl Context {
         loop {
             match self.connect()?.request(request) {
                 Err(failure) if failure.kind() == FailureKind::Disconnected && Instant::now() < deadline => {}
-                result => return result,
+                result => return result.map_err(|failure| self.explained(failure)),
             }
         }
     }
 
     /// Asks the daemon to do something; never repeated, since nobody knows how far it came.
     pub(crate) fn tell<T: DeserializeOwned>(&self, request: &Request) -> Result<T, Failure> {
-        self.connect()?.request(request)
+        self.connect()?.request(request).map_err(|failure| self.explained(failure))
+    }
+
+    /// A daemon that went away and does not come back may be unable to read its configuration.
+    fn explained(&self, failure: Failure) -> Failure {
+        let config = swb_daemon::Config::load(&self.config_path(), self.config_file.is_some());
+        match config {
+            Err(error) if failure.kind() == FailureKind::Disconnected => {
+                Failure::new(FailureKind::Disconnected, format!("the daemon does not answer: {error:#}"))
+                    .hint("mend the file; the daemon then comes back, and sessions are not affected")
+            }
+            _ => failure,
+        }
     }
 
     /// Gives all sessions, also those that have ended and are remembered.

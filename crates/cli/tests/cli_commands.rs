@@ -500,6 +500,18 @@ fn upgrade_to_something_else_is_refused_and_nothing_happens() {
     assert_eq!(swb.json(&["ls"])[0]["name"], "main");
 }
 
+#[test]
+fn upgrade_with_a_configuration_that_is_not_right_is_refused_and_nothing_happens() {
+    let swb = Swb::start(EXE);
+    let (pid, daemon) = (swb.script("main", "exec cat"), swb.daemon_pid());
+    swb.configure("[chat]\nbakend = \"x\"");
+    let output = swb.run(&["upgrade"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
+    let said = text(&output.stderr);
+    assert!(said.contains("bakend") && said.contains("hint: the daemon runs on"), "{said}");
+    assert_eq!((swb.daemon_pid(), is_alive(pid)), (daemon, true));
+}
+
 // ---- completions and manual ----
 
 #[test]

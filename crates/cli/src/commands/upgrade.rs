@@ -23,6 +23,9 @@ struct Upgraded {
 
 /// Has the daemon replace itself, and waits until the new one answers.
 pub(super) fn run(context: &Context, args: args::Upgrade) -> Outcome {
+    if args.exe.is_none() {
+        check_config(context)?;
+    }
     let exe = program(args.exe)?;
     let mut control = context.connect()?;
     let before: StatusReply = control.request(&Request::Status)?;
@@ -46,6 +49,16 @@ pub(super) fn run(context: &Context, args: args::Upgrade) -> Outcome {
         )
     })?;
     Ok(0)
+}
+
+/// A daemon that cannot read its configuration does not start, and nobody would be there in its place.
+fn check_config(context: &Context) -> Result<(), Failure> {
+    let named = context.config_file.is_some();
+    let config = swb_daemon::Config::load(&context.config_path(), named);
+    config.map(drop).map_err(|error| {
+        Failure::general(format!("{error:#}"))
+            .hint("the daemon runs on as it was; mend the file and try again")
+    })
 }
 
 fn program(exe: Option<PathBuf>) -> Result<String, Failure> {
