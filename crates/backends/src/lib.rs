@@ -126,10 +126,13 @@ impl Backends for Agents {
                 return Box::pin(async move { Ok(pty::join(&context, session, None, opening)) });
             };
             match &chosen {
-                Ok(agent) if agent.name != made_for => replaced = Some(session),
+                // Only who chose another one for this conversation wants that: the defaults may have become others.
+                Ok(agent) if opening.settings.agent.is_some() && agent.name != made_for => {
+                    replaced = Some(session);
+                }
                 // Without its agent it can be talked to as long as it lives.
-                chosen => {
-                    let agent = chosen.as_ref().ok().cloned();
+                _ => {
+                    let agent = self.agents.iter().find(|agent| agent.name == made_for).cloned();
                     return Box::pin(async move { Ok(pty::join(&context, session, agent, opening)) });
                 }
             }

@@ -245,6 +245,29 @@ fn another_agent_takes_another_terminal() {
 }
 
 #[test]
+fn a_terminal_stays_when_only_the_defaults_become_others() {
+    const PYTHON: &str = "[[agents]]\nname = \"py\"\nkind = \"pty\"\ncommand = [\"python3\", \"-q\"]";
+    let mut swb = with(&["/bin/sh"], PYTHON);
+    let mut client = swb.chat_in("it");
+    assert_eq!(client.say("kept=yes; echo set"), "set");
+    let shell = "[[agents]]\nname = \"it\"\nkind = \"pty\"\ncommand = [\"/bin/sh\"]\n";
+    swb.configure(&format!("[chat]\nbackend = \"py\"\n{shell}{PYTHON}"));
+    swb.ok(&["upgrade"]);
+    let mut client = swb.chat_at("it");
+    assert_eq!(client.say("echo $kept"), "yes");
+}
+
+#[test]
+fn who_answers_in_a_terminal_that_was_there_is_its_program() {
+    let swb = with(&["python3", "-q"], "");
+    swb.script("cat", "exec cat");
+    let mut client = swb.chat_at("cat");
+    assert_eq!(client.ok("config_get", json!({"keys": ["agent"]}))["config"], json!({"agent": "sh"}));
+    let mut client = swb.chat_in("new");
+    assert_eq!(client.ok("config_get", json!({"keys": ["agent"]}))["config"], json!({"agent": "it"}));
+}
+
+#[test]
 fn an_agent_that_paints_its_screen_answers() {
     let swb = with_painter();
     let mut client = swb.chat_in("painter");

@@ -64,10 +64,10 @@ impl Client {
     }
 
     fn unreachable(&self, error: reqwest::Error) -> CallError {
-        let host = self.endpoint.url.host_str().unwrap_or_default();
+        let server = self.endpoint.server();
         let what = if error.is_connect() { "cannot be reached" } else { "closed the connection" };
         let wont = error.is_builder();
-        let why = format!("{host} {what}: {}", root_cause(&error.without_url()));
+        let why = format!("{server} {what}: {}", root_cause(&error.without_url()));
         // A certificate that is not accepted now will not be accepted in a second.
         if wont || why.contains("certificate") { CallError::Final(why) } else { CallError::Busy(why, None) }
     }
@@ -175,7 +175,7 @@ fn refused(endpoint: &Endpoint, status: StatusCode, after: Option<Duration>, bod
         Api::OpenAi => openai::is_overflow(&words) || code == "context_length_exceeded",
     };
     let said = if words.is_empty() { String::new() } else { format!(": {words}") };
-    let why = format!("{} answered {}{said}", endpoint.url.host_str().unwrap_or_default(), status.as_u16());
+    let why = format!("{} answered {}{said}", endpoint.server(), status.as_u16());
     let variable = &endpoint.key_variable;
     match status.as_u16() {
         _ if overflow => CallError::Overflow(words),

@@ -48,6 +48,12 @@ impl Endpoint {
         Ok(Self { api: agent.api, url, headers, makers_own, key_variable: key_variable.to_owned() })
     }
 
+    /// Who is called, for people.
+    pub(super) fn server(&self) -> String {
+        let host = self.url.host_str().unwrap_or_default();
+        self.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    }
+
     /// Whether it is on this machine, where no proxy helps.
     pub(super) fn is_local(&self) -> bool {
         match self.url.host_str() {

@@ -13,13 +13,11 @@ use crate::Context;
 use crate::config::AgentConfig;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use swb_engine::chat::{Backend, Boxed, Exchange, Failure, Opening};
+use swb_engine::chat::{Backend, Boxed, Exchange, Failure, ORIGIN, Opening};
 use swb_engine::{Phase, RestartPolicy, Session, SessionSpec, Start};
 use swb_types::{PtyId, Size};
 use talk::Talk;
 
-/// Label of the sessions made here.
-const ORIGIN: &str = "chat";
 /// Variable in which programs find the name of their session, as in sessions that are made on the command line.
 const NAME_VARIABLE: &str = "SWB_SESSION";
 

@@ -53,12 +53,30 @@ pub(crate) fn run(context: &Context, args: &args::Chat) -> Outcome {
         here,
     };
     let opened = session::open(&mut link, &wish)?;
+    if args.message.as_deref().is_some_and(|message| message != "-")
+        && prompt.as_ref().is_some_and(|prompt| prompt.contains('\n'))
+        && piped()
+    {
+        check_reader(&mut link)?;
+    }
     match prompt {
         Some(prompt) => script::run(link, opened, prompt, args, context.json),
         None => {
             let agent = session::agent_of(&mut link)?;
             interactive::run(context, place, link, Opened { agent, ..opened }, wish)
         }
+    }
+}
+
+/// Refuses to give a shell something to read besides a message: it would run each line of it.
+fn check_reader(link: &mut Link) -> Result<(), Failure> {
+    const SHELLS: [&str; 8] = ["shell", "sh", "ash", "bash", "dash", "fish", "ksh", "zsh"];
+    match session::agent_of(link)? {
+        Some(agent) if SHELLS.contains(&agent.as_str()) => {
+            Err(Failure::usage(format!("{agent} answers here, and would run each line of standard input"))
+                .hint("--agent NAME asks another agent; without -m, standard input is what is run"))
+        }
+        _ => Ok(()),
     }
 }
 

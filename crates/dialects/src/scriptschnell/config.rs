@@ -22,7 +22,9 @@ impl Peer {
         };
         let outside = self.workspace.as_deref().unwrap_or(&self.settings().home);
         let dir = seat.map_or(outside, |seat| seat.chat.working_dir());
-        let own = seat.map(|seat| seat.chat.view().settings).unwrap_or_default();
+        let mut own = seat.map(|seat| seat.chat.view().settings).unwrap_or_default();
+        // Nobody else answers in a terminal that was there before.
+        own.agent = seat.and_then(|seat| self.front.chats.program(&seat.chat)).or(own.agent);
         let workspace = self.front.chats.workspaces().get(dir);
         let defaults = self.front.chats.backends().defaults(&own, &workspace);
         let keys = get.keys.filter(|keys| !keys.is_empty());

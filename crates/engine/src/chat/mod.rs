@@ -39,10 +39,13 @@ use std::time::{Duration, SystemTime};
 use swb_chat::{
     Approval, Archive, ArchiveError, ClientId, Conversation, Hit, Now, Saved, Summary, Workspace, three_words,
 };
-use swb_types::{SessionName, Timestamp};
+use swb_types::{PtyId, SessionName, Timestamp};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+/// Label of sessions whose terminal was made for a conversation.
+pub const ORIGIN: &str = "chat";
 
 /// How conversations are to be held.
 #[derive(Debug)]
@@ -404,6 +407,14 @@ impl Chats {
     /// The session with a terminal behind a conversation of this name.
     fn terminal(&self, name: &str) -> Option<Session> {
         self.inner.engine.find(name).ok().filter(|session| self.offers(session))
+    }
+
+    /// The program that answers in a conversation about a terminal that was there before it.
+    pub fn program(&self, chat: &Chat) -> Option<String> {
+        let session = self.terminal(chat.name().as_str()).filter(|session| session.origin() != ORIGIN)?;
+        let view = session.pty(PtyId::AGENT).ok()?;
+        let program = Path::new(view.argv.first()?).file_name()?;
+        Some(program.to_string_lossy().into_owned())
     }
 
     fn offers(&self, session: &Session) -> bool {

@@ -178,6 +178,19 @@ fn the_first_ctrl_c_stops_and_the_second_leaves() {
 }
 
 #[test]
+fn ctrl_c_leaves_only_when_nothing_is_typed() {
+    let mut tried = Tried::new();
+    tried.type_in("draft").hear(Event::Prompt("x".into()));
+    let press = |tried: &mut Tried| {
+        tried.talk.key(&Key::Ctrl('c'), tried.now);
+        (tried.talk.is_leaving(), tried.talk.editor.text().to_owned())
+    };
+    assert_eq!(press(&mut tried), (false, "draft".to_owned()), "it stops the answer");
+    assert_eq!(press(&mut tried), (false, String::new()));
+    assert_eq!(press(&mut tried), (true, String::new()));
+}
+
+#[test]
 fn ctrl_d_leaves_only_when_nothing_is_typed() {
     let mut tried = Tried::new();
     tried.type_in("x");

@@ -57,16 +57,16 @@ impl Talk {
         }
     }
 
-    /// Stops what there is to stop; a second time in a row, leaves.
+    /// Stops what there is to stop, clears what is typed; a further time in a row, leaves.
     fn interrupt(&mut self, before: Option<Instant>, now: Instant) {
         let again = before.is_some_and(|before| now.saturating_duration_since(before) < TWICE);
         self.interrupted = Some(now);
-        if again {
-            self.leaving = true;
-        } else if self.is_answering() {
+        if self.is_answering() && !again {
             self.stop();
         } else if !self.editor.text().is_empty() {
             self.editor.clear();
+        } else if again {
+            self.leaving = true;
         } else {
             "Ctrl+C again leaves; the session stays".clone_into(&mut self.notice);
         }
