@@ -247,7 +247,7 @@ fn another_agent_takes_another_terminal() {
 #[test]
 fn a_terminal_stays_when_only_the_defaults_become_others() {
     const PYTHON: &str = "[[agents]]\nname = \"py\"\nkind = \"pty\"\ncommand = [\"python3\", \"-q\"]";
-    let mut swb = with(&["/bin/sh"], PYTHON);
+    let swb = with(&["/bin/sh"], PYTHON);
     let mut client = swb.chat_in("it");
     assert_eq!(client.say("kept=yes; echo set"), "set");
     let shell = "[[agents]]\nname = \"it\"\nkind = \"pty\"\ncommand = [\"/bin/sh\"]\n";
