@@ -64,10 +64,15 @@ fn conversations_are_listed_live_and_saved() {
     assert_eq!(names(&history(&swb, &["-w", p])), ["one"]);
     assert_eq!(names(&history(&swb, &["ls", "-w", q])), ["two"]);
     let list = swb.ok(&["history", "--all"]);
-    assert!(list.lines().count() == 3 && list.contains("greetings") && list.contains("live"), "{list}");
+    assert!(
+        list.lines().count() == 3 && list.contains("greetings") && list.contains("live, saved "),
+        "{list}"
+    );
+    assert_eq!((&all[0]["saved"], &all[1]["saved"]), (&json!(true), &json!(false)));
     // What was not saved is gone with the daemon.
     drop(one);
-    swb.stop_daemon();
+    let told = "The daemon has ended; sessions live on, a conversation that was not saved is gone.\n";
+    assert_eq!(swb.ok(&["shutdown"]), told);
     swb.start_daemon();
     let all = history(&swb, &["--all"]);
     assert!(names(&all).contains(&"one"), "{all:?}");

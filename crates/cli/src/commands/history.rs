@@ -134,10 +134,11 @@ fn text(all: &[ConversationItem], now: u64, home: &Path, everywhere: bool) -> St
 }
 
 fn row(one: &ConversationItem, now: u64, home: &Path) -> [String; 6] {
-    let status = match (one.live, one.running) {
-        (_, true) => "working",
-        (true, false) => "live",
-        (false, false) => "saved",
+    let status = match (one.running, one.live, one.saved) {
+        (true, ..) => "working",
+        (false, true, true) => "live, saved",
+        (false, true, false) => "live",
+        (false, false, _) => "saved",
     };
     [
         table::printable(&one.session),

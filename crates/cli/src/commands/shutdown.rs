@@ -2,11 +2,12 @@
 
 use crate::args;
 use crate::context::Context;
+use crate::control::Control;
 use crate::error::{FailureKind, Outcome};
 use crate::say::say;
 use serde::Serialize;
 use std::time::Duration;
-use swb_wire::coop::{OkReply, Request, Shutdown};
+use swb_wire::coop::{History, HistoryReply, OkReply, Request, Shutdown};
 
 /// How long the daemon may take to say goodbye to everybody.
 const WAIT: Duration = Duration::from_secs(5);
@@ -18,6 +19,8 @@ struct Stopped {
     stopped: bool,
     /// Whether its sessions were ended.
     killed: bool,
+    /// Conversations that were not saved and are gone with it.
+    forgotten: usize,
 }
 
 /// Ends the daemon, and the sessions too if the user says so.
@@ -28,9 +31,12 @@ pub(crate) fn run(context: &Context, args: &args::Shutdown) -> Outcome {
         running = Some(context.connect()?);
     }
     let Some(mut control) = running else {
-        context.answer(&Stopped { stopped: false, killed: false }, |_| "No daemon runs.\n".to_owned())?;
+        context.answer(&Stopped { stopped: false, killed: false, forgotten: 0 }, |_| {
+            "No daemon runs.\n".to_owned()
+        })?;
         return Ok(0);
     };
+    let forgotten = unsaved(&mut control);
     match control.request::<OkReply>(&Request::Shutdown(Shutdown { kill: args.kill })) {
         Ok(_) => {}
         // Ending was what it was asked for.
@@ -40,9 +46,21 @@ pub(crate) fn run(context: &Context, args: &args::Shutdown) -> Outcome {
     if !control.wait_for_end(WAIT) {
         say(format_args!("{}: the daemon is still busy ending", context.program));
     }
-    context.answer(&Stopped { stopped: true, killed: args.kill }, |stopped| {
+    context.answer(&Stopped { stopped: true, killed: args.kill, forgotten }, |stopped| {
         let sessions = if stopped.killed { "all sessions were killed" } else { "sessions live on" };
-        format!("The daemon has ended; {sessions}.\n")
+        let forgotten = match stopped.forgotten {
+            0 => String::new(),
+            1 => ", a conversation that was not saved is gone".to_owned(),
+            many => format!(", {many} conversations that were not saved are gone"),
+        };
+        format!("The daemon has ended; {sessions}{forgotten}.\n")
     })?;
     Ok(0)
+}
+
+/// How many conversations nothing is kept of. A daemon that does not tell has none.
+fn unsaved(control: &mut Control) -> usize {
+    let history = control.request::<HistoryReply>(&Request::History(History::default()));
+    let conversations = history.map(|history| history.conversations).unwrap_or_default();
+    conversations.iter().filter(|one| one.live && !one.saved).count()
 }

@@ -226,7 +226,7 @@ fn auto_save(options: &CreateOptions) -> Option<Duration> {
 }
 
 fn item(listed: ListedChat, message_history: Vec<wire::HistoryItem>) -> SessionItem {
-    let ListedChat { summary, running, live } = listed;
+    let ListedChat { summary, running, live, .. } = listed;
     SessionItem {
         session_id: summary.name.to_string(),
         id: summary.name.to_string(),

@@ -99,6 +99,8 @@ pub struct ListedChat {
     pub running: bool,
     /// Whether it is in memory.
     pub live: bool,
+    /// Whether something of it is kept on disk.
+    pub saved: bool,
 }
 
 /// All conversations; cheap to clone.
@@ -322,20 +324,25 @@ impl Chats {
         let mut listed: BTreeMap<SessionName, ListedChat> = BTreeMap::new();
         let dir = workspace.map(Path::to_owned);
         for summary in self.archived(move |archive| archive.list(dir.as_deref())).await? {
-            listed.insert(summary.name.clone(), ListedChat { summary, running: false, live: false });
+            listed.insert(
+                summary.name.clone(),
+                ListedChat { summary, running: false, live: false, saved: true },
+            );
         }
         for terminal in self.inner.engine.sessions().iter().filter(|session| self.offers(session)) {
             let (dir, created) = (terminal.workspace(), Timestamp(terminal.created() * 1000));
             let kept = listed.remove(terminal.name()).map(|listed| listed.summary);
+            let kept = kept.filter(|kept| is_about(&kept.working_dir, terminal));
+            let saved = kept.is_some();
             let summary = kept
-                .filter(|kept| is_about(&kept.working_dir, terminal))
                 .unwrap_or_else(|| Conversation::new(terminal.name().clone(), dir, dir, created).summary());
             let running = terminal.view().status.state == swb_turns::State::Working;
-            listed.insert(summary.name.clone(), ListedChat { summary, running, live: true });
+            listed.insert(summary.name.clone(), ListedChat { summary, running, live: true, saved });
         }
         for view in live.iter().map(Chat::view) {
             let (summary, running) = (view.summary, view.state.is_running());
-            listed.insert(summary.name.clone(), ListedChat { summary, running, live: true });
+            let saved = listed.get(&summary.name).is_some_and(|listed| listed.saved);
+            listed.insert(summary.name.clone(), ListedChat { summary, running, live: true, saved });
         }
         let here = |listed: &ListedChat| workspace.is_none_or(|dir| listed.summary.workspace == dir);
         let mut all: Vec<ListedChat> = listed.into_values().filter(here).collect();

@@ -191,6 +191,9 @@ pub struct ConversationItem {
     /// Whether it is in memory.
     #[serde(default)]
     pub live: bool,
+    /// Whether something of it is kept on disk, as far as that was looked at.
+    #[serde(default)]
+    pub saved: bool,
     /// Whether its agent is at work.
     #[serde(default)]
     pub running: bool,

@@ -83,7 +83,7 @@ fn option_kind(kind: OptionKind) -> &'static str {
 }
 
 pub(super) fn conversation(listed: &ListedChat) -> ConversationItem {
-    summary(&listed.summary, listed.live, listed.running)
+    ConversationItem { saved: listed.saved, ..summary(&listed.summary, listed.live, listed.running) }
 }
 
 pub(super) fn summary(summary: &Summary, live: bool, running: bool) -> ConversationItem {
@@ -97,6 +97,7 @@ pub(super) fn summary(summary: &Summary, live: bool, running: bool) -> Conversat
         tokens: summary.usage.total_tokens(),
         cost: summary.usage.cost,
         live,
+        saved: !live,
         running,
     }
 }
@@ -104,7 +105,7 @@ pub(super) fn summary(summary: &Summary, live: bool, running: bool) -> Conversat
 pub(super) fn hit(hit: &Hit, live: Option<&Chat>) -> HitItem {
     let running = live.is_some_and(|chat| chat.view().state.is_running());
     HitItem {
-        conversation: summary(&hit.summary, live.is_some(), running),
+        conversation: ConversationItem { saved: true, ..summary(&hit.summary, live.is_some(), running) },
         number: hit.number,
         role: hit.role.as_str().to_owned(),
         at: hit.at.0,
