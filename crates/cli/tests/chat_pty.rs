@@ -263,6 +263,7 @@ fn who_answers_in_a_terminal_that_was_there_is_its_program() {
     swb.script("cat", "exec cat");
     let mut client = swb.chat_at("cat");
     assert_eq!(client.ok("config_get", json!({"keys": ["agent"]}))["config"], json!({"agent": "sh"}));
+    assert_eq!(client.ok("session_load", json!({"session_id": "cat"}))["terminal"], true);
     let mut client = swb.chat_in("new");
     assert_eq!(client.ok("config_get", json!({"keys": ["agent"]}))["config"], json!({"agent": "it"}));
 }

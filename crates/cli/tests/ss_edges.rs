@@ -34,6 +34,7 @@ fn who_comes_in_the_middle_of_an_answer_misses_nothing() {
     let mut loading = swb.chat();
     let loaded = loading.ok("session_load", json!({"session_id": "talk"}));
     assert_eq!(loaded["messages"].as_array().unwrap().len(), 1, "the prompt");
+    assert_eq!(loaded["terminal"], json!(null), "no terminal answers");
     std::fs::write(&gate, "").unwrap();
     assert_eq!(owner.generation(&id).status(), "completed");
     for client in [&mut late, &mut loading] {

@@ -40,6 +40,8 @@ pub(super) struct Opened {
     pub(super) resumed: bool,
     /// Who answers, if that is known.
     pub(super) agent: Option<String>,
+    /// Whether that is a program on a terminal.
+    pub(super) terminal: bool,
     /// The session that would have been meant, did nobody else own it.
     pub(super) instead_of: Option<String>,
 }
@@ -120,6 +122,7 @@ impl From<SessionLoaded> for Opened {
             running: loaded.running,
             resumed: true,
             agent: None,
+            terminal: loaded.terminal,
             instead_of: None,
         }
     }
@@ -136,6 +139,7 @@ impl From<SessionCreated> for Opened {
             running: false,
             resumed: false,
             agent: None,
+            terminal: created.terminal,
             instead_of: None,
         }
     }

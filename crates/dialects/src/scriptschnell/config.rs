@@ -5,6 +5,7 @@ use crate::limits;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use swb_chat::Settings;
+use swb_engine::chat::{Agent, Chat};
 use swb_wire::scriptschnell::{
     ConfigGet, ConfigReply, ConfigSet, ConfigUpdated, ErrorInfo, Scalar, ServerMessage, TypedValue,
 };
@@ -52,6 +53,15 @@ impl Peer {
         }
         told(seat.chat.configure(Some(seat.client), settings).await)?;
         Ok(ServerMessage::ConfigSet(ConfigUpdated { updated, status: "updated".to_owned() }))
+    }
+
+    /// Whether a program on a terminal answers in a conversation, or will.
+    pub(super) fn is_on_terminal(&self, chat: &Chat) -> bool {
+        let chats = &self.front.chats;
+        let (own, workspace) = (chat.view().settings, chats.workspaces().get(chat.working_dir()));
+        let chosen = chats.backends().defaults(&own, &workspace).agent;
+        let kind = |agent: &Agent| chosen.as_ref() == Some(&agent.name) && agent.kind == "pty";
+        chats.has_terminal(chat) || chats.backends().agents().iter().any(kind)
     }
 
     /// Whether an agent can be chosen by this name, or by its kind.

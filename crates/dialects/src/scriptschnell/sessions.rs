@@ -46,6 +46,7 @@ impl Peer {
             created_at: Time(chat.created()),
             owner: attachment.place == Place::Owner,
             running: false,
+            terminal: self.is_on_terminal(&chat),
         };
         let seat = self.seat_of(attachment);
         self.seats.push(seat);
@@ -94,6 +95,7 @@ impl Peer {
             owner,
             running: chat.view().state.is_running(),
             truncated,
+            terminal: self.is_on_terminal(&chat),
         }))
     }
 

@@ -416,6 +416,11 @@ impl Chats {
         self.inner.engine.find(name).ok().filter(|session| self.offers(session))
     }
 
+    /// Whether a terminal is behind a conversation.
+    pub fn has_terminal(&self, chat: &Chat) -> bool {
+        self.terminal(chat.name().as_str()).is_some()
+    }
+
     /// The program that answers in a conversation about a terminal that was there before it.
     pub fn program(&self, chat: &Chat) -> Option<String> {
         let session = self.terminal(chat.name().as_str()).filter(|session| session.origin() != ORIGIN)?;

@@ -52,6 +52,9 @@ pub struct SessionCreated {
     /// *Addition*: whether a generation runs.
     #[serde(default)]
     pub running: bool,
+    /// *Addition*: whether a program on a terminal answers, whose words are no Markdown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub terminal: bool,
 }
 
 /// A place at a session (SS-34, SS-35).
@@ -133,6 +136,9 @@ pub struct SessionLoaded {
     /// *Addition*: more was said than a line holds; the oldest is left out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
+    /// *Addition*: whether a program on a terminal answers, whose words are no Markdown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub terminal: bool,
 }
 
 /// A message that was said (SS-41, SS-45).

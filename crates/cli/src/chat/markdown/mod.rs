@@ -21,6 +21,8 @@ pub(super) struct Markdown {
     fence: Option<Fence>,
     /// The beginning of the rest's line was given already.
     continued: bool,
+    /// It is none: all is shown as it is.
+    pub(super) verbatim: bool,
 }
 
 /// A block of code that has begun.
@@ -67,7 +69,7 @@ impl Markdown {
     /// Gives the line that has no end; the text is over, and so is a block of code that was not closed.
     pub(super) fn end(&mut self) -> Vec<Line> {
         let lines = self.finish();
-        *self = Self::default();
+        *self = Self { verbatim: self.verbatim, ..Self::default() };
         lines
     }
 
@@ -84,6 +86,9 @@ impl Markdown {
     }
 
     fn line(&mut self, line: &str) -> Option<Line> {
+        if self.verbatim {
+            return Some(Line::new(Style::PLAIN, line));
+        }
         if std::mem::take(&mut self.continued) {
             return Some(match self.fence {
                 Some(_) => code(line, 0),
@@ -261,6 +266,17 @@ mod tests {
             ["ähnlich wie immer", "• next"]
         );
         assert_eq!(markdown.push(&"x".repeat(2 * LONGEST + 1)).len(), 2);
+    }
+
+    #[test]
+    fn what_is_no_markdown_is_shown_as_it_is() {
+        let text = "# one\na=__init__ `date` a*b*c\n```\n* two\n> three\n    four";
+        let mut markdown = Markdown { verbatim: true, ..Markdown::default() };
+        for _ in 0..2 {
+            let mut lines = markdown.push(text);
+            lines.extend(markdown.end());
+            assert_eq!(lines.iter().map(Line::plain).collect::<Vec<_>>().join("\n"), text);
+        }
     }
 
     #[test]

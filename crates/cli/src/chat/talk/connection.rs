@@ -27,6 +27,7 @@ impl Talk {
     pub(in crate::chat) fn reattached(&mut self, opened: Opened, now: Instant) {
         self.notice.clear();
         (self.gap, self.away) = (false, false);
+        self.transcript.set_verbatim(opened.terminal);
         let mut messages = opened.messages.into_iter().skip(self.known).collect::<Vec<Message>>();
         if self.transcript.is_active() {
             if messages.first().is_some_and(|message| !message.user) {

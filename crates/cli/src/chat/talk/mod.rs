@@ -179,6 +179,7 @@ impl Talk {
         };
         let what = opened.agent.map_or_else(|| what.clone(), |agent| format!("{what} · {agent} answers"));
         self.transcript.note(&what);
+        self.transcript.set_verbatim(opened.terminal);
         for message in opened.messages.iter().filter(|message| message.user) {
             self.editor.remember(&message.text);
         }
@@ -327,6 +328,11 @@ impl Talk {
                 self.transcript.note("that cannot be set here; /agent lists the agents there are");
             }
             ServerMessage::ConfigSet(set) => {
+                if set.updated.contains_key("agent") {
+                    // Another kind of agent may speak in another way.
+                    let name = SessionName { session_id: Some(self.name.clone()) };
+                    self.send(Request::SessionLoad(name), Purpose::Missed);
+                }
                 let set = set.updated.iter().map(|(key, value)| format!("{key} is {value} now"));
                 self.transcript.note(&set.collect::<Vec<_>>().join("\n"));
             }

@@ -28,6 +28,7 @@ fn opened(messages: &[(bool, &str, Option<&str>)]) -> Opened {
         running: false,
         resumed: true,
         agent: None,
+        terminal: false,
         instead_of: None,
     }
 }

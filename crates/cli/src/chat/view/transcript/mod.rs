@@ -79,6 +79,11 @@ impl Transcript {
         Self { width, ..Self::default() }
     }
 
+    /// Whether what is said is shown as it is, because it is no Markdown.
+    pub(in crate::chat) fn set_verbatim(&mut self, verbatim: bool) {
+        self.markdown.verbatim = verbatim;
+    }
+
     /// Whether an answer is being given.
     pub(in crate::chat) fn is_active(&self) -> bool {
         self.since.is_some()
