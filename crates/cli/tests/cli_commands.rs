@@ -387,7 +387,7 @@ fn status_and_shutdown_start_nothing() {
     for args in [&["shutdown"][..], &["shutdown", "--kill"]] {
         assert_eq!(swb.ok(args), "No daemon runs.\n");
     }
-    assert_eq!(swb.json(&["shutdown"]), json!({"stopped": false, "killed": false, "forgotten": 0}));
+    assert_eq!(swb.json(&["shutdown"]), json!({"stopped": false, "killed": false}));
     assert!(!swb.paths().control_socket().exists());
     assert_eq!(keepers_in(swb.dir()), Vec::<i64>::new());
 }

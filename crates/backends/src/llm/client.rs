@@ -229,14 +229,14 @@ mod tests {
             assert!(matches!(refusal(status, ""), CallError::Busy(..)), "{status}");
         }
         let busy = refusal(503, r#"{"error":{"message":"come\nback"}}"#);
-        assert_eq!(busy, CallError::Busy("host answered 503: come back".into(), None));
+        assert_eq!(busy, CallError::Busy("host:1 answered 503: come back".into(), None));
         let empty = r#"{"error":{"message":"pay","code":"insufficient_quota"}}"#;
-        assert_eq!(refusal(429, empty), CallError::Final("host answered 429: pay".into()));
+        assert_eq!(refusal(429, empty), CallError::Final("host:1 answered 429: pay".into()));
         let long = r#"{"error":{"message":"This model's maximum context length is 5"}}"#;
         assert!(matches!(refusal(400, long), CallError::Overflow(_)));
         let CallError::Final(key) = refusal(401, r#"[{"error":"no key"}]"#) else { panic!() };
-        assert_eq!(key, "host answered 401: no key; the key is taken from OPENAI_API_KEY");
-        assert_eq!(refusal(404, "<html>gone"), CallError::Final("host answered 404".into()));
+        assert_eq!(key, "host:1 answered 401: no key; the key is taken from OPENAI_API_KEY");
+        assert_eq!(refusal(404, "<html>gone"), CallError::Final("host:1 answered 404".into()));
         assert!(matches!(refusal(200, "{}"), CallError::Final(words) if words.contains("stream")));
         let endless = refusal(400, &"x".repeat(10_000));
         assert!(matches!(endless, CallError::Final(words) if words.len() < 600));

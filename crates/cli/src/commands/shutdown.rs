@@ -19,8 +19,9 @@ struct Stopped {
     stopped: bool,
     /// Whether its sessions were ended.
     killed: bool,
-    /// Conversations that were not saved and are gone with it.
-    forgotten: usize,
+    /// Conversations that were not saved and are gone with it, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forgotten: Option<usize>,
 }
 
 /// Ends the daemon, and the sessions too if the user says so.
@@ -31,7 +32,7 @@ pub(crate) fn run(context: &Context, args: &args::Shutdown) -> Outcome {
         running = Some(context.connect()?);
     }
     let Some(mut control) = running else {
-        context.answer(&Stopped { stopped: false, killed: false, forgotten: 0 }, |_| {
+        context.answer(&Stopped { stopped: false, killed: false, forgotten: None }, |_| {
             "No daemon runs.\n".to_owned()
         })?;
         return Ok(0);
@@ -49,18 +50,18 @@ pub(crate) fn run(context: &Context, args: &args::Shutdown) -> Outcome {
     context.answer(&Stopped { stopped: true, killed: args.kill, forgotten }, |stopped| {
         let sessions = if stopped.killed { "all sessions were killed" } else { "sessions live on" };
         let forgotten = match stopped.forgotten {
-            0 => String::new(),
-            1 => ", a conversation that was not saved is gone".to_owned(),
-            many => format!(", {many} conversations that were not saved are gone"),
+            None => String::new(),
+            Some(1) => ", a conversation that was not saved is gone".to_owned(),
+            Some(many) => format!(", {many} conversations that were not saved are gone"),
         };
         format!("The daemon has ended; {sessions}{forgotten}.\n")
     })?;
     Ok(0)
 }
 
-/// How many conversations nothing is kept of. A daemon that does not tell has none.
-fn unsaved(control: &mut Control) -> usize {
+/// How many conversations nothing is kept of, if there are any. A daemon that does not tell has none.
+fn unsaved(control: &mut Control) -> Option<usize> {
     let history = control.request::<HistoryReply>(&Request::History(History::default()));
     let conversations = history.map(|history| history.conversations).unwrap_or_default();
-    conversations.iter().filter(|one| one.live && !one.saved).count()
+    Some(conversations.iter().filter(|one| one.live && !one.saved).count()).filter(|count| *count > 0)
 }
