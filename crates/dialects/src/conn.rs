@@ -154,14 +154,17 @@ pub(crate) async fn next_look(cursor: &Cursor, pause: Duration) {
 
 /// Whether the peer has closed its side, also while bytes it sent before are still unread.
 pub(crate) fn peer_gone(stream: &UnixStream) -> bool {
-    let mut fds = [PollFd::new(stream, PollFlags::RDHUP)];
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    rustix::event::poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
+    has_happened(stream, PollFlags::RDHUP)
 }
 
 /// Whether the peer has closed both its sides: nobody reads any more what is said.
 pub(crate) fn hung_up(stream: &UnixStream) -> bool {
-    let mut fds = [PollFd::new(stream, PollFlags::empty())];
+    has_happened(stream, PollFlags::empty())
+}
+
+/// The end of both sides is always told.
+fn has_happened(stream: &UnixStream, what: PollFlags) -> bool {
+    let mut fds = [PollFd::new(stream, what)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     rustix::event::poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
 }

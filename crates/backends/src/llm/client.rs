@@ -111,7 +111,8 @@ impl Incoming {
         }
     }
 
-    /// Waits a moment for the end of an answer that has nothing more to say: then its connection can be used again.
+    /// Waits a moment for the end of an answer that has nothing more to say: then its connection, if it is
+    /// encrypted, can be used again.
     pub(super) async fn drain(mut self) {
         let _rest = timeout(DRAIN, self.response.chunk()).await;
     }

@@ -114,7 +114,11 @@ impl Connection {
     pub(super) async fn workspace(&self, request: Workspace) -> Answer {
         let chats = self.chats("workspace")?;
         let mut path = directory(&request.path).await?;
-        self.check_agent(chats, request.agent.as_deref())?;
+        request
+            .agent
+            .as_deref()
+            .map_or(Ok(()), |agent| chats.check_agent(agent))
+            .map_err(|error| reply(&error))?;
         let context_dirs = match &request.context_dirs {
             Some(dirs) if dirs.len() > CONTEXT_DIRS => {
                 return Err(invalid(format!("a workspace has {CONTEXT_DIRS} context directories at most")));
@@ -142,15 +146,6 @@ impl Connection {
             tokio::task::spawn_blocking(move || git::facts(&path)).await.map_err(|error| lost(&error))?;
         let workspace = items::workspace(&workspace, &facts, 0);
         Ok((ok(&WorkspaceReply { ok: true, workspace })?, Next::Request))
-    }
-
-    fn check_agent(&self, chats: &Chats, name: Option<&str>) -> Result<(), ErrorReply> {
-        let agents = chats.backends().agents();
-        let Some(name) = name.filter(|name| !agents.iter().any(|agent| agent.name == *name)) else {
-            return Ok(());
-        };
-        let known: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
-        Err(invalid(format!("there is no agent '{name}'; there are: {}", known.join(", "))))
     }
 
     pub(super) fn agents(&self) -> Answer {
@@ -189,6 +184,7 @@ fn reply(error: &ChatError) -> ErrorReply {
         ChatError::Exists(_) => ErrorCode::SessionExists,
         ChatError::Limit(_) | ChatError::Refused(Refused::Limit(_)) => ErrorCode::LimitReached,
         ChatError::Name(_)
+        | ChatError::NoAgent(..)
         | ChatError::Refused(Refused::Empty | Refused::NotOwner)
         | ChatError::Terminal(_)
         | ChatError::WorkspaceDenied(_)

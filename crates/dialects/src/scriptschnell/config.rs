@@ -46,7 +46,7 @@ impl Peer {
         let seat = self.seat(set.session_id.as_deref())?;
         let mut settings = seat.chat.view().settings;
         let mut updated = BTreeMap::new();
-        let knows = |agent: &str| self.knows_agent(agent);
+        let knows = |agent: &str| self.front.chats.check_agent(agent).is_ok();
         apply(&set, &mut settings, &mut updated, &knows);
         if let Some(values) = &set.values {
             apply(values, &mut settings, &mut updated, &knows);
@@ -62,12 +62,6 @@ impl Peer {
         let chosen = chats.backends().defaults(&own, &workspace).agent;
         let kind = |agent: &Agent| chosen.as_ref() == Some(&agent.name) && agent.kind == "pty";
         chats.has_terminal(chat) || chats.backends().agents().iter().any(kind)
-    }
-
-    /// Whether an agent can be chosen by this name, or by its kind.
-    pub(super) fn knows_agent(&self, name: &str) -> bool {
-        let agents = self.front.chats.backends().agents();
-        agents.iter().any(|agent| agent.name == name || agent.kind == name)
     }
 }
 

@@ -9,7 +9,7 @@ pub(super) fn info(error: &ChatError) -> ErrorInfo {
         ChatError::Agent(_) | ChatError::Store(_) => ErrorCode::InternalError,
         ChatError::Exists(_) => ErrorCode::SessionExists,
         ChatError::Limit(_) | ChatError::Terminal(_) => ErrorCode::OperationNotAllowed,
-        ChatError::Name(_) => ErrorCode::InvalidRequest,
+        ChatError::Name(_) | ChatError::NoAgent(..) => ErrorCode::InvalidRequest,
         ChatError::NotFound(_) => ErrorCode::SessionNotFound,
         ChatError::Refused(refused) => refusal(*refused),
         ChatError::WorkspaceDenied(_) => ErrorCode::WorkspaceAccessDenied,

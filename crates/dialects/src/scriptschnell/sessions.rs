@@ -26,11 +26,7 @@ impl Peer {
         let name = create.session_id.as_deref().filter(|id| !id.is_empty()).map(session_name).transpose()?;
         let options = create.options.unwrap_or_default();
         let agent = options.agent.clone().filter(|agent| !agent.is_empty());
-        if let Some(unknown) = agent.as_deref().filter(|agent| !self.knows_agent(agent)) {
-            let known: Vec<String> =
-                self.front.chats.backends().agents().into_iter().map(|agent| agent.name).collect();
-            return Err(invalid(format!("there is no agent '{unknown}'; there are: {}", known.join(", "))));
-        }
+        told(agent.as_deref().map_or(Ok(()), |agent| self.front.chats.check_agent(agent)))?;
         let new = NewChat { name, directory, auto_save: auto_save(&options) };
         let chat = told(self.front.chats.create(new).await)?;
         if agent.is_some() {

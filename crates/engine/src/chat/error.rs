@@ -21,6 +21,9 @@ pub enum ChatError {
     /// A name that cannot be used.
     #[error(transparent)]
     Name(#[from] NameError),
+    /// There is no such agent; the others are named.
+    #[error("there is no agent '{0}'; there are: {1}")]
+    NoAgent(String, String),
     /// There is no such session.
     #[error("no session named '{0}'")]
     NotFound(String),

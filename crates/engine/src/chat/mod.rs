@@ -195,6 +195,16 @@ impl Chats {
         self.inner.backends.as_ref()
     }
 
+    /// Whether an agent can be chosen by this name, or by its kind.
+    pub fn check_agent(&self, name: &str) -> Result<(), ChatError> {
+        let agents = self.inner.backends.agents();
+        if agents.iter().any(|agent| agent.name == name || agent.kind == name) {
+            return Ok(());
+        }
+        let known: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+        Err(ChatError::NoAgent(name.to_owned(), known.join(", ")))
+    }
+
     /// Makes a conversation.
     pub async fn create(&self, new: NewChat) -> Result<Chat, ChatError> {
         check_directory(&new.directory).await?;
