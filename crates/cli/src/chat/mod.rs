@@ -53,10 +53,9 @@ pub(crate) fn run(context: &Context, args: &args::Chat) -> Outcome {
         here,
     };
     let opened = session::open(&mut link, &wish)?;
-    if args.message.as_deref().is_some_and(|message| message != "-")
-        && prompt.as_ref().is_some_and(|prompt| prompt.contains('\n'))
-        && piped()
-    {
+    // Whether there is more to say than the message.
+    let besides = |message: &&str| *message != "-" && prompt.as_deref() != Some(message.trim_end());
+    if args.message.as_deref().filter(besides).is_some() {
         check_reader(&mut link)?;
     }
     match prompt {

@@ -179,6 +179,18 @@ fn the_first_ctrl_c_stops_and_the_second_leaves() {
 }
 
 #[test]
+fn what_a_terminal_says_is_no_markdown() {
+    let said = |terminal| {
+        let now = Instant::now();
+        let mut talk =
+            Talk::new(Opened { terminal, ..opened(&[(true, "q", None), (false, "# one", None)]) }, now);
+        talk.transcript.take().iter().map(|line| line.plain()).collect::<Vec<_>>()
+    };
+    assert!(said(true).contains(&"# one".to_owned()), "{:?}", said(true));
+    assert!(said(false).contains(&"one".to_owned()), "{:?}", said(false));
+}
+
+#[test]
 fn ctrl_c_leaves_only_when_nothing_is_typed() {
     let mut tried = Tried::new();
     tried.type_in("draft").hear(Event::Prompt("x".into()));
