@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// What an agent of the tests is written in; see the head of the file.
-const SCRIPTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/tests/agents/scripted_acp.py");
+const SCRIPTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/tests/support/scripted_acp.py");
 
 /// A connection that sends and shows exactly what is on the wire.
 #[derive(Debug)]

@@ -1,0 +1,772 @@
+//! Models behind an API: what they say, do and ask, over the scriptschnell socket. Everything holds for both APIs.
+
+use crate::support::models::{self, APIS, Canned, Reply, Rig, answer, daemon, decide, events};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fs;
+use std::time::{Duration, Instant};
+use swb_testkit::{Generation, Swb, refusal, wait_for};
+
+const EXE: &str = env!("CARGO_BIN_EXE_swb");
+
+/// SS-55
+const STOPS_WITHIN: Duration = Duration::from_secs(2);
+
+/// A rule for a prompt: the tool first, the text after it.
+fn uses(prompt: &str, name: &str, input: Value, then: &str) -> [Value; 2] {
+    [
+        json!({"match": prompt, "after_tool": false, "text": "I try. ", "tool": {"name": name, "input": input}}),
+        json!({"match": prompt, "after_tool": true, "text": then}),
+    ]
+}
+
+/// The only use of a tool, and what came of it; insists on the order.
+#[track_caller]
+fn tool(generation: &Generation) -> (Value, Value) {
+    let (calls, results) = (generation.all("tool_call"), generation.all("tool_result"));
+    assert_eq!((calls.len(), results.len()), (1, 1), "{:?}", generation.events);
+    assert_eq!(calls[0]["tool_id"], results[0]["tool_id"]);
+    let at = |kind: &str| generation.events.iter().position(|event| event["type"] == kind);
+    assert!(at("tool_call") < at("tool_result"));
+    (calls[0].clone(), results[0].clone())
+}
+
+/// The words of a generation that failed.
+#[track_caller]
+fn failure(generation: &Generation) -> String {
+    refusal(&generation.answer);
+    generation.answer["error"]["message"].as_str().unwrap().to_owned()
+}
+
+fn progress(generation: &Generation) -> Vec<String> {
+    let all = generation.all("progress");
+    all.iter().map(|event| event["message"].as_str().unwrap().to_owned()).collect()
+}
+
+// ---- answers ----
+
+// SS-49, SS-52, SS-53, SS-59
+#[test]
+fn an_answer_is_streamed_and_counted() {
+    for api in APIS {
+        let text = "größer\nals 🎈 gedacht";
+        let rules = json!([{"match": "hello", "text": text, "chunk": 1}]);
+        let mut rig = Rig::new(api, &rules, "");
+        let generation = rig.chat("hello");
+        assert_eq!(generation.text(), text);
+        assert!(generation.all("chat_message").len() > 3, "in pieces: {:?}", generation.events);
+        // The server counts 10 tokens read and a quarter of the characters written; a token read costs a dollar.
+        let data = &generation.answer["data"];
+        assert_eq!(
+            (&data["usage"]["total_tokens"], &data["usage"]["total_cost"]),
+            (&json!(15), &json!(20.0)),
+            "{api}: {data}"
+        );
+        assert_eq!(data["context_usage"], 10, "{api}: {data}");
+        assert!(generation.all("progress").iter().any(|event| event["context_usage"] == 10));
+    }
+}
+
+#[test]
+fn what_was_said_before_is_remembered() {
+    for api in APIS {
+        let rules = json!([
+            {"match": "(?s)alpha.*beta", "text": "both"},
+            {"match": "alpha", "text": "one"},
+        ]);
+        let mut rig = Rig::new(api, &rules, "");
+        assert_eq!(rig.chat("alpha").text(), "one");
+        assert_eq!(rig.chat("beta").text(), "both");
+        rig.client.ok("chat_clear", json!({}));
+        assert_eq!(rig.chat("beta").text(), "no rule", "{api}: what was cleared is forgotten");
+    }
+}
+
+// SS-68
+#[test]
+fn the_nearest_setting_holds() {
+    for api in APIS {
+        let server = Canned::start(vec![Reply::Stream(answer(api, "ok", &[]))]);
+        let swb = daemon(api, server.url(), "");
+        let mut client = swb.chat_in("talk");
+        client.say("one");
+        client.ok("config_set", json!({"model": "other", "temperature": 0.5, "max_tokens": 30}));
+        client.say("two");
+        let options = json!({"temperature": 0.25, "max_tokens": 40});
+        let id = client.begin("chat_send", json!({"content": "three", "options": options}));
+        assert_eq!(client.generation(&id).status(), "completed");
+        let said =
+            |body: &Value| (body["model"].clone(), body["temperature"].clone(), body["max_tokens"].clone());
+        let bodies = server.bodies();
+        assert_eq!(said(&bodies[0]), (json!("stub"), Value::Null, json!(20)), "{api}");
+        assert_eq!(said(&bodies[1]), (json!("other"), json!(0.5), json!(30)), "{api}");
+        assert_eq!(said(&bodies[2]), (json!("other"), json!(0.25), json!(40)), "{api}");
+    }
+}
+
+// SS-80
+#[test]
+fn a_missing_key_is_named() {
+    let mut swb = Swb::new(EXE);
+    let agent =
+        |api: &str| format!("[[agents]]\nname = \"{api}\"\nkind = \"llm\"\napi = \"{api}\"\nmodel = \"m\"\n");
+    swb.configure(&format!("[chat]\nbackend = \"anthropic\"\n{}{}", agent("anthropic"), agent("openai")));
+    swb.start_daemon_with(|command| {
+        command.env_remove("ANTHROPIC_API_KEY").env_remove("OPENAI_API_KEY");
+    });
+    let mut client = swb.chat_in("talk");
+    let generation = client.chat("hello");
+    assert_eq!(generation.status(), "NOT_IMPLEMENTED");
+    assert!(failure(&generation).contains("ANTHROPIC_API_KEY"), "{}", generation.answer);
+}
+
+// ---- tools ----
+
+// SS-57
+#[test]
+fn files_are_read_listed_and_searched() {
+    for api in APIS {
+        let rules: Vec<Value> = [
+            uses("read it", "read_file", json!({"path": "notes.txt"}), "read"),
+            uses("list it", "list_files", json!({"pattern": "*.txt"}), "listed"),
+            uses("find it", "search", json!({"pattern": "gam+a"}), "found"),
+        ]
+        .concat();
+        let mut rig = Rig::new(api, &json!(rules), "");
+        fs::write(rig.dir().join("notes.txt"), "alpha\nbeta gamma\n").unwrap();
+        for (prompt, name, result, then) in [
+            ("read it", "read_file", "alpha\nbeta gamma\n", "read"),
+            ("list it", "list_files", "notes.txt\n", "listed"),
+            ("find it", "search", "notes.txt:2:beta gamma\n", "found"),
+        ] {
+            let generation = rig.chat(prompt);
+            assert_eq!(generation.text(), format!("I try. \n\n{then}"), "{api}");
+            let (call, ended) = tool(&generation);
+            assert_eq!(call["tool_name"], name);
+            assert!(call["parameters"].is_object() && call["description"].is_string(), "{call}");
+            assert_eq!((&ended["result"], &ended["status"]), (&json!(result), &json!("completed")), "{api}");
+            assert!(generation.all("authorization_request").is_empty(), "looking needs no approval");
+        }
+    }
+}
+
+// SS-57
+#[test]
+fn several_tools_in_one_answer_are_used_in_order() {
+    for api in APIS {
+        let tools = json!([
+            {"name": "read_file", "input": {"path": "a"}},
+            {"name": "read_file", "input": {"path": "b"}},
+            {"name": "no_such_tool", "input": {"path": "b"}},
+        ]);
+        let rules = json!([
+            {"match": "go", "after_tool": false, "tools_use": tools},
+            {"match": "go", "after_tool": true, "text": "done"},
+        ]);
+        let mut rig = Rig::new(api, &rules, "");
+        fs::write(rig.dir().join("a"), "A").unwrap();
+        fs::write(rig.dir().join("b"), "B").unwrap();
+        let generation = rig.chat("go");
+        let results = generation.all("tool_result");
+        let said: Vec<&Value> = results.iter().map(|result| &result["result"]).collect();
+        assert_eq!(said, ["A", "B", ""], "{api}");
+        assert_eq!(results[2]["status"], "failed");
+        assert!(results[2]["error"].as_str().unwrap().contains("no_such_tool"));
+        let calls = generation.all("tool_call");
+        let order: Vec<&str> = generation
+            .events
+            .iter()
+            .filter_map(|event| event["type"].as_str())
+            .filter(|kind| kind.starts_with("tool_"))
+            .collect();
+        assert_eq!(order, ["tool_call", "tool_result"].repeat(3));
+        assert_ne!(calls[0]["tool_id"], calls[1]["tool_id"]);
+    }
+}
+
+// SS-60
+#[test]
+fn writing_asks_first_and_takes_no_for_an_answer() {
+    for api in APIS {
+        let rules: Vec<Value> = [
+            uses("write it", "write_file", json!({"path": "new.txt", "content": "text\n"}), "end"),
+            uses(
+                "edit it",
+                "edit_file",
+                json!({"path": "new.txt", "old_text": "text", "new_text": "words"}),
+                "end",
+            ),
+        ]
+        .concat();
+        let mut rig = Rig::new(api, &json!(rules), "");
+        let file = rig.dir().join("new.txt");
+        let id = rig.client.prompt("write it");
+        let asked = rig.client.event("authorization_request");
+        assert_eq!(
+            (&asked["tool_name"], &asked["parameters"]["path"]),
+            (&json!("write_file"), &json!("new.txt"))
+        );
+        assert!(asked["reason"].as_str().unwrap().contains("new.txt"));
+        assert!(!file.exists(), "not before somebody has said so");
+        decide(&mut rig.client, &asked, json!({"approved": false}));
+        let generation = rig.client.generation(&id);
+        let (_, ended) = tool(&generation);
+        assert_eq!(ended["status"], "failed");
+        assert!(ended["error"].as_str().unwrap().contains("refused"), "{ended}");
+        assert!(generation.text().ends_with("end") && !file.exists(), "{api}: the model goes on without");
+
+        let id = rig.client.prompt("write it");
+        let asked = rig.client.event("authorization_request");
+        decide(&mut rig.client, &asked, json!({"approved": true}));
+        let (_, ended) = tool(&rig.client.generation(&id));
+        assert_eq!(ended["status"], "completed", "{ended}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "text\n");
+
+        let id = rig.client.prompt("edit it");
+        let asked = rig.client.event("authorization_request");
+        decide(&mut rig.client, &asked, json!({"approved": true, "option": "allow_always"}));
+        let (_, ended) = tool(&rig.client.generation(&id));
+        assert_eq!(ended["content"][0]["old"], "text\n", "{ended}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "words\n");
+
+        fs::write(&file, "text").unwrap();
+        let generation = rig.chat("edit it");
+        assert!(generation.all("authorization_request").is_empty(), "{api}: once for all");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "words");
+    }
+}
+
+#[test]
+fn edits_that_cannot_be_made_are_not_asked_about() {
+    let edit = json!({"path": "missing.txt", "old_text": "a", "new_text": "b"});
+    let mut rig = Rig::new("openai", &json!(uses("edit it", "edit_file", edit, "end")), "");
+    let generation = rig.chat("edit it");
+    assert!(generation.all("authorization_request").is_empty());
+    assert_eq!(tool(&generation).1["status"], "failed");
+}
+
+#[test]
+fn what_the_user_allows_needs_no_approval() {
+    for api in APIS {
+        let rules: Vec<Value> = [
+            uses("write it", "write_file", json!({"path": "x", "content": "1"}), "end"),
+            uses("run it", "execute_command", json!({"command": "echo one two"}), "end"),
+            uses("run more", "execute_command", json!({"command": "echo one; echo two"}), "end"),
+        ]
+        .concat();
+        let allow = "[chat.allow]\ntools = [\"write_file\"]\ncommands = [\"echo *\"]\n";
+        let mut rig = Rig::new(api, &json!(rules), allow);
+        for prompt in ["write it", "run it"] {
+            let generation = rig.chat(prompt);
+            assert!(generation.all("authorization_request").is_empty(), "{api}: {prompt}");
+            assert_eq!(tool(&generation).1["status"], "completed");
+        }
+        let id = rig.client.prompt("run more");
+        let asked = rig.client.event("authorization_request");
+        decide(&mut rig.client, &asked, json!({"approved": false}));
+        assert_eq!(tool(&rig.client.generation(&id)).1["status"], "failed", "{api}");
+    }
+}
+
+// SS-60
+#[test]
+fn commands_run_in_the_workspace_and_are_shown_as_they_go() {
+    for api in APIS {
+        let command = "pwd; echo first; until test -e go; do sleep 0.05; done; echo last >&2; exit 3";
+        let rules = uses("run it", "execute_command", json!({"command": command}), "end");
+        let mut rig = Rig::new(api, &json!(rules), "");
+        let id = rig.client.prompt("run it");
+        let asked = rig.client.event("authorization_request");
+        assert_eq!(asked["parameters"]["command"], command);
+        decide(&mut rig.client, &asked, json!({"approved": true}));
+        let mut shown = String::new();
+        while !shown.contains("first\n") {
+            let event = rig.client.event("progress");
+            if event["tool_id"].is_string() {
+                shown.push_str(event["message"].as_str().unwrap());
+            }
+        }
+        fs::write(rig.dir().join("go"), "").unwrap();
+        let generation = rig.client.generation(&id);
+        let result = &generation.all("tool_result")[0];
+        assert_eq!(
+            (&result["status"], &result["error"]),
+            (&json!("failed"), &json!("exit status 3")),
+            "{result}"
+        );
+        let dir = rig.dir().canonicalize().unwrap();
+        assert_eq!(result["result"], format!("{}\nfirst\nlast\n", dir.display()), "{api}");
+        assert!(generation.text().ends_with("end"));
+    }
+}
+
+#[test]
+fn a_command_that_is_always_allowed_is_kept_with_the_workspace() {
+    let rules: Vec<Value> = [
+        uses("run it", "execute_command", json!({"command": "echo hello"}), "end"),
+        uses("run other", "execute_command", json!({"command": "echo hello; ls"}), "end"),
+    ]
+    .concat();
+    let mut rig = Rig::new("anthropic", &json!(rules), "");
+    let id = rig.client.prompt("run it");
+    let asked = rig.client.event("authorization_request");
+    let kinds: Vec<&Value> =
+        asked["options"].as_array().unwrap().iter().map(|option| &option["kind"]).collect();
+    assert_eq!(kinds, ["allow_once", "allow_always", "reject_once"]);
+    decide(&mut rig.client, &asked, json!({"approved": true, "always": true}));
+    assert_eq!(tool(&rig.client.generation(&id)).1["result"], "hello\n");
+    let list = rig.client.ok_as("workspace_list", json!({}), "workspace_list_response");
+    assert_eq!(list["workspaces"][0]["commands_approved"], json!({"echo hello": true}), "{list}");
+
+    let mut other = rig.swb.chat_in("other");
+    let generation = other.chat("run it");
+    assert!(generation.all("authorization_request").is_empty(), "another session of the workspace");
+    let id = other.prompt("run other");
+    let asked = other.event("authorization_request");
+    decide(&mut other, &asked, json!({"approved": false}));
+    assert_eq!(tool(&other.generation(&id)).1["status"], "failed");
+}
+
+#[test]
+fn no_path_leads_out_of_the_workspace() {
+    for api in APIS {
+        let outside = tempfile::tempdir().unwrap();
+        let secret = outside.path().join("secret");
+        fs::write(&secret, "hidden words").unwrap();
+        let mut rules = Vec::new();
+        let up = format!("../../..{}", secret.display());
+        let paths = [secret.display().to_string(), up, "door/secret".to_owned(), "key".to_owned()];
+        for (at, path) in paths.iter().enumerate() {
+            rules.extend(uses(&format!("read {at}"), "read_file", json!({"path": path}), "end"));
+            let write = json!({"path": path, "content": "overwritten"});
+            rules.extend(uses(&format!("write {at}"), "write_file", write, "end"));
+        }
+        rules.extend(uses("search", "search", json!({"pattern": "hidden", "path": "door"}), "end"));
+        let mut rig = Rig::new(api, &json!(rules), "[chat.allow]\ntools = [\"*\"]\n");
+        std::os::unix::fs::symlink(outside.path(), rig.dir().join("door")).unwrap();
+        std::os::unix::fs::symlink(&secret, rig.dir().join("key")).unwrap();
+        for (at, path) in paths.iter().enumerate() {
+            for what in ["read", "write"] {
+                let (_, ended) = tool(&rig.chat(&format!("{what} {at}")));
+                assert_eq!(ended["status"], "failed", "{api}: {what} {path}: {ended}");
+                assert!(!ended.to_string().contains("hidden"), "{ended}");
+            }
+        }
+        let (_, ended) = tool(&rig.chat("search"));
+        assert!(!ended["result"].to_string().contains("hidden"), "{ended}");
+        assert_eq!(fs::read_to_string(&secret).unwrap(), "hidden words", "{api}");
+    }
+}
+
+// SS-64
+#[test]
+fn a_question_is_asked_and_its_answer_told() {
+    for api in APIS {
+        let ask = json!({"question": "which colour?", "options": ["red", "blue"]});
+        let mut rig = Rig::new(api, &json!(uses("ask me", "ask_user", ask, "thanks")), "");
+        let id = rig.client.prompt("ask me");
+        let asked = rig.client.event("question_request");
+        assert_eq!((&asked["question"], &asked["multi_mode"]), (&json!("which colour?"), &json!(false)));
+        assert_eq!(asked["options"], json!(["red", "blue"]));
+        let data = json!({"question_id": asked["question_id"], "answer": "blue"});
+        rig.client.send(&json!({"type": "question_response", "data": data}));
+        let generation = rig.client.generation(&id);
+        assert_eq!(tool(&generation).1["result"], "blue", "{api}");
+        assert_eq!(generation.text(), "I try. \n\nthanks");
+    }
+}
+
+// SS-64, SS-65
+#[test]
+fn several_questions_are_asked_at_once() {
+    for api in APIS {
+        let questions = json!([{"question": "size?", "options": ["s", "m"]}, {"question": "name?"}]);
+        let mut rig =
+            Rig::new(api, &json!(uses("ask me", "ask_user", json!({"questions": questions}), "thanks")), "");
+        let id = rig.client.prompt("ask me");
+        let asked = rig.client.event("question_request");
+        assert_eq!(asked["multi_mode"], true);
+        assert_eq!(asked["questions"][0], json!({"question": "size?", "options": ["s", "m"]}));
+        let data = json!({"question_id": asked["question_id"], "answers_map": {"q_1": "m", "q_2": "Ada"}});
+        rig.client.send(&json!({"type": "question_response", "data": data}));
+        let generation = rig.client.generation(&id);
+        assert_eq!(tool(&generation).1["result"], "size?\n> m\nname?\n> Ada\n", "{api}");
+    }
+}
+
+#[test]
+fn commands_do_not_get_keys() {
+    let command = "echo key=$STUB_KEY$UNUSED_KEY$SCRIPTSCHNELL_SOCKET_TOKEN other=$STUB_OTHER";
+    let rules = json!(uses("run it", "execute_command", json!({"command": command}), "end"));
+    let stub = models::Stub::start(&json!({"rules": rules}));
+    let mut swb = Swb::new(EXE);
+    let agent = models::configuration("openai", stub.url()) + "api_key_env = \"STUB_KEY\"\n";
+    let agent = agent
+        + "[[agents]]\nname = \"unused\"\nkind = \"llm\"\nmodel = \"m\"\napi_key_env = \"UNUSED_KEY\"\n";
+    swb.configure(&format!("[chat.allow]\ntools = [\"*\"]\n{agent}"));
+    swb.start_daemon_with(|command| {
+        command.env("STUB_KEY", "secret").env("UNUSED_KEY", "secret").env("STUB_OTHER", "here");
+        command.env("SCRIPTSCHNELL_SOCKET_TOKEN", "secret");
+    });
+    let generation = swb.chat_in("talk").chat("run it");
+    assert_eq!(tool(&generation).1["result"], "key= other=here\n");
+}
+
+#[test]
+fn an_agent_that_runs_in_circles_is_ended() {
+    let rules = json!([{"match": "go", "tool": {"name": "list_files", "input": {}}}]);
+    let mut rig = Rig::new("anthropic", &rules, "");
+    let generation = rig.client.chat("go");
+    assert!(failure(&generation).contains("100 times"), "{}", generation.answer);
+    assert_eq!((rig.stub.requests(), generation.all("tool_result").len()), (100, 100));
+}
+
+// The server numbers the tools of each of its answers from 0 on.
+#[test]
+fn uses_of_tools_are_told_apart_whatever_the_server_calls_them() {
+    for api in APIS {
+        let tools = [("read_file", r#"{"path": "a"}"#), ("read_file", r#"{"path": "b"}"#)];
+        let server = Canned::start(vec![
+            Reply::Stream(answer(api, "One.", &tools)),
+            Reply::Stream(answer(api, "Two.", &tools)),
+            Reply::Stream(answer(api, "Done.", &[])),
+        ]);
+        let swb = daemon(api, server.url(), "");
+        let generation = swb.chat_in("talk").chat("go");
+        let ids = |kind: &str| -> BTreeSet<String> {
+            generation.all(kind).iter().map(|event| event["tool_id"].to_string()).collect()
+        };
+        assert_eq!((ids("tool_call").len(), generation.all("tool_result").len()), (4, 4), "{api}");
+        assert_eq!(ids("tool_call"), ids("tool_result"), "{api}");
+    }
+}
+
+#[test]
+fn arguments_that_are_no_json_are_the_models_to_mend() {
+    for api in APIS {
+        let server = Canned::start(vec![
+            Reply::Stream(answer(api, "I try.", &[("read_file", "{\"path\": "), ("read_file", "[1]")])),
+            Reply::Stream(answer(api, "I gave up.", &[])),
+        ]);
+        let swb = daemon(api, server.url(), "");
+        let mut client = swb.chat_in("talk");
+        let generation = client.chat("go");
+        assert_eq!(generation.status(), "completed", "{api}");
+        assert_eq!(generation.text(), "I try.\n\nI gave up.");
+        let results = generation.all("tool_result");
+        assert!(
+            results.iter().all(|result| result["status"] == "failed") && results.len() == 2,
+            "{results:?}"
+        );
+        assert!(results[0]["error"].as_str().unwrap().contains("not valid JSON"), "{results:?}");
+        let again = server.bodies()[1].to_string();
+        assert!(again.contains("not valid JSON") && again.contains("call_0"), "{again}");
+    }
+}
+
+// ---- servers that fail ----
+
+#[test]
+fn busy_servers_are_asked_again() {
+    for api in APIS {
+        for status in [429, 500, 502, 503, 529] {
+            let error = json!({"status": status, "message": "come back"});
+            let rules = json!([
+                {"match": "hello", "times": 1, "error": error},
+                {"match": "hello", "text": "at last"},
+            ]);
+            let mut rig = Rig::new(api, &rules, "");
+            let generation = rig.chat("hello");
+            assert_eq!(generation.text(), "at last", "{api} {status}");
+            let told = progress(&generation);
+            let told = told.iter().find(|message| message.contains("trying again in"));
+            assert!(told.unwrap().contains(&format!("{status}: come back")), "{told:?}");
+            assert_eq!(rig.stub.requests(), 2, "{api} {status}");
+        }
+    }
+}
+
+#[test]
+fn servers_say_when_they_want_to_be_asked_again() {
+    let body = || json!({"error": {"message": "slow down"}}).to_string();
+    let soon = Canned::start(vec![
+        Reply::Status(429, "retry-after: 1\r\n", body()),
+        Reply::Stream(answer("openai", "ok", &[])),
+    ]);
+    let swb = daemon("openai", soon.url(), "");
+    let mut client = swb.chat_in("talk");
+    let began = Instant::now();
+    let generation = client.chat("hello");
+    assert_eq!(generation.text(), "ok");
+    assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
+    assert!(progress(&generation).iter().any(|message| message.contains("again in 1.0 s")), "{generation:?}");
+
+    let late = Canned::start(vec![Reply::Status(429, "retry-after: 3600\r\n", body())]);
+    let swb = daemon("openai", late.url(), "");
+    let generation = swb.chat_in("talk").chat("hello");
+    assert!(failure(&generation).contains("3600 s"), "{}", generation.answer);
+    assert_eq!(late.bodies().len(), 1);
+}
+
+#[test]
+fn refusals_are_final_and_explained() {
+    for api in APIS {
+        for (status, message, words) in [
+            (400, "no such thing", "400: no such thing"),
+            (401, "bad key", "_API_KEY"),
+            (404, "no such model", "no such model"),
+        ] {
+            let error = json!({"status": status, "message": message});
+            let mut rig = Rig::new(api, &json!([{"match": "hello", "error": error}]), "");
+            let generation = rig.client.chat("hello");
+            assert!(failure(&generation).contains(words), "{api}: {}", generation.answer);
+            assert_eq!(rig.stub.requests(), 1, "{api} {status}");
+        }
+    }
+}
+
+#[test]
+fn a_conversation_that_is_too_long_is_said_to_be() {
+    for (api, message) in [
+        ("anthropic", "prompt is too long: 300 tokens > 200 maximum"),
+        ("openai", "This model's maximum context length is 200 tokens"),
+    ] {
+        let error = json!({"status": 400, "message": message});
+        let mut rig = Rig::new(api, &json!([{"match": "hello", "error": error}]), "");
+        let words = failure(&rig.client.chat("hello"));
+        assert!(words.contains("longer than the model can remember") && words.contains(message), "{words}");
+    }
+}
+
+#[test]
+fn old_results_make_room_when_a_conversation_is_too_long() {
+    let mut rules: Vec<Value> = Vec::new();
+    for n in 1..=2 {
+        rules.extend(uses(&format!("read {n}"), "read_file", json!({"path": "long"}), "end"));
+    }
+    let mut rig = Rig::new("anthropic", &json!(rules), "");
+    fs::write(rig.dir().join("long"), "0123456789\n".repeat(1000)).unwrap();
+    rig.chat("read 1");
+    let generation = rig.chat("read 2");
+    assert!(progress(&generation).iter().any(|message| message.contains("shortened")), "{generation:?}");
+}
+
+#[test]
+fn a_connection_that_is_lost_before_the_answer_is_made_anew() {
+    for api in APIS {
+        let half = answer(api, "lost", &[]);
+        // Up to the first text, which is not yet complete.
+        let half = half[..half.find("lost").unwrap()].to_owned();
+        let server = Canned::start(vec![
+            Reply::Hang,
+            Reply::Cut(String::new()),
+            Reply::Cut(half.clone()),
+            Reply::Stream(half),
+            Reply::Stream(answer(api, "found", &[])),
+        ]);
+        let swb = daemon(api, server.url(), "");
+        let generation = swb.chat_in("talk").chat("hello");
+        assert_eq!((generation.status(), generation.text().as_str()), ("completed", "found"), "{api}");
+        assert_eq!(server.bodies().len(), 5, "{api}");
+    }
+}
+
+/// Where the last events of a stream begin, the last one first.
+fn ends(stream: &str) -> [usize; 2] {
+    let last = stream.rfind("data").unwrap();
+    [last, stream[..last].rfind("data").unwrap()]
+}
+
+#[test]
+fn a_complete_answer_needs_no_farewell() {
+    for api in APIS {
+        let whole = answer(api, "found", &[]);
+        let [farewell, _] = ends(&whole);
+        // The line after it, and its own end, are missing; of OpenAI's stream also the farewell itself.
+        let cuts = match api {
+            "openai" => vec![whole.len() - 1, whole.len() - 2, farewell + 4, farewell],
+            _ => vec![whole.len() - 1, whole.len() - 2],
+        };
+        for text in cuts.into_iter().map(|end| whole[..end].to_owned()) {
+            for reply in [Reply::Stream(text.clone()), Reply::Cut(text)] {
+                let server = Canned::start(vec![reply.clone()]);
+                let swb = daemon(api, server.url(), "");
+                let generation = swb.chat_in("talk").chat("hello");
+                assert_eq!(generation.status(), "completed", "{api} {reply:?}: {}", generation.answer);
+                assert_eq!(
+                    (generation.text().as_str(), server.bodies().len()),
+                    ("found", 1),
+                    "{api} {reply:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn an_answer_without_its_end_has_broken_off() {
+    for api in APIS {
+        let whole = answer(api, "found", &[]);
+        let [farewell, reason] = ends(&whole);
+        let end = if api == "openai" { reason } else { farewell };
+        for text in [whole[..end].to_owned(), whole[..end + 10].to_owned()] {
+            for reply in [Reply::Stream(text.clone()), Reply::Cut(text)] {
+                let server = Canned::start(vec![reply.clone()]);
+                let swb = daemon(api, server.url(), "");
+                let generation = swb.chat_in("talk").chat("hello");
+                let words = failure(&generation);
+                assert!(words.contains("broke off") && words.contains("kept"), "{api} {reply:?}: {words}");
+                let said = (generation.text(), server.bodies().len());
+                assert_eq!(said, ("found".to_owned(), 1), "{api} {reply:?}: not said twice");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_said_before_a_loss_is_kept() {
+    for api in APIS {
+        let rules = json!([
+            {"match": "hello", "text": "one two three four five six", "chunk": 4, "drop_after": 8},
+            {"match": "again", "text": "fine"},
+        ]);
+        let mut rig = Rig::new(api, &rules, "");
+        let generation = rig.client.chat("hello");
+        assert!(failure(&generation).contains("broke off"), "{api}: {}", generation.answer);
+        assert_eq!((generation.text().as_str(), rig.stub.requests()), ("one two ", 1), "{api}");
+        let list = rig.client.ok_as("session_list", json!({}), "session_list_response");
+        let history = &list["sessions"][0]["message_history"];
+        assert!(history.to_string().contains("one two "), "{list}");
+        assert_eq!(rig.chat("again").text(), "fine", "{api}: the conversation goes on");
+    }
+}
+
+#[test]
+fn nonsense_is_an_error() {
+    for api in APIS {
+        let bodies = [
+            (Reply::Stream("data: {\n\n".to_owned()), "no answer"),
+            (
+                Reply::Stream(events(&[
+                    json!({"type": "error", "error": {"type": "x", "message": "broken"}}),
+                ])),
+                "broken",
+            ),
+            (Reply::Status(200, "content-type: application/json\r\n", "{}".to_owned()), "does not stream"),
+            (Reply::Status(302, "location: http://example.org/\r\n", String::new()), "302"),
+        ];
+        for (reply, words) in bodies {
+            let server = Canned::start(vec![reply.clone()]);
+            let swb = daemon(api, server.url(), "");
+            let generation = swb.chat_in("talk").chat("hello");
+            assert!(failure(&generation).contains(words), "{api} {reply:?}: {}", generation.answer);
+        }
+    }
+}
+
+// ---- stopping ----
+
+#[track_caller]
+fn stops(rig: &mut Rig, id: &str, what: &str) -> Generation {
+    let began = Instant::now();
+    rig.client.ok("chat_stop", json!({}));
+    let generation = rig.client.generation(id);
+    assert_eq!(generation.status(), "stopped", "{what}: {}", generation.answer);
+    assert!(began.elapsed() < STOPS_WITHIN, "{what}: {:?}", began.elapsed());
+    generation
+}
+
+// SS-55
+#[test]
+fn a_model_that_says_nothing_more_is_stopped_and_left() {
+    for api in APIS {
+        let rules = json!([
+            {"match": "hello", "text": "one two three four", "chunk": 4, "stall_after": 8},
+            {"match": "again", "text": "fine"},
+        ]);
+        let mut rig = Rig::new(api, &rules, "");
+        let id = rig.client.prompt("hello");
+        rig.client.until("two ");
+        stops(&mut rig, &id, api);
+        wait_for("the server to be left", || {
+            rig.stub.log().iter().any(|event| event["event"] == "reply_aborted").then_some(())
+        });
+        assert_eq!(rig.chat("again").text(), "fine", "{api}");
+    }
+}
+
+// SS-55
+#[test]
+fn waiting_for_a_busy_server_is_stopped() {
+    let body = json!({"error": {"message": "slow down"}}).to_string();
+    let server = Canned::start(vec![Reply::Status(429, "retry-after: 50\r\n", body)]);
+    let swb = daemon("anthropic", server.url(), "");
+    let mut client = swb.chat_in("talk");
+    let id = client.prompt("hello");
+    client.event("progress");
+    let began = Instant::now();
+    client.ok("chat_stop", json!({}));
+    assert_eq!(client.generation(&id).status(), "stopped");
+    assert!(began.elapsed() < STOPS_WITHIN, "{:?}", began.elapsed());
+}
+
+// SS-55, SS-57
+#[test]
+fn a_command_is_stopped_with_all_it_started() {
+    for api in APIS {
+        let command = "sleep 3600 & echo $! > pid; sleep 3600";
+        let rules = uses("run it", "execute_command", json!({"command": command}), "end");
+        let mut rig = Rig::new(api, &json!(rules), "[chat.allow]\ntools = [\"execute_command\"]\n");
+        let id = rig.client.prompt("run it");
+        let file = rig.dir().join("pid");
+        let pid: i64 = wait_for("the command", || fs::read_to_string(&file).ok()?.trim().parse().ok());
+        let generation = stops(&mut rig, &id, api);
+        assert_eq!(tool(&generation).1["status"], "failed", "{api}");
+        wait_for("the end of what it started", || (!swb_testkit::is_alive(pid)).then_some(()));
+    }
+}
+
+// SS-55, SS-57
+#[test]
+fn approvals_and_questions_are_stopped_with_the_answer() {
+    for api in APIS {
+        let rules: Vec<Value> = [
+            uses("run it", "execute_command", json!({"command": "touch done"}), "end"),
+            uses("ask me", "ask_user", json!({"question": "well?"}), "end"),
+        ]
+        .concat();
+        let mut rig = Rig::new(api, &json!(rules), "");
+        for (prompt, event) in [("run it", "authorization_request"), ("ask me", "question_request")] {
+            let id = rig.client.prompt(prompt);
+            rig.client.event(event);
+            let generation = stops(&mut rig, &id, prompt);
+            assert_eq!(tool(&generation).1["status"], "failed", "{api}");
+        }
+        assert!(!rig.dir().join("done").exists());
+        assert_eq!(rig.stub.requests(), 2, "{api}: nobody is asked after the end");
+    }
+}
+
+// ---- the end of the daemon ----
+
+#[test]
+fn nothing_a_model_has_started_outlives_the_daemon() {
+    for api in APIS {
+        let command = "setsid sleep 3600 & echo $! > pid; sleep 3600";
+        let [start, end] = uses("run it", "execute_command", json!({"command": command}), "end");
+        // Beats the others: it is found in the newest prompt.
+        let again = json!({"match": "and now", "text": "it goes on"});
+        let rules = json!([start, end, again]);
+        let mut rig = Rig::new(api, &rules, "[chat.allow]\ntools = [\"execute_command\"]\n");
+        rig.client.prompt("run it");
+        let file = rig.dir().join("pid");
+        let pid: i64 = wait_for("the command", || fs::read_to_string(&file).ok()?.trim().parse().ok());
+        rig.swb.kill_daemon();
+        wait_for("the end of what it started", || (!swb_testkit::is_alive(pid)).then_some(()));
+        let mut client = rig.swb.chat_at("talk");
+        let list = client.ok_as("session_list", json!({}), "session_list_response");
+        let history = list["sessions"][0]["message_history"].to_string();
+        assert!(history.contains("run it") && history.contains("I try."), "{api}: {history}");
+        assert_eq!(client.say("and now"), "it goes on", "{api}");
+    }
+}

@@ -1,0 +1,13 @@
+//! Conversations: the agents behind them, `swb chat`, approvals and history.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod acp;
+mod client;
+mod history;
+mod llm;
+mod pty;
+mod queue;

@@ -1,0 +1,222 @@
+//! `swb events` and `swb ls --watch`: what happens, as it happens.
+
+use crate::support::agents::{AGENT, becomes, said, start};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, sync_channel};
+use swb_testkit::{LIMIT, QUIET, Swb, Terminal};
+
+const EXE: &str = env!("CARGO_BIN_EXE_swb");
+
+/// A program that goes on telling, a line at a time.
+struct Teller {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Teller {
+    fn start(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("it runs");
+        let out: BufReader<ChildStdout> = BufReader::new(child.stdout.take().expect("a pipe"));
+        let (sender, lines) = sync_channel(1000);
+        std::thread::spawn(move || {
+            for line in out.lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { child, lines }
+    }
+
+    /// The next line, as JSON.
+    #[track_caller]
+    fn next(&self) -> Value {
+        let line = self.lines.recv_timeout(LIMIT).expect("a line");
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
+    }
+
+    /// Passes over lines until one fits.
+    #[track_caller]
+    fn until(&self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
+        for _ in 0..1000 {
+            let line = self.next();
+            if fits(&line) {
+                return line;
+            }
+        }
+        panic!("{what} never came");
+    }
+
+    #[track_caller]
+    fn event(&self, name: &str) -> Value {
+        self.until(name, |line| line["event"] == name)
+    }
+}
+
+impl Drop for Teller {
+    fn drop(&mut self) {
+        let _ended = (self.child.kill(), self.child.wait());
+    }
+}
+
+/// Follows events; returns when it does.
+#[track_caller]
+fn follow(swb: &Swb) -> Teller {
+    let teller = Teller::start(swb.command(&["events", "--json"]));
+    // That it follows is told by the first thing that happens.
+    for n in 0..100 {
+        swb.ok(&["run", "-n", &format!("probe-{n}"), "--", "true"]);
+        if teller.lines.recv_timeout(QUIET).is_ok() {
+            return teller;
+        }
+    }
+    panic!("it follows nothing");
+}
+
+#[test]
+fn what_happens_to_a_session_is_told_in_order() {
+    let swb = Swb::start(EXE);
+    let teller = follow(&swb);
+    swb.ok(&["run", "-d", "-n", "main", "--", "sh", "-c", AGENT]);
+    let opened = teller.until("its opening", |line| line["session"] == "main");
+    assert_eq!(opened["event"], "opened");
+    assert!(opened["at"].as_u64() > Some(1_600_000_000_000) && opened["cursor"].is_string(), "{opened}");
+    assert_eq!(teller.event("started")["pty"], 0);
+    let ready = teller.until("ready", |line| line["state"] == "ready");
+    assert_eq!((&ready["event"], &ready["session"]), (&json!("status"), &json!("main")));
+    swb.ok(&["ask", "main", "hello"]);
+    teller.event("submitted");
+    teller.until("working", |line| line["state"] == "working");
+    assert_eq!(teller.event("turn")["turn_id"], "main:1");
+    assert_eq!(swb.run(&["ask", "main", "ask", "--timeout", "60"]).status.code(), Some(5));
+    assert!(teller.event("dialog")["offset"].is_u64());
+    swb.ok(&["send", "main", "y", "--enter"]);
+    becomes(&swb, "main", "ready");
+    swb.ok(&["send", "main", "end", "--enter"]);
+    assert_eq!(teller.event("exited")["code"], 3);
+    assert_eq!(teller.event("closed")["session"], "main");
+}
+
+#[test]
+fn whoever_comes_back_misses_nothing_also_after_a_crash() {
+    let swb = Swb::start(EXE);
+    start(&swb, "main", &["sh", "-c", AGENT], "ready");
+    let first = follow(&swb);
+    swb.ok(&["ask", "main", "one"]);
+    let seen = first.until("a turn", |line| line["turn_id"] == "main:1");
+    let cursor = seen["cursor"].as_str().expect("a cursor").to_owned();
+    swb.kill_daemon();
+    becomes(&swb, "main", "ready");
+    swb.ok(&["ask", "main", "two"]);
+    // It is still there, and has come back by itself.
+    assert_eq!(first.event("turn")["turn_id"], "main:2");
+    let second = Teller::start(swb.command(&["events", "--json", "--since", &cursor]));
+    let next = second.next();
+    assert_ne!(next["event"], "missed", "{next}");
+    assert_eq!(second.event("turn")["turn_id"], "main:2");
+    let only = Teller::start(swb.command(&["events", "--json", "other", "--since", &cursor]));
+    swb.ok(&["run", "-n", "other", "--", "true"]);
+    assert_eq!(only.next()["session"], "other");
+}
+
+#[test]
+fn a_place_that_is_not_kept_is_told_as_such() {
+    let swb = Swb::start(EXE);
+    start(&swb, "main", &["sh", "-c", AGENT], "ready");
+    let teller = Teller::start(swb.command(&["events", "--json", "--since", "1-1"]));
+    let missed = teller.next();
+    assert_eq!((&missed["event"], &missed["cursor"]), (&json!("missed"), &json!("1-1")));
+    assert_eq!(teller.event("opened")["session"], "main", "what is kept follows");
+    let wrong = swb.run(&["events", "--since", "nonsense"]);
+    assert_eq!(wrong.status.code(), Some(2), "{}", said(&wrong));
+}
+
+#[test]
+fn events_are_lines_for_people() {
+    let swb = Swb::start(EXE);
+    start(&swb, "main", &["sh", "-c", AGENT], "ready");
+    let teller = Teller::start(swb.command(&["events", "--since", "1-1"]));
+    let lines: Vec<String> = (0..2).map(|_| teller.lines.recv_timeout(LIMIT).expect("a line")).collect();
+    assert!(lines[0].contains("not kept any more") && lines[1].ends_with("Z  main  opened"), "{lines:?}");
+}
+
+#[test]
+fn a_list_is_told_again_when_something_has_changed() {
+    let swb = Swb::start(EXE);
+    let teller = Teller::start(swb.command(&["ls", "--watch", "--json"]));
+    assert_eq!(teller.next(), json!([]));
+    swb.ok(&["run", "-d", "-n", "main", "--", "sh", "-c", AGENT]);
+    teller.until("a ready agent", |list| list[0]["agent"]["state"] == "ready");
+    swb.ok(&["send", "main", "slow", "--enter"]);
+    teller.until("a working agent", |list| list[0]["agent"]["state"] == "working");
+    swb.kill_daemon();
+    swb.ok(&["send", "main", "now", "--enter"]);
+    teller.until("a ready agent", |list| list[0]["agent"]["state"] == "ready");
+}
+
+#[test]
+fn a_terminal_shows_the_list_on_a_screen_of_its_own_and_gets_its_own_back() {
+    let swb = Swb::start(EXE);
+    start(&swb, "main", &["sh", "-c", AGENT], "ready");
+    let mut terminal = Terminal::start(swb.command(&["ls", "--watch"]), 100, 20);
+    terminal.until("\x1b[?1049h");
+    terminal.until("ready");
+    swb.ok(&["send", "main", "slow", "--enter"]);
+    terminal.until("working");
+    terminal.type_in(b"\x03");
+    assert_eq!(terminal.wait(), 0);
+    let seen = String::from_utf8_lossy(terminal.seen()).into_owned();
+    assert!(seen.ends_with("\x1b[?25h\x1b[?1049l"), "{seen:?}");
+}
+
+#[test]
+fn what_is_hidden_from_coop_is_hidden_there_only() {
+    let swb = Swb::start(EXE);
+    let mut stranger = swb.coop();
+    stranger.ok(&json!({"cmd": "events"}));
+    swb.ok(&["run", "-d", "-n", "secret", "--hide", "coop", "--", "sh", "-c", AGENT]);
+    becomes(&swb, "secret", "ready");
+    swb.ok(&["ask", "secret", "hello"]);
+    swb.ok(&["run", "-d", "-n", "open", "--", "sh", "-c", AGENT]);
+    let (_, first) = stranger.event("opened");
+    assert_eq!(first["session"], "open");
+    let mut coop = swb.coop();
+    for request in [
+        json!({"cmd": "turns", "session": "secret"}),
+        json!({"cmd": "turn", "session": "secret"}),
+        json!({"cmd": "capture", "session": "secret"}),
+        json!({"cmd": "explain", "session": "secret"}),
+        json!({"cmd": "ask", "session": "secret", "text": "x"}),
+        json!({"cmd": "hook", "session": "secret", "state": "ready"}),
+        json!({"cmd": "relay", "from": "secret", "to": "open"}),
+        json!({"cmd": "wait", "session": "secret", "until": "ready"}),
+    ] {
+        assert_eq!(coop.error(&request), "SESSION_NOT_FOUND", "{request}");
+    }
+    for request in [
+        json!({"cmd": "turn", "turn_id": "secret:1"}),
+        json!({"cmd": "capture", "turn_id": "secret:1"}),
+        json!({"cmd": "relay", "from": "secret:1", "to": "open"}),
+    ] {
+        assert_eq!(coop.error(&request), "TURN_NOT_FOUND", "{request}");
+    }
+}
+
+#[test]
+fn whoever_follows_and_does_not_read_disturbs_nobody() {
+    let swb = Swb::start(EXE);
+    start(&swb, "main", &["sh", "-c", AGENT], "ready");
+    let mut deaf = swb.control();
+    deaf.ok(&json!({"cmd": "events", "since": "1-1"}));
+    let mut control = swb.control();
+    for n in 0..1500 {
+        let state = if n % 2 == 0 { "working" } else { "ready" };
+        control.ok(&json!({"cmd": "hook", "session": "main", "state": state}));
+    }
+    becomes(&swb, "main", "ready");
+    let answer = swb.ok(&["ask", "main", "hello"]);
+    assert!(answer.contains("you said: hello"), "{answer}");
+    drop(deaf);
+}

@@ -1,0 +1,18 @@
+//! The commands of `swb`.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod attach;
+mod commands;
+mod coop;
+mod detect;
+mod events;
+mod record;
+mod repaint;
+mod restore;
+mod run;
+mod screen;
+mod turns;

@@ -1,0 +1,407 @@
+//! Turns of agents from the command line: ask for them, list them, show them, pass them on.
+
+use crate::support::agents::{AGENT, SHOWS_BYTES, agent, becomes, said, start, wrote};
+use crate::support::child::{ends_within, finish};
+use serde_json::json;
+use std::process::Stdio;
+use swb_testkit::{QUIET, Swb, stays, wait_for};
+use swb_wire::clippy::Role;
+
+const EXE: &str = env!("CARGO_BIN_EXE_swb");
+
+const BASH: [&str; 4] = ["bash", "--norc", "--noprofile", "-i"];
+
+// ---- ask, turns, turn ----
+
+#[test]
+fn a_question_is_answered_and_the_answer_is_a_turn() {
+    let swb = Swb::start(EXE);
+    start(&swb, "main", &BASH, "ready");
+    assert_eq!(swb.ok(&["turns", "main"]), "No turns yet.\n");
+    assert_eq!(swb.ok(&["ask", "main", "echo one; echo two"]), "one\ntwo\n");
+    assert_eq!(swb.ok(&["ask", "main", "printf '\\033[31mred\\033[m\\n'"]), "red\n");
+    let turns = swb.json(&["turns", "main"]);
+    assert_eq!((&turns[0]["turn_id"], &turns[1]["turn_id"]), (&json!("main:2"), &json!("main:1")));
+    assert_eq!(swb.json(&["turns", "main", "-n", "1"]).as_array().map(Vec::len), Some(1));
+    assert_eq!(swb.ok(&["turn", "main:1"]), "one\ntwo\n");
+    assert_eq!(swb.ok(&["turn", "main", "--text"]), "red\n");
+    let raw = swb.ok(&["turn", "main", "--raw"]);
+    assert!(raw.ends_with("\x1b[31mred\x1b[m\r\n") && !raw.contains("printf"), "{raw:?}");
+    let turn = swb.json(&["turn", "main:1"]);
+    assert_eq!(
+        (&turn["text"], &turn["profile"], &turn["cut"]),
+        (&json!("one\ntwo"), &json!("shell"), &json!(false))
+    );
+    assert!(turn["submit_offset"].as_u64() <= turn["start_offset"].as_u64(), "{turn}");
+    assert!(turn["start_offset"].as_u64() < turn["end_offset"].as_u64(), "{turn}");
+    assert!(turn["submitted"].as_u64() <= turn["timestamp"].as_u64(), "{turn}");
+}
+
+#[test]
+fn questions_come_from_standard_input_and_repls_answer_too() {
+    let swb = Swb::start(EXE);
+    swb.ok(&["run", "-d", "-n", "py", "--", "python3", "-q", "-i"]);
+    let asked = swb.shell("echo '6 * 7' | $SWB ask py - --json").output().expect("it runs");
+    let turn: serde_json::Value = serde_json::from_slice(&asked.stdout).expect("JSON");
+    assert_eq!(
+        (&turn["turn_id"], &turn["text"]),
+        (&json!("py:1"), &json!("42")),
+        "an agent that starts is waited for"
+    );
+}
+
+#[test]
+fn a_turn_longer_than_a_frame_comes_whole() {
+    let swb = Swb::start(EXE);
+    start(&swb, "main", &BASH, "ready");
+    let text = swb.ok(&["ask", "main", "seq 1 200000"]);
+    assert!(text.ends_with("199999\n200000\n"), "{} bytes", text.len());
+    let raw = swb.run(&["turn", "main", "--raw"]).stdout;
+    let wanted: String = (1..=200_000).map(|n| format!("{n}\r\n")).collect();
+    assert!(raw.len() < wanted.len() + 20, "{} bytes", raw.len());
+    assert!(raw.ends_with(wanted.as_bytes()), "every byte is in its place");
+    let json = swb.json(&["turn", "main"]);
+    assert_eq!((&json["content_length"], &json["cut"]), (&json!(raw.len()), &json!(false)));
+}
+
+#[test]
+fn an_agent_that_asks_itself_is_told_from_one_that_answers() {
+    let swb = Swb::start(EXE);
+    start(&swb, "main", &["sh", "-c", AGENT], "ready");
+    let asked = swb.run(&["ask", "main", "ask", "--timeout", "60"]);
+    assert_eq!(asked.status.code(), Some(5), "{}", said(&asked));
+    assert!(
+        said(&asked).contains("asks something") && said(&asked).contains("swb screen main"),
+        "{}",
+        said(&asked)
+    );
+    assert_eq!(swb.json(&["wait", "main", "--until", "asking"])["met"], "asking");
+    let busy = swb.run(&["ask", "main", "hello", "--timeout", "60"]);
+    assert_eq!(busy.status.code(), Some(5), "it asks still, and nothing was typed");
+    assert!(said(&busy).contains("swb screen main"), "{}", said(&busy));
+    swb.ok(&["send", "main", "yes", "--enter"]);
+    becomes(&swb, "main", "ready");
+    let turn = swb.json(&["turn", "main"]);
+    assert!(turn["text"].as_str().is_some_and(|text| text.contains("allowed: yes")), "{turn}");
+    assert_eq!(turn["dialogs"].as_array().map(Vec::len), Some(1), "{turn}");
+}
+
+#[test]
+fn a_question_has_its_time_and_an_agent_its_work() {
+    let swb = Swb::start(EXE);
+    start(&swb, "main", &["sh", "-c", AGENT], "ready");
+    let late = swb.run(&["ask", "main", "slow", "--timeout", "0.5"]);
+    assert_eq!(late.status.code(), Some(124));
+    assert!(said(&late).contains("no answer") && said(&late).contains("swb explain main"), "{}", said(&late));
+    let busy = swb.run(&["ask", "main", "more"]);
+    assert_eq!(busy.status.code(), Some(1));
+    assert!(said(&busy).contains("is working"), "{}", said(&busy));
+    let forced = swb.ok(&["ask", "main", "more", "--force"]);
+    assert!(forced.contains("at last: more"), "{forced}");
+    let ended = swb.run(&["ask", "main", "end"]);
+    let text = String::from_utf8_lossy(&ended.stdout).into_owned();
+    assert!(text.contains("bye") || ended.status.code() == Some(1), "{text} {}", said(&ended));
+    assert_eq!(swb.run(&["ask", "nobody", "x"]).status.code(), Some(3));
+}
+
+#[test]
+fn each_of_several_questions_at_once_gets_its_own_answer() {
+    let swb = Swb::start(EXE);
+    start(&swb, "main", &BASH, "ready");
+    let ask = |n: u32| {
+        let mut command =
+            swb.command(&["ask", "main", &format!("sleep 0.2; echo answer-{n}"), "--timeout", "60"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a child")
+    };
+    let children: Vec<_> = (0..4).map(|n| (n, ask(n))).collect();
+    for (n, child) in children {
+        let output = child.wait_with_output().expect("an end");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), format!("answer-{n}\n"), "{}", said(&output));
+    }
+}
+
+#[test]
+fn nothing_is_no_question() {
+    let swb = Swb::start(EXE);
+    start(&swb, "main", &BASH, "ready");
+    for text in ["", "  \n"] {
+        let asked = swb.run(&["ask", "main", text]);
+        assert_eq!(asked.status.code(), Some(1), "{}", said(&asked));
+        assert!(said(&asked).contains("nothing to ask"), "{}", said(&asked));
+    }
+}
+
+#[test]
+fn the_turns_of_an_ended_session_are_gone_and_that_is_said() {
+    let swb = Swb::start(EXE);
+    start(&swb, "main", &BASH, "ready");
+    swb.ok(&["ask", "main", "echo one"]);
+    swb.ok(&["send", "main", "exit", "--enter"]);
+    swb.ok(&["wait", "main", "--exit"]);
+    wait_for("the end", || {
+        let ended = swb.run(&["turns", "main"]);
+        (said(&ended).contains("has ended") && !ended.status.success()).then_some(())
+    });
+    assert!(said(&swb.run(&["turn", "main"])).contains("has ended"));
+    assert_eq!(swb.json(&["explain", "main"])["state"], "exited");
+}
+
+#[test]
+fn a_question_survives_the_daemon() {
+    let swb = Swb::start(EXE);
+    start(&swb, "main", &["sh", "-c", AGENT], "ready");
+    let asking = swb.command(&["ask", "main", "slow", "--timeout", "60"]).stdout(Stdio::piped()).spawn();
+    let asking = asking.expect("it runs");
+    becomes(&swb, "main", "working");
+    swb.kill_daemon();
+    becomes(&swb, "main", "working");
+    swb.ok(&["send", "main", "now", "--enter"]);
+    let answer = finish(asking);
+    assert!(answer.status.success());
+    assert!(String::from_utf8_lossy(&answer.stdout).contains("at last: now"), "{answer:?}");
+}
+
+#[test]
+fn what_a_resting_agent_does_is_known_to_the_next_daemon() {
+    let swb = Swb::start(EXE);
+    start(&swb, "main", &["sh", "-c", AGENT], "ready");
+    swb.ok(&["ask", "main", "hello"]);
+    let before = agent(&swb, "main");
+    // Long enough for what is known to be stored: the next daemon has nothing to read again.
+    for _ in 0..3 {
+        stays("a resting agent", || agent(&swb, "main") == before);
+    }
+    swb.kill_daemon();
+    becomes(&swb, "main", "ready");
+    assert_eq!(agent(&swb, "main"), before);
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    let swb = Swb::start(EXE);
+    start(&swb, "main", &BASH, "ready");
+    for (args, code, word) in [
+        (&["turns", "nobody"][..], 3, "nobody"),
+        (&["turn", "nobody"], 3, "nobody"),
+        (&["turn", "main"], 1, "no completed turn"),
+        (&["turn", "main:7"], 1, "main:7"),
+        (&["turn", "main", "--raw", "--json"], 2, "--json"),
+        (&["paste", "main"], 1, "nothing has been captured"),
+        (&["relay", "main", "main"], 1, "no completed turn"),
+        (&["relay", "nobody", "main"], 3, "nobody"),
+        (&["explain", "nobody"], 3, "nobody"),
+        (&["run", "-d", "--profile", "nobody", "--", "cat"], 1, "claude, codex"),
+    ] {
+        let output = swb.run(args);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {}", said(&output));
+        assert!(said(&output).contains(word), "{args:?}: {}", said(&output));
+    }
+}
+
+// ---- passing on ----
+
+#[test]
+fn a_turn_is_typed_as_a_paste_that_presses_no_keys() {
+    let swb = Swb::start(EXE);
+    start(&swb, "from", &BASH, "ready");
+    swb.ok(&["run", "-d", "-n", "to", "--", "sh", "-c", SHOWS_BYTES]);
+    wrote(&swb, "to", "go");
+    swb.ok(&["ask", "from", r"printf 'one\033[201~two\003\nthree\n'"]);
+    let told = swb.json(&["relay", "from", "to"]);
+    assert_eq!((&told["turn_id"], &told["submitted"]), (&json!("from:1"), &json!(false)));
+    let log = wrote(&swb, "to", "^[[201~");
+    assert!(log.contains("^[[200~one"), "{log:?}");
+    assert_eq!(log.matches("^[[201~").count(), 1, "the text cannot end it: {log:?}");
+    assert!(!log.contains("^C") && !log.contains("^M"), "{log:?}");
+    swb.ok(&["relay", "from:1", "to", "--prefix", "look: ", "--submit"]);
+    let log = wrote(&swb, "to", "^M");
+    assert!(log.contains("^[[200~look: one") && log.ends_with("^[[201~^M"), "{log:?}");
+}
+
+#[test]
+fn a_turn_goes_into_a_template_or_as_it_is() {
+    let swb = Swb::start(EXE);
+    start(&swb, "from", &BASH, "ready");
+    swb.ok(&["run", "-d", "-n", "to", "--", "sh", "-c", SHOWS_BYTES]);
+    wrote(&swb, "to", "go");
+    swb.ok(&["ask", "from", r"printf '\033[31m{session}\033[m\n'"]);
+    let template = swb.dir().join("t");
+    std::fs::write(&template, "{session} said in {turn_id}: {text}.").expect("a file");
+    swb.ok(&["relay", "from", "to", "--template", template.to_str().expect("a path")]);
+    let log = wrote(&swb, "to", "^[[201~");
+    assert!(log.contains("^[[200~from said in from:1: {session}.^[[201~"), "{log:?}");
+    swb.ok(&["relay", "from", "to", "--raw"]);
+    let log = wrote(&swb, "to", "^[[31m");
+    assert!(log.contains("^[[31m{session}^[[m^M"), "{log:?}");
+}
+
+#[test]
+fn lines_that_may_be_submissions_are_warned_of() {
+    let swb = Swb::start(EXE);
+    start(&swb, "from", &BASH, "ready");
+    swb.ok(&["run", "-d", "-n", "to", "--", "cat"]);
+    swb.ok(&["ask", "from", "seq 1 3"]);
+    let relayed = swb.run(&["relay", "from", "to", "--submit"]);
+    assert!(said(&relayed).contains("takes no pastes"), "{}", said(&relayed));
+    wrote(&swb, "to", "\r\n3\r\n");
+    assert!(swb.json(&["relay", "from", "to"])["warning"].is_string());
+    swb.ok(&["ask", "from", "echo one line"]);
+    assert_eq!(swb.json(&["relay", "from", "to"])["warning"], json!(null));
+}
+
+#[test]
+fn agents_talk_to_each_other() {
+    let swb = Swb::start(EXE);
+    start(&swb, "one", &["sh", "-c", AGENT], "ready");
+    start(&swb, "two", &["sh", "-c", AGENT], "ready");
+    swb.ok(&["ask", "one", "hello"]);
+    let mut wait = swb
+        .command(&["wait", "two", "--until", "turn", "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it");
+    assert!(!ends_within(&mut wait, QUIET));
+    swb.ok(&["relay", "one", "two", "--submit"]);
+    let met: serde_json::Value = serde_json::from_slice(&finish(wait).stdout).expect("JSON");
+    assert_eq!((&met["met"], &met["turn_id"]), (&json!("turn"), &json!("two:1")));
+    let turn = swb.ok(&["turn", "two"]);
+    assert!(turn.contains("you said: you said: hello"), "{turn}");
+}
+
+#[test]
+fn the_buffer_is_the_one_of_clippy() {
+    let swb = Swb::start(EXE);
+    start(&swb, "main", &BASH, "ready");
+    swb.ok(&["run", "-d", "-n", "to", "--", "cat"]);
+    swb.ok(&["ask", "main", "echo words"]);
+    let captured = swb.json(&["capture", "main"]);
+    assert_eq!(captured["turn_id"], "main:1");
+    assert!(captured["bytes"].as_u64().is_some_and(|bytes| bytes >= 7), "{captured}");
+    swb.ok(&["paste", "to"]);
+    wrote(&swb, "to", "words");
+    // A session that somebody else runs is in the same table.
+    let mut wrapper = swb.clippy(Role::Wrapper);
+    wrapper.register("wrapped");
+    wrapper.turn("wrapped", b"\x1b[1mbold\x1b[m\r\nnext\r\n");
+    assert_eq!(swb.ok(&["turn", "wrapped"]), "bold\nnext\n");
+    assert_eq!(swb.ok(&["capture", "wrapped:1"]), "Captured wrapped:1 (19 bytes)\n");
+    swb.ok(&["relay", "main", "wrapped", "--submit"]);
+    assert_eq!(wrapper.injected(), b"words");
+    assert_eq!(wrapper.injected(), b"\r");
+    swb.ok(&["paste", "wrapped"]);
+    assert_eq!(wrapper.injected(), b"\x1b[1mbold\x1b[m\r\nnext\r\n");
+}
+
+// ---- status ----
+
+#[test]
+fn what_an_agent_does_is_listed_and_explained() {
+    let swb = Swb::start(EXE);
+    start(&swb, "main", &["sh", "-c", AGENT], "ready");
+    let explained = swb.json(&["explain", "main"]);
+    assert_eq!(
+        (&explained["state"], &explained["signal"], &explained["profile"]),
+        (&json!("ready"), &json!("status"), &json!("shell"))
+    );
+    assert!(explained["evidence"][0]["detail"].is_string() && explained["since"].is_u64(), "{explained}");
+    let text = swb.ok(&["explain", "main"]);
+    assert!(text.starts_with("ready for ") && text.contains("because of status"), "{text}");
+    let list = swb.ok(&["ls"]);
+    assert!(list.lines().nth(1).is_some_and(|line| line.contains("running  ready ")), "{list}");
+    assert_eq!(swb.json(&["ls"])[0]["agent"]["state"], "ready");
+    assert_eq!(swb.json(&["wait", "main", "--until", "ready"])["met"], "ready");
+    swb.ok(&["send", "main", "slow", "--enter"]);
+    becomes(&swb, "main", "working");
+    let late = swb.run(&["wait", "main", "--until", "ready", "--timeout", "0.2"]);
+    assert_eq!(late.status.code(), Some(124));
+    swb.ok(&["send", "main", "x", "--enter"]);
+    swb.ok(&["wait", "main", "--until", "ready"]);
+    let mut wait =
+        swb.command(&["wait", "main", "--until", "asking"]).stderr(Stdio::piped()).spawn().expect("it");
+    let mut exit = swb
+        .command(&["wait", "main", "--until", "exit", "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it");
+    assert!(!ends_within(&mut wait, QUIET) && !ends_within(&mut exit, QUIET));
+    swb.ok(&["send", "main", "end", "--enter"]);
+    assert_eq!(finish(wait).status.code(), Some(1), "it ended before");
+    let met: serde_json::Value = serde_json::from_slice(&finish(exit).stdout).expect("JSON");
+    assert_eq!((&met["met"], &met["code"]), (&json!("exit"), &json!(3)));
+}
+
+#[test]
+fn a_profile_can_be_chosen() {
+    let swb = Swb::start(EXE);
+    swb.ok(&["run", "-d", "-n", "main", "--profile", "python", "--", "sh", "-c", "printf '>>> '; exec cat"]);
+    becomes(&swb, "main", "ready");
+    assert_eq!(agent(&swb, "main")["profile"], "python");
+}
+
+// XS-9
+#[test]
+fn only_commands_of_our_sessions_know_their_name() {
+    let swb = Swb::start(EXE);
+    let script = "echo \"[${SWB_SESSION-none}]\"; exec sleep 600";
+    swb.ok(&["run", "-d", "-n", "main", "--", "sh", "-c", script]);
+    wrote(&swb, "main", "[main]");
+    // A name that is taken gets a number.
+    for _ in 0..2 {
+        let made = swb.ok(&["--json", "run", "-d", "-w", "/", "--", "sh", "-c", script]);
+        let made: serde_json::Value = serde_json::from_str(&made).expect("JSON");
+        let name = made["session"].as_str().expect("a name");
+        wrote(&swb, name, &format!("[{name}]"));
+    }
+    let kept = swb.named("keepty", &["start", "kept", "--", "sh", "-c", script]).output().expect("it runs");
+    assert!(kept.status.success(), "{}", said(&kept));
+    swb.attach("kept").until("[none]");
+    // One that another client asks for with its own command is given what that client says.
+    swb.make("plain", &["sh", "-c", script]);
+    wrote(&swb, "plain", "[none]");
+}
+
+// ---- hooks ----
+
+#[test]
+fn hooks_tell_what_the_screen_does_not() {
+    let swb = Swb::start(EXE);
+    let script = format!("{} hook asking; while read -r line; do {} hook $line; echo told; done", EXE, EXE);
+    start(&swb, "main", &["sh", "-c", &script], "asking");
+    assert_eq!(agent(&swb, "main")["signal"], "hook");
+    swb.ok(&["send", "main", "error", "--enter"]);
+    becomes(&swb, "main", "error");
+    let event = r#"{"hook_event_name":"PermissionRequest","tool_name":"Bash"}"#;
+    let hook = swb
+        .shell(&format!("echo '{event}' | SWB_SESSION=main $SWB hook --claude"))
+        .output()
+        .expect("it runs");
+    assert!(hook.status.success() && hook.stdout.is_empty() && hook.stderr.is_empty());
+    becomes(&swb, "main", "asking");
+}
+
+#[test]
+fn hooks_disturb_nobody() {
+    let swb = Swb::new(EXE);
+    for (session, args) in [(None, "done"), (Some("main"), "done"), (Some("main"), "--claude")] {
+        let mut command = swb.command(&["hook", args]);
+        match session {
+            Some(session) => command.env("SWB_SESSION", session),
+            None => command.env_remove("SWB_SESSION"),
+        };
+        let output = command.output().expect("it runs");
+        assert!(
+            output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(),
+            "{output:?}"
+        );
+    }
+    assert!(swb.try_status().is_none(), "no daemon is started");
+    // Nor by a daemon that does not answer.
+    let socket = swb.paths().control_socket();
+    std::fs::create_dir_all(socket.parent().expect("a directory")).expect("a directory");
+    let listener = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
+    let mut hook = swb.command(&["hook", "ready"]).env("SWB_SESSION", "main").spawn().expect("it runs");
+    assert!(ends_within(&mut hook, swb_testkit::LIMIT / 5), "it gives up soon");
+    assert!(wait_for("its end", || hook.try_wait().expect("a child")).success());
+    drop(listener);
+    std::fs::remove_file(socket).expect("a socket");
+}

@@ -1,0 +1,14 @@
+//! The clippy dialect: broker, client and wrapper.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod broker;
+mod clippyctl;
+mod life;
+mod registry;
+mod wrap_broker;
+mod wrap_daemon;
+mod wrap_terminal;

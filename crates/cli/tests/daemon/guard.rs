@@ -1,0 +1,301 @@
+//! The guard of agents' programs: what it ends with, what it leaves over (nothing), and what a confined program can do.
+
+use rustix::process::Signal;
+use std::fs;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use swb_testkit::{is_alive, signal, wait_for};
+
+const EXE: &str = env!("CARGO_BIN_EXE_swb");
+
+/// A guard with these options and a shell script under it.
+fn guard(options: &[&str], script: &str) -> Command {
+    let mut command = Command::new(EXE);
+    command.arg("guard").args(options).args(["--", "/bin/sh", "-c", script]).stdin(Stdio::null());
+    command
+}
+
+fn run(options: &[&str], script: &str) -> Output {
+    guard(options, script).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn pid_in(file: &Path) -> i64 {
+    wait_for("a process id", || fs::read_to_string(file).ok()?.strip_suffix('\n')?.parse().ok())
+}
+
+fn ends(pid: i64) {
+    wait_for(&format!("the end of {pid}"), || (!is_alive(pid)).then_some(()));
+}
+
+/// A script that starts a child, a child of another session, and one that has left everything behind; all tell their
+/// process ids. `$D` is the directory for that.
+const FAMILY: &str = "
+    sleep 100 & echo $! > $D/child
+    setsid sleep 100 & echo $! > $D/other
+    sh -c '(setsid sh -c \"echo \\$\\$ > $D/daemon; trap \\\"\\\" TERM HUP INT; exec sleep 100\" </dev/null >/dev/null 2>&1 &)'
+    while [ ! -s $D/daemon ]; do :; done
+    echo $$ > $D/main";
+
+const MEMBERS: [&str; 4] = ["child", "other", "daemon", "main"];
+
+fn family(dir: &Path) -> [i64; 4] {
+    MEMBERS.map(|member| pid_in(&dir.join(member)))
+}
+
+#[test]
+fn it_ends_as_its_program_does() {
+    for (script, code) in [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 137), ("kill -TERM $$", 143)] {
+        assert_eq!(run(&[], script).status.code(), Some(code), "{script}");
+    }
+    let code = |args: &[&str]| Command::new(EXE).arg("guard").args(args).output().unwrap().status.code();
+    assert_eq!(code(&["--", "/nonexistent/program"]), Some(127));
+    assert_eq!(code(&["--", "/etc/passwd"]), Some(126));
+    for nonsense in [&[][..], &["--"], &["--what", "--", "true"], &["--umask", "x", "--", "true"]] {
+        assert_eq!(code(nonsense), Some(125), "{nonsense:?}");
+    }
+}
+
+#[test]
+fn its_program_gets_the_mask_and_all_signals() {
+    assert_eq!(said(&run(&["--umask", "027"], "umask")), "0027\n");
+    let masks = said(&run(&[], "grep -E 'SigBlk|SigIgn' /proc/self/status"));
+    // The signals from 32 on belong to the C library.
+    let classic =
+        |line: &str| u64::from_str_radix(line.rsplit('\t').next().unwrap(), 16).unwrap() & 0x7fff_ffff;
+    assert!(masks.lines().count() == 2 && masks.lines().all(|line| classic(line) == 0), "{masks}");
+}
+
+#[test]
+fn variables_for_the_program_do_not_reach_the_guard() {
+    let mut command = guard(&[], "echo $WORD $LD_PRELOAD; echo \"$PATH\"; env | grep -c SWB_GUARDED_");
+    command.env("SWB_GUARDED_WORD", "one").env("SWB_GUARDED_PATH", "/usr/bin:/bin:/other");
+    let output =
+        command.env("WORD", "two").env("SWB_GUARDED_LD_PRELOAD", "/nonexistent.so").output().unwrap();
+    assert_eq!(said(&output), "one /nonexistent.so\n/usr/bin:/bin:/other\n0\n");
+}
+
+#[test]
+fn when_its_program_ends_so_does_everything_it_started() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = guard(&[], &format!("{FAMILY}; exit 5")).env("D", dir.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(5));
+    for pid in family(dir.path()) {
+        assert!(!is_alive(pid), "nothing is left when the guard is gone");
+    }
+}
+
+#[test]
+fn when_it_is_told_to_end_everything_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child =
+        guard(&[], &format!("trap '' TERM; {FAMILY}; wait")).env("D", dir.path()).spawn().unwrap();
+    let members = family(dir.path());
+    assert!(members.iter().all(|pid| is_alive(*pid)));
+    signal(child.id().into(), Signal::TERM);
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    for pid in members {
+        assert!(!is_alive(pid), "nothing is left when the guard is gone");
+    }
+}
+
+/// A process in the daemon's place that starts a guard.
+fn parent(dir: &Path, script: &str) -> Child {
+    let start = "$SWB guard --parent $$ -- /bin/sh -c \"$SCRIPT\" & echo $! > $D/guard; wait";
+    let mut parent = Command::new("/bin/sh");
+    parent.args(["-c", start]).env("SWB", EXE).env("SCRIPT", script).env("D", dir).stdin(Stdio::null());
+    parent.spawn().unwrap()
+}
+
+#[test]
+fn when_its_parent_is_killed_nothing_is_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut parent = parent(dir.path(), &format!("{FAMILY}; wait"));
+    let (guard, members) = (pid_in(&dir.path().join("guard")), family(dir.path()));
+    assert!(members.iter().all(|pid| is_alive(*pid)) && is_alive(guard));
+    signal(parent.id().into(), Signal::KILL);
+    parent.wait().unwrap();
+    ends(guard);
+    members.into_iter().for_each(ends);
+}
+
+#[test]
+fn a_guard_that_its_program_has_stopped_ends_with_its_parent() {
+    let dir = tempfile::tempdir().unwrap();
+    // As the daemon does: in a group of its own, in the same session.
+    let start = "import os, subprocess, sys\n\
+        p = subprocess.Popen([sys.argv[1], 'guard', '--parent', str(os.getpid()), '--', '/bin/sh', '-c', sys.argv[2]],\
+            preexec_fn=lambda: os.setpgid(0, 0))\n\
+        p.wait()";
+    let script =
+        "trap '' TERM HUP; kill -STOP $PPID; echo $PPID > $D/guard; echo $$ > $D/main; exec sleep 100";
+    let mut parent = Command::new("python3");
+    parent.args(["-c", start, EXE, script]).env("D", dir.path()).stdin(Stdio::null());
+    let mut parent = parent.spawn().unwrap();
+    let [guard, main] = ["guard", "main"].map(|file| pid_in(&dir.path().join(file)));
+    wait_for("the guard to stop", || {
+        fs::read_to_string(format!("/proc/{guard}/stat")).ok()?.contains(") T ").then_some(())
+    });
+    signal(parent.id().into(), Signal::KILL);
+    parent.wait().unwrap();
+    ends(guard);
+    ends(main);
+}
+
+#[test]
+fn processes_that_make_ever_more_processes_end() {
+    let dir = tempfile::tempdir().unwrap();
+    // Not for ever, should this test fail.
+    let script = "
+        trap '' TERM HUP; i=0
+        while [ $i -lt 500 ]; do
+            i=$((i + 1)); (setsid sh -c 'echo $$ >> $D/all; exec sleep 100' &)
+        done
+        sleep 100";
+    let mut child = guard(&[], script).env("D", dir.path()).spawn().unwrap();
+    wait_for("some of them", || (fs::read_to_string(dir.path().join("all")).ok()?.len() > 200).then_some(()));
+    signal(child.id().into(), Signal::TERM);
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    for pid in fs::read_to_string(dir.path().join("all")).unwrap().lines() {
+        assert!(!is_alive(pid.parse().unwrap()), "nothing is left when the guard is gone");
+    }
+}
+
+#[test]
+fn its_program_has_a_session_of_its_own() {
+    let output = run(&[], "echo $$; cut -d ' ' -f 5,6,7 /proc/$$/stat");
+    let text = said(&output);
+    let (pid, rest) = text.split_once('\n').unwrap();
+    assert_eq!(rest.trim(), format!("{pid} {pid} 0"), "group, session and no terminal");
+}
+
+#[test]
+fn a_parent_that_is_gone_already_is_noticed() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = guard(&["--parent", "1"], "touch $D/started").env("D", dir.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(125));
+    assert!(!dir.path().join("started").exists());
+}
+
+#[test]
+fn a_guard_that_is_killed_takes_its_program_along() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = guard(&[], "echo $$ > $D/main; exec sleep 100").env("D", dir.path()).spawn().unwrap();
+    let pid = pid_in(&dir.path().join("main"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    ends(pid);
+}
+
+/// Whether programs can be confined here; says so if not.
+fn can_confine() -> bool {
+    let can = swb_daemon::guard::can_confine();
+    if !can {
+        println!("skipped: this kernel has no Landlock");
+    }
+    can
+}
+
+#[test]
+fn a_confined_program_writes_only_where_it_may() {
+    if !can_confine() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["ws", "ctx", "out", "home"] {
+        fs::create_dir(dir.path().join(name)).unwrap();
+        fs::write(dir.path().join(name).join("file"), name).unwrap();
+    }
+    std::os::unix::fs::symlink("../out", dir.path().join("ws/link")).unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let script = "
+        cd $D/ws
+        echo x > new && mkdir d && mv new d/ && rm -r d && echo 'writes the workspace'
+        cat $D/ctx/file && echo; echo x 2>/dev/null > $D/ctx/new || echo 'not the context'
+        cat $D/out/file 2>/dev/null || echo 'reads nothing else'
+        echo x 2>/dev/null > $D/out/new || echo 'writes nothing else'
+        echo x 2>/dev/null > link/new || echo 'not by a link'
+        echo x 2>/dev/null > /tmp/swb-guard-test || echo 'not in /tmp'
+        cat $HOME/file 2>/dev/null || echo 'not the home'
+        echo x > $TMPDIR/x && cat $TMPDIR/x && echo $TMPDIR
+        echo x > /dev/null && ls /usr/bin > /dev/null && sort /etc/passwd | head -c 0 && echo 'lives'
+        ls /dev/pts >/dev/null 2>&1 || echo 'sees no terminals'";
+    let output =
+        guard(&["--confine", "--write", &at("ws"), "--read", &at("ctx"), "--write", "/nonexistent"], script)
+            .env("D", dir.path())
+            .env("HOME", at("home"))
+            .output()
+            .unwrap();
+    let text = said(&output);
+    let lines: Vec<&str> = text.lines().collect();
+    let expected = [
+        "writes the workspace",
+        "ctx",
+        "not the context",
+        "reads nothing else",
+        "writes nothing else",
+        "not by a link",
+        "not in /tmp",
+        "not the home",
+        "x",
+    ];
+    assert_eq!(lines[..9], expected, "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(lines[10..], ["lives", "sees no terminals"], "{text}");
+    assert!(
+        Path::new(lines[9]).starts_with(std::env::temp_dir()) && !Path::new(lines[9]).exists(),
+        "its own, and gone: {}",
+        lines[9]
+    );
+    for untouched in ["ctx", "out", "home"] {
+        assert_eq!(fs::read_dir(dir.path().join(untouched)).unwrap().count(), 1, "{untouched}");
+    }
+}
+
+/// Whether signals and abstract sockets can be confined here; says so if not.
+fn can_scope() -> bool {
+    let version = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = version.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().unwrap_or(0));
+    let can = can_confine() && (numbers.next(), numbers.next()) >= (Some(6), Some(12));
+    if !can {
+        println!("skipped: this kernel does not confine signals and abstract sockets");
+    }
+    can
+}
+
+#[test]
+fn a_confined_program_does_not_reach_abstract_sockets() {
+    if !can_scope() {
+        return;
+    }
+    let name = format!("swb-guard-test-{}", std::process::id());
+    let address = SocketAddr::from_abstract_name(&name).unwrap();
+    let _listener = UnixListener::bind_addr(&address).unwrap();
+    let script = format!(
+        "python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('\\0{name}')\" 2>/dev/null && echo in"
+    );
+    assert_eq!(said(&run(&[], &script)), "in\n");
+    assert_eq!(said(&run(&["--confine"], &script)), "");
+}
+
+#[test]
+fn a_confined_program_cannot_shake_off_its_guard() {
+    if !can_scope() {
+        return;
+    }
+    let output = run(&["--confine"], "kill -9 $PPID 2>/dev/null; echo still there; exit 4");
+    assert_eq!((said(&output).as_str(), output.status.code()), ("still there\n", Some(4)));
+}
+
+#[test]
+fn what_is_not_confined_is_not_hindered() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = guard(&[], "echo x > $D/new; chmod 700 $D/new").env("D", dir.path()).output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(fs::metadata(dir.path().join("new")).unwrap().permissions().mode() & 0o777, 0o700);
+}

@@ -1,0 +1,13 @@
+//! The daemon itself: how it starts, what survives what, and what all dialects share.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod chaos;
+mod guard;
+mod shared_sessions;
+mod start;
+mod survival;
+mod vectors_live;

@@ -1,0 +1,10 @@
+//! What the tests of several commands and dialects share.
+
+#![allow(dead_code, reason = "each test program uses its own part of this")]
+
+pub(crate) mod agents;
+pub(crate) mod broker;
+pub(crate) mod chat_server;
+pub(crate) mod child;
+pub(crate) mod models;
+pub(crate) mod view;
