@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use swb_types::{Paths, SessionName};
-use swb_wire::coop::{Ls, LsReply, Request, SessionItem, SessionStatus, StatusReply};
+use swb_wire::control::{Ls, LsReply, Operation, SessionItem, SessionStatus, StatusReply};
 
 /// How long a question that can be repeated is repeated while the daemon keeps dying.
 const RETRY: Duration = Duration::from_secs(5);
@@ -49,7 +49,7 @@ impl Context {
         if let Some(pid) = running.started {
             say(format_args!("{}: started the daemon (pid {pid})", self.program));
             // Whoever starts a daemon is the one to hear what it could not do (XS-1).
-            if let Ok(status) = control.request::<StatusReply>(&Request::Status) {
+            if let Ok(status) = control.request::<StatusReply>(&Operation::Status) {
                 for warning in status.warnings {
                     say(format_args!("{}: {warning}", self.program));
                 }
@@ -65,7 +65,7 @@ impl Context {
     }
 
     /// Asks the daemon something that does no harm when it is asked twice.
-    pub(crate) fn ask<T: DeserializeOwned>(&self, request: &Request) -> Result<T, Failure> {
+    pub(crate) fn ask<T: DeserializeOwned>(&self, request: &Operation) -> Result<T, Failure> {
         let deadline = Instant::now() + RETRY;
         loop {
             match self.connect()?.request(request) {
@@ -76,7 +76,7 @@ impl Context {
     }
 
     /// Asks the daemon to do something; never repeated, since nobody knows how far it came.
-    pub(crate) fn tell<T: DeserializeOwned>(&self, request: &Request) -> Result<T, Failure> {
+    pub(crate) fn tell<T: DeserializeOwned>(&self, request: &Operation) -> Result<T, Failure> {
         self.connect()?.request(request).map_err(|failure| self.explained(failure))
     }
 
@@ -94,7 +94,7 @@ impl Context {
 
     /// Gives all sessions, also those that have ended and are remembered.
     pub(crate) fn sessions(&self) -> Result<Vec<SessionItem>, Failure> {
-        let reply: LsReply = self.ask(&Request::Ls(Ls { details: true, all: true }))?;
+        let reply: LsReply = self.ask(&Operation::Ls(Ls { details: true, all: true }))?;
         Ok(reply.sessions)
     }
 
@@ -204,7 +204,7 @@ pub(crate) fn umask() -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use swb_wire::coop::{Origin, SessionDetails};
+    use swb_wire::control::{Origin, SessionDetails};
 
     fn session(name: &str, workspace: &str, created: u64, status: SessionStatus) -> SessionItem {
         let details = SessionDetails {

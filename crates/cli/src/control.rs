@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
-use swb_wire::coop::{self, Handshake, HandshakeReply, Request};
+use swb_wire::control::{self, Handshake, HandshakeReply, Operation};
 
 /// How long the daemon may take to answer the handshake. One that is being restarted needs up to a second;
 /// after ten something hangs.
@@ -42,12 +42,12 @@ impl Control {
     }
 
     /// Asks for something and waits for the answer.
-    pub(crate) fn request<T: DeserializeOwned>(&mut self, request: &Request) -> Result<T, Failure> {
+    pub(crate) fn request<T: DeserializeOwned>(&mut self, request: &Operation) -> Result<T, Failure> {
         let mut message = Vec::new();
-        coop::encode_json(request, &mut message)
+        control::encode_json(request, &mut message)
             .map_err(|error| Failure::general(format!("the request cannot be sent: {error}")))?;
         self.send(&message)?;
-        Ok(coop::parse_reply(&self.receive()?)?)
+        Ok(control::parse_reply(&self.receive()?)?)
     }
 
     /// Asks for something and waits for the answer, for `limit` at most if there is one.
@@ -55,7 +55,7 @@ impl Control {
     /// Of no more use after a failure: the answer may still come.
     pub(crate) fn request_within<T: DeserializeOwned>(
         &mut self,
-        request: &Request,
+        request: &Operation,
         limit: Option<Duration>,
     ) -> Result<T, Failure> {
         self.stream.set_read_timeout(limit)?;
@@ -84,10 +84,10 @@ impl Control {
     fn handshake(&mut self) -> Result<(), Failure> {
         self.stream.set_read_timeout(Some(HANDSHAKE_WAIT))?;
         let mut message = Vec::new();
-        coop::encode_json(&Handshake { version: coop::VERSION }, &mut message)
+        control::encode_json(&Handshake { version: control::VERSION }, &mut message)
             .map_err(|error| Failure::general(error.to_string()))?;
         self.send(&message)?;
-        coop::parse_reply::<HandshakeReply>(&self.receive()?)?;
+        control::parse_reply::<HandshakeReply>(&self.receive()?)?;
         Ok(self.stream.set_read_timeout(None)?)
     }
 
@@ -99,7 +99,7 @@ impl Control {
         let mut length = [0; 4];
         self.stream.read_exact(&mut length).map_err(|error| lost(&error))?;
         let length = u32::from_be_bytes(length) as usize;
-        if length > coop::MAX_FRAME {
+        if length > control::MAX_FRAME {
             return Err(Failure::general(format!("the daemon announced an answer of {length} bytes")));
         }
         let mut body = vec![0; length];
@@ -128,7 +128,7 @@ fn lost(error: &io::Error) -> Failure {
 mod tests {
     use super::*;
     use std::os::unix::net::UnixListener;
-    use swb_wire::coop::{Created, ErrorReply, Ls, LsReply, OkReply};
+    use swb_wire::control::{Created, ErrorReply, Ls, LsReply, OkReply};
 
     /// Answers the handshake and then each request with the next of `answers`.
     fn daemon(answers: Vec<Vec<u8>>) -> (tempfile::TempDir, std::path::PathBuf) {
@@ -138,7 +138,7 @@ mod tests {
         std::thread::spawn(move || {
             let (mut peer, _) = listener.accept().unwrap();
             let mut hello = Vec::new();
-            coop::encode_json(&HandshakeReply::accepted(), &mut hello).unwrap();
+            control::encode_json(&HandshakeReply::accepted(), &mut hello).unwrap();
             for answer in std::iter::once(hello).chain(answers) {
                 let mut length = [0; 4];
                 peer.read_exact(&mut length).unwrap();
@@ -152,20 +152,20 @@ mod tests {
 
     fn frame(value: &impl serde::Serialize) -> Vec<u8> {
         let mut out = Vec::new();
-        coop::encode_json(value, &mut out).unwrap();
+        control::encode_json(value, &mut out).unwrap();
         out
     }
 
     #[test]
     fn answers_and_refusals_come_back() {
-        let refusal = ErrorReply::new(coop::ErrorCode::SessionNotFound, "no session 'x'");
+        let refusal = ErrorReply::new(control::ErrorCode::SessionNotFound, "no session 'x'");
         let (_dir, path) = daemon(vec![frame(&LsReply { ok: true, sessions: Vec::new() }), frame(&refusal)]);
         let mut control = Control::open(&path).unwrap().unwrap();
-        let list: LsReply = control.request(&Request::Ls(Ls::default())).unwrap();
+        let list: LsReply = control.request(&Operation::Ls(Ls::default())).unwrap();
         assert!(list.sessions.is_empty());
-        let refused = control.request::<Created>(&Request::Create(coop::Create::default())).unwrap_err();
+        let refused = control.request::<Created>(&Operation::Create(control::Create::default())).unwrap_err();
         assert_eq!(refused.kind(), FailureKind::NoSession);
-        let gone = control.request::<OkReply>(&Request::Status).unwrap_err();
+        let gone = control.request::<OkReply>(&Operation::Status).unwrap_err();
         assert_eq!(gone.kind(), FailureKind::Disconnected);
     }
 

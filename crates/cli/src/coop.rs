@@ -13,8 +13,9 @@ use clap::{Args, Parser, Subcommand};
 use serde::Serialize;
 use std::ffi::OsString;
 use swb_types::PtyId;
-use swb_wire::coop::{
-    Create, OkReply, PtyItem, PtyRole, Request, Restart, RestartReply, SessionKill, SessionLs, SessionLsReply,
+use swb_wire::control::{
+    Create, OkReply, Operation, PtyItem, PtyRole, Restart, RestartReply, SessionKill, SessionLs,
+    SessionLsReply,
 };
 
 /// The name this program answers by.
@@ -183,7 +184,7 @@ fn create_or_attach(context: &Context) -> Outcome {
 fn restart(context: &Context, args: PtyArgs) -> Outcome {
     let session = named(args.session)?;
     let reply: RestartReply =
-        context.tell(&Request::Restart(Restart { session: session.clone(), pty: Some(args.pty) }))?;
+        context.tell(&Operation::Restart(Restart { session: session.clone(), pty: Some(args.pty) }))?;
     context.answer(&Restarted { session, pty: reply.pty, pid: reply.pid }, |restarted| {
         format!("Restarted {} (pid {})\n", restarted.session, restarted.pid)
     })?;
@@ -191,7 +192,7 @@ fn restart(context: &Context, args: PtyArgs) -> Outcome {
 }
 
 fn list_terminals(context: &Context, session: Option<String>) -> Outcome {
-    let reply: SessionLsReply = context.ask(&Request::SessionLs(SessionLs { session: named(session)? }))?;
+    let reply: SessionLsReply = context.ask(&Operation::SessionLs(SessionLs { session: named(session)? }))?;
     context
         .answer(&Terminals { session: reply.session, ptys: reply.ptys }, |terminals| text(&terminals.ptys))?;
     Ok(0)
@@ -199,7 +200,7 @@ fn list_terminals(context: &Context, session: Option<String>) -> Outcome {
 
 fn kill_terminal(context: &Context, session: Option<String>, pty: PtyId) -> Outcome {
     let session = named(session)?;
-    let _: OkReply = context.tell(&Request::SessionKill(SessionKill { session: session.clone(), pty }))?;
+    let _: OkReply = context.tell(&Operation::SessionKill(SessionKill { session: session.clone(), pty }))?;
     context.answer(&Killed { session, pty }, |killed| {
         format!("Killed terminal {} of {}\n", killed.pty, killed.session)
     })?;

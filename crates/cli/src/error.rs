@@ -1,7 +1,7 @@
 //! Failures as the user meets them: one sentence, what to do about it, and a fixed exit code.
 
 use std::io;
-use swb_wire::coop::{ErrorCode, ErrorReply, ReplyError};
+use swb_wire::control::{ErrorCode, ErrorReply, ReplyError};
 
 /// What a command comes to: an exit code, or why it failed.
 pub(crate) type Outcome = Result<u8, Failure>;

@@ -10,7 +10,7 @@ use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 use swb_wire::LengthPrefixed;
-use swb_wire::coop::{self, Events, EventsReply, Happened, Happening, Request, StreamFrame};
+use swb_wire::control::{self, Events, EventsReply, Happened, Happening, Operation, StreamFrame};
 
 /// Pause between two tries to come back to a daemon.
 const RETRY: Duration = Duration::from_millis(100);
@@ -58,12 +58,12 @@ impl<'a> Happenings<'a> {
     }
 
     fn begin(&mut self, mut control: Control) -> Result<(), Failure> {
-        let reply: EventsReply = control.request(&Request::Events(self.request.clone()))?;
+        let reply: EventsReply = control.request(&Operation::Events(self.request.clone()))?;
         self.request.since.get_or_insert(reply.cursor);
         let stream = control.into_stream();
         stream.set_nonblocking(true)?;
-        let mut frames = coop::command_frames();
-        coop::enter_stream(&mut frames);
+        let mut frames = control::command_frames();
+        control::enter_stream(&mut frames);
         self.link = Some((stream, frames));
         Ok(())
     }
@@ -97,8 +97,8 @@ impl<'a> Happenings<'a> {
             let Some(frame) = frames.next().map_err(|error| Failure::general(error.to_string()))? else {
                 return Ok(None);
             };
-            let StreamFrame::Control(body) = coop::parse_stream(frame) else { continue };
-            if let Some(happening) = coop::parse_happening(&body) {
+            let StreamFrame::Control(body) = control::parse_stream(frame) else { continue };
+            if let Some(happening) = control::parse_happening(&body) {
                 if happening.what != Happened::Missed {
                     self.request.since = Some(happening.cursor.clone());
                 }

@@ -13,7 +13,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use swb_types::{Offset, PtyId, Size};
-use swb_wire::coop::{Attached, Create, Created, Request, Shell};
+use swb_wire::control::{Attached, Create, Created, Operation, Shell};
 
 /// How long attaching is tried again while the daemon keeps dying.
 const RETRY: Duration = Duration::from_secs(5);
@@ -62,7 +62,7 @@ impl Target {
 
 /// Makes a session without going there.
 pub(crate) fn create(context: &Context, request: Create) -> Result<Created, Failure> {
-    context.tell(&Request::Create(request))
+    context.tell(&Operation::Create(request))
 }
 
 /// Makes a session and stays there until it ends or the user leaves; gives its exit code.
@@ -71,7 +71,7 @@ pub(crate) fn create_and_go(context: &Context, request: Create, detach_key: Opti
     // First, because a session that was made for a wrong key would be one too many.
     let keys = keys(context, &target)?;
     let mut control = context.connect()?;
-    let created: Created = control.request(&Request::Create(request))?;
+    let created: Created = control.request(&Operation::Create(request))?;
     target.session = created.session;
     stay(context, &target, keys, Some(control))
 }
@@ -107,7 +107,7 @@ pub(crate) fn go(context: &Context, target: &Target) -> Outcome {
 fn stay(context: &Context, target: &Target, keys: Vec<DetachKey>, open: Option<Control>) -> Outcome {
     let own_size = size::current();
     let route = target.route(context);
-    let request = Request::Attach(route.request(target.start(), own_size));
+    let request = Operation::Attach(route.request(target.start(), own_size));
     let (socket, attached) = open_stream(context, &request, open)?;
     if attached.pid.is_some_and(runs_below) {
         // What it showed would be its own output, for ever.
@@ -140,7 +140,7 @@ pub(crate) fn open_shell(
     let keys = keys(context, &target)?;
     let size = size::current().unwrap_or(Size::DEFAULT);
     let mut route = target.route(context);
-    let request = Request::Shell(Shell {
+    let request = Operation::Shell(Shell {
         session: target.session.clone(),
         command: argv.first().cloned(),
         cols: Some(size.cols()),
@@ -163,7 +163,7 @@ pub(crate) fn open_shell(
 /// since nothing has happened yet.
 pub(crate) fn open_stream(
     context: &Context,
-    request: &Request,
+    request: &Operation,
     mut open: Option<Control>,
 ) -> Result<(UnixStream, Attached), Failure> {
     let deadline = Instant::now() + RETRY;
@@ -220,7 +220,7 @@ fn plan(
 pub(crate) fn follow(context: &Context, session: &str, pty: PtyId, from: Offset) -> Outcome {
     let target = Target { pty, watch: true, fresh: true, ..Target::existing(session.to_owned()) };
     let route = Resume { pictures: None, ..target.route(context) };
-    let request = Request::Attach(route.request(Some(from), None));
+    let request = Operation::Attach(route.request(Some(from), None));
     let (socket, attached) = open_stream(context, &request, None)?;
     let mut plan = plan(&target, route, socket, &attached, Vec::new(), Size::DEFAULT);
     plan.keyboard = Keyboard::Unused;

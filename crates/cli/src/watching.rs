@@ -14,7 +14,7 @@ use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::time::Duration;
 use swb_types::Size;
-use swb_wire::coop::Events;
+use swb_wire::control::Events;
 
 /// How often ages are counted on, and what no event tells is looked at: sizes and clients.
 const REFRESH: Duration = Duration::from_secs(1);

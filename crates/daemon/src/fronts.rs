@@ -12,7 +12,7 @@ use swb_dialects::scriptschnell::Settings;
 use swb_dialects::{Fronts, listen};
 use swb_engine::{Engine, Entrance};
 use swb_types::Paths;
-use swb_wire::coop::{DialectState, DialectStatus};
+use swb_wire::control::{DialectState, DialectStatus};
 
 use crate::config::{Config, ScriptschnellConfig};
 

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use swb_dialects::coop::Host;
 use swb_engine::Engine;
-use swb_wire::coop::{DaemonStatus, DialectStatus, KeeperStatus, StatusReply};
+use swb_wire::control::{DaemonStatus, DialectStatus, KeeperStatus, StatusReply};
 use tokio::sync::mpsc;
 
 /// How long a new program may take to say its version.

@@ -6,13 +6,16 @@
 //!
 //! * [`frame`]: reassembly of frames behind a length prefix, shared by three of the dialects;
 //! * [`keepty`]: binary frames, specified in `docs/protocols/keepty.md`;
-//! * [`coop`]: JSON commands and tagged stream frames, specified in `docs/protocols/coop.md`;
+//! * [`control`]: our own operations, JSON and then tagged stream frames, specified in
+//!   `docs/protocols/control.md`;
+//! * [`coop`]: the commands of coop, in the same frames, specified in `docs/protocols/coop.md`;
 //! * [`clippy`]: MessagePack maps, specified in `docs/protocols/clippy.md`;
 //! * [`scriptschnell`]: JSON objects on lines, specified in `docs/protocols/scriptschnell.md`.
 //!
 //! What a message *does* is no business of this crate: it never refuses a message that is well-formed.
 
 pub mod clippy;
+pub mod control;
 pub mod coop;
 pub mod frame;
 pub mod keepty;

@@ -5,9 +5,9 @@
 mod vectors;
 
 use serde_json::{Value, json};
-use swb_wire::coop::{
+use swb_wire::control::{
     self, Attached, BadMessage, Created, ErrorCode, ErrorReply, Event, Handshake, HandshakeReply, LsReply,
-    OkReply, Request, ServeReply, StreamFrame,
+    OkReply, Operation, ServeReply, StreamFrame,
 };
 use swb_wire::{FrameError, LengthPrefixed};
 use vectors::{Case, Step, cuts, raw};
@@ -16,7 +16,7 @@ use vectors::{Case, Step, cuts, raw};
 #[derive(Debug, Clone, PartialEq)]
 enum Item {
     Handshake(Result<i128, BadMessage>),
-    Request(Result<Request, BadMessage>),
+    Operation(Result<Operation, BadMessage>),
     Stream(StreamFrame),
     Failed(FrameError),
 }
@@ -33,9 +33,9 @@ struct Reader {
 impl Reader {
     fn for_case(case: &Case) -> Self {
         let streaming = case.name.starts_with("stream_") || case.name.starts_with("bad_stream_");
-        let mut frames = coop::command_frames();
+        let mut frames = control::command_frames();
         if streaming {
-            coop::enter_stream(&mut frames);
+            control::enter_stream(&mut frames);
         }
         let grants = !["attach_unknown", "attach_bad_pty"].contains(&case.name.as_str());
         Self { frames, greeted: streaming, streaming, grants }
@@ -57,18 +57,18 @@ impl Reader {
 
     fn read(&mut self, body: Vec<u8>) -> Item {
         if self.streaming {
-            return Item::Stream(coop::parse_stream(body));
+            return Item::Stream(control::parse_stream(body));
         }
         if !self.greeted {
             self.greeted = true;
-            return Item::Handshake(coop::parse_handshake(&body));
+            return Item::Handshake(control::parse_handshake(&body));
         }
-        let request = coop::parse_request(&body);
-        if self.grants && matches!(request, Ok(Request::Attach(_) | Request::Shell(_))) {
+        let request = control::parse_operation(&body);
+        if self.grants && matches!(request, Ok(Operation::Attach(_) | Operation::Shell(_))) {
             self.streaming = true;
-            coop::enter_stream(&mut self.frames);
+            control::enter_stream(&mut self.frames);
         }
-        Item::Request(request)
+        Item::Operation(request)
     }
 }
 
@@ -87,13 +87,13 @@ fn read<'a>(case: &Case, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Item
 
 fn framed(value: &impl serde::Serialize) -> Vec<u8> {
     let mut out = Vec::new();
-    coop::encode_json(value, &mut out).unwrap();
+    control::encode_json(value, &mut out).unwrap();
     out
 }
 
 fn control(value: &impl serde::Serialize) -> Vec<u8> {
     let mut out = Vec::new();
-    coop::encode_control(value, &mut out).unwrap();
+    control::encode_control(value, &mut out).unwrap();
     out
 }
 
@@ -115,9 +115,9 @@ fn check_item(name: &str, item: &Item, step: &Step) -> bool {
             assert_eq!(decoded["version"], *version as i64, "{name}");
             assert_eq!(framed(&Handshake { version: *version as u32 }), *bytes, "{name}");
         }
-        Item::Request(Ok(request)) => {
+        Item::Operation(Ok(request)) => {
             if decoded.get("pad").is_some() {
-                assert_eq!(*request, Request::Ls(coop::Ls::default())); // CO-16
+                assert_eq!(*request, Operation::Ls(control::Ls::default())); // CO-16
                 return false;
             }
             assert_eq!(serde_json::to_value(request).unwrap(), *decoded, "{name}");
@@ -126,11 +126,11 @@ fn check_item(name: &str, item: &Item, step: &Step) -> bool {
         Item::Stream(StreamFrame::Data(data)) => {
             assert_eq!((decoded["tag"].as_u64(), &raw(decoded)), (Some(0), data), "{name}");
             let mut out = Vec::new();
-            coop::encode_data(data, &mut out);
+            control::encode_data(data, &mut out);
             assert_eq!(out, *bytes, "{name}");
         }
         Item::Stream(StreamFrame::Control(body)) if decoded.get("json").is_some() => {
-            let said = coop::parse_client_control(body).unwrap_or_else(|| panic!("{name}: {decoded}"));
+            let said = control::parse_client_control(body).unwrap_or_else(|| panic!("{name}: {decoded}"));
             assert_eq!(serde_json::to_value(said).unwrap(), decoded["json"], "{name}");
             assert_eq!(control(&said), *bytes, "{name}");
         }
@@ -155,7 +155,7 @@ fn what_clients_send_decodes_and_encodes_back() {
 
 /// Reads a reply as `T` and gives the bytes it is written as.
 fn reply_again<T: serde::de::DeserializeOwned + serde::Serialize>(bytes: &[u8]) -> Vec<u8> {
-    framed(&coop::parse_reply::<T>(&bytes[4..]).unwrap())
+    framed(&control::parse_reply::<T>(&bytes[4..]).unwrap())
 }
 
 // CO-11, CO-29, CO-34, CO-37, CO-42, CO-48, CO-50, CO-59, CO-61, CO-62, CO-66
@@ -172,11 +172,11 @@ fn what_the_daemon_sends_decodes_and_encodes_back() {
             } else if decoded.get("token").is_some() {
                 reply_again::<ServeReply>(bytes)
             } else if decoded["json"].get("event").is_some() {
-                let event: Event = coop::parse_event(&bytes[5..]).unwrap();
+                let event: Event = control::parse_event(&bytes[5..]).unwrap();
                 assert_eq!(serde_json::to_value(event).unwrap(), decoded["json"], "{}", case.name);
                 control(&event)
             } else if decoded.get("tag").is_some() {
-                control(&coop::parse_reply::<OkReply>(&bytes[5..]).unwrap())
+                control(&control::parse_reply::<OkReply>(&bytes[5..]).unwrap())
             } else if case.name == "shell" || case.name == "attach_stream_detach" {
                 reply_again::<Attached>(bytes)
             } else {
@@ -254,15 +254,15 @@ fn malformed_requests_are_bad_messages_and_the_frames_go_on() {
         for step in case.steps.iter().filter(|step| step.to_daemon) {
             reader.push(&step.bytes, &mut items);
         }
-        let Some(Item::Request(Err(BadMessage(text)))) = items.last() else {
+        let Some(Item::Operation(Err(BadMessage(text)))) = items.last() else {
             panic!("{name}: {items:?}");
         };
         assert!(!text.is_empty());
-        reader.push(&framed(&Request::Detach), &mut items);
-        assert_eq!(items.last(), Some(&Item::Request(Ok(Request::Detach))), "{name}");
+        reader.push(&framed(&Operation::Detach), &mut items);
+        assert_eq!(items.last(), Some(&Item::Operation(Ok(Operation::Detach))), "{name}");
     }
     let accepted = items_of("create_slash_in_name");
-    assert!(matches!(accepted[..], [_, Item::Request(Ok(Request::Create(_)))]), "{accepted:?}");
+    assert!(matches!(accepted[..], [_, Item::Operation(Ok(Operation::Create(_)))]), "{accepted:?}");
 }
 
 // CO-10, CO-12, CO-13
@@ -271,7 +271,7 @@ fn malformed_handshakes_are_told_from_other_versions() {
     assert_eq!(items_of("handshake_version_2"), [Item::Handshake(Ok(2))]);
     let items = items_of("handshake_not_an_object");
     assert!(matches!(items[..], [Item::Handshake(Err(_))]), "{items:?}");
-    let error = FrameError::TooLarge { len: 0x7b22_7665, max: coop::MAX_FRAME };
+    let error = FrameError::TooLarge { len: 0x7b22_7665, max: control::MAX_FRAME };
     assert_eq!(items_of("handshake_without_prefix"), [Item::Failed(error)]);
 }
 
@@ -295,7 +295,7 @@ fn stream_frames_without_meaning_are_ignored_not_errors() {
         panic!("{items:?}");
     };
     assert_eq!(body, b"{nope");
-    assert_eq!(coop::parse_client_control(body), None);
+    assert_eq!(control::parse_client_control(body), None);
 }
 
 // CO-10

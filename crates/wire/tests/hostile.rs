@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use swb_wire::coop::{self, MAX_FRAME};
+use swb_wire::control::{self, MAX_FRAME};
 use swb_wire::keepty::{self, DecodeError};
 use swb_wire::{FrameError, LengthPrefixed};
 
@@ -26,9 +26,9 @@ fn keepty_refuses_a_huge_length_on_the_header_alone() {
 #[test]
 fn coop_refuses_a_huge_length_on_the_header_alone() {
     for len in [1_048_577_u32, 0x7b22_7665, u32::MAX] {
-        let mut command = coop::command_frames();
-        let mut stream = coop::command_frames();
-        coop::enter_stream(&mut stream);
+        let mut command = control::command_frames();
+        let mut stream = control::command_frames();
+        control::enter_stream(&mut stream);
         for frames in [&mut command, &mut stream] {
             frames.push(&len.to_be_bytes());
             assert!(frames.capacity() < SMALL);
@@ -47,7 +47,7 @@ fn an_allowed_length_is_not_paid_for_in_advance_either() {
     assert_eq!(decoder.next(), Ok(None));
     assert!(decoder.capacity() < SMALL, "{}", decoder.capacity());
 
-    let mut frames = coop::command_frames();
+    let mut frames = control::command_frames();
     frames.push(&1_048_576_u32.to_be_bytes());
     frames.push(b"{");
     assert_eq!(frames.next(), Ok(None));

@@ -9,7 +9,7 @@ use proptest::option::of;
 use proptest::prelude::*;
 use reading::read_pieces;
 use swb_types::{Offset, PtyId};
-use swb_wire::coop::{self, Base64, ClientControl, Event, Request, StreamFrame};
+use swb_wire::control::{self, Base64, ClientControl, Event, Operation, StreamFrame};
 use swb_wire::keepty::{self, Message, Role};
 use swb_wire::{FrameError, LengthPrefixed};
 
@@ -68,21 +68,21 @@ fn argv() -> impl Strategy<Value = Option<Vec<String>>> {
     of(vec(text(), 0..4))
 }
 
-fn until() -> impl Strategy<Value = Option<coop::Until>> {
-    of(Just(coop::Until::Head))
+fn until() -> impl Strategy<Value = Option<control::Until>> {
+    of(Just(control::Until::Head))
 }
 
-fn create() -> impl Strategy<Value = Request> {
+fn create() -> impl Strategy<Value = Operation> {
     let known = (of(text()), text(), of(text()), any::<Option<bool>>());
     let process = (argv(), of(btree_map(text(), text(), 0..4)), any::<Option<u32>>());
-    let start = of(prop_oneof![Just(coop::Start::Now), Just(coop::Start::Writer)]);
+    let start = of(prop_oneof![Just(control::Start::Now), Just(control::Start::Writer)]);
     let session = (any::<(Option<u16>, Option<u16>, Option<bool>)>(), start, any::<bool>());
     let fronts = (vec(text(), 0..3), vec(text(), 0..3));
     (known, process, session, fronts).prop_map(|(known, process, session, (hide, require))| {
         let (name, workspace, coopfile, detach) = known;
         let (argv, env, umask) = process;
         let ((cols, rows, restart), start, unique) = session;
-        Request::Create(coop::Create {
+        Operation::Create(control::Create {
             name,
             workspace,
             coopfile,
@@ -103,14 +103,14 @@ fn create() -> impl Strategy<Value = Request> {
     })
 }
 
-fn attach() -> impl Strategy<Value = Request> {
+fn attach() -> impl Strategy<Value = Operation> {
     let numbers = any::<(Option<u32>, Option<u16>, Option<u16>, Option<u64>, Option<u64>)>();
     let flags = any::<(bool, bool, bool, bool, Option<u64>)>();
     (text(), numbers, flags, until()).prop_map(|(session, numbers, flags, until)| {
         let (pty, cols, rows, resume, history) = numbers;
         let (watch, offsets, repaint, sizes, scrollback) = flags;
         let (pty, resume) = (pty.map(PtyId), resume.map(Offset));
-        Request::Attach(coop::Attach {
+        Operation::Attach(control::Attach {
             session,
             pty,
             cols,
@@ -127,7 +127,7 @@ fn attach() -> impl Strategy<Value = Request> {
     })
 }
 
-fn shell() -> impl Strategy<Value = Request> {
+fn shell() -> impl Strategy<Value = Operation> {
     let process = (of(text()), argv(), of(btree_map(text(), text(), 0..4)), any::<Option<bool>>());
     let numbers = any::<(Option<u16>, Option<u16>, Option<u64>, Option<u64>)>();
     let flags = any::<(bool, bool, bool, bool, Option<u64>)>();
@@ -136,7 +136,7 @@ fn shell() -> impl Strategy<Value = Request> {
         let (cols, rows, resume, history) = numbers;
         let (watch, offsets, repaint, sizes, scrollback) = flags;
         let resume = resume.map(Offset);
-        Request::Shell(coop::Shell {
+        Operation::Shell(control::Shell {
             session,
             command,
             cols,
@@ -156,55 +156,58 @@ fn shell() -> impl Strategy<Value = Request> {
     })
 }
 
-fn small_request() -> impl Strategy<Value = Request> {
+fn small_request() -> impl Strategy<Value = Operation> {
     let pty = || any::<Option<u32>>().prop_map(|pty| pty.map(PtyId));
     let bytes = vec(any::<u8>(), 0..60).prop_map(|bytes| (None, Some(Base64(bytes))));
     let typed = prop_oneof![text().prop_map(|text| (Some(text), None)), bytes];
     prop_oneof![
-        any::<(bool, bool)>().prop_map(|(details, all)| Request::Ls(coop::Ls { details, all })),
+        any::<(bool, bool)>().prop_map(|(details, all)| Operation::Ls(control::Ls { details, all })),
         (text(), any::<(bool, bool)>()).prop_map(|(session, (all, force))| {
-            Request::Kill(coop::Kill { session: Some(session), all, force })
+            Operation::Kill(control::Kill { session: Some(session), all, force })
         }),
         (any::<Option<u16>>(), of(text()), of(text()))
-            .prop_map(|(port, host, token)| Request::Serve(coop::Serve { port, host, token })),
-        text().prop_map(|session| Request::Tunnel(coop::Tunnel { session })),
-        any::<bool>().prop_map(|kill| Request::Shutdown(coop::Shutdown { kill })),
-        Just(Request::Detach),
-        Just(Request::Status),
-        text().prop_map(|session| Request::SessionLs(coop::SessionLs { session })),
-        (text(), any::<u32>())
-            .prop_map(|(session, pty)| Request::SessionKill(coop::SessionKill { session, pty: PtyId(pty) })),
+            .prop_map(|(port, host, token)| Operation::Serve(control::Serve { port, host, token })),
+        text().prop_map(|session| Operation::Tunnel(control::Tunnel { session })),
+        any::<bool>().prop_map(|kill| Operation::Shutdown(control::Shutdown { kill })),
+        Just(Operation::Detach),
+        Just(Operation::Status),
+        text().prop_map(|session| Operation::SessionLs(control::SessionLs { session })),
+        (text(), any::<u32>()).prop_map(|(session, pty)| Operation::SessionKill(control::SessionKill {
+            session,
+            pty: PtyId(pty)
+        })),
         (text(), pty(), any::<(bool, Option<u64>)>()).prop_map(|(session, pty, (follow, tail_lines))| {
-            Request::Logs(coop::Logs { session, pty, follow, tail_lines })
+            Operation::Logs(control::Logs { session, pty, follow, tail_lines })
         }),
-        (text(), pty()).prop_map(|(session, pty)| Request::Restart(coop::Restart { session, pty })),
-        (text(), pty(), typed).prop_map(|(session, pty, (text, data))| Request::Send(coop::Send {
+        (text(), pty()).prop_map(|(session, pty)| Operation::Restart(control::Restart { session, pty })),
+        (text(), pty(), typed).prop_map(|(session, pty, (text, data))| Operation::Send(control::Send {
             session,
             pty,
             text,
             data
         })),
-        (of(text()), any::<bool>()).prop_map(|(exe, keeper)| Request::Upgrade(coop::Upgrade { exe, keeper })),
+        (of(text()), any::<bool>())
+            .prop_map(|(exe, keeper)| Operation::Upgrade(control::Upgrade { exe, keeper })),
     ]
 }
 
-fn look_request() -> impl Strategy<Value = Request> {
+fn look_request() -> impl Strategy<Value = Operation> {
     let pty = || any::<Option<u32>>().prop_map(|pty| pty.map(PtyId));
     let format = prop_oneof![
-        Just(coop::ScreenFormat::Json),
-        Just(coop::ScreenFormat::Text),
-        Just(coop::ScreenFormat::Ansi),
-        Just(coop::ScreenFormat::Svg),
-        Just(coop::ScreenFormat::Snapshot),
+        Just(control::ScreenFormat::Json),
+        Just(control::ScreenFormat::Text),
+        Just(control::ScreenFormat::Ansi),
+        Just(control::ScreenFormat::Svg),
+        Just(control::ScreenFormat::Snapshot),
     ];
     prop_oneof![
         (text(), pty(), any::<Option<u64>>(), of(format)).prop_map(|(session, pty, scrollback, format)| {
-            Request::Screen(coop::Screen { session, pty, scrollback, format })
+            Operation::Screen(control::Screen { session, pty, scrollback, format })
         }),
         (text(), pty(), of(text()), any::<(u64, bool, Option<u64>)>()).prop_map(
             |(session, pty, text, (stable_ms, exit, timeout_ms))| {
                 let stable_ms = Some(stable_ms);
-                Request::Wait(coop::Wait {
+                Operation::Wait(control::Wait {
                     session,
                     pty,
                     text,
@@ -216,12 +219,12 @@ fn look_request() -> impl Strategy<Value = Request> {
             }
         ),
         (text(), pty(), vec(text(), 0..4), any::<bool>()).prop_map(|(session, pty, keys, literal)| {
-            Request::Keys(coop::Keys { session, pty, keys, literal })
+            Operation::Keys(control::Keys { session, pty, keys, literal })
         }),
     ]
 }
 
-fn request() -> impl Strategy<Value = Request> {
+fn request() -> impl Strategy<Value = Operation> {
     prop_oneof![create(), attach(), shell(), small_request(), look_request()]
 }
 
@@ -256,8 +259,8 @@ fn frames(mut reader: LengthPrefixed, pieces: &[&[u8]]) -> Result<Vec<Vec<u8>>, 
 }
 
 fn stream_frames() -> LengthPrefixed {
-    let mut frames = coop::command_frames();
-    coop::enter_stream(&mut frames);
+    let mut frames = control::command_frames();
+    control::enter_stream(&mut frames);
     frames
 }
 
@@ -288,10 +291,10 @@ proptest! {
     fn coop_requests_come_back(requests in vec(request(), 0..5), lengths in lengths()) {
         let mut bytes = Vec::new();
         for request in &requests {
-            coop::encode_json(request, &mut bytes).unwrap();
+            control::encode_json(request, &mut bytes).unwrap();
         }
-        let bodies = frames(coop::command_frames(), &pieces(&bytes, &lengths)).unwrap();
-        let read: Vec<Request> = bodies.iter().map(|body| coop::parse_request(body).unwrap()).collect();
+        let bodies = frames(control::command_frames(), &pieces(&bytes, &lengths)).unwrap();
+        let read: Vec<Operation> = bodies.iter().map(|body| control::parse_operation(body).unwrap()).collect();
         prop_assert_eq!(read, requests);
     }
 
@@ -302,18 +305,18 @@ proptest! {
     ) {
         let resize = ClientControl::Resize { cols: size.0, rows: size.1 };
         let mut bytes = Vec::new();
-        coop::encode_data(&data, &mut bytes);
-        coop::encode_control(&event, &mut bytes).unwrap();
-        coop::encode_control(&resize, &mut bytes).unwrap();
+        control::encode_data(&data, &mut bytes);
+        control::encode_control(&event, &mut bytes).unwrap();
+        control::encode_control(&resize, &mut bytes).unwrap();
         let bodies = frames(stream_frames(), &pieces(&bytes, &lengths)).unwrap();
-        let frames: Vec<StreamFrame> = bodies.into_iter().map(coop::parse_stream).collect();
+        let frames: Vec<StreamFrame> = bodies.into_iter().map(control::parse_stream).collect();
         let [StreamFrame::Data(first), StreamFrame::Control(second), StreamFrame::Control(third)] = &frames[..]
         else {
             return Err(TestCaseError::fail(format!("{frames:?}")));
         };
         prop_assert_eq!(first, &data);
-        prop_assert_eq!(coop::parse_event(second), Some(event));
-        prop_assert_eq!(coop::parse_client_control(third), Some(resize));
+        prop_assert_eq!(control::parse_event(second), Some(event));
+        prop_assert_eq!(control::parse_client_control(third), Some(resize));
     }
 
     // CO-15, CO-55
@@ -321,11 +324,11 @@ proptest! {
     fn coop_readers_never_panic(bytes in vec(any::<u8>(), 0..200), text in "[\\[\\]{}:,\"a-z0-9 ]{0,60}") {
         for body in [&bytes[..], text.as_bytes()] {
             let answers = (
-                coop::parse_handshake(body).is_ok(),
-                coop::parse_request(body).is_ok(),
-                coop::parse_client_control(body).is_some(),
-                coop::parse_event(body).is_some(),
-                coop::parse_reply::<coop::LsReply>(body).is_ok(),
+                control::parse_handshake(body).is_ok(),
+                control::parse_operation(body).is_ok(),
+                control::parse_client_control(body).is_some(),
+                control::parse_event(body).is_some(),
+                control::parse_reply::<control::LsReply>(body).is_ok(),
             );
             // Whatever is accepted is at least an object.
             let object = serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(body).is_ok();

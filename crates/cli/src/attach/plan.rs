@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use swb_types::{Offset, PtyId, Size};
-use swb_wire::coop::{self, Attach, Handshake, Request};
+use swb_wire::control::{self, Attach, Handshake, Operation};
 
 /// What to attach to, and how.
 pub(crate) struct Plan {
@@ -85,9 +85,9 @@ impl Resume {
         connect(&socket, &SocketAddrUnix::new(&self.socket)?)?;
         let socket = UnixStream::from(socket);
         let mut message = Vec::new();
-        let request = Request::Attach(self.request(from, size));
-        coop::encode_json(&Handshake { version: coop::VERSION }, &mut message)
-            .and_then(|()| coop::encode_json(&request, &mut message))
+        let request = Operation::Attach(self.request(from, size));
+        control::encode_json(&Handshake { version: control::VERSION }, &mut message)
+            .and_then(|()| control::encode_json(&request, &mut message))
             .map_err(io::Error::other)?;
         // A fresh socket takes a few hundred bytes at once.
         let sent = rustix::io::write(&socket, &message)?;

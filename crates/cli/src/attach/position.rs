@@ -7,7 +7,7 @@
 use super::inbox::Inbox;
 use crate::error::Failure;
 use swb_types::Offset;
-use swb_wire::coop::{self, Attached, HandshakeReply};
+use swb_wire::control::{self, Attached, HandshakeReply};
 
 /// The position of one client.
 #[derive(Debug, Clone, Copy)]
@@ -48,10 +48,10 @@ impl Position {
     /// the output goes on. True for the latter.
     pub(crate) fn take_answer(&mut self, inbox: &Inbox, body: &[u8]) -> Result<bool, Failure> {
         if inbox.awaits_answers() {
-            coop::parse_reply::<HandshakeReply>(body)?;
+            control::parse_reply::<HandshakeReply>(body)?;
             return Ok(false);
         }
-        let attached: Attached = coop::parse_reply(body)?;
+        let attached: Attached = control::parse_reply(body)?;
         self.offset = attached.offset.unwrap_or(self.offset);
         Ok(true)
     }

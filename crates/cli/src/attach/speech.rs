@@ -2,7 +2,7 @@
 
 use super::inbox::{Layout, Message};
 use swb_types::{Offset, Size};
-use swb_wire::{coop, keepty};
+use swb_wire::{control, keepty};
 
 /// Something the daemon said beside terminal data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,34 +55,34 @@ pub(crate) struct Keepty;
 
 impl Speech for Coop {
     fn layout(&self) -> Layout {
-        Layout { tag: 1, max: coop::MAX_FRAME, data: &[0] }
+        Layout { tag: 1, max: control::MAX_FRAME, data: &[0] }
     }
 
     fn understand(&self, message: &Message) -> Notice {
         // CO-55: tags and events this client does not know are ignored.
-        let event = (message.tag == [1]).then(|| coop::parse_event(&message.payload)).flatten();
+        let event = (message.tag == [1]).then(|| control::parse_event(&message.payload)).flatten();
         match event {
-            Some(coop::Event::PtyExited { code }) => Notice::Exited(code),
-            Some(coop::Event::Detached) => Notice::Detached,
-            Some(coop::Event::End { .. }) => Notice::End,
-            Some(coop::Event::Lagged { offset, .. }) => Notice::Lagged(offset),
-            Some(coop::Event::Repaint { offset, bytes }) => Notice::Repaint(offset, bytes),
-            Some(coop::Event::Resized { cols, rows, .. }) => Notice::Resized(cols, rows),
-            Some(coop::Event::PtyRestarting { .. }) | None => Notice::Nothing,
+            Some(control::Event::PtyExited { code }) => Notice::Exited(code),
+            Some(control::Event::Detached) => Notice::Detached,
+            Some(control::Event::End { .. }) => Notice::End,
+            Some(control::Event::Lagged { offset, .. }) => Notice::Lagged(offset),
+            Some(control::Event::Repaint { offset, bytes }) => Notice::Repaint(offset, bytes),
+            Some(control::Event::Resized { cols, rows, .. }) => Notice::Resized(cols, rows),
+            Some(control::Event::PtyRestarting { .. }) | None => Notice::Nothing,
         }
     }
 
     fn put_input(&self, input: &[u8], out: &mut Vec<u8>) {
-        coop::encode_data(input, out);
+        control::encode_data(input, out);
     }
 
     fn put_resize(&self, size: Size, out: &mut Vec<u8>) {
-        put_control(&coop::ClientControl::Resize { cols: size.cols(), rows: size.rows() }, out);
+        put_control(&control::ClientControl::Resize { cols: size.cols(), rows: size.rows() }, out);
     }
 
     fn goodbye(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        put_control(&coop::ClientControl::Detach, &mut out);
+        put_control(&control::ClientControl::Detach, &mut out);
         out
     }
 
@@ -95,8 +95,8 @@ impl Speech for Coop {
     }
 }
 
-fn put_control(control: &coop::ClientControl, out: &mut Vec<u8>) {
-    coop::encode_control(control, out).expect("a few numbers always fit a frame");
+fn put_control(control: &control::ClientControl, out: &mut Vec<u8>) {
+    control::encode_control(control, out).expect("a few numbers always fit a frame");
 }
 
 impl Speech for Keepty {

@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 use swb_types::Size;
-use swb_wire::coop::{self, AgentsReply};
+use swb_wire::control::{self, AgentsReply};
 use swb_wire::scriptschnell::{Close, ErrorCode, Request};
 
 /// How often what takes time is shown anew.
@@ -86,7 +86,7 @@ pub(super) fn run(context: &Context, place: Place, link: Link, opened: Opened, w
 
 /// The agents that can be chosen; a daemon that does not tell is no reason not to talk.
 fn agents(context: &Context) -> Vec<String> {
-    let reply = context.ask::<AgentsReply>(&coop::Request::Agents(coop::Agents {}));
+    let reply = context.ask::<AgentsReply>(&control::Operation::Agents(control::Agents {}));
     reply.map(|reply| reply.agents.into_iter().map(|agent| agent.name).collect()).unwrap_or_default()
 }
 

@@ -9,8 +9,8 @@ use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Write;
 use std::path::Path;
-use swb_wire::coop::{
-    Approval, ApprovalItem, ApprovalKind, ApprovalReply, Approvals, ApprovalsReply, Request,
+use swb_wire::control::{
+    Approval, ApprovalItem, ApprovalKind, ApprovalReply, Approvals, ApprovalsReply, Operation,
 };
 
 /// Characters of what is asked in the list.
@@ -51,14 +51,14 @@ fn list(context: &Context, watch: bool) -> Outcome {
 }
 
 fn waiting(context: &Context) -> Result<Vec<ApprovalItem>, Failure> {
-    let reply: ApprovalsReply = context.ask(&Request::Approvals(Approvals {}))?;
+    let reply: ApprovalsReply = context.ask(&Operation::Approvals(Approvals {}))?;
     Ok(reply.approvals)
 }
 
 fn show(context: &Context, id: &str) -> Outcome {
     let id = named(&waiting(context)?, id)?.id.clone();
     let request = Approval { id, ack: true, ..Approval::default() };
-    let reply: ApprovalReply = context.ask(&Request::Approval(request))?;
+    let reply: ApprovalReply = context.ask(&Operation::Approval(request))?;
     context.answer(&reply.approval, |approval| details(approval, now(), &context.paths.home))?;
     Ok(0)
 }
@@ -73,7 +73,7 @@ fn decide(context: &Context, id: &str, approved: bool, option: Option<String>, a
         always,
         ack: false,
     };
-    let _decided: ApprovalReply = context.tell(&Request::Approval(request))?;
+    let _decided: ApprovalReply = context.tell(&Operation::Approval(request))?;
     let (id, session) = (approval.id.clone(), approval.session.clone());
     context.answer(&Decided { id, session, approved, option }, |decided| {
         let verb = if approved { "Approved" } else { "Denied" };
@@ -198,7 +198,7 @@ fn parameter(text: &mut String, key: &str, value: &Value) {
 mod tests {
     use super::*;
     use serde_json::json;
-    use swb_wire::coop::ChoiceItem;
+    use swb_wire::control::ChoiceItem;
 
     fn approval(id: &str, session: &str, tool: &str, parameters: Value) -> ApprovalItem {
         ApprovalItem {

@@ -9,7 +9,9 @@ use crate::say::say;
 use crate::stdin;
 use serde_json::json;
 use std::time::{Duration, Instant};
-use swb_wire::coop::{Answered, Ask, AskReply, MAX_FRAME, Met, Request, Turn, TurnObject, Wait, WaitUntil};
+use swb_wire::control::{
+    Answered, Ask, AskReply, MAX_FRAME, Met, Operation, Turn, TurnObject, Wait, WaitUntil,
+};
 
 /// How much longer than the question the daemon's answer may take; after that it hangs.
 const GRACE: Duration = Duration::from_secs(10);
@@ -22,7 +24,7 @@ pub(super) fn run(context: &Context, args: args::Ask) -> Outcome {
     let timeout_ms = args.timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
     let request = Ask { session: args.name.clone(), text, timeout_ms, force: args.force };
     let limit = args.timeout.and_then(|timeout| timeout.checked_add(GRACE));
-    let answer = context.connect()?.request_within::<AskReply>(&Request::Ask(request), limit);
+    let answer = context.connect()?.request_within::<AskReply>(&Operation::Ask(request), limit);
     let reply = match answer {
         // The text was typed, most likely; asking again would type it twice.
         Err(failure) if failure.kind() == FailureKind::Disconnected => {

@@ -5,7 +5,7 @@ use crate::args;
 use crate::context::Context;
 use crate::error::Outcome;
 use serde::Serialize;
-use swb_wire::coop::{CaptureReply, Request};
+use swb_wire::control::{CaptureReply, Operation};
 
 /// What `capture --json` tells.
 #[derive(Debug, Serialize)]
@@ -16,7 +16,7 @@ struct Captured {
 
 /// Puts a turn into the buffer.
 pub(super) fn run(context: &Context, args: &args::Capture) -> Outcome {
-    let reply: CaptureReply = context.ask(&Request::Capture(captured(&args.id)))?;
+    let reply: CaptureReply = context.ask(&Operation::Capture(captured(&args.id)))?;
     let captured = Captured { turn_id: reply.turn_id, bytes: reply.size };
     context
         .answer(&captured, |captured| format!("Captured {} ({} bytes)", captured.turn_id, captured.bytes))?;

@@ -6,7 +6,7 @@ use crate::error::Outcome;
 use crate::happenings::{Happenings, Heard};
 use crate::say::print;
 use crate::table;
-use swb_wire::coop::{Events, Happened, Happening};
+use swb_wire::control::{Events, Happened, Happening};
 
 /// Seconds of a day.
 const DAY: u64 = 86_400;
@@ -55,7 +55,7 @@ fn what(what: &Happened) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use swb_wire::coop::AgentState;
+    use swb_wire::control::AgentState;
 
     #[test]
     fn people_get_a_line() {

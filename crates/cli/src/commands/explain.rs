@@ -5,12 +5,12 @@ use crate::context::Context;
 use crate::error::Outcome;
 use crate::table;
 use std::fmt::Write;
-use swb_wire::coop::{Explain, ExplainReply, Request};
+use swb_wire::control::{Explain, ExplainReply, Operation};
 
 /// Tells what the agent of a session is doing.
 pub(super) fn run(context: &Context, args: args::Explain) -> Outcome {
     let session = context.session_or_here(args.name)?;
-    let reply: ExplainReply = context.ask(&Request::Explain(Explain { session }))?;
+    let reply: ExplainReply = context.ask(&Operation::Explain(Explain { session }))?;
     context.answer(&reply, |reply| text(reply, table::now()))?;
     Ok(0)
 }
@@ -43,7 +43,7 @@ fn text(reply: &ExplainReply, now: u64) -> String {
 mod tests {
     use super::*;
     use swb_types::Offset;
-    use swb_wire::coop::{AgentItem, AgentState, EvidenceItem, TurnItem};
+    use swb_wire::control::{AgentItem, AgentState, EvidenceItem, TurnItem};
 
     #[test]
     fn people_get_sentences() {

@@ -3,7 +3,7 @@
 use crate::context::{self, Context};
 use crate::error::Outcome;
 use crate::session::{self, Target};
-use swb_wire::coop::Create;
+use swb_wire::control::Create;
 
 /// Goes to the newest session of the current directory, or starts one with the user's shell.
 pub(super) fn run(context: &Context) -> Outcome {

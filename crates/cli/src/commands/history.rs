@@ -12,9 +12,9 @@ use rustix::termios::isatty;
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::Path;
-use swb_wire::coop::{
+use swb_wire::control::{
     Conversation, ConversationItem, ConversationReply, Forget, History, HistoryReply, HitItem, OkReply,
-    Request,
+    Operation,
 };
 
 /// What `rm --json` tells.
@@ -50,7 +50,7 @@ fn list(context: &Context, scope: &Scope) -> Outcome {
     loop {
         let offset = Some(all.len() as u64);
         let wanted = History { workspace: workspace.clone(), offset, ..History::default() };
-        let page: HistoryReply = context.ask(&Request::History(wanted))?;
+        let page: HistoryReply = context.ask(&Operation::History(wanted))?;
         let more = page.more && !page.conversations.is_empty();
         all.extend(page.conversations.into_iter().map(priced));
         if !more {
@@ -63,7 +63,7 @@ fn list(context: &Context, scope: &Scope) -> Outcome {
 
 fn search(context: &Context, words: &str, workspace: Option<String>, limit: Option<u64>) -> Outcome {
     let wanted = History { workspace, search: Some(words.to_owned()), offset: None, limit };
-    let mut found: HistoryReply = context.ask(&Request::History(wanted))?;
+    let mut found: HistoryReply = context.ask(&Operation::History(wanted))?;
     for hit in &mut found.hits {
         hit.conversation = priced(std::mem::take(&mut hit.conversation));
     }
@@ -90,12 +90,12 @@ fn priced(item: ConversationItem) -> ConversationItem {
 
 fn ask_for(context: &Context, session: &str, cursor: Option<String>) -> Result<ConversationReply, Failure> {
     let wanted = Conversation { session: session.to_owned(), cursor };
-    context.ask(&Request::Conversation(wanted)).map_err(|failure| known(failure, session))
+    context.ask(&Operation::Conversation(wanted)).map_err(|failure| known(failure, session))
 }
 
 fn remove(context: &Context, names: Vec<String>) -> Outcome {
     for session in &names {
-        let forget = Request::Forget(Forget { session: session.clone() });
+        let forget = Operation::Forget(Forget { session: session.clone() });
         let _: OkReply = context.tell(&forget).map_err(|failure| known(failure, session))?;
     }
     context.answer(&Removed { removed: names }, |_| String::new())?;

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use std::io::Read;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
-use swb_wire::coop::{Hook, HookState, OkReply, Request};
+use swb_wire::control::{Hook, HookState, OkReply, Operation};
 
 /// Variable in which a process finds the name of its session.
 const SESSION: &str = "SWB_SESSION";
@@ -38,7 +38,7 @@ pub(super) fn run(args: &args::Hook) -> u8 {
 fn tell(session: String, state: HookState) -> Result<(), Failure> {
     let context = Context::from_env("swb", None, false)?;
     if let Some(mut control) = context.connect_if_running()? {
-        let request = Request::Hook(Hook { session, state });
+        let request = Operation::Hook(Hook { session, state });
         let _: OkReply = control.request_within(&request, Some(LONGEST))?;
     }
     Ok(())

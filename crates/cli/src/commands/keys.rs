@@ -4,7 +4,7 @@ use crate::args;
 use crate::context::Context;
 use crate::error::Outcome;
 use serde::Serialize;
-use swb_wire::coop::{Keys, KeysReply, Request};
+use swb_wire::control::{Keys, KeysReply, Operation};
 
 /// What `keys` tells programs.
 #[derive(Debug, Serialize)]
@@ -17,7 +17,7 @@ struct Pressed {
 pub(super) fn run(context: &Context, args: args::Keys) -> Outcome {
     let request =
         Keys { session: args.name.clone(), pty: Some(args.pty), keys: args.keys, literal: args.literal };
-    let reply: KeysReply = context.tell(&Request::Keys(request))?;
+    let reply: KeysReply = context.tell(&Operation::Keys(request))?;
     context.answer(&Pressed { session: args.name, bytes: reply.bytes }, |_| String::new())?;
     Ok(0)
 }

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::error::{FailureKind, Outcome};
 use crate::say::say_text;
 use serde::Serialize;
-use swb_wire::coop::{Kill, OkReply, Request};
+use swb_wire::control::{Kill, OkReply, Operation};
 
 /// What became of each session.
 #[derive(Debug, Serialize)]
@@ -29,7 +29,7 @@ pub(crate) fn run(context: &Context, args: &args::Kill) -> Outcome {
     let mut code = 0;
     for session in &args.names {
         let request = Kill { session: Some(session.clone()), all: false, force: args.force };
-        match context.tell::<OkReply>(&Request::Kill(request)) {
+        match context.tell::<OkReply>(&Operation::Kill(request)) {
             Ok(_) => result.killed.push(session.clone()),
             Err(failure)
                 if matches!(
@@ -50,7 +50,7 @@ pub(crate) fn run(context: &Context, args: &args::Kill) -> Outcome {
 
 fn all(context: &Context, force: bool) -> Outcome {
     let killed: Vec<String> = context.sessions()?.into_iter().map(|session| session.name).collect();
-    let _: OkReply = context.tell(&Request::Kill(Kill { session: None, all: true, force }))?;
+    let _: OkReply = context.tell(&Operation::Kill(Kill { session: None, all: true, force }))?;
     let result = Killed { killed, failed: Vec::new() };
     context.answer(&result, |result| {
         if result.killed.is_empty() { "No sessions.\n".to_owned() } else { text(result) }

@@ -11,7 +11,7 @@ use crate::session;
 use serde::Serialize;
 use std::os::unix::net::UnixStream;
 use swb_types::{Offset, PtyId};
-use swb_wire::coop::{Attach, Request, Until};
+use swb_wire::control::{Attach, Operation, Until};
 
 /// Bytes of old output asked for: more than any ring holds, so always everything.
 const EVERYTHING: u64 = 1 << 40;
@@ -49,7 +49,7 @@ pub(crate) fn run(context: &Context, args: args::Logs) -> Outcome {
 
 /// Fetches all output there is, and the position of its end.
 fn fetch(context: &Context, session: &str, pty: PtyId) -> Result<(Vec<u8>, Offset), Failure> {
-    let request = Request::Attach(Attach {
+    let request = Operation::Attach(Attach {
         session: session.to_owned(),
         pty: Some(pty),
         watch: true,
@@ -104,16 +104,17 @@ fn tail(bytes: &[u8], lines: usize) -> &[u8] {
 mod tests {
     use super::*;
     use std::io::Write;
-    use swb_wire::coop::{self, Event};
+    use swb_wire::control::{self, Event};
 
     #[test]
     fn a_gap_in_the_output_counts() {
         let (mut daemon, socket) = UnixStream::pair().unwrap();
         let mut stream = Vec::new();
-        coop::encode_data(b"abc", &mut stream);
-        coop::encode_control(&Event::Lagged { dropped: 9, offset: Some(Offset(103)) }, &mut stream).unwrap();
-        coop::encode_data(b"de", &mut stream);
-        coop::encode_control(&Event::End { offset: Offset(105) }, &mut stream).unwrap();
+        control::encode_data(b"abc", &mut stream);
+        control::encode_control(&Event::Lagged { dropped: 9, offset: Some(Offset(103)) }, &mut stream)
+            .unwrap();
+        control::encode_data(b"de", &mut stream);
+        control::encode_control(&Event::End { offset: Offset(105) }, &mut stream).unwrap();
         daemon.write_all(&stream).unwrap();
         let (bytes, end) = read_to_end(&socket, Offset(10)).unwrap();
         assert_eq!((bytes.as_slice(), end), (&b"abcde"[..], Offset(105)), "what is followed begins there");

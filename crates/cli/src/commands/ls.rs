@@ -7,7 +7,7 @@ use crate::table;
 use crate::watching;
 use serde::Serialize;
 use std::path::Path;
-use swb_wire::coop::{AgentItem, AgentState, Origin, PtyItem, SessionItem, SessionStatus};
+use swb_wire::control::{AgentItem, AgentState, Origin, PtyItem, SessionItem, SessionStatus};
 
 /// One session as `ls --json` shows it.
 #[derive(Debug, Serialize)]

@@ -4,7 +4,7 @@ use crate::args;
 use crate::context::Context;
 use crate::error::Outcome;
 use serde::Serialize;
-use swb_wire::coop::{OkReply, Paste, Request};
+use swb_wire::control::{OkReply, Operation, Paste};
 
 /// What `paste --json` tells.
 #[derive(Debug, Serialize)]
@@ -14,7 +14,7 @@ struct Pasted {
 
 /// Types the buffer into a session, as it is.
 pub(super) fn run(context: &Context, args: args::Paste) -> Outcome {
-    let _: OkReply = context.tell(&Request::Paste(Paste { session: args.name.clone() }))?;
+    let _: OkReply = context.tell(&Operation::Paste(Paste { session: args.name.clone() }))?;
     context.answer(&Pasted { session: args.name }, |_| String::new())?;
     Ok(0)
 }

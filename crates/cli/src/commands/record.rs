@@ -19,7 +19,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::Instant;
 use swb_types::{PtyId, Size};
-use swb_wire::coop::{Attached, Request, SessionItem};
+use swb_wire::control::{Attached, Operation, SessionItem};
 
 /// Records until the session ends or the user has enough.
 pub(super) fn run(context: &Context, args: args::Record) -> Outcome {
@@ -34,7 +34,7 @@ pub(super) fn run(context: &Context, args: args::Record) -> Outcome {
         pictures: Some(Pictures { scrollback: Some(0) }),
         sizes: true,
     };
-    let (socket, attached) = open_stream(context, &Request::Attach(route.request(None, None)), None)?;
+    let (socket, attached) = open_stream(context, &Operation::Attach(route.request(None, None)), None)?;
     let header = header(context, &args, &attached)?;
     let mut recording = Recording::create(&args.file, args.force, &header)?;
     let follower =

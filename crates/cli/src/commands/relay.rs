@@ -7,7 +7,7 @@ use crate::say::say;
 use crate::stdin;
 use serde::Serialize;
 use std::path::Path;
-use swb_wire::coop::{MAX_FRAME, Relay, RelayReply, Request};
+use swb_wire::control::{MAX_FRAME, Operation, Relay, RelayReply};
 
 /// What `relay --json` tells.
 #[derive(Debug, Serialize)]
@@ -31,7 +31,7 @@ pub(super) fn run(context: &Context, args: args::Relay) -> Outcome {
         submit: args.submit,
         raw: args.raw,
     };
-    let reply: RelayReply = context.tell(&Request::Relay(request))?;
+    let reply: RelayReply = context.tell(&Operation::Relay(request))?;
     if let Some(warning) = &reply.warning {
         say(format_args!("{}: {warning}", context.program));
     }

@@ -5,7 +5,7 @@ use crate::context::{self, Context};
 use crate::error::Outcome;
 use crate::session;
 use serde::Serialize;
-use swb_wire::coop::Create;
+use swb_wire::control::Create;
 
 /// What `run --detach` tells.
 #[derive(Debug, Serialize)]

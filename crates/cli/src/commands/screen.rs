@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;
 use swb_types::{Offset, PtyId, Size};
-use swb_wire::coop::{Request, Screen, ScreenFormat, ScreenReply};
+use swb_wire::control::{Operation, Screen, ScreenFormat, ScreenReply};
 
 /// What `screen --json` tells.
 #[derive(Debug, Serialize)]
@@ -26,7 +26,7 @@ pub(super) fn run(context: &Context, args: args::Screen) -> Outcome {
     let session = context.session_or_here(args.name)?;
     let request =
         Screen { session, pty: Some(args.pty), scrollback: Some(args.scrollback), format: Some(format) };
-    let reply: ScreenReply = context.ask(&Request::Screen(request))?;
+    let reply: ScreenReply = context.ask(&Operation::Screen(request))?;
     let size = reply.cols.zip(reply.rows).and_then(|(cols, rows)| Size::new(cols, rows));
     let data = reply.data.unwrap_or_default().0;
     match (&args.svg, &args.png) {

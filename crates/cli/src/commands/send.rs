@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::error::{Failure, Outcome};
 use serde::Serialize;
 use std::io::Read;
-use swb_wire::coop::{Base64, OkReply, Request, Send};
+use swb_wire::control::{Base64, OkReply, Operation, Send};
 
 /// Bytes sent with one request. Base64 makes a third more of them, and that has to fit a frame.
 const CHUNK: usize = 512 * 1024;
@@ -34,7 +34,7 @@ pub(super) fn run(context: &Context, args: args::Send) -> Outcome {
         let last = chunk.len() < CHUNK;
         let data = Some(Base64(chunk));
         let request = Send { session: args.name.clone(), pty: Some(args.pty), text: None, data };
-        let _: OkReply = control.request(&Request::Send(request))?;
+        let _: OkReply = control.request(&Operation::Send(request))?;
         if last {
             break;
         }

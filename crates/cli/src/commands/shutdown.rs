@@ -7,7 +7,7 @@ use crate::error::{FailureKind, Outcome};
 use crate::say::say;
 use serde::Serialize;
 use std::time::Duration;
-use swb_wire::coop::{History, HistoryReply, OkReply, Request, Shutdown};
+use swb_wire::control::{History, HistoryReply, OkReply, Operation, Shutdown};
 
 /// How long the daemon may take to say goodbye to everybody.
 const WAIT: Duration = Duration::from_secs(5);
@@ -38,7 +38,7 @@ pub(crate) fn run(context: &Context, args: &args::Shutdown) -> Outcome {
         return Ok(0);
     };
     let forgotten = unsaved(&mut control);
-    match control.request::<OkReply>(&Request::Shutdown(Shutdown { kill: args.kill })) {
+    match control.request::<OkReply>(&Operation::Shutdown(Shutdown { kill: args.kill })) {
         Ok(_) => {}
         // Ending was what it was asked for.
         Err(failure) if failure.kind() == FailureKind::Disconnected && !args.kill => {}
@@ -61,7 +61,7 @@ pub(crate) fn run(context: &Context, args: &args::Shutdown) -> Outcome {
 
 /// How many conversations nothing is kept of, if there are any. A daemon that does not tell has none.
 fn unsaved(control: &mut Control) -> Option<usize> {
-    let history = control.request::<HistoryReply>(&Request::History(History::default()));
+    let history = control.request::<HistoryReply>(&Operation::History(History::default()));
     let conversations = history.map(|history| history.conversations).unwrap_or_default();
     Some(conversations.iter().filter(|one| one.live && !one.saved).count()).filter(|count| *count > 0)
 }

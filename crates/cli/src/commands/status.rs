@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::error::Outcome;
 use crate::table;
 use serde::Serialize;
-use swb_wire::coop::{DaemonStatus, DialectStatus, KeeperStatus, Request, StatusReply};
+use swb_wire::control::{DaemonStatus, DialectStatus, KeeperStatus, Operation, StatusReply};
 
 /// Exit code when no daemon runs.
 const NOT_RUNNING: u8 = 1;
@@ -22,7 +22,7 @@ struct Status {
 /// Shows the state of the daemon; never starts it.
 pub(crate) fn run(context: &Context) -> Outcome {
     let status = match context.connect_if_running()? {
-        Some(mut control) => Status::from(control.request::<StatusReply>(&Request::Status)?),
+        Some(mut control) => Status::from(control.request::<StatusReply>(&Operation::Status)?),
         None => {
             Status { keeper: None, daemon: None, dialects: Vec::new(), sessions: 0, warnings: Vec::new() }
         }
@@ -79,7 +79,7 @@ fn text(status: &Status, now: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use swb_wire::coop::DialectState;
+    use swb_wire::control::DialectState;
 
     fn status() -> Status {
         Status {

@@ -4,7 +4,7 @@ use crate::args;
 use crate::context::Context;
 use crate::error::{Failure, Outcome};
 use crate::say::print;
-use swb_wire::coop::{Capture, Request, Turn, TurnObject, TurnReply};
+use swb_wire::control::{Capture, Operation, Turn, TurnObject, TurnReply};
 
 /// Prints a turn.
 pub(super) fn run(context: &Context, args: &args::Turn) -> Outcome {
@@ -49,7 +49,7 @@ fn which(id: &str) -> (Option<String>, Option<String>) {
 /// Gets a turn whole, in as many pieces as it takes; its bytes only if they are wanted.
 pub(super) fn fetch(context: &Context, mut request: Turn, bytes: bool) -> Result<TurnObject, Failure> {
     request.length = (!bytes).then_some(0);
-    let first: TurnReply = context.ask(&Request::Turn(request))?;
+    let first: TurnReply = context.ask(&Operation::Turn(request))?;
     complete(context, first.turn, bytes)
 }
 
@@ -69,7 +69,7 @@ pub(super) fn complete(context: &Context, mut turn: TurnObject, bytes: bool) -> 
             length: (!bytes).then_some(0),
             text_from: Some(text_from),
         };
-        let next: TurnReply = context.ask(&Request::Turn(request))?;
+        let next: TurnReply = context.ask(&Operation::Turn(request))?;
         if next.turn.content.0.is_empty() && next.turn.text.is_empty() {
             return Err(Failure::general("the daemon does not give the rest of the turn"));
         }

@@ -4,12 +4,12 @@ use crate::args;
 use crate::context::Context;
 use crate::error::Outcome;
 use crate::table;
-use swb_wire::coop::{Request, TurnItem, Turns, TurnsReply};
+use swb_wire::control::{Operation, TurnItem, Turns, TurnsReply};
 
 /// Lists the turns of a session, newest first.
 pub(super) fn run(context: &Context, args: args::Turns) -> Outcome {
     let session = context.session_or_here(args.name)?;
-    let reply: TurnsReply = context.ask(&Request::Turns(Turns { session, limit: args.limit }))?;
+    let reply: TurnsReply = context.ask(&Operation::Turns(Turns { session, limit: args.limit }))?;
     context.answer(&reply.turns, |turns| text(turns, table::now()))?;
     Ok(0)
 }

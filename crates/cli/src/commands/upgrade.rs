@@ -7,7 +7,7 @@ use crate::start;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Duration;
-use swb_wire::coop::{OkReply, Request, StatusReply, Upgrade};
+use swb_wire::control::{OkReply, Operation, StatusReply, Upgrade};
 
 /// How long the old daemon may take to give way.
 const WAIT: Duration = Duration::from_secs(10);
@@ -28,14 +28,14 @@ pub(super) fn run(context: &Context, args: args::Upgrade) -> Outcome {
     }
     let exe = program(args.exe)?;
     let mut control = context.connect()?;
-    let before: StatusReply = control.request(&Request::Status)?;
-    let _: OkReply = control.request(&Request::Upgrade(Upgrade { exe: Some(exe), keeper: args.keeper }))?;
+    let before: StatusReply = control.request(&Operation::Status)?;
+    let _: OkReply = control.request(&Operation::Upgrade(Upgrade { exe: Some(exe), keeper: args.keeper }))?;
     // The connection ends when the old image does, so whoever answers next is the new one.
     if !control.wait_for_end(WAIT) {
         return Err(Failure::general("the daemon did not give way to the new one")
             .hint("its log says why; sessions are not affected"));
     }
-    let after: StatusReply = context.ask(&Request::Status)?;
+    let after: StatusReply = context.ask(&Operation::Status)?;
     let upgraded = Upgraded {
         version: after.daemon.version,
         pid: after.daemon.pid,

@@ -6,7 +6,7 @@ use crate::error::{Failure, FailureKind, Outcome};
 use serde::Serialize;
 use std::time::{Duration, Instant};
 use swb_types::{Offset, PtyId};
-use swb_wire::coop::{Met, Request, Turns, TurnsReply, Wait, WaitReply, WaitUntil};
+use swb_wire::control::{Met, Operation, Turns, TurnsReply, Wait, WaitReply, WaitUntil};
 
 /// Exit code when the time is up, as `timeout` has it.
 pub(super) const TIMED_OUT: u8 = 124;
@@ -72,7 +72,7 @@ pub(super) fn run(context: &Context, args: args::Wait) -> Outcome {
 /// Number of the newest turn, so that one that is completed while the daemon is away counts; nothing if that cannot
 /// be told.
 pub(super) fn newest(context: &Context, session: &str) -> Result<Option<u64>, Failure> {
-    let request = Request::Turns(Turns { session: session.to_owned(), limit: Some(1) });
+    let request = Operation::Turns(Turns { session: session.to_owned(), limit: Some(1) });
     match context.ask::<TurnsReply>(&request) {
         Ok(reply) => {
             let number = reply.turns.first().and_then(|turn| turn.turn_id.rsplit_once(':')?.1.parse().ok());
@@ -110,7 +110,7 @@ fn ask(context: &Context, request: &mut Wait, mut clock: Clock) -> Result<Option
         let asked = Instant::now();
         let answer = context
             .connect()
-            .and_then(|mut control| control.request_within(&Request::Wait(request.clone()), limit));
+            .and_then(|mut control| control.request_within(&Operation::Wait(request.clone()), limit));
         match answer {
             Err(failure) if failure.kind() == FailureKind::Disconnected => {
                 let now = Instant::now();

@@ -5,13 +5,13 @@ use crate::context::{self, Context};
 use crate::error::{Failure, Outcome};
 use crate::table::{self, now, short_path};
 use std::path::{Path, PathBuf};
-use swb_wire::coop::{Request, Workspace, WorkspaceItem, WorkspaceReply, Workspaces, WorkspacesReply};
+use swb_wire::control::{Operation, Workspace, WorkspaceItem, WorkspaceReply, Workspaces, WorkspacesReply};
 
 /// Lists workspaces, keeps one or makes one.
 pub(super) fn run(context: &Context, args: args::Workspace) -> Outcome {
     match args.command.unwrap_or(WorkspaceCommand::Ls) {
         WorkspaceCommand::Ls => {
-            let reply: WorkspacesReply = context.ask(&Request::Workspaces(Workspaces {}))?;
+            let reply: WorkspacesReply = context.ask(&Operation::Workspaces(Workspaces {}))?;
             context.answer(&reply.workspaces, |all| text(all, now(), &context.paths.home))?;
             Ok(0)
         }
@@ -32,7 +32,7 @@ fn add(context: &Context, dir: Option<&Path>, dirs: &[PathBuf], agent: Option<St
 }
 
 fn keep(context: &Context, workspace: Workspace) -> Outcome {
-    let reply: WorkspaceReply = context.tell(&Request::Workspace(workspace))?;
+    let reply: WorkspaceReply = context.tell(&Operation::Workspace(workspace))?;
     context.answer(&reply.workspace, |workspace| table::printable(&workspace.path))?;
     Ok(0)
 }

@@ -26,7 +26,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use swb_types::{Offset, SessionName, Size};
-use swb_wire::coop::{Create, Start};
+use swb_wire::control::{Create, Start};
 use swb_wire::keepty::{Message, Role};
 
 /// The name this program answers by.

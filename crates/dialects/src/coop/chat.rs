@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use swb_chat::Refused;
 use swb_engine::chat::{self, Chat, ChatError, Chats, git};
 use swb_types::Timestamp;
-use swb_wire::coop::{
+use swb_wire::control::{
     AgentsReply, ChatAgentItem, Conversation, ConversationReply, ErrorCode, ErrorReply, Forget, History,
     HistoryReply, OkReply, Workspace, WorkspaceItem, WorkspaceReply, WorkspacesReply,
 };

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use swb_engine::{Phase, Pty, RestartPolicy, Session, SessionSpec, ShellSpec, Start};
 use swb_types::{Offset, PtyId, SessionName, Size};
-use swb_wire::coop::{
+use swb_wire::control::{
     Attach, Attached, Base64, Create, Created, DialectState, DialectStatus, ErrorCode, ErrorReply, Kill,
     Logs, LogsReply, Ls, LsReply, OkReply, Restart, RestartReply, Send, SessionKill, SessionLs,
     SessionLsReply, Shell, Shutdown, Start as WireStart, StreamOptions, Upgrade,

@@ -8,9 +8,9 @@ use crate::limits;
 use crate::outlet::Outlet;
 use serde::Serialize;
 use swb_engine::Error;
-use swb_wire::coop::{
-    BadMessage, ErrorCode, ErrorReply, HandshakeReply, MAX_FRAME, OkReply, Request, VERSION, command_frames,
-    encode_json, parse_handshake, parse_request,
+use swb_wire::control::{
+    BadMessage, ErrorCode, ErrorReply, HandshakeReply, MAX_FRAME, OkReply, Operation, VERSION,
+    command_frames, encode_json, parse_handshake, parse_operation,
 };
 use swb_wire::frame::{FrameError, LengthPrefixed};
 use tokio::net::UnixStream;
@@ -130,7 +130,7 @@ impl Connection {
             let Some(frame) = self.frame().await else {
                 return Next::Close;
             };
-            let answer = match parse_request(&frame) {
+            let answer = match parse_operation(&frame) {
                 Ok(request) => self.answer(request).await,
                 Err(bad) => Err(bad.into()),
             };
@@ -150,48 +150,48 @@ impl Connection {
         }
     }
 
-    async fn answer(&self, request: Request) -> Answer {
+    async fn answer(&self, request: Operation) -> Answer {
         match request {
-            Request::Create(create) => self.create(create).await,
-            Request::Attach(attach) => self.attach(attach).await,
-            Request::Shell(shell) => self.shell(shell).await,
-            Request::Ls(ls) => self.list(&ls),
-            Request::Kill(kill) => self.kill(kill).await,
-            Request::Serve(_) => Err(not_yet("serve")),
-            Request::Tunnel(tunnel) => {
+            Operation::Create(create) => self.create(create).await,
+            Operation::Attach(attach) => self.attach(attach).await,
+            Operation::Shell(shell) => self.shell(shell).await,
+            Operation::Ls(ls) => self.list(&ls),
+            Operation::Kill(kill) => self.kill(kill).await,
+            Operation::Serve(_) => Err(not_yet("serve")),
+            Operation::Tunnel(tunnel) => {
                 self.resolve(&tunnel.session)?;
                 Err(not_yet("tunnel"))
             }
-            Request::Shutdown(shutdown) => self.shut_down(&shutdown).await,
+            Operation::Shutdown(shutdown) => self.shut_down(&shutdown).await,
             // CO-50
-            Request::Detach => Ok((ok(&OkReply::default())?, Next::Close)),
-            Request::SessionLs(ls) => self.session_ls(&ls),
-            Request::SessionKill(kill) => self.session_kill(&kill).await,
-            Request::Logs(logs) => self.logs(&logs),
-            Request::Restart(restart) => self.restart(&restart).await,
-            Request::Send(send) => self.send_input(send).await,
-            Request::Status => Ok((ok(&self.coop.host.status())?, Next::Request)),
-            Request::Upgrade(upgrade) => self.upgrade(upgrade).await,
-            Request::Screen(screen) => self.screen(screen).await,
-            Request::Wait(wait) => self.wait(wait).await,
-            Request::Keys(keys) => self.keys(keys).await,
-            Request::Turns(turns) => self.turns(&turns),
-            Request::Turn(turn) => self.turn(&turn),
-            Request::Capture(capture) => self.capture(&capture),
-            Request::Paste(paste) => self.paste(&paste).await,
-            Request::Relay(relay) => self.relay_turn(relay).await,
-            Request::Ask(ask) => self.ask(ask).await,
-            Request::Explain(explain) => self.explain(&explain),
-            Request::Events(events) => self.events(events),
-            Request::Hook(hook) => self.hook(&hook).await,
-            Request::Approvals(_) => self.approvals().await,
-            Request::Approval(approval) => self.approval(approval).await,
-            Request::History(history) => self.history(history).await,
-            Request::Conversation(conversation) => self.conversation(conversation).await,
-            Request::Forget(forget) => self.forget(forget).await,
-            Request::Workspaces(_) => self.workspaces().await,
-            Request::Workspace(workspace) => self.workspace(workspace).await,
-            Request::Agents(_) => self.agents(),
+            Operation::Detach => Ok((ok(&OkReply::default())?, Next::Close)),
+            Operation::SessionLs(ls) => self.session_ls(&ls),
+            Operation::SessionKill(kill) => self.session_kill(&kill).await,
+            Operation::Logs(logs) => self.logs(&logs),
+            Operation::Restart(restart) => self.restart(&restart).await,
+            Operation::Send(send) => self.send_input(send).await,
+            Operation::Status => Ok((ok(&self.coop.host.status())?, Next::Request)),
+            Operation::Upgrade(upgrade) => self.upgrade(upgrade).await,
+            Operation::Screen(screen) => self.screen(screen).await,
+            Operation::Wait(wait) => self.wait(wait).await,
+            Operation::Keys(keys) => self.keys(keys).await,
+            Operation::Turns(turns) => self.turns(&turns),
+            Operation::Turn(turn) => self.turn(&turn),
+            Operation::Capture(capture) => self.capture(&capture),
+            Operation::Paste(paste) => self.paste(&paste).await,
+            Operation::Relay(relay) => self.relay_turn(relay).await,
+            Operation::Ask(ask) => self.ask(ask).await,
+            Operation::Explain(explain) => self.explain(&explain),
+            Operation::Events(events) => self.events(events),
+            Operation::Hook(hook) => self.hook(&hook).await,
+            Operation::Approvals(_) => self.approvals().await,
+            Operation::Approval(approval) => self.approval(approval).await,
+            Operation::History(history) => self.history(history).await,
+            Operation::Conversation(conversation) => self.conversation(conversation).await,
+            Operation::Forget(forget) => self.forget(forget).await,
+            Operation::Workspaces(_) => self.workspaces().await,
+            Operation::Workspace(workspace) => self.workspace(workspace).await,
+            Operation::Agents(_) => self.agents(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Engine errors in the words of the protocol.
 
 use swb_engine::{Error, InputError, RelayError};
-use swb_wire::coop::{ErrorCode, ErrorReply};
+use swb_wire::control::{ErrorCode, ErrorReply};
 
 pub(super) fn reply(error: &Error) -> ErrorReply {
     let code = match error {

@@ -13,7 +13,7 @@ use swb_engine::{
 };
 use swb_turns::State;
 use swb_types::Offset;
-use swb_wire::coop::{
+use swb_wire::control::{
     Answered, Ask, AskReply, ErrorCode, ErrorReply, Events, EventsReply, Happened, Happening, Met, Turn,
     Wait, WaitReply, WaitUntil, encode_control,
 };
@@ -175,7 +175,7 @@ impl Connection {
     }
 }
 
-fn answer(turn: swb_wire::coop::TurnObject) -> AskReply {
+fn answer(turn: swb_wire::control::TurnObject) -> AskReply {
     AskReply { ok: true, met: Answered::Turn, asking: false, detail: None, turn: Some(turn) }
 }
 

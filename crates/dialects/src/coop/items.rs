@@ -3,7 +3,7 @@
 use super::{LABEL, RUN};
 use swb_engine::{Phase, PtyView, Session};
 use swb_types::{Offset, PtyId};
-use swb_wire::coop::{AgentItem, Origin, PtyItem, PtyRole, SessionDetails, SessionItem, SessionStatus};
+use swb_wire::control::{AgentItem, Origin, PtyItem, PtyRole, SessionDetails, SessionItem, SessionStatus};
 
 /// Shows a session, with details if it is known what its agent is doing; of each command line about `most` bytes.
 pub(super) fn session(session: &Session, doing: Option<AgentItem>, most: usize) -> SessionItem {

@@ -29,7 +29,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use swb_engine::Engine;
 use swb_engine::chat::Chats;
-use swb_wire::coop::StatusReply;
+use swb_wire::control::StatusReply;
 
 /// Label of this front, and of the sessions it makes from Coopfiles.
 pub const LABEL: &str = "coop";

@@ -11,7 +11,7 @@ use std::time::Duration;
 use swb_engine::{Cursor, Mark, Pty, Session, Sight, Step};
 use swb_types::{ExitStatus, Offset, PtyId, Size};
 use swb_vt::{Contents, Key};
-use swb_wire::coop::{
+use swb_wire::control::{
     Base64, ErrorReply, Keys, KeysReply, Met, Screen, ScreenFormat, ScreenReply, Wait, WaitReply, WaitUntil,
 };
 use tokio::time::Instant;

@@ -5,7 +5,7 @@ use super::{Door, LABEL, errors};
 use swb_engine::{Phase, Relay, Session, TurnId, TurnInfo};
 use swb_turns::{State, Status, strip_text};
 use swb_types::{Offset, PtyId};
-use swb_wire::coop::{
+use swb_wire::control::{
     AgentItem, AgentState, Base64, Capture, CaptureReply, ErrorReply, EvidenceItem, Explain, ExplainReply,
     Hook, HookState, OkReply, Paste, Turn, TurnItem, TurnObject, TurnReply, Turns, TurnsReply,
 };

@@ -5,7 +5,7 @@ use super::errors;
 use super::turns::turn_text;
 use swb_engine::limits::TAKE_SILENT;
 use swb_engine::{Material, Session, Submit, Typed, TypingError};
-use swb_wire::coop::{ErrorCode, ErrorReply, Relay, RelayReply};
+use swb_wire::control::{ErrorCode, ErrorReply, Relay, RelayReply};
 use tokio::time::sleep;
 
 impl Connection {

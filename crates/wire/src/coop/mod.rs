@@ -1,51 +1,33 @@
-//! The coop protocol: JSON commands behind a length, then tagged frames once a terminal is attached.
+//! The coop protocol: the commands that coop's clients send.
 //!
-//! A connection starts in command mode ([`command_frames`]): a handshake ([`parse_handshake`],
-//! [`HandshakeReply`]), then requests ([`Request`], [`parse_request`]), each with one reply. A
-//! successful `attach`, `shell` or following `logs` switches it to stream mode ([`enter_stream`]), where
-//! every frame has a tag ([`parse_stream`]) and control frames carry [`ClientControl`] one way and
-//! [`Event`] the other.
-//!
-//! Fields that a peer does not know are ignored on both sides, which is what makes our additions
-//! (`docs/protocols/coop.md`, "Additions") invisible to other clients. `null` means the same as an
-//! absent field.
+//! A coop connection has the framing, the messages and the stream mode of the control protocol
+//! ([`crate::control`]), which grew out of it; what differs is the list of commands. Fields that a coop client
+//! does not send keep their defaults, so its replies show nothing that coop does not define.
 
-mod base64;
-mod chat;
-mod codec;
-mod control;
-mod error;
-mod reply;
-mod request;
-mod screen;
-mod turns;
+use crate::control::{BadMessage, Operation, operation_name, parse_operation};
 
-pub use base64::Base64;
-pub use chat::{
-    Agents, AgentsReply, Approval, ApprovalItem, ApprovalKind, ApprovalReply, Approvals, ApprovalsReply,
-    ChatAgentItem, ChoiceItem, Conversation, ConversationItem, ConversationReply, Forget, History,
-    HistoryReply, HitItem, MessageItem, PartItem, Workspace, WorkspaceItem, WorkspaceReply, Workspaces,
-    WorkspacesReply,
-};
-pub use codec::{
-    EncodeError, MAX_DATA, MAX_FRAME, ReplyError, StreamFrame, VERSION, command_frames, data_header,
-    encode_control, encode_data, encode_json, enter_stream, parse_client_control, parse_event,
-    parse_handshake, parse_happening, parse_reply, parse_request, parse_stream,
-};
-pub use control::{ClientControl, Event};
-pub use error::{BadMessage, ErrorCode, ErrorReply};
-pub use reply::{
-    Attached, Created, DaemonStatus, DialectState, DialectStatus, HandshakeReply, KeeperStatus, LogsReply,
-    LsReply, OkReply, Origin, PtyItem, PtyRole, RestartReply, ServeReply, SessionDetails, SessionItem,
-    SessionLsReply, SessionStatus, StatusReply, TunnelReply,
-};
-pub use request::{
-    Attach, Create, Handshake, Kill, Logs, Ls, Request, Restart, Send, Serve, SessionKill, SessionLs, Shell,
-    Shutdown, Start, StreamOptions, Tunnel, Until, Upgrade,
-};
-pub use screen::{Keys, KeysReply, Met, Screen, ScreenFormat, ScreenReply, Wait, WaitReply, WaitUntil};
-pub use turns::{
-    AgentItem, AgentState, Answered, Ask, AskReply, Capture, CaptureReply, Events, EventsReply, EvidenceItem,
-    Explain, ExplainReply, Happened, Happening, Hook, HookState, Paste, Relay, RelayReply, Turn, TurnItem,
-    TurnObject, TurnReply, Turns, TurnsReply,
-};
+/// The commands of coop (CO-19 to CO-51), sorted.
+pub const COMMANDS: [&str; 13] = [
+    "attach",
+    "create",
+    "detach",
+    "kill",
+    "logs",
+    "ls",
+    "restart",
+    "serve",
+    "sessionkill",
+    "sessionls",
+    "shell",
+    "shutdown",
+    "tunnel",
+];
+
+/// Reads a command of a coop client; any other operation is as unknown as one that does not exist (CO-49).
+pub fn parse_command(body: &[u8]) -> Result<Operation, BadMessage> {
+    let name = operation_name(body)?;
+    if COMMANDS.binary_search(&name.as_ref()).is_err() {
+        return Err(BadMessage::unknown_command(&name));
+    }
+    parse_operation(body)
+}

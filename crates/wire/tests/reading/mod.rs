@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
 use serde_json::Value;
-use swb_wire::coop::{Request, parse_request};
+use swb_wire::control::{Operation, parse_operation};
 
 /// Everything that a reader makes of pieces that arrive one after the other, up to the first error.
 pub(crate) fn read_pieces<'a, R, T, E>(
@@ -28,8 +28,8 @@ pub(crate) fn read_pieces<'a, R, T, E>(
 
 /// A coop request, which must look the same when it is written again.
 #[track_caller]
-pub(crate) fn round_trip(text: &Value) -> Request {
-    let request = parse_request(text.to_string().as_bytes()).unwrap_or_else(|bad| panic!("{text}: {bad}"));
+pub(crate) fn round_trip(text: &Value) -> Operation {
+    let request = parse_operation(text.to_string().as_bytes()).unwrap_or_else(|bad| panic!("{text}: {bad}"));
     assert_eq!(serde_json::to_value(&request).expect("it has a JSON form"), *text);
     request
 }

@@ -4,7 +4,7 @@ use crate::table::{self, short_path};
 use std::fmt::Write;
 use std::path::Path;
 use swb_types::Timestamp;
-use swb_wire::coop::{ConversationReply, MessageItem, PartItem};
+use swb_wire::control::{ConversationReply, MessageItem, PartItem};
 
 /// Lines of what a tool said that are shown.
 const TOOL_LINES: usize = 3;
@@ -82,7 +82,7 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use swb_wire::coop::ConversationItem;
+    use swb_wire::control::ConversationItem;
 
     #[test]
     fn people_get_a_transcript() {

@@ -7,7 +7,7 @@ use swb_chat::{ApprovalId, ApprovalOption, OptionKind, Refused, Verdict};
 use swb_engine::chat::Chat;
 use swb_engine::{DialogError, Session, TypingError, chosen};
 use swb_turns::{Dialog, State};
-use swb_wire::coop::{Approval, ApprovalItem, ApprovalReply, ApprovalsReply, ErrorCode, ErrorReply};
+use swb_wire::control::{Approval, ApprovalItem, ApprovalReply, ApprovalsReply, ErrorCode, ErrorReply};
 
 /// Bytes of each text in what a tool is given. A list has to fit one frame, so long ones are cut when they would take
 /// the room of others.

@@ -8,7 +8,7 @@ use swb_engine::chat::{Chat, ListedChat};
 use swb_engine::{Session, approval_of};
 use swb_turns::{Dialog, DialogOption, Meaning};
 use swb_types::{SessionName, Timestamp};
-use swb_wire::coop::{ApprovalItem, ApprovalKind, ChoiceItem, ConversationItem, HitItem, WorkspaceItem};
+use swb_wire::control::{ApprovalItem, ApprovalKind, ChoiceItem, ConversationItem, HitItem, WorkspaceItem};
 
 /// Entries of one array or object that are shown at most.
 const ENTRIES: usize = 256;

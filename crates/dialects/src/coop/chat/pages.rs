@@ -4,7 +4,7 @@ use super::super::connection::{Answer, Next};
 use super::items::{clipped, shortened};
 use std::fmt;
 use swb_chat::{Ending, Message, Part, ToolCall, ToolResult, ToolStatus};
-use swb_wire::coop::{ErrorReply, MessageItem, PartItem};
+use swb_wire::control::{ErrorReply, MessageItem, PartItem};
 
 /// Room that is enough for any one part after it was cut.
 pub(super) const LEAST: usize = 4096;
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
     use swb_chat::{Role, ToolId, ToolKind};
     use swb_types::Timestamp;
-    use swb_wire::coop::ConversationReply;
+    use swb_wire::control::ConversationReply;
 
     fn messages() -> Vec<Message> {
         let call = ToolCall {

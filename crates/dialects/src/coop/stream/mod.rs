@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 use swb_engine::{ClientGuard, InputError, Picture, Pty, Seat, Session};
 use swb_types::Size;
-use swb_wire::coop::{
+use swb_wire::control::{
     ClientControl, StreamFrame, StreamOptions, Until, enter_stream, parse_client_control, parse_stream,
 };
 use swb_wire::frame::LengthPrefixed;

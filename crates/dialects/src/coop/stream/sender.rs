@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use swb_engine::{Cursor, Mark, Picture, Step};
 use swb_types::{Offset, Size};
 use swb_vt::View;
-use swb_wire::coop::{Event, OkReply, StreamOptions, data_header, encode_control, encode_data};
+use swb_wire::control::{Event, OkReply, StreamOptions, data_header, encode_control, encode_data};
 use tokio::net::UnixStream;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;

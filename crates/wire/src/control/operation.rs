@@ -27,7 +27,7 @@ pub struct Handshake {
 /// A command; on the wire, `cmd` holds the variant's name in lower case.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "cmd", rename_all = "lowercase")]
-pub enum Request {
+pub enum Operation {
     /// Makes a session.
     Create(Create),
     /// Goes to stream mode on a PTY.

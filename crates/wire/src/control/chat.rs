@@ -1,6 +1,6 @@
 //! *Addition*: conversations with agents, what they ask, and where they work.
 
-use super::request::{is_false, null_as_default};
+use super::operation::{is_false, null_as_default};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -19,6 +19,8 @@ pub enum ErrorCode {
     ApprovalNotFound,
     /// An address could not be bound.
     BindFailed,
+    /// The caller's role or scope does not allow the operation.
+    Forbidden,
     /// A dialect that was required cannot offer the session.
     FrontFailed,
     /// Something unexpected.
@@ -59,6 +61,7 @@ impl ErrorCode {
             Self::AgentBusy => "AGENT_BUSY",
             Self::ApprovalNotFound => "APPROVAL_NOT_FOUND",
             Self::BindFailed => "BIND_FAILED",
+            Self::Forbidden => "FORBIDDEN",
             Self::FrontFailed => "FRONT_FAILED",
             Self::InternalError => "INTERNAL_ERROR",
             Self::InvalidCommand => "INVALID_COMMAND",
@@ -122,6 +125,11 @@ pub struct BadMessage(pub String);
 impl BadMessage {
     pub(super) fn new(text: impl AsRef<str>) -> Self {
         Self(clip(text.as_ref(), MAX_TEXT).to_owned())
+    }
+
+    /// The message names a command that does not exist here (CO-49).
+    pub fn unknown_command(name: &str) -> Self {
+        Self::new(format!("unknown command '{name}'"))
     }
 }
 

@@ -4,9 +4,9 @@ mod reading;
 
 use reading::round_trip;
 use serde_json::json;
-use swb_wire::coop::{
+use swb_wire::control::{
     ApprovalItem, ApprovalKind, ApprovalReply, ChoiceItem, ConversationReply, HistoryReply, MessageItem,
-    PartItem, WorkspaceReply, parse_reply, parse_request,
+    PartItem, WorkspaceReply, parse_operation, parse_reply,
 };
 
 #[test]
@@ -30,7 +30,7 @@ fn requests_are_read_and_written() {
     }
     let nulls =
         json!({"cmd": "approval", "id": "a", "approved": null, "option": null, "always": null, "ack": null});
-    let request = parse_request(nulls.to_string().as_bytes()).expect("null means nothing");
+    let request = parse_operation(nulls.to_string().as_bytes()).expect("null means nothing");
     assert_eq!(serde_json::to_value(request).expect("JSON"), json!({"cmd": "approval", "id": "a"}));
 }
 
@@ -48,7 +48,7 @@ fn what_makes_no_sense_is_refused() {
         json!({"cmd": "workspace", "path": "/w", "context_dirs": "/c"}),
         json!({"cmd": "workspace", "path": "/w", "umask": -1}),
     ] {
-        assert!(parse_request(text.to_string().as_bytes()).is_err(), "{text}");
+        assert!(parse_operation(text.to_string().as_bytes()).is_err(), "{text}");
     }
 }
 

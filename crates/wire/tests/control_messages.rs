@@ -4,20 +4,20 @@
 
 use serde_json::{Value, json};
 use swb_types::{Offset, PtyId};
-use swb_wire::coop::{
+use swb_wire::control::{
     self, Attach, Attached, BadMessage, Base64, ClientControl, Create, DaemonStatus, DialectState,
     DialectStatus, EncodeError, ErrorCode, ErrorReply, Event, HandshakeReply, KeeperStatus, KeysReply, Kill,
-    LogsReply, LsReply, Met, OkReply, Origin, PtyItem, PtyRole, ReplyError, Request, Restart, ScreenFormat,
+    LogsReply, LsReply, Met, OkReply, Operation, Origin, PtyItem, PtyRole, ReplyError, Restart, ScreenFormat,
     ScreenReply, SessionDetails, SessionItem, SessionStatus, Start, StatusReply, StreamFrame, Until,
     WaitReply,
 };
 
-fn request(value: &Value) -> Result<Request, BadMessage> {
-    coop::parse_request(value.to_string().as_bytes())
+fn request(value: &Value) -> Result<Operation, BadMessage> {
+    control::parse_operation(value.to_string().as_bytes())
 }
 
 #[track_caller]
-fn accepted(value: &Value) -> Request {
+fn accepted(value: &Value) -> Operation {
     request(value).unwrap_or_else(|error| panic!("{value}: {error}"))
 }
 
@@ -28,19 +28,19 @@ fn json_of(value: &impl serde::Serialize) -> Value {
 // CO-19, CO-29, CO-34, CO-42
 #[test]
 fn absent_fields_have_the_defaults_of_the_protocol() {
-    let Request::Attach(attach) = accepted(&json!({"cmd": "attach", "session": "a"})) else { panic!() };
+    let Operation::Attach(attach) = accepted(&json!({"cmd": "attach", "session": "a"})) else { panic!() };
     assert_eq!((attach.pty(), attach.size()), (PtyId(0), (120, 40)));
-    assert_eq!(attach.stream_options(), coop::StreamOptions::default());
+    assert_eq!(attach.stream_options(), control::StreamOptions::default());
     assert_eq!(attach.stream_options().history(), 262_144);
     assert!(!attach.stream_options().wants_offsets());
 
-    let Request::Shell(shell) = accepted(&json!({"cmd": "shell", "session": "a"})) else { panic!() };
+    let Operation::Shell(shell) = accepted(&json!({"cmd": "shell", "session": "a"})) else { panic!() };
     assert_eq!((shell.command(), shell.size(), shell.force_new), ("/bin/sh", (120, 40), None));
 
-    let Request::Serve(serve) = accepted(&json!({"cmd": "serve"})) else { panic!() };
+    let Operation::Serve(serve) = accepted(&json!({"cmd": "serve"})) else { panic!() };
     assert_eq!((serve.port(), serve.host(), &serve.token), (8888, "127.0.0.1", &None));
 
-    let Request::Create(create) = accepted(&json!({"cmd": "create", "workspace": "/w"})) else { panic!() };
+    let Operation::Create(create) = accepted(&json!({"cmd": "create", "workspace": "/w"})) else { panic!() };
     assert_eq!(create, Create { workspace: "/w".into(), ..Create::default() });
 }
 
@@ -48,7 +48,7 @@ fn absent_fields_have_the_defaults_of_the_protocol() {
 #[test]
 fn force_new_is_told_apart_from_its_absence() {
     let shell = |force: Value| match accepted(&json!({"cmd": "shell", "session": "a", "force_new": force})) {
-        Request::Shell(shell) => shell.force_new,
+        Operation::Shell(shell) => shell.force_new,
         other => panic!("{other:?}"),
     };
     assert_eq!(shell(json!(false)), Some(false));
@@ -61,14 +61,14 @@ fn null_is_an_absent_field() {
     let create = json!({"cmd": "create", "workspace": "/w", "name": null, "coopfile": null, "detach": null,
         "argv": null, "env": null, "umask": null, "cols": null, "rows": null, "restart": null, "start": null,
         "unique": null, "hide": null, "require": null});
-    assert_eq!(accepted(&create), Request::Create(Create { workspace: "/w".into(), ..Create::default() }));
+    assert_eq!(accepted(&create), Operation::Create(Create { workspace: "/w".into(), ..Create::default() }));
     let attach = json!({"cmd": "attach", "session": "a", "pty": null, "cols": null, "rows": null,
         "resume": null, "watch": null, "history": null, "offsets": null, "until": null, "repaint": null,
         "scrollback": null, "sizes": null});
-    assert_eq!(accepted(&attach), Request::Attach(Attach { session: "a".into(), ..Attach::default() }));
+    assert_eq!(accepted(&attach), Operation::Attach(Attach { session: "a".into(), ..Attach::default() }));
     assert_eq!(
         accepted(&json!({"cmd": "kill", "all": true, "session": null})),
-        Request::Kill(Kill { all: true, ..Kill::default() })
+        Operation::Kill(Kill { all: true, ..Kill::default() })
     );
 }
 
@@ -162,9 +162,12 @@ fn the_whole_message_must_be_good_json() {
         b"",
         b"   ",
     ] {
-        assert!(coop::parse_request(body).is_err(), "{}", String::from_utf8_lossy(body));
+        assert!(control::parse_operation(body).is_err(), "{}", String::from_utf8_lossy(body));
     }
-    assert_eq!(coop::parse_request(b" \n{ \"cmd\" : \"\\u006cs\" } "), Ok(Request::Ls(coop::Ls::default())));
+    assert_eq!(
+        control::parse_operation(b" \n{ \"cmd\" : \"\\u006cs\" } "),
+        Ok(Operation::Ls(control::Ls::default()))
+    );
 }
 
 // CO-16
@@ -175,8 +178,8 @@ fn unknown_fields_are_ignored_everywhere() {
         let extra = json!({"zz": [{"cmd": "kill"}], "cmd": cmd, "session_id": 5});
         assert_eq!(accepted(&extra), plain);
     }
-    assert_eq!(coop::parse_handshake(br#"{"client":"x","version":1}"#), Ok(1));
-    assert_eq!(coop::parse_event(br#"{"event":"detached","why":"x"}"#), Some(Event::Detached));
+    assert_eq!(control::parse_handshake(br#"{"client":"x","version":1}"#), Ok(1));
+    assert_eq!(control::parse_event(br#"{"event":"detached","why":"x"}"#), Some(Event::Detached));
 }
 
 // CO-15: an explanation quotes the peer, but the answer stays small
@@ -191,7 +194,7 @@ fn a_huge_mistake_gets_a_small_answer() {
         let bad = request(&value).unwrap_err();
         assert!(bad.to_string().len() <= 1024, "it is logged, too");
         let mut out = Vec::new();
-        coop::encode_json(&ErrorReply::from(bad), &mut out).unwrap();
+        control::encode_json(&ErrorReply::from(bad), &mut out).unwrap();
         assert!(out.len() < 8192, "{}", out.len());
     }
     let reply = ErrorReply::new(ErrorCode::SessionNotFound, format!("Session '{long}' not found"));
@@ -208,7 +211,7 @@ fn every_integer_is_a_version_and_nothing_else_is() {
         (r#"{"version":-1}"#, -1),
         (r#"{"version":18446744073709551615}"#, i128::from(u64::MAX)),
     ] {
-        assert_eq!(coop::parse_handshake(text.as_bytes()), Ok(version));
+        assert_eq!(control::parse_handshake(text.as_bytes()), Ok(version));
     }
     for text in [
         r#"{"version":"1"}"#,
@@ -220,7 +223,7 @@ fn every_integer_is_a_version_and_nothing_else_is() {
         "",
         r#"{"cmd":"ls"}"#,
     ] {
-        assert!(coop::parse_handshake(text.as_bytes()).is_err(), "{text}");
+        assert!(control::parse_handshake(text.as_bytes()).is_err(), "{text}");
     }
     let refused = json_of(&HandshakeReply::refused(-7));
     assert_eq!((&refused["version"], &refused["ok"]), (&json!(1), &json!(false)));
@@ -232,7 +235,7 @@ fn every_integer_is_a_version_and_nothing_else_is() {
 #[test]
 fn kill_needs_a_session_unless_it_means_all() {
     let kill = |value| match accepted(&value) {
-        Request::Kill(kill) => kill,
+        Operation::Kill(kill) => kill,
         other => panic!("{other:?}"),
     };
     let one = kill(json!({"cmd": "kill", "session": "a", "force": true}));
@@ -245,33 +248,33 @@ fn kill_needs_a_session_unless_it_means_all() {
 fn later_commands_are_read() {
     assert_eq!(
         accepted(&json!({"cmd": "sessionls", "session": "a"})),
-        Request::SessionLs(coop::SessionLs { session: "a".into() })
+        Operation::SessionLs(control::SessionLs { session: "a".into() })
     );
     assert_eq!(
         accepted(&json!({"cmd": "sessionkill", "session": "a", "pty": 2})),
-        Request::SessionKill(coop::SessionKill { session: "a".into(), pty: PtyId(2) })
+        Operation::SessionKill(control::SessionKill { session: "a".into(), pty: PtyId(2) })
     );
     let logs = json!({"cmd": "logs", "session": "a", "pty": 1, "follow": true, "tail_lines": 50});
-    let Request::Logs(logs) = accepted(&logs) else { panic!() };
+    let Operation::Logs(logs) = accepted(&logs) else { panic!() };
     assert_eq!((logs.pty(), logs.follow, logs.tail_lines), (PtyId(1), true, Some(50)));
     let restart = accepted(&json!({"cmd": "restart", "session": "a", "pty": 0}));
-    assert_eq!(restart, Request::Restart(Restart { session: "a".into(), pty: Some(PtyId(0)) }));
+    assert_eq!(restart, Operation::Restart(Restart { session: "a".into(), pty: Some(PtyId(0)) }));
 }
 
 // CO-47, CO-51
 #[test]
 fn answers_to_later_commands_and_tunnels() {
     let pty = PtyItem { id: PtyId(1), role: PtyRole::Shell, command: "/bin/sh".into(), pid: None };
-    let list = coop::SessionLsReply { ok: true, session: "a".into(), ptys: vec![pty] };
+    let list = control::SessionLsReply { ok: true, session: "a".into(), ptys: vec![pty] };
     assert_eq!(
         json_of(&list),
         json!({"ok": true, "session": "a", "ptys": [{"id": 1, "role": "shell", "command": "/bin/sh"}]})
     );
-    let restart = coop::RestartReply { ok: true, pid: 7, pty: PtyId(0) };
+    let restart = control::RestartReply { ok: true, pid: 7, pty: PtyId(0) };
     assert_eq!(json_of(&restart), json!({"ok": true, "pid": 7, "pty": 0}));
     let logs = LogsReply { ok: true, log_data: Base64(vec![0, 0xff, 0x1b, b'x']) };
     assert_eq!(json_of(&logs), json!({"ok": true, "log_data": "AP8beA=="}));
-    let tunnel = coop::TunnelReply {
+    let tunnel = control::TunnelReply {
         ok: true,
         offer_sdp: Base64(b"v=0".to_vec()),
         short_code: "abc123".into(),
@@ -286,7 +289,7 @@ fn our_additions_are_read() {
     let create = json!({"cmd": "create", "workspace": "/w", "argv": ["vi", "x"], "env": {"A": "b"},
         "umask": 18, "cols": 100, "rows": 30, "restart": true, "start": "writer", "unique": true,
         "hide": ["coop"], "require": ["keepty"]});
-    let Request::Create(create) = accepted(&create) else { panic!() };
+    let Operation::Create(create) = accepted(&create) else { panic!() };
     assert_eq!(create.argv.as_deref(), Some(&["vi".to_owned(), "x".to_owned()][..]));
     assert_eq!(create.env.unwrap()["A"], "b");
     assert_eq!((create.umask, create.cols, create.rows), (Some(0o22), Some(100), Some(30)));
@@ -295,30 +298,30 @@ fn our_additions_are_read() {
 
     let stream = json!({"cmd": "attach", "session": "a", "resume": 5_000_000_000_u64, "watch": true,
         "history": 0, "until": "head"});
-    let Request::Attach(attach) = accepted(&stream) else { panic!() };
+    let Operation::Attach(attach) = accepted(&stream) else { panic!() };
     let options = attach.stream_options();
     assert_eq!((options.resume, options.watch), (Some(Offset(5_000_000_000)), true));
     assert_eq!((options.history(), options.until), (0, Some(Until::Head)));
     assert!(options.wants_offsets(), "implied by resume");
 
     let shell = json!({"cmd": "shell", "session": "a", "argv": ["bash"], "env": {}, "offsets": true});
-    let Request::Shell(shell) = accepted(&shell) else { panic!() };
+    let Operation::Shell(shell) = accepted(&shell) else { panic!() };
     assert!(shell.stream_options().wants_offsets());
     assert_eq!((shell.argv, shell.env), (Some(vec!["bash".to_owned()]), Some([].into())));
 
-    let Request::Ls(ls) = accepted(&json!({"cmd": "ls", "details": true, "all": true})) else { panic!() };
+    let Operation::Ls(ls) = accepted(&json!({"cmd": "ls", "details": true, "all": true})) else { panic!() };
     assert!(ls.details && ls.all);
-    let Request::Shutdown(shutdown) = accepted(&json!({"cmd": "shutdown", "kill": true})) else { panic!() };
+    let Operation::Shutdown(shutdown) = accepted(&json!({"cmd": "shutdown", "kill": true})) else { panic!() };
     assert!(shutdown.kill);
-    assert_eq!(accepted(&json!({"cmd": "status"})), Request::Status);
+    assert_eq!(accepted(&json!({"cmd": "status"})), Operation::Status);
     let upgrade = accepted(&json!({"cmd": "upgrade", "exe": "/bin/swb", "keeper": true}));
-    assert_eq!(upgrade, Request::Upgrade(coop::Upgrade { exe: Some("/bin/swb".into()), keeper: true }));
+    assert_eq!(upgrade, Operation::Upgrade(control::Upgrade { exe: Some("/bin/swb".into()), keeper: true }));
 }
 
 #[test]
 fn send_takes_text_or_bytes() {
     let send = |value| match accepted(&value) {
-        Request::Send(send) => send,
+        Operation::Send(send) => send,
         other => panic!("{other:?}"),
     };
     let text = send(json!({"cmd": "send", "session": "a", "text": "größe\r"}));
@@ -331,32 +334,32 @@ fn send_takes_text_or_bytes() {
 #[test]
 fn pictures_are_asked_for_and_announced() {
     let fields = json!({"cmd": "attach", "session": "a", "repaint": true, "scrollback": 7, "sizes": true});
-    let Request::Attach(attach) = accepted(&fields) else { panic!() };
+    let Operation::Attach(attach) = accepted(&fields) else { panic!() };
     let options = attach.stream_options();
     assert_eq!((options.repaint, options.scrollback, options.sizes), (true, Some(7), true));
     let fields = json!({"cmd": "shell", "session": "a", "repaint": true, "scrollback": 0, "sizes": true});
-    let Request::Shell(shell) = accepted(&fields) else { panic!() };
+    let Operation::Shell(shell) = accepted(&fields) else { panic!() };
     let options = shell.stream_options();
     assert_eq!((options.repaint, options.scrollback, options.sizes), (true, Some(0), true));
-    let plain = json_of(&Request::Attach(Attach { session: "a".into(), ..Attach::default() }));
+    let plain = json_of(&Operation::Attach(Attach { session: "a".into(), ..Attach::default() }));
     assert_eq!(plain, json!({"cmd": "attach", "session": "a"}), "nothing that was not asked for");
 }
 
 #[test]
 fn a_screen_is_told_as_an_object_or_as_bytes() {
-    let Request::Screen(screen) = accepted(&json!({"cmd": "screen", "session": "a"})) else { panic!() };
+    let Operation::Screen(screen) = accepted(&json!({"cmd": "screen", "session": "a"})) else { panic!() };
     assert_eq!((screen.pty(), screen.scrollback(), screen.format()), (PtyId(0), 0, ScreenFormat::Json));
     let all = json!({"cmd": "screen", "session": "a", "pty": 2, "scrollback": 50, "format": "snapshot"});
-    let Request::Screen(screen) = accepted(&all) else { panic!() };
+    let Operation::Screen(screen) = accepted(&all) else { panic!() };
     assert_eq!((screen.pty(), screen.scrollback(), screen.format()), (PtyId(2), 50, ScreenFormat::Snapshot));
 
     let object = json!({"ok": true, "session": "a", "pty": 0, "offset": 9, "screen": {"cols": 80}});
-    let reply: ScreenReply = coop::parse_reply(object.to_string().as_bytes()).unwrap();
+    let reply: ScreenReply = control::parse_reply(object.to_string().as_bytes()).unwrap();
     assert_eq!((&reply.screen, &reply.data), (&Some(json!({"cols": 80})), &None));
     assert_eq!(json_of(&reply), object);
     let bytes = json!({"ok": true, "session": "a", "pty": 0, "offset": 9, "cols": 80, "rows": 24,
         "data": "aGk="});
-    let reply: ScreenReply = coop::parse_reply(bytes.to_string().as_bytes()).unwrap();
+    let reply: ScreenReply = control::parse_reply(bytes.to_string().as_bytes()).unwrap();
     assert_eq!((reply.cols, reply.rows, &reply.data), (Some(80), Some(24), &Some(Base64(b"hi".to_vec()))));
     assert_eq!(json_of(&reply), bytes);
 }
@@ -373,14 +376,14 @@ fn the_largest_screen_fits_one_frame() {
         data: Some(Base64(vec![0; ScreenReply::<Value>::MAX_DATA])),
         screen: None,
     };
-    coop::encode_json(&reply, &mut Vec::new()).unwrap();
+    control::encode_json(&reply, &mut Vec::new()).unwrap();
 }
 
 #[test]
 fn a_wait_has_conditions_and_says_which_held() {
     let all = json!({"cmd": "wait", "session": "a", "pty": 1, "text": "^ok", "stable_ms": 300, "exit": true,
         "timeout_ms": 5000});
-    let Request::Wait(wait) = accepted(&all) else { panic!() };
+    let Operation::Wait(wait) = accepted(&all) else { panic!() };
     assert_eq!((wait.pty(), wait.text.as_deref(), wait.exit), (PtyId(1), Some("^ok"), true));
     assert_eq!((wait.stable_ms, wait.timeout_ms), (Some(300), Some(5000)));
     for one in [json!({"text": ""}), json!({"stable_ms": 0}), json!({"exit": true})] {
@@ -394,7 +397,7 @@ fn a_wait_has_conditions_and_says_which_held() {
         (json!({"ok": true, "met": "exit", "code": 130, "offset": 3}), Met::Exit),
         (json!({"ok": true, "met": "timeout", "offset": 3}), Met::Timeout),
     ] {
-        let read: WaitReply = coop::parse_reply(reply.to_string().as_bytes()).unwrap();
+        let read: WaitReply = control::parse_reply(reply.to_string().as_bytes()).unwrap();
         assert_eq!((read.met, json_of(&read.met)), (met, json!(met.as_str())));
         assert_eq!(json_of(&read), reply);
     }
@@ -403,17 +406,17 @@ fn a_wait_has_conditions_and_says_which_held() {
 #[test]
 fn keys_are_names_or_text() {
     let keys = json!({"cmd": "keys", "session": "a", "keys": ["C-c", "größe", ""], "literal": null});
-    let Request::Keys(keys) = accepted(&keys) else { panic!() };
+    let Operation::Keys(keys) = accepted(&keys) else { panic!() };
     assert_eq!((keys.pty(), keys.literal), (PtyId(0), false));
     assert_eq!(keys.keys, ["C-c", "größe", ""]);
-    let reply: KeysReply = coop::parse_reply(br#"{"ok":true,"bytes":7,"x":1}"#).unwrap();
+    let reply: KeysReply = control::parse_reply(br#"{"ok":true,"bytes":7,"x":1}"#).unwrap();
     assert_eq!(json_of(&reply), json!({"ok": true, "bytes": 7}));
 }
 
 // CO-55, CO-58
 #[test]
 fn control_messages_of_clients() {
-    let parse = |text: &str| coop::parse_client_control(text.as_bytes());
+    let parse = |text: &str| control::parse_client_control(text.as_bytes());
     assert_eq!(
         parse(r#"{"cmd":"resize","cols":200,"rows":50,"x":1}"#),
         Some(ClientControl::Resize { cols: 200, rows: 50 })
@@ -431,7 +434,7 @@ fn control_messages_of_clients() {
     ] {
         assert_eq!(parse(ignored), None, "{ignored}");
     }
-    assert_eq!(coop::parse_client_control(b"{\"cmd\":\"detach\",\"x\":\"\xff\"}"), None);
+    assert_eq!(control::parse_client_control(b"{\"cmd\":\"detach\",\"x\":\"\xff\"}"), None);
 }
 
 // CO-61, CO-62, CO-66
@@ -454,10 +457,10 @@ fn events_are_written_and_read() {
         ),
     ] {
         assert_eq!(serde_json::to_string(&event).unwrap(), text);
-        assert_eq!(coop::parse_event(text.as_bytes()), Some(event));
+        assert_eq!(control::parse_event(text.as_bytes()), Some(event));
     }
     for ignored in [r#"{"ok":true}"#, r#"{"event":"party"}"#, "[]", "{nope"] {
-        assert_eq!(coop::parse_event(ignored.as_bytes()), None, "{ignored}");
+        assert_eq!(control::parse_event(ignored.as_bytes()), None, "{ignored}");
     }
 }
 
@@ -502,12 +505,12 @@ fn refusals_reach_the_client_as_such() {
     assert_eq!(json_of(&exists)["session"], "nlst");
 
     let text = serde_json::to_vec(&exists).unwrap();
-    assert_eq!(coop::parse_reply::<OkReply>(&text), Err(ReplyError::Refused(exists)));
+    assert_eq!(control::parse_reply::<OkReply>(&text), Err(ReplyError::Refused(exists)));
     let text = serde_json::to_vec(&HandshakeReply::refused(2)).unwrap();
-    let Err(ReplyError::Refused(reply)) = coop::parse_reply::<HandshakeReply>(&text) else { panic!() };
+    let Err(ReplyError::Refused(reply)) = control::parse_reply::<HandshakeReply>(&text) else { panic!() };
     assert_eq!(reply.error, ErrorCode::VersionMismatch);
     for bad in ["{}", "[true]", r#"{"ok":1}"#, r#"{"ok":false}"#, "nope"] {
-        let reply = coop::parse_reply::<OkReply>(bad.as_bytes());
+        let reply = control::parse_reply::<OkReply>(bad.as_bytes());
         assert!(matches!(reply, Err(ReplyError::Bad(_))), "{bad}: {reply:?}");
     }
 }
@@ -552,7 +555,7 @@ fn details_stand_beside_the_known_fields_and_only_when_asked_for() {
 
     for value in [with, without] {
         let reply = json!({"ok": true, "sessions": [value]});
-        let read: LsReply = coop::parse_reply(reply.to_string().as_bytes()).unwrap();
+        let read: LsReply = control::parse_reply(reply.to_string().as_bytes()).unwrap();
         assert_eq!(json_of(&read), reply);
     }
 }
@@ -577,7 +580,7 @@ fn status_goes_both_ways() {
     assert_eq!(value["dialects"][1]["state"], "off");
     assert_eq!(value["dialects"][2]["state"], "failed: in use");
     assert_eq!(value["daemon"], json!({"pid":2,"restarts":3,"version":"0.1.0","auto":true,"started":4}));
-    assert_eq!(coop::parse_reply::<StatusReply>(value.to_string().as_bytes()), Ok(status));
+    assert_eq!(control::parse_reply::<StatusReply>(value.to_string().as_bytes()), Ok(status));
 }
 
 #[test]
@@ -593,7 +596,7 @@ fn positions_are_in_the_attach_answer_when_asked_for() {
     };
     let expected = json!({"ok":true,"pty":0,"offset":10,"head":20,"pid":5,"cols":80,"rows":24});
     assert_eq!(json_of(&attached), expected);
-    assert_eq!(coop::parse_reply::<Attached>(expected.to_string().as_bytes()), Ok(attached));
+    assert_eq!(control::parse_reply::<Attached>(expected.to_string().as_bytes()), Ok(attached));
 }
 
 // CO-14
@@ -601,13 +604,13 @@ fn positions_are_in_the_attach_answer_when_asked_for() {
 fn a_message_that_would_be_refused_is_not_written() {
     let mut out = b"before".to_vec();
     let pad = |len: usize| json!({"x": "a".repeat(len - 8)});
-    coop::encode_json(&pad(coop::MAX_FRAME), &mut out).unwrap();
-    assert_eq!(out.len(), 6 + 4 + coop::MAX_FRAME);
+    control::encode_json(&pad(control::MAX_FRAME), &mut out).unwrap();
+    assert_eq!(out.len(), 6 + 4 + control::MAX_FRAME);
     out.truncate(6);
-    let error = coop::encode_json(&pad(coop::MAX_FRAME + 1), &mut out).unwrap_err();
+    let error = control::encode_json(&pad(control::MAX_FRAME + 1), &mut out).unwrap_err();
     assert!(matches!(error, EncodeError::TooLarge { len: 1_048_577, max: 1_048_576 }), "{error}");
     assert_eq!(out, b"before");
-    assert!(coop::encode_control(&pad(coop::MAX_FRAME), &mut out).is_err(), "the tag counts");
+    assert!(control::encode_control(&pad(control::MAX_FRAME), &mut out).is_err(), "the tag counts");
     assert_eq!(out, b"before");
 }
 
@@ -616,26 +619,26 @@ fn a_message_that_would_be_refused_is_not_written() {
 fn the_longest_log_fits_one_frame() {
     let reply = |len| LogsReply { ok: true, log_data: Base64(vec![7; len]) };
     let mut out = Vec::new();
-    coop::encode_json(&reply(LogsReply::MAX_DATA), &mut out).unwrap();
-    assert!(out.len() > coop::MAX_FRAME - 64, "no space is given away");
-    assert_eq!(coop::parse_reply::<LogsReply>(&out[4..]), Ok(reply(LogsReply::MAX_DATA)));
+    control::encode_json(&reply(LogsReply::MAX_DATA), &mut out).unwrap();
+    assert!(out.len() > control::MAX_FRAME - 64, "no space is given away");
+    assert_eq!(control::parse_reply::<LogsReply>(&out[4..]), Ok(reply(LogsReply::MAX_DATA)));
 }
 
 // CO-52, CO-53
 #[test]
 fn long_data_becomes_several_frames() {
-    let bytes: Vec<u8> = (0..coop::MAX_DATA + 1).map(|i| (i % 251) as u8).collect();
+    let bytes: Vec<u8> = (0..control::MAX_DATA + 1).map(|i| (i % 251) as u8).collect();
     let mut out = Vec::new();
-    coop::encode_data(&bytes, &mut out);
-    assert_eq!(out[..5], coop::data_header(coop::MAX_DATA));
+    control::encode_data(&bytes, &mut out);
+    assert_eq!(out[..5], control::data_header(control::MAX_DATA));
     assert_eq!(out[..5], [0, 0x10, 0, 0, 0]);
-    let mut frames = coop::command_frames();
-    coop::enter_stream(&mut frames);
+    let mut frames = control::command_frames();
+    control::enter_stream(&mut frames);
     frames.push(&out);
     let mut data = Vec::new();
     let mut count = 0;
     while let Some(body) = frames.next().unwrap() {
-        let StreamFrame::Data(part) = coop::parse_stream(body) else { panic!() };
+        let StreamFrame::Data(part) = control::parse_stream(body) else { panic!() };
         data.extend(part);
         count += 1;
     }

@@ -1,7 +1,7 @@
 //! *Addition*: completed turns of agents, passing them on, and what agents are doing.
 
 use super::base64::Base64;
-use super::request::{is_false, null_as_default};
+use super::operation::{is_false, null_as_default};
 use serde::{Deserialize, Serialize};
 use swb_types::{Offset, PtyId};
 

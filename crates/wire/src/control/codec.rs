@@ -6,7 +6,7 @@
 
 use super::control::{ClientControl, Event};
 use super::error::{BadMessage, ErrorReply};
-use super::request::{Kill, Request, Send};
+use super::operation::{Kill, Operation, Send};
 use super::screen::Wait;
 use super::turns::{Capture, Happening, Turn};
 use crate::frame::{LengthPrefixed, PREFIX, prefix};
@@ -50,59 +50,64 @@ pub fn parse_handshake(body: &[u8]) -> Result<i128, BadMessage> {
     fields::<Version>(object(body)?, "handshake").map(|handshake| handshake.version)
 }
 
-/// Reads a request (CO-15).
-pub fn parse_request(body: &[u8]) -> Result<Request, BadMessage> {
+/// Gives the name of the operation that a message asks for.
+pub fn operation_name(body: &[u8]) -> Result<Cow<'_, str>, BadMessage> {
+    command_name(object(body)?)
+}
+
+/// Reads an operation (CO-15).
+pub fn parse_operation(body: &[u8]) -> Result<Operation, BadMessage> {
     let text = object(body)?;
     let name = command_name(text)?;
-    let request = match name.as_ref() {
-        "create" => Request::Create(fields(text, "create")?),
-        "attach" => Request::Attach(fields(text, "attach")?),
-        "shell" => Request::Shell(fields(text, "shell")?),
-        "ls" => Request::Ls(fields(text, "ls")?),
-        "kill" => Request::Kill(checked_kill(fields(text, "kill")?)?),
-        "serve" => Request::Serve(fields(text, "serve")?),
-        "tunnel" => Request::Tunnel(fields(text, "tunnel")?),
-        "shutdown" => Request::Shutdown(fields(text, "shutdown")?),
-        "detach" => Request::Detach,
-        "sessionls" => Request::SessionLs(fields(text, "sessionls")?),
-        "sessionkill" => Request::SessionKill(fields(text, "sessionkill")?),
-        "logs" => Request::Logs(fields(text, "logs")?),
-        "restart" => Request::Restart(fields(text, "restart")?),
-        "send" => Request::Send(checked_send(fields(text, "send")?)?),
-        "status" => Request::Status,
-        "upgrade" => Request::Upgrade(fields(text, "upgrade")?),
-        "screen" => Request::Screen(fields(text, "screen")?),
-        "wait" => Request::Wait(checked_wait(fields(text, "wait")?)?),
-        "keys" => Request::Keys(fields(text, "keys")?),
-        "turns" => Request::Turns(fields(text, "turns")?),
+    let operation = match name.as_ref() {
+        "create" => Operation::Create(fields(text, "create")?),
+        "attach" => Operation::Attach(fields(text, "attach")?),
+        "shell" => Operation::Shell(fields(text, "shell")?),
+        "ls" => Operation::Ls(fields(text, "ls")?),
+        "kill" => Operation::Kill(checked_kill(fields(text, "kill")?)?),
+        "serve" => Operation::Serve(fields(text, "serve")?),
+        "tunnel" => Operation::Tunnel(fields(text, "tunnel")?),
+        "shutdown" => Operation::Shutdown(fields(text, "shutdown")?),
+        "detach" => Operation::Detach,
+        "sessionls" => Operation::SessionLs(fields(text, "sessionls")?),
+        "sessionkill" => Operation::SessionKill(fields(text, "sessionkill")?),
+        "logs" => Operation::Logs(fields(text, "logs")?),
+        "restart" => Operation::Restart(fields(text, "restart")?),
+        "send" => Operation::Send(checked_send(fields(text, "send")?)?),
+        "status" => Operation::Status,
+        "upgrade" => Operation::Upgrade(fields(text, "upgrade")?),
+        "screen" => Operation::Screen(fields(text, "screen")?),
+        "wait" => Operation::Wait(checked_wait(fields(text, "wait")?)?),
+        "keys" => Operation::Keys(fields(text, "keys")?),
+        "turns" => Operation::Turns(fields(text, "turns")?),
         "turn" => {
             let turn: Turn = fields(text, "turn")?;
             one_of_both("turn", turn.turn_id.is_some(), turn.session.is_some())?;
-            Request::Turn(turn)
+            Operation::Turn(turn)
         }
         "capture" => {
             let capture: Capture = fields(text, "capture")?;
             one_of_both("capture", capture.turn_id.is_some(), capture.session.is_some())?;
-            Request::Capture(capture)
+            Operation::Capture(capture)
         }
-        "paste" => Request::Paste(fields(text, "paste")?),
-        "relay" => Request::Relay(fields(text, "relay")?),
-        "ask" => Request::Ask(fields(text, "ask")?),
-        "explain" => Request::Explain(fields(text, "explain")?),
-        "events" => Request::Events(fields(text, "events")?),
-        "hook" => Request::Hook(fields(text, "hook")?),
-        "approvals" => Request::Approvals(fields(text, "approvals")?),
-        "approval" => Request::Approval(fields(text, "approval")?),
-        "history" => Request::History(fields(text, "history")?),
-        "conversation" => Request::Conversation(fields(text, "conversation")?),
-        "forget" => Request::Forget(fields(text, "forget")?),
-        "workspaces" => Request::Workspaces(fields(text, "workspaces")?),
-        "workspace" => Request::Workspace(fields(text, "workspace")?),
-        "agents" => Request::Agents(fields(text, "agents")?),
+        "paste" => Operation::Paste(fields(text, "paste")?),
+        "relay" => Operation::Relay(fields(text, "relay")?),
+        "ask" => Operation::Ask(fields(text, "ask")?),
+        "explain" => Operation::Explain(fields(text, "explain")?),
+        "events" => Operation::Events(fields(text, "events")?),
+        "hook" => Operation::Hook(fields(text, "hook")?),
+        "approvals" => Operation::Approvals(fields(text, "approvals")?),
+        "approval" => Operation::Approval(fields(text, "approval")?),
+        "history" => Operation::History(fields(text, "history")?),
+        "conversation" => Operation::Conversation(fields(text, "conversation")?),
+        "forget" => Operation::Forget(fields(text, "forget")?),
+        "workspaces" => Operation::Workspaces(fields(text, "workspaces")?),
+        "workspace" => Operation::Workspace(fields(text, "workspace")?),
+        "agents" => Operation::Agents(fields(text, "agents")?),
         // CO-49: `resize` is for stream mode only, so it is as unknown here as anything else.
-        unknown => return Err(BadMessage::new(format!("unknown command '{unknown}'"))),
+        unknown => return Err(BadMessage::unknown_command(unknown)),
     };
-    Ok(request)
+    Ok(operation)
 }
 
 /// Reads a control message of a client; `None` is ignored by its receiver (CO-55).

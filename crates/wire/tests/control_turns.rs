@@ -5,9 +5,9 @@ mod reading;
 use reading::round_trip;
 use serde_json::{Value, json};
 use swb_types::Offset;
-use swb_wire::coop::{
-    self, AgentItem, AgentState, Answered, AskReply, Base64, ExplainReply, Happened, Happening, Request,
-    TurnObject, TurnReply, WaitUntil, parse_happening, parse_reply, parse_request,
+use swb_wire::control::{
+    self, AgentItem, AgentState, Answered, AskReply, Base64, ExplainReply, Happened, Happening, Operation,
+    TurnObject, TurnReply, WaitUntil, parse_happening, parse_operation, parse_reply,
 };
 
 #[test]
@@ -48,10 +48,10 @@ fn what_makes_no_sense_is_refused() {
         json!({"cmd": "wait", "session": "a"}),
         json!({"cmd": "turns", "session": "a", "limit": -1}),
     ] {
-        assert!(parse_request(text.to_string().as_bytes()).is_err(), "{text}");
+        assert!(parse_operation(text.to_string().as_bytes()).is_err(), "{text}");
     }
     let wait = round_trip(&json!({"cmd": "wait", "session": "a", "until": "ready"}));
-    assert!(matches!(wait, Request::Wait(coop::Wait { until: Some(WaitUntil::Ready), .. })));
+    assert!(matches!(wait, Operation::Wait(control::Wait { until: Some(WaitUntil::Ready), .. })));
 }
 
 #[test]
