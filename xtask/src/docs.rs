@@ -1,13 +1,14 @@
-//! Pages that are made from the code: the command line's reference from the program's own help texts, and
-//! the tests that hold the protocols' rules.
+//! Pages that are generated from the code: the reference of the command line from the help texts of `swb`, and
+//! the list of tests that cite each requirement.
 
-use crate::held;
+use crate::coverage;
 use crate::steps::{command, root, run};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::PathBuf;
 
-const HEAD: &str = "# Command line\n\nMade from the program's help texts by `cargo xtask docs`.\n";
+const HEAD: &str =
+    "# Command line\n\nGenerated from the help texts of `swb` by `cargo xtask docs`: do not edit.\n";
 
 /// Writes the pages.
 pub(crate) fn write() -> Result<()> {
@@ -17,24 +18,17 @@ pub(crate) fn write() -> Result<()> {
     Ok(())
 }
 
-/// Fails when a page is not what the code says.
+/// Fails when a page is out of date.
 pub(crate) fn check() -> Result<()> {
     for (path, made) in pages()? {
         let written = fs::read_to_string(&path).unwrap_or_default();
-        ensure!(written == made, "{} is not what the code says; run `cargo xtask docs`", path.display());
+        ensure!(written == made, "{} is out of date: run `cargo xtask docs`", path.display());
     }
     Ok(())
 }
 
 fn pages() -> Result<Vec<(PathBuf, String)>> {
-    let citations = held::citations()?;
-    let mut pages = vec![(root().join("docs/cli.md"), cli_page()?)];
-    for page in held::PAGES {
-        let path = root().join(page);
-        let made = held::page(&fs::read_to_string(&path)?, &citations);
-        pages.push((path, made));
-    }
-    Ok(pages)
+    Ok(vec![(root().join("docs/cli.md"), cli_page()?), (root().join(coverage::PAGE), coverage::page()?)])
 }
 
 fn cli_page() -> Result<String> {

@@ -1,8 +1,8 @@
 //! Project tasks: `cargo xtask` lists them, `cargo xtask ci` runs what CI runs.
 
+mod coverage;
 mod deps;
 mod docs;
-mod held;
 mod setup;
 mod steps;
 
@@ -14,7 +14,7 @@ const TASKS: [(&str, &str); 5] = [
     ("ci", "run every check and every test, installing what they need"),
     ("setup", "install what the tests need: programs, and Python packages in .venv"),
     ("deps", "check the direction of dependencies between crates"),
-    ("docs", "write what the pages take from the code: help texts, tests that hold rules (--check: compare)"),
+    ("docs", "write the generated pages: command line, coverage of requirements (--check: compare)"),
     ("fuzz", "run each fuzz target for the given number of seconds (default 10)"),
 ];
 
