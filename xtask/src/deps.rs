@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 /// Who may depend on whom, within the project. Development dependencies are free.
-const ALLOWED: [(&str, &[&str]); 15] = [
+const ALLOWED: [(&str, &[&str]); 16] = [
     ("swb-types", &[]),
     ("swb-wire", &["swb-types"]),
     ("swb-vt", &["swb-types"]),
@@ -32,7 +32,8 @@ const ALLOWED: [(&str, &[&str]); 15] = [
             "swb-wire",
         ],
     ),
-    ("swb", &["swb-types", "swb-wire", "swb-vt", "swb-turns", "swb-daemon", "swb-keeper"]),
+    ("swb-tui", &[]),
+    ("swb", &["swb-types", "swb-wire", "swb-vt", "swb-turns", "swb-tui", "swb-daemon", "swb-keeper"]),
     ("swb-testkit", &["swb-types", "swb-wire", "swb-vt"]),
     ("swb-bench", &[]),
     ("xtask", &[]),

@@ -1,9 +1,11 @@
 //! What comes over the socket, as far as a client has use for it.
 
-use serde_json::Value;
+use swb_tui::event::{Approval, Choice, Event, Item, Message, Question, Tool};
+use swb_tui::view::asks::Decision;
+use swb_tui::view::transcript::Usage;
 use swb_wire::scriptschnell::{
-    AuthorizationRequest, ChatMessage, ErrorInfo, HistoryItem, ProgressInfo, QuestionRequest, Questions,
-    Received, ServerMessage, ToolResult,
+    Answers, AuthorizationRequest, AuthorizationResponse, ChatEnd, ChatMessage, ErrorInfo, HistoryItem,
+    ProgressInfo, QuestionRequest, QuestionResponse, Questions, Received, Request, ServerMessage, ToolResult,
 };
 
 /// Something that came.
@@ -20,86 +22,6 @@ pub(super) enum Incoming {
     Event(Event),
 }
 
-/// Something that happened in a session, or to the connection.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Event {
-    /// An approval is asked for.
-    Approval(Approval),
-    /// The daemon closes the connection.
-    Closed { reason: String, reconnect: bool },
-    /// An error that answers no request.
-    Error(ErrorInfo),
-    /// Something about how far the agent is.
-    Progress { message: String, context: Option<u64>, ephemeral: bool, thought: Option<String> },
-    /// Something is asked.
-    Question(Question),
-    /// A piece of what the agent says; the last one ends the answer.
-    Said { text: String, last: bool },
-    /// This client may act from now on, or may not; or the session is gone.
-    Seat { owner: bool, gone: bool },
-    /// An approval or a question needs no answer any more.
-    Settled { id: String },
-    /// A tool is used.
-    ToolCalled(Tool),
-    /// What that came to.
-    ToolEnded { id: String, output: String, error: Option<String> },
-    /// What somebody asked the agent.
-    Prompt(String),
-}
-
-/// The use of a tool.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Tool {
-    pub(super) id: String,
-    pub(super) name: String,
-    pub(super) description: String,
-    pub(super) parameters: Value,
-}
-
-/// An approval that is asked for.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Approval {
-    pub(super) id: String,
-    pub(super) tool: String,
-    pub(super) parameters: Value,
-    pub(super) reason: String,
-    pub(super) options: Vec<Choice>,
-}
-
-/// One way to answer an approval.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Choice {
-    pub(super) id: String,
-    pub(super) label: String,
-    pub(super) allows: bool,
-    pub(super) always: bool,
-}
-
-/// A question, or several at once.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Question {
-    pub(super) id: String,
-    pub(super) text: String,
-    pub(super) multi: bool,
-    pub(super) items: Vec<Item>,
-}
-
-/// One question and the answers to choose from; anything if there are none.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Item {
-    pub(super) question: String,
-    pub(super) options: Vec<String>,
-}
-
-/// A message of a conversation that is loaded.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Message {
-    pub(super) user: bool,
-    pub(super) text: String,
-    /// How it ended, if not well.
-    pub(super) ending: Option<String>,
-}
-
 impl Incoming {
     /// What a message is to a client; nothing if it is of no use.
     pub(super) fn of(received: Received) -> Option<Self> {
@@ -113,13 +35,13 @@ impl Incoming {
 
 fn event(message: ServerMessage) -> Option<Event> {
     Some(match message {
-        ServerMessage::AuthorizationRequest(request) => Event::Approval(request.into()),
+        ServerMessage::AuthorizationRequest(request) => Event::Approval(approval(request)),
         ServerMessage::AuthorizationSettled(settled) => Event::Settled { id: settled.auth_id },
         ServerMessage::ChatMessage(message) => said(message)?,
         ServerMessage::Closed(closed) => Event::Closed { reason: closed.reason, reconnect: closed.reconnect },
-        ServerMessage::Error(error) => Event::Error(error),
-        ServerMessage::Progress(progress) => progress.into(),
-        ServerMessage::QuestionRequest(request) => Event::Question(request.into()),
+        ServerMessage::Error(error) => Event::Error(error.message),
+        ServerMessage::Progress(progress) => self::progress(progress),
+        ServerMessage::QuestionRequest(request) => Event::Question(question(request)),
         ServerMessage::QuestionSettled(settled) => Event::Settled { id: settled.question_id },
         ServerMessage::SessionSeat(seat) => Event::Seat { owner: seat.owner, gone: seat.gone },
         ServerMessage::ToolCall(call) => Event::ToolCalled(Tool {
@@ -128,7 +50,7 @@ fn event(message: ServerMessage) -> Option<Event> {
             description: call.description.unwrap_or_default(),
             parameters: call.parameters,
         }),
-        ServerMessage::ToolResult(result) => result.into(),
+        ServerMessage::ToolResult(result) => tool_ended(result),
         _ => return None,
     })
 }
@@ -141,65 +63,56 @@ fn said(message: ChatMessage) -> Option<Event> {
     }
 }
 
-impl From<ProgressInfo> for Event {
-    fn from(progress: ProgressInfo) -> Self {
-        Self::Progress {
-            message: progress.message,
-            // Nothing is used before something was told.
-            context: Some(progress.context_usage.into()).filter(|percent| *percent > 0),
-            ephemeral: progress.ephemeral,
-            thought: progress.reasoning,
-        }
+fn progress(progress: ProgressInfo) -> Event {
+    Event::Progress {
+        message: progress.message,
+        // Nothing is used before something was told.
+        context: Some(progress.context_usage.into()).filter(|percent| *percent > 0),
+        ephemeral: progress.ephemeral,
+        thought: progress.reasoning,
     }
 }
 
-impl From<ToolResult> for Event {
-    fn from(result: ToolResult) -> Self {
-        let error = match (result.status.as_str(), result.error) {
-            ("failed", error) => Some(error.unwrap_or_default()),
-            (_, error) => error,
-        };
-        Self::ToolEnded { id: result.tool_id, output: result.result, error }
+fn tool_ended(result: ToolResult) -> Event {
+    let error = match (result.status.as_str(), result.error) {
+        ("failed", error) => Some(error.unwrap_or_default()),
+        (_, error) => error,
+    };
+    Event::ToolEnded { id: result.tool_id, output: result.result, error }
+}
+
+fn approval(request: AuthorizationRequest) -> Approval {
+    let options = request.options.into_iter().map(|option| Choice {
+        id: option.id,
+        label: option.label,
+        allows: option.kind.starts_with("allow"),
+        always: option.kind.ends_with("always"),
+    });
+    Approval {
+        id: request.auth_id,
+        tool: request.tool_name,
+        parameters: request.parameters,
+        reason: request.reason,
+        options: options.collect(),
     }
 }
 
-impl From<AuthorizationRequest> for Approval {
-    fn from(request: AuthorizationRequest) -> Self {
-        let options = request.options.into_iter().map(|option| Choice {
-            id: option.id,
-            label: option.label,
-            allows: option.kind.starts_with("allow"),
-            always: option.kind.ends_with("always"),
-        });
-        Self {
-            id: request.auth_id,
-            tool: request.tool_name,
-            parameters: request.parameters,
-            reason: request.reason,
-            options: options.collect(),
+fn question(request: QuestionRequest) -> Question {
+    let mut items: Vec<Item> = match request.questions {
+        Some(Questions::Listed(items)) => {
+            items.into_iter().map(|item| Item { question: item.question, options: item.options }).collect()
         }
+        // Keys are `q_1`, `q_2` …; ten and more would not sort by their text.
+        Some(Questions::Named(items)) => (1..=items.len())
+            .filter_map(|n| items.get(&format!("q_{n}")))
+            .map(|question| Item { question: question.clone(), options: Vec::new() })
+            .collect(),
+        None => Vec::new(),
+    };
+    if items.is_empty() {
+        items.push(Item { question: request.question.clone(), options: request.options });
     }
-}
-
-impl From<QuestionRequest> for Question {
-    fn from(request: QuestionRequest) -> Self {
-        let mut items: Vec<Item> = match request.questions {
-            Some(Questions::Listed(items)) => items
-                .into_iter()
-                .map(|item| Item { question: item.question, options: item.options })
-                .collect(),
-            // Keys are `q_1`, `q_2` …; ten and more would not sort by their text.
-            Some(Questions::Named(items)) => (1..=items.len())
-                .filter_map(|n| items.get(&format!("q_{n}")))
-                .map(|question| Item { question: question.clone(), options: Vec::new() })
-                .collect(),
-            None => Vec::new(),
-        };
-        if items.is_empty() {
-            items.push(Item { question: request.question.clone(), options: request.options });
-        }
-        Self { id: request.question_id, text: request.question, multi: request.multi_mode, items }
-    }
+    Question { id: request.question_id, text: request.question, multi: request.multi_mode, items }
 }
 
 /// The messages of a conversation that people have said or read.
@@ -210,19 +123,45 @@ pub(super) fn messages(items: Vec<HistoryItem>) -> Vec<Message> {
     items.into_iter().filter(told).map(message).collect()
 }
 
-/// A value as text: strings as they are, nothing for null, others as JSON.
-pub(super) fn text(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+/// What the answer to a prompt tells about its cost.
+pub(super) fn usage(end: &ChatEnd) -> Usage {
+    let usage = end.usage.clone().unwrap_or_default();
+    Usage {
+        tokens: usage.total_tokens.filter(|tokens| *tokens > 0),
+        cost: usage.total_cost,
+        context: end.context_usage.map(u64::from),
+    }
+}
+
+/// The request that tells the daemon what a person has decided.
+pub(super) fn request(decision: &Decision) -> Request {
+    match decision.clone() {
+        Decision::Approval { id, approved, option, always } => {
+            Request::AuthorizationResponse(AuthorizationResponse {
+                auth_id: Some(id),
+                approved: Some(approved),
+                option,
+                always: always.then_some(true),
+                ..AuthorizationResponse::default()
+            })
+        }
+        Decision::Answer { id, answers, multi } => {
+            let mut response = QuestionResponse { question_id: Some(id), ..QuestionResponse::default() };
+            if multi {
+                let named = answers.into_iter().enumerate().map(|(n, text)| (format!("q_{}", n + 1), text));
+                response.answers_map = Some(Answers::Named(named.collect()));
+            } else {
+                response.answer = Some(answers.into_iter().next().unwrap_or_default());
+            }
+            Request::QuestionResponse(response)
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
     use swb_wire::scriptschnell::parse_server;
 
     fn one(message: &Value) -> Option<Incoming> {
@@ -274,5 +213,32 @@ mod tests {
         let named = asked(json!({"question_id": "q", "question": "", "multi_mode": true,
             "questions": {"q_2": "B?", "q_1": "A?"}}));
         assert_eq!(named.items[1].question, "B?");
+    }
+
+    fn sent(decision: &Decision) -> Value {
+        serde_json::to_value(request(decision)).unwrap()["data"].clone()
+    }
+
+    #[test]
+    fn a_decision_becomes_an_authorization_response() {
+        let decided = |approved, option: Option<&str>, always| {
+            let option = option.map(str::to_owned);
+            sent(&Decision::Approval { id: "auth-1".into(), approved, option, always })
+        };
+        assert_eq!(decided(true, None, false), json!({"auth_id": "auth-1", "approved": true}));
+        assert_eq!(decided(false, None, false), json!({"auth_id": "auth-1", "approved": false}));
+        let always = json!({"auth_id": "auth-1", "approved": true, "option": "o-Always", "always": true});
+        assert_eq!(decided(true, Some("o-Always"), true), always);
+    }
+
+    #[test]
+    fn answers_are_numbered_if_several_were_asked_for() {
+        let answered = |id: &str, answers: &[&str], multi| {
+            let answers = answers.iter().map(|answer| (*answer).to_owned()).collect();
+            sent(&Decision::Answer { id: id.into(), answers, multi })
+        };
+        let several = json!({"question_id": "q", "answers_map": {"q_1": "y", "q_2": "other"}});
+        assert_eq!(answered("q", &["y", "other"], true), several);
+        assert_eq!(answered("s", &["7"], false), json!({"question_id": "s", "answer": "7"}));
     }
 }

@@ -1,13 +1,10 @@
 //! The loop around a conversation at a terminal: one thread, one `poll`.
 
-use super::event::{Event, Incoming};
-use super::input::keys::{Key, Keys};
+use super::event::Incoming;
 use super::link::{Link, Unanswered};
 use super::place::Place;
 use super::session::{self, Opened, Wish};
 use super::talk::{Purpose, Talk};
-use super::text::{Line, Row, Style};
-use super::view::canvas::{Canvas, Changing};
 use crate::attach::follow::timespec;
 use crate::context::Context;
 use crate::error::{Failure, FailureKind, Outcome};
@@ -24,6 +21,10 @@ use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
+use swb_tui::event::Event;
+use swb_tui::input::keys::{Key, Keys};
+use swb_tui::text::{Line, Row, Style};
+use swb_tui::view::canvas::{Canvas, Changing};
 use swb_types::Size;
 use swb_wire::control::{self, AgentsReply};
 use swb_wire::scriptschnell::{Close, ErrorCode, Request};

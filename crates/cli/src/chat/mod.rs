@@ -1,21 +1,16 @@
 //! `swb chat`: a terminal client of the scriptschnell socket.
 //!
-//! [`link`] is the connection, [`session`] decides which session it is about. What a person sees and types is pure:
-//! [`markdown`], [`text`], [`mod@input`] and [`view`]; [`talk`] is the state of a conversation and [`interactive`] the loop
-//! around it. [`script`] says one thing and prints the answer.
+//! [`link`] is the connection, [`session`] decides which session it is about. What a person sees and types
+//! is in [`swb_tui`]; [`talk`] is the state of a conversation and [`interactive`] the loop around it. [`script`] says one thing and prints the answer.
 
 mod commands;
 mod event;
-mod input;
 mod interactive;
 mod link;
-mod markdown;
 mod place;
 mod script;
 mod session;
 mod talk;
-mod text;
-mod view;
 
 use crate::args;
 use crate::context::{self, Context};

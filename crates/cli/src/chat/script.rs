@@ -1,13 +1,9 @@
 //! One prompt, one answer: for scripts, pipes and people in a hurry.
 
-use super::event::{Event, Incoming};
-use super::input::keys::Key;
+use super::event::{self, Incoming};
 use super::interactive::coloured;
 use super::link::Link;
 use super::session::Opened;
-use super::text::{Line, visible};
-use super::view::asks::{Ask, Asks, Reply, answered, verdict};
-use super::view::transcript::{Ending, Transcript, Usage};
 use crate::args;
 use crate::attach::follow::timespec;
 use crate::error::{Failure, FailureKind, Outcome};
@@ -23,6 +19,11 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
+use swb_tui::event::Event;
+use swb_tui::input::keys::Key;
+use swb_tui::text::{Line, visible};
+use swb_tui::view::asks::{Ask, Asks, Reply, answered, verdict};
+use swb_tui::view::transcript::{Ending, Transcript};
 use swb_wire::scriptschnell::{
     AuthorizationAck, ChatEnd, ChatSend, ErrorInfo, Request, ServerMessage, SessionName, SessionSave,
 };
@@ -331,7 +332,7 @@ impl Run {
     }
 
     fn reply(&mut self, ask: &Ask, reply: &Reply) -> Result<(), Failure> {
-        self.link.tell(&reply.request);
+        self.link.tell(&event::request(&reply.decision));
         if self.transcript.is_some() {
             self.begin_line()?;
             let mark = if reply.allows { "✓" } else { "✗" };
@@ -410,7 +411,7 @@ impl Run {
             false => Ok(()),
         };
         if let Some(transcript) = &mut self.transcript {
-            let usage = self.end.as_ref().map(Usage::of).unwrap_or_default();
+            let usage = self.end.as_ref().map(event::usage).unwrap_or_default();
             transcript.end(&Ending::Completed, &usage, Instant::now());
             let lines: Vec<Line> = transcript.take().into_iter().filter(|line| !line.is_empty()).collect();
             say_text(&rendered(&lines, transcript.width));

@@ -1,8 +1,9 @@
 //! Which session a chat is about: the one that was named, the latest of the directory, or a new one.
 
-use super::event::{self, Message};
+use super::event;
 use super::link::{Link, Unanswered};
 use crate::error::Failure;
+use swb_tui::event::{Message, text};
 use swb_wire::scriptschnell::{
     ConfigGet, CreateOptions, Request, ServerMessage, SessionAttach, SessionCreate, SessionCreated,
     SessionFilter, SessionItem, SessionLoaded, SessionName,
@@ -171,7 +172,7 @@ fn latest(link: &mut Link, directory: &str) -> Result<Vec<SessionItem>, Failure>
 pub(super) fn agent_of(link: &mut Link) -> Result<Option<String>, Failure> {
     let request = ConfigGet { keys: Some(vec!["agent".to_owned()]), session_id: None };
     match link.ask(&Request::ConfigGet(request))? {
-        ServerMessage::ConfigGet(reply) => Ok(reply.config.get("agent").map(event::text)),
+        ServerMessage::ConfigGet(reply) => Ok(reply.config.get("agent").map(text)),
         _ => Err(Unanswered::odd().into()),
     }
 }

@@ -1,10 +1,10 @@
 //! The loss of the connection to a conversation, and the way back.
 
 use super::{AWAY, Talk};
-use crate::chat::event::{Event, Message};
 use crate::chat::session::Opened;
-use crate::chat::view::transcript::{Ending, Usage};
 use std::time::Instant;
+use swb_tui::event::{Event, Message};
+use swb_tui::view::transcript::{Ending, Usage};
 
 impl Talk {
     /// The connection is gone.

@@ -9,13 +9,14 @@ mod tests;
 mod typing;
 
 use super::commands::Command;
-use super::event::Event;
-use super::input::editor::Editor;
+use super::event::usage;
 use super::session::Opened;
-use super::text::{Colour, Line, Style};
-use super::view::asks::{Ask, Asks};
-use super::view::transcript::{Ending, Transcript, Usage};
 use std::time::Instant;
+use swb_tui::event::Event;
+use swb_tui::input::editor::Editor;
+use swb_tui::text::{Colour, Line, Style};
+use swb_tui::view::asks::{Ask, Asks};
+use swb_tui::view::transcript::{Ending, Transcript, Usage};
 use swb_wire::scriptschnell::{
     AuthorizationAck, ErrorCode, ErrorInfo, Request, ServerMessage, SessionItem, SessionName,
 };
@@ -253,7 +254,7 @@ impl Talk {
                 self.obey(Command::New, now);
             }
             Event::Seat { owner, .. } => self.seat(owner, false),
-            Event::Error(error) => self.transcript.note(&error.message),
+            Event::Error(error) => self.transcript.note(&error),
             _ => {}
         }
     }
@@ -357,7 +358,7 @@ impl Talk {
         match result {
             Ok(ServerMessage::ChatSend(end)) => {
                 let ending = if end.status == "stopped" { Ending::Stopped } else { Ending::Completed };
-                self.transcript.end(&ending, &Usage::of(&end), now);
+                self.transcript.end(&ending, &usage(&end), now);
             }
             Ok(_) => {}
             Err(error) if self.transcript.is_active() => {

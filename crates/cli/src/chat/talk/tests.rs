@@ -2,10 +2,10 @@
 
 use super::typing::{TWICE, TYPING};
 use super::*;
-use crate::chat::event::{Approval, Message, Tool};
-use crate::chat::input::keys::Key;
 use serde_json::Value;
 use std::time::Duration;
+use swb_tui::event::{Approval, Message, Tool};
+use swb_tui::input::keys::Key;
 use swb_wire::scriptschnell::{ChatEnd, SessionPlace};
 
 struct Tried {

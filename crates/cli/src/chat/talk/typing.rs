@@ -2,11 +2,12 @@
 
 use super::{AWAY, Purpose, Talk};
 use crate::chat::commands::{self, Command, HELP, Said};
-use crate::chat::input::editor::Edited;
-use crate::chat::input::keys::Key;
-use crate::chat::text::{Colour, Line, Style};
-use crate::chat::view::asks::{Ask, Reply};
+use crate::chat::event;
 use std::time::{Duration, Instant};
+use swb_tui::input::editor::Edited;
+use swb_tui::input::keys::Key;
+use swb_tui::text::{Colour, Line, Style};
+use swb_tui::view::asks::{Ask, Reply};
 use swb_wire::scriptschnell::{
     ChatSend, ConfigSet, Request, Scalar, SessionAttach, SessionCreate, SessionFilter, SessionName,
     SessionSave,
@@ -97,7 +98,7 @@ impl Talk {
         let (mark, colour) = if reply.allows { ("✓", Colour::Green) } else { ("✗", Colour::Red) };
         let line = Line::new(Style::of(colour), &format!("{mark} {}", reply.said));
         self.transcript.add(line);
-        self.send(reply.request, Purpose::Decide);
+        self.send(event::request(&reply.decision), Purpose::Decide);
         self.show_ask(now);
     }
 

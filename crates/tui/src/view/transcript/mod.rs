@@ -6,12 +6,11 @@
 #[cfg(test)]
 mod tests;
 
-use crate::chat::event::{Event, Message, Tool, text};
-use crate::chat::markdown::Markdown;
-use crate::chat::text::{Colour, Line, Style, columns, shortened};
+use crate::event::{Event, Message, Tool, text};
+use crate::markdown::Markdown;
+use crate::text::{Colour, Line, Style, columns, shortened};
 use serde_json::Value;
 use std::time::{Duration, Instant};
-use swb_wire::scriptschnell::ChatEnd;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Tools that are shown at work at the same time.
@@ -25,38 +24,33 @@ const TOOL_LINES: usize = 500;
 
 /// How an answer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::chat) enum Ending {
+pub enum Ending {
+    /// The agent said all it had to say.
     Completed,
+    /// It failed, with the reason.
     Failed(String),
+    /// The daemon went away.
     Interrupted,
+    /// The user stopped it.
     Stopped,
 }
 
 /// What an answer has cost.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(in crate::chat) struct Usage {
-    pub(in crate::chat) tokens: Option<u64>,
-    pub(in crate::chat) cost: Option<f64>,
-    pub(in crate::chat) context: Option<u64>,
-}
-
-impl Usage {
-    /// What the answer to a prompt tells about it.
-    pub(in crate::chat) fn of(end: &ChatEnd) -> Self {
-        let usage = end.usage.clone().unwrap_or_default();
-        Self {
-            tokens: usage.total_tokens.filter(|tokens| *tokens > 0),
-            cost: usage.total_cost,
-            context: end.context_usage.map(u64::from),
-        }
-    }
+pub struct Usage {
+    /// Tokens of the prompt and the answer.
+    pub tokens: Option<u64>,
+    /// Dollars.
+    pub cost: Option<f64>,
+    /// Percent of the context that is used.
+    pub context: Option<u64>,
 }
 
 /// The state of what is told.
 #[derive(Debug, Clone, Default)]
-pub(in crate::chat) struct Transcript {
+pub struct Transcript {
     /// Columns of the terminal.
-    pub(in crate::chat) width: usize,
+    pub width: usize,
     markdown: Markdown,
     lines: Vec<Line>,
     tools: Vec<(Tool, Instant)>,
@@ -75,32 +69,32 @@ pub(in crate::chat) struct Transcript {
 
 impl Transcript {
     /// Nothing was told yet, on a terminal of this many columns.
-    pub(in crate::chat) fn new(width: usize) -> Self {
+    pub fn new(width: usize) -> Self {
         Self { width, ..Self::default() }
     }
 
     /// Whether what is said is shown as it is, because it is no Markdown.
-    pub(in crate::chat) fn set_verbatim(&mut self, verbatim: bool) {
+    pub fn set_verbatim(&mut self, verbatim: bool) {
         self.markdown.verbatim = verbatim;
     }
 
     /// Whether an answer is being given.
-    pub(in crate::chat) fn is_active(&self) -> bool {
+    pub fn is_active(&self) -> bool {
         self.since.is_some()
     }
 
     /// What of an answer was not told yet; nothing if something else was told.
-    pub(in crate::chat) fn rest_of<'a>(&self, answer: &'a str) -> Option<&'a str> {
+    pub fn rest_of<'a>(&self, answer: &'a str) -> Option<&'a str> {
         answer.get(self.told..).filter(|_| answer.starts_with(&self.answer))
     }
 
     /// The lines that stay.
-    pub(in crate::chat) fn take(&mut self) -> Vec<Line> {
+    pub fn take(&mut self) -> Vec<Line> {
         std::mem::take(&mut self.lines)
     }
 
     /// Takes an event.
-    pub(in crate::chat) fn handle(&mut self, event: &Event, now: Instant) {
+    pub fn handle(&mut self, event: &Event, now: Instant) {
         match event {
             Event::Prompt(prompt) => self.prompt(prompt, now),
             Event::Said { text, .. } => self.say(text, now),
@@ -121,7 +115,7 @@ impl Transcript {
     }
 
     /// Tells what was said before.
-    pub(in crate::chat) fn recount(&mut self, messages: &[Message], now: Instant) {
+    pub fn recount(&mut self, messages: &[Message], now: Instant) {
         for message in messages {
             if message.user {
                 self.prompt(&message.text, now);
@@ -141,21 +135,21 @@ impl Transcript {
     }
 
     /// Says something that is not part of the conversation.
-    pub(in crate::chat) fn note(&mut self, note: &str) {
+    pub fn note(&mut self, note: &str) {
         for line in note.lines() {
             self.add(Line::new(Style::DIM, &format!("· {line}")).hanging(2));
         }
     }
 
     /// Adds lines that somebody else has made, apart from what was said before.
-    pub(in crate::chat) fn insert(&mut self, lines: Vec<Line>, now: Instant) {
+    pub fn insert(&mut self, lines: Vec<Line>, now: Instant) {
         self.flush(now);
         self.space();
         self.add_all(lines);
     }
 
     /// The answer is over.
-    pub(in crate::chat) fn end(&mut self, ending: &Ending, usage: &Usage, now: Instant) {
+    pub fn end(&mut self, ending: &Ending, usage: &Usage, now: Instant) {
         self.close(now);
         for (tool, since) in std::mem::take(&mut self.tools) {
             self.add(self.tool_line(&tool, "✗", Colour::Red, now.saturating_duration_since(since)));
@@ -175,7 +169,7 @@ impl Transcript {
     }
 
     /// What may still change; nothing of what the agent is doing if it waits for the user.
-    pub(in crate::chat) fn changing(&self, now: Instant, waiting: bool) -> Vec<Line> {
+    pub fn changing(&self, now: Instant, waiting: bool) -> Vec<Line> {
         let mut lines = Vec::new();
         let partial = self.markdown.partial();
         if !partial.is_empty() {
@@ -199,7 +193,7 @@ impl Transcript {
     }
 
     /// Gives up on showing a beginning of a line that takes more than so many rows: its first rows stay as they are.
-    pub(in crate::chat) fn limit(&mut self, rows: usize) {
+    pub fn limit(&mut self, rows: usize) {
         let width = self.width.max(1);
         let surplus = columns(self.markdown.partial()).saturating_sub(width * rows.max(1)).div_ceil(width);
         if surplus == 0 {
@@ -216,7 +210,7 @@ impl Transcript {
     }
 
     /// The last tool that was used, in full.
-    pub(in crate::chat) fn last_tool(&self) -> Vec<Line> {
+    pub fn last_tool(&self) -> Vec<Line> {
         let Some((tool, result)) = &self.last_tool else {
             return vec![Line::new(Style::DIM, "· no tool was used yet")];
         };
@@ -266,7 +260,7 @@ impl Transcript {
     }
 
     /// An answer that was begun before we came counts from now on.
-    pub(in crate::chat) fn begin(&mut self, now: Instant) {
+    pub fn begin(&mut self, now: Instant) {
         self.since.get_or_insert(now);
     }
 
@@ -371,14 +365,14 @@ impl Transcript {
     }
 
     /// Adds a line.
-    pub(in crate::chat) fn add(&mut self, line: Line) {
+    pub fn add(&mut self, line: Line) {
         self.blank = line.is_empty();
         self.lines.push(line);
     }
 }
 
 /// What was given to a tool or is to be approved: all of it, one line or more for each value.
-pub(in crate::chat) fn parameters(parameters: &Value) -> Vec<Line> {
+pub(super) fn parameters(parameters: &Value) -> Vec<Line> {
     let shown = |key: &str, value: &Value| -> Vec<Line> {
         let value = text(value);
         let mut lines = value.lines();

@@ -1,4 +1,4 @@
 //! What a person types: [`keys`] makes keys of bytes, [`editor`] makes a message of keys.
 
-pub(super) mod editor;
-pub(super) mod keys;
+pub mod editor;
+pub mod keys;

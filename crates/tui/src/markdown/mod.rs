@@ -6,7 +6,7 @@
 
 mod inline;
 
-use super::text::{Colour, Line, Style};
+use crate::text::{Colour, Line, Style};
 use inline::spans;
 
 /// Columns of a rule.
@@ -16,13 +16,13 @@ const LONGEST: usize = 64 * 1024;
 
 /// The state between two lines.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Markdown {
+pub struct Markdown {
     rest: String,
     fence: Option<Fence>,
     /// The beginning of the rest's line was given already.
     continued: bool,
     /// It is none: all is shown as it is.
-    pub(super) verbatim: bool,
+    pub verbatim: bool,
 }
 
 /// A block of code that has begun.
@@ -35,7 +35,7 @@ struct Fence {
 
 impl Markdown {
     /// Takes more text; gives the lines that are complete now.
-    pub(super) fn push(&mut self, text: &str) -> Vec<Line> {
+    pub fn push(&mut self, text: &str) -> Vec<Line> {
         let mut whole = std::mem::take(&mut self.rest);
         whole.push_str(text);
         let mut lines = Vec::new();
@@ -52,12 +52,12 @@ impl Markdown {
     }
 
     /// What has come of a line that is not complete.
-    pub(super) fn partial(&self) -> &str {
+    pub fn partial(&self) -> &str {
         &self.rest
     }
 
     /// Gives the line that has no end, as something else comes in between.
-    pub(super) fn finish(&mut self) -> Vec<Line> {
+    pub fn finish(&mut self) -> Vec<Line> {
         let rest = std::mem::take(&mut self.rest);
         if rest.is_empty() {
             self.continued = false;
@@ -67,14 +67,14 @@ impl Markdown {
     }
 
     /// Gives the line that has no end; the text is over, and so is a block of code that was not closed.
-    pub(super) fn end(&mut self) -> Vec<Line> {
+    pub fn end(&mut self) -> Vec<Line> {
         let lines = self.finish();
         *self = Self { verbatim: self.verbatim, ..Self::default() };
         lines
     }
 
     /// Gives the first bytes of a line that is too long to wait for its end.
-    pub(super) fn give_up_to(&mut self, bytes: usize) -> Line {
+    pub fn give_up_to(&mut self, bytes: usize) -> Line {
         let end =
             (0..=bytes.min(self.rest.len())).rev().find(|at| self.rest.is_char_boundary(*at)).unwrap_or(0);
         let begin: String = self.rest.drain(..end).collect();

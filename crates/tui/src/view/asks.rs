@@ -1,11 +1,10 @@
 //! What waits for a person: approvals, answered with one key, and questions, answered with a number or words.
 
 use super::transcript::parameters;
-use crate::chat::event::{Approval, Choice, Item, Question};
-use crate::chat::input::keys::Key;
-use crate::chat::text::{Colour, Line, Style};
+use crate::event::{Approval, Choice, Item, Question};
+use crate::input::keys::Key;
+use crate::text::{Colour, Line, Style};
 use std::collections::VecDeque;
-use swb_wire::scriptschnell::{Answers, AuthorizationResponse, QuestionResponse, Request};
 
 /// What may wait at the same time; an agent that asks more is not answered.
 const WAITING: usize = 64;
@@ -14,30 +13,56 @@ const LINES: usize = 400;
 
 /// Something that waits.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::chat) enum Ask {
+pub enum Ask {
+    /// An approval.
     Approval(Approval),
-    /// With the answers that were given so far.
+    /// A question, with the answers that were given so far.
     Question(Question, Vec<String>),
 }
 
+/// What a person has decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// Yes or no to an approval.
+    Approval {
+        /// Which approval.
+        id: String,
+        /// Whether it is granted.
+        approved: bool,
+        /// The option that was chosen, if it has options.
+        option: Option<String>,
+        /// Whether it holds from now on.
+        always: bool,
+    },
+    /// The answer to a question.
+    Answer {
+        /// Which question.
+        id: String,
+        /// The answer to each of its items, in their order.
+        answers: Vec<String>,
+        /// Whether it was asked with several items at once.
+        multi: bool,
+    },
+}
+
 /// What is to be sent.
-#[derive(Debug, Clone, PartialEq)]
-pub(in crate::chat) struct Reply {
-    /// The message.
-    pub(in crate::chat) request: Request,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// What was decided.
+    pub decision: Decision,
     /// What was decided, for people.
-    pub(in crate::chat) said: String,
+    pub said: String,
     /// Whether it lets something happen.
-    pub(in crate::chat) allows: bool,
+    pub allows: bool,
 }
 
 /// Everything that waits, in the order it was asked.
 #[derive(Debug, Clone, Default)]
-pub(in crate::chat) struct Asks(VecDeque<Ask>);
+pub struct Asks(VecDeque<Ask>);
 
 impl Asks {
     /// Adds something; what was asked before is not asked again. Whether it is next.
-    pub(in crate::chat) fn push(&mut self, ask: Ask) -> bool {
+    pub fn push(&mut self, ask: Ask) -> bool {
         if self.0.len() < WAITING && !self.0.iter().any(|known| known.id() == ask.id()) {
             self.0.push_back(ask);
             return self.0.len() == 1;
@@ -46,24 +71,24 @@ impl Asks {
     }
 
     /// What is to be answered next.
-    pub(in crate::chat) fn first(&self) -> Option<&Ask> {
+    pub fn first(&self) -> Option<&Ask> {
         self.0.front()
     }
 
     /// Forgets everything; the agent does not wait any more.
-    pub(in crate::chat) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.0.clear();
     }
 
     /// Forgets one that was settled elsewhere; whether it was the one to be answered next.
-    pub(in crate::chat) fn settle(&mut self, id: &str) -> bool {
+    pub fn settle(&mut self, id: &str) -> bool {
         let first = self.first().is_some_and(|ask| ask.id() == id);
         self.0.retain(|ask| ask.id() != id);
         first
     }
 
     /// Takes a key, if an approval waits; what is to be sent if that decides it.
-    pub(in crate::chat) fn press(&mut self, key: &Key) -> Option<Reply> {
+    pub fn press(&mut self, key: &Key) -> Option<Reply> {
         let Some(Ask::Approval(approval)) = self.first() else { return None };
         let reply = decide(approval, key)?;
         self.0.pop_front();
@@ -71,7 +96,7 @@ impl Asks {
     }
 
     /// Takes a text, if a question waits; what is to be sent if that was the last answer.
-    pub(in crate::chat) fn answer(&mut self, text: &str) -> Option<Reply> {
+    pub fn answer(&mut self, text: &str) -> Option<Reply> {
         let Some(Ask::Question(question, answers)) = self.0.front_mut() else { return None };
         let item = question.items.get(answers.len())?;
         answers.push(chosen(item, text));
@@ -86,7 +111,7 @@ impl Asks {
 
 impl Ask {
     /// Its name.
-    pub(in crate::chat) fn id(&self) -> &str {
+    pub fn id(&self) -> &str {
         match self {
             Self::Approval(approval) => &approval.id,
             Self::Question(question, _) => &question.id,
@@ -94,7 +119,7 @@ impl Ask {
     }
 
     /// All that a person needs to know to answer.
-    pub(in crate::chat) fn lines(&self) -> Vec<Line> {
+    pub fn lines(&self) -> Vec<Line> {
         match self {
             Self::Approval(approval) => approval_lines(approval),
             Self::Question(question, answers) => question_lines(question, answers.len()),
@@ -102,7 +127,7 @@ impl Ask {
     }
 
     /// The ways to answer, in one line.
-    pub(in crate::chat) fn hint(&self) -> String {
+    pub fn hint(&self) -> String {
         match self {
             Self::Approval(approval) if approval.options.is_empty() => "y yes · a always · n no".to_owned(),
             Self::Approval(approval) => {
@@ -196,27 +221,17 @@ fn decide(approval: &Approval, key: &Key) -> Option<Reply> {
     Some(verdict(approval, chosen, approved, always))
 }
 
-/// The message that says yes or no.
-pub(in crate::chat) fn verdict(
-    approval: &Approval,
-    chosen: Option<&Choice>,
-    approved: bool,
-    always: bool,
-) -> Reply {
-    let response = AuthorizationResponse {
-        auth_id: Some(approval.id.clone()),
-        approved: Some(approved),
-        option: chosen.map(|choice| choice.id.clone()),
-        always: always.then_some(true),
-        ..AuthorizationResponse::default()
-    };
+/// The reply that says yes or no.
+pub fn verdict(approval: &Approval, chosen: Option<&Choice>, approved: bool, always: bool) -> Reply {
+    let option = chosen.map(|choice| choice.id.clone());
+    let decision = Decision::Approval { id: approval.id.clone(), approved, option, always };
     let said = match (chosen, approved, always) {
         (Some(choice), ..) if !choice.label.is_empty() => choice.label.clone(),
         (_, true, true) => "allowed from now on".to_owned(),
         (_, true, false) => "allowed".to_owned(),
         (_, false, _) => "denied".to_owned(),
     };
-    Reply { request: Request::AuthorizationResponse(response), said, allows: approved }
+    Reply { decision, said, allows: approved }
 }
 
 fn chosen(item: &Item, text: &str) -> String {
@@ -225,26 +240,25 @@ fn chosen(item: &Item, text: &str) -> String {
     number.map_or_else(|| text.to_owned(), Clone::clone)
 }
 
-/// The message that answers a question.
-pub(in crate::chat) fn answered(question: &Question, answers: &[String]) -> Reply {
-    let mut response =
-        QuestionResponse { question_id: Some(question.id.clone()), ..QuestionResponse::default() };
-    if question.multi {
-        let named = answers.iter().enumerate().map(|(n, answer)| (format!("q_{}", n + 1), answer.clone()));
-        response.answers_map = Some(Answers::Named(named.collect()));
-    } else {
-        response.answer = Some(answers.first().cloned().unwrap_or_default());
-    }
-    Reply { request: Request::QuestionResponse(response), said: answers.join(", "), allows: true }
+/// The reply that answers a question.
+pub fn answered(question: &Question, answers: &[String]) -> Reply {
+    let (id, multi) = (question.id.clone(), question.multi);
+    let decision = Decision::Answer { id, answers: answers.to_vec(), multi };
+    Reply { decision, said: answers.join(", "), allows: true }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
-    fn sent(reply: &Reply) -> Value {
-        serde_json::to_value(&reply.request).unwrap()["data"].clone()
+    fn decided(approved: bool, option: Option<&str>, always: bool) -> Option<Decision> {
+        Some(Decision::Approval { id: "auth-1".into(), approved, option: option.map(str::to_owned), always })
+    }
+
+    fn answer(id: &str, answers: &[&str], multi: bool) -> Decision {
+        let answers = answers.iter().map(|answer| (*answer).to_owned()).collect();
+        Decision::Answer { id: id.into(), answers, multi }
     }
 
     fn approval(options: &[(&str, bool, bool)]) -> Ask {
@@ -263,18 +277,18 @@ mod tests {
         })
     }
 
-    fn pressed(ask: &Ask, key: char) -> Option<Value> {
+    fn pressed(ask: &Ask, key: char) -> Option<Decision> {
         let mut asks = Asks::default();
         asks.push(ask.clone());
-        asks.press(&Key::Char(key)).map(|reply| sent(&reply))
+        asks.press(&Key::Char(key)).map(|reply| reply.decision)
     }
 
     #[test]
     fn one_key_decides() {
         let ask = approval(&[]);
-        assert_eq!(pressed(&ask, 'y'), Some(json!({"auth_id": "auth-1", "approved": true})));
-        assert_eq!(pressed(&ask, 'a'), Some(json!({"auth_id": "auth-1", "approved": true, "always": true})));
-        assert_eq!(pressed(&ask, 'n'), Some(json!({"auth_id": "auth-1", "approved": false})));
+        assert_eq!(pressed(&ask, 'y'), decided(true, None, false));
+        assert_eq!(pressed(&ask, 'a'), decided(true, None, true));
+        assert_eq!(pressed(&ask, 'n'), decided(false, None, false));
         assert_eq!((pressed(&ask, 'x'), pressed(&ask, '1')), (None, None));
     }
 
@@ -287,20 +301,14 @@ mod tests {
             ("Never", false, true),
         ]);
         assert_eq!(ask.hint(), "y/1 Once · a/2 Always · n/3 No · 4 Never");
-        assert_eq!(
-            pressed(&ask, 'y'),
-            Some(json!({"auth_id": "auth-1", "approved": true, "option": "o-Once"}))
-        );
-        assert_eq!(
-            pressed(&ask, '3'),
-            Some(json!({"auth_id": "auth-1", "approved": false, "option": "o-No"}))
-        );
-        let always = json!({"auth_id": "auth-1", "approved": true, "option": "o-Always", "always": true});
-        assert_eq!((pressed(&ask, '2'), pressed(&ask, 'a')), (Some(always.clone()), Some(always)));
+        assert_eq!(pressed(&ask, 'y'), decided(true, Some("o-Once"), false));
+        assert_eq!(pressed(&ask, '3'), decided(false, Some("o-No"), false));
+        let always = decided(true, Some("o-Always"), true);
+        assert_eq!((pressed(&ask, '2'), pressed(&ask, 'a')), (always.clone(), always));
         assert_eq!(pressed(&ask, '5'), None);
         let (once, always) = (approval(&[("Once", true, false)]), approval(&[("Always", true, true)]));
         assert_eq!((pressed(&once, 'a'), pressed(&always, 'y')), (None, None), "it is not among them");
-        assert_eq!(pressed(&once, 'n'), Some(json!({"auth_id": "auth-1", "approved": false})));
+        assert_eq!(pressed(&once, 'n'), decided(false, None, false));
     }
 
     #[test]
@@ -331,12 +339,12 @@ mod tests {
         assert_eq!((asks.press(&Key::Char('y')), asks.answer("2")), (None, None));
         assert_eq!(asks.first().unwrap().lines()[0].plain(), "? 2/2 B?");
         let reply = asks.answer(" other \n").unwrap();
-        assert_eq!(sent(&reply), json!({"question_id": "q", "answers_map": {"q_1": "y", "q_2": "other"}}));
+        assert_eq!(reply.decision, answer("q", &["y", "other"], true));
         assert!(asks.first().is_none());
         let single =
             Question { id: "s".into(), multi: false, items: vec![item("C?", &["x"])], ..Question::default() };
         asks.push(Ask::Question(single, Vec::new()));
-        assert_eq!(sent(&asks.answer("7").unwrap()), json!({"question_id": "s", "answer": "7"}));
+        assert_eq!(asks.answer("7").unwrap().decision, answer("s", &["7"], false));
     }
 
     #[test]

@@ -12,35 +12,45 @@ const TAB: usize = 4;
 
 /// How a piece of text looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Style {
-    pub(super) bold: bool,
-    pub(super) dim: bool,
-    pub(super) italic: bool,
-    pub(super) strike: bool,
-    pub(super) underline: bool,
-    pub(super) colour: Option<Colour>,
+pub struct Style {
+    /// Bold.
+    pub bold: bool,
+    /// Dim.
+    pub dim: bool,
+    /// Italic.
+    pub italic: bool,
+    /// Struck through.
+    pub strike: bool,
+    /// Underlined.
+    pub underline: bool,
+    /// Its colour; the terminal's own if there is none.
+    pub colour: Option<Colour>,
 }
 
 /// The few colours that are used; their exact look is the terminal's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Colour {
+pub enum Colour {
+    /// Code and links.
     Cyan,
+    /// Done, allowed.
     Green,
+    /// Failed, denied.
     Red,
+    /// Waiting for a person.
     Yellow,
 }
 
 impl Style {
     /// Nothing special.
-    pub(super) const PLAIN: Self =
+    pub const PLAIN: Self =
         Self { bold: false, dim: false, italic: false, strike: false, underline: false, colour: None };
     /// Of less interest.
-    pub(super) const DIM: Self = Self { dim: true, ..Self::PLAIN };
+    pub const DIM: Self = Self { dim: true, ..Self::PLAIN };
     /// Of more.
-    pub(super) const BOLD: Self = Self { bold: true, ..Self::PLAIN };
+    pub const BOLD: Self = Self { bold: true, ..Self::PLAIN };
 
     /// A colour and nothing else.
-    pub(super) const fn of(colour: Colour) -> Self {
+    pub const fn of(colour: Colour) -> Self {
         Self { colour: Some(colour), ..Self::PLAIN }
     }
 
@@ -65,14 +75,14 @@ impl Style {
 
 /// Text of one look. Its text has no control characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Span {
+struct Span {
     style: Style,
     text: String,
 }
 
 /// One line as it was meant; how many rows it takes depends on the terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Line {
+pub struct Line {
     spans: Vec<Span>,
     /// Columns by which further rows are indented.
     hang: usize,
@@ -82,14 +92,14 @@ pub(super) struct Line {
 
 impl Line {
     /// A line of one look.
-    pub(super) fn new(style: Style, text: &str) -> Self {
+    pub fn new(style: Style, text: &str) -> Self {
         let mut line = Self::default();
         line.push(style, text);
         line
     }
 
     /// Adds text; control characters in it become visible.
-    pub(super) fn push(&mut self, style: Style, text: &str) {
+    pub fn push(&mut self, style: Style, text: &str) {
         let text = visible(text);
         match self.spans.last_mut() {
             _ if text.is_empty() => {}
@@ -100,35 +110,35 @@ impl Line {
 
     /// Adds text; the line reads well in one call.
     #[must_use]
-    pub(super) fn with(mut self, style: Style, text: &str) -> Self {
+    pub fn with(mut self, style: Style, text: &str) -> Self {
         self.push(style, text);
         self
     }
 
     /// The same with further rows indented.
     #[must_use]
-    pub(super) fn hanging(self, hang: usize) -> Self {
+    pub fn hanging(self, hang: usize) -> Self {
         Self { hang, ..self }
     }
 
     /// The same folded anywhere, so that every blank stays.
     #[must_use]
-    pub(super) fn verbatim(self) -> Self {
+    pub fn verbatim(self) -> Self {
         Self { verbatim: true, ..self }
     }
 
     /// Whether there is nothing in it.
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
     /// Its text without looks.
-    pub(super) fn plain(&self) -> String {
+    pub fn plain(&self) -> String {
         self.spans.iter().map(|span| span.text.as_str()).collect()
     }
 
     /// Folds it into rows of at most `width` columns.
-    pub(super) fn fold(&self, width: usize) -> Vec<Row> {
+    pub fn fold(&self, width: usize) -> Vec<Row> {
         let width = width.max(1);
         let hang = if self.hang < width / 2 { self.hang } else { 0 };
         let mut rows = vec![Row::default()];
@@ -179,10 +189,10 @@ fn words(text: &str) -> Vec<&str> {
 
 /// One row of a terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Row {
+pub struct Row {
     spans: Vec<Span>,
     /// Columns it takes.
-    pub(super) width: usize,
+    pub width: usize,
 }
 
 impl Row {
@@ -207,7 +217,7 @@ impl Row {
     }
 
     /// Its bytes for a terminal, which is left with no look of ours.
-    pub(super) fn ansi(&self, coloured: bool) -> String {
+    pub fn ansi(&self, coloured: bool) -> String {
         let mut out = String::new();
         for span in &self.spans {
             let codes = span.style.codes();
@@ -222,19 +232,19 @@ impl Row {
 
     /// Its text without looks.
     #[cfg(test)]
-    pub(super) fn plain(&self) -> String {
+    pub fn plain(&self) -> String {
         self.spans.iter().map(|span| span.text.as_str()).collect()
     }
 }
 
 /// The columns a text takes.
-pub(super) fn columns(text: &str) -> usize {
+pub fn columns(text: &str) -> usize {
     // Terminals have at most two columns for what people see as one character.
     text.graphemes(true).map(|grapheme| grapheme.width().min(2)).sum()
 }
 
 /// Cuts a text to a number of columns; one that is too long ends in an ellipsis.
-pub(super) fn shortened(text: &str, width: usize) -> String {
+pub fn shortened(text: &str, width: usize) -> String {
     if columns(text) <= width {
         return text.to_owned();
     }
@@ -253,7 +263,7 @@ pub(super) fn shortened(text: &str, width: usize) -> String {
 }
 
 /// Replaces every character that does something to a terminal by one that shows it.
-pub(super) fn visible(text: &str) -> Cow<'_, str> {
+pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(acts) {
         return Cow::Borrowed(text);
     }

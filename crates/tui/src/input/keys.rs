@@ -14,32 +14,48 @@ const PASTE_END: &[u8] = b"\x1b[201~";
 
 /// A key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::chat) enum Key {
+pub enum Key {
+    /// Alt with a character.
     Alt(char),
+    /// Alt+Enter: a line feed within the message.
     AltEnter,
+    /// Backspace.
     Backspace,
+    /// A character.
     Char(char),
-    /// With the letter, in lower case.
+    /// Ctrl with a letter, in lower case.
     Ctrl(char),
+    /// Delete.
     Delete,
+    /// Down.
     Down,
+    /// End.
     End,
+    /// Enter.
     Enter,
+    /// Escape, alone.
     Escape,
+    /// Home.
     Home,
+    /// Left.
     Left,
     /// Text that was pasted, with line feeds.
     Paste(String),
+    /// Right.
     Right,
+    /// Tab.
     Tab,
+    /// Up.
     Up,
+    /// Ctrl+Left, Alt+Left.
     WordLeft,
+    /// Ctrl+Right, Alt+Right.
     WordRight,
 }
 
 /// Takes bytes cut anywhere and gives keys.
 #[derive(Debug, Clone, Default)]
-pub(in crate::chat) struct Keys {
+pub struct Keys {
     held: Vec<u8>,
     paste: Option<Vec<u8>>,
     /// When something came last.
@@ -56,7 +72,7 @@ enum Step {
 
 impl Keys {
     /// Takes more bytes; gives the keys that are complete.
-    pub(in crate::chat) fn push(&mut self, bytes: &[u8], now: Instant) -> Vec<Key> {
+    pub fn push(&mut self, bytes: &[u8], now: Instant) -> Vec<Key> {
         self.came = Some(now);
         self.held.extend_from_slice(bytes);
         let mut keys = Vec::new();
@@ -85,13 +101,13 @@ impl Keys {
     }
 
     /// When to [`Keys::flush`] what is held and may be a key by itself: the Escape key, or the beginning of another.
-    pub(in crate::chat) fn due(&self) -> Option<Instant> {
+    pub fn due(&self) -> Option<Instant> {
         let waits = self.paste.is_none() && self.held.first() == Some(&0x1b);
         self.came.filter(|_| waits).map(|came| came + ESCAPE)
     }
 
     /// Gives what is held, if nothing has followed for a while.
-    pub(in crate::chat) fn flush(&mut self, now: Instant) -> Option<Key> {
+    pub fn flush(&mut self, now: Instant) -> Option<Key> {
         self.due().filter(|due| *due <= now)?;
         let held = std::mem::take(&mut self.held);
         (held.len() == 1).then_some(Key::Escape)

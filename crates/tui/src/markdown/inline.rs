@@ -1,6 +1,6 @@
 //! Emphasis, code and links within one line.
 
-use crate::chat::text::{Colour, Line, Style};
+use crate::text::{Colour, Line, Style};
 
 /// How deep emphasis may stand in emphasis; agents do not nest it further, others would only cost time.
 const DEPTH: usize = 6;

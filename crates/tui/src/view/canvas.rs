@@ -3,7 +3,7 @@
 //! Rows are written once and scroll away as those of any program do; only the changing rows are taken back, by moving
 //! up over them. The terminal is told to show each change at once, so that nothing flickers where it can.
 
-use crate::chat::text::Row;
+use crate::text::Row;
 use std::fmt::Write;
 
 const BEGIN: &str = "\x1b[?2026h";
@@ -11,7 +11,7 @@ const END: &str = "\x1b[?2026l";
 
 /// What is drawn below the rows that stay.
 #[derive(Debug, Clone, Default)]
-pub(in crate::chat) struct Canvas {
+pub struct Canvas {
     /// Columns of each row that is drawn.
     drawn: Vec<usize>,
     /// The row of those in which the cursor is.
@@ -21,20 +21,21 @@ pub(in crate::chat) struct Canvas {
 
 /// The rows that change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::chat) struct Changing {
-    pub(in crate::chat) rows: Vec<Row>,
+pub struct Changing {
+    /// The rows.
+    pub rows: Vec<Row>,
     /// Row and column of the cursor.
-    pub(in crate::chat) cursor: (usize, usize),
+    pub cursor: (usize, usize),
 }
 
 impl Canvas {
     /// A canvas on which nothing is drawn.
-    pub(in crate::chat) fn new(coloured: bool) -> Self {
+    pub fn new(coloured: bool) -> Self {
         Self { coloured, ..Self::default() }
     }
 
     /// The bytes that add rows which stay and draw those that change anew, on a terminal of this width.
-    pub(in crate::chat) fn draw(&mut self, staying: &[Row], changing: &Changing, width: usize) -> String {
+    pub fn draw(&mut self, staying: &[Row], changing: &Changing, width: usize) -> String {
         let mut out = String::from(BEGIN);
         self.take_back(width, &mut out);
         for row in staying {
@@ -65,7 +66,7 @@ impl Canvas {
     }
 
     /// The bytes that take back the rows that change and leave the cursor where they began.
-    pub(in crate::chat) fn clear(&mut self, width: usize) -> String {
+    pub fn clear(&mut self, width: usize) -> String {
         let mut out = String::new();
         self.take_back(width, &mut out);
         out
@@ -88,7 +89,7 @@ impl Canvas {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chat::text::{Line, Style};
+    use crate::text::{Line, Style};
     use swb_types::Size;
 
     fn rows(lines: &[&str]) -> Vec<Row> {

@@ -1,7 +1,7 @@
 //! A message in the making: text, cursor, history. Pure; what it looks like is told by [`Editor::rows`].
 
 use super::keys::Key;
-use crate::chat::text::{columns, visible};
+use crate::text::{columns, visible};
 use std::iter::Peekable;
 use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 
@@ -12,7 +12,7 @@ const REMEMBERED: usize = 200;
 
 /// The message.
 #[derive(Debug, Clone, Default)]
-pub(in crate::chat) struct Editor {
+pub struct Editor {
     text: String,
     /// A byte offset between two characters as people see them.
     cursor: usize,
@@ -24,7 +24,7 @@ pub(in crate::chat) struct Editor {
 
 /// What a key came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::chat) enum Edited {
+pub enum Edited {
     /// The text or the cursor may have changed.
     Changed,
     /// The key means nothing here.
@@ -35,25 +35,25 @@ pub(in crate::chat) enum Edited {
 
 impl Editor {
     /// The text as it is.
-    pub(in crate::chat) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         &self.text
     }
 
     /// Throws the text away.
-    pub(in crate::chat) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.text.clear();
         self.cursor = 0;
         self.recalled = None;
     }
 
     /// Puts a text in place of what is there.
-    pub(in crate::chat) fn put(&mut self, text: &str) {
+    pub fn put(&mut self, text: &str) {
         self.clear();
         self.insert(text);
     }
 
     /// Remembers a message.
-    pub(in crate::chat) fn remember(&mut self, message: &str) {
+    pub fn remember(&mut self, message: &str) {
         if !message.trim().is_empty() && self.history.last().is_none_or(|last| last != message) {
             self.history.push(message.to_owned());
             let surplus = self.history.len().saturating_sub(REMEMBERED);
@@ -62,7 +62,7 @@ impl Editor {
     }
 
     /// Takes a key.
-    pub(in crate::chat) fn handle(&mut self, key: &Key) -> Edited {
+    pub fn handle(&mut self, key: &Key) -> Edited {
         match key {
             Key::Char(c) => self.insert(c.encode_utf8(&mut [0; 4])),
             Key::Paste(text) => self.insert(text),
@@ -90,7 +90,7 @@ impl Editor {
     }
 
     /// The rows it takes after a prompt, and the row and column of the cursor.
-    pub(in crate::chat) fn rows(&self, prompt: &str, width: usize) -> (Vec<String>, (usize, usize)) {
+    pub fn rows(&self, prompt: &str, width: usize) -> (Vec<String>, (usize, usize)) {
         let indent = " ".repeat(columns(prompt));
         let width = width.max(columns(prompt) + 2);
         let mut rows = vec![prompt.to_owned()];

@@ -1,6 +1,6 @@
 //! What a person sees: [`transcript`] turns events into lines, [`asks`] holds what waits for a decision, [`canvas`]
 //! keeps the lines that may still change below those that never do.
 
-pub(super) mod asks;
-pub(super) mod canvas;
-pub(super) mod transcript;
+pub mod asks;
+pub mod canvas;
+pub mod transcript;

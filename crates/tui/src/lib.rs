@@ -1,0 +1,10 @@
+//! What a person sees and types in a chat, as values: no I/O, no clock, no protocol.
+//!
+//! Bytes of the keyboard become keys and a message ([`mod@input`]); events of a conversation become lines
+//! ([`view::transcript`]), which [`text`] folds to the width of the terminal and [`view::canvas`] draws.
+
+pub mod event;
+pub mod input;
+pub mod markdown;
+pub mod text;
+pub mod view;
