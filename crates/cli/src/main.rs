@@ -10,16 +10,14 @@ mod args;
 mod attach;
 mod cast;
 mod chat;
-mod clippyctl;
 mod commands;
 mod config;
 mod context;
 mod control;
-mod coop;
 mod error;
 mod happenings;
-mod keepty;
 mod panics;
+mod personalities;
 mod profiles;
 mod say;
 mod session;
@@ -33,7 +31,6 @@ mod wrap;
 
 use std::ffi::OsString;
 use std::panic::{self, AssertUnwindSafe};
-use std::path::Path;
 use std::process::ExitCode;
 
 /// Exit code of a program that panicked, as Rust programs have it.
@@ -47,21 +44,14 @@ fn main() -> ExitCode {
     if args.get(1).is_some_and(|verb| verb == "guard") {
         return swb_daemon::guard::main(args.into_iter().skip(2));
     }
-    let result = panic::catch_unwind(AssertUnwindSafe(|| personality(args)));
+    let result = panic::catch_unwind(AssertUnwindSafe(|| run(args)));
     ExitCode::from(result.unwrap_or_else(|_| {
         panics::speak();
         PANICKED
     }))
 }
 
-/// Runs as whatever the program was called.
-fn personality(args: Vec<OsString>) -> u8 {
-    let name = args.first().and_then(|path| Path::new(path).file_name()).and_then(|name| name.to_str());
-    let daemon = args.get(1).is_some_and(|verb| verb == "daemon");
-    match name {
-        Some("keepty") if !daemon => keepty::main(args),
-        Some("coop") if !daemon => coop::main(args),
-        Some("clippyctl") if !daemon => clippyctl::main(args),
-        _ => commands::main(args),
-    }
+fn run(args: Vec<OsString>) -> u8 {
+    let main = personalities::entry_point(&args).unwrap_or(commands::main);
+    main(args)
 }

@@ -93,7 +93,7 @@ fn dispatch(cli: Cli) -> Outcome {
         Some(Command::Record(args)) => record::run(&context()?, args),
         Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Wrap(args)) => crate::wrap::run(args),
-        Some(Command::Clippyctl(command)) => crate::clippyctl::run(&command, cli.json),
+        Some(Command::Clippyctl(command)) => crate::personalities::clippyctl::run(&command, cli.json),
         Some(Command::Detect(args)) => detect::run(cli.json, &args),
         Some(Command::Status) => status::run(&context()?),
         Some(Command::Daemon(args)) => daemon::run(cli.config, &args),
