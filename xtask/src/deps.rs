@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 /// Who may depend on whom, within the project. Development dependencies are free.
-const ALLOWED: [(&str, &[&str]); 16] = [
+const ALLOWED: [(&str, &[&str]); 17] = [
     ("swb-types", &[]),
     ("swb-wire", &["swb-types"]),
     ("swb-vt", &["swb-types"]),
@@ -17,6 +17,7 @@ const ALLOWED: [(&str, &[&str]); 16] = [
     ("swb-store", &["swb-chat", "swb-types"]),
     ("swb-engine", &["swb-chat", "swb-turns", "swb-types", "swb-keeper", "swb-vt"]),
     ("swb-backends", &["swb-chat", "swb-engine", "swb-turns", "swb-types", "swb-vt"]),
+    ("swb-programs", &["swb-engine", "swb-keeper"]),
     ("swb-dialects", &["swb-chat", "swb-turns", "swb-types", "swb-wire", "swb-engine", "swb-vt"]),
     (
         "swb-daemon",
@@ -26,6 +27,7 @@ const ALLOWED: [(&str, &[&str]); 16] = [
             "swb-dialects",
             "swb-engine",
             "swb-keeper",
+            "swb-programs",
             "swb-store",
             "swb-turns",
             "swb-types",

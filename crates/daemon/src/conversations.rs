@@ -11,6 +11,7 @@ use swb_chat::Workspace;
 use swb_dialects::scriptschnell::LABEL;
 use swb_engine::Engine;
 use swb_engine::chat::{ChatOptions, Chats};
+use swb_programs::SystemGit;
 use swb_store::Store;
 use swb_types::{Paths, Timestamp};
 
@@ -30,7 +31,7 @@ pub(crate) fn open(engine: &Engine, around: Surroundings<'_>) -> Chats {
     let context = Context::new(engine.clone(), around.exe.to_owned(), around.env, around.umask, allow);
     let agents = Agents::new(context, &config.chat, config.agents.clone());
     let archive = Store::new(paths.state_dir());
-    let mut options = ChatOptions::new(LABEL, Arc::new(agents), Arc::new(archive));
+    let mut options = ChatOptions::new(LABEL, Arc::new(agents), Arc::new(archive), Arc::new(SystemGit));
     options.workspaces = config.chat.workspaces.iter().map(|workspace| known(workspace, paths)).collect();
     Chats::new(engine, options)
 }

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use swb_dialects::listen;
 use swb_engine::{Engine, Entrance, Error, Options};
+use swb_programs::SystemClipboard;
 use swb_turns::Profiles;
 use swb_types::Paths;
 
@@ -32,6 +33,7 @@ pub(crate) async fn connect(
     options.profiles = profiles.filter(|_| config.turns.detect).map(std::sync::Arc::new);
     options.turns.depth = config.turns.keep;
     options.turns.turn_bytes = config.turns.turn_bytes;
+    options.clipboard = Some(std::sync::Arc::new(SystemClipboard));
     let mut last = None;
     for try_number in 0..TRIES {
         match Engine::connect(options.clone(), entrances.clone()).await {

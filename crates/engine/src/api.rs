@@ -6,7 +6,7 @@ use crate::event::{Event, EventCursor, Events, Following};
 use crate::keeper::{Estate, KEY_CHATS, KEY_EVENTS, KEY_RECORD, KEY_TURNS, Keeper};
 use crate::limits;
 use crate::registry::Claim;
-use crate::relay::{Keeping, Relay};
+use crate::relay::{ClipboardSink, Keeping, Relay};
 use crate::screen::Screens;
 use crate::session::{Adoption, Owner, Record, Session, Surroundings, free_slots};
 use crate::spec::SessionSpec;
@@ -38,6 +38,8 @@ pub struct Options {
     pub profiles: Option<Arc<Profiles>>,
     /// How much is kept of turns.
     pub turns: Keeping,
+    /// Where captured turns are copied to on request; without one that fails.
+    pub clipboard: Option<Arc<dyn ClipboardSink>>,
 }
 
 impl Options {
@@ -50,6 +52,7 @@ impl Options {
             follow: true,
             profiles: None,
             turns: Keeping::default(),
+            clipboard: None,
         }
     }
 }
@@ -79,7 +82,14 @@ impl Engine {
         }
         let (registry, events) = (Arc::default(), Arc::new(events));
         let journal = estate.global.remove(&KEY_TURNS);
-        let relay = Relay::new(&keeper, Arc::clone(&registry), Arc::clone(&events), options.turns, journal);
+        let relay = Relay::new(
+            &keeper,
+            Arc::clone(&registry),
+            Arc::clone(&events),
+            options.turns,
+            journal,
+            options.clipboard,
+        );
         let around = Surroundings {
             keeper: keeper.clone(),
             continues: estate.global.contains_key(&Keeper::front_key(0)),

@@ -40,8 +40,8 @@ pub use error::Error;
 pub use event::{Event, EventCursor, EventKind, Following};
 pub use pty::{Cursor, InputError, Mark, Pty, Seat, Step};
 pub use relay::{
-    BadTurnId, Captured, Enrolment, Injector, Keeping, Listed, NewTurn, Relay, RelayError, Turn, TurnDetails,
-    TurnId, TurnInfo,
+    BadTurnId, Captured, ClipboardSink, Enrolment, Injector, Keeping, Listed, NewTurn, Relay, RelayError,
+    Turn, TurnDetails, TurnId, TurnInfo,
 };
 pub use screen::{Picture, Sight};
 pub use session::{

@@ -97,10 +97,6 @@ pub const DIRECTORY: Duration = Duration::from_secs(5);
 /// Workspaces known at most; the one that was not used for longest is forgotten.
 pub const WORKSPACES: usize = 1024;
 
-/// How long a program may take to set the clipboard.
-pub const CLIPBOARD: Duration = Duration::from_secs(3);
-/// How often it is asked whether it has.
-pub const CLIPBOARD_LOOK: Duration = Duration::from_millis(5);
 /// How long a terminal is given to come back when the daemon it was attached to has died: it tries all the time.
 pub const TERMINAL_RETURNS: Duration = Duration::from_secs(1);
 /// How often a flood is looked into.
@@ -127,12 +123,6 @@ pub const SHORT_RUNS: u32 = 3;
 pub const ENDINGS: Duration = Duration::from_secs(2);
 /// How long to wait for the keeper's account of what it holds.
 pub const ADOPTION: Duration = Duration::from_secs(10);
-/// How long `git` may take to make a working tree: a large one is written to a slow disk.
-pub const GIT: Duration = Duration::from_secs(120);
-/// Bytes that are read of one of git's files: a path, a branch.
-pub const GIT_FILE: u64 = 8 << 10;
-/// Bytes in the name of a working tree: it becomes part of a file name.
-pub const WORKTREE_NAME: usize = 100;
 
 /// How often to look whether a program has taken what was typed.
 pub const TAKE_LOOK: Duration = Duration::from_millis(10);

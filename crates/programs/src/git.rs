@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
+use swb_engine::chat::{Boxed, Git, GitFacts};
 use tokio::process::Command;
 
 /// Runs git with another file mode mask than the daemon's own.
@@ -16,17 +17,23 @@ const MASKED: &str = "umask \"$1\" && shift && exec git \"$@\"";
 /// What would make git look at another repository than the one of the directory.
 const FOREIGN: [&str; 5] = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX"];
 
-/// What git knows of a directory.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct GitFacts {
-    /// The top of the working tree it is in.
-    pub repository_root: Option<PathBuf>,
-    /// The branch checked out there; none if no branch is.
-    pub current_branch: Option<String>,
-    /// Whether it is a further working tree of another repository.
-    pub is_worktree: bool,
-    /// What git calls that working tree.
-    pub worktree_name: Option<String>,
+/// The repositories on this machine, through the `git` that is installed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemGit;
+
+impl Git for SystemGit {
+    fn facts(&self, path: &Path) -> GitFacts {
+        facts(path)
+    }
+
+    fn create_worktree<'a>(
+        &'a self,
+        base: &'a Path,
+        name: &'a str,
+        umask: u32,
+    ) -> Boxed<'a, Result<PathBuf, String>> {
+        Box::pin(create_worktree(base, name, umask))
+    }
 }
 
 /// Where a working tree and its repository are.
@@ -39,7 +46,7 @@ struct Tree {
 }
 
 /// What git knows of a directory; nothing if it is in no repository. Reads a few small files.
-pub fn facts(path: &Path) -> GitFacts {
+fn facts(path: &Path) -> GitFacts {
     let Some(tree) = tree_of(path) else { return GitFacts::default() };
     let name = tree.common_dir.as_ref().and(tree.git_dir.file_name());
     GitFacts {
@@ -52,7 +59,7 @@ pub fn facts(path: &Path) -> GitFacts {
 
 /// Makes a further working tree beside the repository that `base` is in, `<repository>-<name>`, on a new branch
 /// `name`. `umask` is what its files are made with.
-pub async fn create_worktree(base: &Path, name: &str, umask: u32) -> Result<PathBuf, String> {
+async fn create_worktree(base: &Path, name: &str, umask: u32) -> Result<PathBuf, String> {
     check_name(name)?;
     let (from, wanted) = (base.to_owned(), name.to_owned());
     let place = tokio::task::spawn_blocking(move || place_for(&from, &wanted)).await;

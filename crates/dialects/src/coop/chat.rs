@@ -10,7 +10,7 @@ use pages::Cursor;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use swb_chat::Refused;
-use swb_engine::chat::{self, Chat, ChatError, Chats, git};
+use swb_engine::chat::{self, Chat, ChatError, Chats};
 use swb_types::Timestamp;
 use swb_wire::control::{
     AgentsReply, ChatAgentItem, Conversation, ConversationReply, ErrorCode, ErrorReply, Forget, History,
@@ -100,12 +100,12 @@ impl Connection {
 
     pub(super) async fn workspaces(&self) -> Answer {
         let chats = self.chats("workspaces")?;
-        let known = chats.workspaces().all();
+        let (known, git) = (chats.workspaces().all(), chats.git());
         // Saved sessions that cannot be read are no reason to show nothing.
         let sessions = chats.list(None).await.unwrap_or_default();
         let looked = move || -> Vec<WorkspaceItem> {
             let count = |path: &Path| sessions.iter().filter(|one| one.summary.workspace == path).count();
-            known.iter().map(|one| items::workspace(one, &git::facts(&one.path), count(&one.path))).collect()
+            known.iter().map(|one| items::workspace(one, &git.facts(&one.path), count(&one.path))).collect()
         };
         let all = tokio::task::spawn_blocking(looked).await.map_err(|error| lost(&error))?;
         as_many(&all, |some, more| ok(&WorkspacesReply { ok: true, workspaces: some.to_vec(), more }))
@@ -134,7 +134,7 @@ impl Connection {
         };
         if let Some(name) = &request.worktree {
             let umask = request.umask.unwrap_or(self.coop.settings.umask);
-            path = git::create_worktree(&path, name, umask).await.map_err(invalid)?;
+            path = chats.git().create_worktree(&path, name, umask).await.map_err(invalid)?;
         }
         let mut workspace = chats.workspaces().get(&path).as_ref().clone();
         workspace.context_dirs = context_dirs.unwrap_or(workspace.context_dirs);
@@ -142,8 +142,9 @@ impl Connection {
         workspace.last_accessed = Timestamp::of(SystemTime::now());
         let kept = chats.workspaces().keep(workspace.clone()).await;
         kept.map_err(|error| reply(&ChatError::Store(error.to_string())))?;
+        let git = chats.git();
         let facts =
-            tokio::task::spawn_blocking(move || git::facts(&path)).await.map_err(|error| lost(&error))?;
+            tokio::task::spawn_blocking(move || git.facts(&path)).await.map_err(|error| lost(&error))?;
         let workspace = items::workspace(&workspace, &facts, 0);
         Ok((ok(&WorkspaceReply { ok: true, workspace })?, Next::Request))
     }

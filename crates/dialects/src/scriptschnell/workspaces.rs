@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use swb_chat::Workspace;
-use swb_engine::chat::Chats;
-use swb_engine::chat::git::{self, GitFacts};
+use swb_engine::chat::{Chats, GitFacts};
 use swb_wire::scriptschnell::{
     ErrorCode, ErrorInfo, ServerMessage, Time, WorkspaceCreate, WorkspaceCreated, WorkspaceItem,
     WorkspaceList, WorkspaceName, WorkspaceSetReply,
@@ -21,11 +20,11 @@ impl Peer {
         for session in sessions {
             *counts.entry(session.summary.workspace).or_default() += 1;
         }
-        let known = self.front.chats.workspaces().all();
+        let (known, git) = (self.front.chats.workspaces().all(), self.front.chats.git());
         // Files are read for it, which may lie anywhere.
         let looked = tokio::task::spawn_blocking(move || {
             let with_facts = |workspace: Arc<Workspace>| {
-                let facts = git::facts(&workspace.path);
+                let facts = git.facts(&workspace.path);
                 (workspace, facts)
             };
             known.into_iter().map(with_facts).collect::<Vec<_>>()
@@ -82,7 +81,7 @@ impl Peer {
 
 async fn worktree(chats: &Chats, base: &Path, name: &str, umask: u32) -> Result<WorkspaceCreated, ErrorInfo> {
     told(chats.workspace(base).await)?;
-    let made = git::create_worktree(base, name, umask).await.map_err(not_allowed)?;
+    let made = chats.git().create_worktree(base, name, umask).await.map_err(not_allowed)?;
     let workspace = told(chats.workspace(&made).await)?;
     let path = shown(&workspace.path);
     Ok(WorkspaceCreated { workspace_id: workspace.id(), path, is_worktree: true })

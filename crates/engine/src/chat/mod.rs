@@ -10,7 +10,7 @@
 
 mod backend;
 mod error;
-pub mod git;
+mod git;
 mod handle;
 mod memory;
 mod owner;
@@ -19,6 +19,7 @@ mod workspaces;
 
 pub use backend::{Agent, Backend, Backends, Boxed, Exchange, Failure, Opening, PromptOptions};
 pub use error::ChatError;
+pub use git::{Git, GitFacts};
 pub use handle::{Attachment, Chat, ChatView, Sent};
 pub use workspaces::Workspaces;
 
@@ -57,14 +58,21 @@ pub struct ChatOptions {
     pub backends: Arc<dyn Backends>,
     /// Where those are kept that are to be kept.
     pub archive: Arc<dyn Archive>,
+    /// Access to git repositories.
+    pub git: Arc<dyn Git>,
     /// Workspaces that are configured.
     pub workspaces: Vec<Workspace>,
 }
 
 impl ChatOptions {
     /// Conversations with these agents, without any configured workspace.
-    pub fn new(label: &'static str, backends: Arc<dyn Backends>, archive: Arc<dyn Archive>) -> Self {
-        Self { label, backends, archive, workspaces: Vec::new() }
+    pub fn new(
+        label: &'static str,
+        backends: Arc<dyn Backends>,
+        archive: Arc<dyn Archive>,
+        git: Arc<dyn Git>,
+    ) -> Self {
+        Self { label, backends, archive, git, workspaces: Vec::new() }
     }
 }
 
@@ -114,6 +122,7 @@ struct Inner {
     label: &'static str,
     backends: Arc<dyn Backends>,
     archive: Arc<dyn Archive>,
+    git: Arc<dyn Git>,
     workspaces: Workspaces,
     live: Mutex<BTreeMap<SessionName, Chat>>,
     memory: Mutex<Memory>,
@@ -139,6 +148,7 @@ impl Chats {
                 label: options.label,
                 backends: options.backends,
                 archive: options.archive,
+                git: options.git,
                 workspaces,
                 live: Mutex::default(),
                 memory: Mutex::new(memory),
@@ -177,6 +187,11 @@ impl Chats {
     /// Number of live conversations that would be lost with the daemon.
     pub fn count(&self) -> usize {
         self.lock().values().filter(|chat| !chat.view().expendable).count()
+    }
+
+    /// Access to git repositories.
+    pub fn git(&self) -> Arc<dyn Git> {
+        Arc::clone(&self.inner.git)
     }
 
     /// The workspaces that are known.

@@ -26,6 +26,7 @@ use crate::registry::Registry;
 use crate::session::Session;
 use desk::{Desk, Place};
 use ring::Kept;
+pub use sinks::ClipboardSink;
 use sinks::Sinks;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -98,6 +99,7 @@ struct Shared {
     events: Arc<Events>,
     keeper: Option<Keeper>,
     sinks: Sinks,
+    clipboard: Option<Arc<dyn ClipboardSink>>,
     /// Pastes that wait for programs to read.
     pastes: TaskTracker,
 }
@@ -132,6 +134,7 @@ impl Relay {
         events: Arc<Events>,
         keeping: Keeping,
         journal: Option<OwnedFd>,
+        clipboard: Option<Arc<dyn ClipboardSink>>,
     ) -> Self {
         let hold = |keeper: Keeper| move |memory: OwnedFd| keeper.hold_turns(memory);
         let mut entries = Vec::new();
@@ -149,16 +152,23 @@ impl Relay {
         };
         let mut desk = Desk::new(store, keeping);
         desk.restore(entries);
-        Self::with(desk, registry, events, Some(keeper.clone()))
+        Self::with(desk, registry, events, Some(keeper.clone()), clipboard)
     }
 
-    fn with(desk: Desk, registry: Arc<Registry>, events: Arc<Events>, keeper: Option<Keeper>) -> Self {
+    fn with(
+        desk: Desk,
+        registry: Arc<Registry>,
+        events: Arc<Events>,
+        keeper: Option<Keeper>,
+        clipboard: Option<Arc<dyn ClipboardSink>>,
+    ) -> Self {
         let shared = Shared {
             desk: Mutex::new(desk),
             registry,
             events,
             keeper,
             sinks: Sinks::default(),
+            clipboard,
             pastes: TaskTracker::new(),
         };
         Self { shared: Arc::new(shared), label: None }
@@ -375,7 +385,10 @@ impl Relay {
     /// Sets the clipboard to the buffer's bytes.
     pub async fn to_clipboard(&self) -> Result<(), RelayError> {
         let content = self.relayed()?.content;
-        self.shared.sinks.run(move || sinks::set_clipboard(&content)).await
+        let clipboard = self.shared.clipboard.clone();
+        let clipboard =
+            clipboard.ok_or_else(|| RelayError::Clipboard("this daemon has no clipboard".to_owned()))?;
+        self.shared.sinks.run(move || clipboard.set(&content).map_err(RelayError::Clipboard)).await
     }
 }
 

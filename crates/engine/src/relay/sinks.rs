@@ -6,16 +6,17 @@
 use super::RelayError;
 use crate::limits;
 use rustix::fs::{FileType, Mode, OFlags};
+use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::Instant;
 use tokio::sync::{Semaphore, oneshot};
 
-/// Programs that set the clipboard to what they read, by trust in their knowing whether there is one.
-const CLIPBOARDS: [&[&str]; 4] =
-    [&["wl-copy"], &["xclip", "-selection", "clipboard"], &["xsel", "--clipboard", "--input"], &["pbcopy"]];
+/// The clipboard of the user.
+pub trait ClipboardSink: fmt::Debug + Send + Sync {
+    /// Sets the clipboard to `content`, or returns why it cannot. May block for a few seconds.
+    fn set(&self, content: &[u8]) -> Result<(), String>;
+}
 
 /// The threads of sinks.
 #[derive(Debug, Clone)]
@@ -62,45 +63,6 @@ pub(super) fn write_file(path: &Path, content: &[u8]) -> Result<(), RelayError> 
     write().map_err(|error| RelayError::File(error.to_string()))
 }
 
-/// Gives `content` to the first program that takes it for the clipboard (CR-19).
-pub(super) fn set_clipboard(content: &[u8]) -> Result<(), RelayError> {
-    let mut reasons = Vec::new();
-    for argv in CLIPBOARDS {
-        match run(argv, content) {
-            Ok(()) => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => reasons.push(format!("{}: {error}", argv[0])),
-        }
-    }
-    if reasons.is_empty() {
-        reasons.push("neither wl-copy, xclip, xsel nor pbcopy is installed".to_owned());
-    }
-    Err(RelayError::Clipboard(reasons.join("; ")))
-}
-
-fn run(argv: &[&str], content: &[u8]) -> io::Result<()> {
-    // In memory of its own rather than through a pipe, which a program that does not read would block.
-    let input = swb_keeper::sealed_memfd("swb-clipboard", content)?;
-    rustix::fs::seek(&input, rustix::fs::SeekFrom::Start(0))?;
-    let mut command = Command::new(argv[0]);
-    // Those that stay to hand the content out must hold nothing of ours.
-    command.args(&argv[1..]).stdin(Stdio::from(input)).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn()?;
-    let deadline = Instant::now() + limits::CLIPBOARD;
-    loop {
-        match child.try_wait()? {
-            Some(status) if status.success() => return Ok(()),
-            Some(status) => return Err(io::Error::other(status.to_string())),
-            None if Instant::now() >= deadline => {
-                child.kill()?;
-                child.wait()?;
-                return Err(io::ErrorKind::TimedOut.into());
-            }
-            None => std::thread::park_timeout(limits::CLIPBOARD_LOOK),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,7 +89,7 @@ mod tests {
     fn what_is_no_file_is_not_written_to_and_not_waited_for() {
         let dir = tempfile::tempdir().unwrap();
         let fifo = dir.path().join("fifo");
-        let made = Command::new("mkfifo").arg(&fifo).status().unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
         assert!(made.success());
         for path in [fifo.as_path(), dir.path(), Path::new("/dev/full"), &dir.path().join("no/file")] {
             assert!(matches!(write_file(path, b"x"), Err(RelayError::File(_))), "{}", path.display());

@@ -19,7 +19,7 @@ impl Injector for Inbox {
 
 fn relay(keeping: Keeping) -> Relay {
     let desk = Desk::new(Store::new(drop), keeping);
-    Relay::with(desk, Arc::default(), Arc::new(Events::new(None).0), None)
+    Relay::with(desk, Arc::default(), Arc::new(Events::new(None).0), None, None)
 }
 
 fn usual() -> Relay {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use swb_chat::{ApprovalId, Hit, OptionKind, Summary, Workspace};
-use swb_engine::chat::git::GitFacts;
+use swb_engine::chat::GitFacts;
 use swb_engine::chat::{Chat, ListedChat};
 use swb_engine::{Session, approval_of};
 use swb_turns::{Dialog, DialogOption, Meaning};

@@ -1,0 +1,11 @@
+//! External programs run on the user's behalf: git and clipboard tools.
+//!
+//! The engine names what it needs ([`swb_engine::chat::Git`], [`swb_engine::ClipboardSink`]); the daemon gives it
+//! these implementations.
+
+mod clipboard;
+mod git;
+mod limits;
+
+pub use clipboard::SystemClipboard;
+pub use git::SystemGit;
