@@ -1,7 +1,6 @@
 //! What every connection has in common: who may connect, how it is read, what ends it.
 
-use crate::limits;
-use rustix::event::{PollFd, PollFlags, Timespec};
+use crate::{limits, peer};
 use std::future::Future;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use swb_engine::{Cursor, InputError, Pty};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -60,7 +60,7 @@ impl Fronts {
         listener.set_nonblocking(true)?;
         let listener = UnixListener::from_std(listener)?;
         let fronts = self.clone();
-        let here = Arc::new(AtomicUsize::new(0));
+        let places = Arc::new(Semaphore::new(most));
         self.tasks.spawn(async move {
             loop {
                 let stream = tokio::select! {
@@ -70,45 +70,41 @@ impl Fronts {
                         Err(error) => {
                             // Out of descriptors, most likely: let connections end before the next try.
                             tracing::warn!(%error, "accepting a connection");
-                            tokio::time::sleep(limits::GONE_CHECK).await;
+                            tokio::time::sleep(limits::ACCEPT_RETRY).await;
                             continue;
                         }
                     },
                 };
-                let room = Room::new(&[&fronts.open, &here]);
-                if here.load(Ordering::Relaxed) > most {
-                    // Some may have ended whose tasks had no turn yet to notice it.
-                    tokio::task::yield_now().await;
+                // The end of another connection may be waiting to be noticed, and gives its place back then.
+                let place = tokio::time::timeout(limits::PLACE, Arc::clone(&places).acquire_owned());
+                let Ok(Ok(place)) = place.await else { continue };
+                if admitted(&stream, &admit) {
+                    let room = Room::new(place, Arc::clone(&fronts.open));
+                    fronts.tasks.spawn(serve(stream, room));
                 }
-                if here.load(Ordering::Relaxed) > most || !admitted(&stream, &admit) {
-                    continue;
-                }
-                fronts.tasks.spawn(serve(stream, room));
             }
         });
         Ok(())
     }
 }
 
-/// What a connection takes up, counted in several places until this is dropped.
+/// A connection's place among those that are served at a time; given back when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Room(Vec<Arc<AtomicUsize>>);
+pub(crate) struct Room {
+    _place: OwnedSemaphorePermit,
+    open: Arc<AtomicUsize>,
+}
 
 impl Room {
-    fn new(counters: &[&Arc<AtomicUsize>]) -> Self {
-        let counters: Vec<_> = counters.iter().map(|counter| Arc::clone(counter)).collect();
-        for counter in &counters {
-            counter.fetch_add(1, Ordering::Relaxed);
-        }
-        Self(counters)
+    fn new(place: OwnedSemaphorePermit, open: Arc<AtomicUsize>) -> Self {
+        open.fetch_add(1, Ordering::Relaxed);
+        Self { _place: place, open }
     }
 }
 
 impl Drop for Room {
     fn drop(&mut self) {
-        for counter in &self.0 {
-            counter.fetch_sub(1, Ordering::Relaxed);
-        }
+        self.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -152,23 +148,6 @@ pub(crate) async fn next_look(cursor: &Cursor, pause: Duration) {
     tokio::time::sleep(pause).await;
 }
 
-/// Whether the peer has closed its side, also while bytes it sent before are still unread.
-pub(crate) fn peer_gone(stream: &UnixStream) -> bool {
-    has_happened(stream, PollFlags::RDHUP)
-}
-
-/// Whether the peer has closed both its sides: nobody reads any more what is said.
-pub(crate) fn hung_up(stream: &UnixStream) -> bool {
-    has_happened(stream, PollFlags::empty())
-}
-
-/// The end of both sides is always told.
-fn has_happened(stream: &UnixStream, what: PollFlags) -> bool {
-    let mut fds = [PollFd::new(stream, what)];
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    rustix::event::poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
-}
-
 /// Delivers input completely, however long the program takes to read it; the connection is not read
 /// meanwhile. When its client goes away, `gone` is called and the delivery goes on.
 pub(crate) async fn deliver(
@@ -179,16 +158,10 @@ pub(crate) async fn deliver(
 ) -> Result<(), InputError> {
     let input = pty.input(bytes);
     tokio::pin!(input);
-    let mut gone = Some(gone);
-    loop {
-        tokio::select! {
-            biased;
-            delivered = &mut input => return delivered,
-            () = tokio::time::sleep(limits::GONE_CHECK), if gone.is_some() => {
-                if peer_gone(stream) && let Some(gone) = gone.take() {
-                    gone();
-                }
-            }
-        }
+    tokio::select! {
+        biased;
+        delivered = &mut input => return delivered,
+        () = peer::stops_sending(stream) => gone(),
     }
+    input.await
 }

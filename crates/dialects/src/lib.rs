@@ -2,7 +2,7 @@
 //!
 //! An adapter keeps only what belongs to one connection: handshake, role, place in the output. What
 //! outlives a connection is the engine's. Common to all: listening safely ([`listen`]), accepting and
-//! reading ([`conn`](self)), and sending output straight from the ring (`outlet.rs`).
+//! reading (`conn.rs`), noticing that a peer has left (`peer.rs`), and sending output straight from the ring (`outlet.rs`).
 
 pub mod clippy;
 mod conn;
@@ -11,6 +11,7 @@ pub mod keepty;
 pub mod limits;
 pub mod listen;
 mod outlet;
+mod peer;
 pub mod scriptschnell;
 
 pub use conn::Fronts;

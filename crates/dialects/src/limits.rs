@@ -23,8 +23,11 @@ pub const SAID: usize = 8;
 pub const CONNECTIONS: usize = 1024;
 /// How long a goodbye may take on a socket that does not drain.
 pub const GOODBYE: Duration = Duration::from_secs(1);
-/// How often a connection whose input waits is looked after.
-pub const GONE_CHECK: Duration = Duration::from_millis(200);
+/// Pause after a connection could not be accepted; enough for others to end and give their descriptors back.
+pub const ACCEPT_RETRY: Duration = Duration::from_millis(200);
+/// How long a connection beyond the limit waits for a place before it is closed. An end that has reached the daemon is
+/// handled well within this time.
+pub const PLACE: Duration = Duration::from_millis(20);
 
 /// coop: a connection that has not said its version by then is closed.
 pub const COOP_HANDSHAKE: Duration = Duration::from_secs(30);

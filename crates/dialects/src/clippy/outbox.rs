@@ -3,8 +3,8 @@
 //! Bounded in bytes. A wrapper that does not read its injects is disconnected when the bound is passed (CB-59);
 //! a peer that does not read its answers is not listened to until it does.
 
-use crate::conn::peer_gone;
 use crate::limits;
+use crate::peer::has_stopped_sending;
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -155,7 +155,7 @@ pub(super) struct Inlet {
 impl Injector for Inlet {
     fn inject(&self, content: &Arc<Vec<u8>>) -> bool {
         // CB-49: its end may not have been noticed yet.
-        if peer_gone(&self.stream) {
+        if has_stopped_sending(&self.stream) {
             return false;
         }
         let mut head = Vec::new();

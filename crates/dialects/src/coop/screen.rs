@@ -2,8 +2,9 @@
 
 use super::connection::{Answer, Connection, Next, invalid, ok, refused};
 use super::errors;
-use crate::conn::{next_look, peer_gone};
+use crate::conn::next_look;
 use crate::limits;
+use crate::peer;
 use regex::{Regex, RegexBuilder};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -80,11 +81,9 @@ impl Connection {
         Ok((ok(&reply.ok_or_else(ended)?)?, Next::Request))
     }
 
-    /// Waits until the client goes.
+    /// Waits until the client has closed its connection. One that has only stopped sending still gets its reply.
     pub(super) async fn client_leaves(&self) {
-        while !peer_gone(&self.stream) {
-            tokio::time::sleep(limits::GONE_CHECK).await;
-        }
+        peer::closes(&self.stream).await;
     }
 
     pub(super) async fn keys(&self, keys: Keys) -> Answer {

@@ -1,9 +1,10 @@
 //! One keepty connection: Hello, then frames both ways until either side has had enough.
 
 use super::roles::{ConnectionId, Roles};
-use crate::conn::{Fronts, Room, deliver, peer_gone, read_some};
+use crate::conn::{Fronts, Room, deliver, read_some};
 use crate::limits;
 use crate::outlet::{Outlet, OutputError};
+use crate::peer::has_stopped_sending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use swb_engine::{ClientGuard, Cursor, Mark, Phase, Pty, Seat, Session, Step};
 use swb_types::{PtyId, Size};
@@ -106,7 +107,7 @@ impl Connection {
         match client.greet(cols, rows).await {
             Some(cursor) => client.converse(cursor, said, &mut decoder, say).await,
             // A client that said something and left at once has still said it.
-            None if peer_gone(&self.stream) => {
+            None if has_stopped_sending(&self.stream) => {
                 client.take_input(&mut decoder, say).await;
             }
             None => {}
@@ -146,7 +147,7 @@ impl Client<'_> {
         tokio::pin!(output, input);
         tokio::select! {
             () = &mut output => {
-                if peer_gone(&self.connection.stream) {
+                if has_stopped_sending(&self.connection.stream) {
                     input.await;
                 }
             }

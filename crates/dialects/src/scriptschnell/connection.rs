@@ -5,8 +5,8 @@ use super::clock::Due;
 use super::errors::invalid;
 use super::peer::{Next, Peer};
 use super::voice::Voice;
-use crate::conn::{hung_up, read_some};
-use crate::limits;
+use crate::conn::read_some;
+use crate::{limits, peer};
 use std::sync::Arc;
 use swb_wire::scriptschnell::{Closed, LineError, Lines, ServerMessage};
 use tokio::net::UnixStream;
@@ -106,10 +106,11 @@ impl Connection {
         }
     }
 
-    /// A client that has said everything may still wait for the end of what it began: a script at the end of a pipe.
+    /// A client that has stopped sending may still wait for the end of what it began: a script at the end of a pipe.
     async fn answer_still(&self) {
-        while self.voice.running() > 0 && !hung_up(&self.stream) {
-            tokio::time::sleep(limits::GONE_CHECK).await;
+        tokio::select! {
+            () = self.voice.generations_end() => {}
+            () = peer::closes(&self.stream) => {}
         }
     }
 

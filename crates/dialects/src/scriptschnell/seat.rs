@@ -5,7 +5,6 @@ use super::teller::Teller;
 use super::voice::Voice;
 use crate::limits;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use swb_chat::{ClientId, Event, SoFar};
 use swb_engine::chat::{Attachment, Chat, ChatError, Outcome, PromptOptions, Sent};
 use swb_wire::scriptschnell::{ChatEnd, ErrorInfo, ServerMessage};
@@ -41,14 +40,14 @@ struct Counted(Arc<Voice>);
 
 impl Counted {
     fn new(voice: &Arc<Voice>) -> Self {
-        voice.generations.fetch_add(1, Ordering::Relaxed);
+        voice.generations.send_modify(|running| *running += 1);
         Self(Arc::clone(voice))
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.generations.fetch_sub(1, Ordering::Relaxed);
+        self.0.generations.send_modify(|running| *running -= 1);
     }
 }
 

@@ -2,11 +2,11 @@
 
 use super::clock::Clock;
 use super::outbox::Outbox;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 use swb_types::Timestamp;
 use swb_wire::scriptschnell::{ErrorInfo, ServerMessage, encode};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// What a client says it understands.
@@ -43,8 +43,8 @@ pub(super) struct Voice {
     /// What the connection is called (SS-14).
     pub(super) id: String,
     pub(super) outbox: Outbox,
-    /// Generations of this connection that run.
-    pub(super) generations: AtomicUsize,
+    /// Number of this connection's generations that run.
+    pub(super) generations: watch::Sender<usize>,
     clock: Mutex<Clock>,
     capabilities: Mutex<Capabilities>,
 }
@@ -54,7 +54,7 @@ impl Voice {
         Self {
             id,
             outbox: Outbox::default(),
-            generations: AtomicUsize::new(0),
+            generations: watch::Sender::new(0),
             clock: Mutex::new(Clock::new(Instant::now())),
             capabilities: Mutex::default(),
         }
@@ -96,6 +96,13 @@ impl Voice {
     }
 
     pub(super) fn running(&self) -> usize {
-        self.generations.load(Ordering::Relaxed)
+        *self.generations.borrow()
+    }
+
+    /// Waits until none of its generations runs.
+    pub(super) async fn generations_end(&self) {
+        // It holds the sender itself, so the wait cannot fail.
+        let mut generations = self.generations.subscribe();
+        let _ended = generations.wait_for(|running| *running == 0).await;
     }
 }

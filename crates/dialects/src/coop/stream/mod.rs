@@ -3,7 +3,8 @@
 mod sender;
 
 use super::LABEL;
-use crate::conn::{deliver, peer_gone, read_some};
+use crate::conn::{deliver, read_some};
+use crate::peer::has_stopped_sending;
 use sender::Sender;
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -108,7 +109,7 @@ impl Stream {
         tokio::select! {
             end = &mut output => {
                 // CO-60: a client that typed something and left at once has still typed it.
-                if end == StreamEnd::Broken && peer_gone(stream) {
+                if end == StreamEnd::Broken && has_stopped_sending(stream) {
                     input.await;
                 }
                 end
