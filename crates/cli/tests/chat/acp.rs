@@ -1,6 +1,7 @@
 //! Agents that speak the Agent Client Protocol: what they are served, how they go on after their end, and what becomes
-//! of bad ones. What all agents have in common is in the tests of the socket (`ss_*.rs`).
+//! of bad ones. What all agents have in common is in the tests of the socket (`scriptschnell/`).
 
+use crate::support::needs;
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -111,8 +112,8 @@ fn nothing_outside_the_workspace_is_served() {
     assert_eq!(fs::read_dir(&out).unwrap().count(), 1);
 }
 
-#[test]
-fn context_directories_are_read_only() {
+/// A daemon with a context directory, and a file in that.
+fn with_context_directory() -> (Swb, PathBuf) {
     let swb = Swb::new(EXE);
     let context = swb.dir().join("context");
     fs::create_dir(&context).unwrap();
@@ -127,14 +128,25 @@ fn context_directories_are_read_only() {
     let mut swb = swb;
     swb.configure(&config);
     swb.start_daemon();
+    (swb, context.join("notes"))
+}
+
+#[test]
+fn context_directories_are_read_only() {
+    let (swb, notes) = with_context_directory();
     let mut client = swb.chat_in("talk");
-    let notes = context.join("notes");
     assert_eq!(client.say(&format!("read:{}", notes.display())), "read: notes");
     assert_eq!(client.say(&format!("write:{}=x", notes.display())), format!("write error: {BAD_PARAMS}"));
-    if swb_daemon::guard::can_confine() {
-        let said = client.say(&format!("term:cat {0}\\s echo x > {0} || echo refused", notes.display()));
-        assert!(said.starts_with("term 0: notes") && said.ends_with("refused\n"), "{said}");
-    }
+}
+
+#[test]
+#[ignore = "needs Landlock: run by cargo xtask ci"]
+fn context_directories_are_read_only_in_terminals() {
+    needs::landlock();
+    let (swb, notes) = with_context_directory();
+    let mut client = swb.chat_in("talk");
+    let said = client.say(&format!("term:cat {0}\\s echo x > {0} || echo refused", notes.display()));
+    assert!(said.starts_with("term 0: notes") && said.ends_with("refused\n"), "{said}");
 }
 
 #[test]
@@ -152,11 +164,9 @@ fn terminals_run_commands_in_the_workspace() {
 }
 
 #[test]
+#[ignore = "needs Landlock: run by cargo xtask ci"]
 fn terminals_cannot_write_outside() {
-    if !swb_daemon::guard::can_confine() {
-        println!("skipped: this kernel has no Landlock");
-        return;
-    }
+    needs::landlock();
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let out = swb.dir().join("out");

@@ -1,5 +1,6 @@
 //! coop: the socket, who may use it, the handshake and frames in command mode.
 
+use crate::support::needs;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
@@ -60,10 +61,9 @@ fn a_socket_that_was_left_over_is_replaced() {
 
 // CO-4
 #[test]
+#[ignore = "needs root: run by cargo xtask ci"]
 fn a_socket_of_another_user_is_an_error() {
-    if !is_root() {
-        return;
-    }
+    needs::root();
     let mut swb = Swb::new(EXE);
     let socket = swb.paths().coop_socket();
     std::fs::create_dir_all(socket.parent().unwrap()).unwrap();
@@ -146,10 +146,9 @@ fn a_stranger_that_answers_on_the_socket_keeps_it() {
 
 // CO-7
 #[test]
+#[ignore = "needs root: run by cargo xtask ci"]
 fn another_user_is_closed_at_once_without_a_word() {
-    if !is_root() {
-        return;
-    }
+    needs::root();
     let swb = Swb::start(EXE);
     let socket = swb.paths().coop_socket();
     // Everything the file system would refuse is allowed here, so that only the check is left.
@@ -438,8 +437,4 @@ fn proc_status(pid: i64, key: &str) -> String {
         let line = status.lines().find_map(|line| line.strip_prefix(key))?;
         Some(line.trim().to_owned())
     })
-}
-
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
 }

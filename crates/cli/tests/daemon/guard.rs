@@ -1,5 +1,6 @@
 //! The guard of agents' programs: what it ends with, what it leaves over (nothing), and what a confined program can do.
 
+use crate::support::needs;
 use rustix::process::Signal;
 use std::fs;
 use std::os::linux::net::SocketAddrExt;
@@ -193,20 +194,10 @@ fn a_guard_that_is_killed_takes_its_program_along() {
     ends(pid);
 }
 
-/// Whether programs can be confined here; says so if not.
-fn can_confine() -> bool {
-    let can = swb_daemon::guard::can_confine();
-    if !can {
-        println!("skipped: this kernel has no Landlock");
-    }
-    can
-}
-
 #[test]
+#[ignore = "needs Landlock: run by cargo xtask ci"]
 fn a_confined_program_writes_only_where_it_may() {
-    if !can_confine() {
-        return;
-    }
+    needs::landlock();
     let dir = tempfile::tempdir().unwrap();
     for name in ["ws", "ctx", "out", "home"] {
         fs::create_dir(dir.path().join(name)).unwrap();
@@ -257,22 +248,10 @@ fn a_confined_program_writes_only_where_it_may() {
     }
 }
 
-/// Whether signals and abstract sockets can be confined here; says so if not.
-fn can_scope() -> bool {
-    let version = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
-    let mut numbers = version.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().unwrap_or(0));
-    let can = can_confine() && (numbers.next(), numbers.next()) >= (Some(6), Some(12));
-    if !can {
-        println!("skipped: this kernel does not confine signals and abstract sockets");
-    }
-    can
-}
-
 #[test]
+#[ignore = "needs Landlock: run by cargo xtask ci"]
 fn a_confined_program_does_not_reach_abstract_sockets() {
-    if !can_scope() {
-        return;
-    }
+    needs::landlock_scopes();
     let name = format!("swb-guard-test-{}", std::process::id());
     let address = SocketAddr::from_abstract_name(&name).unwrap();
     let _listener = UnixListener::bind_addr(&address).unwrap();
@@ -284,10 +263,9 @@ fn a_confined_program_does_not_reach_abstract_sockets() {
 }
 
 #[test]
+#[ignore = "needs Landlock: run by cargo xtask ci"]
 fn a_confined_program_cannot_shake_off_its_guard() {
-    if !can_scope() {
-        return;
-    }
+    needs::landlock_scopes();
     let output = run(&["--confine"], "kill -9 $PPID 2>/dev/null; echo still there; exit 4");
     assert_eq!((said(&output).as_str(), output.status.code()), ("still there\n", Some(4)));
 }

@@ -7,4 +7,5 @@ pub(crate) mod broker;
 pub(crate) mod chat_server;
 pub(crate) mod child;
 pub(crate) mod models;
+pub(crate) mod needs;
 pub(crate) mod view;

@@ -1,6 +1,7 @@
 //! Other users of the machine.
 
 use super::*;
+use crate::support::needs;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -14,10 +15,9 @@ const NOBODY: u32 = 65534;
 
 // CO-7 for the other sockets: whatever the file modes say.
 #[test]
+#[ignore = "needs root: run by cargo xtask ci"]
 fn another_user_is_let_in_nowhere() {
-    if !is_root() {
-        return;
-    }
+    needs::root();
     let swb = Swb::start(EXE);
     swb.script("one", "cat");
     let paths = swb.paths();
@@ -44,10 +44,9 @@ fn another_user_is_let_in_nowhere() {
 
 // A directory or socket that another user has prepared is not used.
 #[test]
+#[ignore = "needs root: run by cargo xtask ci"]
 fn what_belongs_to_another_user_is_an_error() {
-    if !is_root() {
-        return;
-    }
+    needs::root();
     let swb = Swb::new(EXE);
     let run_dir = swb.paths().run_dir();
     std::fs::create_dir_all(&run_dir).unwrap();
@@ -72,10 +71,9 @@ fn what_belongs_to_another_user_is_an_error() {
 
 // Directories that cannot be written to; root could, so somebody else tries.
 #[test]
+#[ignore = "needs root: run by cargo xtask ci"]
 fn directories_that_cannot_be_written_to_are_named() {
-    if !is_root() {
-        return;
-    }
+    needs::root();
     let swb = Swb::new(EXE);
     let (home, runtime) = (swb.dir().join("h"), swb.dir().join("r"));
     open_up(&[swb.dir(), &home, &runtime, &swb.dir().join("w")], 0o755);
@@ -127,8 +125,4 @@ fn open_up(paths: &[&Path], mode: u32) {
     for path in paths {
         std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
     }
-}
-
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
 }

@@ -1,0 +1,24 @@
+//! What some tests need and not every machine has. Such a test is ignored unless `cargo xtask ci` runs it, and then
+//! fails where the need is not met, instead of passing without having tested anything.
+
+/// Fails without root, which a test needs to act as another user.
+#[track_caller]
+pub(crate) fn root() {
+    assert!(rustix::process::geteuid().is_root(), "this test must run as root, to act as another user");
+}
+
+/// Fails on a kernel without Landlock.
+#[track_caller]
+pub(crate) fn landlock() {
+    assert!(swb_daemon::guard::can_confine(), "this test needs a kernel with Landlock");
+}
+
+/// Fails on a kernel whose Landlock does not confine signals and abstract sockets.
+#[track_caller]
+pub(crate) fn landlock_scopes() {
+    landlock();
+    let version = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("the kernel's version");
+    let mut numbers = version.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().unwrap_or(0));
+    let has_scopes = (numbers.next(), numbers.next()) >= (Some(6), Some(12));
+    assert!(has_scopes, "this test needs Linux 6.12 for the scopes of Landlock, and this is {version}");
+}
