@@ -1,8 +1,10 @@
 //! Project tasks: `cargo xtask` lists them, `cargo xtask ci` runs what CI runs.
 
 mod coverage;
+mod deny;
 mod deps;
 mod docs;
+mod purity;
 mod setup;
 mod steps;
 
@@ -13,7 +15,7 @@ use std::process::ExitCode;
 const TASKS: [(&str, &str); 5] = [
     ("ci", "run every check and every test, installing what they need"),
     ("setup", "install what the tests need: programs, and Python packages in .venv"),
-    ("deps", "check the direction of dependencies between crates"),
+    ("deps", "check dependencies: directions, pure crates, licences, minimum Rust version"),
     ("docs", "write the generated pages: command line, coverage of requirements (--check: compare)"),
     ("fuzz", "run each fuzz target for the given number of seconds (default 10)"),
 ];
@@ -41,7 +43,7 @@ fn run(words: &[&str]) -> Result<()> {
         }
         ["ci"] => steps::ci(),
         ["setup"] => setup::setup(),
-        ["deps"] => deps::check(),
+        ["deps"] => steps::dependencies(),
         ["docs"] => docs::write(),
         ["docs", "--check"] => docs::check(),
         ["fuzz"] => steps::fuzz("10"),

@@ -1,6 +1,6 @@
 //! What CI consists of.
 
-use crate::{deps, docs, setup};
+use crate::{deny, deps, docs, purity, setup};
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -16,18 +16,25 @@ pub(crate) fn ci() -> Result<()> {
     step("set-up", setup::setup)?;
     step("format", || cargo(&["fmt", "--all", "--check"]))?;
     step("lints", || cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))?;
-    step("dependencies", deps::check)?;
+    step("dependencies", dependencies)?;
     step("documentation", || {
         let mut doc =
             command("cargo", &["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"]);
         run(doc.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links"))
     })?;
-    step("help texts", docs::check)?;
-    step("pure crates without an operating system", wasm)?;
+    step("generated pages", docs::check)?;
+    step("pure crates: targets without an operating system", purity::targets)?;
     // Always the same inputs: what a change has nothing to do with must not fail it.
     step("fuzzing", || run(fuzzer("5").env("FUZZ_SEED", "1")))?;
     println!("== tests");
     tests()
+}
+
+/// Who depends on whom, what pure crates use, and what third-party crates bring along.
+pub(crate) fn dependencies() -> Result<()> {
+    deps::check()?;
+    purity::sources()?;
+    deny::check()
 }
 
 /// Runs each fuzz target for a while.
@@ -39,36 +46,22 @@ fn fuzzer(seconds: &str) -> Command {
     command("sh", &["fuzz/run.sh", seconds])
 }
 
-/// Types and codecs must build where there are no files and no sockets: the proof that no I/O crept in.
-fn wasm() -> Result<()> {
-    let installed =
-        command("rustc", &["--print", "target-libdir", "--target", "wasm32-unknown-unknown"]).output()?;
-    let libraries = PathBuf::from(String::from_utf8_lossy(&installed.stdout).trim());
-    if !libraries.exists() {
-        println!("skipped: this toolchain has no wasm32-unknown-unknown");
-        return Ok(());
-    }
-    cargo(&[
-        "check",
-        "--quiet",
-        "--target",
-        "wasm32-unknown-unknown",
-        "-p",
-        "swb-types",
-        "-p",
-        "swb-wire",
-        "-p",
-        "swb-chat",
-    ])
-}
-
+/// All tests, also those that need root or Landlock: here they fail where these are missing.
 fn tests() -> Result<()> {
-    let nextest =
-        command("cargo", &["nextest", "--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
-    if nextest.is_ok_and(|status| status.success()) {
-        cargo(&["nextest", "run", "--workspace", "--no-fail-fast", "--status-level", "slow"])
+    if succeeds(&["nextest", "--version"]) {
+        cargo(&[
+            "nextest",
+            "run",
+            "--workspace",
+            "--run-ignored",
+            "all",
+            "--no-fail-fast",
+            "--status-level",
+            "slow",
+        ])
     } else {
-        cargo(&["test", "--workspace", "--no-fail-fast", "--lib", "--bins", "--tests"])
+        let all = ["--no-fail-fast", "--lib", "--bins", "--tests", "--", "--include-ignored"];
+        cargo(&[&["test", "--workspace"], &all[..]].concat())
     }
 }
 
@@ -80,8 +73,15 @@ fn step(name: &str, action: impl FnOnce() -> Result<()>) -> Result<()> {
     Ok(())
 }
 
-fn cargo(args: &[&str]) -> Result<()> {
+/// Runs cargo and insists on its success.
+pub(crate) fn cargo(args: &[&str]) -> Result<()> {
     run(&mut command("cargo", args))
+}
+
+/// Whether a command of cargo succeeds, without showing what it prints: whether it is installed.
+pub(crate) fn succeeds(args: &[&str]) -> bool {
+    let status = command("cargo", args).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
 }
 
 /// A program to be run in the project's directory.
