@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::event::{Event, EventCursor, Events, Following};
 use crate::keeper::{Estate, KEY_CHATS, KEY_EVENTS, KEY_RECORD, KEY_TURNS, Keeper};
 use crate::limits;
-use crate::registry::Claim;
+use crate::registry::{Registry, SessionClaim};
 use crate::relay::{ClipboardSink, Keeping, Relay};
 use crate::screen::Screens;
 use crate::session::{Adoption, Owner, Record, Session, Surroundings, free_slots};
@@ -139,19 +139,20 @@ impl Engine {
 
     /// Makes a session. When it returns, its process runs (or waits for its first client) and its
     /// entrances are open.
-    pub async fn create(&self, mut spec: SessionSpec) -> Result<Session, Error> {
+    pub async fn create(&self, spec: SessionSpec) -> Result<Session, Error> {
+        let claim = if spec.unique { SessionClaim::Numbered } else { SessionClaim::Exact };
+        self.create_as(claim, spec).await
+    }
+
+    /// Makes the session that a conversation is held with; both have the same name.
+    pub async fn create_for_conversation(&self, spec: SessionSpec) -> Result<Session, Error> {
+        self.create_as(SessionClaim::OfConversation, spec).await
+    }
+
+    async fn create_as(&self, claim: SessionClaim, mut spec: SessionSpec) -> Result<Session, Error> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let bound_to = spec.bind_workspace.then(|| spec.workspace.clone());
-        let (name, claim) = (
-            spec.name.clone(),
-            if spec.claims {
-                Claim::Reserved
-            } else if spec.unique {
-                Claim::Numbered
-            } else {
-                Claim::Free
-            },
-        );
+        let name = spec.name.clone();
         let mut made = None;
         let session = self.around.registry.insert(&name, claim, bound_to.as_deref(), |name| {
             let uid = now.as_nanos() as u64;
@@ -250,19 +251,8 @@ impl Engine {
         self.fronts.lock().unwrap_or_else(PoisonError::into_inner).remove(&KEY_CHATS)
     }
 
-    /// Keeps a name for something else than a session with a terminal; `false` if it is in use.
-    pub(crate) fn reserve_name(&self, name: &str) -> bool {
-        self.around.registry.reserve(name)
-    }
-
-    /// The same for a name that a session with a terminal may have already, because that belongs to it.
-    pub(crate) fn hold_name(&self, name: &str) {
-        self.around.registry.hold(name);
-    }
-
-    /// Makes a reserved name free again.
-    pub(crate) fn release_name(&self, name: &str) {
-        self.around.registry.release(name);
+    pub(crate) fn registry(&self) -> &Arc<Registry> {
+        &self.around.registry
     }
 
     /// Process id of the keeper.

@@ -3,7 +3,8 @@
 //! A tour in the order a request travels:
 //!
 //! 1. [`Engine`] (`api.rs`) is the only door: create, find, list, kill, subscribe.
-//! 2. The registry (`registry.rs`) maps names to [`Session`] handles; it is the only shared map.
+//! 2. The registry (`registry/`) maps each name to the session, wrapper or conversation that has it; it is the only
+//!    table of names.
 //! 3. Each session is one task (`session/owner.rs`) that owns its state; handles send it commands over a
 //!    bounded channel and read a published [`View`].
 //! 4. A [`Pty`] (`pty/`) is what clients touch: [`Pty::input`] merges keys, a [`Cursor`] walks the output in

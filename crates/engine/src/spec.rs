@@ -16,9 +16,6 @@ pub struct SessionSpec {
     pub name: SessionName,
     /// Make the name unique by a number instead of refusing a taken one.
     pub unique: bool,
-    /// Take the name although it is reserved: it is the name of the conversation that the session is for.
-    #[serde(default)]
-    pub claims: bool,
     /// Directory the session belongs to; its processes start there.
     pub workspace: PathBuf,
     /// Refuse when the workspace has another live session made with this flag, and bind it to this one.

@@ -82,7 +82,7 @@ impl Terminal {
             over.kill(limits::KILL_GRACE).await;
         }
         (self.session, self.forget) = (None, false);
-        let made = self.context.engine.create(self.spec(agent)).await;
+        let made = self.context.engine.create_for_conversation(self.spec(agent)).await;
         let session = made.map_err(|error| Failure::Agent(error.to_string()))?;
         self.session = Some(session.clone());
         Ok(session)
@@ -97,7 +97,6 @@ impl Terminal {
         SessionSpec {
             name: self.opening.name.clone(),
             unique: false,
-            claims: true,
             workspace: self.opening.working_dir.clone(),
             bind_workspace: false,
             origin: ORIGIN.to_owned(),

@@ -96,7 +96,6 @@ impl Connection {
         let mut spec = SessionSpec {
             name,
             unique: create.unique,
-            claims: false,
             workspace,
             bind_workspace: false,
             origin: RUN.to_owned(),

@@ -162,6 +162,24 @@ impl Chat {
         self.shared.view.clone()
     }
 
+    /// A conversation without a task behind it.
+    #[cfg(test)]
+    pub(crate) fn detached(name: SessionName) -> Self {
+        let dir = std::path::Path::new("/w");
+        let conversation = swb_chat::Conversation::new(name.clone(), dir, dir, Timestamp(1));
+        let view = super::owner::view_of(&conversation, &super::saving::Saving::default());
+        let shared = Shared {
+            name,
+            workspace: dir.to_owned(),
+            working_dir: dir.to_owned(),
+            created: Timestamp(1),
+            commands: mpsc::channel(1).0,
+            leaving: mpsc::channel(1).0,
+            view: watch::channel(view).1,
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
     /// Whether both are handles to the same conversation, not just to one of the same name.
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)

@@ -38,7 +38,7 @@ pub(super) enum Entry {
 pub(super) struct Held {
     /// Seconds after which it is saved by itself.
     pub(super) auto_save: Option<u64>,
-    /// Whether its name was reserved for it.
+    /// Whether its name is its own, and not that of a session it is about.
     pub(super) reserved: bool,
 }
 

@@ -25,6 +25,7 @@ pub use workspaces::Workspaces;
 
 use crate::api::Engine;
 use crate::limits;
+use crate::registry::{ChatName, NameHold, NameRefusal, Registry};
 use crate::session::Session;
 use handle::{Farewell, Shared};
 use memory::{Entry, Left, Memory};
@@ -35,7 +36,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use swb_chat::{
     Approval, Archive, ArchiveError, ClientId, Conversation, Hit, Now, Saved, Summary, Workspace, three_words,
@@ -124,8 +125,9 @@ struct Inner {
     archive: Arc<dyn Archive>,
     git: Arc<dyn Git>,
     workspaces: Workspaces,
-    live: Mutex<BTreeMap<SessionName, Chat>>,
     memory: Mutex<Memory>,
+    /// Names of conversations that the next daemon goes on with; nothing else may take them until then.
+    left: Mutex<Vec<ChatName>>,
     clients: AtomicU64,
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -133,7 +135,7 @@ struct Inner {
 
 impl fmt::Debug for Chats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Chats").field("live", &self.lock().len()).finish_non_exhaustive()
+        f.debug_struct("Chats").field("live", &self.all().len()).finish_non_exhaustive()
     }
 }
 
@@ -150,8 +152,8 @@ impl Chats {
                 archive: options.archive,
                 git: options.git,
                 workspaces,
-                live: Mutex::default(),
                 memory: Mutex::new(memory),
+                left: Mutex::default(),
                 clients: AtomicU64::new(1),
                 tasks: TaskTracker::new(),
                 stop: CancellationToken::new(),
@@ -162,17 +164,23 @@ impl Chats {
     }
 
     fn resume(&self, left: Left) {
-        if left.held.reserved {
-            // A terminal of that name is the one that was started for it.
-            self.inner.engine.hold_name(left.saved.name.as_str());
-        }
         self.inner.workspaces.touch(&left.saved.working_dir);
         let saving = Saving::new(left.held.auto_save.map(Duration::from_secs));
-        self.open(Conversation::restore(left.saved), saving, left.held.reserved);
+        let hold = if left.held.reserved { NameHold::Own } else { NameHold::Shared };
+        let resumed = self
+            .open(Conversation::restore(left.saved), saving, |chat| self.registry().adopt_chat(chat, hold));
+        if let Err(error) = resumed {
+            tracing::warn!(%error, "cannot resume a conversation");
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionName, Chat>> {
-        self.inner.live.lock().unwrap_or_else(PoisonError::into_inner)
+    fn registry(&self) -> &Arc<Registry> {
+        self.inner.engine.registry()
+    }
+
+    /// All live conversations.
+    fn all(&self) -> Vec<Chat> {
+        self.registry().chats()
     }
 
     fn note(&self, entries: &[Entry]) {
@@ -186,7 +194,7 @@ impl Chats {
 
     /// Number of live conversations that would be lost with the daemon.
     pub fn count(&self) -> usize {
-        self.lock().values().filter(|chat| !chat.view().expendable).count()
+        self.all().iter().filter(|chat| !chat.view().expendable).count()
     }
 
     /// Access to git repositories.
@@ -224,66 +232,63 @@ impl Chats {
     pub async fn create(&self, new: NewChat) -> Result<Chat, ChatError> {
         check_directory(&new.directory).await?;
         self.make_room().await;
-        let name = match new.name {
-            Some(name) => {
-                if self.kept(name.as_str()).await?.is_some() {
-                    return Err(ChatError::Exists(name.to_string()));
-                }
-                self.reserve(&name)?;
-                name
+        let (dir, auto_save) = (new.directory.as_path(), new.auto_save);
+        match new.name {
+            Some(name) if self.kept(name.as_str()).await?.is_some() => {
+                Err(ChatError::Exists(name.to_string()))
             }
-            None => self.free_name().await?,
-        };
-        self.inner.workspaces.touch(&new.directory);
-        let conversation = Conversation::new(name, &new.directory, &new.directory, now().unix);
-        Ok(self.open(conversation, Saving::new(new.auto_save), true))
+            Some(name) => self.begin(name, dir, auto_save),
+            None => self.begin_unnamed(dir, auto_save).await,
+        }
+    }
+
+    fn begin(&self, name: SessionName, dir: &Path, auto_save: Option<Duration>) -> Result<Chat, ChatError> {
+        let conversation = Conversation::new(name, dir, dir, now().unix);
+        let chat = self.open(conversation, Saving::new(auto_save), self.entering(NameHold::Own))?;
+        self.inner.workspaces.touch(dir);
+        Ok(chat)
+    }
+
+    /// Begins a conversation with a name of three words that no other one has, live or kept.
+    async fn begin_unnamed(&self, dir: &Path, auto_save: Option<Duration>) -> Result<Chat, ChatError> {
+        let kept = self.archived(|archive| archive.list(None)).await.unwrap_or_default();
+        loop {
+            let name = SessionName::new(&three_words(random()))?;
+            if kept.iter().any(|summary| summary.name == name) {
+                continue;
+            }
+            match self.begin(name, dir, auto_save) {
+                Err(ChatError::Exists(_)) => {}
+                begun => return begun,
+            }
+        }
+    }
+
+    fn entering(&self, hold: NameHold) -> impl FnOnce(&Chat) -> Result<ChatName, NameRefusal> {
+        let registry = Arc::clone(self.registry());
+        move |chat| registry.enter_chat(chat, hold)
     }
 
     /// Where there is no room for a further conversation, the one that was not used for longest is put away, of those
     /// that nobody looks at and that are saved.
     async fn make_room(&self) {
-        let oldest = {
-            let live = self.lock();
-            let idle = live.values().filter(|chat| {
-                let view = chat.view();
-                view.expendable && view.owner.is_none() && !view.state.is_running()
-            });
-            let oldest = idle.min_by_key(|chat| chat.view().summary.updated).cloned();
-            oldest.filter(|_| live.len() >= limits::CHATS)
-        };
-        if let Some(chat) = oldest {
+        let live = self.all();
+        if live.len() < limits::CHATS {
+            return;
+        }
+        let idle = live.iter().filter(|chat| {
+            let view = chat.view();
+            view.expendable && view.owner.is_none() && !view.state.is_running()
+        });
+        if let Some(chat) = idle.min_by_key(|chat| chat.view().summary.updated) {
             // If it goes by itself meanwhile there is room as well.
             let _put_away = chat.close(Farewell::PutAway).await;
         }
     }
 
-    fn reserve(&self, name: &SessionName) -> Result<(), ChatError> {
-        if self.lock().len() >= limits::CHATS {
-            return Err(ChatError::Limit("too many sessions; delete some of them first"));
-        }
-        match self.inner.engine.reserve_name(name.as_str()) {
-            true => Ok(()),
-            false => Err(ChatError::Exists(name.to_string())),
-        }
-    }
-
-    async fn free_name(&self) -> Result<SessionName, ChatError> {
-        let kept = self.archived(|archive| archive.list(None)).await.unwrap_or_default();
-        loop {
-            let name = SessionName::new(&three_words(random()))?;
-            let taken = kept.iter().any(|summary| summary.name == name);
-            match self.reserve(&name) {
-                Ok(()) if !taken => return Ok(name),
-                Ok(()) => self.inner.engine.release_name(name.as_str()),
-                Err(ChatError::Exists(_)) => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
     /// A conversation that is in memory.
     pub fn live(&self, name: &str) -> Option<Chat> {
-        self.lock().get(name).cloned()
+        self.registry().chat(name)
     }
 
     /// A conversation that is in memory or kept, or one about the session of that name if that has a terminal. It is
@@ -292,47 +297,48 @@ impl Chats {
         if let Some(chat) = self.live(name) {
             return Ok(chat);
         }
-        let kept = self.kept(name).await;
-        // Somebody else may have loaded it meanwhile, here and below.
-        if let Some(chat) = self.live(name) {
-            return Ok(chat);
+        match self.load_kept(name).await {
+            // Another client has loaded it meanwhile.
+            Err(ChatError::Exists(name)) => self.live(&name).ok_or(ChatError::Exists(name)),
+            loaded => loaded,
         }
+    }
+
+    async fn load_kept(&self, name: &str) -> Result<Chat, ChatError> {
+        let kept = self.kept(name).await;
         match (self.terminal(name), kept) {
             // What was said goes on with the terminal that it was said in, which has outlived the daemon.
             (Some(terminal), Ok(Some(saved))) if is_about(&saved.working_dir, &terminal) => {
-                Ok(self.restore(saved, false))
+                self.restore(saved, NameHold::Shared)
             }
-            (Some(terminal), _) => Ok(self.talk_to(&terminal)),
+            (Some(terminal), _) => self.talk_to(&terminal),
             (None, kept) => {
                 let saved = kept?.ok_or_else(|| ChatError::NotFound(name.to_owned()))?;
                 check_directory(&saved.working_dir).await?;
                 self.make_room().await;
-                if let Some(chat) = self.live(name) {
-                    return Ok(chat);
-                }
-                self.reserve(&saved.name)?;
-                Ok(self.restore(saved, true))
+                self.restore(saved, NameHold::Own)
             }
         }
     }
 
     /// Begins a conversation about a session with a terminal.
-    fn talk_to(&self, terminal: &Session) -> Chat {
+    fn talk_to(&self, terminal: &Session) -> Result<Chat, ChatError> {
         let (dir, created) = (terminal.workspace(), Timestamp(terminal.created() * 1000));
         self.inner.workspaces.touch(dir);
-        self.open(Conversation::new(terminal.name().clone(), dir, dir, created), Saving::default(), false)
+        let conversation = Conversation::new(terminal.name().clone(), dir, dir, created);
+        self.open(conversation, Saving::default(), self.entering(NameHold::Shared))
     }
 
     /// Goes on with a conversation that was kept.
-    fn restore(&self, saved: Saved, reserved: bool) -> Chat {
+    fn restore(&self, saved: Saved, hold: NameHold) -> Result<Chat, ChatError> {
         self.inner.workspaces.touch(&saved.working_dir);
         let messages = saved.messages.clone();
         let name = saved.name.clone();
-        let chat = self.open(Conversation::restore(saved), Saving::loaded(), reserved);
+        let chat = self.open(Conversation::restore(saved), Saving::loaded(), self.entering(hold))?;
         let entries: Vec<Entry> =
             messages.into_iter().map(|message| Entry::Message(name.clone(), message)).collect();
         self.note(&entries);
-        chat
+        Ok(chat)
     }
 
     /// Everything of a conversation that is kept or in memory.
@@ -345,7 +351,7 @@ impl Chats {
 
     /// Live conversations, sessions that could be talked to, and those that are kept, each once; of one directory or all.
     pub async fn list(&self, workspace: Option<&Path>) -> Result<Vec<ListedChat>, ChatError> {
-        let live: Vec<Chat> = self.lock().values().cloned().collect();
+        let live = self.all();
         let mut listed: BTreeMap<SessionName, ListedChat> = BTreeMap::new();
         let dir = workspace.map(Path::to_owned);
         for summary in self.archived(move |archive| archive.list(dir.as_deref())).await? {
@@ -413,7 +419,7 @@ impl Chats {
 
     /// Approvals that wait in any conversation, oldest first.
     pub fn approvals(&self) -> Vec<(Chat, Approval)> {
-        let live: Vec<Chat> = self.lock().values().cloned().collect();
+        let live = self.all();
         let mut all: Vec<(Chat, Approval)> = Vec::new();
         for chat in live {
             let waiting = chat.view().approvals;
@@ -458,7 +464,13 @@ impl Chats {
         session.is_offered_to(self.inner.label)
     }
 
-    fn open(&self, conversation: Conversation, saving: Saving, reserved: bool) -> Chat {
+    /// Starts the task of a conversation that `enter` puts into the registry.
+    fn open(
+        &self,
+        conversation: Conversation,
+        saving: Saving,
+        enter: impl FnOnce(&Chat) -> Result<ChatName, NameRefusal>,
+    ) -> Result<Chat, ChatError> {
         let (commands, to_do) = mpsc::channel(limits::COMMANDS);
         let (leaving, gone) = mpsc::channel(swb_chat::limits::CLIENTS + 1);
         let (view, shown) = watch::channel(view_of(&conversation, &saving));
@@ -474,7 +486,7 @@ impl Chats {
                 view: shown,
             }),
         };
-        self.lock().insert(chat.name().clone(), chat.clone());
+        let name = enter(&chat).map_err(|refusal| refused(refusal, chat.name()))?;
         let owner = Owner {
             chats: self.clone(),
             conversation,
@@ -487,25 +499,24 @@ impl Chats {
             running: None,
             reopen: false,
             noted: 0,
-            reserved,
+            name,
             approvals: BTreeMap::new(),
             questions: BTreeMap::new(),
         };
         // Before anything else is noted of it.
         owner.note_head();
         self.inner.tasks.spawn(owner.run());
-        chat
+        Ok(chat)
     }
 
     /// A conversation has ended: its name is free, unless the daemon stops and the next one goes on with it.
-    fn closed(&self, name: &SessionName, reserved: bool) {
-        self.lock().remove(name);
-        if !self.inner.stop.is_cancelled() {
-            if reserved {
-                self.inner.engine.release_name(name.as_str());
-            }
-            self.note(&[Entry::Gone(name.clone())]);
+    fn closed(&self, name: &SessionName, entry: ChatName) {
+        if self.inner.stop.is_cancelled() {
+            return self.inner.left.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
         }
+        // While nobody else has the name: a new conversation of this name must not end with this.
+        self.note(&[Entry::Gone(name.clone())]);
+        drop(entry);
     }
 
     /// A conversation as it is kept, if it is.
@@ -523,6 +534,13 @@ impl Chats {
         let asked = tokio::task::spawn_blocking(move || ask(archive.as_ref())).await;
         let asked = asked.unwrap_or_else(|error| Err(ArchiveError(error.to_string())));
         asked.map_err(|error| ChatError::Store(error.to_string()))
+    }
+}
+
+fn refused(refusal: NameRefusal, name: &SessionName) -> ChatError {
+    match refusal {
+        NameRefusal::Taken => ChatError::Exists(name.to_string()),
+        NameRefusal::TooManyConversations => ChatError::Limit("too many sessions; delete some of them first"),
     }
 }
 

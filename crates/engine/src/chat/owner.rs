@@ -7,6 +7,7 @@ use super::memory::{Entry, Held};
 use super::saving::{Saving, written};
 use super::{Chats, Outcome, now};
 use crate::limits;
+use crate::registry::{ChatName, NameHold};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use swb_chat::{
@@ -32,8 +33,8 @@ pub(super) struct Owner {
     pub(super) reopen: bool,
     /// Bytes noted of the answer in the making.
     pub(super) noted: usize,
-    /// Its name is kept from being used for something else as long as it lives.
-    pub(super) reserved: bool,
+    /// Its entry in the registry of names.
+    pub(super) name: ChatName,
     pub(super) approvals: BTreeMap<ApprovalId, oneshot::Sender<Decision>>,
     pub(super) questions: BTreeMap<QuestionId, oneshot::Sender<Result<Answers, Unanswered>>>,
 }
@@ -427,8 +428,8 @@ impl Owner {
 
     /// Everything but the messages.
     fn head(&self) -> Entry {
-        let held =
-            Held { auto_save: self.saving.every.map(|every| every.as_secs()), reserved: self.reserved };
+        let auto_save = self.saving.every.map(|every| every.as_secs());
+        let held = Held { auto_save, reserved: self.name.hold() == NameHold::Own };
         Entry::Head(Box::new(self.conversation.saved().without_messages()), held)
     }
 
@@ -463,7 +464,7 @@ impl Owner {
                 backend.delete().await;
             }
         }
-        self.chats.closed(&self.conversation.saved().name, self.reserved);
+        self.chats.closed(&self.conversation.saved().name, self.name);
         if let Some(reply) = reply {
             let _told = reply.send(Ok(()));
         }

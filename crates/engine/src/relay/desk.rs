@@ -5,6 +5,7 @@ use super::store::{Extent, Store};
 use super::turn::{NewTurn, TurnId};
 use super::{Injector, Keeping, RelayError};
 use crate::limits;
+use crate::registry::{WrapperId, WrapperName};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,8 +24,8 @@ pub(super) enum Note {
 
 /// A session that somebody else runs.
 pub(super) struct Enrolled {
-    /// Tells apart those that bear the same name one after the other.
-    pub(super) number: u64,
+    /// Its name in the registry, which is free again when this entry goes.
+    pub(super) _name: WrapperName,
     pub(super) pid: u32,
     pub(super) pattern: String,
     pub(super) injector: Arc<dyn Injector>,
@@ -47,13 +48,12 @@ struct Buffer {
     _entry: Option<Arc<Extent>>,
 }
 
-/// The ring of a session: by what cannot change hands while it lives.
+/// Whose ring of turns: by what no other session will ever have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place<'a> {
-    /// A session of ours.
-    Native(u64),
-    /// One that is enrolled under this name.
-    Enrolled(&'a str),
+pub(super) enum TurnOwner {
+    /// The session of ours with this uid.
+    Session(u64),
+    Wrapper(WrapperId),
 }
 
 pub(super) struct Desk {
@@ -62,21 +62,13 @@ pub(super) struct Desk {
     keeping: Keeping,
     /// Our own sessions by their uid, as far as there is something to know of them.
     native: BTreeMap<u64, Native>,
-    pub(super) enrolled: BTreeMap<String, Enrolled>,
-    pub(super) next_number: u64,
+    pub(super) enrolled: BTreeMap<WrapperId, Enrolled>,
     buffer: Option<Buffer>,
 }
 
 impl Desk {
     pub(super) fn new(store: Store, keeping: Keeping) -> Self {
-        Self {
-            store,
-            keeping,
-            native: BTreeMap::new(),
-            enrolled: BTreeMap::new(),
-            next_number: 0,
-            buffer: None,
-        }
+        Self { store, keeping, native: BTreeMap::new(), enrolled: BTreeMap::new(), buffer: None }
     }
 
     /// Takes over what an earlier daemon kept: turns of sessions that can be found again, and the buffer.
@@ -120,26 +112,23 @@ impl Desk {
     }
 
     /// Enters a session that somebody else runs.
-    pub(super) fn enter(&mut self, id: &str, pid: u32, pattern: &str, injector: Arc<dyn Injector>) -> u64 {
-        let number = self.next_number;
-        self.next_number += 1;
+    pub(super) fn enter(&mut self, name: WrapperName, pid: u32, pattern: &str, injector: Arc<dyn Injector>) {
         let pattern = pattern.chars().take(limits::PATTERN).collect();
-        let entry = Enrolled { number, pid, pattern, injector, ring: Ring::default() };
-        self.enrolled.insert(id.to_owned(), entry);
-        number
+        let id = name.id();
+        self.enrolled.insert(id, Enrolled { _name: name, pid, pattern, injector, ring: Ring::default() });
     }
 
-    pub(super) fn ring(&self, place: Place<'_>) -> Option<&Ring> {
-        match place {
-            Place::Native(uid) => self.native.get(&uid).map(|native| &native.ring),
-            Place::Enrolled(id) => self.enrolled.get(id).map(|entry| &entry.ring),
+    pub(super) fn ring(&self, owner: TurnOwner) -> Option<&Ring> {
+        match owner {
+            TurnOwner::Session(uid) => self.native.get(&uid).map(|native| &native.ring),
+            TurnOwner::Wrapper(id) => self.enrolled.get(&id).map(|entry| &entry.ring),
         }
     }
 
     /// Stores a turn of the session that is called `name`.
     pub(super) fn complete(
         &mut self,
-        place: Place<'_>,
+        owner: TurnOwner,
         name: &str,
         mut turn: NewTurn<'_>,
         now: u64,
@@ -155,8 +144,8 @@ impl Desk {
         }
         let note = TurnNote {
             session: name.to_owned(),
-            uid: if let Place::Native(uid) = place { uid } else { 0 },
-            seq: self.ring(place).map_or(1, Ring::next_seq),
+            uid: if let TurnOwner::Session(uid) = owner { uid } else { 0 },
+            seq: self.ring(owner).map_or(1, Ring::next_seq),
             timestamp: if turn.timestamp == 0 { now } else { turn.timestamp },
             byte_length,
             interrupted: turn.interrupted,
@@ -166,9 +155,9 @@ impl Desk {
         let info = note.info();
         let extent = self.put(&Note::Turn(Box::new(note)), content)?;
         let depth = self.keeping.depth;
-        let ring = match place {
-            Place::Native(uid) => &mut self.native.entry(uid).or_default().ring,
-            Place::Enrolled(id) => match self.enrolled.get_mut(id) {
+        let ring = match owner {
+            TurnOwner::Session(uid) => &mut self.native.entry(uid).or_default().ring,
+            TurnOwner::Wrapper(id) => match self.enrolled.get_mut(&id) {
                 Some(entry) => &mut entry.ring,
                 None => return Err(RelayError::NoSession),
             },

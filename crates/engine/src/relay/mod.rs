@@ -22,9 +22,9 @@ use crate::event::{EventKind, Events};
 use crate::keeper::Keeper;
 use crate::limits;
 use crate::pty::{InputError, Pty};
-use crate::registry::Registry;
+use crate::registry::{Registry, TurnSource, WrapperId};
 use crate::session::Session;
-use desk::{Desk, Place};
+use desk::{Desk, TurnOwner};
 use ring::Kept;
 pub use sinks::ClipboardSink;
 use sinks::Sinks;
@@ -107,21 +107,6 @@ struct Shared {
 impl std::fmt::Debug for Relay {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Relay").field("label", &self.label).finish_non_exhaustive()
-    }
-}
-
-/// Who a name belongs to.
-enum Who {
-    Native(Session),
-    Enrolled(String),
-}
-
-impl Who {
-    fn place(&self) -> Place<'_> {
-        match self {
-            Self::Native(session) => Place::Native(session.uid()),
-            Self::Enrolled(id) => Place::Enrolled(id),
-        }
     }
 }
 
@@ -215,22 +200,19 @@ impl Relay {
         if desk.enrolled.len() >= limits::ENROLLED || id.len() > limits::ENROLLED_ID {
             return Err(RelayError::Limit("no room for another session, or its name is too long"));
         }
-        // XS-2: one name space.
-        if desk.enrolled.contains_key(id) || !self.shared.registry.reserve(id) {
-            return Err(RelayError::Taken);
-        }
-        let number = desk.enter(id, pid, pattern, injector);
-        Ok(Enrolment { relay: self.clone(), id: id.to_owned(), number })
+        let name = self.shared.registry.claim_for_wrapper(id).ok_or(RelayError::Taken)?;
+        let wrapper = name.id();
+        desk.enter(name, pid, pattern, injector);
+        Ok(Enrolment { relay: self.clone(), id: id.to_owned(), wrapper })
     }
 
     /// Takes a session out that somebody else runs, with its turns; says whether there was one.
     pub fn withdraw(&self, id: &str) -> bool {
         let mut desk = self.desk();
-        let gone = desk.enrolled.remove(id).is_some();
-        if gone {
-            self.shared.registry.release(id);
+        match self.shared.registry.turn_source(id) {
+            Some(TurnSource::Wrapper(wrapper)) => desk.enrolled.remove(&wrapper).is_some(),
+            Some(TurnSource::Session(_)) | None => false,
         }
-        gone
     }
 
     /// All sessions by name, those of others behind ours.
@@ -240,11 +222,13 @@ impl Relay {
         let native = native.map(|session| Listed {
             id: session.name().to_string(),
             pid: session.pty(PtyId::AGENT).map_or(0, |agent| agent.pid.unsigned_abs()),
-            has_turn: desk.ring(Place::Native(session.uid())).is_some_and(|ring| ring.len() > 0),
+            has_turn: desk.ring(TurnOwner::Session(session.uid())).is_some_and(|ring| ring.len() > 0),
             pattern: None,
         });
-        let enrolled = desk.enrolled.iter().map(|(id, entry)| Listed {
-            id: id.clone(),
+        let wrappers = self.shared.registry.wrappers().into_iter();
+        let enrolled = wrappers.filter_map(|(id, wrapper)| Some((id, desk.enrolled.get(&wrapper)?)));
+        let enrolled = enrolled.map(|(id, entry)| Listed {
+            id,
             pid: entry.pid,
             has_turn: entry.ring.len() > 0,
             pattern: Some(entry.pattern.clone()),
@@ -256,12 +240,18 @@ impl Relay {
         self.label.is_none_or(|label| session.is_offered_to(label))
     }
 
-    fn who(&self, desk: &Desk, id: &str) -> Result<Who, RelayError> {
-        if desk.enrolled.contains_key(id) {
-            return Ok(Who::Enrolled(id.to_owned()));
+    fn source(&self, id: &str) -> Result<TurnSource, RelayError> {
+        match self.shared.registry.turn_source(id).ok_or(RelayError::NoSession)? {
+            TurnSource::Session(session) if !self.sees(&session) => Err(RelayError::NoSession),
+            source => Ok(source),
         }
-        let session = self.shared.registry.get(id).filter(|session| self.sees(session));
-        session.map(Who::Native).ok_or(RelayError::NoSession)
+    }
+
+    fn owner(&self, id: &str) -> Result<TurnOwner, RelayError> {
+        Ok(match self.source(id)? {
+            TurnSource::Session(session) => TurnOwner::Session(session.uid()),
+            TurnSource::Wrapper(wrapper) => TurnOwner::Wrapper(wrapper),
+        })
     }
 
     // ---- turns ----
@@ -275,7 +265,7 @@ impl Relay {
             if !self.shared.registry.get(name.as_str()).is_some_and(|live| live.is(session)) {
                 return Err(RelayError::NoSession);
             }
-            desk.complete(Place::Native(session.uid()), name.as_str(), turn, now())?
+            desk.complete(TurnOwner::Session(session.uid()), name.as_str(), turn, now())?
         };
         let kind = EventKind::TurnCompleted { pty: PtyId::AGENT, turn: id.clone() };
         self.shared.events.emit(name, kind);
@@ -285,10 +275,10 @@ impl Relay {
     /// Stores a turn of a session that somebody else runs.
     pub fn complete_enrolled(&self, id: &str, turn: NewTurn<'_>) -> Result<TurnId, RelayError> {
         let mut desk = self.desk();
-        if !desk.enrolled.contains_key(id) {
-            return Err(RelayError::NoSession);
+        match self.shared.registry.turn_source(id) {
+            Some(TurnSource::Wrapper(wrapper)) => desk.complete(TurnOwner::Wrapper(wrapper), id, turn, now()),
+            Some(TurnSource::Session(_)) | None => Err(RelayError::NoSession),
         }
-        desk.complete(Place::Enrolled(id), id, turn, now())
     }
 
     /// The latest turn of a session.
@@ -297,8 +287,7 @@ impl Relay {
     }
 
     fn latest_kept(&self, desk: &Desk, session: &str) -> Result<Kept, RelayError> {
-        let who = self.who(desk, session)?;
-        let latest = desk.ring(who.place()).and_then(|ring| ring.latest());
+        let latest = desk.ring(self.owner(session)?).and_then(|ring| ring.latest());
         latest.cloned().ok_or(RelayError::NoTurn)
     }
 
@@ -309,16 +298,15 @@ impl Relay {
 
     fn kept(&self, desk: &Desk, id: &TurnId) -> Result<Kept, RelayError> {
         // CR-11: also when the session is gone.
-        let who = self.who(desk, id.session()).map_err(|_| RelayError::NoSuchTurn)?;
-        let found = desk.ring(who.place()).and_then(|ring| ring.find(id.seq()));
+        let owner = self.owner(id.session()).map_err(|_| RelayError::NoSuchTurn)?;
+        let found = desk.ring(owner).and_then(|ring| ring.find(id.seq()));
         found.cloned().ok_or(RelayError::NoSuchTurn)
     }
 
     /// At most the `limit` newest turns of a session, newest first.
     pub fn turns(&self, session: &str, limit: Option<usize>) -> Result<Vec<TurnInfo>, RelayError> {
         let desk = self.desk();
-        let who = self.who(&desk, session)?;
-        Ok(desk.ring(who.place()).map(|ring| ring.list(limit)).unwrap_or_default())
+        Ok(desk.ring(self.owner(session)?).map(|ring| ring.list(limit)).unwrap_or_default())
     }
 
     // ---- the buffer ----
@@ -360,13 +348,13 @@ impl Relay {
     }
 
     fn give(&self, desk: &mut Desk, session: &str, content: Arc<Vec<u8>>) -> Result<(), RelayError> {
-        match self.who(desk, session)? {
-            Who::Enrolled(id) => {
-                let injector = desk.enrolled.get(&id).map(|entry| Arc::clone(&entry.injector));
+        match self.source(session)? {
+            TurnSource::Wrapper(wrapper) => {
+                let injector = desk.enrolled.get(&wrapper).map(|entry| Arc::clone(&entry.injector));
                 let taken = injector.is_some_and(|injector| injector.inject(&content));
                 taken.then_some(()).ok_or(RelayError::Disconnected)
             }
-            Who::Native(session) => {
+            TurnSource::Session(session) => {
                 let agent = session.pty(PtyId::AGENT).map_err(|_| RelayError::Disconnected)?;
                 self.shared.queue_input(agent.pty, content, desk.waiting(session.uid()))
             }
@@ -437,7 +425,7 @@ impl Drop for Waiting {
 pub struct Enrolment {
     relay: Relay,
     id: String,
-    number: u64,
+    wrapper: WrapperId,
 }
 
 impl Enrolment {
@@ -449,12 +437,7 @@ impl Enrolment {
 
 impl Drop for Enrolment {
     fn drop(&mut self) {
-        let mut desk = self.relay.desk();
-        // Its name may be somebody else's by now.
-        if desk.enrolled.get(&self.id).is_some_and(|entry| entry.number == self.number) {
-            desk.enrolled.remove(&self.id);
-            self.relay.shared.registry.release(&self.id);
-        }
+        self.relay.desk().enrolled.remove(&self.wrapper);
     }
 }
 

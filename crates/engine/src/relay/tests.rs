@@ -57,7 +57,7 @@ fn a_name_has_one_session_at_a_time() {
     assert_eq!(relay.latest("s").unwrap_err(), RelayError::NoTurn);
     drop(second);
     assert_eq!(relay.sessions(), []);
-    assert!(relay.shared.registry.reserve("s"), "the name is free again");
+    let _name = relay.shared.registry.claim_for_wrapper("s").expect("the name is free again");
     assert_eq!(relay.enroll("s", 1, "", Arc::new(Inbox::default())).unwrap_err(), RelayError::Taken);
 }
 
@@ -180,13 +180,15 @@ fn the_next_daemon_finds_turns_and_buffer() {
     let details = TurnDetails { signal: Some("title".into()), ..TurnDetails::default() };
     for content in [b"1", b"2", b"3"] {
         let turn = NewTurn { details: details.clone(), ..turn(content) };
-        first.complete(Place::Native(7), "name", turn, 1).unwrap();
+        first.complete(TurnOwner::Session(7), "name", turn, 1).unwrap();
     }
-    first.complete(Place::Native(8), "other", turn(b"other"), 1).unwrap();
-    first.enter("guest", 1, "", Arc::new(Inbox::default()));
-    first.complete(Place::Enrolled("guest"), "guest", turn(b"guest"), 1).unwrap();
-    let captured = first.ring(Place::Enrolled("guest")).unwrap().latest().unwrap().clone();
-    first.relay(first.ring(Place::Native(8)).unwrap().latest().unwrap().clone());
+    first.complete(TurnOwner::Session(8), "other", turn(b"other"), 1).unwrap();
+    let name = Arc::<Registry>::default().claim_for_wrapper("guest").unwrap();
+    let guest = TurnOwner::Wrapper(name.id());
+    first.enter(name, 1, "", Arc::new(Inbox::default()));
+    first.complete(guest, "guest", turn(b"guest"), 1).unwrap();
+    let captured = first.ring(guest).unwrap().latest().unwrap().clone();
+    first.relay(first.ring(TurnOwner::Session(8)).unwrap().latest().unwrap().clone());
     first.relay(captured);
     drop(first);
 
@@ -195,13 +197,13 @@ fn the_next_daemon_finds_turns_and_buffer() {
     let mut second = Desk::new(store, keeping);
     second.restore(entries);
     second.keep_native(|uid| uid == 7);
-    let ring = second.ring(Place::Native(7)).unwrap();
+    let ring = second.ring(TurnOwner::Session(7)).unwrap();
     assert_eq!(ring.list(None).iter().map(|turn| turn.id.seq()).collect::<Vec<_>>(), [3, 2]);
     let turn_three = ring.latest().unwrap().read().unwrap();
     assert_eq!((&**turn_three.content, turn_three.details), (&b"3"[..], details));
-    assert!(second.ring(Place::Native(8)).is_none() && second.enrolled.is_empty());
+    assert!(second.ring(TurnOwner::Session(8)).is_none() && second.enrolled.is_empty());
     assert_eq!(**second.relayed().unwrap().read().unwrap().content, *b"guest");
-    let next = second.complete(Place::Native(7), "name", turn(b"4"), 1).unwrap();
+    let next = second.complete(TurnOwner::Session(7), "name", turn(b"4"), 1).unwrap();
     assert_eq!(next.to_string(), "name:4");
 }
 

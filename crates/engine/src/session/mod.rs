@@ -289,6 +289,40 @@ impl Session {
         }
     }
 
+    /// A session without a task behind it.
+    #[cfg(test)]
+    pub(crate) fn detached(name: SessionName, workspace: &str, bind_workspace: bool) -> Self {
+        let spec = SessionSpec {
+            name: name.clone(),
+            unique: false,
+            workspace: workspace.into(),
+            bind_workspace,
+            origin: String::new(),
+            argv: Vec::new(),
+            env: BTreeMap::new(),
+            umask: 0,
+            size: Size::DEFAULT,
+            start: crate::spec::Start::Now,
+            restart: crate::spec::RestartPolicy::NEVER,
+            profile: None,
+            name_variable: None,
+            hidden: Vec::new(),
+            required: Vec::new(),
+        };
+        let shared = Shared {
+            name,
+            uid: 0,
+            spec: Arc::new(spec),
+            created: 0,
+            commands: mpsc::channel(1).0,
+            view: watch::channel(View::default()).1,
+            clients: Mutex::default(),
+            typing: tokio::sync::Mutex::default(),
+            asking: tokio::sync::Mutex::default(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
     /// Whether both are handles to the same session, not just to one of the same name.
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
