@@ -6,7 +6,7 @@ use crate::event::{Event, EventCursor, Events, Following};
 use crate::keeper::{Estate, KEY_CHATS, KEY_EVENTS, KEY_RECORD, KEY_TURNS, Keeper};
 use crate::limits;
 use crate::registry::{Registry, SessionClaim};
-use crate::relay::{ClipboardSink, Keeping, Relay};
+use crate::relay::{ClipboardSink, Relay, TurnLimits};
 use crate::screen::Screens;
 use crate::session::{Adoption, Owner, Record, Session, Surroundings, free_slots};
 use crate::spec::SessionSpec;
@@ -37,7 +37,7 @@ pub struct Options {
     /// How turns of programs are found; none are looked for without.
     pub profiles: Option<Arc<Profiles>>,
     /// How much is kept of turns.
-    pub turns: Keeping,
+    pub turns: TurnLimits,
     /// Where captured turns are copied to on request; without one that fails.
     pub clipboard: Option<Arc<dyn ClipboardSink>>,
 }
@@ -51,7 +51,7 @@ impl Options {
             scrollback: limits::SCROLLBACK,
             follow: true,
             profiles: None,
-            turns: Keeping::default(),
+            turns: TurnLimits::default(),
             clipboard: None,
         }
     }

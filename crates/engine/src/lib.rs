@@ -41,8 +41,8 @@ pub use error::Error;
 pub use event::{Event, EventCursor, EventKind, Following};
 pub use pty::{Cursor, InputError, Mark, Pty, Seat, Step};
 pub use relay::{
-    BadTurnId, Captured, ClipboardSink, Enrolment, Injector, Keeping, Listed, NewTurn, Relay, RelayError,
-    Turn, TurnDetails, TurnId, TurnInfo,
+    BadTurnId, CapturedTurn, ClipboardSink, Enrolment, Injector, NewTurn, Relay, RelayError, RelaySession,
+    StoredTurn, TurnDetails, TurnId, TurnInfo, TurnLimits,
 };
 pub use screen::{Picture, Sight};
 pub use session::{

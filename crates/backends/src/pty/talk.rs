@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use swb_chat::Progress;
 use swb_engine::chat::{Exchange, Failure};
-use swb_engine::{Engine, Material, News, Pty, Session, Submit, Turn, TypingError, Watch};
+use swb_engine::{Engine, Material, News, Pty, Session, StoredTurn, Submit, TypingError, Watch};
 use swb_turns::{Growth, Profile, State, Time, box_holds, strip_text};
 use swb_types::PtyId;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -168,7 +168,7 @@ impl<'a> Talk<'a> {
         }
     }
 
-    async fn finish(&mut self, growing: &mut Growing, turn: &Turn) -> Result<(), Failure> {
+    async fn finish(&mut self, growing: &mut Growing, turn: &StoredTurn) -> Result<(), Failure> {
         let growth = std::mem::replace(&mut growing.growth, Growth::new(&self.profile));
         if let Some(rest) = growth.finish(&text_of(turn)) {
             self.exchange.text(rest).await;
@@ -176,7 +176,7 @@ impl<'a> Talk<'a> {
         Ok(())
     }
 
-    fn turn_after(&self, before: u64) -> Option<Turn> {
+    fn turn_after(&self, before: u64) -> Option<StoredTurn> {
         self.watch.turn_after(before).ok().flatten()
     }
 
@@ -261,6 +261,6 @@ fn time(since: Duration) -> Time {
 }
 
 /// What a turn says.
-fn text_of(turn: &Turn) -> String {
+fn text_of(turn: &StoredTurn) -> String {
     turn.details.text.clone().unwrap_or_else(|| strip_text(&turn.content))
 }

@@ -5,7 +5,9 @@ use crate::limits;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use swb_engine::{Captured, Enrolment, Listed, NewTurn, Relay, RelayError, Turn, TurnId, TurnInfo};
+use swb_engine::{
+    CapturedTurn, Enrolment, NewTurn, Relay, RelayError, RelaySession, StoredTurn, TurnId, TurnInfo,
+};
 use swb_wire::clippy::{
     Message, Reason, Request, Response, Role, SessionItem, Sink, TurnItem, encode_message, response_head,
 };
@@ -24,9 +26,9 @@ pub(super) struct Peer {
 enum Done {
     Nothing,
     Stored(TurnId),
-    Captured(Captured),
-    Found(Box<Turn>),
-    Sessions(Vec<Listed>),
+    Captured(CapturedTurn),
+    Found(Box<StoredTurn>),
+    Sessions(Vec<RelaySession>),
     Turns(Vec<TurnInfo>),
 }
 
@@ -147,7 +149,7 @@ fn frame(id: u32, done: Done) -> Frame {
         // CR-6
         Done::Stored(turn) => plain(&Response { turn_id: Some(&turn.to_string()), ..response }),
         // CB-44, CR-7
-        Done::Captured(Captured { id, size }) => {
+        Done::Captured(CapturedTurn { id, size }) => {
             plain(&Response { turn_id: Some(&id.to_string()), size: Some(short(size)), ..response })
         }
         Done::Found(turn) => found(&turn.info, turn.content, response),
@@ -164,7 +166,7 @@ fn frame(id: u32, done: Done) -> Frame {
     }
 }
 
-fn session_item(listed: &Listed) -> SessionItem<'_> {
+fn session_item(listed: &RelaySession) -> SessionItem<'_> {
     SessionItem { session: &listed.id, pid: listed.pid, has_turn: listed.has_turn }
 }
 

@@ -51,13 +51,13 @@ impl Connection {
         }
     }
 
-    pub(super) fn turn_named(&self, id: &str) -> Result<swb_engine::Turn, ErrorReply> {
+    pub(super) fn turn_named(&self, id: &str) -> Result<swb_engine::StoredTurn, ErrorReply> {
         let error = |error| errors::relay(&error, id);
         let id: TurnId = id.parse().map_err(|_| error(swb_engine::RelayError::NoSuchTurn))?;
         self.relay().turn(&id).map_err(error)
     }
 
-    pub(super) fn latest_turn(&self, session: &str) -> Result<swb_engine::Turn, ErrorReply> {
+    pub(super) fn latest_turn(&self, session: &str) -> Result<swb_engine::StoredTurn, ErrorReply> {
         let session = self.turn_owner(session);
         self.relay().latest(&session).map_err(|error| self.no_turns(&error, &session))
     }
@@ -195,7 +195,7 @@ fn turn_item(info: &TurnInfo) -> TurnItem {
 }
 
 /// The text of a turn; of one that somebody else has seen, what is left of its bytes.
-pub(super) fn turn_text(turn: &swb_engine::Turn) -> String {
+pub(super) fn turn_text(turn: &swb_engine::StoredTurn) -> String {
     turn.details.text.clone().unwrap_or_else(|| {
         let lines: Vec<String> = turn.content.split(|byte| *byte == b'\n').map(strip_text).collect();
         lines.join("\n").trim_end().to_owned()
@@ -203,7 +203,7 @@ pub(super) fn turn_text(turn: &swb_engine::Turn) -> String {
 }
 
 /// A turn with at most `most` bytes of content and of text from where they are wanted.
-pub(super) fn turn_object(found: &swb_engine::Turn, wanted: &Turn, most: usize) -> TurnObject {
+pub(super) fn turn_object(found: &swb_engine::StoredTurn, wanted: &Turn, most: usize) -> TurnObject {
     let (info, details) = (&found.info, &found.details);
     let content = &found.content;
     let from = place(wanted.from, content.len());
@@ -252,7 +252,7 @@ mod tests {
     use std::sync::Arc;
     use swb_engine::TurnDetails;
 
-    fn turn(content: &[u8], text: Option<&str>) -> swb_engine::Turn {
+    fn turn(content: &[u8], text: Option<&str>) -> swb_engine::StoredTurn {
         let info = TurnInfo {
             id: TurnId::new("s", 1),
             timestamp: 1,
@@ -261,7 +261,7 @@ mod tests {
             truncated: false,
         };
         let details = TurnDetails { text: text.map(str::to_owned), ..TurnDetails::default() };
-        swb_engine::Turn { info, content: Arc::new(content.to_vec()), details }
+        swb_engine::StoredTurn { info, content: Arc::new(content.to_vec()), details }
     }
 
     #[test]

@@ -5,18 +5,18 @@
 //! space. All operations are serialised by one short lock and wait for nobody; only the slow sinks
 //! ([`Relay::to_file`], [`Relay::to_clipboard`]) are asynchronous, and hold no lock.
 //!
-//! Bytes live in a journal in shared memory (`store.rs`), so turns of our sessions and the buffer survive a crash of
-//! the daemon; an orderly stop drops it. `desk.rs` is the state, `ring.rs` the turns of one session.
+//! Bytes live in a journal in shared memory (`turn_store.rs`), so turns of our sessions and the buffer survive a crash of
+//! the daemon; an orderly stop drops it. `state.rs` is the state, `turn_ring.rs` the turns of one session.
 
-mod desk;
 mod error;
-mod ring;
 mod sinks;
-mod store;
+mod state;
 mod turn;
+mod turn_ring;
+mod turn_store;
 
 pub use error::RelayError;
-pub use turn::{BadTurnId, NewTurn, Turn, TurnDetails, TurnId, TurnInfo};
+pub use turn::{BadTurnId, NewTurn, StoredTurn, TurnDetails, TurnId, TurnInfo};
 
 use crate::event::{EventKind, Events};
 use crate::keeper::Keeper;
@@ -24,10 +24,9 @@ use crate::limits;
 use crate::pty::{InputError, Pty};
 use crate::registry::{Registry, TurnSource, WrapperId};
 use crate::session::Session;
-use desk::{Desk, TurnOwner};
-use ring::Kept;
 pub use sinks::ClipboardSink;
 use sinks::Sinks;
+use state::{RelayState, TurnOwner};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -35,13 +34,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{SystemTime, UNIX_EPOCH};
-use store::Store;
 use swb_types::PtyId;
 use tokio_util::task::TaskTracker;
+use turn_ring::KeptTurn;
+use turn_store::TurnStore;
 
 /// How much is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Keeping {
+pub struct TurnLimits {
     /// Turns per session (CR-2).
     pub depth: usize,
     /// Bytes per turn (CR-8).
@@ -50,7 +50,7 @@ pub struct Keeping {
     pub total_bytes: u64,
 }
 
-impl Default for Keeping {
+impl Default for TurnLimits {
     fn default() -> Self {
         Self { depth: limits::TURNS, turn_bytes: limits::TURN_BYTES, total_bytes: limits::TURN_MEMORY }
     }
@@ -65,7 +65,7 @@ pub trait Injector: Send + Sync {
 
 /// A session of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct RelaySession {
     /// Its name.
     pub id: String,
     /// Its process, 0 before the first.
@@ -78,7 +78,7 @@ pub struct Listed {
 
 /// What was put into the buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Captured {
+pub struct CapturedTurn {
     /// The turn.
     pub id: TurnId,
     /// Bytes in the buffer, which are those kept of the turn.
@@ -88,13 +88,13 @@ pub struct Captured {
 /// A handle to the turns of all sessions; cheap to clone.
 #[derive(Clone)]
 pub struct Relay {
-    shared: Arc<Shared>,
+    shared: Arc<RelayShared>,
     /// Sessions hidden from this front are not found through this handle.
     label: Option<&'static str>,
 }
 
-struct Shared {
-    desk: Mutex<Desk>,
+struct RelayShared {
+    state: Mutex<RelayState>,
     registry: Arc<Registry>,
     events: Arc<Events>,
     keeper: Option<Keeper>,
@@ -117,13 +117,13 @@ impl Relay {
         keeper: &Keeper,
         registry: Arc<Registry>,
         events: Arc<Events>,
-        keeping: Keeping,
+        turn_limits: TurnLimits,
         journal: Option<OwnedFd>,
         clipboard: Option<Arc<dyn ClipboardSink>>,
     ) -> Self {
         let hold = |keeper: Keeper| move |memory: OwnedFd| keeper.hold_turns(memory);
         let mut entries = Vec::new();
-        let store = journal.map(|journal| Store::reopen(journal, hold(keeper.clone())));
+        let store = journal.map(|journal| TurnStore::reopen(journal, hold(keeper.clone())));
         let store = match store {
             Some(Ok((store, found))) => {
                 entries = found;
@@ -131,24 +131,24 @@ impl Relay {
             }
             Some(Err(error)) => {
                 tracing::warn!(%error, "the turns of the former daemon cannot be read");
-                Store::new(hold(keeper.clone()))
+                TurnStore::new(hold(keeper.clone()))
             }
-            None => Store::new(hold(keeper.clone())),
+            None => TurnStore::new(hold(keeper.clone())),
         };
-        let mut desk = Desk::new(store, keeping);
-        desk.restore(entries);
-        Self::with(desk, registry, events, Some(keeper.clone()), clipboard)
+        let mut state = RelayState::new(store, turn_limits);
+        state.restore(entries);
+        Self::with(state, registry, events, Some(keeper.clone()), clipboard)
     }
 
     fn with(
-        desk: Desk,
+        state: RelayState,
         registry: Arc<Registry>,
         events: Arc<Events>,
         keeper: Option<Keeper>,
         clipboard: Option<Arc<dyn ClipboardSink>>,
     ) -> Self {
-        let shared = Shared {
-            desk: Mutex::new(desk),
+        let shared = RelayShared {
+            state: Mutex::new(state),
             registry,
             events,
             keeper,
@@ -164,19 +164,19 @@ impl Relay {
         Self { shared: Arc::clone(&self.shared), label: Some(label) }
     }
 
-    fn desk(&self) -> MutexGuard<'_, Desk> {
-        self.shared.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, RelayState> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// All sessions have been found again: the turns of others are gone.
     pub(crate) fn settle(&self) {
         let live: Vec<u64> = self.shared.registry.live().iter().map(Session::uid).collect();
-        self.desk().keep_native(|uid| live.contains(&uid));
+        self.state().keep_native(|uid| live.contains(&uid));
     }
 
     /// A session of ours is over, and its turns with it; its name must be free already.
     pub(crate) fn forget(&self, session: &Session) {
-        self.desk().forget_native(session.uid());
+        self.state().forget_native(session.uid());
     }
 
     /// An orderly stop: nothing is left for the next daemon.
@@ -196,38 +196,38 @@ impl Relay {
         pattern: &str,
         injector: Arc<dyn Injector>,
     ) -> Result<Enrolment, RelayError> {
-        let mut desk = self.desk();
-        if desk.enrolled.len() >= limits::ENROLLED || id.len() > limits::ENROLLED_ID {
+        let mut state = self.state();
+        if state.enrolled.len() >= limits::ENROLLED || id.len() > limits::ENROLLED_ID {
             return Err(RelayError::Limit("no room for another session, or its name is too long"));
         }
         let name = self.shared.registry.claim_for_wrapper(id).ok_or(RelayError::Taken)?;
         let wrapper = name.id();
-        desk.enter(name, pid, pattern, injector);
+        state.enter(name, pid, pattern, injector);
         Ok(Enrolment { relay: self.clone(), id: id.to_owned(), wrapper })
     }
 
     /// Takes a session out that somebody else runs, with its turns; says whether there was one.
     pub fn withdraw(&self, id: &str) -> bool {
-        let mut desk = self.desk();
+        let mut state = self.state();
         match self.shared.registry.turn_source(id) {
-            Some(TurnSource::Wrapper(wrapper)) => desk.enrolled.remove(&wrapper).is_some(),
+            Some(TurnSource::Wrapper(wrapper)) => state.enrolled.remove(&wrapper).is_some(),
             Some(TurnSource::Session(_)) | None => false,
         }
     }
 
     /// All sessions by name, those of others behind ours.
-    pub fn sessions(&self) -> Vec<Listed> {
-        let desk = self.desk();
+    pub fn sessions(&self) -> Vec<RelaySession> {
+        let state = self.state();
         let native = self.shared.registry.live().into_iter().filter(|session| self.sees(session));
-        let native = native.map(|session| Listed {
+        let native = native.map(|session| RelaySession {
             id: session.name().to_string(),
             pid: session.pty(PtyId::AGENT).map_or(0, |agent| agent.pid.unsigned_abs()),
-            has_turn: desk.ring(TurnOwner::Session(session.uid())).is_some_and(|ring| ring.len() > 0),
+            has_turn: state.ring(TurnOwner::Session(session.uid())).is_some_and(|ring| ring.len() > 0),
             pattern: None,
         });
         let wrappers = self.shared.registry.wrappers().into_iter();
-        let enrolled = wrappers.filter_map(|(id, wrapper)| Some((id, desk.enrolled.get(&wrapper)?)));
-        let enrolled = enrolled.map(|(id, entry)| Listed {
+        let enrolled = wrappers.filter_map(|(id, wrapper)| Some((id, state.enrolled.get(&wrapper)?)));
+        let enrolled = enrolled.map(|(id, entry)| RelaySession {
             id,
             pid: entry.pid,
             has_turn: entry.ring.len() > 0,
@@ -260,12 +260,12 @@ impl Relay {
     pub fn complete(&self, session: &Session, turn: NewTurn<'_>) -> Result<TurnId, RelayError> {
         let name = session.name();
         let id = {
-            let mut desk = self.desk();
+            let mut state = self.state();
             // Its turns go when it ends, so it must not get any after that.
             if !self.shared.registry.get(name.as_str()).is_some_and(|live| live.is(session)) {
                 return Err(RelayError::NoSession);
             }
-            desk.complete(TurnOwner::Session(session.uid()), name.as_str(), turn, now())?
+            state.complete(TurnOwner::Session(session.uid()), name.as_str(), turn, now())?
         };
         let kind = EventKind::TurnCompleted { pty: PtyId::AGENT, turn: id.clone() };
         self.shared.events.emit(name, kind);
@@ -274,60 +274,62 @@ impl Relay {
 
     /// Stores a turn of a session that somebody else runs.
     pub fn complete_enrolled(&self, id: &str, turn: NewTurn<'_>) -> Result<TurnId, RelayError> {
-        let mut desk = self.desk();
+        let mut state = self.state();
         match self.shared.registry.turn_source(id) {
-            Some(TurnSource::Wrapper(wrapper)) => desk.complete(TurnOwner::Wrapper(wrapper), id, turn, now()),
+            Some(TurnSource::Wrapper(wrapper)) => {
+                state.complete(TurnOwner::Wrapper(wrapper), id, turn, now())
+            }
             Some(TurnSource::Session(_)) | None => Err(RelayError::NoSession),
         }
     }
 
     /// The latest turn of a session.
-    pub fn latest(&self, session: &str) -> Result<Turn, RelayError> {
-        self.latest_kept(&self.desk(), session)?.read()
+    pub fn latest(&self, session: &str) -> Result<StoredTurn, RelayError> {
+        self.latest_kept(&self.state(), session)?.read()
     }
 
-    fn latest_kept(&self, desk: &Desk, session: &str) -> Result<Kept, RelayError> {
-        let latest = desk.ring(self.owner(session)?).and_then(|ring| ring.latest());
+    fn latest_kept(&self, state: &RelayState, session: &str) -> Result<KeptTurn, RelayError> {
+        let latest = state.ring(self.owner(session)?).and_then(|ring| ring.latest());
         latest.cloned().ok_or(RelayError::NoTurn)
     }
 
     /// A turn by its name.
-    pub fn turn(&self, id: &TurnId) -> Result<Turn, RelayError> {
-        self.kept(&self.desk(), id)?.read()
+    pub fn turn(&self, id: &TurnId) -> Result<StoredTurn, RelayError> {
+        self.kept(&self.state(), id)?.read()
     }
 
-    fn kept(&self, desk: &Desk, id: &TurnId) -> Result<Kept, RelayError> {
+    fn kept(&self, state: &RelayState, id: &TurnId) -> Result<KeptTurn, RelayError> {
         // CR-11: also when the session is gone.
         let owner = self.owner(id.session()).map_err(|_| RelayError::NoSuchTurn)?;
-        let found = desk.ring(owner).and_then(|ring| ring.find(id.seq()));
+        let found = state.ring(owner).and_then(|ring| ring.find(id.seq()));
         found.cloned().ok_or(RelayError::NoSuchTurn)
     }
 
     /// At most the `limit` newest turns of a session, newest first.
     pub fn turns(&self, session: &str, limit: Option<usize>) -> Result<Vec<TurnInfo>, RelayError> {
-        let desk = self.desk();
-        Ok(desk.ring(self.owner(session)?).map(|ring| ring.list(limit)).unwrap_or_default())
+        let state = self.state();
+        Ok(state.ring(self.owner(session)?).map(|ring| ring.list(limit)).unwrap_or_default())
     }
 
     // ---- the buffer ----
 
     /// Puts the latest turn of a session into the buffer.
-    pub fn capture(&self, session: &str) -> Result<Captured, RelayError> {
-        let mut desk = self.desk();
-        let turn = self.latest_kept(&desk, session)?;
-        Ok(capture(&mut desk, turn))
+    pub fn capture(&self, session: &str) -> Result<CapturedTurn, RelayError> {
+        let mut state = self.state();
+        let turn = self.latest_kept(&state, session)?;
+        Ok(capture(&mut state, turn))
     }
 
     /// Puts a turn into the buffer.
-    pub fn capture_by_id(&self, id: &TurnId) -> Result<Captured, RelayError> {
-        let mut desk = self.desk();
-        let turn = self.kept(&desk, id)?;
-        Ok(capture(&mut desk, turn))
+    pub fn capture_by_id(&self, id: &TurnId) -> Result<CapturedTurn, RelayError> {
+        let mut state = self.state();
+        let turn = self.kept(&state, id)?;
+        Ok(capture(&mut state, turn))
     }
 
     /// What is in the buffer; it stays there whatever becomes of its session (CR-16).
-    pub fn relayed(&self) -> Result<Turn, RelayError> {
-        self.desk().relayed().ok_or(RelayError::Empty)?.read()
+    pub fn relayed(&self) -> Result<StoredTurn, RelayError> {
+        self.state().relayed().ok_or(RelayError::Empty)?.read()
     }
 
     /// Gives the buffer's bytes to a session as input: unchanged, and in order with all other input. They are queued
@@ -335,28 +337,28 @@ impl Relay {
     ///
     /// Must be called on the runtime on which terminals are served.
     pub fn paste(&self, session: &str) -> Result<(), RelayError> {
-        let mut desk = self.desk();
+        let mut state = self.state();
         // CB-48: before looking for the session.
         let content =
-            desk.relayed().ok_or(RelayError::Empty)?.extent.content().map_err(RelayError::memory)?;
-        self.give(&mut desk, session, content)
+            state.relayed().ok_or(RelayError::Empty)?.extent.content().map_err(RelayError::memory)?;
+        self.give(&mut state, session, content)
     }
 
     /// Gives bytes to a session as input, as [`Relay::paste`] does with the buffer's.
     pub fn inject(&self, session: &str, content: Vec<u8>) -> Result<(), RelayError> {
-        self.give(&mut self.desk(), session, Arc::new(content))
+        self.give(&mut self.state(), session, Arc::new(content))
     }
 
-    fn give(&self, desk: &mut Desk, session: &str, content: Arc<Vec<u8>>) -> Result<(), RelayError> {
+    fn give(&self, state: &mut RelayState, session: &str, content: Arc<Vec<u8>>) -> Result<(), RelayError> {
         match self.source(session)? {
             TurnSource::Wrapper(wrapper) => {
-                let injector = desk.enrolled.get(&wrapper).map(|entry| Arc::clone(&entry.injector));
+                let injector = state.enrolled.get(&wrapper).map(|entry| Arc::clone(&entry.injector));
                 let taken = injector.is_some_and(|injector| injector.inject(&content));
                 taken.then_some(()).ok_or(RelayError::Disconnected)
             }
             TurnSource::Session(session) => {
                 let agent = session.pty(PtyId::AGENT).map_err(|_| RelayError::Disconnected)?;
-                self.shared.queue_input(agent.pty, content, desk.waiting(session.uid()))
+                self.shared.queue_input(agent.pty, content, state.waiting(session.uid()))
             }
         }
     }
@@ -380,7 +382,7 @@ impl Relay {
     }
 }
 
-impl Shared {
+impl RelayShared {
     /// Queues input for a terminal of ours, for which `waiting` bytes wait already.
     fn queue_input(
         &self,
@@ -390,7 +392,7 @@ impl Shared {
     ) -> Result<(), RelayError> {
         let len = content.len();
         let before = waiting.fetch_add(len, Ordering::Relaxed);
-        let waiting = Waiting(waiting, len);
+        let waiting = QueuedPaste(waiting, len);
         if before + len > limits::PASTES_WAITING {
             return Err(RelayError::Busy);
         }
@@ -412,9 +414,9 @@ impl Shared {
 }
 
 /// Bytes that wait for a program, counted as long as they do.
-struct Waiting(Arc<AtomicUsize>, usize);
+struct QueuedPaste(Arc<AtomicUsize>, usize);
 
-impl Drop for Waiting {
+impl Drop for QueuedPaste {
     fn drop(&mut self) {
         self.0.fetch_sub(self.1, Ordering::Relaxed);
     }
@@ -437,13 +439,13 @@ impl Enrolment {
 
 impl Drop for Enrolment {
     fn drop(&mut self) {
-        self.relay.desk().enrolled.remove(&self.wrapper);
+        self.relay.state().enrolled.remove(&self.wrapper);
     }
 }
 
-fn capture(desk: &mut Desk, turn: Kept) -> Captured {
-    let captured = Captured { id: turn.info.id.clone(), size: turn.extent.len() };
-    desk.relay(turn);
+fn capture(state: &mut RelayState, turn: KeptTurn) -> CapturedTurn {
+    let captured = CapturedTurn { id: turn.info.id.clone(), size: turn.extent.len() };
+    state.relay(turn);
     captured
 }
 

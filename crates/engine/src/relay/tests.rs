@@ -17,13 +17,13 @@ impl Injector for Inbox {
     }
 }
 
-fn relay(keeping: Keeping) -> Relay {
-    let desk = Desk::new(Store::new(drop), keeping);
-    Relay::with(desk, Arc::default(), Arc::new(Events::new(None).0), None, None)
+fn relay(turn_limits: TurnLimits) -> Relay {
+    let state = RelayState::new(TurnStore::new(drop), turn_limits);
+    Relay::with(state, Arc::default(), Arc::new(Events::new(None).0), None, None)
 }
 
 fn usual() -> Relay {
-    relay(Keeping::default())
+    relay(TurnLimits::default())
 }
 
 fn enroll(relay: &Relay, id: &str) -> (Enrolment, Arc<Inbox>) {
@@ -47,7 +47,7 @@ fn a_name_has_one_session_at_a_time() {
     let (first, _) = enroll(&relay, "s");
     add(&relay, "s", b"x");
     assert_eq!(relay.enroll("s", 1, "", Arc::new(Inbox::default())).unwrap_err(), RelayError::Taken);
-    let listed = Listed { id: "s".into(), pid: 42, has_turn: true, pattern: Some("generic".into()) };
+    let listed = RelaySession { id: "s".into(), pid: 42, has_turn: true, pattern: Some("generic".into()) };
     assert_eq!(relay.sessions(), [listed]);
     assert!(relay.withdraw("s") && !relay.withdraw("s"));
     let (second, _) = enroll(&relay, "s");
@@ -64,7 +64,7 @@ fn a_name_has_one_session_at_a_time() {
 // CR-2, CR-3, CR-4, CR-11, CR-12, CR-13, CR-14
 #[test]
 fn a_ring_keeps_the_newest_and_numbers_are_not_used_again() {
-    let relay = relay(Keeping { depth: 3, ..Keeping::default() });
+    let relay = relay(TurnLimits { depth: 3, ..TurnLimits::default() });
     let _session = enroll(&relay, "a:b");
     assert_eq!(relay.turns("a:b", None).unwrap(), []);
     for n in 1..=5_u8 {
@@ -88,7 +88,7 @@ fn a_ring_keeps_the_newest_and_numbers_are_not_used_again() {
 // CB-42, CB-43, CR-8, CR-9
 #[test]
 fn content_is_kept_as_it_is_up_to_the_limit() {
-    let relay = relay(Keeping { turn_bytes: 6, ..Keeping::default() });
+    let relay = relay(TurnLimits { turn_bytes: 6, ..TurnLimits::default() });
     let _session = enroll(&relay, "s");
     for content in [&b""[..], b"\0\xff\x1b[2", b"123456"] {
         let kept = relay.turn(&add(&relay, "s", content)).unwrap();
@@ -143,7 +143,7 @@ fn the_buffer_keeps_what_was_captured_last() {
 // CR-3: who fills the memory loses old turns, and nobody else does.
 #[test]
 fn the_memory_of_all_turns_is_bounded() {
-    let relay = relay(Keeping { total_bytes: 100 * 4096, ..Keeping::default() });
+    let relay = relay(TurnLimits { total_bytes: 100 * 4096, ..TurnLimits::default() });
     let _small = enroll(&relay, "small");
     for _ in 0..3 {
         add(&relay, "small", b"small");
@@ -174,9 +174,9 @@ fn the_memory_of_all_turns_is_bounded() {
 fn the_next_daemon_finds_turns_and_buffer() {
     let kept: Arc<Mutex<Vec<OwnedFd>>> = Arc::default();
     let keeper = Arc::clone(&kept);
-    let store = Store::new(move |memory| keeper.lock().unwrap().push(memory));
-    let keeping = Keeping { depth: 2, ..Keeping::default() };
-    let mut first = Desk::new(store, keeping);
+    let store = TurnStore::new(move |memory| keeper.lock().unwrap().push(memory));
+    let turn_limits = TurnLimits { depth: 2, ..TurnLimits::default() };
+    let mut first = RelayState::new(store, turn_limits);
     let details = TurnDetails { signal: Some("title".into()), ..TurnDetails::default() };
     for content in [b"1", b"2", b"3"] {
         let turn = NewTurn { details: details.clone(), ..turn(content) };
@@ -193,8 +193,8 @@ fn the_next_daemon_finds_turns_and_buffer() {
     drop(first);
 
     let memory = kept.lock().unwrap().remove(0);
-    let (store, entries) = Store::reopen(memory, drop).unwrap();
-    let mut second = Desk::new(store, keeping);
+    let (store, entries) = TurnStore::reopen(memory, drop).unwrap();
+    let mut second = RelayState::new(store, turn_limits);
     second.restore(entries);
     second.keep_native(|uid| uid == 7);
     let ring = second.ring(TurnOwner::Session(7)).unwrap();

@@ -137,7 +137,7 @@ pub struct TurnDetails {
 
 /// A turn with everything that is kept of it.
 #[derive(Debug, Clone)]
-pub struct Turn {
+pub struct StoredTurn {
     /// What is known of it.
     pub info: TurnInfo,
     /// Its bytes, as far as they are kept.

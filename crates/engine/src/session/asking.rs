@@ -4,7 +4,7 @@ use super::Session;
 use crate::api::Engine;
 use crate::event::{EventKind, Following};
 use crate::limits;
-use crate::relay::{RelayError, Turn};
+use crate::relay::{RelayError, StoredTurn};
 use std::time::Duration;
 use swb_turns::State;
 use swb_types::PtyId;
@@ -56,7 +56,7 @@ pub enum Reply {
     /// The agent is gone.
     Gone,
     /// It has answered.
-    Turn(Box<Turn>),
+    Turn(Box<StoredTurn>),
 }
 
 impl Engine {
@@ -81,7 +81,7 @@ impl Watch {
     }
 
     /// The first turn behind the one of this number.
-    pub fn turn_after(&self, before: u64) -> Result<Option<Turn>, RelayError> {
+    pub fn turn_after(&self, before: u64) -> Result<Option<StoredTurn>, RelayError> {
         let turns = self.engine.relay().turns(self.session.name().as_str(), None).unwrap_or_default();
         let first = turns.iter().rev().find(|turn| turn.id.seq() > before);
         first.map(|first| self.engine.relay().turn(&first.id)).transpose()
@@ -157,7 +157,7 @@ impl Watch {
     }
 
     /// What an agent that is gone said last, which may be found a moment later.
-    pub async fn last_turn(&self, before: u64) -> Result<Option<Turn>, RelayError> {
+    pub async fn last_turn(&self, before: u64) -> Result<Option<StoredTurn>, RelayError> {
         tokio::time::sleep(limits::LAST_TURN).await;
         self.turn_after(before)
     }

@@ -1,8 +1,8 @@
 //! The newest turns of one session.
 
-use super::store::Extent;
 use super::turn::{TurnDetails, TurnId, TurnInfo};
-use super::{RelayError, Turn};
+use super::turn_store::Extent;
+use super::{RelayError, StoredTurn};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -36,46 +36,46 @@ impl TurnNote {
 
 /// A turn that is kept: what is known of it here, its bytes and details in the store.
 #[derive(Debug, Clone)]
-pub(super) struct Kept {
+pub(super) struct KeptTurn {
     pub(super) info: TurnInfo,
     pub(super) extent: Arc<Extent>,
 }
 
-impl Kept {
+impl KeptTurn {
     /// Everything that is kept of it.
-    pub(super) fn read(&self) -> Result<Turn, RelayError> {
+    pub(super) fn read(&self) -> Result<StoredTurn, RelayError> {
         let content = self.extent.content().map_err(RelayError::memory)?;
         let note = self.extent.note().map_err(RelayError::memory)?;
         let details = match serde_json::from_slice(&note) {
-            Ok(super::desk::Note::Turn(note)) => note.details,
+            Ok(super::state::JournalNote::Turn(note)) => note.details,
             _ => TurnDetails::default(),
         };
-        Ok(Turn { info: self.info.clone(), content, details })
+        Ok(StoredTurn { info: self.info.clone(), content, details })
     }
 }
 
 /// The newest turns of one session, oldest first. A new one pushes the oldest out (CR-2, CR-3).
 #[derive(Debug)]
-pub(super) struct Ring {
-    turns: VecDeque<Kept>,
+pub(super) struct TurnRing {
+    turns: VecDeque<KeptTurn>,
     next: u64,
     bytes: u64,
 }
 
-impl Default for Ring {
+impl Default for TurnRing {
     fn default() -> Self {
         Self { turns: VecDeque::new(), next: 1, bytes: 0 }
     }
 }
 
-impl Ring {
+impl TurnRing {
     /// The number of the next turn (CR-4).
     pub(super) fn next_seq(&self) -> u64 {
         self.next
     }
 
     /// Adds a turn and keeps the `depth` newest.
-    pub(super) fn push(&mut self, turn: Kept, depth: usize) {
+    pub(super) fn push(&mut self, turn: KeptTurn, depth: usize) {
         let seq = turn.info.id.seq();
         self.bytes += turn.extent.pages();
         // Turns come in order, except when those of an earlier daemon are read back in the order of the memory.
@@ -103,11 +103,11 @@ impl Ring {
         self.turns.len()
     }
 
-    pub(super) fn latest(&self) -> Option<&Kept> {
+    pub(super) fn latest(&self) -> Option<&KeptTurn> {
         self.turns.back()
     }
 
-    pub(super) fn find(&self, seq: u64) -> Option<&Kept> {
+    pub(super) fn find(&self, seq: u64) -> Option<&KeptTurn> {
         self.turns.iter().rev().find(|kept| kept.info.id.seq() == seq)
     }
 

@@ -27,8 +27,8 @@ const LIVE: u64 = u64::from_le_bytes(*b"SWBTURN1");
 const DEAD: u64 = u64::from_le_bytes(*b"SWBTURN2");
 
 /// The journal.
-pub(crate) struct Store {
-    memory: Option<Arc<Memory>>,
+pub(crate) struct TurnStore {
+    memory: Option<Arc<StoreMemory>>,
     /// Where the next entry goes.
     end: u64,
     /// Leaves a duplicate of the memory with the keeper.
@@ -36,7 +36,7 @@ pub(crate) struct Store {
 }
 
 #[derive(Debug)]
-struct Memory {
+struct StoreMemory {
     fd: OwnedFd,
     /// Bytes of the entries that live, in whole pages.
     live: AtomicU64,
@@ -47,7 +47,7 @@ struct Memory {
 /// A live entry; it dies with the last one of these.
 #[derive(Debug)]
 pub(crate) struct Extent {
-    memory: Arc<Memory>,
+    memory: Arc<StoreMemory>,
     at: u64,
     note: u32,
     content: u64,
@@ -55,7 +55,7 @@ pub(crate) struct Extent {
     read: Mutex<Weak<Vec<u8>>>,
 }
 
-impl Store {
+impl TurnStore {
     /// An empty journal; its memory is made with the first entry, and `keep` is given a duplicate of it.
     pub(crate) fn new(keep: impl Fn(OwnedFd) + Send + 'static) -> Self {
         Self { memory: None, end: 0, keep: Box::new(keep) }
@@ -67,7 +67,7 @@ impl Store {
         fd: OwnedFd,
         keep: impl Fn(OwnedFd) + Send + 'static,
     ) -> io::Result<(Self, Vec<Arc<Extent>>)> {
-        let memory = Arc::new(Memory { fd, live: AtomicU64::new(0), left: AtomicBool::new(false) });
+        let memory = Arc::new(StoreMemory { fd, live: AtomicU64::new(0), left: AtomicBool::new(false) });
         let (entries, end) = memory.walk()?;
         // Behind it is nothing that could be made sense of.
         rustix::fs::ftruncate(&memory.fd, end)?;
@@ -93,30 +93,33 @@ impl Store {
         let at = self.end;
         memory.write(&head(PENDING, note.len() as u32, content.len() as u64), at)?;
         // From here on whatever is left half-done is given back by dropping the extent.
-        let extent = Memory::extent(&memory, at, note.len() as u32, content.len() as u64);
+        let extent = StoreMemory::extent(&memory, at, note.len() as u32, content.len() as u64);
         memory.write(note, at + HEAD as u64)?;
         memory.write(content, at + (HEAD + note.len()) as u64)?;
         Ok(extent)
     }
 
-    fn memory(&mut self) -> io::Result<Arc<Memory>> {
+    fn memory(&mut self) -> io::Result<Arc<StoreMemory>> {
         if let Some(memory) = &self.memory {
             return Ok(Arc::clone(memory));
         }
         let fd = rustix::fs::memfd_create("swb-turns", MemfdFlags::CLOEXEC)?;
         (self.keep)(fd.try_clone()?);
-        let memory = Arc::new(Memory { fd, live: AtomicU64::new(0), left: AtomicBool::new(false) });
+        let memory = Arc::new(StoreMemory { fd, live: AtomicU64::new(0), left: AtomicBool::new(false) });
         Ok(Arc::clone(self.memory.insert(memory)))
     }
 }
 
-impl std::fmt::Debug for Store {
+impl std::fmt::Debug for TurnStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Store").field("live", &self.live()).field("end", &self.end).finish_non_exhaustive()
+        f.debug_struct("TurnStore")
+            .field("live", &self.live())
+            .field("end", &self.end)
+            .finish_non_exhaustive()
     }
 }
 
-impl Drop for Store {
+impl Drop for TurnStore {
     fn drop(&mut self) {
         // The daemon ends or makes way for another program; ends in order drop the keeper's duplicate instead.
         if let Some(memory) = &self.memory {
@@ -125,7 +128,7 @@ impl Drop for Store {
     }
 }
 
-impl Memory {
+impl StoreMemory {
     fn extent(self: &Arc<Self>, at: u64, note: u32, content: u64) -> Arc<Extent> {
         let extent = Extent { memory: Arc::clone(self), at, note, content, read: Mutex::default() };
         self.live.fetch_add(extent.pages(), Ordering::Relaxed);
@@ -277,15 +280,15 @@ mod tests {
     use super::*;
 
     /// A store whose memory the test sees as the keeper would.
-    fn store() -> (Store, Arc<Mutex<Option<OwnedFd>>>) {
+    fn store() -> (TurnStore, Arc<Mutex<Option<OwnedFd>>>) {
         let kept: Arc<Mutex<Option<OwnedFd>>> = Arc::default();
         let keeper = Arc::clone(&kept);
-        (Store::new(move |fd| *keeper.lock().unwrap() = Some(fd)), kept)
+        (TurnStore::new(move |fd| *keeper.lock().unwrap() = Some(fd)), kept)
     }
 
-    fn again(kept: &Arc<Mutex<Option<OwnedFd>>>) -> (Store, Vec<Arc<Extent>>) {
+    fn again(kept: &Arc<Mutex<Option<OwnedFd>>>) -> (TurnStore, Vec<Arc<Extent>>) {
         let fd = kept.lock().unwrap().as_ref().unwrap().try_clone().unwrap();
-        Store::reopen(fd, |_| {}).unwrap()
+        TurnStore::reopen(fd, |_| {}).unwrap()
     }
 
     fn blocks(kept: &Arc<Mutex<Option<OwnedFd>>>) -> i64 {
@@ -341,7 +344,7 @@ mod tests {
         for bytes in [&b"short"[..], &[0; 10_000], &random, &head(LIVE, u32::MAX, u64::MAX), &head(9, 0, 0)] {
             let fd = rustix::fs::memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
             rustix::io::pwrite(&fd, bytes, 0).unwrap();
-            let (mut store, entries) = Store::reopen(fd, |_| {}).unwrap();
+            let (mut store, entries) = TurnStore::reopen(fd, |_| {}).unwrap();
             assert_eq!(entries.len(), 0, "{:?}", &bytes[..5]);
             assert_eq!(*store.put(b"n", b"c").unwrap().content().unwrap(), b"c");
         }
@@ -351,7 +354,7 @@ mod tests {
     fn a_head_that_promises_more_than_was_written_gives_zeros() {
         let fd = rustix::fs::memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
         rustix::io::pwrite(&fd, &head(LIVE, 5, 1000), 0).unwrap();
-        let (_store, entries) = Store::reopen(fd, |_| {}).unwrap();
+        let (_store, entries) = TurnStore::reopen(fd, |_| {}).unwrap();
         // The file is as long as its entries say; what was never written reads as zeros.
         assert_eq!(entries[0].content().unwrap().len(), 1000);
     }

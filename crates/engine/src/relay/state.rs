@@ -1,9 +1,9 @@
 //! The state behind the relay: who is there, their turns, and the buffer. Whoever has the lock has all of it.
 
-use super::ring::{Kept, Ring, TurnNote};
-use super::store::{Extent, Store};
 use super::turn::{NewTurn, TurnId};
-use super::{Injector, Keeping, RelayError};
+use super::turn_ring::{KeptTurn, TurnNote, TurnRing};
+use super::turn_store::{Extent, TurnStore};
+use super::{Injector, RelayError, TurnLimits};
 use crate::limits;
 use crate::registry::{WrapperId, WrapperName};
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicUsize;
 /// What an entry of the journal is.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Note {
+pub(super) enum JournalNote {
     Turn(Box<TurnNote>),
     /// The entry at this place is in the relay buffer.
     Relay {
@@ -23,27 +23,27 @@ pub(super) enum Note {
 }
 
 /// A session that somebody else runs.
-pub(super) struct Enrolled {
+pub(super) struct EnrolledWrapper {
     /// Its name in the registry, which is free again when this entry goes.
     pub(super) _name: WrapperName,
     pub(super) pid: u32,
     pub(super) pattern: String,
     pub(super) injector: Arc<dyn Injector>,
-    pub(super) ring: Ring,
+    pub(super) ring: TurnRing,
 }
 
 /// A session of ours.
 #[derive(Debug, Default)]
-struct Native {
-    ring: Ring,
+struct SessionTurns {
+    ring: TurnRing,
     /// Bytes that were pasted and wait for its program.
     waiting: Arc<AtomicUsize>,
 }
 
 /// What the relay buffer holds.
 #[derive(Debug)]
-struct Buffer {
-    turn: Kept,
+struct RelayBuffer {
+    turn: KeptTurn,
     /// Says so to the next daemon.
     _entry: Option<Arc<Extent>>,
 }
@@ -56,19 +56,19 @@ pub(super) enum TurnOwner {
     Wrapper(WrapperId),
 }
 
-pub(super) struct Desk {
+pub(super) struct RelayState {
     /// First, so that it is dropped before what is in it: see its `drop`.
-    store: Store,
-    keeping: Keeping,
+    store: TurnStore,
+    turn_limits: TurnLimits,
     /// Our own sessions by their uid, as far as there is something to know of them.
-    native: BTreeMap<u64, Native>,
-    pub(super) enrolled: BTreeMap<WrapperId, Enrolled>,
-    buffer: Option<Buffer>,
+    native: BTreeMap<u64, SessionTurns>,
+    pub(super) enrolled: BTreeMap<WrapperId, EnrolledWrapper>,
+    buffer: Option<RelayBuffer>,
 }
 
-impl Desk {
-    pub(super) fn new(store: Store, keeping: Keeping) -> Self {
-        Self { store, keeping, native: BTreeMap::new(), enrolled: BTreeMap::new(), buffer: None }
+impl RelayState {
+    pub(super) fn new(store: TurnStore, turn_limits: TurnLimits) -> Self {
+        Self { store, turn_limits, native: BTreeMap::new(), enrolled: BTreeMap::new(), buffer: None }
     }
 
     /// Takes over what an earlier daemon kept: turns of sessions that can be found again, and the buffer.
@@ -78,21 +78,21 @@ impl Desk {
         for extent in entries {
             let note = extent.note().ok().and_then(|note| serde_json::from_slice(&note).ok());
             match note {
-                Some(Note::Turn(note)) => {
-                    let kept = Kept { info: note.info(), extent: Arc::clone(&extent) };
+                Some(JournalNote::Turn(note)) => {
+                    let kept = KeptTurn { info: note.info(), extent: Arc::clone(&extent) };
                     turns.insert(extent.at(), (note.uid, kept));
                 }
                 // The latest is the one that counts.
-                Some(Note::Relay { at }) => relayed = Some((at, extent)),
+                Some(JournalNote::Relay { at }) => relayed = Some((at, extent)),
                 None => tracing::warn!("an unreadable turn is left out"),
             }
         }
         self.buffer = relayed.and_then(|(at, entry)| {
             let (_, turn) = turns.get(&at)?;
-            Some(Buffer { turn: turn.clone(), _entry: Some(entry) })
+            Some(RelayBuffer { turn: turn.clone(), _entry: Some(entry) })
         });
         for (uid, turn) in turns.into_values().filter(|(uid, _)| *uid != 0) {
-            self.native.entry(uid).or_default().ring.push(turn, self.keeping.depth);
+            self.native.entry(uid).or_default().ring.push(turn, self.turn_limits.depth);
         }
     }
 
@@ -115,10 +115,11 @@ impl Desk {
     pub(super) fn enter(&mut self, name: WrapperName, pid: u32, pattern: &str, injector: Arc<dyn Injector>) {
         let pattern = pattern.chars().take(limits::PATTERN).collect();
         let id = name.id();
-        self.enrolled.insert(id, Enrolled { _name: name, pid, pattern, injector, ring: Ring::default() });
+        self.enrolled
+            .insert(id, EnrolledWrapper { _name: name, pid, pattern, injector, ring: TurnRing::default() });
     }
 
-    pub(super) fn ring(&self, owner: TurnOwner) -> Option<&Ring> {
+    pub(super) fn ring(&self, owner: TurnOwner) -> Option<&TurnRing> {
         match owner {
             TurnOwner::Session(uid) => self.native.get(&uid).map(|native| &native.ring),
             TurnOwner::Wrapper(id) => self.enrolled.get(&id).map(|entry| &entry.ring),
@@ -134,9 +135,9 @@ impl Desk {
         now: u64,
     ) -> Result<TurnId, RelayError> {
         let byte_length = turn.byte_length.max(turn.content.len() as u64);
-        let content = &turn.content[..turn.content.len().min(self.keeping.turn_bytes)];
+        let content = &turn.content[..turn.content.len().min(self.turn_limits.turn_bytes)];
         if let Some(text) = &mut turn.details.text {
-            let mut end = text.len().min(self.keeping.turn_bytes);
+            let mut end = text.len().min(self.turn_limits.turn_bytes);
             while !text.is_char_boundary(end) {
                 end -= 1;
             }
@@ -145,7 +146,7 @@ impl Desk {
         let note = TurnNote {
             session: name.to_owned(),
             uid: if let TurnOwner::Session(uid) = owner { uid } else { 0 },
-            seq: self.ring(owner).map_or(1, Ring::next_seq),
+            seq: self.ring(owner).map_or(1, TurnRing::next_seq),
             timestamp: if turn.timestamp == 0 { now } else { turn.timestamp },
             byte_length,
             interrupted: turn.interrupted,
@@ -153,8 +154,8 @@ impl Desk {
             details: turn.details,
         };
         let info = note.info();
-        let extent = self.put(&Note::Turn(Box::new(note)), content)?;
-        let depth = self.keeping.depth;
+        let extent = self.put(&JournalNote::Turn(Box::new(note)), content)?;
+        let depth = self.turn_limits.depth;
         let ring = match owner {
             TurnOwner::Session(uid) => &mut self.native.entry(uid).or_default().ring,
             TurnOwner::Wrapper(id) => match self.enrolled.get_mut(&id) {
@@ -163,12 +164,12 @@ impl Desk {
             },
         };
         let id = info.id.clone();
-        ring.push(Kept { info, extent }, depth);
+        ring.push(KeptTurn { info, extent }, depth);
         self.make_room();
         Ok(id)
     }
 
-    fn put(&mut self, note: &Note, content: &[u8]) -> Result<Arc<Extent>, RelayError> {
+    fn put(&mut self, note: &JournalNote, content: &[u8]) -> Result<Arc<Extent>, RelayError> {
         let note = serde_json::to_vec(note).map_err(|error| RelayError::memory(error.into()))?;
         self.store.put(&note, content).map_err(RelayError::memory)
     }
@@ -176,7 +177,7 @@ impl Desk {
     /// Stays within the memory for all turns: whoever takes most of it loses an old turn first. The only turn of a
     /// session is the last to go, and then the oldest of those.
     fn make_room(&mut self) {
-        while self.store.live() > self.keeping.total_bytes {
+        while self.store.live() > self.turn_limits.total_bytes {
             let enrolled = self.enrolled.values_mut().map(|entry| &mut entry.ring);
             let native = self.native.values_mut().map(|native| &mut native.ring);
             let rings = native.chain(enrolled).filter(|ring| ring.len() > 0);
@@ -185,23 +186,23 @@ impl Desk {
                 _ => (true, ring.bytes()),
             });
             // What is left then is in the buffer and in use, and bounded by that.
-            if !victim.is_some_and(Ring::drop_oldest) {
+            if !victim.is_some_and(TurnRing::drop_oldest) {
                 return;
             }
         }
     }
 
     /// Puts a turn into the relay buffer in place of what was there.
-    pub(super) fn relay(&mut self, turn: Kept) {
-        let note = Note::Relay { at: turn.extent.at() };
+    pub(super) fn relay(&mut self, turn: KeptTurn) {
+        let note = JournalNote::Relay { at: turn.extent.at() };
         // Without the entry the next daemon will not know; this one does.
         let entry =
             self.put(&note, b"").inspect_err(|error| tracing::warn!(%error, "noting what is relayed"));
-        self.buffer = Some(Buffer { turn, _entry: entry.ok() });
+        self.buffer = Some(RelayBuffer { turn, _entry: entry.ok() });
     }
 
     /// The turn in the relay buffer.
-    pub(super) fn relayed(&self) -> Option<&Kept> {
+    pub(super) fn relayed(&self) -> Option<&KeptTurn> {
         self.buffer.as_ref().map(|buffer| &buffer.turn)
     }
 }
