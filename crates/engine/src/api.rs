@@ -3,7 +3,7 @@
 use crate::entrance::Entrance;
 use crate::error::Error;
 use crate::event::{Event, EventCursor, Events, Following};
-use crate::keeper::{Estate, KEY_CHATS, KEY_EVENTS, KEY_RECORD, KEY_TURNS, Keeper};
+use crate::keeper::{AdoptedState, KEY_CHATS, KEY_EVENTS, KEY_RECORD, KEY_TURNS, Keeper};
 use crate::limits;
 use crate::registry::{Registry, SessionClaim};
 use crate::relay::{ClipboardSink, Relay, TurnLimits};
@@ -74,14 +74,14 @@ impl std::fmt::Debug for Engine {
 impl Engine {
     /// Connects to the keeper and finds all its sessions again.
     pub async fn connect(options: Options, entrances: Vec<Arc<dyn Entrance>>) -> Result<Self, Error> {
-        let (keeper, mut estate) = Keeper::connect(&options.keeper_socket).await?;
+        let (keeper, mut left) = Keeper::connect(&options.keeper_socket).await?;
         let screens = Screens::start(swb_vt::Options { scrollback: options.scrollback }, options.follow);
-        let (events, log) = Events::new(estate.global.remove(&KEY_EVENTS));
+        let (events, log) = Events::new(left.global.remove(&KEY_EVENTS));
         if let Some(log) = log {
             keeper.hold_events(log);
         }
         let (registry, events) = (Arc::default(), Arc::new(events));
-        let journal = estate.global.remove(&KEY_TURNS);
+        let journal = left.global.remove(&KEY_TURNS);
         let relay = Relay::new(
             &keeper,
             Arc::clone(&registry),
@@ -92,7 +92,7 @@ impl Engine {
         );
         let around = Surroundings {
             keeper: keeper.clone(),
-            continues: estate.global.contains_key(&Keeper::front_key(0)),
+            continues: left.global.contains_key(&Keeper::front_key(0)),
             profiles: options.profiles,
             screens: screens.map_err(|error| Error::Screens(error.to_string()))?,
             registry,
@@ -106,15 +106,15 @@ impl Engine {
         let tasks = TaskTracker::new();
         tasks.spawn(keeper.clone().answer_doorbell());
         let engine = Self { around, tasks, fronts: Arc::default() };
-        engine.adopt(estate);
+        engine.adopt(left);
         engine.around.relay.settle();
         engine.tasks.spawn(keeper.serve());
         Ok(engine)
     }
 
-    fn adopt(&self, estate: Estate) {
+    fn adopt(&self, left: AdoptedState) {
         let mut sessions: BTreeMap<u64, Adoption> = BTreeMap::new();
-        for (slot, adopted) in estate.slots {
+        for (slot, adopted) in left.slots {
             let record = adopted.held.get(&KEY_RECORD).map(Record::from_memfd);
             match record {
                 Some(Ok(record)) => {
@@ -134,7 +134,7 @@ impl Engine {
                 self.tasks.spawn(owner.run(None));
             }
         }
-        *self.fronts.lock().unwrap_or_else(PoisonError::into_inner) = estate.global;
+        *self.fronts.lock().unwrap_or_else(PoisonError::into_inner) = left.global;
     }
 
     /// Makes a session. When it returns, its process runs (or waits for its first client) and its

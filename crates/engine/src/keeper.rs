@@ -36,7 +36,7 @@ pub(crate) const KEY_CHATS: u16 = KEYS as u16 - 3;
 
 /// What the keeper tells the owner of a slot.
 #[derive(Debug)]
-pub(crate) enum News {
+pub(crate) enum KeeperEvent {
     Spawned {
         pid: i32,
         ring: Option<Reader>,
@@ -58,11 +58,11 @@ pub(crate) enum News {
 #[derive(Debug, Clone)]
 pub(crate) struct SlotOwner {
     pub(crate) pty: Arc<Pty>,
-    pub(crate) news: mpsc::Sender<(u32, News)>,
+    pub(crate) events: mpsc::Sender<(u32, KeeperEvent)>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct KeeperShared {
     slots: BTreeMap<u32, Option<SlotOwner>>,
     queue: VecDeque<(Packet, Vec<OwnedFd>)>,
 }
@@ -71,7 +71,7 @@ struct Shared {
 #[derive(Debug, Clone)]
 pub(crate) struct Keeper {
     link: Arc<AsyncFd<Link>>,
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<KeeperShared>>,
     /// Cancelled when the keeper is gone.
     pub(crate) lost: CancellationToken,
     pub(crate) bell: Arc<Doorbell>,
@@ -81,7 +81,7 @@ pub(crate) struct Keeper {
 
 /// A slot as a former daemon left it.
 #[derive(Debug, Default)]
-pub(crate) struct Adopted {
+pub(crate) struct AdoptedSlot {
     pub(crate) ring: Option<OwnedFd>,
     pub(crate) master: Option<OwnedFd>,
     pub(crate) pid: i32,
@@ -92,29 +92,29 @@ pub(crate) struct Adopted {
 
 /// Everything a former daemon left with the keeper.
 #[derive(Debug, Default)]
-pub(crate) struct Estate {
-    pub(crate) slots: BTreeMap<u32, Adopted>,
+pub(crate) struct AdoptedState {
+    pub(crate) slots: BTreeMap<u32, AdoptedSlot>,
     pub(crate) global: BTreeMap<u16, OwnedFd>,
 }
 
 impl Keeper {
     /// Connects, and takes over what the keeper holds.
-    pub(crate) async fn connect(socket: &Path) -> Result<(Self, Estate), Error> {
+    pub(crate) async fn connect(socket: &Path) -> Result<(Self, AdoptedState), Error> {
         let unavailable = |error: io::Error| Error::Keeper(error.to_string());
         let link = Link::connect(socket).map_err(unavailable)?;
         let link =
             crate::sys::register(link, Interest::READABLE | Interest::WRITABLE).map_err(unavailable)?;
         let adoption = tokio::time::timeout(limits::ADOPTION, adopt(&link)).await;
-        let (bell, about, estate) =
+        let (bell, about, left) =
             adoption.map_err(|_| Error::Keeper("it does not answer".into()))?.map_err(unavailable)?;
-        let slots = estate.slots.keys().map(|slot| (*slot, None)).collect();
-        let shared = Arc::new(Mutex::new(Shared { slots, queue: VecDeque::new() }));
+        let slots = left.slots.keys().map(|slot| (*slot, None)).collect();
+        let shared = Arc::new(Mutex::new(KeeperShared { slots, queue: VecDeque::new() }));
         let (pid, restarts) = (about as u32 as i32, about >> 32);
         let lost = CancellationToken::new();
-        Ok((Self { link: Arc::new(link), shared, lost, bell: Arc::new(bell), pid, restarts }, estate))
+        Ok((Self { link: Arc::new(link), shared, lost, bell: Arc::new(bell), pid, restarts }, left))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Shared> {
+    fn lock(&self) -> MutexGuard<'_, KeeperShared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -252,7 +252,7 @@ impl Keeper {
         self.send_queued();
     }
 
-    fn enqueue(&self, shared: &mut Shared, packet: Packet, fds: Vec<OwnedFd>) {
+    fn enqueue(&self, shared: &mut KeeperShared, packet: Packet, fds: Vec<OwnedFd>) {
         if self.is_lost() {
             return;
         }
@@ -321,7 +321,7 @@ impl Keeper {
             shared.slots.iter().filter_map(|(slot, owner)| Some((*slot, owner.clone()?))).collect()
         };
         for (slot, owner) in owners {
-            tell(&owner, slot, News::KeeperLost);
+            tell(&owner, slot, KeeperEvent::KeeperLost);
         }
     }
 
@@ -348,12 +348,14 @@ impl Keeper {
         let owner = self.lock().slots.get(&packet.slot).cloned().flatten();
         let news = match packet.kind {
             Kind::Spawned => {
-                News::Spawned { pid: packet.a as i32, ring: first.and_then(open_ring), master: second }
+                KeeperEvent::Spawned { pid: packet.a as i32, ring: first.and_then(open_ring), master: second }
             }
-            Kind::SpawnFailed => News::SpawnFailed { reason: start_failure(packet.a, packet.b), over: false },
-            Kind::Exited => News::Exited { status: exit_status(packet.a) },
+            Kind::SpawnFailed => {
+                KeeperEvent::SpawnFailed { reason: start_failure(packet.a, packet.b), over: false }
+            }
+            Kind::Exited => KeeperEvent::Exited { status: exit_status(packet.a) },
             Kind::Refused if packet.b == Kind::Spawn as u64 => {
-                News::SpawnFailed { reason: start_failure(packet.a, Stage::Setup as u64), over: true }
+                KeeperEvent::SpawnFailed { reason: start_failure(packet.a, Stage::Setup as u64), over: true }
             }
             Kind::Refused => {
                 let error = io::Error::from_raw_os_error(packet.a as i32);
@@ -369,16 +371,16 @@ impl Keeper {
     }
 }
 
-fn tell(owner: &SlotOwner, slot: u32, news: News) {
+fn tell(owner: &SlotOwner, slot: u32, news: KeeperEvent) {
     // The queue has room for all news a session can have; it is closed when the session is gone.
-    if let Err(mpsc::error::TrySendError::Full(_)) = owner.news.try_send((slot, news)) {
+    if let Err(mpsc::error::TrySendError::Full(_)) = owner.events.try_send((slot, news)) {
         tracing::error!(slot, "a session does not listen to its keeper");
     }
 }
 
-async fn adopt(link: &AsyncFd<Link>) -> io::Result<(Doorbell, u64, Estate)> {
+async fn adopt(link: &AsyncFd<Link>) -> io::Result<(Doorbell, u64, AdoptedState)> {
     let mut welcome = None;
-    let mut estate = Estate::default();
+    let mut left = AdoptedState::default();
     loop {
         let received = link.async_io(Interest::READABLE, Link::receive).await?;
         let (packet, [first, second]) = match received {
@@ -407,12 +409,12 @@ async fn adopt(link: &AsyncFd<Link>) -> io::Result<(Doorbell, u64, Estate)> {
                 let text = format!("another daemon is already running (pid {})", packet.a);
                 return Err(io::Error::new(io::ErrorKind::AddrInUse, text));
             }
-            Kind::Slot => adopt_slot(estate.slots.entry(packet.slot).or_default(), &packet, first, second),
+            Kind::Slot => adopt_slot(left.slots.entry(packet.slot).or_default(), &packet, first, second),
             Kind::Held => {
                 let Some(fd) = first else { continue };
                 match packet.slot {
-                    GLOBAL => estate.global.insert(packet.key, fd),
-                    slot => estate.slots.entry(slot).or_default().held.insert(packet.key, fd),
+                    GLOBAL => left.global.insert(packet.key, fd),
+                    slot => left.slots.entry(slot).or_default().held.insert(packet.key, fd),
                 };
             }
             Kind::Adopted => break,
@@ -420,10 +422,10 @@ async fn adopt(link: &AsyncFd<Link>) -> io::Result<(Doorbell, u64, Estate)> {
         }
     }
     let (bell, about) = welcome.ok_or(io::ErrorKind::InvalidData)?;
-    Ok((bell, about, estate))
+    Ok((bell, about, left))
 }
 
-fn adopt_slot(slot: &mut Adopted, packet: &Packet, first: Option<OwnedFd>, second: Option<OwnedFd>) {
+fn adopt_slot(slot: &mut AdoptedSlot, packet: &Packet, first: Option<OwnedFd>, second: Option<OwnedFd>) {
     let has = |flag| packet.key & flag != 0;
     slot.ring = first;
     slot.master = second;

@@ -25,7 +25,7 @@ pub const EVENT_MEMORY: usize = 512 * 1024;
 /// Packets that wait for the keeper at most; it never waits for anybody, so more means it is gone.
 pub const KEEPER_QUEUE: usize = 16 * 1024;
 /// News from the keeper that a session can have outstanding: a few per PTY.
-pub const NEWS: usize = PTYS_PER_SESSION * 4;
+pub const KEEPER_EVENTS: usize = PTYS_PER_SESSION * 4;
 /// Stored data read back at most; in a record the environment is the large part of it.
 pub const STORED: usize = 8 << 20;
 /// A screen that is put away; one of the usual size with 2000 lines in colours takes a sixth of it.

@@ -4,7 +4,7 @@ use super::Phase;
 use super::owner::{Owner, Surroundings};
 use super::record::{Body, Record};
 use super::terminal::Terminal;
-use crate::keeper::{self, Adopted, KEY_SCREEN, News};
+use crate::keeper::{self, AdoptedSlot, KEY_SCREEN, KeeperEvent};
 use crate::pty::Pty;
 use crate::screen::{Checkpoint, Known};
 use crate::spec::{ShellSpec, Start};
@@ -17,7 +17,7 @@ use swb_types::{PtyId, Size};
 /// A session as a former daemon left it: its PTYs' records and slots.
 pub(crate) struct Adoption {
     pub(crate) uid: u64,
-    pub(crate) slots: BTreeMap<u32, (u32, Record, Adopted)>,
+    pub(crate) slots: BTreeMap<u32, (u32, Record, AdoptedSlot)>,
 }
 
 impl Adoption {
@@ -86,7 +86,7 @@ impl Owner {
         slot: u32,
         argv: &[String],
         shell: Option<ShellSpec>,
-        mut state: Adopted,
+        mut state: AdoptedSlot,
         size: Size,
     ) -> BTreeMap<u16, OwnedFd> {
         let phase = match (&state.ring, state.starting) {
@@ -115,7 +115,7 @@ impl Owner {
         self.add_terminal(terminal);
         if let Some(status) = state.exit {
             // It ended while nobody looked; this is how its owner learns it.
-            let _sent = self.news_sender.try_send((slot, News::Exited { status }));
+            let _sent = self.keeper_event_sender.try_send((slot, KeeperEvent::Exited { status }));
         }
         state.held
     }

@@ -10,7 +10,7 @@ use super::{Command, Phase, PtyView, Reply, Session, Shared, View};
 use crate::entrance::Entrance;
 use crate::error::Error;
 use crate::event::{EventKind, Events};
-use crate::keeper::{KEY_ENTRANCE, KEY_RECORD, Keeper, News, SlotOwner};
+use crate::keeper::{KEY_ENTRANCE, KEY_RECORD, Keeper, KeeperEvent, SlotOwner};
 use crate::limits;
 use crate::process;
 use crate::pty::Pty;
@@ -55,8 +55,8 @@ pub(crate) struct Owner {
     pub(super) around: Surroundings,
     pub(super) view: watch::Sender<View>,
     pub(super) commands: mpsc::Receiver<Command>,
-    pub(super) news: mpsc::Receiver<(u32, News)>,
-    pub(super) news_sender: mpsc::Sender<(u32, News)>,
+    pub(super) keeper_events: mpsc::Receiver<(u32, KeeperEvent)>,
+    pub(super) keeper_event_sender: mpsc::Sender<(u32, KeeperEvent)>,
     /// What is found about the agent.
     pub(super) findings: mpsc::Receiver<Finding>,
     pub(super) findings_sender: mpsc::Sender<Finding>,
@@ -99,7 +99,7 @@ impl Owner {
         around: Surroundings,
     ) -> Self {
         let (command_sender, commands) = mpsc::channel(limits::COMMANDS);
-        let (news_sender, news) = mpsc::channel(limits::NEWS);
+        let (keeper_event_sender, keeper_events) = mpsc::channel(limits::KEEPER_EVENTS);
         let (findings_sender, findings) = mpsc::channel(limits::FINDINGS);
         let view = watch::Sender::new(View::default());
         let shared = Shared {
@@ -118,8 +118,8 @@ impl Owner {
             around,
             view,
             commands,
-            news,
-            news_sender,
+            keeper_events,
+            keeper_event_sender,
             findings,
             findings_sender,
             status: Status::default(),
@@ -176,7 +176,7 @@ impl Owner {
     }
 
     pub(super) fn add_terminal(&mut self, terminal: Terminal) {
-        let owner = SlotOwner { pty: Arc::clone(&terminal.pty), news: self.news_sender.clone() };
+        let owner = SlotOwner { pty: Arc::clone(&terminal.pty), events: self.keeper_event_sender.clone() };
         self.around.keeper.own_slot(terminal.pty.slot(), owner);
         self.terminals.insert(terminal.pty.id(), terminal);
     }
@@ -215,7 +215,7 @@ impl Owner {
                 }
             };
             tokio::select! {
-                Some((slot, news)) = self.news.recv() => self.hear(slot, news),
+                Some((slot, event)) = self.keeper_events.recv() => self.handle_keeper_event(slot, event),
                 Some(command) = self.commands.recv() => self.obey(command),
                 Some(finding) = self.findings.recv() => self.note(finding),
                 () = sleep => self.meet_deadlines(Instant::now()),
@@ -538,15 +538,15 @@ impl Owner {
 
     // ---- what the keeper tells ----
 
-    fn hear(&mut self, slot: u32, news: News) {
+    fn handle_keeper_event(&mut self, slot: u32, event: KeeperEvent) {
         let Some(id) = self.terminals.values().find(|t| t.pty.slot() == slot).map(|t| t.pty.id()) else {
             return;
         };
         let Some(terminal) = self.terminals.get_mut(&id) else {
             return;
         };
-        match news {
-            News::Spawned { pid, ring, master } => {
+        match event {
+            KeeperEvent::Spawned { pid, ring, master } => {
                 terminal.pid = pid;
                 terminal.phase = Phase::Running;
                 terminal.started = Some(Instant::now());
@@ -563,7 +563,7 @@ impl Owner {
                 }
                 self.around.events.emit(self.session.name(), EventKind::Started(id));
             }
-            News::SpawnFailed { reason, over } => {
+            KeeperEvent::SpawnFailed { reason, over } => {
                 let command = terminal.argv.first().cloned().unwrap_or_default();
                 terminal.failed = true;
                 if terminal.starters.iter().any(|starter| matches!(starter, Starter::First(_))) {
@@ -578,8 +578,8 @@ impl Owner {
                     self.end_terminal(id, ExitStatus::NOT_STARTED);
                 }
             }
-            News::Exited { status } => self.process_ended(id, status),
-            News::KeeperLost => {
+            KeeperEvent::Exited { status } => self.process_ended(id, status),
+            KeeperEvent::KeeperLost => {
                 terminal.dismissed = true;
                 // What the kernel does to children whose terminal vanishes.
                 self.end_terminal(id, ExitStatus::Signal(Signal::HUP.as_raw()));
@@ -666,7 +666,10 @@ impl Owner {
             Ok(()) => None,
         };
         if let Some(reason) = failure {
-            self.hear(self.terminals[&id].pty.slot(), News::SpawnFailed { reason, over: true });
+            self.handle_keeper_event(
+                self.terminals[&id].pty.slot(),
+                KeeperEvent::SpawnFailed { reason, over: true },
+            );
         }
     }
 }
