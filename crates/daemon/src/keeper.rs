@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use swb_dialects::listen;
-use swb_engine::{Engine, Entrance, Error, Options};
+use swb_engine::{Engine, EngineOptions, Entrance, Error};
 use swb_programs::SystemClipboard;
 use swb_turns::Profiles;
 use swb_types::Paths;
@@ -26,7 +26,7 @@ pub(crate) async fn connect(
 ) -> Result<Engine> {
     listen::private_dir(&paths.run_dir())?;
     let socket = paths.keeper_socket();
-    let mut options = Options::new(socket.clone());
+    let mut options = EngineOptions::new(socket.clone());
     options.ring = config.daemon.ring_bytes;
     options.scrollback = config.screen.scrollback;
     options.follow = config.screen.follow;

@@ -8,7 +8,7 @@ use crate::limits;
 use crate::registry::{Registry, SessionClaim};
 use crate::relay::{ClipboardSink, Relay, TurnLimits};
 use crate::screen::Screens;
-use crate::session::{Adoption, Owner, Record, Session, Surroundings, free_slots};
+use crate::session::{PtyRecord, Session, SessionAdoption, SessionContext, SessionTask, free_slots};
 use crate::spec::SessionSpec;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -24,7 +24,7 @@ use tokio_util::task::TaskTracker;
 /// How an engine is to run.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Options {
+pub struct EngineOptions {
     /// Socket of the keeper.
     pub keeper_socket: PathBuf,
     /// Bytes of output kept per PTY.
@@ -42,7 +42,7 @@ pub struct Options {
     pub clipboard: Option<Arc<dyn ClipboardSink>>,
 }
 
-impl Options {
+impl EngineOptions {
     /// The usual options with the keeper behind `keeper_socket`.
     pub fn new(keeper_socket: PathBuf) -> Self {
         Self {
@@ -60,7 +60,7 @@ impl Options {
 /// A cloneable handle to the engine.
 #[derive(Clone)]
 pub struct Engine {
-    around: Surroundings,
+    context: SessionContext,
     tasks: TaskTracker,
     fronts: Arc<Mutex<BTreeMap<u16, OwnedFd>>>,
 }
@@ -73,7 +73,7 @@ impl std::fmt::Debug for Engine {
 
 impl Engine {
     /// Connects to the keeper and finds all its sessions again.
-    pub async fn connect(options: Options, entrances: Vec<Arc<dyn Entrance>>) -> Result<Self, Error> {
+    pub async fn connect(options: EngineOptions, entrances: Vec<Arc<dyn Entrance>>) -> Result<Self, Error> {
         let (keeper, mut left) = Keeper::connect(&options.keeper_socket).await?;
         let screens = Screens::start(swb_vt::Options { scrollback: options.scrollback }, options.follow);
         let (events, log) = Events::new(left.global.remove(&KEY_EVENTS));
@@ -90,7 +90,7 @@ impl Engine {
             journal,
             options.clipboard,
         );
-        let around = Surroundings {
+        let context = SessionContext {
             keeper: keeper.clone(),
             continues: left.global.contains_key(&Keeper::front_key(0)),
             profiles: options.profiles,
@@ -105,33 +105,34 @@ impl Engine {
         };
         let tasks = TaskTracker::new();
         tasks.spawn(keeper.clone().answer_doorbell());
-        let engine = Self { around, tasks, fronts: Arc::default() };
+        let engine = Self { context, tasks, fronts: Arc::default() };
         engine.adopt(left);
-        engine.around.relay.settle();
+        engine.context.relay.settle();
         engine.tasks.spawn(keeper.serve());
         Ok(engine)
     }
 
     fn adopt(&self, left: AdoptedState) {
-        let mut sessions: BTreeMap<u64, Adoption> = BTreeMap::new();
+        let mut sessions: BTreeMap<u64, SessionAdoption> = BTreeMap::new();
         for (slot, adopted) in left.slots {
-            let record = adopted.held.get(&KEY_RECORD).map(Record::from_memfd);
+            let record = adopted.held.get(&KEY_RECORD).map(PtyRecord::from_memfd);
             match record {
                 Some(Ok(record)) => {
                     let uid = record.uid;
-                    let adoption =
-                        sessions.entry(uid).or_insert_with(|| Adoption { uid, slots: BTreeMap::new() });
+                    let adoption = sessions
+                        .entry(uid)
+                        .or_insert_with(|| SessionAdoption { uid, slots: BTreeMap::new() });
                     adoption.slots.insert(record.pty, (slot, record, adopted));
                 }
                 Some(Err(error)) => {
                     tracing::warn!(slot, %error, "leaving a terminal alone whose record is unreadable")
                 }
-                None => self.around.keeper.free_slot(slot),
+                None => self.context.keeper.free_slot(slot),
             }
         }
         for (_, adoption) in sessions {
-            if let Some(owner) = Owner::adopt(adoption, self.around.clone()) {
-                self.tasks.spawn(owner.run(None));
+            if let Some(task) = SessionTask::adopt(adoption, self.context.clone()) {
+                self.tasks.spawn(task.run(None));
             }
         }
         *self.fronts.lock().unwrap_or_else(PoisonError::into_inner) = left.global;
@@ -154,77 +155,77 @@ impl Engine {
         let bound_to = spec.bind_workspace.then(|| spec.workspace.clone());
         let name = spec.name.clone();
         let mut made = None;
-        let session = self.around.registry.insert(&name, claim, bound_to.as_deref(), |name| {
+        let session = self.context.registry.insert(&name, claim, bound_to.as_deref(), |name| {
             let uid = now.as_nanos() as u64;
             if let Some(variable) = &spec.name_variable {
                 spec.env.insert(variable.clone(), name.to_string());
             }
-            let (session, owner) = Owner::new(name, spec, uid, now.as_secs(), self.around.clone())?;
-            made = Some(owner);
+            let (session, task) = SessionTask::new(name, spec, uid, now.as_secs(), self.context.clone())?;
+            made = Some(task);
             Ok(session)
         })?;
         let gone = || Error::Ended(session.name().clone());
-        let owner = made.ok_or_else(gone)?;
-        if let Err(error) = owner.open() {
-            self.around.registry.remove(&session);
+        let task = made.ok_or_else(gone)?;
+        if let Err(error) = task.open() {
+            self.context.registry.remove(&session);
             return Err(error);
         }
         let (started, outcome) = oneshot::channel();
-        self.tasks.spawn(owner.run(Some(started)));
+        self.tasks.spawn(task.run(Some(started)));
         let outcome = outcome.await.map_err(|_| gone())?;
         if outcome.is_err() {
             // Its owner will end it and free the rest; the name is free now.
-            self.around.registry.remove(&session);
+            self.context.registry.remove(&session);
         }
         outcome.map(|()| session)
     }
 
     /// A live session by name.
     pub fn find(&self, name: &str) -> Result<Session, Error> {
-        self.around.registry.get(name).ok_or_else(|| Error::NoSession(name.to_owned()))
+        self.context.registry.get(name).ok_or_else(|| Error::NoSession(name.to_owned()))
     }
 
     /// A live session by name, or the newest ended one that is still remembered.
     pub fn find_remembered(&self, name: &str) -> Result<Session, Error> {
-        self.around.registry.get_remembered(name).ok_or_else(|| Error::NoSession(name.to_owned()))
+        self.context.registry.get_remembered(name).ok_or_else(|| Error::NoSession(name.to_owned()))
     }
 
     /// The live session of a directory among those that are `offered`: the one bound to it, else the
     /// newest.
     pub fn of_workspace(&self, workspace: &Path, offered: impl Fn(&Session) -> bool) -> Option<Session> {
-        self.around.registry.of_workspace(workspace, offered)
+        self.context.registry.of_workspace(workspace, offered)
     }
 
     /// All live sessions by name.
     pub fn sessions(&self) -> Vec<Session> {
-        self.around.registry.live()
+        self.context.registry.live()
     }
 
     /// Ended sessions that are still remembered, oldest first.
     pub fn remembered(&self) -> Vec<Session> {
-        self.around.registry.ended()
+        self.context.registry.ended()
     }
 
     /// Number of live sessions.
     pub fn count(&self) -> usize {
-        self.around.registry.count()
+        self.context.registry.count()
     }
 
     /// Forgets ended sessions, all or those of one name; says how many.
     pub fn forget(&self, name: Option<&str>) -> usize {
-        let gone = self.around.registry.forget(name);
-        gone.iter().for_each(|session| free_slots(&self.around.keeper, session));
+        let gone = self.context.registry.forget(name);
+        gone.iter().for_each(|session| free_slots(&self.context.keeper, session));
         gone.len()
     }
 
     /// Follows what happens.
     pub fn subscribe(&self) -> broadcast::Receiver<Event> {
-        self.around.events.subscribe()
+        self.context.events.subscribe()
     }
 
     /// How turns of programs are found, if they are looked for.
     pub fn profiles(&self) -> Option<&Profiles> {
-        self.around.profiles.as_deref()
+        self.context.profiles.as_deref()
     }
 
     /// How the turns of a session's agent are found, if they are looked for.
@@ -234,16 +235,16 @@ impl Engine {
 
     /// Completed turns, and passing them on.
     pub fn relay(&self) -> &Relay {
-        &self.around.relay
+        &self.context.relay
     }
 
     /// Follows what happens from behind `cursor` on; from now on without one.
     pub fn follow(&self, cursor: Option<EventCursor>) -> Following {
-        self.around.events.follow(cursor)
+        self.context.events.follow(cursor)
     }
 
     pub(crate) fn keeper(&self) -> &Keeper {
-        &self.around.keeper
+        &self.context.keeper
     }
 
     /// What an earlier daemon left of its conversations.
@@ -252,27 +253,27 @@ impl Engine {
     }
 
     pub(crate) fn registry(&self) -> &Arc<Registry> {
-        &self.around.registry
+        &self.context.registry
     }
 
     /// Process id of the keeper.
     pub fn keeper_pid(&self) -> i32 {
-        self.around.keeper.pid
+        self.context.keeper.pid
     }
 
     /// How often the keeper had to start a daemon.
     pub fn restarts(&self) -> u64 {
-        self.around.keeper.restarts
+        self.context.keeper.restarts
     }
 
     /// Whether this daemon goes on where another one was cut off: that one has left its first front.
     pub fn continues(&self) -> bool {
-        self.around.continues
+        self.context.continues
     }
 
     /// Waits until the keeper is gone.
     pub async fn keeper_lost(&self) {
-        self.around.keeper.lost.cancelled().await;
+        self.context.keeper.lost.cancelled().await;
     }
 
     /// The listening socket that an earlier daemon's front `index` left.
@@ -282,46 +283,46 @@ impl Engine {
 
     /// Leaves the listening socket of front `index` with the keeper, so that connects wait during a restart.
     pub fn keep_front(&self, index: u16, listener: OwnedFd) {
-        self.around.keeper.hold_front(index, listener);
+        self.context.keeper.hold_front(index, listener);
     }
 
     /// Takes that back.
     pub fn drop_front(&self, index: u16) {
-        self.around.keeper.drop_front(index);
+        self.context.keeper.drop_front(index);
     }
 
     /// Says how the next daemon is to be started should this one vanish.
     pub fn leave_successor(&self, spec: &Spec) -> std::io::Result<()> {
-        self.around.keeper.leave_successor(spec)
+        self.context.keeper.leave_successor(spec)
     }
 
     /// Replaces the keeper's program under its running children.
     pub fn replace_keeper(&self, spec: &Spec) -> std::io::Result<()> {
-        self.around.keeper.replace_keeper(spec)
+        self.context.keeper.replace_keeper(spec)
     }
 
     /// Tells the keeper that this process will replace its own program and be back.
     pub async fn hand_over(&self, patience: Duration) {
-        self.around.keeper.hand_over(patience.as_millis() as u64);
-        self.around.keeper.flush().await;
+        self.context.keeper.hand_over(patience.as_millis() as u64);
+        self.context.keeper.flush().await;
     }
 
     /// Lets go of everything: sessions live on in the keeper, entrances close, nobody is to follow.
     pub async fn shutdown(&self) {
-        self.around.stopping.cancel();
-        self.around.endings.close();
+        self.context.stopping.cancel();
+        self.context.endings.close();
         // What does not end even when it is killed is the next daemon's.
-        let _ended = tokio::time::timeout(limits::ENDINGS, self.around.endings.wait()).await;
+        let _ended = tokio::time::timeout(limits::ENDINGS, self.context.endings.wait()).await;
         self.forget(None);
         for session in self.sessions() {
-            for entrance in self.around.entrances.iter().filter(|e| session.is_offered_to(e.label())) {
+            for entrance in self.context.entrances.iter().filter(|e| session.is_offered_to(e.label())) {
                 entrance.close(&session);
             }
-            session.leave_entrances(&self.around);
+            session.leave_entrances(&self.context);
         }
         // CB-57
-        self.around.relay.clear();
-        self.around.keeper.goodbye();
-        self.around.keeper.flush().await;
+        self.context.relay.clear();
+        self.context.keeper.goodbye();
+        self.context.keeper.flush().await;
     }
 }

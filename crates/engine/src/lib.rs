@@ -5,7 +5,7 @@
 //! 1. [`Engine`] (`api.rs`) is the only door: create, find, list, kill, subscribe.
 //! 2. The registry (`registry/`) maps each name to the session, wrapper or conversation that has it; it is the only
 //!    table of names.
-//! 3. Each session is one task (`session/owner.rs`) that owns its state; handles send it commands over a
+//! 3. Each session is one task (`session/task.rs`) that owns its state; handles send it commands over a
 //!    bounded channel and read a published [`View`].
 //! 4. A [`Pty`] (`pty/`) is what clients touch: [`Pty::input`] merges keys, a [`Cursor`] walks the output in
 //!    shared memory with everything that happened in between (resizes, restarts, the end) in its place.
@@ -35,7 +35,7 @@ mod session;
 mod spec;
 mod sys;
 
-pub use api::{Engine, Options};
+pub use api::{Engine, EngineOptions};
 pub use entrance::Entrance;
 pub use error::Error;
 pub use event::{Event, EventCursor, EventKind, Following};
@@ -46,8 +46,8 @@ pub use relay::{
 };
 pub use screen::{Picture, Sight};
 pub use session::{
-    Answered, Busy, ClientGuard, DialogError, Material, News, Phase, PtyView, Session, Submit, Typed,
-    TypingError, View, Watch, approval_of, chosen,
+    AgentBusy, AgentChange, AgentWatch, AskOutcome, ClientGuard, DialogError, ProcessPhase, PtyView, Session,
+    SessionView, Submit, TypedText, TypingError, TypingReport, approval_of, chosen,
 };
 pub use spec::{RestartPolicy, SessionSpec, ShellSpec, Start};
 pub use swb_turns::{Dialog, DialogOption};

@@ -14,7 +14,7 @@ use crate::config::AgentConfig;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use swb_engine::chat::{Backend, Boxed, Exchange, Failure, ORIGIN, Opening};
-use swb_engine::{Phase, RestartPolicy, Session, SessionSpec, Start};
+use swb_engine::{ProcessPhase, RestartPolicy, Session, SessionSpec, Start};
 use swb_types::{PtyId, Size};
 use talk::Talk;
 
@@ -129,7 +129,7 @@ impl Terminal {
 
 /// Whether there is, or soon will be, a program in a terminal.
 fn is_alive(session: &Session) -> bool {
-    let exited = |phase| matches!(phase, Phase::Exited(_));
+    let exited = |phase| matches!(phase, ProcessPhase::Exited(_));
     !session.view().ended && session.pty(PtyId::AGENT).is_ok_and(|agent| !exited(agent.phase))
 }
 

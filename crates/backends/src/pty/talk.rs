@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use swb_chat::Progress;
 use swb_engine::chat::{Exchange, Failure};
-use swb_engine::{Engine, Material, News, Pty, Session, StoredTurn, Submit, TypingError, Watch};
+use swb_engine::{AgentChange, AgentWatch, Engine, Pty, Session, StoredTurn, Submit, TypedText, TypingError};
 use swb_turns::{Growth, Profile, State, Time, box_holds, strip_text};
 use swb_types::PtyId;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -16,7 +16,7 @@ pub(super) struct Talk<'a> {
     session: &'a Session,
     exchange: &'a Exchange,
     profile: Arc<Profile>,
-    watch: Watch,
+    watch: AgentWatch,
     attendant: Attendant<'a>,
 }
 
@@ -116,7 +116,7 @@ impl<'a> Talk<'a> {
             }
             self.attendant.look().await;
             match timeout_at(patience, self.pause()).await {
-                Ok(News::Gone) => return Err(self.gone()),
+                Ok(AgentChange::Gone) => return Err(self.gone()),
                 Ok(_) => {}
                 Err(_) if told => return Err(Failure::Agent("the agent is busy with something else".into())),
                 Err(_) => {
@@ -135,7 +135,7 @@ impl<'a> Talk<'a> {
         let from = agent.pty.head();
         let growth = Growth::new(&self.profile);
         let growing = Growing { pty: agent.pty, growth, from, began: now, seen: from, moved: now, next: now };
-        let text = Material::Text(self.exchange.prompt().to_owned());
+        let text = TypedText::Text(self.exchange.prompt().to_owned());
         let (stop, clear) = (self.exchange.stop(), self.profile.clear_keys());
         self.session.type_until(stop, &clear, text, Submit::Prompt).await?;
         Ok(growing)
@@ -158,7 +158,7 @@ impl<'a> Talk<'a> {
                 // Commands of the agent itself may leave no trace.
                 return Ok(());
             }
-            if self.pause().await == News::Gone {
+            if self.pause().await == AgentChange::Gone {
                 let turn = self.watch.last_turn(before).await.ok().flatten();
                 return match turn {
                     Some(turn) => self.finish(growing, &turn).await,
@@ -181,14 +181,14 @@ impl<'a> Talk<'a> {
     }
 
     /// Waits for something to happen, or for a moment.
-    async fn pause(&mut self) -> News {
+    async fn pause(&mut self) -> AgentChange {
         let outcome = tokio::select! {
-            news = self.watch.news() => return news,
+            news = self.watch.changed() => return news,
             outcome = self.attendant.outcome() => outcome,
-            () = sleep(limits::LOOK) => return News::Look,
+            () = sleep(limits::LOOK) => return AgentChange::Look,
         };
         self.attendant.settle(outcome).await;
-        News::Look
+        AgentChange::Look
     }
 
     /// Makes the agent stop its answer, the turn after `before`, as a person at the terminal would. The prompt is
@@ -215,7 +215,7 @@ impl<'a> Talk<'a> {
                 }
                 _ => {}
             }
-            if self.pause().await == News::Gone {
+            if self.pause().await == AgentChange::Gone {
                 return;
             }
         }

@@ -8,7 +8,7 @@ use crate::limits;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use swb_engine::{Phase, Pty, RestartPolicy, Session, SessionSpec, ShellSpec, Start};
+use swb_engine::{ProcessPhase, Pty, RestartPolicy, Session, SessionSpec, ShellSpec, Start};
 use swb_types::{Offset, PtyId, SessionName, Size};
 use swb_wire::control::{
     Attach, Attached, Base64, Create, Created, DialectState, DialectStatus, ErrorCode, ErrorReply, Kill,
@@ -423,7 +423,7 @@ fn unix_now() -> u64 {
 fn running_shell(session: &Session, argv: &[String]) -> Option<Arc<Pty>> {
     let view = session.view();
     let shells =
-        view.ptys.iter().filter(|view| view.pty.id() != PtyId::AGENT && view.phase == Phase::Running);
+        view.ptys.iter().filter(|view| view.pty.id() != PtyId::AGENT && view.phase == ProcessPhase::Running);
     shells.filter(|view| *view.argv == *argv).map(|view| Arc::clone(&view.pty)).next()
 }
 

@@ -8,8 +8,8 @@ use crate::outlet::Outlet;
 use std::time::Duration;
 use swb_engine::limits::ASK_READY;
 use swb_engine::{
-    Answered as Reply, Busy, Error, Event, EventCursor, EventKind, Following, Material, News, RelayError,
-    Session, Submit, Watch,
+    AgentBusy, AgentChange, AgentWatch, AskOutcome as Reply, Error, Event, EventCursor, EventKind, Following,
+    RelayError, Session, Submit, TypedText,
 };
 use swb_turns::State;
 use swb_types::Offset;
@@ -58,7 +58,7 @@ impl Connection {
         if !ask.force {
             match self.coop.engine.watch(session).free(ASK_READY).await {
                 Ok(()) => {}
-                Err(Busy::Gone) => return Err(refused(Error::Ended(session.name().clone()))),
+                Err(AgentBusy::Gone) => return Err(refused(Error::Ended(session.name().clone()))),
                 Err(_) if session.view().status.state == State::Asking => return Ok(asking(session)),
                 Err(why) => return Err(busy(session, why)),
             }
@@ -66,7 +66,7 @@ impl Connection {
         let mut watch = self.coop.engine.watch(session);
         let before = watch.newest();
         let submit = if ask.force { Submit::Forced } else { Submit::Prompt };
-        self.type_into(session, Material::Text(ask.text), submit).await?;
+        self.type_into(session, TypedText::Text(ask.text), submit).await?;
         match watch.answered(before).await.map_err(|error| no_turn(&error, session))? {
             Reply::Turn(turn) => Ok(answer(turn_object(&turn, &Turn::default(), limits::ANSWER))),
             Reply::Asks => Ok(asking(session)),
@@ -94,7 +94,7 @@ impl Connection {
                 }
                 _ => {}
             }
-            if view.ended || watch.news().await == News::Gone {
+            if view.ended || watch.changed().await == AgentChange::Gone {
                 if wait.exit {
                     return std::future::pending().await;
                 }
@@ -185,12 +185,12 @@ fn asking(session: &Session) -> AskReply {
     AskReply { ok: true, met: Answered::Asking, asking: true, detail, turn: None }
 }
 
-fn busy(session: &Session, why: Busy) -> ErrorReply {
+fn busy(session: &Session, why: AgentBusy) -> ErrorReply {
     ErrorReply::new(ErrorCode::AgentBusy, format!("the agent of session '{}' {why}", session.name()))
 }
 
 /// Name of the first turn behind the one of this number.
-fn turn_after(watch: &Watch, session: &Session, before: u64) -> Result<Option<String>, ErrorReply> {
+fn turn_after(watch: &AgentWatch, session: &Session, before: u64) -> Result<Option<String>, ErrorReply> {
     let turn = watch.turn_after(before).map_err(|error| no_turn(&error, session))?;
     Ok(turn.map(|turn| turn.info.id.to_string()))
 }

@@ -1,7 +1,7 @@
 //! What lists show of sessions and PTYs.
 
 use super::{LABEL, RUN};
-use swb_engine::{Phase, PtyView, Session};
+use swb_engine::{ProcessPhase, PtyView, Session};
 use swb_types::{Offset, PtyId};
 use swb_wire::control::{AgentItem, Origin, PtyItem, PtyRole, SessionDetails, SessionItem, SessionStatus};
 
@@ -26,13 +26,13 @@ fn detail(session: &Session, agent: &PtyView, doing: AgentItem, most: usize) -> 
     SessionDetails {
         argv: shortened(&agent.argv, most),
         status: match agent.phase {
-            Phase::Waiting | Phase::Starting => SessionStatus::Starting,
-            Phase::Running => SessionStatus::Running,
-            Phase::Restarting => SessionStatus::Restarting,
-            Phase::Exited(_) => SessionStatus::Exited,
+            ProcessPhase::Waiting | ProcessPhase::Starting => SessionStatus::Starting,
+            ProcessPhase::Running => SessionStatus::Running,
+            ProcessPhase::Restarting => SessionStatus::Restarting,
+            ProcessPhase::Exited(_) => SessionStatus::Exited,
         },
         exit_code: match agent.phase {
-            Phase::Exited(status) => Some(status.code()),
+            ProcessPhase::Exited(status) => Some(status.code()),
             _ => None,
         },
         cols: size.cols(),

@@ -2,7 +2,7 @@
 
 use super::connection::{Answer, Connection, Next, invalid, ok, refused};
 use super::{Door, LABEL, errors};
-use swb_engine::{Phase, Relay, Session, TurnId, TurnInfo};
+use swb_engine::{ProcessPhase, Relay, Session, TurnId, TurnInfo};
 use swb_turns::{State, Status, strip_text};
 use swb_types::{Offset, PtyId};
 use swb_wire::control::{
@@ -126,7 +126,7 @@ impl Connection {
         let view = session.view();
         match view.ptys.first().map(|agent| agent.phase) {
             // That its process is gone is known before whoever watches its screen has noticed.
-            Some(Phase::Exited(_)) => {
+            Some(ProcessPhase::Exited(_)) => {
                 AgentItem { state: AgentState::Exited, since: 0, signal: None, profile }
             }
             _ => agent_item(&view.status, profile),

@@ -4,7 +4,7 @@ use super::connection::{Answer, Connection, Next, invalid, ok, refused};
 use super::errors;
 use super::turns::turn_text;
 use swb_engine::limits::TAKE_SILENT;
-use swb_engine::{Material, Session, Submit, Typed, TypingError};
+use swb_engine::{Session, Submit, TypedText, TypingError, TypingReport};
 use swb_wire::control::{ErrorCode, ErrorReply, Relay, RelayReply};
 use tokio::time::sleep;
 
@@ -21,22 +21,22 @@ impl Connection {
             Ok(turn) => turn,
         };
         let id = turn.info.id.to_string();
-        let material = if relay.raw {
-            Material::Raw(turn.content.to_vec())
+        let text = if relay.raw {
+            TypedText::Raw(turn.content.to_vec())
         } else {
             let text = turn_text(&turn);
             let filled = match &relay.template {
                 Some(template) => fill(template, &text, &id, turn.info.id.session()),
                 None => text,
             };
-            Material::Text(relay.prefix.unwrap_or_default() + &filled)
+            TypedText::Text(relay.prefix.unwrap_or_default() + &filled)
         };
         let typed = match self.resolve_live(&relay.to) {
             Ok(session) => {
                 let submit = if relay.submit { Submit::Prompt } else { Submit::No };
-                self.type_into(&session, material, submit).await?
+                self.type_into(&session, text, submit).await?
             }
-            Err(unknown) => self.type_elsewhere(&relay.to, material, relay.submit, unknown).await?,
+            Err(unknown) => self.type_elsewhere(&relay.to, text, relay.submit, unknown).await?,
         };
         let reply = RelayReply {
             ok: true,
@@ -51,10 +51,10 @@ impl Connection {
     pub(super) async fn type_into(
         &self,
         session: &Session,
-        material: Material,
+        text: TypedText,
         submit: Submit,
-    ) -> Result<Typed, ErrorReply> {
-        session.type_into(material, submit).await.map_err(|error| match error {
+    ) -> Result<TypingReport, ErrorReply> {
+        session.type_into(text, submit).await.map_err(|error| match error {
             TypingError::Session(error) => refused(error),
             TypingError::Input(error) => errors::input(error),
             TypingError::Asks { .. } | TypingError::Stopped => {
@@ -68,22 +68,22 @@ impl Connection {
     async fn type_elsewhere(
         &self,
         to: &str,
-        material: Material,
+        text: TypedText,
         submit: bool,
         unknown: ErrorReply,
-    ) -> Result<Typed, ErrorReply> {
+    ) -> Result<TypingReport, ErrorReply> {
         let relay = self.relay();
         if !relay.sessions().iter().any(|listed| listed.id == to) {
             return Err(unknown);
         }
-        let (bytes, warning) = material.encode(false);
+        let (bytes, warning) = text.encode(false);
         let length = bytes.len() as u64;
         relay.inject(to, bytes).map_err(|error| errors::relay(&error, to))?;
         if submit {
             sleep(TAKE_SILENT).await;
             relay.inject(to, b"\r".to_vec()).map_err(|error| errors::relay(&error, to))?;
         }
-        Ok(Typed { bytes: length, warning })
+        Ok(TypingReport { bytes: length, warning })
     }
 }
 

@@ -6,7 +6,7 @@ use crate::limits;
 use crate::outlet::{Outlet, OutputError};
 use crate::peer::has_stopped_sending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use swb_engine::{ClientGuard, Cursor, Mark, Phase, Pty, Seat, Session, Step};
+use swb_engine::{ClientGuard, Cursor, Mark, ProcessPhase, Pty, Seat, Session, Step};
 use swb_types::{PtyId, Size};
 use swb_wire::keepty::{Decoder, MAX_PAYLOAD, Message, Role, encode, output_header};
 use tokio::net::UnixStream;
@@ -160,7 +160,7 @@ impl Client<'_> {
     async fn greet(&self, cols: u16, rows: u16) -> Option<Cursor> {
         let agent = self.session().settled().await.ok()?;
         let size = Size::or_current(cols, rows, self.pty.size());
-        if agent.phase == Phase::Waiting {
+        if agent.phase == ProcessPhase::Waiting {
             return self.greet_before_start(size).await;
         }
         if self.role == Role::Writer {

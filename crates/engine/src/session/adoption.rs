@@ -1,9 +1,9 @@
 //! Taking over a session that an earlier daemon made.
 
-use super::Phase;
-use super::owner::{Owner, Surroundings};
-use super::record::{Body, Record};
-use super::terminal::Terminal;
+use super::ProcessPhase;
+use super::pty_state::PtyState;
+use super::record::{PtyRecord, RecordBody};
+use super::task::{SessionContext, SessionTask};
 use crate::keeper::{self, AdoptedSlot, KEY_SCREEN, KeeperEvent};
 use crate::pty::Pty;
 use crate::screen::{Checkpoint, Known};
@@ -15,69 +15,69 @@ use std::time::Duration;
 use swb_types::{PtyId, Size};
 
 /// A session as a former daemon left it: its PTYs' records and slots.
-pub(crate) struct Adoption {
+pub(crate) struct SessionAdoption {
     pub(crate) uid: u64,
-    pub(crate) slots: BTreeMap<u32, (u32, Record, AdoptedSlot)>,
+    pub(crate) slots: BTreeMap<u32, (u32, PtyRecord, AdoptedSlot)>,
 }
 
-impl Adoption {
+impl SessionAdoption {
     /// Whether it is to be entered as a live session: not if it was being killed, so that its name is free
     /// already, and not if all that is left of it is its output.
     fn is_live(&self) -> bool {
         let Some((_, record, adopted)) = self.slots.get(&0) else { return false };
-        let Body::Session { spec, ending, .. } = &record.body else { return false };
+        let RecordBody::Session { spec, ending, .. } = &record.body else { return false };
         let stays_down = !spec.restart.auto || record.dismissed;
         let over = adopted.exit.is_some() && stays_down && self.slots.len() == 1;
         !ending && !over
     }
 }
 
-impl Owner {
+impl SessionTask {
     /// Rebuilds a session from what a former daemon left; nothing when it never came to life.
-    pub(crate) fn adopt(adoption: Adoption, around: Surroundings) -> Option<Self> {
+    pub(crate) fn adopt(adoption: SessionAdoption, context: SessionContext) -> Option<Self> {
         let live = adoption.is_live();
-        let Adoption { uid, mut slots } = adoption;
+        let SessionAdoption { uid, mut slots } = adoption;
         let (slot, record, adopted) = slots.remove(&0)?;
-        let Body::Session { spec, created, next_pty, ending } = record.body else {
+        let RecordBody::Session { spec, created, next_pty, ending } = record.body else {
             return None;
         };
-        let mut owner = Self::bare(spec.name.clone(), Arc::clone(&spec), uid, created, around);
+        let mut task = Self::bare(spec.name.clone(), Arc::clone(&spec), uid, created, context);
         // Its creator was never told that it exists, or has killed it before it began.
         let unborn = adopted.ring.is_none() && (spec.start == Start::Now || ending);
         if unborn && slots.is_empty() {
             let mut kept = adopted.held;
-            owner.clear_entrances(slot, &mut kept);
-            owner.around.keeper.free_slot(slot);
+            task.clear_entrances(slot, &mut kept);
+            task.context.keeper.free_slot(slot);
             return None;
         }
-        owner.next_pty = next_pty;
+        task.next_pty = next_pty;
         let stays_down = !spec.restart.auto || record.dismissed;
         let ended = adopted.exit.is_some() && stays_down;
         let mut dismissed: Vec<PtyId> =
             (unborn || record.dismissed).then_some(PtyId::AGENT).into_iter().collect();
-        let mut kept = owner.adopt_terminal(PtyId::AGENT, slot, &spec.argv, None, adopted, spec.size);
+        let mut kept = task.adopt_terminal(PtyId::AGENT, slot, &spec.argv, None, adopted, spec.size);
         for (pty, (slot, record, adopted)) in slots {
-            if let Body::Shell { spec } = record.body {
+            if let RecordBody::Shell { spec } = record.body {
                 let (argv, size) = (spec.argv.clone(), spec.size);
-                owner.adopt_terminal(PtyId(pty), slot, &argv, Some(spec), adopted, size);
+                task.adopt_terminal(PtyId(pty), slot, &argv, Some(spec), adopted, size);
                 dismissed.extend(record.dismissed.then_some(PtyId(pty)));
             }
         }
-        dismissed.into_iter().for_each(|id| owner.dismiss(id));
+        dismissed.into_iter().for_each(|id| task.dismiss(id));
         if ending {
-            owner.begin_ending(Duration::ZERO, None);
+            task.begin_ending(Duration::ZERO, None);
         }
         if live {
-            owner.around.registry.adopt(owner.session.clone());
+            task.context.registry.adopt(task.session.clone());
         }
-        if live && !ended && !owner.agent_is_over() {
+        if live && !ended && !task.agent_is_over() {
             // Cannot fail when nothing is required.
-            let _entered = owner.enter(&mut kept, false);
+            let _entered = task.enter(&mut kept, false);
         } else {
-            owner.clear_entrances(slot, &mut kept);
+            task.clear_entrances(slot, &mut kept);
         }
-        owner.publish();
-        Some(owner)
+        task.publish();
+        Some(task)
     }
 
     fn adopt_terminal(
@@ -90,9 +90,9 @@ impl Owner {
         size: Size,
     ) -> BTreeMap<u16, OwnedFd> {
         let phase = match (&state.ring, state.starting) {
-            (None, _) => Phase::Waiting,
-            (_, true) => Phase::Starting,
-            _ => Phase::Running,
+            (None, _) => ProcessPhase::Waiting,
+            (_, true) => ProcessPhase::Starting,
+            _ => ProcessPhase::Running,
         };
         let running = state.ring.and_then(keeper::open_ring).map(|ring| (ring, state.master));
         let checkpoint = state.held.remove(&KEY_SCREEN).and_then(|memory| {
@@ -102,15 +102,15 @@ impl Owner {
         if id == PtyId::AGENT {
             // After an orderly stop its output is still there, but its turns are gone with the daemon that found them.
             let head = running.as_ref().map_or(0, |(ring, _)| ring.head());
-            self.turns_to = (!self.around.continues).then_some(head);
+            self.turns_to = (!self.context.continues).then_some(head);
         }
         let known = match id {
             PtyId::AGENT => self.known(checkpoint),
             _ => Known { checkpoint, ..Known::default() },
         };
-        let (keeper, screens) = (self.around.keeper.clone(), &self.around.screens);
+        let (keeper, screens) = (self.context.keeper.clone(), &self.context.screens);
         let pty = Pty::adopt((id, slot, size), keeper, screens, running, known);
-        let mut terminal = Terminal::new(pty, argv, shell, phase);
+        let mut terminal = PtyState::new(pty, argv, shell, phase);
         terminal.pid = state.pid;
         self.add_terminal(terminal);
         if let Some(status) = state.exit {

@@ -1,8 +1,8 @@
 //! Ending a session: politely first, then for good, and nothing of it left behind.
 
-use super::Phase;
-use super::owner::Owner;
-use super::terminal::Terminal;
+use super::ProcessPhase;
+use super::pty_state::PtyState;
+use super::task::SessionTask;
 use crate::keeper::Keeper;
 use crate::process;
 use rustix::process::Signal;
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 /// A session that is being killed.
-pub(super) struct Ending {
+pub(super) struct SessionEnding {
     pub(super) deadline: Instant,
     pub(super) waiting: Vec<oneshot::Sender<()>>,
     /// Terminal sessions, by their first process, whose stragglers are killed at the deadline.
@@ -25,7 +25,7 @@ pub(super) struct Ending {
     _counted: TaskTrackerToken,
 }
 
-impl Ending {
+impl SessionEnding {
     pub(super) fn note(&mut self, sid: i32) {
         if !self.sids.contains(&sid) {
             self.sids.push(sid);
@@ -33,21 +33,21 @@ impl Ending {
     }
 }
 
-impl Owner {
+impl SessionTask {
     pub(super) fn begin_ending(&mut self, grace: Duration, done: Option<oneshot::Sender<()>>) {
-        self.around.registry.remove(&self.session);
-        self.around.relay.forget(&self.session);
+        self.context.registry.remove(&self.session);
+        self.context.relay.forget(&self.session);
         // The name is free, and so must be its entrances; who is inside stays to the end.
         self.close_entrances();
         // Without any time to use it, a polite word would only decide how the process dies (CO-41).
         let polite = !grace.is_zero();
         let deadline = Instant::now() + grace;
-        let ending = self.ending.get_or_insert_with(|| Ending {
+        let ending = self.ending.get_or_insert_with(|| SessionEnding {
             deadline,
             waiting: Vec::new(),
             sids: Vec::new(),
             hurried: false,
-            _counted: self.around.endings.token(),
+            _counted: self.context.endings.token(),
         });
         ending.deadline = ending.deadline.min(deadline);
         ending.waiting.extend(done);
@@ -59,7 +59,7 @@ impl Owner {
             };
             terminal.dismissed = true;
             // Only of a process that lives: the number of one that is gone may be somebody else's by now.
-            if terminal.phase == Phase::Running
+            if terminal.phase == ProcessPhase::Running
                 && let Some(ending) = &mut self.ending
             {
                 ending.note(terminal.pid);
@@ -93,7 +93,7 @@ impl Owner {
 
 /// Sends the polite signal. A process that ignores it, as interactive shells do, gets the one a closing
 /// terminal would send.
-pub(super) fn ask_to_end(keeper: &Keeper, terminal: &Terminal) {
+pub(super) fn ask_to_end(keeper: &Keeper, terminal: &PtyState) {
     keeper.signal(terminal.pty.slot(), Signal::TERM.as_raw());
     if process::ignores_sigterm(terminal.pid) {
         keeper.signal(terminal.pty.slot(), Signal::HUP.as_raw());
@@ -102,7 +102,7 @@ pub(super) fn ask_to_end(keeper: &Keeper, terminal: &Terminal) {
 }
 
 /// Kills what is left of terminal sessions at the deadline, or as soon as the daemon stops.
-pub(super) async fn end_stragglers(ending: &Ending, stopping: &CancellationToken) {
+pub(super) async fn end_stragglers(ending: &SessionEnding, stopping: &CancellationToken) {
     if ending.sids.iter().any(|sid| process::session_lives(*sid)) {
         tokio::select! {
             () = tokio::time::sleep_until(ending.deadline) => {}

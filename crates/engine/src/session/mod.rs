@@ -1,24 +1,24 @@
 //! A session: its handle, what it publishes, and who is looking.
 //!
-//! [`Session`] is what everybody holds. The state behind it belongs to one task, `owner::Owner`; handles
-//! send it commands and read the [`View`] it publishes.
+//! [`Session`] is what everybody holds. The state behind it belongs to one task, `task::SessionTask`; handles
+//! send it commands and read the [`SessionView`] it publishes.
 
 mod adoption;
-mod asking;
+mod agent_wait;
 mod dialog;
 mod ending;
-mod owner;
+mod pty_state;
 mod record;
-mod terminal;
+mod task;
 mod typing;
 
-pub use asking::{Busy, News, Reply as Answered, Watch};
+pub use agent_wait::{AgentBusy, AgentChange, AgentWatch, AskOutcome};
 pub use dialog::{DialogError, approval_of, chosen};
-pub use typing::{Material, Submit, Typed, TypingError};
+pub use typing::{Submit, TypedText, TypingError, TypingReport};
 
-pub(crate) use adoption::Adoption;
-pub(crate) use owner::{Owner, Surroundings, free_slots};
-pub(crate) use record::Record;
+pub(crate) use adoption::SessionAdoption;
+pub(crate) use record::PtyRecord;
+pub(crate) use task::{SessionContext, SessionTask, free_slots};
 
 use crate::error::Error;
 use crate::keeper::KEY_ENTRANCE;
@@ -35,18 +35,18 @@ use tokio::sync::{mpsc, oneshot, watch};
 /// A handle to a session; cheap to clone. Dropping it does nothing to the session.
 #[derive(Debug, Clone)]
 pub struct Session {
-    shared: Arc<Shared>,
+    shared: Arc<SessionShared>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SessionShared {
     name: SessionName,
     uid: u64,
     spec: Arc<SessionSpec>,
     /// Unix seconds.
     created: u64,
-    commands: mpsc::Sender<Command>,
-    view: watch::Receiver<View>,
+    commands: mpsc::Sender<SessionCommand>,
+    view: watch::Receiver<SessionView>,
     clients: Mutex<BTreeMap<&'static str, usize>>,
     /// Whoever types and submits, or asks and waits for the answer, has the agent alone until it is done.
     typing: tokio::sync::Mutex<()>,
@@ -55,7 +55,7 @@ struct Shared {
 
 /// What a session shows of itself.
 #[derive(Debug, Clone, Default)]
-pub struct View {
+pub struct SessionView {
     /// Its PTYs by number: PTY 0 and the shells that live.
     pub ptys: Vec<PtyView>,
     /// What its agent is doing, and how that is known.
@@ -74,12 +74,12 @@ pub struct PtyView {
     /// Process id of its latest process, 0 before the first.
     pub pid: i32,
     /// Where it is in its life.
-    pub phase: Phase,
+    pub phase: ProcessPhase,
 }
 
 /// Where a PTY's process is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
+pub enum ProcessPhase {
     /// It starts when the first interactive client comes.
     Waiting,
     /// It is being started.
@@ -92,25 +92,25 @@ pub enum Phase {
     Exited(ExitStatus),
 }
 
-pub(crate) type Reply<T> = oneshot::Sender<Result<T, Error>>;
+pub(crate) type ReplySender<T> = oneshot::Sender<Result<T, Error>>;
 
 /// What handles ask of the owner.
 #[derive(Debug)]
-pub(crate) enum Command {
+pub(crate) enum SessionCommand {
     /// Start PTY 0 if it waits for its first client, with this size if given.
     Start {
         size: Option<Size>,
-        reply: Reply<()>,
+        reply: ReplySender<()>,
     },
     OpenShell {
         spec: ShellSpec,
-        reply: Reply<Arc<Pty>>,
+        reply: ReplySender<Arc<Pty>>,
     },
     Resize {
         pty: PtyId,
         size: Size,
         only_if_changed: bool,
-        reply: Reply<()>,
+        reply: ReplySender<()>,
     },
     Nudge {
         pty: PtyId,
@@ -121,11 +121,11 @@ pub(crate) enum Command {
     },
     Restart {
         pty: PtyId,
-        reply: Reply<i32>,
+        reply: ReplySender<i32>,
     },
     KillPty {
         pty: PtyId,
-        reply: Reply<()>,
+        reply: ReplySender<()>,
     },
     /// End all processes; those that live after `grace` are killed.
     Kill {
@@ -181,14 +181,15 @@ impl Session {
     }
 
     /// What it shows of itself right now.
-    pub fn view(&self) -> View {
+    pub fn view(&self) -> SessionView {
         self.shared.view.borrow().clone()
     }
 
     /// Waits until PTY 0 is not being started any more, and shows it then.
     pub async fn settled(&self) -> Result<PtyView, Error> {
         let mut view = self.shared.view.clone();
-        let starting = |view: &View| view.ptys.first().is_some_and(|agent| agent.phase == Phase::Starting);
+        let starting =
+            |view: &SessionView| view.ptys.first().is_some_and(|agent| agent.phase == ProcessPhase::Starting);
         let _settled = view.wait_for(|view| !starting(view)).await;
         self.pty(PtyId::AGENT)
     }
@@ -225,42 +226,42 @@ impl Session {
 
     /// Starts PTY 0 if it has waited for its first client; afterwards it is running or being started.
     pub async fn start(&self, size: Option<Size>) -> Result<(), Error> {
-        self.ask(|reply| Command::Start { size, reply }).await
+        self.ask(|reply| SessionCommand::Start { size, reply }).await
     }
 
     /// Opens a further PTY.
     pub async fn open_shell(&self, spec: ShellSpec) -> Result<Arc<Pty>, Error> {
-        self.ask(|reply| Command::OpenShell { spec, reply }).await
+        self.ask(|reply| SessionCommand::OpenShell { spec, reply }).await
     }
 
     /// Sets a PTY's size and announces it in its output.
     pub async fn resize(&self, pty: PtyId, size: Size) -> Result<(), Error> {
-        self.ask(|reply| Command::Resize { pty, size, only_if_changed: false, reply }).await
+        self.ask(|reply| SessionCommand::Resize { pty, size, only_if_changed: false, reply }).await
     }
 
     /// Sets a PTY's size for a newcomer: a size that is no news is not announced.
     pub async fn fit(&self, pty: PtyId, size: Size) -> Result<(), Error> {
-        self.ask(|reply| Command::Resize { pty, size, only_if_changed: true, reply }).await
+        self.ask(|reply| SessionCommand::Resize { pty, size, only_if_changed: true, reply }).await
     }
 
     /// Makes the program on a PTY redraw, by a size that changes for a moment.
     pub async fn nudge(&self, pty: PtyId) {
-        let _sent = self.shared.commands.send(Command::Nudge { pty }).await;
+        let _sent = self.shared.commands.send(SessionCommand::Nudge { pty }).await;
     }
 
     /// Tells the program once more to look at its size, unless it was resized since `generation`.
     pub async fn winch(&self, pty: PtyId, generation: u32) {
-        let _sent = self.shared.commands.send(Command::Winch { pty, generation }).await;
+        let _sent = self.shared.commands.send(SessionCommand::Winch { pty, generation }).await;
     }
 
     /// Ends the process on a PTY and starts it anew; gives the new process id.
     pub async fn restart(&self, pty: PtyId) -> Result<i32, Error> {
-        self.ask(|reply| Command::Restart { pty, reply }).await
+        self.ask(|reply| SessionCommand::Restart { pty, reply }).await
     }
 
     /// Ends one PTY and its process.
     pub async fn kill_pty(&self, pty: PtyId) -> Result<(), Error> {
-        self.ask(|reply| Command::KillPty { pty, reply }).await
+        self.ask(|reply| SessionCommand::KillPty { pty, reply }).await
     }
 
     /// Ends all its processes: politely, and those that live after `grace` for good.
@@ -268,12 +269,12 @@ impl Session {
     /// Its name is free at once. Returns when they have ended; dropping the call stops nothing.
     pub async fn kill(&self, grace: Duration) {
         let (done, ended) = oneshot::channel();
-        if self.shared.commands.send(Command::Kill { grace, done }).await.is_ok() {
+        if self.shared.commands.send(SessionCommand::Kill { grace, done }).await.is_ok() {
             let _ended = ended.await;
         }
     }
 
-    async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, Error> {
+    async fn ask<T>(&self, command: impl FnOnce(ReplySender<T>) -> SessionCommand) -> Result<T, Error> {
         let (reply, answer) = oneshot::channel();
         let gone = || Error::Ended(self.name().clone());
         self.shared.commands.send(command(reply)).await.map_err(|_| gone())?;
@@ -281,10 +282,10 @@ impl Session {
     }
 
     /// Takes the entrances' descriptors back from the keeper, for an orderly stop.
-    pub(crate) fn leave_entrances(&self, around: &Surroundings) {
+    pub(crate) fn leave_entrances(&self, context: &SessionContext) {
         if let Ok(agent) = self.pty(PtyId::AGENT) {
-            for index in 0..around.entrances.len() {
-                around.keeper.drop_held(agent.pty.slot(), KEY_ENTRANCE + index as u16);
+            for index in 0..context.entrances.len() {
+                context.keeper.drop_held(agent.pty.slot(), KEY_ENTRANCE + index as u16);
             }
         }
     }
@@ -309,13 +310,13 @@ impl Session {
             hidden: Vec::new(),
             required: Vec::new(),
         };
-        let shared = Shared {
+        let shared = SessionShared {
             name,
             uid: 0,
             spec: Arc::new(spec),
             created: 0,
             commands: mpsc::channel(1).0,
-            view: watch::channel(View::default()).1,
+            view: watch::channel(SessionView::default()).1,
             clients: Mutex::default(),
             typing: tokio::sync::Mutex::default(),
             asking: tokio::sync::Mutex::default(),

@@ -12,7 +12,7 @@ const VERSION: u32 = 1;
 
 /// The record of one PTY, as JSON in a memfd that the keeper holds unread.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Record {
+pub(crate) struct PtyRecord {
     version: u32,
     /// Tells sessions apart that bear the same name one after the other.
     pub(crate) uid: u64,
@@ -21,12 +21,12 @@ pub(crate) struct Record {
     /// good.
     #[serde(default)]
     pub(crate) dismissed: bool,
-    pub(crate) body: Body,
+    pub(crate) body: RecordBody,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Body {
+pub(crate) enum RecordBody {
     /// PTY 0 carries what is known of the session.
     Session {
         spec: Arc<SessionSpec>,
@@ -40,8 +40,8 @@ pub(crate) enum Body {
     },
 }
 
-impl Record {
-    pub(crate) fn new(uid: u64, pty: u32, dismissed: bool, body: Body) -> Self {
+impl PtyRecord {
+    pub(crate) fn new(uid: u64, pty: u32, dismissed: bool, body: RecordBody) -> Self {
         Self { version: VERSION, uid, pty, dismissed, body }
     }
 

@@ -17,7 +17,7 @@ const LINES: &str = "the target takes no pastes, so each line break may have bee
 
 /// What is to be typed.
 #[derive(Debug, Clone)]
-pub enum Material {
+pub enum TypedText {
     /// Text; it cannot press keys.
     Text(String),
     /// Bytes as they are.
@@ -37,7 +37,7 @@ pub enum Submit {
 
 /// What was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Typed {
+pub struct TypingReport {
     /// Its length.
     pub bytes: u64,
     /// What the user should know about it.
@@ -64,7 +64,7 @@ pub enum TypingError {
     Stopped,
 }
 
-impl Material {
+impl TypedText {
     /// The bytes to type, and what the user should know about them.
     pub fn encode(self, bracketed: bool) -> (Vec<u8>, Option<&'static str>) {
         match self {
@@ -84,8 +84,8 @@ impl Material {
 impl Session {
     /// Types into its agent's terminal; Enter is pressed when the program has taken the text. Whoever types has the
     /// terminal alone until that is done.
-    pub async fn type_into(&self, material: Material, submit: Submit) -> Result<Typed, TypingError> {
-        self.type_until(&CancellationToken::new(), &[], material, submit).await
+    pub async fn type_into(&self, text: TypedText, submit: Submit) -> Result<TypingReport, TypingError> {
+        self.type_until(&CancellationToken::new(), &[], text, submit).await
     }
 
     /// The same until `stop`: what was not submitted by then is taken back with the keys `clear`.
@@ -93,9 +93,9 @@ impl Session {
         &self,
         stop: &CancellationToken,
         clear: &[&str],
-        material: Material,
+        text: TypedText,
         submit: Submit,
-    ) -> Result<Typed, TypingError> {
+    ) -> Result<TypingReport, TypingError> {
         // It may run already.
         self.start(None).await.ok();
         let pty = self.pty(PtyId::AGENT)?.pty;
@@ -106,7 +106,7 @@ impl Session {
         };
         no_dialog(&pty, submit, false).await?;
         let modes = pty.look(false, |sight| sight.screen().modes()).await?;
-        let (bytes, warning) = material.encode(modes.bracketed_paste);
+        let (bytes, warning) = text.encode(modes.bracketed_paste);
         let before = pty.head();
         pty.input(&bytes).await?;
         if submit != Submit::No {
@@ -122,7 +122,7 @@ impl Session {
             }
             pty.input(&key_bytes("Enter", &modes)).await?;
         }
-        Ok(Typed { bytes: bytes.len() as u64, warning })
+        Ok(TypingReport { bytes: bytes.len() as u64, warning })
     }
 
     /// Presses keys in its agent's terminal, by their names, one after the other.
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     fn typed(text: &str, bracketed: bool) -> (String, bool) {
-        let (bytes, warning) = Material::Text(text.to_owned()).encode(bracketed);
+        let (bytes, warning) = TypedText::Text(text.to_owned()).encode(bracketed);
         (String::from_utf8(bytes).unwrap(), warning.is_some())
     }
 
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(typed(hostile, false), ("a[201~[A201~b\nc\td".to_owned(), true));
         assert_eq!(typed(hostile, true), ("\x1b[200~a[201~[A201~b\nc\td\x1b[201~".to_owned(), false));
         assert_eq!(typed("one line\n", false), ("one line".to_owned(), false));
-        let (raw, _) = Material::Raw(b"\x1b[A\r".to_vec()).encode(true);
+        let (raw, _) = TypedText::Raw(b"\x1b[A\r".to_vec()).encode(true);
         assert_eq!(raw, b"\x1b[A\r");
     }
 }

@@ -3,10 +3,10 @@
 //! It waits for three things: commands of handles, news from the keeper, and deadlines. Nothing in here
 //! waits for a process, a client or the keeper in between, so a session that is stuck stops nobody.
 
-use super::ending::{Ending, ask_to_end, end_stragglers};
-use super::record::{Body, Record};
-use super::terminal::{Starter, Terminal};
-use super::{Command, Phase, PtyView, Reply, Session, Shared, View};
+use super::ending::{SessionEnding, ask_to_end, end_stragglers};
+use super::pty_state::{PtyState, StartWaiter};
+use super::record::{PtyRecord, RecordBody};
+use super::{ProcessPhase, PtyView, ReplySender, Session, SessionCommand, SessionShared, SessionView};
 use crate::entrance::Entrance;
 use crate::error::Error;
 use crate::event::{EventKind, Events};
@@ -32,7 +32,7 @@ use tokio_util::task::TaskTracker;
 
 /// What the owners of all sessions share.
 #[derive(Clone)]
-pub(crate) struct Surroundings {
+pub(crate) struct SessionContext {
     pub(crate) keeper: Keeper,
     pub(crate) screens: Screens,
     /// This daemon goes on for one that did not stop in order, and may know what that one knew.
@@ -50,11 +50,11 @@ pub(crate) struct Surroundings {
     pub(crate) stopping: CancellationToken,
 }
 
-pub(crate) struct Owner {
+pub(crate) struct SessionTask {
     pub(super) session: Session,
-    pub(super) around: Surroundings,
-    pub(super) view: watch::Sender<View>,
-    pub(super) commands: mpsc::Receiver<Command>,
+    pub(super) context: SessionContext,
+    pub(super) view: watch::Sender<SessionView>,
+    pub(super) commands: mpsc::Receiver<SessionCommand>,
     pub(super) keeper_events: mpsc::Receiver<(u32, KeeperEvent)>,
     pub(super) keeper_event_sender: mpsc::Sender<(u32, KeeperEvent)>,
     /// What is found about the agent.
@@ -64,31 +64,31 @@ pub(crate) struct Owner {
     /// Turns that ended before this offset of the agent's output are known already, or not to be known (CB-57);
     /// nothing if a former daemon's turns are yet to be looked up.
     pub(super) turns_to: Option<u64>,
-    pub(super) terminals: BTreeMap<PtyId, Terminal>,
+    pub(super) terminals: BTreeMap<PtyId, PtyState>,
     pub(super) next_pty: u32,
-    pub(super) ending: Option<Ending>,
+    pub(super) ending: Option<SessionEnding>,
     /// Its command could not be started, so whoever asked for it was told that there is no session.
     pub(super) stillborn: bool,
 }
 
-impl Owner {
+impl SessionTask {
     /// Makes a session that is not entered anywhere yet.
     pub(crate) fn new(
         name: SessionName,
         spec: SessionSpec,
         uid: u64,
         created: u64,
-        around: Surroundings,
+        context: SessionContext,
     ) -> Result<(Session, Self), Error> {
-        let slot = around.keeper.reserve_slot()?;
+        let slot = context.keeper.reserve_slot()?;
         let spec = Arc::new(SessionSpec { name: name.clone(), ..spec });
-        let mut owner = Self::bare(name, Arc::clone(&spec), uid, created, around);
-        let known = owner.known(None);
-        let (keeper, screens) = (owner.around.keeper.clone(), &owner.around.screens);
+        let mut task = Self::bare(name, Arc::clone(&spec), uid, created, context);
+        let known = task.known(None);
+        let (keeper, screens) = (task.context.keeper.clone(), &task.context.screens);
         let pty = Pty::new((PtyId::AGENT, slot, spec.size), keeper, screens, known);
-        owner.add_terminal(Terminal::new(pty, &spec.argv, None, Phase::Waiting));
-        owner.publish();
-        Ok((owner.session.clone(), owner))
+        task.add_terminal(PtyState::new(pty, &spec.argv, None, ProcessPhase::Waiting));
+        task.publish();
+        Ok((task.session.clone(), task))
     }
 
     pub(super) fn bare(
@@ -96,13 +96,13 @@ impl Owner {
         spec: Arc<SessionSpec>,
         uid: u64,
         created: u64,
-        around: Surroundings,
+        context: SessionContext,
     ) -> Self {
         let (command_sender, commands) = mpsc::channel(limits::COMMANDS);
         let (keeper_event_sender, keeper_events) = mpsc::channel(limits::KEEPER_EVENTS);
         let (findings_sender, findings) = mpsc::channel(limits::FINDINGS);
-        let view = watch::Sender::new(View::default());
-        let shared = Shared {
+        let view = watch::Sender::new(SessionView::default());
+        let shared = SessionShared {
             name,
             uid,
             spec,
@@ -115,7 +115,7 @@ impl Owner {
         };
         Self {
             session: Session { shared: Arc::new(shared) },
-            around,
+            context,
             view,
             commands,
             keeper_events,
@@ -144,14 +144,14 @@ impl Owner {
         // First, so that whatever is opened here is found again and cleared away should the daemon die.
         self.store();
         let required = |label: &str| strict && self.spec().required.iter().any(|required| required == label);
-        for (index, entrance) in self.around.entrances.iter().enumerate() {
+        for (index, entrance) in self.context.entrances.iter().enumerate() {
             let label = entrance.label();
             if !self.session.is_offered_to(label) {
                 continue;
             }
             let key = KEY_ENTRANCE + index as u16;
             match entrance.open(&self.session, kept.remove(&key)) {
-                Ok(fd) => self.around.keeper.hold(slot, key, fd),
+                Ok(fd) => self.context.keeper.hold(slot, key, fd),
                 Err(reason) if required(label) => {
                     self.close_entrances();
                     return Err(Error::Entrance(reason));
@@ -166,18 +166,18 @@ impl Owner {
 
     /// Takes away what an earlier daemon left of the entrances of a session that nobody is to enter.
     pub(super) fn clear_entrances(&self, slot: u32, kept: &mut BTreeMap<u16, OwnedFd>) {
-        for (index, entrance) in self.around.entrances.iter().enumerate() {
+        for (index, entrance) in self.context.entrances.iter().enumerate() {
             if self.session.is_offered_to(entrance.label()) {
                 let key = KEY_ENTRANCE + index as u16;
                 entrance.clear(&self.session, kept.remove(&key));
-                self.around.keeper.drop_held(slot, key);
+                self.context.keeper.drop_held(slot, key);
             }
         }
     }
 
-    pub(super) fn add_terminal(&mut self, terminal: Terminal) {
+    pub(super) fn add_terminal(&mut self, terminal: PtyState) {
         let owner = SlotOwner { pty: Arc::clone(&terminal.pty), events: self.keeper_event_sender.clone() };
-        self.around.keeper.own_slot(terminal.pty.slot(), owner);
+        self.context.keeper.own_slot(terminal.pty.slot(), owner);
         self.terminals.insert(terminal.pty.id(), terminal);
     }
 
@@ -185,27 +185,27 @@ impl Owner {
     pub(crate) fn open(&self) -> Result<(), Error> {
         let offered = |label: &String| {
             self.session.is_offered_to(label)
-                && self.around.entrances.iter().any(|entrance| entrance.label() == label)
+                && self.context.entrances.iter().any(|entrance| entrance.label() == label)
         };
         let missing = self.spec().required.iter().find(|label| !offered(label));
         let outcome = match missing {
             Some(label) => Err(Error::Entrance(format!("the {label} front is not offered by this daemon"))),
             None => self.enter(&mut BTreeMap::new(), true),
         };
-        outcome.inspect_err(|_| self.around.keeper.free_slot(self.agent_slot()))
+        outcome.inspect_err(|_| self.context.keeper.free_slot(self.agent_slot()))
     }
 
     /// Runs the session; `first` hears whether its process could be started.
-    pub(crate) async fn run(mut self, first: Option<Reply<()>>) {
+    pub(crate) async fn run(mut self, first: Option<ReplySender<()>>) {
         let opened = if first.is_some() { EventKind::Opened } else { EventKind::Found };
-        self.around.events.emit(self.session.name(), opened);
+        self.context.events.emit(self.session.name(), opened);
         if let Some(first) = first {
             match self.spec().start {
-                Start::Now => self.start_agent(Some(Starter::First(first))),
+                Start::Now => self.start_agent(Some(StartWaiter::First(first))),
                 Start::FirstClient => drop(first.send(Ok(()))),
             }
         }
-        let stopping = self.around.stopping.clone();
+        let stopping = self.context.stopping.clone();
         while !self.is_over() {
             let deadline = self.next_deadline();
             let sleep = async {
@@ -236,43 +236,43 @@ impl Owner {
 
     /// PTY 0 has no process and will get none, whatever its shells do.
     pub(super) fn agent_is_over(&self) -> bool {
-        self.terminals.get(&PtyId::AGENT).is_none_or(|agent| matches!(agent.phase, Phase::Exited(_)))
+        self.terminals.get(&PtyId::AGENT).is_none_or(|agent| matches!(agent.phase, ProcessPhase::Exited(_)))
     }
 
     /// Nothing lives, and nothing will.
     fn is_over(&self) -> bool {
-        self.terminals.values().all(|terminal| matches!(terminal.phase, Phase::Exited(_)))
+        self.terminals.values().all(|terminal| matches!(terminal.phase, ProcessPhase::Exited(_)))
     }
 
     async fn finish(mut self) {
         self.close_entrances();
         self.view.send_modify(|view| view.ended = true);
-        self.around.events.emit(self.session.name(), EventKind::Closed);
-        self.around.registry.remove(&self.session);
-        self.around.relay.forget(&self.session);
+        self.context.events.emit(self.session.name(), EventKind::Closed);
+        self.context.registry.remove(&self.session);
+        self.context.relay.forget(&self.session);
         match self.ending.take() {
-            None if self.stillborn => free_slots(&self.around.keeper, &self.session),
+            None if self.stillborn => free_slots(&self.context.keeper, &self.session),
             None => {
-                for forgotten in self.around.registry.remember(&self.session) {
-                    free_slots(&self.around.keeper, &forgotten);
+                for forgotten in self.context.registry.remember(&self.session) {
+                    free_slots(&self.context.keeper, &forgotten);
                 }
             }
             Some(mut ending) => {
-                free_slots(&self.around.keeper, &self.session);
+                free_slots(&self.context.keeper, &self.session);
                 for waiting in ending.waiting.drain(..) {
                     // Whoever asked may have left.
                     let _told = waiting.send(());
                 }
-                end_stragglers(&ending, &self.around.stopping).await;
+                end_stragglers(&ending, &self.context.stopping).await;
             }
         }
     }
 
     pub(super) fn close_entrances(&self) {
-        for (index, entrance) in self.around.entrances.iter().enumerate() {
+        for (index, entrance) in self.context.entrances.iter().enumerate() {
             if self.session.is_offered_to(entrance.label()) {
                 entrance.close(&self.session);
-                self.around.keeper.drop_held(self.agent_slot(), KEY_ENTRANCE + index as u16);
+                self.context.keeper.drop_held(self.agent_slot(), KEY_ENTRANCE + index as u16);
             }
         }
     }
@@ -295,8 +295,8 @@ impl Owner {
     pub(super) fn store(&self) {
         for terminal in self.terminals.values() {
             let body = match &terminal.shell {
-                Some(spec) => Body::Shell { spec: spec.clone() },
-                None => Body::Session {
+                Some(spec) => RecordBody::Shell { spec: spec.clone() },
+                None => RecordBody::Session {
                     spec: Arc::clone(self.spec()),
                     created: self.session.created(),
                     next_pty: self.next_pty,
@@ -304,8 +304,8 @@ impl Owner {
                 },
             };
             let (uid, pty) = (self.session.shared.uid, terminal.pty.id().0);
-            match Record::new(uid, pty, terminal.dismissed, body).to_memfd() {
-                Ok(record) => self.around.keeper.hold(terminal.pty.slot(), KEY_RECORD, record),
+            match PtyRecord::new(uid, pty, terminal.dismissed, body).to_memfd() {
+                Ok(record) => self.context.keeper.hold(terminal.pty.slot(), KEY_RECORD, record),
                 Err(error) => tracing::error!(session = %self.session.name(), %error, "storing its record"),
             }
         }
@@ -313,7 +313,7 @@ impl Owner {
 
     fn next_deadline(&self) -> Option<Instant> {
         let ending = self.ending.as_ref().map(|ending| ending.deadline);
-        self.terminals.values().filter_map(Terminal::next_deadline).chain(ending).min()
+        self.terminals.values().filter_map(PtyState::next_deadline).chain(ending).min()
     }
 
     pub(super) fn meet_deadlines(&mut self, now: Instant) {
@@ -324,7 +324,7 @@ impl Owner {
                 terminal.pty.apply_size(terminal.pty.size());
             }
             if due(&mut terminal.kill_at) && terminal.has_process() {
-                self.around.keeper.signal(terminal.pty.slot(), Signal::KILL.as_raw());
+                self.context.keeper.signal(terminal.pty.slot(), Signal::KILL.as_raw());
             }
             if due(&mut terminal.restart_at) {
                 restarts.push(*id);
@@ -342,7 +342,7 @@ impl Owner {
                 process::signal_session(*sid, Signal::KILL);
             }
             for terminal in self.terminals.values().filter(|terminal| terminal.has_process()) {
-                self.around.keeper.signal(terminal.pty.slot(), Signal::KILL.as_raw());
+                self.context.keeper.signal(terminal.pty.slot(), Signal::KILL.as_raw());
             }
         }
     }
@@ -358,12 +358,12 @@ impl Owner {
             Finding::Dialog { offset } => EventKind::Asked(offset.0),
             Finding::TurnEnded(turn) => return self.complete(*turn),
         };
-        self.around.events.emit(self.session.name(), event);
+        self.context.events.emit(self.session.name(), event);
     }
 
     /// Keeps a turn of the agent. After a crash of the daemon it may be found a second time.
     fn complete(&mut self, turn: Turn) {
-        let relay = &self.around.relay;
+        let relay = &self.context.relay;
         let known = self.turns_to.get_or_insert_with(|| {
             relay.latest(self.session.name().as_str()).ok().and_then(|latest| latest.details.end).unwrap_or(0)
         });
@@ -389,22 +389,23 @@ impl Owner {
             timestamp: turn.ended_at.millis(),
             details,
         };
-        if let Err(error) = self.around.relay.complete(&self.session, turn) {
+        if let Err(error) = self.context.relay.complete(&self.session, turn) {
             tracing::warn!(session = %self.session.name(), %error, "a turn is not kept");
         }
     }
 
     /// How the agent's turns are found, if they are.
     fn profile(&self) -> Option<Arc<Profile>> {
-        self.spec().profile_in(self.around.profiles.as_deref()?)
+        self.spec().profile_in(self.context.profiles.as_deref()?)
     }
 
     // ---- what handles ask ----
 
-    fn obey(&mut self, command: Command) {
+    fn obey(&mut self, command: SessionCommand) {
         match command {
-            Command::Start { size, reply } => {
-                let waits = self.terminals.get(&PtyId::AGENT).is_some_and(|t| t.phase == Phase::Waiting);
+            SessionCommand::Start { size, reply } => {
+                let waits =
+                    self.terminals.get(&PtyId::AGENT).is_some_and(|t| t.phase == ProcessPhase::Waiting);
                 if waits {
                     if let (Some(size), Some(terminal)) = (size, self.terminals.get(&PtyId::AGENT)) {
                         terminal.pty.resize(size, false);
@@ -413,40 +414,40 @@ impl Owner {
                 }
                 drop(reply.send(Ok(())));
             }
-            Command::OpenShell { spec, reply } => self.open_shell(spec, reply),
-            Command::Resize { pty, size, only_if_changed, reply } => {
+            SessionCommand::OpenShell { spec, reply } => self.open_shell(spec, reply),
+            SessionCommand::Resize { pty, size, only_if_changed, reply } => {
                 let outcome = self.terminal(pty).map(|terminal| {
                     terminal.restore_size_at = None;
                     terminal.pty.resize(size, !only_if_changed || terminal.pty.size() != size);
                 });
                 drop(reply.send(outcome));
             }
-            Command::Nudge { pty } => self.nudge(pty),
-            Command::Winch { pty, generation } => {
+            SessionCommand::Nudge { pty } => self.nudge(pty),
+            SessionCommand::Winch { pty, generation } => {
                 if let Ok(terminal) = self.terminal(pty)
                     && terminal.pty.generation() == generation
                 {
                     terminal.pty.winch();
                 }
             }
-            Command::Restart { pty, reply } => self.restart(pty, reply),
-            Command::KillPty { pty, reply } => {
+            SessionCommand::Restart { pty, reply } => self.restart(pty, reply),
+            SessionCommand::KillPty { pty, reply } => {
                 let outcome = self.terminal(pty).map(drop);
                 self.dismiss(pty);
                 self.store();
                 drop(reply.send(outcome));
             }
-            Command::Kill { grace, done } => self.begin_ending(grace, Some(done)),
+            SessionCommand::Kill { grace, done } => self.begin_ending(grace, Some(done)),
         }
     }
 
-    fn terminal(&mut self, id: PtyId) -> Result<&mut Terminal, Error> {
+    fn terminal(&mut self, id: PtyId) -> Result<&mut PtyState, Error> {
         let missing = || Error::NoPty { session: self.session.name().clone(), pty: id };
         self.terminals.get_mut(&id).ok_or_else(missing)
     }
 
-    fn open_shell(&mut self, spec: ShellSpec, reply: Reply<Arc<Pty>>) {
-        let refuse = |reply: Reply<Arc<Pty>>, error| drop(reply.send(Err(error)));
+    fn open_shell(&mut self, spec: ShellSpec, reply: ReplySender<Arc<Pty>>) {
+        let refuse = |reply: ReplySender<Arc<Pty>>, error| drop(reply.send(Err(error)));
         if self.ending.is_some() {
             return refuse(reply, Error::Ended(self.session.name().clone()));
         }
@@ -456,24 +457,24 @@ impl Owner {
                 Error::Limit("too many terminals in this session; close some of them first"),
             );
         }
-        let slot = match self.around.keeper.reserve_slot() {
+        let slot = match self.context.keeper.reserve_slot() {
             Ok(slot) => slot,
             Err(error) => return refuse(reply, error),
         };
         let id = PtyId(self.next_pty);
         // Numbers are not used again, so that a late client cannot land on a stranger's shell (CO-35).
         self.next_pty += 1;
-        let (keeper, screens) = (self.around.keeper.clone(), &self.around.screens);
+        let (keeper, screens) = (self.context.keeper.clone(), &self.context.screens);
         let pty = Pty::new((id, slot, spec.size), keeper, screens, Known::default());
         let argv = spec.argv.clone();
-        self.add_terminal(Terminal::new(pty, &argv, Some(spec), Phase::Waiting));
+        self.add_terminal(PtyState::new(pty, &argv, Some(spec), ProcessPhase::Waiting));
         self.store();
-        self.start(id, Some(Starter::Shell(reply)));
+        self.start(id, Some(StartWaiter::Shell(reply)));
     }
 
     fn nudge(&mut self, id: PtyId) {
         let Ok(terminal) = self.terminal(id) else { return };
-        if terminal.phase == Phase::Running
+        if terminal.phase == ProcessPhase::Running
             && let Some(narrower) = terminal.pty.size().narrower()
         {
             terminal.pty.apply_size(narrower);
@@ -481,7 +482,7 @@ impl Owner {
         }
     }
 
-    fn restart(&mut self, id: PtyId, reply: Reply<i32>) {
+    fn restart(&mut self, id: PtyId, reply: ReplySender<i32>) {
         if self.ending.is_some() {
             return drop(reply.send(Err(Error::Ended(self.session.name().clone()))));
         }
@@ -492,20 +493,20 @@ impl Owner {
         terminal.short_runs = 0;
         terminal.dismissed = false;
         match terminal.phase {
-            Phase::Starting | Phase::Running => {
+            ProcessPhase::Starting | ProcessPhase::Running => {
                 terminal.restart_wanted = true;
-                terminal.starters.push(Starter::Restart(reply));
+                terminal.starters.push(StartWaiter::Restart(reply));
                 self.end_process(id);
             }
-            Phase::Waiting | Phase::Restarting => {
+            ProcessPhase::Waiting | ProcessPhase::Restarting => {
                 terminal.restart_at = None;
-                self.start(id, Some(Starter::Restart(reply)));
+                self.start(id, Some(StartWaiter::Restart(reply)));
             }
-            Phase::Exited(_) => {
+            ProcessPhase::Exited(_) => {
                 // Its end is not the last word any more, and there is a way in again.
                 terminal.pty.restarting(0);
                 let _entered = self.enter(&mut BTreeMap::new(), false);
-                self.start(id, Some(Starter::Restart(reply)));
+                self.start(id, Some(StartWaiter::Restart(reply)));
             }
         }
         self.store();
@@ -525,14 +526,14 @@ impl Owner {
             return;
         };
         match terminal.phase {
-            Phase::Starting | Phase::Running => {
+            ProcessPhase::Starting | ProcessPhase::Running => {
                 terminal.kill_at = Some(Instant::now() + limits::KILL_GRACE);
-                ask_to_end(&self.around.keeper, terminal);
+                ask_to_end(&self.context.keeper, terminal);
             }
-            Phase::Waiting | Phase::Restarting => {
+            ProcessPhase::Waiting | ProcessPhase::Restarting => {
                 self.end_terminal(id, ExitStatus::Signal(Signal::TERM.as_raw()))
             }
-            Phase::Exited(_) => {}
+            ProcessPhase::Exited(_) => {}
         }
     }
 
@@ -548,31 +549,31 @@ impl Owner {
         match event {
             KeeperEvent::Spawned { pid, ring, master } => {
                 terminal.pid = pid;
-                terminal.phase = Phase::Running;
+                terminal.phase = ProcessPhase::Running;
                 terminal.started = Some(Instant::now());
                 if let Some(ring) = ring {
                     terminal.pty.opened(ring, master);
                 }
-                terminal.tell_starters(Ok(()));
+                terminal.notify_starters(Ok(()));
                 if let Some(ending) = &mut self.ending {
                     ending.note(pid);
                 }
                 if terminal.dismissed {
                     // It was dismissed while it started, when a signal might have found nobody.
-                    ask_to_end(&self.around.keeper, terminal);
+                    ask_to_end(&self.context.keeper, terminal);
                 }
-                self.around.events.emit(self.session.name(), EventKind::Started(id));
+                self.context.events.emit(self.session.name(), EventKind::Started(id));
             }
             KeeperEvent::SpawnFailed { reason, over } => {
                 let command = terminal.argv.first().cloned().unwrap_or_default();
                 terminal.failed = true;
-                if terminal.starters.iter().any(|starter| matches!(starter, Starter::First(_))) {
+                if terminal.starters.iter().any(|starter| matches!(starter, StartWaiter::First(_))) {
                     self.stillborn = true;
                     // Who hears of it may use the name again at once, and then its entrances must be free.
                     self.close_entrances();
                 }
                 if let Ok(terminal) = self.terminal(id) {
-                    terminal.tell_starters(Err(Error::CannotStart { command, reason }));
+                    terminal.notify_starters(Err(Error::CannotStart { command, reason }));
                 }
                 if over {
                     self.end_terminal(id, ExitStatus::NOT_STARTED);
@@ -598,7 +599,7 @@ impl Owner {
         }
         if std::mem::take(&mut terminal.restart_wanted) && self.ending.is_none() {
             terminal.pty.restarting(0);
-            terminal.phase = Phase::Restarting;
+            terminal.phase = ProcessPhase::Restarting;
             return self.start(id, None);
         }
         let ran = terminal.started.map(|started| started.elapsed());
@@ -606,7 +607,7 @@ impl Owner {
         let delay = policy.after_exit(ran, &mut terminal.short_runs).filter(|_| is_agent);
         match delay {
             Some(delay) => {
-                terminal.phase = Phase::Restarting;
+                terminal.phase = ProcessPhase::Restarting;
                 terminal.restart_at = Some(Instant::now() + delay);
                 terminal.pty.restarting(policy.delay_ms);
             }
@@ -619,32 +620,32 @@ impl Owner {
         let Some(terminal) = self.terminals.get_mut(&id) else {
             return;
         };
-        if matches!(terminal.phase, Phase::Exited(_)) {
+        if matches!(terminal.phase, ProcessPhase::Exited(_)) {
             return;
         }
-        terminal.tell_starters(Err(Error::Ended(self.session.name().clone())));
-        terminal.phase = Phase::Exited(status);
+        terminal.notify_starters(Err(Error::Ended(self.session.name().clone())));
+        terminal.phase = ProcessPhase::Exited(status);
         terminal.restart_at = None;
         terminal.dismissed = true;
         terminal.pty.ended(status);
-        self.around.events.emit(self.session.name(), EventKind::Exited(id, status));
+        self.context.events.emit(self.session.name(), EventKind::Exited(id, status));
         if id == PtyId::AGENT {
             self.close_entrances();
             // The next daemon must not take this end for one that a restart is to follow.
             self.store();
         } else if let Some(terminal) = self.terminals.remove(&id) {
             // A shell's number leaves with it; whoever reads its output still has it mapped.
-            self.around.keeper.free_slot(terminal.pty.slot());
+            self.context.keeper.free_slot(terminal.pty.slot());
         }
     }
 
-    fn start_agent(&mut self, starter: Option<Starter>) {
+    fn start_agent(&mut self, starter: Option<StartWaiter>) {
         self.start(PtyId::AGENT, starter);
     }
 
-    fn start(&mut self, id: PtyId, starter: Option<Starter>) {
+    fn start(&mut self, id: PtyId, starter: Option<StartWaiter>) {
         let session = Arc::clone(self.spec());
-        let ring = self.around.ring;
+        let ring = self.context.ring;
         let Some(terminal) = self.terminals.get_mut(&id) else {
             return;
         };
@@ -658,11 +659,11 @@ impl Owner {
             umask: session.umask,
         };
         terminal.failed = false;
-        terminal.phase = Phase::Starting;
-        let sent = self.around.keeper.spawn(terminal.pty.slot(), &spec, terminal.pty.size(), ring);
+        terminal.phase = ProcessPhase::Starting;
+        let sent = self.context.keeper.spawn(terminal.pty.slot(), &spec, terminal.pty.size(), ring);
         let failure = match sent {
             Err(error) => Some(error.to_string()),
-            Ok(()) if self.around.keeper.is_lost() => Some("the keeper is gone".to_owned()),
+            Ok(()) if self.context.keeper.is_lost() => Some("the keeper is gone".to_owned()),
             Ok(()) => None,
         };
         if let Some(reason) = failure {

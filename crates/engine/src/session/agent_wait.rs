@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 /// Follows one session for whoever waits for its agent.
 #[derive(Debug)]
-pub struct Watch {
+pub struct AgentWatch {
     engine: Engine,
     session: Session,
     following: Following,
@@ -22,7 +22,7 @@ pub struct Watch {
 
 /// What an event means for whoever waits for an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum News {
+pub enum AgentChange {
     /// The agent asks.
     Asks,
     /// The agent is gone.
@@ -33,7 +33,7 @@ pub enum News {
 
 /// Why an agent cannot be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Busy {
+pub enum AgentBusy {
     /// It asks something itself.
     #[error("asks something")]
     Asking,
@@ -50,7 +50,7 @@ pub enum Busy {
 
 /// What became of a question.
 #[derive(Debug)]
-pub enum Reply {
+pub enum AskOutcome {
     /// The agent asks something itself.
     Asks,
     /// The agent is gone.
@@ -61,8 +61,8 @@ pub enum Reply {
 
 impl Engine {
     /// Follows a session from now on.
-    pub fn watch(&self, session: &Session) -> Watch {
-        Watch { engine: self.clone(), session: session.clone(), following: self.follow(None) }
+    pub fn watch(&self, session: &Session) -> AgentWatch {
+        AgentWatch { engine: self.clone(), session: session.clone(), following: self.follow(None) }
     }
 }
 
@@ -73,7 +73,7 @@ impl Session {
     }
 }
 
-impl Watch {
+impl AgentWatch {
     /// Number of the newest turn, 0 if there is none.
     pub fn newest(&self) -> u64 {
         let turns = self.engine.relay().turns(self.session.name().as_str(), Some(1));
@@ -88,69 +88,69 @@ impl Watch {
     }
 
     /// Waits for the next event of the session. Nothing is lost when the wait is given up.
-    pub async fn news(&mut self) -> News {
+    pub async fn changed(&mut self) -> AgentChange {
         loop {
             let event = match self.following.next.recv().await {
                 Ok(event) => event,
                 Err(RecvError::Lagged(_)) => {
                     let view = self.session.view();
                     return match view.status.state {
-                        _ if view.ended => News::Gone,
-                        State::Asking => News::Asks,
-                        _ => News::Look,
+                        _ if view.ended => AgentChange::Gone,
+                        State::Asking => AgentChange::Asks,
+                        _ => AgentChange::Look,
                     };
                 }
-                Err(RecvError::Closed) => return News::Gone,
+                Err(RecvError::Closed) => return AgentChange::Gone,
             };
             if event.session != *self.session.name() {
                 continue;
             }
             return match event.kind {
-                EventKind::Asked(_) => News::Asks,
-                EventKind::Status(status) if status.state == State::Asking => News::Asks,
-                EventKind::Exited(PtyId::AGENT, _) | EventKind::Closed => News::Gone,
-                _ => News::Look,
+                EventKind::Asked(_) => AgentChange::Asks,
+                EventKind::Status(status) if status.state == State::Asking => AgentChange::Asks,
+                EventKind::Exited(PtyId::AGENT, _) | EventKind::Closed => AgentChange::Gone,
+                _ => AgentChange::Look,
             };
         }
     }
 
     /// Waits while an agent starts; refuses one that has something else to do.
-    pub async fn free(&mut self, patience: Duration) -> Result<(), Busy> {
-        tokio::time::timeout(patience, self.not_busy()).await.unwrap_or(Err(Busy::Starting))
+    pub async fn free(&mut self, patience: Duration) -> Result<(), AgentBusy> {
+        tokio::time::timeout(patience, self.not_busy()).await.unwrap_or(Err(AgentBusy::Starting))
     }
 
-    async fn not_busy(&mut self) -> Result<(), Busy> {
+    async fn not_busy(&mut self) -> Result<(), AgentBusy> {
         // That a turn is complete is told before what follows from it.
         let doubt = Instant::now() + limits::BUSY_DOUBT;
         loop {
             let busy = match self.session.view().status.state {
-                State::Working => Some(Busy::Working),
-                State::Asking => Some(Busy::Asking),
+                State::Working => Some(AgentBusy::Working),
+                State::Asking => Some(AgentBusy::Asking),
                 State::Starting => None,
                 _ => return Ok(()),
             };
-            let news = match busy {
-                None => self.news().await,
-                Some(busy) => tokio::time::timeout_at(doubt, self.news()).await.map_err(|_| busy)?,
+            let change = match busy {
+                None => self.changed().await,
+                Some(busy) => tokio::time::timeout_at(doubt, self.changed()).await.map_err(|_| busy)?,
             };
-            if news == News::Gone {
-                return Err(Busy::Gone);
+            if change == AgentChange::Gone {
+                return Err(AgentBusy::Gone);
             }
         }
     }
 
     /// Waits for the first turn behind that of the number `before`, or until the agent asks something itself.
-    pub async fn answered(&mut self, before: u64) -> Result<Reply, RelayError> {
+    pub async fn answered(&mut self, before: u64) -> Result<AskOutcome, RelayError> {
         loop {
             if let Some(turn) = self.turn_after(before)? {
-                return Ok(Reply::Turn(Box::new(turn)));
+                return Ok(AskOutcome::Turn(Box::new(turn)));
             }
-            match self.news().await {
-                News::Look => {}
-                News::Asks => return Ok(Reply::Asks),
-                News::Gone => {
+            match self.changed().await {
+                AgentChange::Look => {}
+                AgentChange::Asks => return Ok(AskOutcome::Asks),
+                AgentChange::Gone => {
                     let turn = self.last_turn(before).await?;
-                    return Ok(turn.map_or(Reply::Gone, |turn| Reply::Turn(Box::new(turn))));
+                    return Ok(turn.map_or(AskOutcome::Gone, |turn| AskOutcome::Turn(Box::new(turn))));
                 }
             }
         }

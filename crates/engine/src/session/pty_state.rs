@@ -1,6 +1,6 @@
 //! One PTY as the session's owner sees it: its process, its deadlines, and who waits for it to start.
 
-use super::{Phase, Reply};
+use super::{ProcessPhase, ReplySender};
 use crate::error::Error;
 use crate::pty::Pty;
 use crate::spec::ShellSpec;
@@ -8,15 +8,15 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 /// One PTY as its owner sees it.
-pub(super) struct Terminal {
+pub(super) struct PtyState {
     pub(super) pty: Arc<Pty>,
     pub(super) argv: Arc<[String]>,
     pub(super) shell: Option<ShellSpec>,
     pub(super) pid: i32,
-    pub(super) phase: Phase,
+    pub(super) phase: ProcessPhase,
     pub(super) started: Option<Instant>,
     pub(super) short_runs: u32,
-    pub(super) starters: Vec<Starter>,
+    pub(super) starters: Vec<StartWaiter>,
     /// The program could not be run; its process is about to end.
     pub(super) failed: bool,
     /// Not to be started again, whatever the policy says.
@@ -29,14 +29,14 @@ pub(super) struct Terminal {
 }
 
 /// Who waits for a process to run.
-pub(super) enum Starter {
-    First(Reply<()>),
-    Shell(Reply<Arc<Pty>>),
-    Restart(Reply<i32>),
+pub(super) enum StartWaiter {
+    First(ReplySender<()>),
+    Shell(ReplySender<Arc<Pty>>),
+    Restart(ReplySender<i32>),
 }
 
-impl Terminal {
-    pub(super) fn new(pty: Arc<Pty>, argv: &[String], shell: Option<ShellSpec>, phase: Phase) -> Self {
+impl PtyState {
+    pub(super) fn new(pty: Arc<Pty>, argv: &[String], shell: Option<ShellSpec>, phase: ProcessPhase) -> Self {
         Self {
             pty,
             argv: argv.into(),
@@ -56,20 +56,22 @@ impl Terminal {
     }
 
     pub(super) fn has_process(&self) -> bool {
-        matches!(self.phase, Phase::Starting | Phase::Running)
+        matches!(self.phase, ProcessPhase::Starting | ProcessPhase::Running)
     }
 
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         [self.restart_at, self.kill_at, self.restore_size_at].into_iter().flatten().min()
     }
 
-    pub(super) fn tell_starters(&mut self, outcome: Result<(), Error>) {
+    pub(super) fn notify_starters(&mut self, outcome: Result<(), Error>) {
         for starter in self.starters.drain(..) {
             // A starter that went away does not need to know.
             match starter {
-                Starter::First(reply) => drop(reply.send(outcome.clone())),
-                Starter::Shell(reply) => drop(reply.send(outcome.clone().map(|()| Arc::clone(&self.pty)))),
-                Starter::Restart(reply) => drop(reply.send(outcome.clone().map(|()| self.pid))),
+                StartWaiter::First(reply) => drop(reply.send(outcome.clone())),
+                StartWaiter::Shell(reply) => {
+                    drop(reply.send(outcome.clone().map(|()| Arc::clone(&self.pty))))
+                }
+                StartWaiter::Restart(reply) => drop(reply.send(outcome.clone().map(|()| self.pid))),
             }
         }
     }
