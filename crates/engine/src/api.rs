@@ -2,7 +2,7 @@
 
 use crate::entrance::Entrance;
 use crate::error::Error;
-use crate::event::{Event, EventCursor, Events, Following};
+use crate::event::{EventCursor, EventFollower, Events, SessionEvent};
 use crate::keeper::{AdoptedState, KEY_CHATS, KEY_EVENTS, KEY_RECORD, KEY_TURNS, Keeper};
 use crate::limits;
 use crate::registry::{Registry, SessionClaim};
@@ -219,7 +219,7 @@ impl Engine {
     }
 
     /// Follows what happens.
-    pub fn subscribe(&self) -> broadcast::Receiver<Event> {
+    pub fn subscribe(&self) -> broadcast::Receiver<SessionEvent> {
         self.context.events.subscribe()
     }
 
@@ -239,7 +239,7 @@ impl Engine {
     }
 
     /// Follows what happens from behind `cursor` on; from now on without one.
-    pub fn follow(&self, cursor: Option<EventCursor>) -> Following {
+    pub fn follow(&self, cursor: Option<EventCursor>) -> EventFollower {
         self.context.events.follow(cursor)
     }
 

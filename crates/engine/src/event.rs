@@ -20,7 +20,7 @@ use tokio::sync::broadcast;
 
 /// Something that happened to a session.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Event {
+pub struct SessionEvent {
     /// Its place among all events; rises by one with each.
     pub seq: u64,
     /// When it happened, in Unix milliseconds.
@@ -87,20 +87,20 @@ impl FromStr for EventCursor {
 
 /// What a follower gets: what it has not seen, and what comes.
 #[derive(Debug)]
-pub struct Following {
+pub struct EventFollower {
     /// Some events that it has not seen are not kept any more.
     pub missed: bool,
     /// Those that are.
-    pub past: Vec<Event>,
+    pub past: Vec<SessionEvent>,
     /// What happens from now on.
-    pub next: broadcast::Receiver<Event>,
+    pub next: broadcast::Receiver<SessionEvent>,
     /// The place behind `past`.
     pub cursor: EventCursor,
 }
 
-impl Following {
+impl EventFollower {
     /// The place behind an event of this log.
-    pub fn behind(&self, event: &Event) -> EventCursor {
+    pub fn behind(&self, event: &SessionEvent) -> EventCursor {
         EventCursor { log: self.cursor.log, seq: event.seq }
     }
 }
@@ -108,15 +108,15 @@ impl Following {
 /// Numbers events, keeps the newest, and hands them to bounded subscribers.
 #[derive(Debug)]
 pub(crate) struct Events {
-    sender: broadcast::Sender<Event>,
-    log: Mutex<Log>,
+    sender: broadcast::Sender<SessionEvent>,
+    log: Mutex<EventLog>,
 }
 
 #[derive(Debug)]
-struct Log {
+struct EventLog {
     id: u64,
     next: u64,
-    kept: VecDeque<Event>,
+    kept: VecDeque<SessionEvent>,
     /// The same in shared memory; nothing if there is none to be had.
     memory: Option<Journal>,
 }
@@ -126,47 +126,47 @@ impl Events {
     /// hold, if it is not that one.
     pub(crate) fn new(memory: Option<OwnedFd>) -> (Self, Option<OwnedFd>) {
         let sender = broadcast::channel(limits::EVENTS).0;
-        let resumed = memory.and_then(|memory| Log::read(memory).ok());
+        let resumed = memory.and_then(|memory| EventLog::read(memory).ok());
         let fresh = resumed.is_none();
-        let log = resumed.unwrap_or_else(Log::begin);
+        let log = resumed.unwrap_or_else(EventLog::begin);
         let to_hold = log.memory.as_ref().filter(|_| fresh);
         let to_hold = to_hold.and_then(|memory| memory.share().ok());
         (Self { sender, log: Mutex::new(log) }, to_hold)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Log> {
+    fn lock(&self) -> MutexGuard<'_, EventLog> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn emit(&self, session: &SessionName, kind: EventKind) {
         let mut log = self.lock();
-        let event = Event { seq: log.next, at: unix_millis(), session: session.clone(), kind };
+        let event = SessionEvent { seq: log.next, at: unix_millis(), session: session.clone(), kind };
         log.push(event.clone());
         // Sending fails when nobody listens, which is fine. Within the lock, so that the order is one.
         let _receivers = self.sender.send(event);
     }
 
-    pub(crate) fn subscribe(&self) -> broadcast::Receiver<Event> {
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<SessionEvent> {
         self.sender.subscribe()
     }
 
     /// Follows from behind `cursor` on, or from now on.
-    pub(crate) fn follow(&self, cursor: Option<EventCursor>) -> Following {
+    pub(crate) fn follow(&self, cursor: Option<EventCursor>) -> EventFollower {
         let log = self.lock();
         let next = self.sender.subscribe();
         let newest = EventCursor { log: log.id, seq: log.next.saturating_sub(1) };
         let Some(cursor) = cursor else {
-            return Following { missed: false, past: Vec::new(), next, cursor: newest };
+            return EventFollower { missed: false, past: Vec::new(), next, cursor: newest };
         };
         let known = cursor.log == log.id && cursor.seq < log.next;
         let oldest = log.kept.front().map_or(log.next, |event| event.seq);
         let missed = !known || cursor.seq + 1 < oldest;
         let past = log.kept.iter().filter(|event| !known || event.seq > cursor.seq).cloned().collect();
-        Following { missed, past, next, cursor: newest }
+        EventFollower { missed, past, next, cursor: newest }
     }
 }
 
-impl Log {
+impl EventLog {
     fn begin() -> Self {
         let mut log = Self { id: unix_millis(), next: 1, kept: VecDeque::new(), memory: None };
         log.memory = Journal::begin("swb-events").ok();
@@ -179,12 +179,12 @@ impl Log {
         let bad = || io::Error::from(io::ErrorKind::InvalidData);
         let mut lines = text.lines();
         let id = u64::from_str_radix(lines.next().ok_or_else(bad)?, 16).map_err(|_| bad())?;
-        let kept: VecDeque<Event> = lines.filter_map(|line| serde_json::from_str(line).ok()).collect();
-        let next = kept.back().map_or(1, |event: &Event| event.seq + 1);
+        let kept: VecDeque<SessionEvent> = lines.filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let next = kept.back().map_or(1, |event: &SessionEvent| event.seq + 1);
         Ok(Self { id, next, kept, memory: Some(memory) })
     }
 
-    fn push(&mut self, event: Event) {
+    fn push(&mut self, event: SessionEvent) {
         self.next = event.seq + 1;
         if let Ok(line) = serde_json::to_string(&event) {
             self.write(&(line + "\n"));
@@ -230,7 +230,7 @@ mod tests {
         SessionName::new("main").unwrap()
     }
 
-    fn seqs(following: &Following) -> Vec<u64> {
+    fn seqs(following: &EventFollower) -> Vec<u64> {
         following.past.iter().map(|event| event.seq).collect()
     }
 

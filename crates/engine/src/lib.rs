@@ -38,7 +38,7 @@ mod sys;
 pub use api::{Engine, EngineOptions};
 pub use entrance::Entrance;
 pub use error::Error;
-pub use event::{Event, EventCursor, EventKind, Following};
+pub use event::{EventCursor, EventFollower, EventKind, SessionEvent};
 pub use pty::{Cursor, InputError, Mark, Pty, Seat, Step};
 pub use relay::{
     BadTurnId, CapturedTurn, ClipboardSink, Enrolment, Injector, NewTurn, Relay, RelayError, RelaySession,

@@ -8,8 +8,8 @@ use crate::outlet::Outlet;
 use std::time::Duration;
 use swb_engine::limits::ASK_READY;
 use swb_engine::{
-    AgentBusy, AgentChange, AgentWatch, AskOutcome as Reply, Error, Event, EventCursor, EventKind, Following,
-    RelayError, Session, Submit, TypedText,
+    AgentBusy, AgentChange, AgentWatch, AskOutcome as Reply, Error, EventCursor, EventFollower, EventKind,
+    RelayError, Session, SessionEvent, Submit, TypedText,
 };
 use swb_turns::State;
 use swb_types::Offset;
@@ -21,7 +21,7 @@ use tokio::sync::broadcast::error::RecvError;
 
 /// A connection that follows what happens.
 pub(super) struct EventStream {
-    following: Following,
+    following: EventFollower,
     /// The place the client named, as it named it.
     since: String,
     sessions: Vec<String>,
@@ -155,7 +155,7 @@ impl Connection {
         }
     }
 
-    async fn tell_event(&self, stream: &mut EventStream, event: &Event) -> bool {
+    async fn tell_event(&self, stream: &mut EventStream, event: &SessionEvent) -> bool {
         stream.since = stream.following.behind(event).to_string();
         let name = event.session.as_str();
         let wanted = stream.sessions.is_empty() || stream.sessions.iter().any(|session| session == name);

@@ -2,7 +2,7 @@
 
 use super::Session;
 use crate::api::Engine;
-use crate::event::{EventKind, Following};
+use crate::event::{EventFollower, EventKind};
 use crate::limits;
 use crate::relay::{RelayError, StoredTurn};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 pub struct AgentWatch {
     engine: Engine,
     session: Session,
-    following: Following,
+    following: EventFollower,
 }
 
 /// What an event means for whoever waits for an agent.
