@@ -10,7 +10,7 @@ use swb_dialects::coop::{Coop, Door};
 use swb_dialects::keepty::Keepty;
 use swb_dialects::scriptschnell::Settings;
 use swb_dialects::{Fronts, listen};
-use swb_engine::{Engine, Entrance};
+use swb_engine::{Engine, SessionEndpoint};
 use swb_types::Paths;
 use swb_wire::control::{DialectState, DialectStatus};
 
@@ -62,13 +62,13 @@ impl Opened {
         failed.map(|(name, reason)| format!("{name} clients cannot connect: {reason}")).collect()
     }
 
-    /// Prepares the fronts that give every session an entrance of its own.
-    pub(crate) fn entrances(
+    /// Prepares the fronts that give every session an endpoint of its own.
+    pub(crate) fn endpoints(
         &mut self,
         config: &Config,
         paths: &Paths,
         fronts: &Fronts,
-    ) -> Vec<Arc<dyn Entrance>> {
+    ) -> Vec<Arc<dyn SessionEndpoint>> {
         let dir = paths.keepty_dir();
         if !config.keepty.enabled {
             self.note("keepty", &dir, DialectState::Off);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use swb_dialects::listen;
-use swb_engine::{Engine, EngineOptions, Entrance, Error};
+use swb_engine::{Engine, EngineOptions, Error, SessionEndpoint};
 use swb_programs::SystemClipboard;
 use swb_turns::Profiles;
 use swb_types::Paths;
@@ -22,7 +22,7 @@ pub(crate) async fn connect(
     exe: &Path,
     config: &Config,
     profiles: Option<Profiles>,
-    entrances: Vec<std::sync::Arc<dyn Entrance>>,
+    endpoints: Vec<std::sync::Arc<dyn SessionEndpoint>>,
 ) -> Result<Engine> {
     listen::private_dir(&paths.run_dir())?;
     let socket = paths.keeper_socket();
@@ -36,7 +36,7 @@ pub(crate) async fn connect(
     options.clipboard = Some(std::sync::Arc::new(SystemClipboard));
     let mut last = None;
     for try_number in 0..TRIES {
-        match Engine::connect(options.clone(), entrances.clone()).await {
+        match Engine::connect(options.clone(), endpoints.clone()).await {
             Ok(engine) => return Ok(engine),
             Err(Error::Keeper(reason)) if reason.contains("already running") => bail!("{reason}"),
             Err(error) => last = Some(error),

@@ -99,9 +99,9 @@ impl Setting {
         let _ignored = signal(SignalKind::hangup())?;
         let fronts = Fronts::default();
         let mut opened = Opened::default();
-        let entrances = opened.entrances(&self.config, &self.paths, &fronts);
+        let endpoints = opened.endpoints(&self.config, &self.paths, &fronts);
         let (profiles, mut warnings) = profiles::load(&self.paths.profiles_dir());
-        let engine = keeper::connect(&self.paths, &self.exe, &self.config, profiles, entrances).await?;
+        let engine = keeper::connect(&self.paths, &self.exe, &self.config, profiles, endpoints).await?;
         let listeners = match self.listeners(&mut opened, &engine) {
             Ok(listeners) => listeners,
             Err(error) => {

@@ -1,6 +1,6 @@
 //! The [`Engine`] handle: the only door to sessions.
 
-use crate::entrance::Entrance;
+use crate::endpoint::SessionEndpoint;
 use crate::error::Error;
 use crate::event::{EventCursor, EventFollower, Events, SessionEvent};
 use crate::keeper::{AdoptedState, KEY_CHATS, KEY_EVENTS, KEY_RECORD, KEY_TURNS, Keeper};
@@ -73,7 +73,10 @@ impl std::fmt::Debug for Engine {
 
 impl Engine {
     /// Connects to the keeper and finds all its sessions again.
-    pub async fn connect(options: EngineOptions, entrances: Vec<Arc<dyn Entrance>>) -> Result<Self, Error> {
+    pub async fn connect(
+        options: EngineOptions,
+        endpoints: Vec<Arc<dyn SessionEndpoint>>,
+    ) -> Result<Self, Error> {
         let (keeper, mut left) = Keeper::connect(&options.keeper_socket).await?;
         let screens = Screens::start(swb_vt::Options { scrollback: options.scrollback }, options.follow);
         let (events, log) = Events::new(left.global.remove(&KEY_EVENTS));
@@ -98,7 +101,7 @@ impl Engine {
             registry,
             events,
             relay,
-            entrances: entrances.into(),
+            endpoints: endpoints.into(),
             ring: options.ring,
             endings: TaskTracker::new(),
             stopping: CancellationToken::new(),
@@ -139,7 +142,7 @@ impl Engine {
     }
 
     /// Makes a session. When it returns, its process runs (or waits for its first client) and its
-    /// entrances are open.
+    /// endpoints are open.
     pub async fn create(&self, spec: SessionSpec) -> Result<Session, Error> {
         let claim = if spec.unique { SessionClaim::Numbered } else { SessionClaim::Exact };
         self.create_as(claim, spec).await
@@ -307,7 +310,7 @@ impl Engine {
         self.context.keeper.flush().await;
     }
 
-    /// Lets go of everything: sessions live on in the keeper, entrances close, nobody is to follow.
+    /// Lets go of everything: sessions live on in the keeper, endpoints close, nobody is to follow.
     pub async fn shutdown(&self) {
         self.context.stopping.cancel();
         self.context.endings.close();
@@ -315,10 +318,10 @@ impl Engine {
         let _ended = tokio::time::timeout(limits::ENDINGS, self.context.endings.wait()).await;
         self.forget(None);
         for session in self.sessions() {
-            for entrance in self.context.entrances.iter().filter(|e| session.is_offered_to(e.label())) {
-                entrance.close(&session);
+            for endpoint in self.context.endpoints.iter().filter(|e| session.is_offered_to(e.label())) {
+                endpoint.close(&session);
             }
-            session.leave_entrances(&self.context);
+            session.leave_endpoints(&self.context);
         }
         // CB-57
         self.context.relay.clear();

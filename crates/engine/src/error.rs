@@ -47,9 +47,9 @@ pub enum Error {
     /// One of the limits was reached.
     #[error("{0}")]
     Limit(&'static str),
-    /// An entrance that the creator insists on could not be opened.
+    /// An endpoint that the creator insists on could not be opened.
     #[error("{0}")]
-    Entrance(String),
+    Endpoint(String),
     /// The keeper is gone or refuses.
     #[error("the keeper is not available: {0}")]
     Keeper(String),

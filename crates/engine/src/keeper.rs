@@ -23,8 +23,8 @@ use tokio_util::sync::CancellationToken;
 pub(crate) const KEY_RECORD: u16 = 0;
 /// Key under which its screen is held.
 pub(crate) const KEY_SCREEN: u16 = 1;
-/// First key of the entrances' descriptors, by position.
-pub(crate) const KEY_ENTRANCE: u16 = 4;
+/// First key of the endpoints' descriptors, by position.
+pub(crate) const KEY_ENDPOINT: u16 = 4;
 /// First global key that fronts may use for their listening sockets.
 const KEY_FRONT: u16 = 1;
 /// Global key of the memory in which turns are kept: the last one, so that six fronts have room before it.

@@ -20,7 +20,7 @@
 
 mod api;
 pub mod chat;
-mod entrance;
+mod endpoint;
 mod error;
 mod event;
 mod journal;
@@ -36,7 +36,7 @@ mod spec;
 mod sys;
 
 pub use api::{Engine, EngineOptions};
-pub use entrance::Entrance;
+pub use endpoint::SessionEndpoint;
 pub use error::Error;
 pub use event::{EventCursor, EventFollower, EventKind, SessionEvent};
 pub use pty::{Cursor, InputError, Mark, Pty, Seat, Step};

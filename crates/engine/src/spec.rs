@@ -40,9 +40,9 @@ pub struct SessionSpec {
     /// Variable in which its processes find the name it was given.
     #[serde(default)]
     pub name_variable: Option<String>,
-    /// Labels of entrances and fronts that do not offer this session.
+    /// Labels of endpoints and fronts that do not offer this session.
     pub hidden: Vec<String>,
-    /// Labels of entrances without which it is not to be made.
+    /// Labels of endpoints without which it is not to be made.
     pub required: Vec<String>,
 }
 

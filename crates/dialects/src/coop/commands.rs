@@ -128,7 +128,7 @@ impl Connection {
         Ok(spec)
     }
 
-    /// Fronts without which there is to be no session. This one is no entrance the engine could ask.
+    /// Fronts without which there is to be no session. This one is no endpoint the engine could ask.
     fn required(&self, create: &Create) -> Result<Vec<String>, ErrorReply> {
         let (own, others): (Vec<String>, Vec<String>) =
             create.require.iter().cloned().partition(|front| front == LABEL);

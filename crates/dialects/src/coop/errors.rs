@@ -15,7 +15,7 @@ pub(super) fn reply(error: &Error) -> ErrorReply {
         Error::Ended(_) => ErrorCode::SessionEnded,
         Error::CannotStart { .. } => ErrorCode::SpawnFailed,
         Error::Limit(_) => ErrorCode::LimitReached,
-        Error::Entrance(_) => ErrorCode::FrontFailed,
+        Error::Endpoint(_) => ErrorCode::FrontFailed,
         Error::Keeper(_) | Error::Screens(_) => ErrorCode::InternalError,
     };
     ErrorReply::new(code, error.to_string())

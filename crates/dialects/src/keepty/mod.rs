@@ -1,6 +1,6 @@
 //! The keepty front: one socket per session, on which Writers, Watchers and Monitors meet.
 //!
-//! [`Keepty`] is an [`Entrance`]: the engine opens it with every session that is offered here, and it
+//! [`Keepty`] is a [`SessionEndpoint`]: the engine opens it with every session that is offered here, and it
 //! accepts connections until the session ends. Roles are kept per session in `roles.rs`; a connection's
 //! life is in `connection.rs`.
 
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use swb_engine::{Entrance, Session};
+use swb_engine::{Session, SessionEndpoint};
 use swb_types::SessionName;
 use tokio_util::sync::CancellationToken;
 
@@ -28,7 +28,7 @@ pub const LABEL: &str = "keepty";
 pub struct Keepty {
     dir: PathBuf,
     fronts: Fronts,
-    /// Open entrances by session name; cancelling one stops its accepting.
+    /// Open endpoints by session name; cancelling one stops its accepting.
     open: Mutex<BTreeMap<SessionName, (Session, CancellationToken)>>,
 }
 
@@ -65,7 +65,7 @@ impl Keepty {
     }
 }
 
-impl Entrance for Keepty {
+impl SessionEndpoint for Keepty {
     fn label(&self) -> &'static str {
         LABEL
     }

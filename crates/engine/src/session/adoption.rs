@@ -46,7 +46,7 @@ impl SessionTask {
         let unborn = adopted.ring.is_none() && (spec.start == Start::Now || ending);
         if unborn && slots.is_empty() {
             let mut kept = adopted.held;
-            task.clear_entrances(slot, &mut kept);
+            task.clear_endpoints(slot, &mut kept);
             task.context.keeper.free_slot(slot);
             return None;
         }
@@ -74,7 +74,7 @@ impl SessionTask {
             // Cannot fail when nothing is required.
             let _entered = task.enter(&mut kept, false);
         } else {
-            task.clear_entrances(slot, &mut kept);
+            task.clear_endpoints(slot, &mut kept);
         }
         task.publish();
         Some(task)

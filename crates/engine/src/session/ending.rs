@@ -37,8 +37,8 @@ impl SessionTask {
     pub(super) fn begin_ending(&mut self, grace: Duration, done: Option<oneshot::Sender<()>>) {
         self.context.registry.remove(&self.session);
         self.context.relay.forget(&self.session);
-        // The name is free, and so must be its entrances; who is inside stays to the end.
-        self.close_entrances();
+        // The name is free, and so must be its endpoints; who is inside stays to the end.
+        self.close_endpoints();
         // Without any time to use it, a polite word would only decide how the process dies (CO-41).
         let polite = !grace.is_zero();
         let deadline = Instant::now() + grace;

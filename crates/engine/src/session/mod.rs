@@ -21,7 +21,7 @@ pub(crate) use record::PtyRecord;
 pub(crate) use task::{SessionContext, SessionTask, free_slots};
 
 use crate::error::Error;
-use crate::keeper::KEY_ENTRANCE;
+use crate::keeper::KEY_ENDPOINT;
 use crate::pty::Pty;
 use crate::spec::{SessionSpec, ShellSpec};
 use std::collections::BTreeMap;
@@ -281,11 +281,11 @@ impl Session {
         answer.await.map_err(|_| gone())?
     }
 
-    /// Takes the entrances' descriptors back from the keeper, for an orderly stop.
-    pub(crate) fn leave_entrances(&self, context: &SessionContext) {
+    /// Takes the endpoints' descriptors back from the keeper, for an orderly stop.
+    pub(crate) fn leave_endpoints(&self, context: &SessionContext) {
         if let Ok(agent) = self.pty(PtyId::AGENT) {
-            for index in 0..context.entrances.len() {
-                context.keeper.drop_held(agent.pty.slot(), KEY_ENTRANCE + index as u16);
+            for index in 0..context.endpoints.len() {
+                context.keeper.drop_held(agent.pty.slot(), KEY_ENDPOINT + index as u16);
             }
         }
     }

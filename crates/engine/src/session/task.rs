@@ -7,10 +7,10 @@ use super::ending::{SessionEnding, ask_to_end, end_stragglers};
 use super::pty_state::{PtyState, StartWaiter};
 use super::record::{PtyRecord, RecordBody};
 use super::{ProcessPhase, PtyView, ReplySender, Session, SessionCommand, SessionShared, SessionView};
-use crate::entrance::Entrance;
+use crate::endpoint::SessionEndpoint;
 use crate::error::Error;
 use crate::event::{EventKind, Events};
-use crate::keeper::{KEY_ENTRANCE, KEY_RECORD, Keeper, KeeperEvent, SlotOwner};
+use crate::keeper::{KEY_ENDPOINT, KEY_RECORD, Keeper, KeeperEvent, SlotOwner};
 use crate::limits;
 use crate::process;
 use crate::pty::Pty;
@@ -42,7 +42,7 @@ pub(crate) struct SessionContext {
     pub(crate) registry: Arc<Registry>,
     pub(crate) events: Arc<Events>,
     pub(crate) relay: Relay,
-    pub(crate) entrances: Arc<[Arc<dyn Entrance>]>,
+    pub(crate) endpoints: Arc<[Arc<dyn SessionEndpoint>]>,
     pub(crate) ring: usize,
     /// Sessions that are being killed, until nothing of them is left.
     pub(crate) endings: TaskTracker,
@@ -137,24 +137,24 @@ impl SessionTask {
         Known { checkpoint, follow_turns }
     }
 
-    /// Opens the entrances and leaves the session's record with the keeper. `kept` is what an earlier
-    /// daemon left of them; nothing is required of entrances then, the session is there anyway.
+    /// Opens the endpoints and leaves the session's record with the keeper. `kept` is what an earlier
+    /// daemon left of them; nothing is required of endpoints then, the session is there anyway.
     pub(super) fn enter(&self, kept: &mut BTreeMap<u16, OwnedFd>, strict: bool) -> Result<(), Error> {
         let slot = self.agent_slot();
         // First, so that whatever is opened here is found again and cleared away should the daemon die.
         self.store();
         let required = |label: &str| strict && self.spec().required.iter().any(|required| required == label);
-        for (index, entrance) in self.context.entrances.iter().enumerate() {
-            let label = entrance.label();
+        for (index, endpoint) in self.context.endpoints.iter().enumerate() {
+            let label = endpoint.label();
             if !self.session.is_offered_to(label) {
                 continue;
             }
-            let key = KEY_ENTRANCE + index as u16;
-            match entrance.open(&self.session, kept.remove(&key)) {
+            let key = KEY_ENDPOINT + index as u16;
+            match endpoint.open(&self.session, kept.remove(&key)) {
                 Ok(fd) => self.context.keeper.hold(slot, key, fd),
                 Err(reason) if required(label) => {
-                    self.close_entrances();
-                    return Err(Error::Entrance(reason));
+                    self.close_endpoints();
+                    return Err(Error::Endpoint(reason));
                 }
                 Err(reason) => {
                     tracing::warn!(session = %self.session.name(), front = label, reason, "not reachable there");
@@ -164,12 +164,12 @@ impl SessionTask {
         Ok(())
     }
 
-    /// Takes away what an earlier daemon left of the entrances of a session that nobody is to enter.
-    pub(super) fn clear_entrances(&self, slot: u32, kept: &mut BTreeMap<u16, OwnedFd>) {
-        for (index, entrance) in self.context.entrances.iter().enumerate() {
-            if self.session.is_offered_to(entrance.label()) {
-                let key = KEY_ENTRANCE + index as u16;
-                entrance.clear(&self.session, kept.remove(&key));
+    /// Takes away what an earlier daemon left of the endpoints of a session that nobody is to enter.
+    pub(super) fn clear_endpoints(&self, slot: u32, kept: &mut BTreeMap<u16, OwnedFd>) {
+        for (index, endpoint) in self.context.endpoints.iter().enumerate() {
+            if self.session.is_offered_to(endpoint.label()) {
+                let key = KEY_ENDPOINT + index as u16;
+                endpoint.clear(&self.session, kept.remove(&key));
                 self.context.keeper.drop_held(slot, key);
             }
         }
@@ -181,15 +181,15 @@ impl SessionTask {
         self.terminals.insert(terminal.pty.id(), terminal);
     }
 
-    /// Opens the entrances of a new session; what it must have and cannot get undoes it.
+    /// Opens the endpoints of a new session; what it must have and cannot get undoes it.
     pub(crate) fn open(&self) -> Result<(), Error> {
         let offered = |label: &String| {
             self.session.is_offered_to(label)
-                && self.context.entrances.iter().any(|entrance| entrance.label() == label)
+                && self.context.endpoints.iter().any(|endpoint| endpoint.label() == label)
         };
         let missing = self.spec().required.iter().find(|label| !offered(label));
         let outcome = match missing {
-            Some(label) => Err(Error::Entrance(format!("the {label} front is not offered by this daemon"))),
+            Some(label) => Err(Error::Endpoint(format!("the {label} front is not offered by this daemon"))),
             None => self.enter(&mut BTreeMap::new(), true),
         };
         outcome.inspect_err(|_| self.context.keeper.free_slot(self.agent_slot()))
@@ -245,7 +245,7 @@ impl SessionTask {
     }
 
     async fn finish(mut self) {
-        self.close_entrances();
+        self.close_endpoints();
         self.view.send_modify(|view| view.ended = true);
         self.context.events.emit(self.session.name(), EventKind::Closed);
         self.context.registry.remove(&self.session);
@@ -268,11 +268,11 @@ impl SessionTask {
         }
     }
 
-    pub(super) fn close_entrances(&self) {
-        for (index, entrance) in self.context.entrances.iter().enumerate() {
-            if self.session.is_offered_to(entrance.label()) {
-                entrance.close(&self.session);
-                self.context.keeper.drop_held(self.agent_slot(), KEY_ENTRANCE + index as u16);
+    pub(super) fn close_endpoints(&self) {
+        for (index, endpoint) in self.context.endpoints.iter().enumerate() {
+            if self.session.is_offered_to(endpoint.label()) {
+                endpoint.close(&self.session);
+                self.context.keeper.drop_held(self.agent_slot(), KEY_ENDPOINT + index as u16);
             }
         }
     }
@@ -569,8 +569,8 @@ impl SessionTask {
                 terminal.failed = true;
                 if terminal.starters.iter().any(|starter| matches!(starter, StartWaiter::First(_))) {
                     self.stillborn = true;
-                    // Who hears of it may use the name again at once, and then its entrances must be free.
-                    self.close_entrances();
+                    // Who hears of it may use the name again at once, and then its endpoints must be free.
+                    self.close_endpoints();
                 }
                 if let Ok(terminal) = self.terminal(id) {
                     terminal.notify_starters(Err(Error::CannotStart { command, reason }));
@@ -630,7 +630,7 @@ impl SessionTask {
         terminal.pty.ended(status);
         self.context.events.emit(self.session.name(), EventKind::Exited(id, status));
         if id == PtyId::AGENT {
-            self.close_entrances();
+            self.close_endpoints();
             // The next daemon must not take this end for one that a restart is to follow.
             self.store();
         } else if let Some(terminal) = self.terminals.remove(&id) {

@@ -6,9 +6,9 @@ use std::os::fd::OwnedFd;
 /// A front that gives each session a way in of its own.
 ///
 /// The engine opens it before a session's process can start and closes it when the session ends, so that
-/// nobody finds a session without its entrance. The descriptor it returns (a listening socket, say) is
+/// nobody finds a session without its endpoint. The descriptor it returns (a listening socket, say) is
 /// duplicated into the keeper and handed back after a restart, so that no connect ever fails meanwhile.
-pub trait Entrance: Send + Sync {
+pub trait SessionEndpoint: Send + Sync {
     /// Name under which sessions can be kept out of this front.
     fn label(&self) -> &'static str;
 
