@@ -44,7 +44,7 @@ pub use relay::{
     BadTurnId, CapturedTurn, ClipboardSink, Enrolment, Injector, NewTurn, Relay, RelayError, RelaySession,
     StoredTurn, TurnDetails, TurnId, TurnInfo, TurnLimits,
 };
-pub use screen::{Picture, Sight};
+pub use screen::{Picture, ScreenView};
 pub use session::{
     AgentBusy, AgentChange, AgentWatch, AskOutcome, ClientGuard, DialogError, ProcessPhase, PtyView, Session,
     SessionView, Submit, TypedText, TypingError, TypingReport, approval_of, chosen,

@@ -9,7 +9,7 @@ use regex::{Regex, RegexBuilder};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
-use swb_engine::{Cursor, Mark, Pty, Session, Sight, Step};
+use swb_engine::{Cursor, Mark, Pty, ScreenView, Session, Step};
 use swb_types::{ExitStatus, Offset, PtyId, Size};
 use swb_vt::{Contents, Key};
 use swb_wire::control::{
@@ -103,7 +103,7 @@ enum Shown {
 }
 
 /// Renders a screen with at most `lines` of scrollback; says how many there were.
-fn render(sight: &Sight<'_>, format: ScreenFormat, lines: usize) -> (Shown, u64, Size, usize) {
+fn render(sight: &ScreenView<'_>, format: ScreenFormat, lines: usize) -> (Shown, u64, Size, usize) {
     let screen = sight.screen();
     let lines = lines.min(screen.scrollback_len());
     let shown = match format {
@@ -127,7 +127,7 @@ fn text_since(screen: &swb_vt::Screen, lines: usize) -> String {
     text
 }
 
-fn encode(keys: &Keys, sight: &Sight<'_>) -> Vec<u8> {
+fn encode(keys: &Keys, sight: &ScreenView<'_>) -> Vec<u8> {
     let modes = sight.screen().modes();
     let mut typed = Vec::new();
     for item in &keys.keys {

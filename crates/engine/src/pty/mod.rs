@@ -18,7 +18,7 @@ pub use seat::Seat;
 
 use crate::keeper::{KEY_SCREEN, Keeper};
 use crate::limits;
-use crate::screen::{Known, Look, Screens};
+use crate::screen::{ObserverStart, ScreenRequest, Screens};
 use answering::Answering;
 use marks::Marks;
 use pace::{Pace, Reach};
@@ -44,7 +44,7 @@ pub struct Pty {
     /// Woken when the output has reached `alarm`, a mark was set, or a terminal came or left.
     observer: Notify,
     alarm: AtomicU64,
-    looks: mpsc::Sender<Look>,
+    looks: mpsc::Sender<ScreenRequest>,
     /// Its slot was given up; nobody finds it any more.
     released: AtomicBool,
     answering: Answering,
@@ -79,7 +79,7 @@ impl Pty {
         (id, slot, size): (PtyId, u32, Size),
         keeper: Keeper,
         screens: &Screens,
-        known: Known,
+        known: ObserverStart,
     ) -> Arc<Self> {
         keeper.bell.leave_note(slot, 0);
         let (pty, looks) = Self::unobserved(id, slot, size, keeper);
@@ -93,7 +93,7 @@ impl Pty {
         keeper: Keeper,
         screens: &Screens,
         running: Option<(Reader, Option<OwnedFd>)>,
-        known: Known,
+        known: ObserverStart,
     ) -> Arc<Self> {
         let (pty, looks) = Self::unobserved(id, slot, size, keeper);
         if let Some((ring, master)) = running {
@@ -104,7 +104,12 @@ impl Pty {
         pty
     }
 
-    fn unobserved(id: PtyId, slot: u32, size: Size, keeper: Keeper) -> (Arc<Self>, mpsc::Receiver<Look>) {
+    fn unobserved(
+        id: PtyId,
+        slot: u32,
+        size: Size,
+        keeper: Keeper,
+    ) -> (Arc<Self>, mpsc::Receiver<ScreenRequest>) {
         let (looks, to_look) = mpsc::channel(limits::LOOKS);
         let pty = Arc::new(Self {
             id,
@@ -198,7 +203,7 @@ impl Pty {
         }
     }
 
-    pub(crate) fn looks(&self) -> &mpsc::Sender<Look> {
+    pub(crate) fn looks(&self) -> &mpsc::Sender<ScreenRequest> {
         &self.looks
     }
 

@@ -17,12 +17,12 @@ const HEAD: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Checkpoint {
     memory: OwnedFd,
-    head: Head,
+    head: CheckpointHead,
 }
 
 /// First line of the memfd, as JSON; what a detector knows follows, and then the picture.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Head {
+struct CheckpointHead {
     version: u32,
     /// The picture shows all output before this offset.
     offset: u64,
@@ -44,7 +44,7 @@ impl Checkpoint {
         let (cols, rows) = (screen.size().cols(), screen.size().rows());
         let saved = saved.map(serde_json::to_vec).transpose()?.unwrap_or_default();
         let scrolled = screen.scrolled();
-        let head = Head { version: VERSION, offset, cols, rows, scrolled, saved: saved.len() };
+        let head = CheckpointHead { version: VERSION, offset, cols, rows, scrolled, saved: saved.len() };
         let mut picture = screen.snapshot();
         let mut scrollback = screen.scrollback_len();
         while picture.len() > limits::CHECKPOINT && scrollback > 0 {
@@ -63,7 +63,7 @@ impl Checkpoint {
         let mut start = [0; HEAD];
         let read = rustix::io::pread(&memory, &mut start, 0)?;
         let line = start[..read].split(|byte| *byte == b'\n').next().unwrap_or_default();
-        let head: Head = serde_json::from_slice(line)?;
+        let head: CheckpointHead = serde_json::from_slice(line)?;
         if head.version != VERSION {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a checkpoint of another version"));
         }

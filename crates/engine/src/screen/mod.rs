@@ -27,9 +27,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 
 /// What is asked of an observer.
-pub(crate) enum Look {
+pub(crate) enum ScreenRequest {
     /// To be called with the screen as it is now; with `whole`, not in the middle of a synchronized update.
-    Sight { whole: bool, see: Box<dyn FnOnce(&Sight<'_>) + Send> },
+    View { whole: bool, see: Box<dyn FnOnce(&ScreenView<'_>) + Send> },
     /// The dialog that is shown, if any, and the modes of the terminal that is to answer it.
     Dialog(oneshot::Sender<Option<(Dialog, Modes)>>),
     /// What a program says of itself through a hook.
@@ -42,12 +42,12 @@ pub(crate) enum Look {
 
 /// The screen at one place in the output.
 #[derive(Debug)]
-pub struct Sight<'a> {
+pub struct ScreenView<'a> {
     screen: &'a Screen,
     cursor: &'a Cursor,
 }
 
-impl Sight<'_> {
+impl ScreenView<'_> {
     /// The screen.
     pub fn screen(&self) -> &Screen {
         self.screen
@@ -70,7 +70,7 @@ pub struct Picture {
 
 /// What an observer is given.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct ObserverStart {
     /// What an earlier daemon knew of the screen.
     pub(crate) checkpoint: Option<Checkpoint>,
     /// How to find turns, and who wants to know of them.
@@ -100,8 +100,8 @@ impl Screens {
     }
 
     /// Observes a PTY until it is released.
-    pub(crate) fn observe(&self, pty: Arc<Pty>, looks: mpsc::Receiver<Look>, known: Known) {
-        let Known { checkpoint, follow_turns } = known;
+    pub(crate) fn observe(&self, pty: Arc<Pty>, looks: mpsc::Receiver<ScreenRequest>, known: ObserverStart) {
+        let ObserverStart { checkpoint, follow_turns } = known;
         let size = pty.size();
         let detection = follow_turns.map(|(profile, findings)| Detection::new(profile, size, findings));
         self.spawn(Observer::new(self.clone(), pty, looks, checkpoint, detection).run());
@@ -130,11 +130,11 @@ impl Pty {
     pub async fn look<T: Send + 'static>(
         &self,
         whole: bool,
-        see: impl FnOnce(&Sight<'_>) -> T + Send + 'static,
+        see: impl FnOnce(&ScreenView<'_>) -> T + Send + 'static,
     ) -> Result<T, Error> {
         let (reply, seen) = oneshot::channel();
-        let see = Box::new(move |sight: &Sight<'_>| drop(reply.send(see(sight))));
-        self.ask(Look::Sight { whole, see }).await?;
+        let see = Box::new(move |sight: &ScreenView<'_>| drop(reply.send(see(sight))));
+        self.ask(ScreenRequest::View { whole, see }).await?;
         seen.await.map_err(|_| Error::NoScreen)
     }
 
@@ -144,30 +144,30 @@ impl Pty {
     /// answered by the model and by that terminal.
     pub async fn picture(&self, scrollback: usize, terminal: bool) -> Result<Picture, Error> {
         let (reply, picture) = oneshot::channel();
-        self.ask(Look::Picture { scrollback, terminal, reply }).await?;
+        self.ask(ScreenRequest::Picture { scrollback, terminal, reply }).await?;
         picture.await.map_err(|_| Error::NoScreen)
     }
 
     /// Takes note of what a program says of itself through a hook.
     pub async fn hook(&self, hook: Hook) -> Result<(), Error> {
-        self.ask(Look::Hook(hook)).await
+        self.ask(ScreenRequest::Hook(hook)).await
     }
 
     /// The dialog that its program shows, and the modes in which keys are to be pressed.
     pub(crate) async fn dialog(&self) -> Result<Option<(Dialog, Modes)>, Error> {
         let (reply, shown) = oneshot::channel();
-        self.ask(Look::Dialog(reply)).await?;
+        self.ask(ScreenRequest::Dialog(reply)).await?;
         shown.await.map_err(|_| Error::NoScreen)
     }
 
     /// The answer that its program is giving, as far as it stands.
     pub async fn answer_so_far(&self) -> Result<Option<SoFar>, Error> {
         let (reply, so_far) = oneshot::channel();
-        self.ask(Look::SoFar(reply)).await?;
+        self.ask(ScreenRequest::SoFar(reply)).await?;
         so_far.await.map_err(|_| Error::NoScreen)
     }
 
-    async fn ask(&self, look: Look) -> Result<(), Error> {
+    async fn ask(&self, look: ScreenRequest) -> Result<(), Error> {
         self.looks().send(look).await.map_err(|_| Error::NoScreen)
     }
 }

@@ -2,7 +2,7 @@
 //! questions when no terminal is there to do so, and finds its turns.
 
 use super::detection::Detection;
-use super::{Checkpoint, Look, Picture, Screens, Sight};
+use super::{Checkpoint, Picture, ScreenRequest, ScreenView, Screens};
 use crate::limits;
 use crate::pty::{Cursor, Mark, Pty, Step};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(super) struct Observer {
     pty: Arc<Pty>,
     /// All output before it has been drawn, or cannot be seen any more.
     cursor: Cursor,
-    looks: mpsc::Receiver<Look>,
+    looks: mpsc::Receiver<ScreenRequest>,
     /// The screen, while it is in use.
     screen: Option<Screen>,
     checkpoint: Option<Checkpoint>,
@@ -39,7 +39,7 @@ impl Observer {
     pub(super) fn new(
         screens: Screens,
         pty: Arc<Pty>,
-        looks: mpsc::Receiver<Look>,
+        looks: mpsc::Receiver<ScreenRequest>,
         checkpoint: Option<Checkpoint>,
         detection: Option<Detection>,
     ) -> Self {
@@ -347,13 +347,13 @@ impl Observer {
         }
     }
 
-    async fn show(&mut self, look: Look) {
+    async fn show(&mut self, look: ScreenRequest) {
         match look {
-            Look::Hook(hook) => {
+            ScreenRequest::Hook(hook) => {
                 self.catch_up().await;
                 self.detect(|detection, screen| detection.hook(screen, hook));
             }
-            Look::Dialog(reply) => {
+            ScreenRequest::Dialog(reply) => {
                 self.catch_up().await;
                 self.complete_update().await;
                 let mut shown = None;
@@ -362,23 +362,23 @@ impl Observer {
                 });
                 let _shown = reply.send(shown);
             }
-            Look::SoFar(reply) => {
+            ScreenRequest::SoFar(reply) => {
                 self.catch_up().await;
                 let mut so_far = None;
                 self.detect(|detection, screen| so_far = detection.so_far(screen));
                 let _shown = reply.send(so_far);
             }
-            Look::Sight { whole, see } => {
+            ScreenRequest::View { whole, see } => {
                 self.catch_up().await;
                 if whole {
                     self.complete_update().await;
                 }
                 self.screen();
                 if let Some(screen) = &self.screen {
-                    see(&Sight { screen, cursor: &self.cursor });
+                    see(&ScreenView { screen, cursor: &self.cursor });
                 }
             }
-            Look::Picture { scrollback, terminal, reply } => {
+            ScreenRequest::Picture { scrollback, terminal, reply } => {
                 let bytes = match self.stored_picture(scrollback) {
                     Some(bytes) => bytes,
                     None => {

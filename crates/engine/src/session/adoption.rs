@@ -6,7 +6,7 @@ use super::record::{PtyRecord, RecordBody};
 use super::task::{SessionContext, SessionTask};
 use crate::keeper::{self, AdoptedSlot, KEY_SCREEN, KeeperEvent};
 use crate::pty::Pty;
-use crate::screen::{Checkpoint, Known};
+use crate::screen::{Checkpoint, ObserverStart};
 use crate::spec::{ShellSpec, Start};
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -106,7 +106,7 @@ impl SessionTask {
         }
         let known = match id {
             PtyId::AGENT => self.known(checkpoint),
-            _ => Known { checkpoint, ..Known::default() },
+            _ => ObserverStart { checkpoint, ..ObserverStart::default() },
         };
         let (keeper, screens) = (self.context.keeper.clone(), &self.context.screens);
         let pty = Pty::adopt((id, slot, size), keeper, screens, running, known);

@@ -16,7 +16,7 @@ use crate::process;
 use crate::pty::Pty;
 use crate::registry::Registry;
 use crate::relay::{NewTurn, Relay, TurnDetails};
-use crate::screen::{Checkpoint, Known, Screens};
+use crate::screen::{Checkpoint, ObserverStart, Screens};
 use crate::spec::{SessionSpec, ShellSpec, Start};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
@@ -132,9 +132,9 @@ impl SessionTask {
     }
 
     /// What the observer of PTY 0 is given: turns are found of the agent, not of shells beside it.
-    pub(super) fn known(&self, checkpoint: Option<Checkpoint>) -> Known {
+    pub(super) fn known(&self, checkpoint: Option<Checkpoint>) -> ObserverStart {
         let follow_turns = self.profile().map(|profile| (profile, self.findings_sender.clone()));
-        Known { checkpoint, follow_turns }
+        ObserverStart { checkpoint, follow_turns }
     }
 
     /// Opens the endpoints and leaves the session's record with the keeper. `kept` is what an earlier
@@ -465,7 +465,7 @@ impl SessionTask {
         // Numbers are not used again, so that a late client cannot land on a stranger's shell (CO-35).
         self.next_pty += 1;
         let (keeper, screens) = (self.context.keeper.clone(), &self.context.screens);
-        let pty = Pty::new((id, slot, spec.size), keeper, screens, Known::default());
+        let pty = Pty::new((id, slot, spec.size), keeper, screens, ObserverStart::default());
         let argv = spec.argv.clone();
         self.add_terminal(PtyState::new(pty, &argv, Some(spec), ProcessPhase::Waiting));
         self.store();
