@@ -5,6 +5,7 @@
 
 mod adoption;
 mod agent_wait;
+mod bracketed_paste;
 mod dialog;
 mod ending;
 mod pty_state;
@@ -13,8 +14,9 @@ mod task;
 mod typing;
 
 pub use agent_wait::{AgentBusy, AgentChange, AgentWatch, AskOutcome};
+pub use bracketed_paste::TypedText;
 pub use dialog::{DialogError, approval_of, chosen};
-pub use typing::{Submit, TypedText, TypingError, TypingReport};
+pub use typing::{Submit, TypingError, TypingReport};
 
 pub(crate) use adoption::SessionAdoption;
 pub(crate) use record::PtyRecord;
