@@ -5,7 +5,6 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-mod broker;
 mod clippyctl;
 mod life;
 mod registry;

@@ -140,6 +140,12 @@ impl Relay {
         Self::with(state, registry, events, Some(keeper.clone()), clipboard)
     }
 
+    /// A relay without a keeper and a clipboard: nothing of it survives the process. Fronts are tested with it.
+    pub fn detached(turn_limits: TurnLimits) -> Self {
+        let state = RelayState::new(TurnStore::new(drop), turn_limits);
+        Self::with(state, Arc::default(), Arc::new(Events::new(None).0), None, None)
+    }
+
     fn with(
         state: RelayState,
         registry: Arc<Registry>,

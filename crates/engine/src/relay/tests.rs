@@ -17,13 +17,8 @@ impl Injector for Inbox {
     }
 }
 
-fn relay(turn_limits: TurnLimits) -> Relay {
-    let state = RelayState::new(TurnStore::new(drop), turn_limits);
-    Relay::with(state, Arc::default(), Arc::new(Events::new(None).0), None, None)
-}
-
 fn usual() -> Relay {
-    relay(TurnLimits::default())
+    Relay::detached(TurnLimits::default())
 }
 
 fn enroll(relay: &Relay, id: &str) -> (Enrolment, Arc<Inbox>) {
@@ -64,7 +59,7 @@ fn a_name_has_one_session_at_a_time() {
 // CR-2, CR-3, CR-4, CR-11, CR-12, CR-13, CR-14
 #[test]
 fn a_ring_keeps_the_newest_and_numbers_are_not_used_again() {
-    let relay = relay(TurnLimits { depth: 3, ..TurnLimits::default() });
+    let relay = Relay::detached(TurnLimits { depth: 3, ..TurnLimits::default() });
     let _session = enroll(&relay, "a:b");
     assert_eq!(relay.turns("a:b", None).unwrap(), []);
     for n in 1..=5_u8 {
@@ -88,7 +83,7 @@ fn a_ring_keeps_the_newest_and_numbers_are_not_used_again() {
 // CB-42, CB-43, CR-8, CR-9
 #[test]
 fn content_is_kept_as_it_is_up_to_the_limit() {
-    let relay = relay(TurnLimits { turn_bytes: 6, ..TurnLimits::default() });
+    let relay = Relay::detached(TurnLimits { turn_bytes: 6, ..TurnLimits::default() });
     let _session = enroll(&relay, "s");
     for content in [&b""[..], b"\0\xff\x1b[2", b"123456"] {
         let kept = relay.turn(&add(&relay, "s", content)).unwrap();
@@ -143,7 +138,7 @@ fn the_buffer_keeps_what_was_captured_last() {
 // CR-3: who fills the memory loses old turns, and nobody else does.
 #[test]
 fn the_memory_of_all_turns_is_bounded() {
-    let relay = relay(TurnLimits { total_bytes: 100 * 4096, ..TurnLimits::default() });
+    let relay = Relay::detached(TurnLimits { total_bytes: 100 * 4096, ..TurnLimits::default() });
     let _small = enroll(&relay, "small");
     for _ in 0..3 {
         add(&relay, "small", b"small");

@@ -1,14 +1,14 @@
 //! The clippy front as its peers see it: greeting, requests and answers, sessions, turns, capture and paste.
 //!
-//! The golden cases are played in `vectors_live.rs`; what comes and goes with the daemon is in `clippy_life.rs`,
-//! the registry in `clippy_registry.rs`.
+//! The golden cases are played in `vectors_live.rs`; what comes and goes with the daemon is in `cli/tests/clippy/life.rs`,
+//! the registry in `registry.rs`.
 
+use crate::Broker;
 use std::io::Write;
 use std::net::Shutdown;
-use swb_testkit::{ClippyAnswer, ClippyClient, ClippyItem, LIMIT, QUIET, Swb, wait_for};
+use swb_testkit::{ClippyAnswer, ClippyClient, ClippyItem, LIMIT, QUIET, wait_for};
 use swb_wire::clippy::{MAX_FRAME, Request, Role, VERSION, encode_request};
 
-const EXE: &str = env!("CARGO_BIN_EXE_swb");
 /// Every byte there is, twice.
 fn all_bytes() -> Vec<u8> {
     (0..=255).chain((0..=255).rev()).collect()
@@ -32,16 +32,16 @@ fn map(kind: &str, id: u8, more: u8, rest: &[u8]) -> Vec<u8> {
 // CB-19, CB-20, CB-21, CB-22, CB-23, CB-24
 #[test]
 fn a_connection_begins_with_a_greeting() {
-    let swb = Swb::start(EXE);
+    let broker = Broker::start();
     for role in [Role::Client, Role::Wrapper] {
-        let mut peer = swb.clippy(role);
+        let mut peer = broker.clippy(role);
         assert_eq!(peer.sessions(), []);
         // Again, for whoever likes to.
         peer.hello(role);
         assert_eq!(peer.sessions(), []);
     }
     let refused = |id, version, reason: &str| {
-        let mut peer = swb.clippy_raw();
+        let mut peer = broker.clippy_raw();
         peer.send(id, &Request::Hello { version, role: Some(Role::Client) });
         peer.send(1, &Request::ListSessions);
         assert_eq!(peer.item(LIMIT), Some(ClippyItem::Ack(Some(reason.into()))));
@@ -52,16 +52,16 @@ fn a_connection_begins_with_a_greeting() {
     }
     refused(7, VERSION, "invalid_hello_id");
     // What is no greeting is not obeyed.
-    let mut watcher = swb.clippy(Role::Client);
+    let mut watcher = broker.clippy(Role::Client);
     let register = Request::Register { session: "s", pid: 1, pattern: "" };
     for first in [register, Request::ListSessions] {
-        let mut peer = swb.clippy_raw();
+        let mut peer = broker.clippy_raw();
         peer.send(0, &first);
         peer.closed();
     }
     for role in ["admin", "", "Wrapper"] {
         let text = [&b"\xa7version\x01\xa4role"[..], &[0xa0 | role.len() as u8], role.as_bytes()].concat();
-        let mut peer = swb.clippy_raw();
+        let mut peer = broker.clippy_raw();
         peer.send_raw(&map("hello", 0, 2, &text));
         peer.send(1, &register);
         peer.closed();
@@ -72,8 +72,8 @@ fn a_connection_begins_with_a_greeting() {
 // CB-7, CB-10, CB-11, CB-12, CB-15, CB-16, CB-17
 #[test]
 fn maps_are_read_whatever_their_order_and_widths() {
-    let swb = Swb::start(EXE);
-    let mut wrapper = swb.clippy(Role::Wrapper);
+    let broker = Broker::start();
+    let mut wrapper = broker.clippy(Role::Wrapper);
     // The id in 64 bits and signed, a pid in 16, keys nobody knows, and the type last.
     let rest = b"\x86\xa2id\xd3\0\0\0\0\0\0\x01\x02\xa7session\xa1s\xa3pid\xcd\x10\x92\xa1x\x93\x01\xc0\x81\xa1y\xcb\0\0\0\0\0\0\0\0\xa7pattern\xa0\xa4type\xa8register";
     wrapper.send_raw(&framed(rest));
@@ -87,17 +87,17 @@ fn maps_are_read_whatever_their_order_and_widths() {
 // CB-8, CB-9
 #[test]
 fn lengths_beyond_the_limit_end_a_connection_before_anything_is_waited_for() {
-    let swb = Swb::start(EXE);
-    let mut other = swb.clippy(Role::Client);
+    let broker = Broker::start();
+    let mut other = broker.clippy(Role::Client);
     for len in [MAX_FRAME as u32 + 1, u32::MAX] {
-        let mut peer = swb.clippy(Role::Client);
+        let mut peer = broker.clippy(Role::Client);
         peer.send_raw(&len.to_be_bytes());
         let answer = peer.answer();
         assert_eq!((answer.id, answer.error.as_deref()), (0, Some("payload_too_large")));
         peer.closed();
     }
     // Exactly the limit is fine.
-    let mut wrapper = swb.clippy(Role::Wrapper);
+    let mut wrapper = broker.clippy(Role::Wrapper);
     wrapper.register("s");
     let request = |content| Request::TurnCompleted {
         session: "s",
@@ -119,8 +119,8 @@ fn lengths_beyond_the_limit_end_a_connection_before_anything_is_waited_for() {
 // CB-13, CB-14, CB-31
 #[test]
 fn what_is_no_message_ends_its_connection_and_no_other() {
-    let swb = Swb::start(EXE);
-    let mut other = swb.clippy(Role::Wrapper);
+    let broker = Broker::start();
+    let mut other = broker.clippy(Role::Wrapper);
     other.register("s");
     let deep = [vec![0x91; 100_000], vec![0xc0]].concat();
     let bad: [&[u8]; 12] = [
@@ -138,7 +138,7 @@ fn what_is_no_message_ends_its_connection_and_no_other() {
         &deep,
     ];
     for payload in bad {
-        let mut peer = swb.clippy(Role::Client);
+        let mut peer = broker.clippy(Role::Client);
         peer.send(1, &Request::ListSessions);
         peer.send_raw(&framed(payload));
         peer.send(2, &Request::ListSessions);
@@ -148,7 +148,7 @@ fn what_is_no_message_ends_its_connection_and_no_other() {
     }
     // The end inside a header or a payload.
     for cut in [2, 4, 9] {
-        let mut peer = swb.clippy(Role::Wrapper);
+        let mut peer = broker.clippy(Role::Wrapper);
         let mut bytes = Vec::new();
         encode_request(1, &Request::Register { session: "cut", pid: 1, pattern: "" }, &mut bytes).unwrap();
         peer.send_raw(&bytes[..cut]);
@@ -161,8 +161,8 @@ fn what_is_no_message_ends_its_connection_and_no_other() {
 // CB-25, CB-32: one answer each, in order, however they arrive.
 #[test]
 fn requests_may_be_sent_without_waiting_for_answers() {
-    let swb = Swb::start(EXE);
-    let mut peer = swb.clippy(Role::Wrapper);
+    let broker = Broker::start();
+    let mut peer = broker.clippy(Role::Wrapper);
     let mut bytes = Vec::new();
     for id in 1..=500 {
         let content = [id as u8; 300];
@@ -198,8 +198,8 @@ fn requests_may_be_sent_without_waiting_for_answers() {
 // CB-25, CB-32: who leaves without waiting for answers has still said what it said.
 #[test]
 fn what_was_asked_is_done_for_those_who_have_left() {
-    let swb = Swb::start(EXE);
-    let mut target = swb.clippy(Role::Wrapper);
+    let broker = Broker::start();
+    let mut target = broker.clippy(Role::Wrapper);
     target.register("target");
     for n in 0..10 {
         let content = vec![n; 100_000];
@@ -221,7 +221,7 @@ fn what_was_asked_is_done_for_those_who_have_left() {
         for request in requests {
             encode_request(0, &request, &mut bytes).unwrap();
         }
-        let mut peer = swb.clippy_raw();
+        let mut peer = broker.clippy_raw();
         peer.send_raw(&bytes);
         drop(peer);
         assert!(target.injected() == content, "round {n}");
@@ -232,8 +232,8 @@ fn what_was_asked_is_done_for_those_who_have_left() {
 // CB-26, CB-27, CB-28, CB-31
 #[test]
 fn what_is_not_understood_is_said_so_and_the_connection_stays() {
-    let swb = Swb::start(EXE);
-    let mut peer = swb.clippy(Role::Wrapper);
+    let broker = Broker::start();
+    let mut peer = broker.clippy(Role::Wrapper);
     let requests = [
         map("frobnicate", 5, 0, b""),
         map("hello_ack", 5, 0, b""),
@@ -260,11 +260,11 @@ fn what_is_not_understood_is_said_so_and_the_connection_stays() {
 // CB-29, CB-30
 #[test]
 fn only_wrappers_have_sessions_and_everybody_else_may_use_them() {
-    let swb = Swb::start(EXE);
-    let mut wrapper = swb.clippy(Role::Wrapper);
+    let broker = Broker::start();
+    let mut wrapper = broker.clippy(Role::Wrapper);
     wrapper.register("s");
     let turn = wrapper.turn("s", b"x");
-    let mut client = swb.clippy(Role::Client);
+    let mut client = broker.clippy(Role::Client);
     for request in [
         Request::Register { session: "c", pid: 1, pattern: "" },
         Request::Deregister { session: "s" },
@@ -278,7 +278,7 @@ fn only_wrappers_have_sessions_and_everybody_else_may_use_them() {
     ] {
         assert_eq!(client.refused(&request), "unknown_type");
     }
-    let mut other = swb.clippy(Role::Wrapper);
+    let mut other = broker.clippy(Role::Wrapper);
     for peer in [&mut client, &mut other] {
         assert_eq!(peer.sessions(), [("s".into(), 4242, true)]);
         peer.ok(&Request::Capture { session: "s" });
@@ -296,9 +296,9 @@ fn only_wrappers_have_sessions_and_everybody_else_may_use_them() {
 // CB-33, CB-34, CB-35, CB-38, CB-40
 #[test]
 fn sessions_come_and_go() {
-    let swb = Swb::start(EXE);
-    let mut first = swb.clippy(Role::Wrapper);
-    let mut second = swb.clippy(Role::Wrapper);
+    let broker = Broker::start();
+    let mut first = broker.clippy(Role::Wrapper);
+    let mut second = broker.clippy(Role::Wrapper);
     first.register("one");
     first.turn("one", b"x");
     second.register("two: größe / \u{7f}");
@@ -317,7 +317,7 @@ fn sessions_come_and_go() {
     assert_eq!(second.turn("one", b"new"), "one:1");
     // The end of its former connection is nothing to it.
     drop(first);
-    let mut client = swb.clippy(Role::Client);
+    let mut client = broker.clippy(Role::Client);
     for _ in 0..20 {
         assert_eq!(client.sessions().len(), 2);
     }
@@ -326,10 +326,10 @@ fn sessions_come_and_go() {
 // CB-37, CB-38
 #[test]
 fn the_sessions_of_a_wrapper_end_with_its_connection() {
-    let swb = Swb::start(EXE);
-    let mut client = swb.clippy(Role::Client);
+    let broker = Broker::start();
+    let mut client = broker.clippy(Role::Client);
     for how in ["closed", "killed in a message", "nonsense"] {
-        let mut wrapper = swb.clippy(Role::Wrapper);
+        let mut wrapper = broker.clippy(Role::Wrapper);
         wrapper.register("one");
         wrapper.register("two");
         wrapper.turn("one", how.as_bytes());
@@ -349,13 +349,13 @@ fn the_sessions_of_a_wrapper_end_with_its_connection() {
 // CB-39, CB-46
 #[test]
 fn one_connection_can_have_several_sessions() {
-    let swb = Swb::start(EXE);
-    let mut wrapper = swb.clippy(Role::Wrapper);
+    let broker = Broker::start();
+    let mut wrapper = broker.clippy(Role::Wrapper);
     for session in ["one", "two"] {
         wrapper.register(session);
         wrapper.turn(session, session.as_bytes());
     }
-    let mut client = swb.clippy(Role::Client);
+    let mut client = broker.clippy(Role::Client);
     client.ok(&Request::Capture { session: "two" });
     client.ok(&Request::Paste { session: "one" });
     client.ok(&Request::Paste { session: "two" });
@@ -368,17 +368,17 @@ fn one_connection_can_have_several_sessions() {
     }
     let more = Request::Register { session: "more", pid: 1, pattern: "" };
     assert_eq!(wrapper.refused(&more), "limit_reached");
-    swb.clippy(Role::Wrapper).register("more");
+    broker.clippy(Role::Wrapper).register("more");
     let long = "x".repeat(5000);
     let long = Request::Register { session: &long, pid: 1, pattern: "" };
-    assert_eq!(swb.clippy(Role::Wrapper).refused(&long), "limit_reached");
+    assert_eq!(broker.clippy(Role::Wrapper).refused(&long), "limit_reached");
 }
 
 // CB-18, CB-41, CB-43, CB-44, CB-46
 #[test]
 fn content_goes_through_unchanged() {
-    let swb = Swb::start(EXE);
-    let mut wrapper = swb.clippy(Role::Wrapper);
+    let broker = Broker::start();
+    let mut wrapper = broker.clippy(Role::Wrapper);
     wrapper.register("s");
     let long: Vec<u8> = all_bytes().repeat(8192);
     assert_eq!(long.len(), 4 << 20);
@@ -411,12 +411,12 @@ fn content_goes_through_unchanged() {
 // CB-36, CB-44, CB-45, CB-46, CB-47, CB-48, CB-49, CB-50, CB-51
 #[test]
 fn what_was_captured_can_be_pasted_again_and_again() {
-    let swb = Swb::start(EXE);
-    let mut client = swb.clippy(Role::Client);
+    let broker = Broker::start();
+    let mut client = broker.clippy(Role::Client);
     assert_eq!(client.refused(&Request::Paste { session: "nobody" }), "buffer_empty");
-    let mut source = swb.clippy(Role::Wrapper);
+    let mut source = broker.clippy(Role::Wrapper);
     source.register("source");
-    let mut target = swb.clippy(Role::Wrapper);
+    let mut target = broker.clippy(Role::Wrapper);
     target.register("target");
     assert_eq!(client.refused(&Request::Paste { session: "target" }), "buffer_empty");
     source.turn("source", b"first");
@@ -449,8 +449,8 @@ fn what_was_captured_can_be_pasted_again_and_again() {
 // CB-42
 #[test]
 fn a_turn_without_a_time_has_that_of_its_arrival() {
-    let swb = Swb::start(EXE);
-    let mut wrapper = swb.clippy(Role::Wrapper);
+    let broker = Broker::start();
+    let mut wrapper = broker.clippy(Role::Wrapper);
     wrapper.register("s");
     let unix = || std::time::UNIX_EPOCH.elapsed().unwrap().as_millis() as u64;
     let before = unix();
@@ -477,16 +477,16 @@ fn a_turn_without_a_time_has_that_of_its_arrival() {
 // CB-59: who does not read is let go when too much waits for it, and delays nobody.
 #[test]
 fn a_peer_that_never_reads_delays_nobody() {
-    let swb = Swb::start(EXE);
-    let mut stuck = swb.clippy(Role::Wrapper);
+    let broker = Broker::start();
+    let mut stuck = broker.clippy(Role::Wrapper);
     stuck.register("stuck");
-    let mut wrapper = swb.clippy(Role::Wrapper);
+    let mut wrapper = broker.clippy(Role::Wrapper);
     wrapper.register("s");
     wrapper.turn("s", &vec![5; 4 << 20]);
     wrapper.ok(&Request::Capture { session: "s" });
-    let mut client = swb.clippy(Role::Client);
+    let mut client = broker.clippy(Role::Client);
     // One that asks for a lot and reads nothing.
-    let mut deaf = swb.clippy(Role::Client);
+    let mut deaf = broker.clippy(Role::Client);
     let mut request = Vec::new();
     encode_request(1, &Request::GetTurn { turn_id: "s:1" }, &mut request).unwrap();
     deaf.send_raw(&request.repeat(100));
@@ -512,19 +512,19 @@ fn a_peer_that_never_reads_delays_nobody() {
 // CB-52: 1000 captures and pastes from 50 clients at once.
 #[test]
 fn contents_are_never_mixed() {
-    let swb = Swb::start(EXE);
+    let broker = Broker::start();
     const CLIENTS: u8 = 50;
     const ROUNDS: usize = 20;
-    let mut target = swb.clippy(Role::Wrapper);
+    let mut target = broker.clippy(Role::Wrapper);
     target.register("target");
     std::thread::scope(|scope| {
         for n in 0..CLIENTS {
-            let swb = &swb;
+            let broker = &broker;
             scope.spawn(move || {
-                let mut wrapper = swb.clippy(Role::Wrapper);
+                let mut wrapper = broker.clippy(Role::Wrapper);
                 let session = format!("s{n}");
                 wrapper.register(&session);
-                let mut client = swb.clippy(Role::Client);
+                let mut client = broker.clippy(Role::Client);
                 for round in 0..ROUNDS {
                     wrapper.turn(&session, &vec![n; 1000 + 997 * round]);
                     client.ok(&Request::Capture { session: &session });
@@ -546,18 +546,18 @@ fn contents_are_never_mixed() {
 // A peer that says nothing at all, and ones that say half of something, are nobody else's business.
 #[test]
 fn half_messages_disturb_nobody() {
-    let swb = Swb::start(EXE);
-    let silent: Vec<ClippyClient> = (0..20).map(|_| swb.clippy_raw()).collect();
+    let broker = Broker::start();
+    let silent: Vec<ClippyClient> = (0..20).map(|_| broker.clippy_raw()).collect();
     let half: Vec<ClippyClient> = (0..20)
         .map(|n| {
-            let mut peer = swb.clippy(Role::Wrapper);
+            let mut peer = broker.clippy(Role::Wrapper);
             // A length that is never lived up to.
             peer.send_raw(&(MAX_FRAME as u32).to_be_bytes());
             let _sent = peer.socket().write_all(&vec![n; 10_000]);
             peer
         })
         .collect();
-    let mut client = swb.clippy(Role::Client);
+    let mut client = broker.clippy(Role::Client);
     assert_eq!(client.sessions(), []);
     drop((silent, half));
     assert_eq!(client.sessions(), []);
@@ -566,7 +566,7 @@ fn half_messages_disturb_nobody() {
 // CB-59: nor do those who send as fast as they can, and never read what is answered.
 #[test]
 fn a_flood_disturbs_nobody() {
-    let swb = Swb::start(EXE);
+    let broker = Broker::start();
     let mut bytes = Vec::new();
     for id in 0..20 {
         let request = Request::TurnCompleted {
@@ -580,7 +580,7 @@ fn a_flood_disturbs_nobody() {
     }
     let floods: Vec<_> = (0..4)
         .map(|n| {
-            let mut peer = swb.clippy(Role::Wrapper);
+            let mut peer = broker.clippy(Role::Wrapper);
             // All but the first report turns of a session that is not theirs.
             if n == 0 {
                 peer.register("flood");
@@ -597,10 +597,10 @@ fn a_flood_disturbs_nobody() {
             })
         })
         .collect();
-    let mut wrapper = swb.clippy(Role::Wrapper);
+    let mut wrapper = broker.clippy(Role::Wrapper);
     wrapper.register("quiet");
     wrapper.turn("quiet", b"kept");
-    let mut client = swb.clippy(Role::Client);
+    let mut client = broker.clippy(Role::Client);
     for _ in 0..50 {
         client.ok(&Request::Capture { session: "quiet" });
         client.ok(&Request::Paste { session: "quiet" });
