@@ -18,6 +18,11 @@ pub(crate) fn write() -> Result<()> {
     Ok(())
 }
 
+/// Writes the page about coverage alone, which needs no build of `swb`.
+pub(crate) fn write_coverage() -> Result<()> {
+    Ok(fs::write(root().join(coverage::PAGE), coverage::page()?)?)
+}
+
 /// Fails when a page is out of date.
 pub(crate) fn check() -> Result<()> {
     for (path, made) in pages()? {

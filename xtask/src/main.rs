@@ -12,11 +12,12 @@ use anyhow::{Result, bail};
 use std::process::ExitCode;
 
 /// The tasks, with what they do.
-const TASKS: [(&str, &str); 5] = [
+const TASKS: [(&str, &str); 6] = [
     ("ci", "run every check and every test, installing what they need"),
     ("setup", "install what the tests need: programs, and Python packages in .venv"),
     ("deps", "check dependencies: directions, pure crates, licences, minimum Rust version"),
     ("docs", "write the generated pages: command line, coverage of requirements (--check: compare)"),
+    ("coverage", "write the page about coverage alone, without building swb"),
     ("fuzz", "run each fuzz target for the given number of seconds (default 10)"),
 ];
 
@@ -37,7 +38,7 @@ fn run(words: &[&str]) -> Result<()> {
     match words {
         [] => {
             for (name, what) in TASKS {
-                println!("cargo xtask {name:<6} {what}");
+                println!("cargo xtask {name:<8} {what}");
             }
             Ok(())
         }
@@ -46,6 +47,7 @@ fn run(words: &[&str]) -> Result<()> {
         ["deps"] => steps::dependencies(),
         ["docs"] => docs::write(),
         ["docs", "--check"] => docs::check(),
+        ["coverage"] => docs::write_coverage(),
         ["fuzz"] => steps::fuzz("10"),
         ["fuzz", seconds] => steps::fuzz(seconds),
         _ => bail!("no such task; `cargo xtask` lists them"),
