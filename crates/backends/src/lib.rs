@@ -9,10 +9,10 @@ mod command;
 pub mod config;
 pub mod guard;
 mod llm;
-mod place;
 mod policy;
 mod pty;
 mod sys;
+mod workspace_fs;
 
 use config::{AgentConfig, Allow, ChatConfig, Kind};
 use std::collections::{BTreeMap, BTreeSet};

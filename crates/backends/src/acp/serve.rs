@@ -5,8 +5,8 @@ use super::permission::{self, Subject};
 use super::terminals::Terminals;
 use super::tools::Tools;
 use crate::Context;
-use crate::place::{Place, PlaceError};
 use crate::policy;
+use crate::workspace_fs::{WorkspaceFs, WorkspaceFsError};
 use agent_client_protocol_schema::v1::{
     CreateTerminalRequest, CreateTerminalResponse, Error, ErrorCode, KillTerminalRequest,
     ReadTextFileRequest, ReadTextFileResponse, ReleaseTerminalRequest, RequestId, RequestPermissionRequest,
@@ -133,25 +133,25 @@ impl<'a> Server<'a> {
         })
     }
 
-    /// What finds the place of the agent, which waits for the disk.
-    fn place(&self) -> impl FnOnce() -> Place + Send + 'static {
+    /// What opens the files of the agent, which waits for the disk.
+    fn fs(&self) -> impl FnOnce() -> WorkspaceFs + Send + 'static {
         let (workspace, umask) = (self.exchange.workspace(), self.context.umask);
         let working_dir = self.exchange.working_dir().to_owned();
-        move || Place::new(&workspace, &working_dir, umask)
+        move || WorkspaceFs::new(&workspace, &working_dir, umask)
     }
 
     fn read_file(&self, request: ReadTextFileRequest) -> Boxed<'a, Answer> {
-        let place = self.place();
+        let fs = self.fs();
         Box::pin(on_disk(Arc::clone(&self.files), request.path, move |path| {
-            let text = place().read(path)?;
+            let text = fs().read(path)?;
             Ok(json!(ReadTextFileResponse::new(part(text, request.line, request.limit))))
         }))
     }
 
     fn write_file(&self, request: WriteTextFileRequest) -> Boxed<'a, Answer> {
-        let place = self.place();
+        let fs = self.fs();
         Box::pin(on_disk(Arc::clone(&self.files), request.path, move |path| {
-            place().write(path, &request.content)?;
+            fs().write(path, &request.content)?;
             Ok(json!(WriteTextFileResponse::new()))
         }))
     }
@@ -173,7 +173,7 @@ impl<'a> Server<'a> {
             Some(directory) => {
                 let path = directory.to_str().ok_or_else(bad_path)?;
                 // A directory of the workspace or its context; what may be written is another matter.
-                self.place()().resolve_read(path).map_err(|error| place_error(&error))?
+                self.fs()().resolve_read(path).map_err(|error| fs_error(&error))?
             }
         };
         let workspace = self.exchange.workspace();
@@ -201,14 +201,14 @@ async fn keep(exchange: &Exchange, subject: Option<Subject>) {
 async fn on_disk(
     turns: Arc<Semaphore>,
     path: PathBuf,
-    work: impl FnOnce(&str) -> Result<Value, PlaceError> + Send + 'static,
+    work: impl FnOnce(&str) -> Result<Value, WorkspaceFsError> + Send + 'static,
 ) -> Answer {
     let path = Path::to_str(&path).ok_or_else(bad_path)?.to_owned();
     // Nobody closes it, so a turn comes.
     let _turn = turns.acquire().await;
     let done = tokio::task::spawn_blocking(move || work(&path)).await;
     match done {
-        Ok(done) => done.map_err(|error| place_error(&error)),
+        Ok(done) => done.map_err(|error| fs_error(&error)),
         Err(_) => Err(error(ErrorCode::InternalError, "it was cut off")),
     }
 }
@@ -253,12 +253,12 @@ fn bad_path() -> Error {
     error(ErrorCode::InvalidParams, "the path is not text")
 }
 
-fn place_error(why: &PlaceError) -> Error {
+fn fs_error(why: &WorkspaceFsError) -> Error {
     let code = match why {
-        PlaceError::Io { error, .. } if error.kind() == io::ErrorKind::NotFound => {
+        WorkspaceFsError::Io { error, .. } if error.kind() == io::ErrorKind::NotFound => {
             ErrorCode::ResourceNotFound
         }
-        PlaceError::Io { .. } => ErrorCode::InternalError,
+        WorkspaceFsError::Io { .. } => ErrorCode::InternalError,
         _ => ErrorCode::InvalidParams,
     };
     error(code, &why.to_string())

@@ -2,7 +2,7 @@
 
 use super::ending;
 use super::kept::Decoder;
-use crate::place::is_beneath;
+use crate::workspace_fs::is_beneath;
 use crate::{Context, guard};
 use rustix::process::Pid;
 use std::collections::{BTreeMap, BTreeSet};

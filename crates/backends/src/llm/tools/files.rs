@@ -3,13 +3,13 @@
 use super::Done;
 use super::arguments::{EditFile, ListFiles, ReadFile, Search, WriteFile};
 use crate::llm::limits;
-use crate::place::{ListQuery, Place, READ_MOST, SearchQuery};
+use crate::workspace_fs::{ListQuery, READ_MOST, SearchQuery, WorkspaceFs};
 use std::path::PathBuf;
 use swb_chat::ToolContent;
 
 /// A file, or some lines of it.
-pub(super) fn read(place: &Place, ask: &ReadFile) -> Result<Done, String> {
-    let text = place.read(&ask.path).map_err(|error| error.to_string())?;
+pub(super) fn read(fs: &WorkspaceFs, ask: &ReadFile) -> Result<Done, String> {
+    let text = fs.read(&ask.path).map_err(|error| error.to_string())?;
     lines_of(&text, ask.first_line.unwrap_or(1).max(1), ask.lines).map(Done::text)
 }
 
@@ -44,34 +44,34 @@ fn lines_of(text: &str, first: usize, most: Option<usize>) -> Result<String, Str
 }
 
 /// Writes a file.
-pub(super) fn write(place: &Place, ask: &WriteFile) -> Result<Done, String> {
-    let old = place.write(&ask.path, &ask.content).map_err(|error| error.to_string())?;
+pub(super) fn write(fs: &WorkspaceFs, ask: &WriteFile) -> Result<Done, String> {
+    let old = fs.write(&ask.path, &ask.content).map_err(|error| error.to_string())?;
     let what = if old.is_some() { "replaced" } else { "made" };
     Ok(changed(format!("{what} {}", ask.path), &ask.path, old, ask.content.clone()))
 }
 
 /// Replaces text in a file.
-pub(super) fn edit(place: &Place, ask: &EditFile) -> Result<Done, String> {
-    let (old, new, count) = edited(place, ask)?;
-    place.write(&ask.path, &new).map_err(|error| error.to_string())?;
+pub(super) fn edit(fs: &WorkspaceFs, ask: &EditFile) -> Result<Done, String> {
+    let (old, new, count) = edited(fs, ask)?;
+    fs.write(&ask.path, &new).map_err(|error| error.to_string())?;
     let times = if count == 1 { String::new() } else { format!(" in {count} places") };
     Ok(changed(format!("edited {}{times}", ask.path), &ask.path, Some(old), new))
 }
 
 /// Whether an edit could be made, before anybody is asked.
-pub(super) fn check_edit(place: &Place, ask: &EditFile) -> Result<(), String> {
-    place.check_write(&ask.path).map_err(|error| error.to_string())?;
-    edited(place, ask).map(drop)
+pub(super) fn check_edit(fs: &WorkspaceFs, ask: &EditFile) -> Result<(), String> {
+    fs.check_write(&ask.path).map_err(|error| error.to_string())?;
+    edited(fs, ask).map(drop)
 }
 
 /// Whether a file could be written, before anybody is asked.
-pub(super) fn check_write(place: &Place, ask: &WriteFile) -> Result<(), String> {
-    place.check_write(&ask.path).map_err(|error| error.to_string())
+pub(super) fn check_write(fs: &WorkspaceFs, ask: &WriteFile) -> Result<(), String> {
+    fs.check_write(&ask.path).map_err(|error| error.to_string())
 }
 
 /// A file before and after an edit, and in how many places it differs.
-fn edited(place: &Place, ask: &EditFile) -> Result<(String, String, usize), String> {
-    let text = place.read(&ask.path).map_err(|error| error.to_string())?;
+fn edited(fs: &WorkspaceFs, ask: &EditFile) -> Result<(String, String, usize), String> {
+    let text = fs.read(&ask.path).map_err(|error| error.to_string())?;
     // Models write line feeds, whatever the file has.
     let windows = text.contains("\r\n") && !ask.old_text.contains('\r');
     let fitted = |part: &str| if windows { part.replace('\n', "\r\n") } else { part.to_owned() };
@@ -102,17 +102,17 @@ fn changed(words: String, path: &str, old: Option<String>, new: String) -> Done 
 }
 
 /// Lists files; directories end with a slash.
-pub(super) fn list(place: &Place, ask: &ListFiles) -> Result<Done, String> {
+pub(super) fn list(fs: &WorkspaceFs, ask: &ListFiles) -> Result<Done, String> {
     let query =
         ListQuery { path: ask.path.clone().unwrap_or_default(), glob: ask.pattern.clone(), depth: ask.depth };
-    let listing = place.list(&query).map_err(|error| error.to_string())?;
+    let listing = fs.list(&query).map_err(|error| error.to_string())?;
     let slash = |directory: bool| if directory { "/" } else { "" };
     let lines = listing.entries.iter().map(|entry| format!("{}{}", entry.path, slash(entry.directory)));
     Ok(Done::text(report(lines, listing.truncated, "no files")))
 }
 
 /// Looks for lines.
-pub(super) fn search(place: &Place, ask: &Search) -> Result<Done, String> {
+pub(super) fn search(fs: &WorkspaceFs, ask: &Search) -> Result<Done, String> {
     let query = SearchQuery {
         pattern: ask.pattern.clone(),
         literal: ask.literal.unwrap_or(false),
@@ -120,7 +120,7 @@ pub(super) fn search(place: &Place, ask: &Search) -> Result<Done, String> {
         path: ask.path.clone().unwrap_or_default(),
         glob: ask.files.clone(),
     };
-    let found = place.search(&query).map_err(|error| error.to_string())?;
+    let found = fs.search(&query).map_err(|error| error.to_string())?;
     let lines = found.matches.iter().map(|hit| format!("{}:{}:{}", hit.path, hit.line, hit.text));
     Ok(Done::text(report(lines, found.truncated, "nothing found")))
 }
@@ -153,11 +153,11 @@ mod tests {
     use swb_chat::Workspace;
     use swb_types::Timestamp;
 
-    fn place() -> (tempfile::TempDir, Place) {
+    fn fs() -> (tempfile::TempDir, WorkspaceFs) {
         let dir = tempfile::tempdir().unwrap();
         let workspace = Workspace::new(dir.path(), Timestamp(0));
-        let place = Place::new(&workspace, dir.path(), 0o022);
-        (dir, place)
+        let fs = WorkspaceFs::new(&workspace, dir.path(), 0o022);
+        (dir, fs)
     }
 
     fn edit_of(old: &str, new: &str, all: Option<bool>) -> EditFile {
@@ -185,14 +185,14 @@ mod tests {
 
     #[test]
     fn edits_replace_what_is_there_once() {
-        let (dir, place) = place();
+        let (dir, fs) = fs();
         let file = dir.path().join("f");
         fs::write(&file, "one two two\n").unwrap();
-        assert!(edit(&place, &edit_of("three", "x", None)).unwrap_err().contains("does not occur"));
-        assert!(edit(&place, &edit_of("two", "x", None)).unwrap_err().contains("occurs 2 times"));
-        assert!(check_edit(&place, &edit_of("two", "x", None)).is_err());
-        assert!(check_edit(&place, &edit_of("one", "x", None)).is_ok());
-        let done = edit(&place, &edit_of("two", "2", Some(true))).unwrap();
+        assert!(edit(&fs, &edit_of("three", "x", None)).unwrap_err().contains("does not occur"));
+        assert!(edit(&fs, &edit_of("two", "x", None)).unwrap_err().contains("occurs 2 times"));
+        assert!(check_edit(&fs, &edit_of("two", "x", None)).is_err());
+        assert!(check_edit(&fs, &edit_of("one", "x", None)).is_ok());
+        let done = edit(&fs, &edit_of("two", "2", Some(true))).unwrap();
         assert_eq!(
             (done.text.as_str(), fs::read_to_string(&file).unwrap().as_str()),
             ("edited f in 2 places", "one 2 2\n")
@@ -204,45 +204,45 @@ mod tests {
         };
         assert_eq!(done.content, [diff]);
         fs::write(&file, "a\r\nb\r\nc\r\n").unwrap();
-        edit(&place, &edit_of("a\nb\n", "x\n", None)).unwrap();
+        edit(&fs, &edit_of("a\nb\n", "x\n", None)).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "x\r\nc\r\n");
-        edit(&place, &edit_of("x\r\n", "y\n", None)).unwrap();
+        edit(&fs, &edit_of("x\r\n", "y\n", None)).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "y\nc\r\n", "a model that knows of them is obeyed");
     }
 
     #[test]
     fn changes_are_shown_as_far_as_anybody_reads_them() {
-        let (_dir, place) = place();
+        let (_dir, fs) = fs();
         let shown = |bytes: usize| {
             let ask = WriteFile { path: bytes.to_string(), content: "x".repeat(bytes) };
-            write(&place, &ask).unwrap().content.len()
+            write(&fs, &ask).unwrap().content.len()
         };
         assert_eq!((shown(limits::DIFF_BYTES), shown(limits::DIFF_BYTES + 1)), (1, 0));
     }
 
     #[test]
     fn an_edit_does_not_make_more_than_can_be_written() {
-        let (dir, place) = place();
+        let (dir, fs) = fs();
         let lines = "a\n".repeat(1 << 10);
         fs::write(dir.path().join("f"), &lines).unwrap();
         let long = edit_of("a", &"x".repeat(1 << 14), Some(true));
-        for refused in [check_edit(&place, &long).unwrap_err(), edit(&place, &long).unwrap_err()] {
+        for refused in [check_edit(&fs, &long).unwrap_err(), edit(&fs, &long).unwrap_err()] {
             assert!(refused.contains("would have 16778240 bytes"), "{refused}");
         }
         assert_eq!(fs::read_to_string(dir.path().join("f")).unwrap(), lines);
-        check_edit(&place, &edit_of("a", "xx", Some(true))).unwrap();
+        check_edit(&fs, &edit_of("a", "xx", Some(true))).unwrap();
     }
 
     #[test]
     fn files_are_written_listed_and_searched() {
-        let (dir, place) = place();
+        let (dir, fs) = fs();
         let ask = WriteFile { path: "sub/new.rs".into(), content: "fn main() {}\n".into() };
-        assert_eq!(write(&place, &ask).unwrap().text, "made sub/new.rs");
-        assert_eq!(write(&place, &ask).unwrap().text, "replaced sub/new.rs");
+        assert_eq!(write(&fs, &ask).unwrap().text, "made sub/new.rs");
+        assert_eq!(write(&fs, &ask).unwrap().text, "replaced sub/new.rs");
         fs::write(dir.path().join(".gitignore"), "*.log\n").unwrap();
         fs::create_dir(dir.path().join(".git")).unwrap();
         fs::write(dir.path().join("x.log"), "fn main\n").unwrap();
-        let all = list(&place, &ListFiles { path: None, pattern: None, depth: None }).unwrap().text;
+        let all = list(&fs, &ListFiles { path: None, pattern: None, depth: None }).unwrap().text;
         assert!(all.contains("sub/\n") && all.contains("sub/new.rs\n") && !all.contains("x.log"), "{all}");
         let ask = |pattern: &str| Search {
             pattern: pattern.into(),
@@ -251,23 +251,23 @@ mod tests {
             path: None,
             files: None,
         };
-        assert_eq!(search(&place, &ask("fn +main")).unwrap().text, "sub/new.rs:1:fn main() {}\n");
-        assert_eq!(search(&place, &ask("nowhere")).unwrap().text, "nothing found\n");
-        assert!(search(&place, &ask("(")).is_err());
+        assert_eq!(search(&fs, &ask("fn +main")).unwrap().text, "sub/new.rs:1:fn main() {}\n");
+        assert_eq!(search(&fs, &ask("nowhere")).unwrap().text, "nothing found\n");
+        assert!(search(&fs, &ask("(")).is_err());
     }
 
     #[test]
     fn nothing_outside_the_workspace_is_reached() {
-        let (dir, place) = place();
+        let (dir, fs) = fs();
         let outside = tempfile::tempdir().unwrap();
         fs::write(outside.path().join("secret"), "s").unwrap();
         std::os::unix::fs::symlink(outside.path(), dir.path().join("door")).unwrap();
         let absolute = outside.path().join("secret").display().to_string();
         for path in ["../x", "door/secret", "sub/../../x", &absolute, "/etc/passwd"] {
-            let read = read(&place, &ReadFile { path: path.into(), first_line: None, lines: None });
+            let read = read(&fs, &ReadFile { path: path.into(), first_line: None, lines: None });
             assert!(read.as_ref().is_err_and(|error| error.contains("outside")), "{path}: {read:?}");
             let ask = WriteFile { path: path.into(), content: "x".into() };
-            assert!(write(&place, &ask).is_err() && check_write(&place, &ask).is_err(), "{path}");
+            assert!(write(&fs, &ask).is_err() && check_write(&fs, &ask).is_err(), "{path}");
         }
         assert_eq!(fs::read_to_string(outside.path().join("secret")).unwrap(), "s");
     }

@@ -15,7 +15,7 @@ use super::limits;
 use super::memory::shortened;
 use super::talk::{Call, Outcome};
 use crate::Context;
-use crate::place::Place;
+use crate::workspace_fs::WorkspaceFs;
 use arguments::{Tool, brief};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -98,23 +98,23 @@ impl<'a> Tools<'a> {
             Tool::Ask(ask) => questions::ask(self.exchange, ask).await,
             Tool::Edit(edit) => {
                 let wanted = edit.clone();
-                self.blocking(move |place| files::check_edit(place, &wanted)).await?;
+                self.blocking(move |fs| files::check_edit(fs, &wanted)).await?;
                 self.permit(this, &format!("The agent wants to change {}", edit.path), None).await?;
-                self.blocking(move |place| files::edit(place, &edit)).await
+                self.blocking(move |fs| files::edit(fs, &edit)).await
             }
             Tool::Execute(execute) => {
                 let reason = brief(&format!("The agent wants to run: {}", execute.command));
                 self.permit(this, &reason, Some(&execute.command)).await?;
                 execute::run(self.context, self.exchange, &this.id, &execute).await
             }
-            Tool::List(list) => self.blocking(move |place| files::list(place, &list)).await,
-            Tool::Read(read) => self.blocking(move |place| files::read(place, &read)).await,
-            Tool::Search(search) => self.blocking(move |place| files::search(place, &search)).await,
+            Tool::List(list) => self.blocking(move |fs| files::list(fs, &list)).await,
+            Tool::Read(read) => self.blocking(move |fs| files::read(fs, &read)).await,
+            Tool::Search(search) => self.blocking(move |fs| files::search(fs, &search)).await,
             Tool::Write(write) => {
                 let wanted = write.clone();
-                self.blocking(move |place| files::check_write(place, &wanted)).await?;
+                self.blocking(move |fs| files::check_write(fs, &wanted)).await?;
                 self.permit(this, &format!("The agent wants to write {}", write.path), None).await?;
-                self.blocking(move |place| files::write(place, &write)).await
+                self.blocking(move |fs| files::write(fs, &write)).await
             }
         }
     }
@@ -122,11 +122,11 @@ impl<'a> Tools<'a> {
     /// Does something that waits for the disk. It goes on by itself if the answer is stopped meanwhile.
     async fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Place) -> Result<T, String> + Send + 'static,
+        work: impl FnOnce(&WorkspaceFs) -> Result<T, String> + Send + 'static,
     ) -> Result<T, String> {
         let (workspace, umask) = (self.exchange.workspace(), self.context.umask);
         let working_dir = self.exchange.working_dir().to_owned();
-        let work = move || work(&Place::new(&workspace, &working_dir, umask));
+        let work = move || work(&WorkspaceFs::new(&workspace, &working_dir, umask));
         tokio::select! {
             done = tokio::task::spawn_blocking(work) => {
                 done.unwrap_or_else(|_| Err("this tool is broken".to_owned()))

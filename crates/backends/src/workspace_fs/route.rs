@@ -12,7 +12,7 @@ const LINKS: usize = 40;
 
 /// A name that is looked up on the way.
 #[derive(Debug)]
-struct Step {
+struct PathStep {
     /// Where it is, without links but for itself.
     at: PathBuf,
     link: bool,
@@ -35,7 +35,7 @@ fn is_in(at: &Path, written: &[PathBuf]) -> bool {
 }
 
 /// All steps of the way, and its end; nothing if it has none.
-fn steps(path: &Path) -> Option<(Vec<Step>, PathBuf)> {
+fn steps(path: &Path) -> Option<(Vec<PathStep>, PathBuf)> {
     let (mut at, mut links, mut steps) = (PathBuf::from("/"), 0, Vec::new());
     let mut ahead: VecDeque<OsString> = names(path).collect();
     while let Some(name) = ahead.pop_front() {
@@ -45,7 +45,7 @@ fn steps(path: &Path) -> Option<(Vec<Step>, PathBuf)> {
         }
         at.push(name);
         let target = std::fs::read_link(&at).ok();
-        steps.push(Step { at: at.clone(), link: target.is_some() });
+        steps.push(PathStep { at: at.clone(), link: target.is_some() });
         let Some(target) = target else { continue };
         links += 1;
         if links > LINKS {

@@ -1,6 +1,6 @@
-//! Reading and writing one file of a place.
+//! Reading and writing one file that the agent may touch.
 
-use super::{Place, PlaceError, Spot, beneath};
+use super::{AgentPath, WorkspaceFs, WorkspaceFsError, beneath};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -13,33 +13,35 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Bytes of a file that is read or written at most: far more than any model can take in, and small beside our memory.
 pub(crate) const READ_MOST: u64 = 8 << 20;
 
-impl Place {
+impl WorkspaceFs {
     /// The text of a file.
-    pub(crate) fn read(&self, path: &str) -> Result<String, PlaceError> {
+    pub(crate) fn read(&self, path: &str) -> Result<String, WorkspaceFsError> {
         let (spot, fd) = self.open(self.spot(path)?, OFlags::RDONLY)?;
         read_text(&spot, fd)
     }
 
     /// Puts text into a file, in one step; what it held before, if it was there. Directories that are missing are made.
     /// What cannot be read as text is not replaced either: nobody could see what is lost.
-    pub(crate) fn write(&self, path: &str, text: &str) -> Result<Option<String>, PlaceError> {
+    pub(crate) fn write(&self, path: &str, text: &str) -> Result<Option<String>, WorkspaceFsError> {
         let spot = self.writable_spot(path)?;
         if text.len() as u64 > READ_MOST {
             let (path, len) = (path.to_owned(), text.len() as u64);
-            return Err(PlaceError::TooLarge { path, len, max: READ_MOST });
+            return Err(WorkspaceFsError::TooLarge { path, len, max: READ_MOST });
         }
         let spot = match self.open(self.spot(path)?, OFlags::PATH) {
             // Links are followed here once, so that the file is replaced and not the link.
             Ok((_, fd)) => self.spot_of(path, &fd)?,
-            Err(PlaceError::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => spot,
+            Err(WorkspaceFsError::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => spot,
             Err(error) => return Err(error),
         };
-        let Some(name) = spot.beneath.file_name() else { return Err(PlaceError::NotAFile(path.to_owned())) };
+        let Some(name) = spot.beneath.file_name() else {
+            return Err(WorkspaceFsError::NotAFile(path.to_owned()));
+        };
         let dir = self.parent(&spot)?;
         let old = match beneath::open_in(dir.as_fd(), Path::new(name), OFlags::RDONLY, UNLINKED) {
             Ok(fd) => Some(fd),
             Err(Errno::NOENT) => None,
-            Err(Errno::LOOP) => return Err(PlaceError::Outside(path.to_owned())),
+            Err(Errno::LOOP) => return Err(WorkspaceFsError::Outside(path.to_owned())),
             Err(error) => return Err(spot.io(error)),
         };
         let mode = match &old {
@@ -52,18 +54,18 @@ impl Place {
     }
 
     /// The place of an open file, which links may have led to.
-    fn spot_of<'a>(&'a self, shown: &'a str, fd: &OwnedFd) -> Result<Spot<'a>, PlaceError> {
-        let real = beneath::path_of(fd).map_err(|_| PlaceError::Outside(shown.to_owned()))?;
+    fn spot_of<'a>(&'a self, shown: &'a str, fd: &OwnedFd) -> Result<AgentPath<'a>, WorkspaceFsError> {
+        let real = beneath::path_of(fd).map_err(|_| WorkspaceFsError::Outside(shown.to_owned()))?;
         match self.real_spot(shown, &real)? {
             spot if spot.root.writable => Ok(spot),
-            _ => Err(PlaceError::ReadOnly(shown.to_owned())),
+            _ => Err(WorkspaceFsError::ReadOnly(shown.to_owned())),
         }
     }
 
     /// The directory of a file, made if it is missing.
-    fn parent(&self, spot: &Spot<'_>) -> Result<OwnedFd, PlaceError> {
+    fn parent(&self, spot: &AgentPath<'_>) -> Result<OwnedFd, WorkspaceFsError> {
         let failed = |error: Errno| match beneath::leaves(&error) {
-            true => PlaceError::Outside(spot.shown.to_owned()),
+            true => WorkspaceFsError::Outside(spot.shown.to_owned()),
             false => spot.io(error),
         };
         let dir_flags = OFlags::RDONLY | OFlags::DIRECTORY;
@@ -127,12 +129,13 @@ fn replace(dir: &OwnedFd, name: &OsStr, text: &str, mode: Mode) -> std::io::Resu
 }
 
 /// The text of an open file, if it is one.
-pub(super) fn read_text(spot: &Spot<'_>, fd: OwnedFd) -> Result<String, PlaceError> {
+pub(super) fn read_text(spot: &AgentPath<'_>, fd: OwnedFd) -> Result<String, WorkspaceFsError> {
     let stat = rustix::fs::fstat(&fd).map_err(|error| spot.io(error))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return Err(PlaceError::NotAFile(spot.shown.to_owned()));
+        return Err(WorkspaceFsError::NotAFile(spot.shown.to_owned()));
     }
-    let too_large = |len: u64| PlaceError::TooLarge { path: spot.shown.to_owned(), len, max: READ_MOST };
+    let too_large =
+        |len: u64| WorkspaceFsError::TooLarge { path: spot.shown.to_owned(), len, max: READ_MOST };
     let len = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
     if len > READ_MOST {
         return Err(too_large(len));
@@ -145,6 +148,6 @@ pub(super) fn read_text(spot: &Spot<'_>, fd: OwnedFd) -> Result<String, PlaceErr
     }
     match String::from_utf8(bytes) {
         Ok(text) if !text.contains('\0') => Ok(text),
-        _ => Err(PlaceError::Binary(spot.shown.to_owned())),
+        _ => Err(WorkspaceFsError::Binary(spot.shown.to_owned())),
     }
 }

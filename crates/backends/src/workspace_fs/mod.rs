@@ -1,7 +1,7 @@
 //! The files an agent may touch: its workspace, and for reading also the workspace's context directories.
 //!
 //! Paths come from agents, which may have been talked into anything by what they read. Nothing is opened by its full
-//! path: every file is opened beneath a directory of the place (`beneath.rs`), so that neither `..`, nor an absolute
+//! path: every file is opened beneath one of the roots (`beneath.rs`), so that neither `..`, nor an absolute
 //! path, nor a link, nor a link that appears at the last moment leads out of it. Everything here waits for the disk.
 
 mod beneath;
@@ -25,7 +25,7 @@ const PATH_MOST: usize = 4096;
 
 /// Why an agent cannot have a file. The words are for agents and people alike.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum PlaceError {
+pub(crate) enum WorkspaceFsError {
     /// It is not text.
     #[error("{0} is not a text file")]
     Binary(String),
@@ -69,14 +69,14 @@ pub(crate) enum PlaceError {
 
 /// The files an agent may touch.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct WorkspaceFs {
     /// The workspace first.
     roots: Vec<Root>,
     working_dir: PathBuf,
     umask: u32,
 }
 
-/// A directory of a place; everything beneath it belongs to the place.
+/// A directory whose files the agent may touch, with everything beneath it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Root {
     path: PathBuf,
@@ -88,7 +88,7 @@ struct Root {
 
 /// Where a path of an agent leads, before links are looked at.
 #[derive(Debug)]
-struct Spot<'a> {
+struct AgentPath<'a> {
     /// As the agent gave it.
     shown: &'a str,
     root: &'a Root,
@@ -96,7 +96,7 @@ struct Spot<'a> {
     beneath: PathBuf,
 }
 
-impl Spot<'_> {
+impl AgentPath<'_> {
     fn full(&self) -> PathBuf {
         self.root.path.join(&self.beneath)
     }
@@ -106,12 +106,12 @@ impl Spot<'_> {
         self.root.real.join(&self.beneath)
     }
 
-    fn io(&self, error: impl Into<io::Error>) -> PlaceError {
-        PlaceError::Io { path: self.shown.to_owned(), error: error.into() }
+    fn io(&self, error: impl Into<io::Error>) -> WorkspaceFsError {
+        WorkspaceFsError::Io { path: self.shown.to_owned(), error: error.into() }
     }
 }
 
-impl Place {
+impl WorkspaceFs {
     /// The place of an agent that works in `working_dir`. Files it makes get their mode by `umask`.
     pub(crate) fn new(workspace: &Workspace, working_dir: &Path, umask: u32) -> Self {
         let root = |path: &Path, written: &[PathBuf], writable| {
@@ -134,18 +134,18 @@ impl Place {
     }
 
     /// The path of something that may be read, links resolved.
-    pub(crate) fn resolve_read(&self, path: &str) -> Result<PathBuf, PlaceError> {
+    pub(crate) fn resolve_read(&self, path: &str) -> Result<PathBuf, WorkspaceFsError> {
         let spot = self.spot(path)?;
         let (spot, fd) = self.open(spot, OFlags::PATH)?;
         beneath::path_of(&fd).map_err(|error| spot.io(error))
     }
 
     /// Whether a file may be written; it need not exist.
-    pub(crate) fn check_write(&self, path: &str) -> Result<(), PlaceError> {
+    pub(crate) fn check_write(&self, path: &str) -> Result<(), WorkspaceFsError> {
         match self.open(self.writable_spot(path)?, OFlags::PATH) {
-            Ok((found, _)) if !found.root.writable => Err(PlaceError::ReadOnly(path.to_owned())),
+            Ok((found, _)) if !found.root.writable => Err(WorkspaceFsError::ReadOnly(path.to_owned())),
             Ok(_) => Ok(()),
-            Err(PlaceError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(WorkspaceFsError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
         }
     }
@@ -159,39 +159,43 @@ impl Place {
     ///
     /// `..` is resolved in the text alone: what a link before it would lead to does not matter then, and a path that is
     /// shown to people means what they read.
-    fn spot<'a>(&'a self, path: &'a str) -> Result<Spot<'a>, PlaceError> {
+    fn spot<'a>(&'a self, path: &'a str) -> Result<AgentPath<'a>, WorkspaceFsError> {
         match path {
-            "" => return Err(PlaceError::BadPath("it is empty")),
-            long if long.len() > PATH_MOST => return Err(PlaceError::BadPath("it is too long")),
-            nul if nul.contains('\0') => return Err(PlaceError::BadPath("there is a NUL in it")),
+            "" => return Err(WorkspaceFsError::BadPath("it is empty")),
+            long if long.len() > PATH_MOST => return Err(WorkspaceFsError::BadPath("it is too long")),
+            nul if nul.contains('\0') => return Err(WorkspaceFsError::BadPath("there is a NUL in it")),
             _ => {}
         }
         let full = normal(&self.working_dir.join(path));
         let rooted = self.roots.iter().find_map(|root| {
             let beneath = full.strip_prefix(&root.path).or_else(|_| full.strip_prefix(&root.real)).ok()?;
-            Some(Spot { shown: path, root, beneath: beneath.to_owned() })
+            Some(AgentPath { shown: path, root, beneath: beneath.to_owned() })
         });
-        rooted.ok_or_else(|| PlaceError::Outside(path.to_owned()))
+        rooted.ok_or_else(|| WorkspaceFsError::Outside(path.to_owned()))
     }
 
-    fn writable_spot<'a>(&'a self, path: &'a str) -> Result<Spot<'a>, PlaceError> {
+    fn writable_spot<'a>(&'a self, path: &'a str) -> Result<AgentPath<'a>, WorkspaceFsError> {
         let spot = self.spot(path)?;
         match spot.root.writable {
             true => Ok(spot),
-            false => Err(PlaceError::ReadOnly(path.to_owned())),
+            false => Err(WorkspaceFsError::ReadOnly(path.to_owned())),
         }
     }
 
-    /// Opens what is there already, wherever in the place it is.
-    fn open<'a>(&'a self, spot: Spot<'a>, flags: OFlags) -> Result<(Spot<'a>, OwnedFd), PlaceError> {
+    /// Opens what is there already, in whichever root it is.
+    fn open<'a>(
+        &'a self,
+        spot: AgentPath<'a>,
+        flags: OFlags,
+    ) -> Result<(AgentPath<'a>, OwnedFd), WorkspaceFsError> {
         match beneath::open(&spot.root.real, &spot.beneath, flags) {
             Ok(fd) => Ok((spot, fd)),
             Err(error) if beneath::leaves(&error) => {
-                // A link with an absolute target leaves the root by its form alone. It may lead back into the place.
+                // A link with an absolute target leaves the root by its form alone. It may lead back into one of the roots.
                 let spot = self.follow(spot)?;
                 match beneath::open_unlinked(&spot.root.real, &spot.beneath, flags) {
                     Ok(fd) => Ok((spot, fd)),
-                    Err(_) => Err(PlaceError::Outside(spot.shown.to_owned())),
+                    Err(_) => Err(WorkspaceFsError::Outside(spot.shown.to_owned())),
                 }
             }
             Err(error) => Err(spot.io(error)),
@@ -199,18 +203,19 @@ impl Place {
     }
 
     /// Where the links of a path lead. What this says may be outdated at once: whoever opens it must allow no links.
-    fn follow<'a>(&'a self, spot: Spot<'a>) -> Result<Spot<'a>, PlaceError> {
-        let real = spot.full().canonicalize().map_err(|_| PlaceError::Outside(spot.shown.to_owned()))?;
+    fn follow<'a>(&'a self, spot: AgentPath<'a>) -> Result<AgentPath<'a>, WorkspaceFsError> {
+        let real =
+            spot.full().canonicalize().map_err(|_| WorkspaceFsError::Outside(spot.shown.to_owned()))?;
         self.real_spot(spot.shown, &real)
     }
 
     /// The place of a path without links.
-    fn real_spot<'a>(&'a self, shown: &'a str, real: &Path) -> Result<Spot<'a>, PlaceError> {
+    fn real_spot<'a>(&'a self, shown: &'a str, real: &Path) -> Result<AgentPath<'a>, WorkspaceFsError> {
         let inside = self.roots.iter().find_map(|root| {
             let beneath = real.strip_prefix(&root.real).ok()?.to_owned();
-            Some(Spot { shown, root, beneath })
+            Some(AgentPath { shown, root, beneath })
         });
-        inside.ok_or_else(|| PlaceError::Outside(shown.to_owned()))
+        inside.ok_or_else(|| WorkspaceFsError::Outside(shown.to_owned()))
     }
 }
 

@@ -1,11 +1,11 @@
-//! Lists of files, and words in them: a walk from a root of the place that leaves out what git would.
+//! Lists of files, and words in them: a walk from one of the roots that leaves out what git would.
 //!
 //! The walk itself goes by path, so a directory that turns into a link meanwhile could lead it elsewhere. Therefore
 //! nothing that it brings is believed: each file is opened or looked at beneath the root again, without links.
 
 use super::files::read_text;
 use super::ignored::Ignored;
-use super::{Place, PlaceError, Spot, beneath};
+use super::{AgentPath, WorkspaceFs, WorkspaceFsError, beneath};
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::{DirEntry, WalkBuilder};
 use regex::{Regex, RegexBuilder};
@@ -39,7 +39,7 @@ pub(crate) struct ListQuery {
 
 /// Something in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct FileEntry {
     /// As seen from where the agent works.
     pub(crate) path: String,
     /// A directory.
@@ -50,7 +50,7 @@ pub(crate) struct Entry {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Listing {
     /// What is there.
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<FileEntry>,
     /// There is more.
     pub(crate) truncated: bool,
 }
@@ -83,19 +83,19 @@ pub(crate) struct Match {
 
 /// What was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct SearchMatches {
     /// The lines.
     pub(crate) matches: Vec<Match>,
     /// There may be more.
     pub(crate) truncated: bool,
 }
 
-impl Place {
+impl WorkspaceFs {
     /// Lists a directory.
-    pub(crate) fn list(&self, query: &ListQuery) -> Result<Listing, PlaceError> {
+    pub(crate) fn list(&self, query: &ListQuery) -> Result<Listing, WorkspaceFsError> {
         let start = self.start(&query.path)?;
         if !start.directory {
-            return Err(PlaceError::NotADirectory(query.path.clone()));
+            return Err(WorkspaceFsError::NotADirectory(query.path.clone()));
         }
         let mut listing = Listing::default();
         listing.truncated = self.walk(&start, query.glob.as_deref(), query.depth, |spot| {
@@ -112,10 +112,10 @@ impl Place {
     }
 
     /// Looks for lines in text files.
-    pub(crate) fn search(&self, query: &SearchQuery) -> Result<Found, PlaceError> {
+    pub(crate) fn search(&self, query: &SearchQuery) -> Result<SearchMatches, WorkspaceFsError> {
         let pattern = pattern(query)?;
         let start = self.start(&query.path)?;
-        let mut found = Found::default();
+        let mut found = SearchMatches::default();
         if !start.directory {
             found.truncated = !self.search_file(&start.spot, &pattern, &mut found.matches);
             return Ok(found);
@@ -126,21 +126,21 @@ impl Place {
         Ok(found)
     }
 
-    fn start<'a>(&'a self, path: &'a str) -> Result<Start<'a>, PlaceError> {
+    fn start<'a>(&'a self, path: &'a str) -> Result<WalkStart<'a>, WorkspaceFsError> {
         let (spot, fd) = self.open(self.spot(if path.is_empty() { "." } else { path })?, OFlags::PATH)?;
         let directory = is_directory(&fd).map_err(|error| spot.io(error))?;
         let real = beneath::path_of(&fd).map_err(|error| spot.io(error))?;
-        Ok(Start { spot: self.real_spot(spot.shown, &real)?, directory })
+        Ok(WalkStart { spot: self.real_spot(spot.shown, &real)?, directory })
     }
 
     /// Calls `visit` for everything beneath a directory until it says no; whether it did, or there was no time left.
     fn walk(
         &self,
-        start: &Start<'_>,
+        start: &WalkStart<'_>,
         glob: Option<&str>,
         depth: Option<usize>,
-        mut visit: impl FnMut(&Spot<'_>) -> bool,
-    ) -> Result<bool, PlaceError> {
+        mut visit: impl FnMut(&AgentPath<'_>) -> bool,
+    ) -> Result<bool, WorkspaceFsError> {
         let until = Instant::now() + WALK;
         let mut any = false;
         // From the root on, as its rules about what to leave out hold in every directory of it. A directory that they
@@ -153,7 +153,7 @@ impl Place {
                     continue;
                 }
                 any = true;
-                let spot = Spot { shown: "", root: start.spot.root, beneath: beneath.to_owned() };
+                let spot = AgentPath { shown: "", root: start.spot.root, beneath: beneath.to_owned() };
                 if Instant::now() > until || !visit(&spot) {
                     return Ok(true);
                 }
@@ -165,7 +165,7 @@ impl Place {
         Ok(false)
     }
 
-    fn entry(&self, spot: &Spot<'_>) -> Option<Entry> {
+    fn entry(&self, spot: &AgentPath<'_>) -> Option<FileEntry> {
         let fd = beneath::open_unlinked(&spot.root.real, &spot.beneath, OFlags::PATH);
         let directory = match fd {
             Ok(fd) => is_directory(&fd).ok()?,
@@ -173,11 +173,11 @@ impl Place {
             Err(error) if beneath::leaves(&error) => false,
             Err(_) => return None,
         };
-        Some(Entry { path: self.shown(&spot.full()), directory })
+        Some(FileEntry { path: self.shown(&spot.full()), directory })
     }
 
     /// Whether there is room for more. What is no text, or cannot be opened, has nothing to be found in.
-    fn search_file(&self, spot: &Spot<'_>, pattern: &Regex, found: &mut Vec<Match>) -> bool {
+    fn search_file(&self, spot: &AgentPath<'_>, pattern: &Regex, found: &mut Vec<Match>) -> bool {
         let Ok(fd) = beneath::open_unlinked(&spot.root.real, &spot.beneath, OFlags::RDONLY) else {
             return true;
         };
@@ -194,9 +194,9 @@ impl Place {
 }
 
 /// Where a walk begins.
-struct Start<'a> {
+struct WalkStart<'a> {
     /// Without links.
-    spot: Spot<'a>,
+    spot: AgentPath<'a>,
     directory: bool,
 }
 
@@ -204,18 +204,18 @@ fn is_directory(fd: &OwnedFd) -> Result<bool, Errno> {
     Ok(FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode) == FileType::Directory)
 }
 
-fn pattern(query: &SearchQuery) -> Result<Regex, PlaceError> {
+fn pattern(query: &SearchQuery) -> Result<Regex, WorkspaceFsError> {
     let source = if query.literal { regex::escape(&query.pattern) } else { query.pattern.clone() };
     let built = RegexBuilder::new(&source).case_insensitive(query.ignore_case).size_limit(PATTERN).build();
-    built.map_err(|error| PlaceError::BadPattern(error.to_string()))
+    built.map_err(|error| WorkspaceFsError::BadPattern(error.to_string()))
 }
 
 fn walker(
-    start: &Spot<'_>,
+    start: &AgentPath<'_>,
     from: &Path,
     glob: Option<&str>,
     depth: Option<usize>,
-) -> Result<ignore::Walk, PlaceError> {
+) -> Result<ignore::Walk, WorkspaceFsError> {
     let target = start.real();
     let ignored = Ignored::new(start.root, from);
     let asked_for = overrides(&target, glob)?;
@@ -237,8 +237,8 @@ fn walker(
     Ok(builder.build())
 }
 
-fn overrides(target: &PathBuf, glob: Option<&str>) -> Result<Override, PlaceError> {
-    let bad = |error: ignore::Error| PlaceError::BadPattern(error.to_string());
+fn overrides(target: &PathBuf, glob: Option<&str>) -> Result<Override, WorkspaceFsError> {
+    let bad = |error: ignore::Error| WorkspaceFsError::BadPattern(error.to_string());
     let mut builder = OverrideBuilder::new(target);
     if let Some(glob) = glob {
         builder.add(glob).map_err(bad)?;

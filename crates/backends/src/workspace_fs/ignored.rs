@@ -1,6 +1,6 @@
 //! What a walk leaves out: what the workspace's own files say, as git understands them.
 //!
-//! These files come with the workspace, and so from anybody. They are opened as every other file of the place is, and
+//! These files come with the workspace, and so from anybody. They are opened as every other file of the workspace is, and
 //! only small regular ones count: a link to an endless device or a pipe that nobody writes to must not hold us up.
 
 use super::{Root, beneath};

@@ -1,5 +1,5 @@
 use super::files::READ_MOST;
-use super::walk::{ENTRIES, Found, MATCHES, Match};
+use super::walk::{ENTRIES, MATCHES, Match, SearchMatches};
 use super::*;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 struct Rig {
     dir: TempDir,
-    place: Place,
+    fs: WorkspaceFs,
 }
 
 /// `ws` is the workspace, `ctx` may be read, `secret` is outside.
@@ -23,8 +23,8 @@ fn rig() -> Rig {
     fs::write(dir.path().join("ws/src/a.txt"), "one\ntwo\n").unwrap();
     let mut workspace = Workspace::new(&dir.path().join("ws"), Timestamp(0));
     workspace.context_dirs.push(dir.path().join("ctx"));
-    let place = Place::new(&workspace, &dir.path().join("ws"), 0o022);
-    Rig { dir, place }
+    let fs = WorkspaceFs::new(&workspace, &dir.path().join("ws"), 0o022);
+    Rig { dir, fs }
 }
 
 impl Rig {
@@ -37,19 +37,19 @@ impl Rig {
     }
 }
 
-fn is_outside<T: std::fmt::Debug>(result: Result<T, PlaceError>) -> bool {
-    matches!(result, Err(PlaceError::Outside(_)))
+fn is_outside<T: std::fmt::Debug>(result: Result<T, WorkspaceFsError>) -> bool {
+    matches!(result, Err(WorkspaceFsError::Outside(_)))
 }
 
 #[test]
 fn files_of_the_workspace_and_its_context_are_read() {
     let rig = rig();
-    assert_eq!(rig.place.read("src/a.txt").unwrap(), "one\ntwo\n");
-    assert_eq!(rig.place.read("./src/../src/a.txt").unwrap(), "one\ntwo\n");
-    assert_eq!(rig.place.read(&rig.absolute("ws/src/a.txt")).unwrap(), "one\ntwo\n");
-    assert_eq!(rig.place.read(&rig.absolute("ctx/notes")).unwrap(), "notes");
-    assert_eq!(rig.place.read("../ctx/notes").unwrap(), "notes");
-    assert_eq!(rig.place.resolve_read("src").unwrap(), rig.at("ws/src").canonicalize().unwrap());
+    assert_eq!(rig.fs.read("src/a.txt").unwrap(), "one\ntwo\n");
+    assert_eq!(rig.fs.read("./src/../src/a.txt").unwrap(), "one\ntwo\n");
+    assert_eq!(rig.fs.read(&rig.absolute("ws/src/a.txt")).unwrap(), "one\ntwo\n");
+    assert_eq!(rig.fs.read(&rig.absolute("ctx/notes")).unwrap(), "notes");
+    assert_eq!(rig.fs.read("../ctx/notes").unwrap(), "notes");
+    assert_eq!(rig.fs.resolve_read("src").unwrap(), rig.at("ws/src").canonicalize().unwrap());
 }
 
 #[test]
@@ -77,15 +77,15 @@ fn nothing_else_is_read_or_written() {
         &beside,
     ];
     for path in outside {
-        assert!(is_outside(rig.place.read(path)), "{path}: {:?}", rig.place.read(path));
-        assert!(is_outside(rig.place.write(path, "x")), "{path}");
-        assert!(is_outside(rig.place.resolve_read(path)), "{path}");
-        assert!(is_outside(rig.place.check_write(path)), "{path}");
+        assert!(is_outside(rig.fs.read(path)), "{path}: {:?}", rig.fs.read(path));
+        assert!(is_outside(rig.fs.write(path, "x")), "{path}");
+        assert!(is_outside(rig.fs.resolve_read(path)), "{path}");
+        assert!(is_outside(rig.fs.check_write(path)), "{path}");
     }
     for path in ["directory/new", "directory/deep/new"] {
-        assert!(is_outside(rig.place.write(path, "x")), "{path}");
+        assert!(is_outside(rig.fs.write(path, "x")), "{path}");
     }
-    assert!(is_outside(rig.place.list(&ListQuery { path: "directory".into(), ..ListQuery::default() })));
+    assert!(is_outside(rig.fs.list(&ListQuery { path: "directory".into(), ..ListQuery::default() })));
     assert_eq!(fs::read_to_string(rig.at("out/secret")).unwrap(), "secret words");
     assert_eq!(fs::read_dir(rig.at("out")).unwrap().count(), 1);
 }
@@ -94,11 +94,11 @@ fn nothing_else_is_read_or_written() {
 fn context_directories_are_not_written_not_even_through_links() {
     let rig = rig();
     symlink(rig.at("ctx/notes"), rig.at("ws/notes")).unwrap();
-    assert_eq!(rig.place.read("notes").unwrap(), "notes");
+    assert_eq!(rig.fs.read("notes").unwrap(), "notes");
     let absolute = rig.absolute("ctx/notes");
     for path in [absolute.as_str(), "notes", "../ctx/new"] {
-        assert!(matches!(rig.place.write(path, "x"), Err(PlaceError::ReadOnly(_))), "{path}");
-        assert!(matches!(rig.place.check_write(path), Err(PlaceError::ReadOnly(_))), "{path}");
+        assert!(matches!(rig.fs.write(path, "x"), Err(WorkspaceFsError::ReadOnly(_))), "{path}");
+        assert!(matches!(rig.fs.check_write(path), Err(WorkspaceFsError::ReadOnly(_))), "{path}");
     }
     assert_eq!(fs::read_to_string(rig.at("ctx/notes")).unwrap(), "notes");
 }
@@ -111,17 +111,17 @@ fn a_context_directory_that_was_replaced_by_a_link_is_none() {
     let mut workspace = Workspace::new(&rig.at("ws"), Timestamp(0));
     workspace.context_dirs = vec![rig.at("ws/src"), rig.at("data/docs")];
     workspace.landlock_write.push(rig.at("data"));
-    let place = || Place::new(&workspace, &rig.at("ws"), 0o022);
-    let before = place();
-    assert_eq!(place().read("src/a.txt").unwrap(), "one\ntwo\n");
-    assert_eq!(place().read("../data/docs/secret").unwrap(), "data");
+    let fs = || WorkspaceFs::new(&workspace, &rig.at("ws"), 0o022);
+    let before = fs();
+    assert_eq!(fs().read("src/a.txt").unwrap(), "one\ntwo\n");
+    assert_eq!(fs().read("../data/docs/secret").unwrap(), "data");
     for dir in ["ws/src", "data/docs"] {
         fs::rename(rig.at(dir), rig.at("moved")).unwrap();
         symlink(rig.at("out"), rig.at(dir)).unwrap();
         fs::remove_dir_all(rig.at("moved")).unwrap();
     }
     for path in ["src/secret", "../data/docs/secret", &rig.absolute("out/secret")] {
-        assert!(is_outside(place().read(path)), "{path}");
+        assert!(is_outside(fs().read(path)), "{path}");
         assert!(before.read(path).is_err(), "{path}");
     }
 }
@@ -132,12 +132,12 @@ fn a_directory_to_work_in_that_was_replaced_by_a_link_is_none() {
     symlink(rig.at("ws"), rig.at("alias")).unwrap();
     let workspace = Workspace::new(&rig.at("alias"), Timestamp(0));
     let working_dir = rig.at("ws/src").canonicalize().unwrap();
-    let place = || Place::new(&workspace, &working_dir, 0o022);
-    assert_eq!(place().read("a.txt").unwrap(), "one\ntwo\n");
+    let fs = || WorkspaceFs::new(&workspace, &working_dir, 0o022);
+    assert_eq!(fs().read("a.txt").unwrap(), "one\ntwo\n");
     fs::remove_dir_all(rig.at("ws/src")).unwrap();
     symlink(rig.at("out"), rig.at("ws/src")).unwrap();
-    assert!(is_outside(place().read("secret")));
-    assert!(is_outside(place().write("secret", "x")));
+    assert!(is_outside(fs().read("secret")));
+    assert!(is_outside(fs().write("secret", "x")));
 }
 
 #[test]
@@ -147,8 +147,8 @@ fn links_within_the_workspace_work() {
     symlink(rig.at("ws/src"), rig.at("ws/absolute")).unwrap();
     symlink("src/a.txt", rig.at("ws/file")).unwrap();
     for path in ["relative/a.txt", "absolute/a.txt", "file"] {
-        assert_eq!(rig.place.read(path).unwrap(), "one\ntwo\n", "{path}");
-        assert_eq!(rig.place.write(path, "one\ntwo\n").unwrap().as_deref(), Some("one\ntwo\n"), "{path}");
+        assert_eq!(rig.fs.read(path).unwrap(), "one\ntwo\n", "{path}");
+        assert_eq!(rig.fs.write(path, "one\ntwo\n").unwrap().as_deref(), Some("one\ntwo\n"), "{path}");
     }
     assert!(fs::symlink_metadata(rig.at("ws/file")).unwrap().is_symlink(), "the link is still one");
 }
@@ -158,22 +158,22 @@ fn a_workspace_that_is_reached_by_a_link_is_one_place() {
     let rig = rig();
     symlink(rig.at("ws"), rig.at("alias")).unwrap();
     let workspace = Workspace::new(&rig.at("alias"), Timestamp(0));
-    let place = Place::new(&workspace, &rig.at("alias"), 0o022);
+    let fs = WorkspaceFs::new(&workspace, &rig.at("alias"), 0o022);
     for path in ["src/a.txt", &rig.absolute("ws/src/a.txt"), &rig.absolute("alias/src/a.txt")] {
-        assert!(place.read(path).is_ok(), "{path}");
-        assert!(place.write(path, "x").is_ok(), "{path}");
+        assert!(fs.read(path).is_ok(), "{path}");
+        assert!(fs.write(path, "x").is_ok(), "{path}");
     }
-    assert_eq!(place.list(&ListQuery::default()).unwrap().entries.len(), 2);
+    assert_eq!(fs.list(&ListQuery::default()).unwrap().entries.len(), 2);
 }
 
 #[test]
 fn writing_replaces_in_one_step_and_keeps_the_mode() {
     let rig = rig();
     fs::set_permissions(rig.at("ws/src/a.txt"), fs::Permissions::from_mode(0o750)).unwrap();
-    assert_eq!(rig.place.write("src/a.txt", "new").unwrap().as_deref(), Some("one\ntwo\n"));
+    assert_eq!(rig.fs.write("src/a.txt", "new").unwrap().as_deref(), Some("one\ntwo\n"));
     assert_eq!(fs::read_to_string(rig.at("ws/src/a.txt")).unwrap(), "new");
     assert_eq!(fs::metadata(rig.at("ws/src/a.txt")).unwrap().permissions().mode() & 0o777, 0o750);
-    assert_eq!(rig.place.write("deep/er/b.txt", "b").unwrap(), None);
+    assert_eq!(rig.fs.write("deep/er/b.txt", "b").unwrap(), None);
     assert_eq!(fs::metadata(rig.at("ws/deep/er/b.txt")).unwrap().permissions().mode() & 0o777, 0o644);
     assert_eq!(fs::metadata(rig.at("ws/deep/er")).unwrap().permissions().mode() & 0o777, 0o755);
     let left: Vec<_> = fs::read_dir(rig.at("ws/src")).unwrap().collect();
@@ -189,16 +189,16 @@ fn what_is_no_text_file_is_refused() {
         .unwrap();
     fs::File::create(rig.at("ws/huge")).unwrap().set_len(READ_MOST + 1).unwrap();
     for path in ["nul", "latin"] {
-        assert!(matches!(rig.place.read(path), Err(PlaceError::Binary(_))), "{path}");
-        assert!(matches!(rig.place.write(path, "x"), Err(PlaceError::Binary(_))), "{path}");
+        assert!(matches!(rig.fs.read(path), Err(WorkspaceFsError::Binary(_))), "{path}");
+        assert!(matches!(rig.fs.write(path, "x"), Err(WorkspaceFsError::Binary(_))), "{path}");
     }
     for path in ["pipe", "src", "."] {
-        assert!(matches!(rig.place.read(path), Err(PlaceError::NotAFile(_))), "{path}");
-        assert!(matches!(rig.place.write(path, "x"), Err(PlaceError::NotAFile(_))), "{path}");
+        assert!(matches!(rig.fs.read(path), Err(WorkspaceFsError::NotAFile(_))), "{path}");
+        assert!(matches!(rig.fs.write(path, "x"), Err(WorkspaceFsError::NotAFile(_))), "{path}");
     }
-    assert!(matches!(rig.place.read("huge"), Err(PlaceError::TooLarge { .. })));
+    assert!(matches!(rig.fs.read("huge"), Err(WorkspaceFsError::TooLarge { .. })));
     let much = "x".repeat(usize::try_from(READ_MOST).unwrap() + 1);
-    assert!(matches!(rig.place.write("much", &much), Err(PlaceError::TooLarge { .. })));
+    assert!(matches!(rig.fs.write("much", &much), Err(WorkspaceFsError::TooLarge { .. })));
 }
 
 #[test]
@@ -206,12 +206,12 @@ fn hostile_names_are_only_names() {
     let rig = rig();
     let long = "x".repeat(5000);
     for path in ["", "a\0b", &long] {
-        assert!(matches!(rig.place.read(path), Err(PlaceError::BadPath(_))), "{path:?}");
-        assert!(matches!(rig.place.write(path, "x"), Err(PlaceError::BadPath(_))), "{path:?}");
+        assert!(matches!(rig.fs.read(path), Err(WorkspaceFsError::BadPath(_))), "{path:?}");
+        assert!(matches!(rig.fs.write(path, "x"), Err(WorkspaceFsError::BadPath(_))), "{path:?}");
     }
     for path in ["-rf", "a b\nc", "$(id)", "~", "é😀", "...", "\\..\\x"] {
-        assert_eq!(rig.place.write(path, "x").unwrap(), None, "{path:?}");
-        assert_eq!(rig.place.read(path).unwrap(), "x", "{path:?}");
+        assert_eq!(rig.fs.write(path, "x").unwrap(), None, "{path:?}");
+        assert_eq!(rig.fs.read(path).unwrap(), "x", "{path:?}");
     }
 }
 
@@ -243,13 +243,13 @@ fn a_link_that_comes_and_goes_never_leads_out() {
         });
         let _stop = StopOnDrop(&stop);
         for round in 0..400 {
-            let read = rig.place.read("door/secret");
+            let read = rig.fs.read("door/secret");
             seen[usize::from(read.is_ok())] += 1;
             assert!(read.is_err() || read.is_ok_and(|text| text == "inside"));
-            let _raced = rig.place.write("door/victim", &round.to_string());
+            let _raced = rig.fs.write("door/victim", &round.to_string());
             if round % 50 == 0 {
                 let query = SearchQuery { pattern: "secret words".into(), ..SearchQuery::default() };
-                assert_eq!(rig.place.search(&query).unwrap().matches, []);
+                assert_eq!(rig.fs.search(&query).unwrap().matches, []);
             }
         }
     });
@@ -285,7 +285,7 @@ fn lists_leave_out_what_git_does() {
     symlink("/etc", rig.at("ws/src/etc")).unwrap();
     let list = |path: &str, glob: Option<&str>, depth| {
         let query = ListQuery { path: path.into(), glob: glob.map(Into::into), depth };
-        let listing = rig.place.list(&query).unwrap();
+        let listing = rig.fs.list(&query).unwrap();
         listing.entries.into_iter().map(|entry| entry.path).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(list("", None, None), ".gitignore src src/a.txt src/b.rs src/deep src/deep/c.rs src/etc");
@@ -295,15 +295,15 @@ fn lists_leave_out_what_git_does() {
     assert_eq!(list("src", Some("deep/*.rs"), None), "src/deep/c.rs");
     assert_eq!(list("target", None, None), "target/x", "asked for by name");
     assert!(matches!(
-        rig.place.list(&ListQuery { path: "src/b.rs".into(), ..ListQuery::default() }),
-        Err(PlaceError::NotADirectory(_))
+        rig.fs.list(&ListQuery { path: "src/b.rs".into(), ..ListQuery::default() }),
+        Err(WorkspaceFsError::NotADirectory(_))
     ));
     let context = ListQuery { path: rig.absolute("ctx"), ..ListQuery::default() };
-    assert_eq!(rig.place.list(&context).unwrap().entries[0].path, rig.absolute("ctx/notes"));
+    assert_eq!(rig.fs.list(&context).unwrap().entries[0].path, rig.absolute("ctx/notes"));
 }
 
-fn listed(place: &Place, path: &str) -> String {
-    let listing = place.list(&ListQuery { path: path.into(), ..ListQuery::default() }).unwrap();
+fn listed(fs: &WorkspaceFs, path: &str) -> String {
+    let listing = fs.list(&ListQuery { path: path.into(), ..ListQuery::default() }).unwrap();
     listing.entries.into_iter().map(|entry| entry.path).collect::<Vec<_>>().join(" ")
 }
 
@@ -319,10 +319,10 @@ fn rules_about_what_to_leave_out_hold_below_their_directory() {
     fs::write(rig.at("ws/.gitignore"), "# objects\n*.o\n[\n!keep.o\n/b/in/\n").unwrap();
     fs::write(rig.at("ws/src/.ignore"), "*.tmp\n").unwrap();
     let all = ".gitignore b src src/.ignore src/a.txt src/in src/keep.o z.tmp";
-    assert_eq!(listed(&rig.place, ""), all);
-    assert_eq!(listed(&rig.place, "b/in"), "b/in/build", "asked for by name");
+    assert_eq!(listed(&rig.fs, ""), all);
+    assert_eq!(listed(&rig.fs, "b/in"), "b/in/build", "asked for by name");
     symlink(rig.at("ws"), rig.at("alias")).unwrap();
-    let alias = Place::new(&Workspace::new(&rig.at("alias"), Timestamp(0)), &rig.at("alias"), 0o022);
+    let alias = WorkspaceFs::new(&Workspace::new(&rig.at("alias"), Timestamp(0)), &rig.at("alias"), 0o022);
     assert_eq!(listed(&alias, ""), all);
     assert_eq!(listed(&alias, "b/in"), "b/in/build");
 }
@@ -343,7 +343,7 @@ fn a_file_that_says_what_to_leave_out_cannot_do_harm() {
     fs::write(rig.at("ws/big/.gitignore"), "x\n".repeat(1 << 20)).unwrap();
     fs::write(rig.at("ws/big/x"), "").unwrap();
     let expected = ".gitignore .ignore big big/.gitignore big/x src src/.gitignore src/a.txt";
-    assert_eq!(listed(&rig.place, ""), expected);
+    assert_eq!(listed(&rig.fs, ""), expected);
 }
 
 #[test]
@@ -356,14 +356,11 @@ fn there_is_an_end_to_rules_that_hold_at_the_same_time() {
     fs::write(rig.at(dirs[4]).join("left"), "").unwrap();
     let long = "# comment\n".repeat(6200);
     fs::write(rig.at(dirs[4]).join(".gitignore"), format!("left\n{long}")).unwrap();
-    assert!(!listed(&rig.place, "").contains("left"), "it is not too long by itself");
+    assert!(!listed(&rig.fs, "").contains("left"), "it is not too long by itself");
     for dir in &dirs[..4] {
         fs::write(rig.at(dir).join(".gitignore"), &long).unwrap();
     }
-    assert!(
-        listed(&rig.place, "").contains("1/2/3/4/5/left"),
-        "but there is no room for it beside the others"
-    );
+    assert!(listed(&rig.fs, "").contains("1/2/3/4/5/left"), "but there is no room for it beside the others");
 }
 
 #[test]
@@ -374,14 +371,14 @@ fn there_is_an_end_to_lists_and_to_what_is_found() {
         fs::write(rig.at("ws/many").join(n.to_string()), "").unwrap();
     }
     let list = |path: &str| {
-        let listing = rig.place.list(&ListQuery { path: path.into(), ..ListQuery::default() }).unwrap();
+        let listing = rig.fs.list(&ListQuery { path: path.into(), ..ListQuery::default() }).unwrap();
         (listing.entries.len(), listing.truncated)
     };
     assert_eq!((list("many"), list("")), ((ENTRIES, false), (ENTRIES, true)));
     fs::write(rig.at("ws/src/lines"), "line\n".repeat(MATCHES)).unwrap();
     let search = |path: &str, pattern: &str| {
         let query = SearchQuery { path: path.into(), pattern: pattern.into(), ..SearchQuery::default() };
-        let found = rig.place.search(&query).unwrap();
+        let found = rig.fs.search(&query).unwrap();
         (found.matches.len(), found.truncated)
     };
     for path in ["src", "src/lines"] {
@@ -403,18 +400,21 @@ fn words_are_found_in_text_files_only() {
     symlink(rig.at("out/secret"), rig.at("ws/link")).unwrap();
     let query = SearchQuery { pattern: "needle".into(), ignore_case: true, ..SearchQuery::default() };
     let hit = Match { path: "src/b.rs".into(), line: 2, text: "  Needle (x)".into() };
-    assert_eq!(rig.place.search(&query).unwrap(), Found { matches: vec![hit.clone()], truncated: false });
+    assert_eq!(
+        rig.fs.search(&query).unwrap(),
+        SearchMatches { matches: vec![hit.clone()], truncated: false }
+    );
     let file = SearchQuery { path: "src/b.rs".into(), pattern: "(x".into(), literal: true, ..query.clone() };
-    assert_eq!(rig.place.search(&file).unwrap().matches, [hit]);
+    assert_eq!(rig.fs.search(&file).unwrap().matches, [hit]);
     let secret = SearchQuery { pattern: "secret".into(), ..SearchQuery::default() };
-    assert_eq!(rig.place.search(&secret).unwrap().matches, []);
+    assert_eq!(rig.fs.search(&secret).unwrap().matches, []);
     let other = SearchQuery { glob: Some("*.txt".into()), ..query.clone() };
-    assert_eq!(rig.place.search(&other).unwrap().matches, []);
+    assert_eq!(rig.fs.search(&other).unwrap().matches, []);
     fs::write(rig.at("ws/src/b.rs"), "é".repeat(1000)).unwrap();
     let long = SearchQuery { pattern: "éé".into(), ..SearchQuery::default() };
-    assert_eq!(rig.place.search(&long).unwrap().matches[0].text, "é".repeat(400));
+    assert_eq!(rig.fs.search(&long).unwrap().matches[0].text, "é".repeat(400));
     for bad in ["(", "(?:a{1000}){1000}"] {
         let bad = SearchQuery { pattern: bad.into(), ..SearchQuery::default() };
-        assert!(matches!(rig.place.search(&bad), Err(PlaceError::BadPattern(_))));
+        assert!(matches!(rig.fs.search(&bad), Err(WorkspaceFsError::BadPattern(_))));
     }
 }
