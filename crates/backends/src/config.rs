@@ -64,7 +64,7 @@ pub struct AgentConfig {
     /// What it is called.
     pub name: String,
     /// How it is reached.
-    pub kind: Kind,
+    pub kind: AgentKind,
     /// `acp`, `pty`: program and arguments.
     #[serde(default)]
     pub command: Vec<String>,
@@ -105,7 +105,7 @@ pub struct AgentConfig {
 
 impl AgentConfig {
     /// An agent of which nothing but its command is known.
-    pub fn of_command(name: &str, kind: Kind, command: Vec<String>) -> Self {
+    pub fn of_command(name: &str, kind: AgentKind, command: Vec<String>) -> Self {
         Self {
             name: name.to_owned(),
             kind,
@@ -130,17 +130,17 @@ impl AgentConfig {
             Api::Anthropic => "ANTHROPIC_API_KEY",
             Api::OpenAi => "OPENAI_API_KEY",
         };
-        (self.kind == Kind::Llm).then(|| self.api_key_env.as_deref().unwrap_or(maker))
+        (self.kind == AgentKind::Llm).then(|| self.api_key_env.as_deref().unwrap_or(maker))
     }
 
     /// What is missing for it to work, in words that say what to do.
     pub fn problem(&self) -> Option<String> {
         let name = &self.name;
         match self.kind {
-            Kind::Acp | Kind::Pty if self.command.is_empty() => {
+            AgentKind::Acp | AgentKind::Pty if self.command.is_empty() => {
                 Some(format!("the agent '{name}' needs a command"))
             }
-            Kind::Llm if self.model.is_none() => Some(format!("the agent '{name}' needs a model")),
+            AgentKind::Llm if self.model.is_none() => Some(format!("the agent '{name}' needs a model")),
             _ => None,
         }
     }
@@ -149,7 +149,7 @@ impl AgentConfig {
 /// How an agent is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum AgentKind {
     /// A process that speaks the Agent Client Protocol.
     Acp,
     /// A model behind an API, with tools of ours.
@@ -158,7 +158,7 @@ pub enum Kind {
     Pty,
 }
 
-impl Kind {
+impl AgentKind {
     /// Its name in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -14,7 +14,7 @@ mod pty;
 mod sys;
 mod workspace_fs;
 
-use config::{AgentConfig, Allow, ChatConfig, Kind};
+use config::{AgentConfig, AgentKind, Allow, ChatConfig};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ const TOKEN_VARIABLE: &str = "SCRIPTSCHNELL_SOCKET_TOKEN";
 
 /// What agents of every kind need to know.
 #[derive(Debug, Clone)]
-pub struct Context {
+pub struct BackendContext {
     /// Where terminals are.
     engine: Engine,
     /// The program itself, for starting its hidden modes.
@@ -50,7 +50,7 @@ pub struct Context {
     allow: Arc<Allow>,
 }
 
-impl Context {
+impl BackendContext {
     /// What agents need to know.
     pub fn new(
         engine: Engine,
@@ -67,7 +67,7 @@ impl Context {
 /// The agents that can be chosen.
 #[derive(Debug)]
 pub struct Agents {
-    context: Context,
+    context: BackendContext,
     /// Those that are configured, then those that are known and installed, then the shell.
     agents: Vec<Arc<AgentConfig>>,
     configured: Option<String>,
@@ -75,19 +75,19 @@ pub struct Agents {
 
 impl Agents {
     /// The agents of a configuration.
-    pub fn new(mut context: Context, chat: &ChatConfig, configured: Vec<AgentConfig>) -> Self {
+    pub fn new(mut context: BackendContext, chat: &ChatConfig, configured: Vec<AgentConfig>) -> Self {
         let mut agents: Vec<AgentConfig> = configured;
         let keys = agents.iter().filter_map(AgentConfig::key_variable).map(str::to_owned);
         Arc::make_mut(&mut context.secrets).extend(keys);
         for name in KNOWN {
             if !agents.iter().any(|agent| agent.name == name) && installed(&context.env, name) {
-                agents.push(AgentConfig::of_command(name, Kind::Pty, vec![name.to_owned()]));
+                agents.push(AgentConfig::of_command(name, AgentKind::Pty, vec![name.to_owned()]));
             }
         }
         if !agents.iter().any(|agent| agent.name == "shell") {
             let shell = context.env.get("SHELL").filter(|shell| !shell.is_empty());
             let shell = shell.cloned().unwrap_or_else(|| "/bin/sh".to_owned());
-            agents.push(AgentConfig::of_command("shell", Kind::Pty, vec![shell]));
+            agents.push(AgentConfig::of_command("shell", AgentKind::Pty, vec![shell]));
         }
         let agents = agents.into_iter().map(Arc::new).collect();
         Self { context, agents, configured: chat.backend.clone() }
@@ -146,9 +146,9 @@ impl Backends for Agents {
                 session.kill(REPLACED).await;
             }
             match agent.kind {
-                Kind::Acp => acp::open(&context, &agent, opening).await,
-                Kind::Llm => llm::open(&context, &agent).await,
-                Kind::Pty => Ok(pty::open(&context, &agent, opening)),
+                AgentKind::Acp => acp::open(&context, &agent, opening).await,
+                AgentKind::Llm => llm::open(&context, &agent).await,
+                AgentKind::Pty => Ok(pty::open(&context, &agent, opening)),
             }
         })
     }
@@ -161,8 +161,8 @@ impl Backends for Agents {
         let default = self.configured.as_deref();
         let shown = |agent: &Arc<AgentConfig>| {
             let detail = match agent.kind {
-                Kind::Llm => agent.model.clone().unwrap_or_default(),
-                Kind::Acp | Kind::Pty => agent.command.join(" "),
+                AgentKind::Llm => agent.model.clone().unwrap_or_default(),
+                AgentKind::Acp | AgentKind::Pty => agent.command.join(" "),
             };
             Agent { name: agent.name.clone(), kind: agent.kind.as_str(), detail }
         };

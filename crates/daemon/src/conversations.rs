@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 use swb_backends::config::WorkspaceConfig;
-use swb_backends::{Agents, Context};
+use swb_backends::{Agents, BackendContext};
 use swb_chat::Workspace;
 use swb_dialects::scriptschnell::LABEL;
 use swb_engine::Engine;
@@ -28,7 +28,7 @@ pub(crate) struct Surroundings<'a> {
 pub(crate) fn open(engine: &Engine, around: Surroundings<'_>) -> Chats {
     let (config, paths) = (around.config, around.paths);
     let allow = config.chat.allow.clone();
-    let context = Context::new(engine.clone(), around.exe.to_owned(), around.env, around.umask, allow);
+    let context = BackendContext::new(engine.clone(), around.exe.to_owned(), around.env, around.umask, allow);
     let agents = Agents::new(context, &config.chat, config.agents.clone());
     let archive = Store::new(paths.state_dir());
     let mut options = ChatOptions::new(LABEL, Arc::new(agents), Arc::new(archive), Arc::new(SystemGit));

@@ -1,11 +1,11 @@
 //! One prompt and everything until its answer is complete.
 
-use super::link::short;
-use super::rpc::Incoming;
-use super::serve::{Server, Serving};
-use super::tools::{News, Tools, block_text};
-use super::usage::{self, Bill};
-use super::{Talking, limits};
+use super::agent_process::short;
+use super::agent_requests::{AgentRequests, PendingReplies};
+use super::rpc::RpcMessage;
+use super::tools::{AcpTools, ToolUpdate, block_text};
+use super::usage::{self, SessionCost};
+use super::{ConnectedAgent, limits};
 use agent_client_protocol_schema::v1::{
     CancelNotification, Error, ErrorCode, Plan, PlanEntryPriority, PlanEntryStatus, PromptRequest, SessionId,
     SessionNotification, SessionUpdate, ToolCallUpdate, UsageUpdate,
@@ -19,24 +19,24 @@ use tokio::time::Instant;
 /// One answer in the making.
 pub(super) struct Generation<'a> {
     pub(super) exchange: &'a Exchange,
-    pub(super) server: Server<'a>,
+    pub(super) server: AgentRequests<'a>,
     pub(super) session: SessionId,
-    pub(super) tools: Tools,
+    pub(super) tools: AcpTools,
     /// What the session had cost when it was last told.
-    pub(super) bill: &'a mut Bill,
+    pub(super) bill: &'a mut SessionCost,
 }
 
 impl Generation<'_> {
     /// Passes on what the agent says until it has answered. Nothing if it does not stop when it should.
     pub(super) async fn run(
         &mut self,
-        talking: &mut Talking,
+        talking: &mut ConnectedAgent,
         prompt: &PromptRequest,
     ) -> Result<Option<Result<Value, Error>>, Failure> {
         let link = &mut talking.ready.link;
         link.forgive();
         let wanted = link.request("session/prompt", prompt)?;
-        let mut serving = Serving::default();
+        let mut serving = PendingReplies::default();
         let mut patience = None;
         loop {
             tokio::select! {
@@ -48,14 +48,14 @@ impl Generation<'_> {
                 () = until(patience) => return Ok(None),
                 (id, answer) = serving.next(), if link.takes_answers() => link.respond(&id, answer)?,
                 incoming = link.next(), if serving.has_room() || !link.takes_answers() => match incoming? {
-                    Some(Incoming::Response(id, answer)) if id == wanted => return Ok(Some(answer)),
-                    Some(Incoming::Request(..)) if serving.is_full() => return Err(link.does_not_read()),
-                    Some(Incoming::Request(id, method, params)) => {
+                    Some(RpcMessage::Response(id, answer)) if id == wanted => return Ok(Some(answer)),
+                    Some(RpcMessage::Request(..)) if serving.is_full() => return Err(link.does_not_read()),
+                    Some(RpcMessage::Request(id, method, params)) => {
                         let answer = self.server.serve(&method, params, &self.tools, &mut talking.terminals);
                         serving.add(id, answer);
                     }
-                    Some(Incoming::Notification(method, params)) if method == "session/update" => self.hear(params).await,
-                    Some(Incoming::Notification(..) | Incoming::Response(..)) | None => {}
+                    Some(RpcMessage::Notification(method, params)) if method == "session/update" => self.hear(params).await,
+                    Some(RpcMessage::Notification(..) | RpcMessage::Response(..)) | None => {}
                 },
             }
         }
@@ -86,12 +86,12 @@ impl Generation<'_> {
         }
     }
 
-    async fn tell(&self, news: Vec<News>) {
+    async fn tell(&self, news: Vec<ToolUpdate>) {
         for news in news {
             match news {
-                News::Called(call) => self.exchange.tool_called(call).await,
-                News::Output(id, text) => self.exchange.tool_output(&id, text).await,
-                News::Ended(result) => self.exchange.tool_ended(result).await,
+                ToolUpdate::Called(call) => self.exchange.tool_called(call).await,
+                ToolUpdate::Output(id, text) => self.exchange.tool_output(&id, text).await,
+                ToolUpdate::Ended(result) => self.exchange.tool_ended(result).await,
             }
         }
     }
@@ -125,7 +125,7 @@ pub(super) async fn finish(answer: Result<Value, Error>, exchange: &Exchange) ->
             )));
         }
     };
-    let Ok(ended) = serde_json::from_value::<Ended>(value) else {
+    let Ok(ended) = serde_json::from_value::<GenerationEnd>(value) else {
         return Err(Failure::Agent("the agent ended its answer in a way that makes no sense".to_owned()));
     };
     if let Some(usage) = usage::of_answer(ended.usage) {
@@ -149,7 +149,7 @@ pub(super) async fn finish(answer: Result<Value, Error>, exchange: &Exchange) ->
 /// The end of an answer.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Ended {
+struct GenerationEnd {
     stop_reason: String,
     #[serde(default)]
     usage: Value,

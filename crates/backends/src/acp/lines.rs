@@ -8,7 +8,7 @@ pub(super) struct TooLong;
 
 /// Bytes that become lines.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(super) struct LineSplitter {
     bytes: Vec<u8>,
     /// Bytes at the beginning that were taken as lines.
     taken: usize,
@@ -16,7 +16,7 @@ pub(super) struct Lines {
     searched: usize,
 }
 
-impl Lines {
+impl LineSplitter {
     pub(super) fn push(&mut self, bytes: &[u8]) {
         if self.taken > 0 {
             self.bytes.drain(..self.taken);
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     fn all(pieces: &[&[u8]]) -> Vec<Vec<u8>> {
-        let mut lines = Lines::default();
+        let mut lines = LineSplitter::default();
         let mut found = Vec::new();
         for piece in pieces {
             lines.push(piece);
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_refused() {
-        let mut lines = Lines::default();
+        let mut lines = LineSplitter::default();
         let piece = vec![b'x'; 1 << 20];
         for _ in 0..limits::LINE >> 20 {
             lines.push(&piece);
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn a_line_that_is_there_has_a_length_too() {
         for (more, whole) in [(0, true), (1, false)] {
-            let mut lines = Lines::default();
+            let mut lines = LineSplitter::default();
             lines.push(&vec![b'x'; limits::LINE + more]);
             lines.push(b"\n");
             assert_eq!(lines.next().is_ok_and(|line| line.is_some()), whole);

@@ -2,39 +2,39 @@
 //!
 //! An agent runs under a guard, in the directory of its conversation, from the first prompt until the conversation is
 //! put away; one that has ended meanwhile is started anew and asked to go on with its session. It does its own work with
-//! its own rights. What it asks of us (`serve.rs`) it gets inside the workspace only.
+//! its own rights. What it asks of us (`agent_requests.rs`) it gets inside the workspace only.
 //!
 //! Between prompts nobody listens to it: what it has to say then waits in its pipe.
 
+mod agent_process;
+mod agent_requests;
 mod generation;
 mod limits;
 mod lines;
-mod link;
 mod permission;
 mod rpc;
-mod serve;
 mod session;
 mod terminals;
 mod tools;
 mod transcript;
 mod usage;
 
-use crate::Context;
+use crate::BackendContext;
 use crate::config::AgentConfig;
 use agent_client_protocol_schema::v1::{ContentBlock, PromptRequest, SessionId, TextContent};
+use agent_requests::AgentRequests;
 use generation::Generation;
 use serde_json::{Value, json};
-use serve::Server;
-use session::{Ready, Session};
+use session::{AcpSession, Ready};
 use swb_chat::Progress;
 use swb_engine::chat::{Backend, Boxed, Exchange, Failure, Opening};
-use terminals::Terminals;
-use tools::Tools;
-use usage::Bill;
+use terminals::AcpTerminals;
+use tools::AcpTools;
+use usage::SessionCost;
 
 /// Starts an agent for a conversation.
 pub(crate) async fn open(
-    context: &Context,
+    context: &BackendContext,
     agent: &AgentConfig,
     opening: Opening,
 ) -> Result<Box<dyn Backend>, Failure> {
@@ -56,25 +56,25 @@ pub(crate) async fn open(
 
 /// An agent in one conversation.
 struct Acp {
-    context: Context,
+    context: BackendContext,
     agent: AgentConfig,
     directory: std::path::PathBuf,
     /// The session to go on with when the agent is started anew.
     earlier: Option<SessionId>,
-    ready: Option<Talking>,
-    session: Option<Session>,
+    ready: Option<ConnectedAgent>,
+    session: Option<AcpSession>,
     /// What the conversation keeps for going on.
     told: Option<Value>,
     /// The model that was asked for.
     model: Option<String>,
     /// What the session had cost when it was last told.
-    bill: Bill,
+    bill: SessionCost,
 }
 
 /// An agent that can be talked to, and what it has opened.
-struct Talking {
+struct ConnectedAgent {
     ready: Ready,
-    terminals: Terminals,
+    terminals: AcpTerminals,
 }
 
 impl Backend for Acp {
@@ -96,14 +96,14 @@ impl Acp {
         }
         if self.ready.is_none() {
             let ready = Ready::start(&self.context, &self.agent, &self.directory).await?;
-            self.ready = Some(Talking { ready, terminals: Terminals::default() });
+            self.ready = Some(ConnectedAgent { ready, terminals: AcpTerminals::default() });
         }
         if let (Some(talking), None) = (&mut self.ready, &self.session) {
             // Kept until there is a session: a stop may end this wait at any moment.
             let session = talking.ready.session(&self.agent, &self.directory, self.earlier.clone()).await;
             let session = session.inspect_err(|_| self.ready = None)?;
             if session.fresh {
-                self.bill = Bill::default();
+                self.bill = SessionCost::default();
             }
             (self.session, self.earlier, self.model) = (Some(session), None, None);
         }
@@ -160,9 +160,9 @@ impl Acp {
         let prompt = PromptRequest::new(session.id.clone(), prompt);
         let mut generation = Generation {
             exchange,
-            server: Server::new(&self.context, exchange),
+            server: AgentRequests::new(&self.context, exchange),
             session: session.id.clone(),
-            tools: Tools::default(),
+            tools: AcpTools::default(),
             bill: &mut self.bill,
         };
         let terminals = talking.terminals.count();
@@ -199,10 +199,10 @@ impl Acp {
 }
 
 /// The session that this agent had in this conversation, and what it had cost.
-fn earlier(agent: &AgentConfig, resume: Option<&Value>) -> Option<(SessionId, Bill)> {
+fn earlier(agent: &AgentConfig, resume: Option<&Value>) -> Option<(SessionId, SessionCost)> {
     let resume = resume?;
     let same = resume.get("agent").and_then(Value::as_str) == Some(agent.name.as_str());
     let id = resume.get("acp_session").and_then(Value::as_str).filter(|_| same)?;
     let cost = resume.get("cost").and_then(Value::as_f64).unwrap_or_default();
-    Some((SessionId::new(id.to_owned()), Bill(cost)))
+    Some((SessionId::new(id.to_owned()), SessionCost(cost)))
 }

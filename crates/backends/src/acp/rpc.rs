@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// What an agent sent.
 #[derive(Debug)]
-pub(super) enum Incoming {
+pub(super) enum RpcMessage {
     /// It says something.
     Notification(String, Value),
     /// It asks for something.
@@ -16,7 +16,7 @@ pub(super) enum Incoming {
 }
 
 #[derive(Deserialize)]
-struct Envelope {
+struct RpcEnvelope {
     #[serde(default)]
     id: Option<RequestId>,
     #[serde(default)]
@@ -30,13 +30,13 @@ struct Envelope {
 }
 
 /// Reads a line; nothing if it is none of the protocol's.
-pub(super) fn read(line: &[u8]) -> Option<Incoming> {
-    let envelope: Envelope = serde_json::from_slice(line).ok()?;
+pub(super) fn read(line: &[u8]) -> Option<RpcMessage> {
+    let envelope: RpcEnvelope = serde_json::from_slice(line).ok()?;
     Some(match (envelope.method, envelope.id) {
-        (Some(method), None | Some(RequestId::Null)) => Incoming::Notification(method, envelope.params),
-        (Some(method), Some(id)) => Incoming::Request(id, method, envelope.params),
+        (Some(method), None | Some(RequestId::Null)) => RpcMessage::Notification(method, envelope.params),
+        (Some(method), Some(id)) => RpcMessage::Request(id, method, envelope.params),
         // `"result": null` is an answer, too, and reads as none.
-        (None, Some(RequestId::Number(id))) => Incoming::Response(
+        (None, Some(RequestId::Number(id))) => RpcMessage::Response(
             id,
             envelope.error.map_or_else(|| Ok(envelope.result.unwrap_or_default()), Err),
         ),
@@ -75,14 +75,17 @@ mod tests {
         let read = |text: &str| read(text.as_bytes());
         assert!(matches!(
             read(r#"{"jsonrpc":"2.0","id":1,"result":null}"#),
-            Some(Incoming::Response(1, Ok(_)))
+            Some(RpcMessage::Response(1, Ok(_)))
         ));
         assert!(matches!(
             read(r#"{"id":2,"error":{"code":-32000,"message":"no"}}"#),
-            Some(Incoming::Response(2, Err(error))) if error.message == "no"
+            Some(RpcMessage::Response(2, Err(error))) if error.message == "no"
         ));
-        assert!(matches!(read(r#"{"method":"a","params":[]}"#), Some(Incoming::Notification(..))));
-        assert!(matches!(read(r#"{"method":"a","id":"x"}"#), Some(Incoming::Request(RequestId::Str(_), ..))));
+        assert!(matches!(read(r#"{"method":"a","params":[]}"#), Some(RpcMessage::Notification(..))));
+        assert!(matches!(
+            read(r#"{"method":"a","id":"x"}"#),
+            Some(RpcMessage::Request(RequestId::Str(_), ..))
+        ));
         for garbage in
             ["", "[]", "{}", "17", "null", "\"x\"", "{\"id\":1", "hello", r#"{"id":"x","result":1}"#]
         {

@@ -1,10 +1,10 @@
 //! Getting an agent ready: greeting, session, model.
 
+use super::agent_process::{AgentProcess, short};
+use super::agent_requests::unknown_method;
 use super::limits;
-use super::link::{Link, short};
-use super::rpc::Incoming;
-use super::serve::unknown_method;
-use crate::Context;
+use super::rpc::RpcMessage;
+use crate::BackendContext;
 use crate::config::AgentConfig;
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
@@ -22,13 +22,13 @@ use swb_engine::chat::Failure;
 /// An agent that can be talked to.
 #[derive(Debug)]
 pub(super) struct Ready {
-    pub(super) link: Link,
+    pub(super) link: AgentProcess,
     greeting: InitializeResponse,
 }
 
 /// A session of an agent.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct AcpSession {
     pub(super) id: SessionId,
     /// The agent knows nothing of what was said before.
     pub(super) fresh: bool,
@@ -38,11 +38,11 @@ pub(super) struct Session {
 impl Ready {
     /// Starts an agent and greets it.
     pub(super) async fn start(
-        context: &Context,
+        context: &BackendContext,
         agent: &AgentConfig,
         directory: &Path,
     ) -> Result<Self, Failure> {
-        let mut link = Link::start(context, agent, directory)?;
+        let mut link = AgentProcess::start(context, agent, directory)?;
         let files = FileSystemCapabilities::new().read_text_file(true).write_text_file(true);
         let request = InitializeRequest::new(ProtocolVersion::V1)
             .client_capabilities(ClientCapabilities::new().fs(files).terminal(true))
@@ -66,7 +66,7 @@ impl Ready {
         agent: &AgentConfig,
         directory: &Path,
         earlier: Option<SessionId>,
-    ) -> Result<Session, Failure> {
+    ) -> Result<AcpSession, Failure> {
         if let Some(id) = earlier.filter(|_| self.greeting.agent_capabilities.load_session) {
             let request = LoadSessionRequest::new(id.clone(), directory);
             let loaded: Result<Option<LoadedSession>, Error> =
@@ -74,7 +74,7 @@ impl Ready {
             match loaded {
                 Ok(loaded) => {
                     let options = loaded.unwrap_or_default().config_options;
-                    return Ok(Session { id, fresh: false, options });
+                    return Ok(AcpSession { id, fresh: false, options });
                 }
                 // It has forgotten it.
                 Err(error) => {
@@ -87,7 +87,7 @@ impl Ready {
         match new {
             Ok(new) => {
                 let options = new.config_options.unwrap_or_default();
-                Ok(Session { id: new.session_id, fresh: true, options })
+                Ok(AcpSession { id: new.session_id, fresh: true, options })
             }
             Err(error) if error.code == ErrorCode::AuthRequired => Err(self.locked(agent)),
             Err(error) => Err(refused(agent, "a new session", &error)),
@@ -110,7 +110,11 @@ impl Ready {
     }
 
     /// Asks for a model, where the agent offers a choice; whether it has it.
-    pub(super) async fn choose_model(&mut self, session: &mut Session, model: &str) -> Result<bool, Failure> {
+    pub(super) async fn choose_model(
+        &mut self,
+        session: &mut AcpSession,
+        model: &str,
+    ) -> Result<bool, Failure> {
         let Some((option, value)) = session.options.iter().find_map(|option| model_in(option, model)) else {
             return Ok(false);
         };
@@ -149,7 +153,7 @@ fn model_in(option: &SessionConfigOption, model: &str) -> Option<(String, String
 /// Asks and waits for the answer. What the agent says meanwhile is about the past, and what it asks has to wait for a
 /// prompt: both are of no use here.
 async fn call<T: DeserializeOwned>(
-    link: &mut Link,
+    link: &mut AgentProcess,
     method: &str,
     params: &impl Serialize,
 ) -> Result<Result<T, Error>, Failure> {
@@ -157,9 +161,9 @@ async fn call<T: DeserializeOwned>(
     let answer = async {
         loop {
             match link.next().await? {
-                Some(Incoming::Response(id, answer)) if id == wanted => return Ok(answer),
-                Some(Incoming::Request(id, ..)) => link.respond(&id, Err(unknown_method()))?,
-                Some(Incoming::Notification(..) | Incoming::Response(..)) | None => {}
+                Some(RpcMessage::Response(id, answer)) if id == wanted => return Ok(answer),
+                Some(RpcMessage::Request(id, ..)) => link.respond(&id, Err(unknown_method()))?,
+                Some(RpcMessage::Notification(..) | RpcMessage::Response(..)) | None => {}
             }
         }
     };

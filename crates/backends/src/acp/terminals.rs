@@ -1,8 +1,8 @@
 //! Terminals that an agent asks for: commands that run in the workspace while the agent does something else.
 
 use super::limits;
-use crate::Context;
-use crate::command::{Guarded, Kept, Launch, Output};
+use crate::BackendContext;
+use crate::command::{BoundedOutput, Guarded, GuardedOutput, Launch};
 use agent_client_protocol_schema::v1::{CreateTerminalRequest, TerminalExitStatus, TerminalOutputResponse};
 use std::collections::BTreeMap;
 use std::io;
@@ -18,9 +18,9 @@ const PREFIX: &str = "terminal-";
 
 /// The terminals of one agent; dropped, everything in them is killed.
 #[derive(Debug, Default)]
-pub(super) struct Terminals {
+pub(super) struct AcpTerminals {
     /// By number; their names are made of that.
-    open: BTreeMap<u64, Terminal>,
+    open: BTreeMap<u64, AcpTerminal>,
     /// What runs in them.
     tasks: JoinSet<()>,
     created: u64,
@@ -28,13 +28,13 @@ pub(super) struct Terminals {
 
 /// A terminal that was not released.
 #[derive(Debug)]
-struct Terminal {
-    kept: Arc<Mutex<Kept>>,
+struct AcpTerminal {
+    kept: Arc<Mutex<BoundedOutput>>,
     kill: CancellationToken,
     status: watch::Receiver<Option<i32>>,
 }
 
-impl Terminals {
+impl AcpTerminals {
     /// Whether another one may be opened.
     pub(super) fn has_room(&self) -> bool {
         self.open.len() < limits::TERMINALS
@@ -43,7 +43,7 @@ impl Terminals {
     /// Runs a command; the terminal's name.
     pub(super) fn create(
         &mut self,
-        context: &Context,
+        context: &BackendContext,
         workspace: &Workspace,
         directory: &Path,
         request: CreateTerminalRequest,
@@ -52,7 +52,7 @@ impl Terminals {
         while self.tasks.try_join_next().is_some() {}
         let [usual, most] = limits::TERMINAL_OUTPUT;
         let limit = request.output_byte_limit.map_or(usual, |limit| usize::try_from(limit).unwrap_or(most));
-        let kept = Arc::new(Mutex::new(Kept::new(0, limit.min(most))));
+        let kept = Arc::new(Mutex::new(BoundedOutput::new(0, limit.min(most))));
         let env = request.env.into_iter().map(|variable| (variable.name, variable.value));
         let launch = match request.args.is_empty() {
             // Most agents give a whole command line here.
@@ -63,7 +63,7 @@ impl Terminals {
         let (kill, (tell, status)) = (CancellationToken::new(), watch::channel(None));
         self.tasks.spawn(attend(guarded, output, Arc::clone(&kept), kill.clone(), tell));
         self.created += 1;
-        self.open.insert(self.created, Terminal { kept, kill, status });
+        self.open.insert(self.created, AcpTerminal { kept, kill, status });
         Ok(format!("{PREFIX}{}", self.created))
     }
 
@@ -120,8 +120,8 @@ fn number(name: &str) -> Option<u64> {
 
 async fn attend(
     mut guarded: Guarded,
-    mut output: Output,
-    kept: Arc<Mutex<Kept>>,
+    mut output: GuardedOutput,
+    kept: Arc<Mutex<BoundedOutput>>,
     kill: CancellationToken,
     tell: watch::Sender<Option<i32>>,
 ) {
@@ -146,6 +146,6 @@ fn exit_status(code: i32) -> TerminalExitStatus {
     TerminalExitStatus::new().exit_code(u32::try_from(code).ok())
 }
 
-fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
+fn lock(kept: &Mutex<BoundedOutput>) -> MutexGuard<'_, BoundedOutput> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }

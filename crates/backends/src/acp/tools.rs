@@ -12,19 +12,19 @@ use swb_chat::{Location, ToolCall, ToolContent, ToolId, ToolKind, ToolResult, To
 
 /// Uses of tools in one answer.
 #[derive(Debug, Default)]
-pub(super) struct Tools {
-    open: BTreeMap<ToolId, Use>,
-    ended: Ended,
+pub(super) struct AcpTools {
+    open: BTreeMap<ToolId, AcpToolUse>,
+    ended: EndedTool,
 }
 
 /// Which uses have ended. Of their names, which are as long as an agent likes, only a digest is kept.
 #[derive(Debug, Default)]
-struct Ended {
+struct EndedTool {
     digests: BTreeSet<u64>,
     state: RandomState,
 }
 
-impl Ended {
+impl EndedTool {
     fn add(&mut self, id: &ToolId) {
         if self.digests.len() < limits::ENDED {
             self.digests.insert(self.state.hash_one(id));
@@ -37,15 +37,15 @@ impl Ended {
 }
 
 #[derive(Debug)]
-struct Use {
+struct AcpToolUse {
     call: ToolCall,
     output: String,
     content: Vec<ToolContent>,
 }
 
-/// What there is to tell after news of a tool.
+/// What there is to report after an update of a tool.
 #[derive(Debug, PartialEq)]
-pub(super) enum News {
+pub(super) enum ToolUpdate {
     /// A use began, or more is known about it.
     Called(ToolCall),
     /// It says more.
@@ -54,7 +54,7 @@ pub(super) enum News {
     Ended(ToolResult),
 }
 
-impl Tools {
+impl AcpTools {
     /// A use that was announced and has not ended.
     pub(super) fn get(&self, id: &ToolCallId) -> Option<&ToolCall> {
         self.open.get(&tool_id(id)).map(|known| &known.call)
@@ -62,11 +62,17 @@ impl Tools {
 
     /// There is news of a tool. `begins` if it is announced; about others than those announced there is nothing to say,
     /// nor about those that have ended: some agents announce them once more.
-    pub(super) fn hear(&mut self, id: &ToolCallId, fields: ToolCallUpdateFields, begins: bool) -> Vec<News> {
+    pub(super) fn hear(
+        &mut self,
+        id: &ToolCallId,
+        fields: ToolCallUpdateFields,
+        begins: bool,
+    ) -> Vec<ToolUpdate> {
         let id = tool_id(id);
         let new = begins && !self.open.contains_key(&id) && !self.ended.contains(&id);
         if new && self.open.len() < limits::TOOLS {
-            let known = Use { call: unknown_named(id.clone()), output: String::new(), content: Vec::new() };
+            let known =
+                AcpToolUse { call: unknown_named(id.clone()), output: String::new(), content: Vec::new() };
             self.open.insert(id.clone(), known);
         }
         let Some(known) = self.open.get_mut(&id) else { return Vec::new() };
@@ -74,14 +80,14 @@ impl Tools {
         let before = known.call.clone();
         merge(&mut known.call, &fields);
         if begins || before != known.call {
-            news.push(News::Called(known.call.clone()));
+            news.push(ToolUpdate::Called(known.call.clone()));
         }
         if let Some(content) = &fields.content {
             let output = text_of(content);
             // Content is told as a whole each time; what is new in it is what was added.
             let more = output.strip_prefix(known.output.as_str()).unwrap_or(&output);
             if !more.is_empty() && !is_over(fields.status) {
-                news.push(News::Output(id.clone(), more.to_owned()));
+                news.push(ToolUpdate::Output(id.clone(), more.to_owned()));
             }
             known.output = output;
             known.content = content.iter().filter_map(other_content).collect();
@@ -90,13 +96,13 @@ impl Tools {
             && let Some(known) = self.open.remove(&id)
         {
             self.ended.add(&id);
-            news.push(News::Ended(known.result(fields.status, fields.raw_output.as_ref())));
+            news.push(ToolUpdate::Ended(known.result(fields.status, fields.raw_output.as_ref())));
         }
         news
     }
 }
 
-impl Use {
+impl AcpToolUse {
     fn result(self, status: Option<ToolCallStatus>, raw: Option<&Value>) -> ToolResult {
         let output = match (self.output.is_empty() && self.content.is_empty(), raw) {
             (true, Some(Value::String(text))) => text.clone(),
@@ -105,7 +111,7 @@ impl Use {
         };
         let failed = status == Some(ToolCallStatus::Failed);
         let error = failed.then(|| match output.lines().next() {
-            Some(line) if !line.trim().is_empty() => super::link::short(line),
+            Some(line) if !line.trim().is_empty() => super::agent_process::short(line),
             _ => "the agent says that it failed".to_owned(),
         });
         let status = if failed { ToolStatus::Failed } else { ToolStatus::Completed };
@@ -239,23 +245,23 @@ mod tests {
 
     #[test]
     fn a_use_is_told_from_its_beginning_to_its_end() {
-        let mut tools = Tools::default();
+        let mut tools = AcpTools::default();
         let id = ToolCallId::new("c1");
         let begun = tools.hear(
             &id,
             fields(json!({"title": "Reading a", "kind": "read", "rawInput": {"path": "a"}})),
             true,
         );
-        let [News::Called(call)] = begun.as_slice() else { panic!("{begun:?}") };
+        let [ToolUpdate::Called(call)] = begun.as_slice() else { panic!("{begun:?}") };
         assert_eq!((call.name.as_str(), call.description.as_deref()), ("read", Some("Reading a")));
         assert_eq!(call.parameters, json!({"path": "a"}));
         let text = |text: &str| json!([{"type": "content", "content": {"type": "text", "text": text}}]);
         let more = tools.hear(&id, fields(json!({"content": text("on")})), false);
-        assert_eq!(more, [News::Output(ToolId("c1".into()), "on".into())]);
+        assert_eq!(more, [ToolUpdate::Output(ToolId("c1".into()), "on".into())]);
         let more = tools.hear(&id, fields(json!({"content": text("one")})), false);
-        assert_eq!(more, [News::Output(ToolId("c1".into()), "e".into())]);
+        assert_eq!(more, [ToolUpdate::Output(ToolId("c1".into()), "e".into())]);
         let ended = tools.hear(&id, fields(json!({"status": "completed"})), false);
-        assert_eq!(ended, [News::Ended(ToolResult::completed(ToolId("c1".into()), "one"))]);
+        assert_eq!(ended, [ToolUpdate::Ended(ToolResult::completed(ToolId("c1".into()), "one"))]);
         assert!(tools.hear(&id, fields(json!({"status": "completed"})), false).is_empty(), "it has ended");
         let again = fields(json!({"title": "Reading a", "kind": "read", "status": "completed"}));
         assert!(tools.hear(&id, again, true).is_empty(), "it does not begin again");
@@ -264,12 +270,14 @@ mod tests {
 
     #[test]
     fn a_use_can_begin_and_end_at_once() {
-        let mut tools = Tools::default();
+        let mut tools = AcpTools::default();
         let all = json!({"kind": "edit", "name": "Edit", "status": "failed", "content": [
             {"type": "diff", "path": "/a", "oldText": "x", "newText": "y"},
             {"type": "content", "content": {"type": "text", "text": "no such line"}}]});
         let news = tools.hear(&ToolCallId::new("c"), fields(all), true);
-        let [News::Called(call), News::Ended(result)] = news.as_slice() else { panic!("{news:?}") };
+        let [ToolUpdate::Called(call), ToolUpdate::Ended(result)] = news.as_slice() else {
+            panic!("{news:?}")
+        };
         assert_eq!((call.name.as_str(), call.kind), ("Edit", ToolKind::Edit));
         assert_eq!(result.error.as_deref(), Some("no such line"));
         let diff = ToolContent::Diff { path: "/a".into(), old: Some("x".into()), new: "y".into() };
@@ -278,7 +286,7 @@ mod tests {
 
     #[test]
     fn not_every_use_that_has_ended_is_remembered() {
-        let mut tools = Tools::default();
+        let mut tools = AcpTools::default();
         for number in 0..=limits::ENDED {
             let news = tools.hear(
                 &ToolCallId::new(number.to_string()),
@@ -292,7 +300,7 @@ mod tests {
 
     #[test]
     fn nothing_is_told_about_uses_nobody_announced_nor_about_too_many() {
-        let mut tools = Tools::default();
+        let mut tools = AcpTools::default();
         assert!(tools.hear(&ToolCallId::new("c"), fields(json!({"status": "completed"})), false).is_empty());
         for number in 0..limits::TOOLS {
             assert_eq!(tools.hear(&ToolCallId::new(number.to_string()), fields(json!({})), true).len(), 1);

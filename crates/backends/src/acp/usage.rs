@@ -49,9 +49,9 @@ const NOTHING: f64 = 1e-9;
 
 /// What a session has cost when it was last told, in dollars.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Bill(pub(super) f64);
+pub(super) struct SessionCost(pub(super) f64);
 
-impl Bill {
+impl SessionCost {
     /// The agent tells what the session has cost; how much of that is new. A lower sum means that it counts anew, as
     /// some do when they were started anew.
     pub(super) fn grow(&mut self, total: f64) -> Option<f64> {
@@ -98,10 +98,10 @@ mod tests {
 
     #[test]
     fn only_what_a_session_has_cost_besides_is_new() {
-        let mut bill = Bill::default();
+        let mut bill = SessionCost::default();
         assert_eq!((bill.grow(0.5), bill.grow(0.5), bill.grow(2.0)), (Some(0.5), None, Some(1.5)));
         assert_eq!(bill.grow(2.0 - 1e-12), None, "as good as the same");
         assert_eq!(bill.grow(0.25), Some(0.25), "it counts anew");
-        assert_eq!((bill.grow(f64::NAN), bill.grow(-1.0), bill), (None, None, Bill(0.25)));
+        assert_eq!((bill.grow(f64::NAN), bill.grow(-1.0), bill), (None, None, SessionCost(0.25)));
     }
 }

@@ -1,13 +1,13 @@
 //! Commands that agents run: under a guard, confined to the workspace, with limits on time and output.
 
-mod ending;
-mod kept;
+mod bounded_output;
+mod guard_exit;
 mod process;
 
-pub(crate) use kept::Kept;
-pub(crate) use process::{Guarded, Launch, Output};
+pub(crate) use bounded_output::BoundedOutput;
+pub(crate) use process::{Guarded, GuardedOutput, Launch};
 
-use crate::Context;
+use crate::BackendContext;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -49,7 +49,7 @@ pub(crate) struct CommandResult {
 ///
 /// Everything the command has started is gone when this returns, and soon after it is dropped.
 pub(crate) async fn run(
-    context: &Context,
+    context: &BackendContext,
     workspace: &Workspace,
     working_dir: &Path,
     command: &str,
@@ -60,21 +60,26 @@ pub(crate) async fn run(
     let launch = Launch::shell(command, working_dir).confined(workspace);
     let (guarded, output) = launch.start(&context.into())?;
     let end = Instant::now() + limits.time;
-    Run { guarded, output, follow: Some(follow), kept: Kept::new(limits.output / 2, limits.output / 2) }
-        .finish(end, stop)
-        .await
+    RunningCommand {
+        guarded,
+        output,
+        follow: Some(follow),
+        kept: BoundedOutput::new(limits.output / 2, limits.output / 2),
+    }
+    .finish(end, stop)
+    .await
 }
 
 /// A command that runs.
-struct Run {
+struct RunningCommand {
     guarded: Guarded,
-    output: Output,
+    output: GuardedOutput,
     /// Until whoever followed is gone.
     follow: Option<mpsc::Sender<String>>,
-    kept: Kept,
+    kept: BoundedOutput,
 }
 
-impl Run {
+impl RunningCommand {
     async fn finish(mut self, end: Instant, stop: &CancellationToken) -> io::Result<CommandResult> {
         let (mut timed_out, mut stopped) = (false, false);
         let mut pending = String::new();

@@ -1,9 +1,9 @@
 //! Programs under a guard.
 
-use super::ending;
-use super::kept::Decoder;
+use super::bounded_output::Utf8Decoder;
+use super::guard_exit;
 use crate::workspace_fs::is_beneath;
-use crate::{Context, guard};
+use crate::{BackendContext, guard};
 use rustix::process::Pid;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -62,7 +62,7 @@ impl Launch {
     }
 
     /// The guard of the program, not started yet.
-    fn command(&self, host: &Host<'_>) -> Command {
+    fn command(&self, host: &GuardHost<'_>) -> Command {
         let mut command = Command::new(host.exe);
         command.arg("guard").arg("--parent").arg(std::process::id().to_string());
         command.arg("--umask").arg(format!("{:o}", host.umask));
@@ -82,7 +82,7 @@ impl Launch {
     }
 
     /// Starts it with nothing to read, and both its outputs in one.
-    pub(crate) fn start(&self, host: &Host<'_>) -> io::Result<(Guarded, Output)> {
+    pub(crate) fn start(&self, host: &GuardHost<'_>) -> io::Result<(Guarded, GuardedOutput)> {
         let (reader, writer) = std::io::pipe()?;
         let mut command = self.command(host);
         command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
@@ -90,11 +90,11 @@ impl Launch {
         // Its copies of the writing end would keep the output from ever ending.
         drop(command);
         let pipe = pipe::Receiver::from_owned_fd(reader.into())?;
-        Ok((guarded, Output { pipe, decoder: Decoder::default() }))
+        Ok((guarded, GuardedOutput { pipe, decoder: Utf8Decoder::default() }))
     }
 
     /// Starts it with pipes for all three.
-    pub(crate) fn start_piped(&self, host: &Host<'_>) -> io::Result<Guarded> {
+    pub(crate) fn start_piped(&self, host: &GuardHost<'_>) -> io::Result<Guarded> {
         let mut command = self.command(host);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Ok(Guarded::new(command.spawn()?))
@@ -119,7 +119,7 @@ fn written(workspace: &Workspace) -> Vec<&Path> {
 
 /// Where programs are started.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Host<'a> {
+pub(crate) struct GuardHost<'a> {
     /// The program itself, which has the guard in it.
     pub(crate) exe: &'a Path,
     /// The environment that programs get.
@@ -130,9 +130,9 @@ pub(crate) struct Host<'a> {
     pub(crate) umask: u32,
 }
 
-impl<'a> From<&'a Context> for Host<'a> {
-    fn from(context: &'a Context) -> Self {
-        let Context { exe, env, secrets, umask, .. } = context;
+impl<'a> From<&'a BackendContext> for GuardHost<'a> {
+    fn from(context: &'a BackendContext) -> Self {
+        let BackendContext { exe, env, secrets, umask, .. } = context;
         Self { exe, env, secrets, umask: *umask }
     }
 }
@@ -171,7 +171,7 @@ impl Guarded {
         // Only the guard is told, as it alone knows all of them; there is no number once it was waited for.
         let pid = self.child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
         if let Some(pid) = pid {
-            self.told.call_once(|| ending::end(pid));
+            self.told.call_once(|| guard_exit::end(pid));
         }
     }
 
@@ -191,12 +191,12 @@ impl Drop for Guarded {
 
 /// The output of a program.
 #[derive(Debug)]
-pub(crate) struct Output {
+pub(crate) struct GuardedOutput {
     pipe: pipe::Receiver,
-    decoder: Decoder,
+    decoder: Utf8Decoder,
 }
 
-impl Output {
+impl GuardedOutput {
     /// More output, as soon as there is some; nothing when it has ended. Cancel-safe.
     pub(crate) async fn next(&mut self) -> io::Result<Option<String>> {
         let mut chunk = [0; CHUNK];

@@ -1,6 +1,6 @@
 //! What the guard itself does is tested with the whole program; here something else stands in its place.
 
-use super::process::Host;
+use super::process::GuardHost;
 use super::*;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -33,16 +33,24 @@ fn rig_with(how: &str) -> Rig {
 }
 
 impl Rig {
-    fn start(&self, command: &str, limit: usize) -> (Run, mpsc::Receiver<String>) {
+    fn start(&self, command: &str, limit: usize) -> (RunningCommand, mpsc::Receiver<String>) {
         self.launch(Launch::shell(command, self.dir.path()), limit)
     }
 
-    fn launch(&self, launch: Launch, limit: usize) -> (Run, mpsc::Receiver<String>) {
+    fn launch(&self, launch: Launch, limit: usize) -> (RunningCommand, mpsc::Receiver<String>) {
         let (follow, followed) = mpsc::channel(4);
         let secrets = ["SECRET".to_owned()].into();
-        let host = Host { exe: &self.exe, env: &self.env, secrets: &secrets, umask: 0o22 };
+        let host = GuardHost { exe: &self.exe, env: &self.env, secrets: &secrets, umask: 0o22 };
         let (guarded, output) = launch.start(&host).unwrap();
-        (Run { guarded, output, follow: Some(follow), kept: Kept::new(limit / 2, limit / 2) }, followed)
+        (
+            RunningCommand {
+                guarded,
+                output,
+                follow: Some(follow),
+                kept: BoundedOutput::new(limit / 2, limit / 2),
+            },
+            followed,
+        )
     }
 }
 

@@ -1,12 +1,12 @@
 //! The loop: ask the model, use the tools it wants, tell it what came of them, until it wants none.
 
-use super::asking::{Asking, Unanswered, Voice};
-use super::client::Client;
-use super::memory::Memory;
-use super::talk::{Answer, Call, Request, Stop, ToolSpec};
-use super::tools::{self, Tools};
+use super::client::ModelClient;
+use super::context_window::ContextWindow;
+use super::model_message::{ModelAnswer, ModelRequest, ModelToolCall, StopReason, ToolSpec};
+use super::retry::{ModelFailure, RetriedRequest, SentText};
+use super::tools::{self, LlmTools};
 use super::{anthropic, limits, openai, prompt};
-use crate::Context;
+use crate::BackendContext;
 use crate::config::{AgentConfig, Api, Price};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -15,45 +15,47 @@ use swb_engine::chat::{Backend, Boxed, Exchange, Failure};
 
 /// A model with tools in one conversation. What was said is the conversation's to keep: this remembers nothing of it.
 #[derive(Debug)]
-pub(super) struct Agent {
-    context: Context,
+pub(super) struct LlmAgent {
+    context: BackendContext,
     config: AgentConfig,
-    client: Client,
+    client: ModelClient,
     tools: Vec<ToolSpec>,
     /// Tools that were allowed for as long as the conversation is open.
     allowed: BTreeSet<String>,
 }
 
-impl Agent {
+impl LlmAgent {
     /// A model behind an API.
-    pub(super) fn new(context: Context, config: AgentConfig, client: Client) -> Self {
+    pub(super) fn new(context: BackendContext, config: AgentConfig, client: ModelClient) -> Self {
         Self { context, config, client, tools: tools::specs(), allowed: BTreeSet::new() }
     }
 
     async fn answer(&mut self, exchange: &Exchange) -> Result<(), Failure> {
         let system = prompt::system(&self.config, exchange);
-        let mut memory = Memory::new(system, exchange.history(), exchange.prompt());
-        let mut voice = Voice::default();
+        let mut memory = ContextWindow::new(system, exchange.history(), exchange.prompt());
+        let mut voice = SentText::default();
         for _ in 0..limits::ROUNDS {
             let mut answer = match self.ask(&mut memory, exchange, &mut voice).await {
                 Ok(answer) => answer,
-                Err(Unanswered::Stopped) => return Ok(()),
-                Err(Unanswered::Failed(why)) => return Err(Failure::Agent(why)),
-                Err(Unanswered::Overflow(why)) => return Err(Failure::Agent(overflow(&why))),
+                Err(ModelFailure::Stopped) => return Ok(()),
+                Err(ModelFailure::Failed(why)) => return Err(Failure::Agent(why)),
+                Err(ModelFailure::Overflow(why)) => return Err(Failure::Agent(overflow(&why))),
             };
             memory.name(&mut answer.said);
-            let calls: Vec<Call> = answer.calls().cloned().collect();
+            let calls: Vec<ModelToolCall> = answer.calls().cloned().collect();
             memory.said(answer.said);
             match answer.stop {
-                Stop::Refused => return Err(Failure::Agent("the model refuses to answer this".to_owned())),
-                Stop::Length if calls.is_empty() => {
+                StopReason::Refused => {
+                    return Err(Failure::Agent("the model refuses to answer this".to_owned()));
+                }
+                StopReason::Length if calls.is_empty() => {
                     self.say(exchange, "the answer was cut off: it may not be longer", None).await;
                     return Ok(());
                 }
                 _ if calls.is_empty() => return Ok(()),
                 _ => {}
             }
-            let mut tools = Tools::new(&self.context, exchange, &mut self.allowed);
+            let mut tools = LlmTools::new(&self.context, exchange, &mut self.allowed);
             let mut outcomes = Vec::new();
             for call in &calls {
                 if exchange.stop().is_cancelled() {
@@ -72,10 +74,10 @@ impl Agent {
     /// Asks once. A conversation that turns out to be too long is shortened and asked again.
     async fn ask(
         &self,
-        memory: &mut Memory,
+        memory: &mut ContextWindow,
         exchange: &Exchange,
-        voice: &mut Voice,
-    ) -> Result<Answer, Unanswered> {
+        voice: &mut SentText,
+    ) -> Result<ModelAnswer, ModelFailure> {
         let answer_tokens = u64::from(self.max_tokens(exchange).unwrap_or(limits::ANSWER_TOKENS));
         let context_tokens = self.context_tokens();
         if memory.fit(context_tokens.saturating_sub(answer_tokens.min(context_tokens / 2))) {
@@ -85,11 +87,11 @@ impl Agent {
             memory.shorten_all();
         }
         if memory.is_excessive() {
-            return Err(Unanswered::Overflow(String::new()));
+            return Err(ModelFailure::Overflow(String::new()));
         }
-        let mut asking = Asking::new(&self.client, exchange, voice);
+        let mut asking = RetriedRequest::new(&self.client, exchange, voice);
         let mut result = asking.ask(&self.body(memory, exchange)).await;
-        if matches!(result, Err(Unanswered::Overflow(_))) && memory.shorten_all() {
+        if matches!(result, Err(ModelFailure::Overflow(_))) && memory.shorten_all() {
             self.say(exchange, "the conversation is too long; asking again without old results", None).await;
             result = asking.ask(&self.body(memory, exchange)).await;
         }
@@ -109,10 +111,10 @@ impl Agent {
         result
     }
 
-    fn body(&self, memory: &Memory, exchange: &Exchange) -> Value {
+    fn body(&self, memory: &ContextWindow, exchange: &Exchange) -> Value {
         let settings = exchange.settings();
         let temperature = exchange.options().temperature.or(settings.temperature).or(self.config.temperature);
-        let request = Request {
+        let request = ModelRequest {
             model: self.model(exchange),
             system: memory.system(),
             turns: memory.turns(),
@@ -155,7 +157,7 @@ impl Agent {
     }
 }
 
-impl Backend for Agent {
+impl Backend for LlmAgent {
     fn generate<'a>(&'a mut self, exchange: &'a Exchange) -> Boxed<'a, Result<(), Failure>> {
         Box::pin(self.answer(exchange))
     }

@@ -1,9 +1,9 @@
 //! Anthropic messages: requests, and answers as they stream in.
 
 use super::limits;
-use super::talk::{
-    Answer, Call, Draft, Outcome, Piece, Request, Said, Stop, StreamError, Turn, number, string, text,
-    thought,
+use super::model_message::{
+    AnswerDraft, AnswerPiece, ModelAnswer, ModelBlock, ModelRequest, ModelToolCall, ModelTurn, StopReason,
+    StreamError, ToolOutcome, number, string, text, thought,
 };
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 pub(super) const VERSION: &str = "2023-06-01";
 
 /// The body of a request.
-pub(super) fn body(request: &Request<'_>) -> Value {
+pub(super) fn body(request: &ModelRequest<'_>) -> Value {
     let mut messages: Vec<Value> = request.turns.iter().map(message).collect();
     // Everything up to here is the same in the next request: reading it again from a cache costs a tenth.
     if let Some(last) = messages.last_mut().and_then(|message| message["content"].as_array_mut())
@@ -30,7 +30,7 @@ pub(super) fn body(request: &Request<'_>) -> Value {
         body["system"] = json!([{"type": "text", "text": request.system, "cache_control": cached}]);
     }
     if !request.tools.is_empty() {
-        let tool = |tool: &super::talk::ToolSpec| json!({"name": tool.name, "description": tool.description, "input_schema": tool.schema});
+        let tool = |tool: &super::model_message::ToolSpec| json!({"name": tool.name, "description": tool.description, "input_schema": tool.schema});
         body["tools"] = request.tools.iter().map(tool).collect();
     }
     if let Some(temperature) = request.temperature {
@@ -40,47 +40,47 @@ pub(super) fn body(request: &Request<'_>) -> Value {
     body
 }
 
-fn message(turn: &Turn) -> Value {
+fn message(turn: &ModelTurn) -> Value {
     match turn {
-        Turn::Assistant(said) => {
+        ModelTurn::Assistant(said) => {
             let content: Vec<Value> = said.iter().filter_map(block).collect();
             json!({"role": "assistant", "content": content})
         }
-        Turn::Results(outcomes) => {
+        ModelTurn::Results(outcomes) => {
             let content: Vec<Value> = outcomes.iter().map(result).collect();
             json!({"role": "user", "content": content})
         }
-        Turn::User(text) => json!({"role": "user", "content": [{"type": "text", "text": text}]}),
+        ModelTurn::User(text) => json!({"role": "user", "content": [{"type": "text", "text": text}]}),
     }
 }
 
 /// A block of what the model said. Blank text is refused, and so are thoughts without a proof.
-fn block(said: &Said) -> Option<Value> {
+fn block(said: &ModelBlock) -> Option<Value> {
     Some(match said {
-        Said::Call(call) => {
+        ModelBlock::Call(call) => {
             json!({"type": "tool_use", "id": call.id, "name": call.name, "input": call.object()})
         }
-        Said::Text(text) if text.trim().is_empty() => return None,
-        Said::Text(text) => json!({"type": "text", "text": text}),
-        Said::Thought { sealed, .. } if !sealed.is_empty() => {
+        ModelBlock::Text(text) if text.trim().is_empty() => return None,
+        ModelBlock::Text(text) => json!({"type": "text", "text": text}),
+        ModelBlock::Thought { sealed, .. } if !sealed.is_empty() => {
             json!({"type": "redacted_thinking", "data": sealed})
         }
-        Said::Thought { signature, .. } if signature.is_empty() => return None,
-        Said::Thought { text, signature, .. } => {
+        ModelBlock::Thought { signature, .. } if signature.is_empty() => return None,
+        ModelBlock::Thought { text, signature, .. } => {
             json!({"type": "thinking", "thinking": text, "signature": signature})
         }
     })
 }
 
-fn result(outcome: &Outcome) -> Value {
+fn result(outcome: &ToolOutcome) -> Value {
     let text = if outcome.text.is_empty() { "(nothing)" } else { &outcome.text };
     json!({"type": "tool_result", "tool_use_id": outcome.id, "content": text, "is_error": outcome.failed})
 }
 
 /// Reads an answer.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
-    draft: Draft,
+pub(super) struct AnthropicReader {
+    draft: AnswerDraft,
     read: Read,
     ended: bool,
 }
@@ -93,9 +93,9 @@ struct Read {
     cached: u64,
 }
 
-impl Reader {
+impl AnthropicReader {
     /// Takes the data of an event; gives what can be passed on.
-    pub(super) fn handle(&mut self, data: &str) -> Result<Option<Piece>, StreamError> {
+    pub(super) fn handle(&mut self, data: &str) -> Result<Option<AnswerPiece>, StreamError> {
         let value: Value =
             serde_json::from_str(data).map_err(|error| StreamError::Nonsense(error.to_string()))?;
         let at = number(&value, "index").unwrap_or_default();
@@ -128,7 +128,7 @@ impl Reader {
     }
 
     /// The whole answer.
-    pub(super) fn finish(mut self) -> Result<Answer, StreamError> {
+    pub(super) fn finish(mut self) -> Result<ModelAnswer, StreamError> {
         if self.ended {
             self.draft.stop.get_or_insert_default();
         } else {
@@ -137,9 +137,9 @@ impl Reader {
         self.draft.finish()
     }
 
-    fn begin(&mut self, at: u64, block: &Value) -> Result<Option<Piece>, StreamError> {
+    fn begin(&mut self, at: u64, block: &Value) -> Result<Option<AnswerPiece>, StreamError> {
         let said = match string(block, "type") {
-            "tool_use" => Said::Call(Call {
+            "tool_use" => ModelBlock::Call(ModelToolCall {
                 id: string(block, "id").to_owned(),
                 name: string(block, "name").to_owned(),
                 arguments: match &block["input"] {
@@ -148,7 +148,7 @@ impl Reader {
                 },
             }),
             "thinking" => thought(),
-            "redacted_thinking" => Said::Thought {
+            "redacted_thinking" => ModelBlock::Thought {
                 text: String::new(),
                 signature: String::new(),
                 sealed: string(block, "data").to_owned(),
@@ -164,26 +164,26 @@ impl Reader {
         }
     }
 
-    fn delta(&mut self, at: u64, delta: &Value) -> Result<Option<Piece>, StreamError> {
+    fn delta(&mut self, at: u64, delta: &Value) -> Result<Option<AnswerPiece>, StreamError> {
         match string(delta, "type") {
             "text_delta" => return self.text(at, string(delta, "text")),
             "thinking_delta" => {
                 let more = string(delta, "thinking");
-                if let Said::Thought { text, .. } = self.draft.grow(at, more.len(), thought)? {
+                if let ModelBlock::Thought { text, .. } = self.draft.grow(at, more.len(), thought)? {
                     text.push_str(more);
-                    return Ok(Some(Piece::Thought(more.to_owned())));
+                    return Ok(Some(AnswerPiece::Thought(more.to_owned())));
                 }
             }
             "signature_delta" => {
                 let more = string(delta, "signature");
-                if let Said::Thought { signature, .. } = self.draft.grow(at, more.len(), thought)? {
+                if let ModelBlock::Thought { signature, .. } = self.draft.grow(at, more.len(), thought)? {
                     signature.push_str(more);
                 }
             }
             "input_json_delta" => {
                 let more = string(delta, "partial_json");
-                let new = || Said::Call(Call::default());
-                if let Said::Call(call) = self.draft.grow(at, more.len(), new)? {
+                let new = || ModelBlock::Call(ModelToolCall::default());
+                if let ModelBlock::Call(call) = self.draft.grow(at, more.len(), new)? {
                     call.arguments.push_str(more);
                 }
             }
@@ -192,11 +192,11 @@ impl Reader {
         Ok(None)
     }
 
-    fn text(&mut self, at: u64, more: &str) -> Result<Option<Piece>, StreamError> {
+    fn text(&mut self, at: u64, more: &str) -> Result<Option<AnswerPiece>, StreamError> {
         match self.draft.grow(at, more.len(), text)? {
-            Said::Text(text) if !more.is_empty() => {
+            ModelBlock::Text(text) if !more.is_empty() => {
                 text.push_str(more);
-                Ok(Some(Piece::Text(more.to_owned())))
+                Ok(Some(AnswerPiece::Text(more.to_owned())))
             }
             _ => Ok(None),
         }
@@ -216,11 +216,11 @@ impl Reader {
     }
 }
 
-fn stop(reason: &str) -> Stop {
+fn stop(reason: &str) -> StopReason {
     match reason {
-        "max_tokens" | "model_context_window_exceeded" => Stop::Length,
-        "refusal" => Stop::Refused,
-        _ => Stop::Done,
+        "max_tokens" | "model_context_window_exceeded" => StopReason::Length,
+        "refusal" => StopReason::Refused,
+        _ => StopReason::Done,
     }
 }
 
@@ -245,37 +245,41 @@ pub(super) fn is_overflow(words: &str) -> bool {
 mod tests {
     use super::*;
     use crate::config::Api;
-    use crate::llm::asking::read_all;
-    use crate::llm::talk::ToolSpec;
+    use crate::llm::model_message::ToolSpec;
+    use crate::llm::retry::read_all;
 
-    fn read(events: &[Value]) -> (Vec<Piece>, Result<Answer, StreamError>) {
+    fn read(events: &[Value]) -> (Vec<AnswerPiece>, Result<ModelAnswer, StreamError>) {
         read_all(Api::Anthropic, events)
     }
 
-    fn call(id: &str, name: &str, arguments: &str) -> Call {
-        Call { id: id.into(), name: name.into(), arguments: arguments.into() }
+    fn call(id: &str, name: &str, arguments: &str) -> ModelToolCall {
+        ModelToolCall { id: id.into(), name: name.into(), arguments: arguments.into() }
     }
 
     #[test]
     fn a_request_has_the_form_of_the_api() {
         let turns = [
-            Turn::User("hello".into()),
-            Turn::Assistant(vec![
-                Said::Thought { text: "hm".into(), signature: "s1".into(), sealed: String::new() },
-                Said::Thought { text: "unproven".into(), signature: String::new(), sealed: String::new() },
-                Said::Thought { text: String::new(), signature: String::new(), sealed: "x".into() },
-                Said::Text(" \n".into()),
-                Said::Text("I look".into()),
-                Said::Call(call("a", "read_file", r#"{"path":"x"}"#)),
-                Said::Call(call("b", "read_file", r#"{"path"#)),
+            ModelTurn::User("hello".into()),
+            ModelTurn::Assistant(vec![
+                ModelBlock::Thought { text: "hm".into(), signature: "s1".into(), sealed: String::new() },
+                ModelBlock::Thought {
+                    text: "unproven".into(),
+                    signature: String::new(),
+                    sealed: String::new(),
+                },
+                ModelBlock::Thought { text: String::new(), signature: String::new(), sealed: "x".into() },
+                ModelBlock::Text(" \n".into()),
+                ModelBlock::Text("I look".into()),
+                ModelBlock::Call(call("a", "read_file", r#"{"path":"x"}"#)),
+                ModelBlock::Call(call("b", "read_file", r#"{"path"#)),
             ]),
-            Turn::Results(vec![
-                Outcome { id: "a".into(), text: "text".into(), failed: false },
-                Outcome { id: "b".into(), text: String::new(), failed: true },
+            ModelTurn::Results(vec![
+                ToolOutcome { id: "a".into(), text: "text".into(), failed: false },
+                ToolOutcome { id: "b".into(), text: String::new(), failed: true },
             ]),
         ];
         let tools = [ToolSpec { name: "read_file", description: "reads", schema: json!({"type": "object"}) }];
-        let request = Request {
+        let request = ModelRequest {
             model: "m",
             system: "be kind",
             turns: &turns,
@@ -333,16 +337,16 @@ mod tests {
             json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 42}}),
             json!({"type": "message_stop"}),
         ]);
-        let piece = |text: &str| Piece::Text(text.into());
-        let thought = |text: &str| Piece::Thought(text.into());
+        let piece = |text: &str| AnswerPiece::Text(text.into());
+        let thought = |text: &str| AnswerPiece::Thought(text.into());
         assert_eq!(pieces, [thought("h"), thought("m"), piece("I "), piece("look")]);
         let answer = answer.unwrap();
         let said = [
-            Said::Thought { text: "hm".into(), signature: "sig".into(), sealed: String::new() },
-            Said::Text("I look".into()),
-            Said::Call(call("a", "t", r#"{"a":1}"#)),
+            ModelBlock::Thought { text: "hm".into(), signature: "sig".into(), sealed: String::new() },
+            ModelBlock::Text("I look".into()),
+            ModelBlock::Call(call("a", "t", r#"{"a":1}"#)),
         ];
-        assert_eq!((answer.said.as_slice(), answer.stop), (said.as_slice(), Stop::Done));
+        assert_eq!((answer.said.as_slice(), answer.stop), (said.as_slice(), StopReason::Done));
         let usage = answer.usage;
         assert_eq!((usage.input_tokens, usage.cached_tokens, usage.output_tokens), (115, 100, 42));
     }
@@ -354,7 +358,7 @@ mod tests {
         assert_eq!(read(&[]).1, Err(StreamError::Early));
         assert_eq!(read(&[start.clone(), delta]).1, Err(StreamError::Early));
         let (pieces, answer) = read(&[start, json!({"type": "message_stop"})]);
-        assert_eq!((pieces.len(), answer.unwrap().stop), (1, Stop::Done));
+        assert_eq!((pieces.len(), answer.unwrap().stop), (1, StopReason::Done));
     }
 
     #[test]
@@ -366,9 +370,9 @@ mod tests {
         assert_eq!(error("invalid_request_error", "no"), StreamError::Refused("no".into()));
         let long = "prompt is too long: 5 tokens > 4 maximum";
         assert_eq!(error("invalid_request_error", long), StreamError::Overflow(long.into()));
-        assert!(matches!(Reader::default().handle("{"), Err(StreamError::Nonsense(_))));
-        assert_eq!(stop("max_tokens"), Stop::Length);
-        assert_eq!(stop("refusal"), Stop::Refused);
+        assert!(matches!(AnthropicReader::default().handle("{"), Err(StreamError::Nonsense(_))));
+        assert_eq!(stop("max_tokens"), StopReason::Length);
+        assert_eq!(stop("refusal"), StopReason::Refused);
     }
 
     #[test]
@@ -389,7 +393,7 @@ mod tests {
 
     #[test]
     fn there_is_an_end_to_tools() {
-        let mut reader = Reader::default();
+        let mut reader = AnthropicReader::default();
         let begin = |at: usize| {
             let block = json!({"type": "tool_use", "id": "a", "name": "t", "input": {}});
             json!({"type": "content_block_start", "index": at, "content_block": block}).to_string()

@@ -25,12 +25,12 @@ pub(super) enum CallError {
 
 /// Sends requests to one API.
 #[derive(Debug, Clone)]
-pub(super) struct Client {
+pub(super) struct ModelClient {
     http: reqwest::Client,
     endpoint: Endpoint,
 }
 
-impl Client {
+impl ModelClient {
     /// A client for an API. Certificates are only looked for where they are needed.
     pub(super) async fn new(endpoint: Endpoint) -> Result<Self, Failure> {
         let http = match endpoint.url.scheme() {
@@ -52,13 +52,13 @@ impl Client {
     }
 
     /// Sends a request; the answer has begun when this returns.
-    pub(super) async fn post(&self, body: &Value) -> Result<Incoming, CallError> {
+    pub(super) async fn post(&self, body: &Value) -> Result<ResponseStream, CallError> {
         let request = self.http.post(self.endpoint.url.clone()).headers(self.endpoint.headers.clone());
         let sent = timeout(limits::FIRST_BYTE, request.body(body.to_string()).send()).await;
         let late = |_| CallError::Final(format!("no answer within {} s", limits::FIRST_BYTE.as_secs()));
         let response = sent.map_err(late)?.map_err(|error| self.unreachable(error))?;
         if response.status().is_success() && streams(response.headers()) {
-            return Ok(Incoming { response, begun: false });
+            return Ok(ResponseStream { response, begun: false });
         }
         Err(self.refusal(response).await)
     }
@@ -91,12 +91,12 @@ impl Client {
 
 /// An answer that has begun.
 #[derive(Debug)]
-pub(super) struct Incoming {
+pub(super) struct ResponseStream {
     response: Response,
     begun: bool,
 }
 
-impl Incoming {
+impl ResponseStream {
     /// More of it; nothing at its end.
     pub(super) async fn next(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, CallError> {
         let patience = if self.begun { limits::IDLE } else { limits::FIRST_BYTE };
@@ -210,11 +210,11 @@ fn words(body: &[u8]) -> (String, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{AgentConfig, Kind};
+    use crate::config::{AgentConfig, AgentKind};
     use std::collections::BTreeMap;
 
     fn endpoint(api: Api, base: &str) -> Endpoint {
-        let mut agent = AgentConfig::of_command("smith", Kind::Llm, Vec::new());
+        let mut agent = AgentConfig::of_command("smith", AgentKind::Llm, Vec::new());
         (agent.api, agent.base_url) = (api, Some(base.to_owned()));
         Endpoint::new(&agent, &BTreeMap::new()).unwrap()
     }
@@ -269,7 +269,7 @@ mod tests {
     #[tokio::test]
     async fn nobody_there_is_no_panic_with_or_without_encryption() {
         for base in ["http://127.0.0.1:9", "https://127.0.0.1:9"] {
-            match Client::new(endpoint(Api::Anthropic, base)).await {
+            match ModelClient::new(endpoint(Api::Anthropic, base)).await {
                 Ok(client) => {
                     let error = client.post(&Value::Null).await.err();
                     assert!(matches!(error, Some(CallError::Busy(..))), "{error:?}");

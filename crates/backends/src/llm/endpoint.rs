@@ -106,10 +106,10 @@ fn headers(api: Api, key: Option<&str>) -> Option<HeaderMap> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Kind;
+    use crate::config::AgentKind;
 
     fn agent(api: Api, base_url: Option<&str>) -> AgentConfig {
-        let mut agent = AgentConfig::of_command("smith", Kind::Llm, Vec::new());
+        let mut agent = AgentConfig::of_command("smith", AgentKind::Llm, Vec::new());
         (agent.api, agent.base_url) = (api, base_url.map(str::to_owned));
         agent
     }

@@ -1,7 +1,8 @@
 //! OpenAI chat completions, and everything compatible with them: requests, and answers as they stream in.
 
-use super::talk::{
-    Answer, Call, Draft, Piece, Request, Said, Stop, StreamError, Turn, number, string, text, thought,
+use super::model_message::{
+    AnswerDraft, AnswerPiece, ModelAnswer, ModelBlock, ModelRequest, ModelToolCall, ModelTurn, StopReason,
+    StreamError, number, string, text, thought,
 };
 use serde_json::{Value, json};
 
@@ -11,7 +12,7 @@ const TEXT: u64 = 1;
 const CALLS: u64 = 2;
 
 /// The body of a request. The maker's own servers want the limit of tokens under a name that few others know.
-pub(super) fn body(request: &Request<'_>, makers_own: bool) -> Value {
+pub(super) fn body(request: &ModelRequest<'_>, makers_own: bool) -> Value {
     let mut messages = Vec::new();
     if !request.system.is_empty() {
         messages.push(json!({"role": "system", "content": request.system}));
@@ -24,7 +25,7 @@ pub(super) fn body(request: &Request<'_>, makers_own: bool) -> Value {
         "stream_options": {"include_usage": true},
     });
     if !request.tools.is_empty() {
-        let tool = |tool: &super::talk::ToolSpec| {
+        let tool = |tool: &super::model_message::ToolSpec| {
             let function =
                 json!({"name": tool.name, "description": tool.description, "parameters": tool.schema});
             json!({"type": "function", "function": function})
@@ -40,10 +41,10 @@ pub(super) fn body(request: &Request<'_>, makers_own: bool) -> Value {
     body
 }
 
-fn said(turn: &Turn) -> Vec<Value> {
+fn said(turn: &ModelTurn) -> Vec<Value> {
     match turn {
-        Turn::Assistant(said) => vec![assistant(said)],
-        Turn::Results(outcomes) => outcomes
+        ModelTurn::Assistant(said) => vec![assistant(said)],
+        ModelTurn::Results(outcomes) => outcomes
             .iter()
             .map(|outcome| {
                 let mark = if outcome.failed { "error: " } else { "" };
@@ -51,21 +52,21 @@ fn said(turn: &Turn) -> Vec<Value> {
                 json!({"role": "tool", "tool_call_id": outcome.id, "content": content})
             })
             .collect(),
-        Turn::User(text) => vec![json!({"role": "user", "content": text})],
+        ModelTurn::User(text) => vec![json!({"role": "user", "content": text})],
     }
 }
 
-fn assistant(said: &[Said]) -> Value {
+fn assistant(said: &[ModelBlock]) -> Value {
     let (mut words, mut thoughts, mut calls) = (String::new(), String::new(), Vec::new());
     for said in said {
         match said {
-            Said::Call(call) => calls.push(json!({
+            ModelBlock::Call(call) => calls.push(json!({
                 "id": call.id,
                 "type": "function",
                 "function": {"name": call.name, "arguments": call.object().to_string()},
             })),
-            Said::Text(text) => words.push_str(text),
-            Said::Thought { text, .. } => thoughts.push_str(text),
+            ModelBlock::Text(text) => words.push_str(text),
+            ModelBlock::Thought { text, .. } => thoughts.push_str(text),
         }
     }
     let content = if words.is_empty() && !calls.is_empty() { Value::Null } else { json!(words) };
@@ -82,14 +83,14 @@ fn assistant(said: &[Said]) -> Value {
 
 /// Reads an answer.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
-    draft: Draft,
+pub(super) struct OpenAiReader {
+    draft: AnswerDraft,
     ended: bool,
 }
 
-impl Reader {
+impl OpenAiReader {
     /// Takes the data of an event; gives what can be passed on.
-    pub(super) fn handle(&mut self, data: &str) -> Result<Vec<Piece>, StreamError> {
+    pub(super) fn handle(&mut self, data: &str) -> Result<Vec<AnswerPiece>, StreamError> {
         if data.trim() == "[DONE]" {
             self.ended = true;
             self.draft.stop.get_or_insert_default();
@@ -121,26 +122,26 @@ impl Reader {
     }
 
     /// The whole answer: one that says why it ended is whole, with or without a farewell.
-    pub(super) fn finish(self) -> Result<Answer, StreamError> {
+    pub(super) fn finish(self) -> Result<ModelAnswer, StreamError> {
         self.draft.finish()
     }
 
-    fn delta(&mut self, delta: &Value) -> Result<Vec<Piece>, StreamError> {
+    fn delta(&mut self, delta: &Value) -> Result<Vec<AnswerPiece>, StreamError> {
         let mut pieces = Vec::new();
         let thoughts = ["reasoning_content", "reasoning"].map(|key| string(delta, key));
         if let Some(more) = thoughts.into_iter().find(|more| !more.is_empty())
-            && let Said::Thought { text, .. } = self.draft.grow(THOUGHT, more.len(), thought)?
+            && let ModelBlock::Thought { text, .. } = self.draft.grow(THOUGHT, more.len(), thought)?
         {
             text.push_str(more);
-            pieces.push(Piece::Thought(more.to_owned()));
+            pieces.push(AnswerPiece::Thought(more.to_owned()));
         }
         for key in ["content", "refusal"] {
             let more = string(delta, key);
             if !more.is_empty()
-                && let Said::Text(text) = self.draft.grow(TEXT, more.len(), text)?
+                && let ModelBlock::Text(text) = self.draft.grow(TEXT, more.len(), text)?
             {
                 text.push_str(more);
-                pieces.push(Piece::Text(more.to_owned()));
+                pieces.push(AnswerPiece::Text(more.to_owned()));
             }
         }
         for call in delta["tool_calls"].as_array().into_iter().flatten() {
@@ -160,7 +161,9 @@ impl Reader {
             value => value.to_string(),
         };
         let more = arguments.len() + id.len() + name.len();
-        if let Said::Call(call) = self.draft.grow(at, more, || Said::Call(Call::default()))? {
+        if let ModelBlock::Call(call) =
+            self.draft.grow(at, more, || ModelBlock::Call(ModelToolCall::default()))?
+        {
             if call.id.is_empty() {
                 call.id = id.to_owned();
             }
@@ -178,7 +181,7 @@ impl Reader {
         let index = number(delta, "index").map(|index| CALLS.saturating_add(index));
         let at = index.or(last).unwrap_or(CALLS);
         match self.draft.at(at) {
-            Some(Said::Call(known)) if is_another(known, delta, index.is_some()) => {
+            Some(ModelBlock::Call(known)) if is_another(known, delta, index.is_some()) => {
                 last.map_or(CALLS, |last| last.saturating_add(1))
             }
             _ => at,
@@ -197,7 +200,7 @@ impl Reader {
 
 /// Whether a piece is of another use than the one known at its place: it has another id, or, as there are servers that
 /// give none or always the same, it names a tool although the one known is complete.
-fn is_another(known: &Call, delta: &Value, placed: bool) -> bool {
+fn is_another(known: &ModelToolCall, delta: &Value, placed: bool) -> bool {
     let (id, function) = (string(delta, "id"), &delta["function"]);
     let (name, arguments) = (string(function, "name"), &function["arguments"]);
     let other_id = !id.is_empty() && id != known.id && !(placed && known.id.is_empty());
@@ -207,11 +210,11 @@ fn is_another(known: &Call, delta: &Value, placed: bool) -> bool {
     other_id || (!name.is_empty() && says_more && complete())
 }
 
-fn stop(reason: &str) -> Stop {
+fn stop(reason: &str) -> StopReason {
     match reason {
-        "length" => Stop::Length,
-        "content_filter" => Stop::Refused,
-        _ => Stop::Done,
+        "length" => StopReason::Length,
+        "content_filter" => StopReason::Refused,
+        _ => StopReason::Done,
     }
 }
 
@@ -246,10 +249,10 @@ pub(super) fn is_overflow(words: &str) -> bool {
 mod tests {
     use super::*;
     use crate::config::Api;
-    use crate::llm::asking::read_all;
-    use crate::llm::talk::{Outcome, ToolSpec};
+    use crate::llm::model_message::{ToolOutcome, ToolSpec};
+    use crate::llm::retry::read_all;
 
-    fn read(events: &[Value]) -> (Vec<Piece>, Result<Answer, StreamError>) {
+    fn read(events: &[Value]) -> (Vec<AnswerPiece>, Result<ModelAnswer, StreamError>) {
         read_all(Api::OpenAi, events)
     }
 
@@ -261,31 +264,35 @@ mod tests {
         json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
     }
 
-    fn calls(answer: &Answer) -> Vec<(&str, &str, &str)> {
+    fn calls(answer: &ModelAnswer) -> Vec<(&str, &str, &str)> {
         answer.calls().map(|call| (call.id.as_str(), call.name.as_str(), call.arguments.as_str())).collect()
     }
 
     #[test]
     fn a_request_has_the_form_of_the_api() {
         let call = |id: &str, arguments: &str| {
-            Said::Call(Call { id: id.into(), name: "read_file".into(), arguments: arguments.into() })
+            ModelBlock::Call(ModelToolCall {
+                id: id.into(),
+                name: "read_file".into(),
+                arguments: arguments.into(),
+            })
         };
         let turns = [
-            Turn::User("hello".into()),
-            Turn::Assistant(vec![Said::Text("hi".into())]),
-            Turn::User("read".into()),
-            Turn::Assistant(vec![
-                Said::Thought { text: "hm".into(), signature: String::new(), sealed: String::new() },
+            ModelTurn::User("hello".into()),
+            ModelTurn::Assistant(vec![ModelBlock::Text("hi".into())]),
+            ModelTurn::User("read".into()),
+            ModelTurn::Assistant(vec![
+                ModelBlock::Thought { text: "hm".into(), signature: String::new(), sealed: String::new() },
                 call("a", r#"{"path":"x"}"#),
                 call("b", "{{"),
             ]),
-            Turn::Results(vec![
-                Outcome { id: "a".into(), text: "text".into(), failed: false },
-                Outcome { id: "b".into(), text: "no".into(), failed: true },
+            ModelTurn::Results(vec![
+                ToolOutcome { id: "a".into(), text: "text".into(), failed: false },
+                ToolOutcome { id: "b".into(), text: "no".into(), failed: true },
             ]),
         ];
         let tools = [ToolSpec { name: "read_file", description: "reads", schema: json!({"type": "object"}) }];
-        let mut request = Request {
+        let mut request = ModelRequest {
             model: "m",
             system: "be kind",
             turns: &turns,
@@ -335,11 +342,11 @@ mod tests {
             json!({"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 7,
                                             "prompt_tokens_details": {"cached_tokens": 4}}}),
         ]);
-        let text = |text: &str| Piece::Text(text.into());
-        assert_eq!(pieces, [Piece::Thought("hm".into()), text("I "), text("look")]);
+        let text = |text: &str| AnswerPiece::Text(text.into());
+        assert_eq!(pieces, [AnswerPiece::Thought("hm".into()), text("I "), text("look")]);
         let answer = answer.unwrap();
         assert_eq!(calls(&answer), [("a", "t", r#"{"a":1}"#), ("b", "u", "{}")]);
-        assert_eq!(answer.said[1], Said::Text("I look".into()));
+        assert_eq!(answer.said[1], ModelBlock::Text("I look".into()));
         let usage = answer.usage;
         assert_eq!((usage.input_tokens, usage.cached_tokens, usage.output_tokens), (10, 4, 7));
     }
@@ -386,9 +393,9 @@ mod tests {
     fn an_answer_without_its_end_is_none() {
         let text = delta(json!({"content": "a"}));
         assert_eq!(read(std::slice::from_ref(&text)).1, Err(StreamError::Early));
-        assert_eq!(read(&[text.clone(), end("length")]).1.unwrap().stop, Stop::Length);
-        assert_eq!(read(&[text, end("content_filter")]).1.unwrap().stop, Stop::Refused);
-        let mut reader = Reader::default();
+        assert_eq!(read(&[text.clone(), end("length")]).1.unwrap().stop, StopReason::Length);
+        assert_eq!(read(&[text, end("content_filter")]).1.unwrap().stop, StopReason::Refused);
+        let mut reader = OpenAiReader::default();
         assert_eq!((reader.handle(" [DONE]"), reader.is_done()), (Ok(Vec::new()), true));
         assert!(reader.finish().is_ok());
     }
@@ -402,7 +409,7 @@ mod tests {
         assert_eq!(error(json!("no")), StreamError::Refused("no".into()));
         let long = json!({"message": "too much", "code": "context_length_exceeded"});
         assert_eq!(error(long), StreamError::Overflow("too much".into()));
-        assert!(matches!(Reader::default().handle("<html>"), Err(StreamError::Nonsense(_))));
+        assert!(matches!(OpenAiReader::default().handle("<html>"), Err(StreamError::Nonsense(_))));
     }
 
     #[test]

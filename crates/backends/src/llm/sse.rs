@@ -14,7 +14,7 @@ pub(super) enum SseError {
 
 /// Reads a stream.
 #[derive(Debug, Default)]
-pub(super) struct Decoder {
+pub(super) struct SseDecoder {
     /// Bytes that are not yet lines.
     buffer: Vec<u8>,
     /// How far the buffer was looked through for the end of a line.
@@ -27,7 +27,7 @@ pub(super) struct Decoder {
     begun: bool,
 }
 
-impl Decoder {
+impl SseDecoder {
     /// Takes more bytes.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         let read = std::mem::take(&mut self.read);
@@ -101,14 +101,14 @@ mod tests {
 
     const WANTED: [&str; 3] = ["{\"a\":\n1}", "größer", ""];
 
-    fn events(decoder: &mut Decoder) -> Vec<String> {
+    fn events(decoder: &mut SseDecoder) -> Vec<String> {
         std::iter::from_fn(|| decoder.poll().unwrap()).collect()
     }
 
     #[test]
     fn bytes_may_be_split_anywhere() {
         for at in 0..=STREAM.len() {
-            let mut decoder = Decoder::default();
+            let mut decoder = SseDecoder::default();
             let (one, two) = STREAM.as_bytes().split_at(at);
             let mut found = Vec::new();
             for bytes in [one, two] {
@@ -119,7 +119,7 @@ mod tests {
             decoder.end();
             assert_eq!(decoder.poll(), Ok(None), "split at {at}");
         }
-        let mut decoder = Decoder::default();
+        let mut decoder = SseDecoder::default();
         let mut found = Vec::new();
         for byte in STREAM.bytes() {
             decoder.push(&[byte]);
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn bytes_may_come_before_all_events_are_taken() {
-        let mut decoder = Decoder::default();
+        let mut decoder = SseDecoder::default();
         decoder.push(b"data: 1\n\ndata: 2\n\ndata: 3");
         assert_eq!(decoder.poll(), Ok(Some("1".to_owned())));
         decoder.push(b"\n\n");
@@ -149,7 +149,7 @@ mod tests {
             ("data: 1\n\n", None),
             ("event: x\n\n: end\n", None),
         ] {
-            let mut decoder = Decoder::default();
+            let mut decoder = SseDecoder::default();
             decoder.push(stream.as_bytes());
             events(&mut decoder);
             decoder.end();
@@ -159,10 +159,10 @@ mod tests {
 
     #[test]
     fn there_is_an_end_to_events() {
-        let mut line = Decoder::default();
+        let mut line = SseDecoder::default();
         line.push(&vec![b'x'; limits::EVENT_BYTES + 1]);
         assert_eq!(line.poll(), Err(SseError::TooLong));
-        let mut lines = Decoder::default();
+        let mut lines = SseDecoder::default();
         let piece = format!("data: {}\n", "x".repeat(1 << 20));
         let error = (0..9).find_map(|_| {
             lines.push(piece.as_bytes());
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn what_is_no_text_harms_nothing() {
-        let mut decoder = Decoder::default();
+        let mut decoder = SseDecoder::default();
         decoder.push(b"data: \xff\xfe\x00\n\n\x80:\x80\n\n");
         assert_eq!(events(&mut decoder).len(), 1);
     }

@@ -2,21 +2,21 @@
 //!
 //! The terminal bears the conversation's name. One that was made for it is started anew when its program has ended or the
 //! conversation was cleared, and goes with the conversation; one that was there before is only talked to. Either way
-//! anybody can attach to it and see the same agent. A prompt is typed (`talk.rs`), the answer is told as the screen grows,
-//! dialogs become approvals and questions (`asked.rs`).
+//! anybody can attach to it and see the same agent. A prompt is typed (`prompt.rs`), the answer is told as the screen grows,
+//! dialogs become approvals and questions (`dialog_approval.rs`).
 
-mod asked;
+mod dialog_approval;
 mod limits;
-mod talk;
+mod prompt;
 
-use crate::Context;
+use crate::BackendContext;
 use crate::config::AgentConfig;
+use prompt::PtyPrompt;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use swb_engine::chat::{Backend, Boxed, Exchange, Failure, ORIGIN, Opening};
 use swb_engine::{ProcessPhase, RestartPolicy, Session, SessionSpec, Start};
 use swb_types::{PtyId, Size};
-use talk::Talk;
 
 /// Variable in which programs find the name of their session, as in sessions that are made on the command line.
 const NAME_VARIABLE: &str = "SWB_SESSION";
@@ -25,8 +25,8 @@ const NAME_VARIABLE: &str = "SWB_SESSION";
 const FORGET: &str = "forget";
 
 /// An agent in a terminal.
-struct Terminal {
-    context: Context,
+struct PtyAgent {
+    context: BackendContext,
     opening: Opening,
     /// What is run in the terminal, if that was made for the conversation.
     agent: Option<Arc<AgentConfig>>,
@@ -36,20 +36,20 @@ struct Terminal {
 }
 
 /// A terminal of its own for a conversation; it is made with the first prompt.
-pub(crate) fn open(context: &Context, agent: &Arc<AgentConfig>, opening: Opening) -> Box<dyn Backend> {
+pub(crate) fn open(context: &BackendContext, agent: &Arc<AgentConfig>, opening: Opening) -> Box<dyn Backend> {
     let agent = Some(Arc::clone(agent));
-    Box::new(Terminal { context: context.clone(), opening, agent, session: None, forget: false })
+    Box::new(PtyAgent { context: context.clone(), opening, agent, session: None, forget: false })
 }
 
 /// A conversation about a terminal that is there. With an agent the terminal was made for the conversation.
 pub(crate) fn join(
-    context: &Context,
+    context: &BackendContext,
     session: Session,
     agent: Option<Arc<AgentConfig>>,
     opening: Opening,
 ) -> Box<dyn Backend> {
     let forget = opening.resume.as_ref().is_some_and(|state| state.get(FORGET).is_some());
-    Box::new(Terminal { context: context.clone(), opening, agent, session: Some(session), forget })
+    Box::new(PtyAgent { context: context.clone(), opening, agent, session: Some(session), forget })
 }
 
 /// The agent for which a conversation's terminal was made; nothing if it was there before.
@@ -67,7 +67,7 @@ fn owner(state: &Value) -> Option<&str> {
     state.get("agent")?.as_str()
 }
 
-impl Terminal {
+impl PtyAgent {
     /// The terminal with a program in it.
     async fn running(&mut self) -> Result<Session, Failure> {
         let forget = self.forget && self.agent.is_some();
@@ -118,7 +118,7 @@ impl Terminal {
         if let Some(agent) = &self.agent {
             exchange.resume_with(json!({ "terminal": "own", "agent": agent.name })).await;
         }
-        match Talk::new(&self.context.engine, &session, exchange) {
+        match PtyPrompt::new(&self.context.engine, &session, exchange) {
             Some(talk) => talk.run().await,
             None => Err(Failure::NotConfigured(
                 "turns are not looked for; an agent in a terminal needs them: see [turns] in the configuration".into(),
@@ -133,7 +133,7 @@ fn is_alive(session: &Session) -> bool {
     !session.view().ended && session.pty(PtyId::AGENT).is_ok_and(|agent| !exited(agent.phase))
 }
 
-impl Backend for Terminal {
+impl Backend for PtyAgent {
     fn generate<'a>(&'a mut self, exchange: &'a Exchange) -> Boxed<'a, Result<(), Failure>> {
         Box::pin(self.answer(exchange))
     }

@@ -1,6 +1,6 @@
 //! Asking whether a tool may be used.
 
-use super::{STOPPED, Tools, Use};
+use super::{LlmToolUse, LlmTools, STOPPED};
 use crate::policy;
 use swb_chat::{ApprovalOption, ApprovalRequest, Decision, OptionKind, Verdict};
 
@@ -10,21 +10,21 @@ const REJECT: &str = "reject_once";
 
 /// What a decision comes to.
 #[derive(Debug, PartialEq, Eq)]
-enum Meaning {
+enum ApprovalScope {
     Always,
     Once,
     /// In words for the model.
     Refused(&'static str),
 }
 
-impl Tools<'_> {
+impl LlmTools<'_> {
     /// Returns once the tool may be used; why not, in words for the model, if it may not.
     ///
     /// From now on without asking means: this command in this workspace, which is kept; any other tool for as long as the
     /// conversation is open, since what it does next time may be something quite different.
     pub(super) async fn permit(
         &mut self,
-        this: &Use,
+        this: &LlmToolUse,
         reason: &str,
         command: Option<&str>,
     ) -> Result<(), String> {
@@ -39,8 +39,8 @@ impl Tools<'_> {
             options: options(command),
         };
         match meaning(&self.exchange.approve(request).await) {
-            Meaning::Once => Ok(()),
-            Meaning::Always => {
+            ApprovalScope::Once => Ok(()),
+            ApprovalScope::Always => {
                 match command.map(policy::rule_for) {
                     Some(Some(rule)) => self.exchange.approve_command(rule).await,
                     // It was not offered.
@@ -49,7 +49,7 @@ impl Tools<'_> {
                 }
                 Ok(())
             }
-            Meaning::Refused(why) => Err(why.to_owned()),
+            ApprovalScope::Refused(why) => Err(why.to_owned()),
         }
     }
 
@@ -79,18 +79,18 @@ fn options(command: Option<&str>) -> Vec<ApprovalOption> {
     [Some(once), always, Some(reject)].into_iter().flatten().collect()
 }
 
-fn meaning(decision: &Decision) -> Meaning {
+fn meaning(decision: &Decision) -> ApprovalScope {
     const DENIED: &str = "the user has refused this; do not try it in another way, ask what to do instead";
     match decision {
         Decision::Decided(Verdict { approved: true, option, always }) => match option.as_deref() {
-            Some(REJECT) => Meaning::Refused(DENIED),
-            Some(ALWAYS) => Meaning::Always,
-            _ if *always => Meaning::Always,
-            _ => Meaning::Once,
+            Some(REJECT) => ApprovalScope::Refused(DENIED),
+            Some(ALWAYS) => ApprovalScope::Always,
+            _ if *always => ApprovalScope::Always,
+            _ => ApprovalScope::Once,
         },
-        Decision::Decided(_) => Meaning::Refused(DENIED),
-        Decision::Lapsed | Decision::Withdrawn => Meaning::Refused("nobody has allowed this in time"),
-        Decision::Stopped => Meaning::Refused(STOPPED),
+        Decision::Decided(_) => ApprovalScope::Refused(DENIED),
+        Decision::Lapsed | Decision::Withdrawn => ApprovalScope::Refused("nobody has allowed this in time"),
+        Decision::Stopped => ApprovalScope::Refused(STOPPED),
     }
 }
 
@@ -111,10 +111,10 @@ mod tests {
         let decided = |approved, option: Option<&str>, always| {
             meaning(&Decision::Decided(Verdict { approved, option: option.map(str::to_owned), always }))
         };
-        assert_eq!(decided(true, None, false), Meaning::Once);
-        assert_eq!(decided(true, Some(ONCE), false), Meaning::Once);
-        assert_eq!(decided(true, None, true), Meaning::Always);
-        assert_eq!(decided(true, Some(ALWAYS), false), Meaning::Always);
+        assert_eq!(decided(true, None, false), ApprovalScope::Once);
+        assert_eq!(decided(true, Some(ONCE), false), ApprovalScope::Once);
+        assert_eq!(decided(true, None, true), ApprovalScope::Always);
+        assert_eq!(decided(true, Some(ALWAYS), false), ApprovalScope::Always);
         for refused in [
             decided(true, Some(REJECT), true),
             decided(false, None, false),
@@ -123,7 +123,7 @@ mod tests {
             meaning(&Decision::Stopped),
             meaning(&Decision::Withdrawn),
         ] {
-            assert!(matches!(refused, Meaning::Refused(_)), "{refused:?}");
+            assert!(matches!(refused, ApprovalScope::Refused(_)), "{refused:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What models give to tools, and how that is described to them.
 
 use crate::llm::limits;
-use crate::llm::talk::ToolSpec;
+use crate::llm::model_message::ToolSpec;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use swb_chat::{Location, ToolKind};
 
 /// A tool with its arguments.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Tool {
+pub(super) enum ToolArguments {
     Ask(AskUser),
     Edit(EditFile),
     Execute(ExecuteCommand),
@@ -81,17 +81,17 @@ pub(super) struct AskUser {
     #[serde(default)]
     pub(super) options: Option<Vec<String>>,
     #[serde(default)]
-    pub(super) questions: Option<Vec<Item>>,
+    pub(super) questions: Option<Vec<QuestionItem>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(super) struct Item {
+pub(super) struct QuestionItem {
     pub(super) question: String,
     #[serde(default)]
     pub(super) options: Option<Vec<String>>,
 }
 
-impl Tool {
+impl ToolArguments {
     /// What a model wants; an error in words for it if that is nothing we have.
     pub(super) fn parse(name: &str, parameters: &Map<String, Value>) -> Result<Self, String> {
         let value = Value::Object(parameters.clone());
@@ -299,8 +299,8 @@ fn object(required: &[&str], properties: Value) -> Value {
 mod tests {
     use super::*;
 
-    fn parse(name: &str, arguments: Value) -> Result<Tool, String> {
-        Tool::parse(name, arguments.as_object().unwrap())
+    fn parse(name: &str, arguments: Value) -> Result<ToolArguments, String> {
+        ToolArguments::parse(name, arguments.as_object().unwrap())
     }
 
     #[test]
@@ -312,14 +312,14 @@ mod tests {
             for key in spec.schema["required"].as_array().unwrap() {
                 arguments.insert(key.as_str().unwrap().to_owned(), json!(key));
             }
-            let parsed = Tool::parse(spec.name, &arguments);
+            let parsed = ToolArguments::parse(spec.name, &arguments);
             // What to ask is not required in one form only.
             assert!(parsed.is_ok() || spec.name == "ask_user", "{}: {parsed:?}", spec.name);
             for key in spec.schema["required"].as_array().unwrap() {
                 assert!(spec.schema["properties"].get(key.as_str().unwrap()).is_some());
                 let mut less = arguments.clone();
                 less.remove(key.as_str().unwrap());
-                assert!(Tool::parse(spec.name, &less).unwrap_err().contains(key.as_str().unwrap()));
+                assert!(ToolArguments::parse(spec.name, &less).unwrap_err().contains(key.as_str().unwrap()));
             }
         }
     }

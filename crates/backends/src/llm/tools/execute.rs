@@ -1,8 +1,8 @@
 //! Running commands.
 
 use super::arguments::ExecuteCommand;
-use super::{Done, STOPPED};
-use crate::Context;
+use super::{STOPPED, ToolOutput};
+use crate::BackendContext;
 use crate::command::{self, CommandResult, Limits};
 use crate::llm::limits;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use tokio::sync::mpsc;
 
 /// Runs a command in the workspace; people see its output as it comes.
 pub(super) async fn run(
-    context: &Context,
+    context: &BackendContext,
     exchange: &Exchange,
     id: &ToolId,
     ask: &ExecuteCommand,
-) -> Result<Done, String> {
+) -> Result<ToolOutput, String> {
     let limits = Limits { time: time(ask), output: limits::RESULT_BYTES };
     let (workspace, dir) = (exchange.workspace(), exchange.working_dir());
     // A few pieces: the command waits for those who look at it.
@@ -46,7 +46,7 @@ async fn show(exchange: &Exchange, id: &ToolId, mut output: mpsc::Receiver<Strin
     }
 }
 
-fn done(result: CommandResult, time: Duration) -> Done {
+fn done(result: CommandResult, time: Duration) -> ToolOutput {
     let error = match result.status {
         _ if result.stopped => Some(STOPPED.to_owned()),
         _ if result.timed_out => Some(format!("it was ended after {} s", time.as_secs())),
@@ -54,7 +54,7 @@ fn done(result: CommandResult, time: Duration) -> Done {
         Some(status) => Some(format!("exit status {status}")),
         None => Some("it ended without an exit status".to_owned()),
     };
-    Done { text: result.output, content: Vec::new(), error }
+    ToolOutput { text: result.output, content: Vec::new(), error }
 }
 
 #[cfg(test)]
@@ -66,7 +66,7 @@ mod tests {
         let result =
             CommandResult { status: Some(0), output: "out".into(), timed_out: false, stopped: false };
         let error = |result: CommandResult| done(result, Duration::from_secs(9)).error;
-        assert_eq!(done(result.clone(), Duration::ZERO), Done::text("out".into()));
+        assert_eq!(done(result.clone(), Duration::ZERO), ToolOutput::text("out".into()));
         assert_eq!(
             error(CommandResult { status: Some(3), ..result.clone() }).as_deref(),
             Some("exit status 3")

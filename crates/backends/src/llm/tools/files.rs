@@ -1,6 +1,6 @@
 //! The tools that read and write files: what they do, without asking anybody. All of it waits for the disk.
 
-use super::Done;
+use super::ToolOutput;
 use super::arguments::{EditFile, ListFiles, ReadFile, Search, WriteFile};
 use crate::llm::limits;
 use crate::workspace_fs::{ListQuery, READ_MOST, SearchQuery, WorkspaceFs};
@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use swb_chat::ToolContent;
 
 /// A file, or some lines of it.
-pub(super) fn read(fs: &WorkspaceFs, ask: &ReadFile) -> Result<Done, String> {
+pub(super) fn read(fs: &WorkspaceFs, ask: &ReadFile) -> Result<ToolOutput, String> {
     let text = fs.read(&ask.path).map_err(|error| error.to_string())?;
-    lines_of(&text, ask.first_line.unwrap_or(1).max(1), ask.lines).map(Done::text)
+    lines_of(&text, ask.first_line.unwrap_or(1).max(1), ask.lines).map(ToolOutput::text)
 }
 
 /// Lines of a text, with a note if they are not all.
@@ -44,14 +44,14 @@ fn lines_of(text: &str, first: usize, most: Option<usize>) -> Result<String, Str
 }
 
 /// Writes a file.
-pub(super) fn write(fs: &WorkspaceFs, ask: &WriteFile) -> Result<Done, String> {
+pub(super) fn write(fs: &WorkspaceFs, ask: &WriteFile) -> Result<ToolOutput, String> {
     let old = fs.write(&ask.path, &ask.content).map_err(|error| error.to_string())?;
     let what = if old.is_some() { "replaced" } else { "made" };
     Ok(changed(format!("{what} {}", ask.path), &ask.path, old, ask.content.clone()))
 }
 
 /// Replaces text in a file.
-pub(super) fn edit(fs: &WorkspaceFs, ask: &EditFile) -> Result<Done, String> {
+pub(super) fn edit(fs: &WorkspaceFs, ask: &EditFile) -> Result<ToolOutput, String> {
     let (old, new, count) = edited(fs, ask)?;
     fs.write(&ask.path, &new).map_err(|error| error.to_string())?;
     let times = if count == 1 { String::new() } else { format!(" in {count} places") };
@@ -94,25 +94,25 @@ fn edited(fs: &WorkspaceFs, ask: &EditFile) -> Result<(String, String, usize), S
     }
 }
 
-fn changed(words: String, path: &str, old: Option<String>, new: String) -> Done {
+fn changed(words: String, path: &str, old: Option<String>, new: String) -> ToolOutput {
     let bytes = new.len() + old.as_ref().map_or(0, String::len);
     let diff = ToolContent::Diff { path: PathBuf::from(path), old, new };
     let content = if bytes <= limits::DIFF_BYTES { vec![diff] } else { Vec::new() };
-    Done { text: words, content, error: None }
+    ToolOutput { text: words, content, error: None }
 }
 
 /// Lists files; directories end with a slash.
-pub(super) fn list(fs: &WorkspaceFs, ask: &ListFiles) -> Result<Done, String> {
+pub(super) fn list(fs: &WorkspaceFs, ask: &ListFiles) -> Result<ToolOutput, String> {
     let query =
         ListQuery { path: ask.path.clone().unwrap_or_default(), glob: ask.pattern.clone(), depth: ask.depth };
     let listing = fs.list(&query).map_err(|error| error.to_string())?;
     let slash = |directory: bool| if directory { "/" } else { "" };
     let lines = listing.entries.iter().map(|entry| format!("{}{}", entry.path, slash(entry.directory)));
-    Ok(Done::text(report(lines, listing.truncated, "no files")))
+    Ok(ToolOutput::text(report(lines, listing.truncated, "no files")))
 }
 
 /// Looks for lines.
-pub(super) fn search(fs: &WorkspaceFs, ask: &Search) -> Result<Done, String> {
+pub(super) fn search(fs: &WorkspaceFs, ask: &Search) -> Result<ToolOutput, String> {
     let query = SearchQuery {
         pattern: ask.pattern.clone(),
         literal: ask.literal.unwrap_or(false),
@@ -122,7 +122,7 @@ pub(super) fn search(fs: &WorkspaceFs, ask: &Search) -> Result<Done, String> {
     };
     let found = fs.search(&query).map_err(|error| error.to_string())?;
     let lines = found.matches.iter().map(|hit| format!("{}:{}:{}", hit.path, hit.line, hit.text));
-    Ok(Done::text(report(lines, found.truncated, "nothing found")))
+    Ok(ToolOutput::text(report(lines, found.truncated, "nothing found")))
 }
 
 /// Lines up to what a model is told, with a note if there are more.

@@ -1,16 +1,16 @@
 //! Asking people.
 
-use super::Done;
+use super::ToolOutput;
 use super::arguments::AskUser;
 use swb_chat::{Answers, QuestionItem, QuestionRequest};
 use swb_engine::chat::Exchange;
 
 /// Asks what the model wants to know.
-pub(super) async fn ask(exchange: &Exchange, ask: AskUser) -> Result<Done, String> {
+pub(super) async fn ask(exchange: &Exchange, ask: AskUser) -> Result<ToolOutput, String> {
     let request = request(ask);
     let items = request.items.clone();
     let answers = exchange.ask(request).await.map_err(|why| why.to_string())?;
-    Ok(Done::text(told(&items, &answers)))
+    Ok(ToolOutput::text(told(&items, &answers)))
 }
 
 /// One question is one, also if it comes in a list.

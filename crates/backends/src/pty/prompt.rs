@@ -1,6 +1,6 @@
 //! One prompt to an agent in a terminal: typed when it is ready, and answered by the turn that follows.
 
-use super::asked::Attendant;
+use super::dialog_approval::DialogWatcher;
 use super::limits;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use swb_types::PtyId;
 use tokio::time::{Instant, sleep, timeout_at};
 
 /// One prompt and its answer.
-pub(super) struct Talk<'a> {
+pub(super) struct PtyPrompt<'a> {
     session: &'a Session,
     exchange: &'a Exchange,
     profile: Arc<Profile>,
     watch: AgentWatch,
-    attendant: Attendant<'a>,
+    attendant: DialogWatcher<'a>,
 }
 
 /// An answer that is looked at while it grows.
@@ -34,11 +34,11 @@ struct Growing {
     next: Instant,
 }
 
-impl<'a> Talk<'a> {
+impl<'a> PtyPrompt<'a> {
     /// Nothing where turns are not looked for.
     pub(super) fn new(engine: &Engine, session: &'a Session, exchange: &'a Exchange) -> Option<Self> {
         let profile = engine.profile_of(session)?;
-        let (watch, attendant) = (engine.watch(session), Attendant::new(session, exchange));
+        let (watch, attendant) = (engine.watch(session), DialogWatcher::new(session, exchange));
         Some(Self { session, exchange, profile, watch, attendant })
     }
 

@@ -1,10 +1,10 @@
-//! What an agent may ask of us while it answers: permissions, files, terminals.
+//! Requests that an agent sends while it answers: permissions, files, terminals.
 
 use super::limits;
 use super::permission::{self, Subject};
-use super::terminals::Terminals;
-use super::tools::Tools;
-use crate::Context;
+use super::terminals::AcpTerminals;
+use super::tools::AcpTools;
+use crate::BackendContext;
 use crate::policy;
 use crate::workspace_fs::{WorkspaceFs, WorkspaceFsError};
 use agent_client_protocol_schema::v1::{
@@ -26,13 +26,13 @@ use swb_engine::chat::{Boxed, Exchange};
 use tokio::sync::Semaphore;
 
 /// What the agent is told.
-pub(super) type Answer = Result<Value, Error>;
+pub(super) type RpcResult = Result<Value, Error>;
 
 /// Requests that are being served, all at the same time.
 #[derive(Default)]
-pub(super) struct Serving<'a>(Vec<(RequestId, Boxed<'a, Answer>)>);
+pub(super) struct PendingReplies<'a>(Vec<(RequestId, Boxed<'a, RpcResult>)>);
 
-impl<'a> Serving<'a> {
+impl<'a> PendingReplies<'a> {
     /// Whether another one can be taken.
     pub(super) fn has_room(&self) -> bool {
         self.0.len() < limits::SERVED
@@ -43,12 +43,12 @@ impl<'a> Serving<'a> {
         self.0.len() >= 2 * limits::SERVED
     }
 
-    pub(super) fn add(&mut self, id: RequestId, answer: Boxed<'a, Answer>) {
+    pub(super) fn add(&mut self, id: RequestId, answer: Boxed<'a, RpcResult>) {
         self.0.push((id, answer));
     }
 
     /// Waits for the next one that is done; for ever if there is none. Cancel-safe.
-    pub(super) async fn next(&mut self) -> (RequestId, Answer) {
+    pub(super) async fn next(&mut self) -> (RequestId, RpcResult) {
         poll_fn(|context| {
             for at in 0..self.0.len() {
                 if let Poll::Ready(answer) = self.0[at].1.as_mut().poll(context) {
@@ -62,8 +62,8 @@ impl<'a> Serving<'a> {
 }
 
 /// What is needed to serve.
-pub(super) struct Server<'a> {
-    context: &'a Context,
+pub(super) struct AgentRequests<'a> {
+    context: &'a BackendContext,
     exchange: &'a Exchange,
     /// Turns to ask people for permissions.
     turns: Arc<Semaphore>,
@@ -71,8 +71,8 @@ pub(super) struct Server<'a> {
     files: Arc<Semaphore>,
 }
 
-impl<'a> Server<'a> {
-    pub(super) fn new(context: &'a Context, exchange: &'a Exchange) -> Self {
+impl<'a> AgentRequests<'a> {
+    pub(super) fn new(context: &'a BackendContext, exchange: &'a Exchange) -> Self {
         let [turns, files] = [limits::ASKED, limits::FILES].map(|most| Arc::new(Semaphore::new(most)));
         Self { context, exchange, turns, files }
     }
@@ -82,9 +82,9 @@ impl<'a> Server<'a> {
         &self,
         method: &str,
         params: Value,
-        tools: &Tools,
-        terminals: &mut Terminals,
-    ) -> Boxed<'a, Answer> {
+        tools: &AcpTools,
+        terminals: &mut AcpTerminals,
+    ) -> Boxed<'a, RpcResult> {
         let begun = match method {
             "session/request_permission" => read(params).map(|request| self.permission(request, tools)),
             "fs/read_text_file" => read(params).map(|request| self.read_file(request)),
@@ -96,7 +96,7 @@ impl<'a> Server<'a> {
             }),
             "terminal/wait_for_exit" => read(params).and_then(|request: WaitForTerminalExitRequest| {
                 let ended = terminals.wait(&request.terminal_id.0).ok_or_else(no_terminal)?;
-                let boxed: Boxed<'a, Answer> = Box::pin(async move { answer(&ended.await) });
+                let boxed: Boxed<'a, RpcResult> = Box::pin(async move { answer(&ended.await) });
                 Ok(boxed)
             }),
             "terminal/kill" => read(params).and_then(|request: KillTerminalRequest| {
@@ -112,7 +112,7 @@ impl<'a> Server<'a> {
         begun.unwrap_or_else(|error| now(Err(error)))
     }
 
-    fn permission(&self, request: RequestPermissionRequest, tools: &Tools) -> Boxed<'a, Answer> {
+    fn permission(&self, request: RequestPermissionRequest, tools: &AcpTools) -> Boxed<'a, RpcResult> {
         let (approval, kind) = permission::approval(&request, tools.get(&request.tool_call.tool_call_id));
         let (context, exchange, turns) = (self.context, self.exchange, Arc::clone(&self.turns));
         Box::pin(async move {
@@ -140,7 +140,7 @@ impl<'a> Server<'a> {
         move || WorkspaceFs::new(&workspace, &working_dir, umask)
     }
 
-    fn read_file(&self, request: ReadTextFileRequest) -> Boxed<'a, Answer> {
+    fn read_file(&self, request: ReadTextFileRequest) -> Boxed<'a, RpcResult> {
         let fs = self.fs();
         Box::pin(on_disk(Arc::clone(&self.files), request.path, move |path| {
             let text = fs().read(path)?;
@@ -148,7 +148,7 @@ impl<'a> Server<'a> {
         }))
     }
 
-    fn write_file(&self, request: WriteTextFileRequest) -> Boxed<'a, Answer> {
+    fn write_file(&self, request: WriteTextFileRequest) -> Boxed<'a, RpcResult> {
         let fs = self.fs();
         Box::pin(on_disk(Arc::clone(&self.files), request.path, move |path| {
             fs().write(path, &request.content)?;
@@ -159,12 +159,12 @@ impl<'a> Server<'a> {
     fn create_terminal(
         &self,
         request: CreateTerminalRequest,
-        terminals: &mut Terminals,
-    ) -> Boxed<'a, Answer> {
+        terminals: &mut AcpTerminals,
+    ) -> Boxed<'a, RpcResult> {
         now(self.try_create_terminal(request, terminals))
     }
 
-    fn try_create_terminal(&self, request: CreateTerminalRequest, terminals: &mut Terminals) -> Answer {
+    fn try_create_terminal(&self, request: CreateTerminalRequest, terminals: &mut AcpTerminals) -> RpcResult {
         if !terminals.has_room() {
             return Err(error(ErrorCode::InvalidRequest, "there are too many terminals; release some first"));
         }
@@ -202,7 +202,7 @@ async fn on_disk(
     turns: Arc<Semaphore>,
     path: PathBuf,
     work: impl FnOnce(&str) -> Result<Value, WorkspaceFsError> + Send + 'static,
-) -> Answer {
+) -> RpcResult {
     let path = Path::to_str(&path).ok_or_else(bad_path)?.to_owned();
     // Nobody closes it, so a turn comes.
     let _turn = turns.acquire().await;
@@ -228,11 +228,11 @@ fn read<T: DeserializeOwned>(params: Value) -> Result<T, Error> {
         .map_err(|why| error(ErrorCode::InvalidParams, &format!("the parameters make no sense: {why}")))
 }
 
-fn answer(value: &impl Serialize) -> Answer {
+fn answer(value: &impl Serialize) -> RpcResult {
     serde_json::to_value(value).map_err(|why| error(ErrorCode::InternalError, &why.to_string()))
 }
 
-fn now<'a>(answer: Answer) -> Boxed<'a, Answer> {
+fn now<'a>(answer: RpcResult) -> Boxed<'a, RpcResult> {
     Box::pin(std::future::ready(answer))
 }
 
@@ -281,7 +281,7 @@ mod tests {
     #[tokio::test]
     async fn requests_are_answered_as_they_are_done() {
         let (tell, told) = tokio::sync::oneshot::channel::<()>();
-        let mut serving = Serving::default();
+        let mut serving = PendingReplies::default();
         serving.add(
             RequestId::Number(1),
             Box::pin(async move { told.await.map(|()| Value::Null).map_err(|_| bad_path()) }),

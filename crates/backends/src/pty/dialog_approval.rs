@@ -1,4 +1,4 @@
-//! A dialog of an agent, put before people: as an approval, or as a question if it has several answers.
+//! A dialog of an agent, shown to clients: as an approval, or as a question if it has several answers.
 
 use super::limits;
 use swb_chat::{Answers, Decision, Progress, QuestionItem, QuestionRequest, Unanswered, Verdict};
@@ -12,23 +12,23 @@ const SURE: u16 = 2;
 const UNREADABLE: u16 = 40;
 
 /// Watches for dialogs, and puts each before people once.
-pub(super) struct Attendant<'a> {
+pub(super) struct DialogWatcher<'a> {
     session: &'a Session,
     exchange: &'a Exchange,
     /// What was seen last, and in how many looks.
     seen: (Option<Dialog>, u16),
-    waiting: Option<(Dialog, Boxed<'a, Outcome>)>,
+    waiting: Option<(Dialog, Boxed<'a, DialogOutcome>)>,
     /// A dialog that only a person at the terminal can answer, and of which that was told.
     left: Option<String>,
 }
 
 /// What people made of a dialog.
-pub(super) enum Outcome {
+pub(super) enum DialogOutcome {
     Answered(Result<Answers, Unanswered>),
     Decided(Decision),
 }
 
-impl<'a> Attendant<'a> {
+impl<'a> DialogWatcher<'a> {
     pub(super) fn new(session: &'a Session, exchange: &'a Exchange) -> Self {
         Self { session, exchange, seen: (None, 0), waiting: None, left: None }
     }
@@ -64,7 +64,7 @@ impl<'a> Attendant<'a> {
     }
 
     /// Waits for what people make of a dialog, for ever if there is none. The wait may be given up and taken up again.
-    pub(super) async fn outcome(&mut self) -> Outcome {
+    pub(super) async fn outcome(&mut self) -> DialogOutcome {
         match &mut self.waiting {
             Some((_, outcome)) => outcome.await,
             None => std::future::pending().await,
@@ -72,18 +72,18 @@ impl<'a> Attendant<'a> {
     }
 
     /// Does what people say.
-    pub(super) async fn settle(&mut self, outcome: Outcome) {
+    pub(super) async fn settle(&mut self, outcome: DialogOutcome) {
         let Some((dialog, _)) = self.waiting.take() else { return };
         let option = match outcome {
-            Outcome::Decided(Decision::Decided(verdict)) => chosen(&dialog, &verdict),
+            DialogOutcome::Decided(Decision::Decided(verdict)) => chosen(&dialog, &verdict),
             // Nobody decided, so it must not happen (SS-62).
-            Outcome::Decided(Decision::Lapsed) => chosen(&dialog, &Verdict::default()),
-            Outcome::Decided(Decision::Stopped | Decision::Withdrawn) => {
+            DialogOutcome::Decided(Decision::Lapsed) => chosen(&dialog, &Verdict::default()),
+            DialogOutcome::Decided(Decision::Stopped | Decision::Withdrawn) => {
                 self.left = Some(dialog.id);
                 return;
             }
-            Outcome::Answered(Ok(answers)) => named(&dialog, &answers),
-            Outcome::Answered(Err(_)) => None,
+            DialogOutcome::Answered(Ok(answers)) => named(&dialog, &answers),
+            DialogOutcome::Answered(Err(_)) => None,
         };
         let pressed = match option {
             Some(option) => self.session.answer_dialog(&dialog.id, &option).await.is_ok(),
@@ -116,10 +116,10 @@ impl<'a> Attendant<'a> {
 }
 
 /// Puts a dialog before people.
-fn put(exchange: &Exchange, dialog: Dialog) -> Boxed<'_, Outcome> {
+fn put(exchange: &Exchange, dialog: Dialog) -> Boxed<'_, DialogOutcome> {
     Box::pin(async move {
         if dialog.asks_permission() {
-            return Outcome::Decided(exchange.approve(approval_of(&dialog)).await);
+            return DialogOutcome::Decided(exchange.approve(approval_of(&dialog)).await);
         }
         let options = dialog.options.iter().map(|option| option.label.clone()).collect();
         let item = QuestionItem { question: dialog.question.clone(), options };
@@ -128,7 +128,7 @@ fn put(exchange: &Exchange, dialog: Dialog) -> Boxed<'_, Outcome> {
             false => format!("{}\n{}", dialog.detail, dialog.question),
         };
         let request = QuestionRequest { text, multi: false, items: vec![item] };
-        Outcome::Answered(exchange.ask(request).await)
+        DialogOutcome::Answered(exchange.ask(request).await)
     })
 }
 

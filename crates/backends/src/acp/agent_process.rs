@@ -1,12 +1,12 @@
-//! The process of an agent and the lines between us.
+//! The process of an agent, and the lines it reads and writes.
 //!
 //! Nothing here blocks on an agent that does not read: what is for it waits in a buffer, which is written while we
 //! listen. Every wait can be given up at any time without losing anything.
 
 use super::limits;
-use super::lines::Lines;
-use super::rpc::{self, Incoming};
-use crate::Context;
+use super::lines::LineSplitter;
+use super::rpc::{self, RpcMessage};
+use crate::BackendContext;
 use crate::command::{Guarded, Launch};
 use crate::config::AgentConfig;
 use agent_client_protocol_schema::v1::{Error, ErrorCode, RequestId};
@@ -25,13 +25,13 @@ const NOT_STARTED: [i32; 2] = [126, 127];
 
 /// An agent that runs.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct AgentProcess {
     name: String,
     guarded: Guarded,
     stdin: ChildStdin,
     stdout: ChildStdout,
     stderr: Option<ChildStderr>,
-    lines: Lines,
+    lines: LineSplitter,
     /// What it has not read yet.
     unread: VecDeque<u8>,
     /// The end of what it wrote to its standard error.
@@ -40,9 +40,13 @@ pub(super) struct Link {
     garbage: usize,
 }
 
-impl Link {
+impl AgentProcess {
     /// Starts an agent.
-    pub(super) fn start(context: &Context, agent: &AgentConfig, directory: &Path) -> Result<Self, Failure> {
+    pub(super) fn start(
+        context: &BackendContext,
+        agent: &AgentConfig,
+        directory: &Path,
+    ) -> Result<Self, Failure> {
         let name = agent.name.clone();
         let failed =
             |error: std::io::Error| Failure::Agent(format!("the agent '{name}' cannot be started: {error}"));
@@ -59,7 +63,7 @@ impl Link {
             stdin,
             stdout,
             stderr,
-            lines: Lines::default(),
+            lines: LineSplitter::default(),
             unread: VecDeque::new(),
             last_words: VecDeque::new(),
             next_id: 1,
@@ -119,7 +123,7 @@ impl Link {
     }
 
     /// What the agent sends next; nothing when it takes answers again after it did not. Cancel-safe.
-    pub(super) async fn next(&mut self) -> Result<Option<Incoming>, Failure> {
+    pub(super) async fn next(&mut self) -> Result<Option<RpcMessage>, Failure> {
         let mut chunk = [0; CHUNK];
         let mut words = [0; 1024];
         let choked = !self.takes_answers();
@@ -150,7 +154,7 @@ impl Link {
     }
 
     /// What has arrived already.
-    fn buffered(&mut self) -> Result<Option<Incoming>, Failure> {
+    fn buffered(&mut self) -> Result<Option<RpcMessage>, Failure> {
         loop {
             let line = match self.lines.next() {
                 Ok(Some([])) => continue,

@@ -1,4 +1,4 @@
-//! What is said between us and a model, whatever the form of its API.
+//! Requests to models and their answers, whatever the form of the API.
 
 use super::limits;
 use serde_json::{Map, Value};
@@ -7,13 +7,13 @@ use swb_chat::Usage;
 
 /// A request to a model.
 #[derive(Debug, Clone)]
-pub(super) struct Request<'a> {
+pub(super) struct ModelRequest<'a> {
     /// The model.
     pub(super) model: &'a str,
     /// What it is told before everything else.
     pub(super) system: &'a str,
     /// What was said so far.
-    pub(super) turns: &'a [Turn],
+    pub(super) turns: &'a [ModelTurn],
     /// The tools it may use.
     pub(super) tools: &'a [ToolSpec],
     /// How freely it is to answer.
@@ -35,20 +35,20 @@ pub(super) struct ToolSpec {
 
 /// What one side said.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Turn {
+pub(super) enum ModelTurn {
     /// The model.
-    Assistant(Vec<Said>),
+    Assistant(Vec<ModelBlock>),
     /// What came of the tools it used.
-    Results(Vec<Outcome>),
+    Results(Vec<ToolOutcome>),
     /// The person.
     User(String),
 }
 
-/// A piece of what a model said.
+/// A block of what a model said.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Said {
+pub(super) enum ModelBlock {
     /// It uses a tool.
-    Call(Call),
+    Call(ModelToolCall),
     /// Text.
     Text(String),
     /// What it thought, with what proves to its maker that it did.
@@ -62,7 +62,7 @@ pub(super) enum Said {
     },
 }
 
-impl Said {
+impl ModelBlock {
     /// What it takes in a request, roughly.
     pub(super) fn bytes(&self) -> usize {
         match self {
@@ -75,7 +75,7 @@ impl Said {
 
 /// A model uses a tool.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Call {
+pub(super) struct ModelToolCall {
     /// Which use it is.
     pub(super) id: String,
     /// The tool.
@@ -84,7 +84,7 @@ pub(super) struct Call {
     pub(super) arguments: String,
 }
 
-impl Call {
+impl ModelToolCall {
     /// The arguments; an error in words for the model if they are not an object.
     pub(super) fn parameters(&self) -> Result<Map<String, Value>, String> {
         if self.arguments.trim().is_empty() {
@@ -105,7 +105,7 @@ impl Call {
 
 /// What came of the use of a tool.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Outcome {
+pub(super) struct ToolOutcome {
     /// Which use it was.
     pub(super) id: String,
     /// What the model is told.
@@ -116,7 +116,7 @@ pub(super) struct Outcome {
 
 /// Something of an answer that is passed on at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum AnswerPiece {
     /// Text.
     Text(String),
     /// What the model thinks.
@@ -125,7 +125,7 @@ pub(super) enum Piece {
 
 /// Why a model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Stop {
+pub(super) enum StopReason {
     /// It has said everything, or wants to know what its tools say.
     #[default]
     Done,
@@ -137,20 +137,20 @@ pub(super) enum Stop {
 
 /// A whole answer.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Answer {
+pub(super) struct ModelAnswer {
     /// What was said, in order.
-    pub(super) said: Vec<Said>,
+    pub(super) said: Vec<ModelBlock>,
     /// What it cost, without the price.
     pub(super) usage: Usage,
     /// Why it ended.
-    pub(super) stop: Stop,
+    pub(super) stop: StopReason,
 }
 
-impl Answer {
+impl ModelAnswer {
     /// The uses of tools in it.
-    pub(super) fn calls(&self) -> impl Iterator<Item = &Call> {
+    pub(super) fn calls(&self) -> impl Iterator<Item = &ModelToolCall> {
         self.said.iter().filter_map(|said| match said {
-            Said::Call(call) => Some(call),
+            ModelBlock::Call(call) => Some(call),
             _ => None,
         })
     }
@@ -182,33 +182,33 @@ pub(super) enum StreamError {
     Sse(#[from] super::sse::SseError),
 }
 
-/// An answer in the making: blocks by their place in it.
+/// An answer that is still arriving: blocks by their index.
 #[derive(Debug, Default)]
-pub(super) struct Draft {
-    blocks: BTreeMap<u64, Said>,
+pub(super) struct AnswerDraft {
+    blocks: BTreeMap<u64, ModelBlock>,
     bytes: usize,
     /// What it cost so far.
     pub(super) usage: Usage,
     /// Why it ended, once it has.
-    pub(super) stop: Option<Stop>,
+    pub(super) stop: Option<StopReason>,
 }
 
-impl Draft {
-    /// Sets what is at a place, unless there is something already.
-    pub(super) fn begin(&mut self, at: u64, said: Said) -> Result<(), StreamError> {
+impl AnswerDraft {
+    /// Begins the block at an index, unless there is one already.
+    pub(super) fn begin(&mut self, at: u64, said: ModelBlock) -> Result<(), StreamError> {
         match self.blocks.contains_key(&at) {
             true => Ok(()),
             false => self.grow(at, said.bytes(), || said).map(drop),
         }
     }
 
-    /// What is at a place, to add `more` bytes to it; `new` if there is nothing yet.
+    /// The block at an index, to add `more` bytes to it; `new` if there is none yet.
     pub(super) fn grow(
         &mut self,
         at: u64,
         more: usize,
-        new: impl FnOnce() -> Said,
-    ) -> Result<&mut Said, StreamError> {
+        new: impl FnOnce() -> ModelBlock,
+    ) -> Result<&mut ModelBlock, StreamError> {
         self.bytes += more;
         let room = self.blocks.contains_key(&at) || self.has_room();
         if self.bytes > limits::ANSWER_BYTES || !room {
@@ -219,37 +219,37 @@ impl Draft {
 
     /// Whether there may be another block.
     fn has_room(&self) -> bool {
-        let calls = self.blocks.values().filter(|said| matches!(said, Said::Call(_))).count();
+        let calls = self.blocks.values().filter(|said| matches!(said, ModelBlock::Call(_))).count();
         calls < limits::CALLS && self.blocks.len() < limits::BLOCKS
     }
 
-    /// What is at a place.
-    pub(super) fn at(&self, at: u64) -> Option<&Said> {
+    /// The block at an index.
+    pub(super) fn at(&self, at: u64) -> Option<&ModelBlock> {
         self.blocks.get(&at)
     }
 
-    /// The last place that is taken.
+    /// The index of the last block.
     pub(super) fn last(&self) -> Option<u64> {
         self.blocks.keys().next_back().copied()
     }
 
     /// The whole answer, if it is one.
-    pub(super) fn finish(self) -> Result<Answer, StreamError> {
+    pub(super) fn finish(self) -> Result<ModelAnswer, StreamError> {
         let stop = self.stop.ok_or(StreamError::Early)?;
-        let empty = |said: &Said| matches!(said, Said::Text(text) if text.is_empty());
+        let empty = |said: &ModelBlock| matches!(said, ModelBlock::Text(text) if text.is_empty());
         let said = self.blocks.into_values().filter(|said| !empty(said)).collect();
-        Ok(Answer { said, usage: self.usage, stop })
+        Ok(ModelAnswer { said, usage: self.usage, stop })
     }
 }
 
 /// Text that goes on.
-pub(super) fn text() -> Said {
-    Said::Text(String::new())
+pub(super) fn text() -> ModelBlock {
+    ModelBlock::Text(String::new())
 }
 
 /// A thought that goes on.
-pub(super) fn thought() -> Said {
-    Said::Thought { text: String::new(), signature: String::new(), sealed: String::new() }
+pub(super) fn thought() -> ModelBlock {
+    ModelBlock::Thought { text: String::new(), signature: String::new(), sealed: String::new() }
 }
 
 /// The string under a key; empty if there is none.
@@ -266,16 +266,16 @@ pub(super) fn number(value: &Value, key: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn call(name: String) -> Said {
-        Said::Call(Call { name, ..Call::default() })
+    fn call(name: String) -> ModelBlock {
+        ModelBlock::Call(ModelToolCall { name, ..ModelToolCall::default() })
     }
 
     #[test]
     fn an_answer_counts_with_everything_in_it() {
         let long = || "x".repeat(limits::ANSWER_BYTES / 4);
-        let sealed = Said::Thought { text: String::new(), signature: String::new(), sealed: long() };
-        for said in [Said::Text(long()), call(long()), sealed] {
-            let mut draft = Draft::default();
+        let sealed = ModelBlock::Thought { text: String::new(), signature: String::new(), sealed: long() };
+        for said in [ModelBlock::Text(long()), call(long()), sealed] {
+            let mut draft = AnswerDraft::default();
             for at in 0..4 {
                 assert_eq!(draft.begin(at, said.clone()), Ok(()));
             }
@@ -286,8 +286,8 @@ mod tests {
 
     #[test]
     fn there_is_an_end_to_tools_and_blocks_however_they_begin() {
-        let ends = |most: usize, new: fn() -> Said| {
-            let mut draft = Draft::default();
+        let ends = |most: usize, new: fn() -> ModelBlock| {
+            let mut draft = AnswerDraft::default();
             let grown = (0..).take_while(|at| draft.grow(*at, 0, new).is_ok()).count();
             assert_eq!((grown, draft.begin(u64::MAX, new())), (most, Err(StreamError::TooLong)));
             assert!(draft.grow(0, 1, new).is_ok(), "what is there may go on");

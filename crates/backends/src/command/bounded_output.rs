@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// Keeps the beginning and the end of a text.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct BoundedOutput {
     head: String,
     tail: VecDeque<u8>,
     head_most: usize,
@@ -13,7 +13,7 @@ pub(crate) struct Kept {
     lost: u64,
 }
 
-impl Kept {
+impl BoundedOutput {
     /// Keeps so many bytes of the beginning and of the end.
     pub(crate) fn new(head: usize, tail: usize) -> Self {
         Self { head: String::new(), tail: VecDeque::new(), head_most: head, tail_most: tail, lost: 0 }
@@ -55,12 +55,12 @@ impl Kept {
 
 /// Bytes that become text as they come: what is no UTF-8 is replaced, what is cut in two is kept until the rest is there.
 #[derive(Debug, Default)]
-pub(crate) struct Decoder {
+pub(crate) struct Utf8Decoder {
     /// The beginning of a character: three bytes at most.
     left: Vec<u8>,
 }
 
-impl Decoder {
+impl Utf8Decoder {
     pub(crate) fn push(&mut self, bytes: &[u8]) -> String {
         self.left.extend_from_slice(bytes);
         let mut text = String::with_capacity(self.left.len());
@@ -98,13 +98,13 @@ mod tests {
 
     #[test]
     fn beginning_and_end_are_kept() {
-        let mut kept = Kept::new(4, 4);
+        let mut kept = BoundedOutput::new(4, 4);
         for piece in ["ab", "cdef", "", "ghij", "klm"] {
             kept.push(piece);
         }
         assert_eq!(kept.plain(), ("abcdjklm".into(), true));
         assert_eq!(kept.take(), "abcd\n[... 5 bytes left out ...]\njklm");
-        let mut kept = Kept::new(4, 4);
+        let mut kept = BoundedOutput::new(4, 4);
         kept.push("abcdefgh");
         assert_eq!(kept.plain(), ("abcdefgh".into(), false));
         assert_eq!(kept.take(), "abcdefgh");
@@ -112,12 +112,12 @@ mod tests {
 
     #[test]
     fn characters_are_not_cut() {
-        let mut kept = Kept::new(3, 3);
+        let mut kept = BoundedOutput::new(3, 3);
         kept.push("ééééé");
         let (text, truncated) = kept.plain();
         assert!(truncated && text == "éé", "{text}");
         assert_eq!(kept.take(), "é\n[... 6 bytes left out ...]\né");
-        let mut tail_only = Kept::new(0, 3);
+        let mut tail_only = BoundedOutput::new(0, 3);
         tail_only.push("aéé");
         assert_eq!(tail_only.plain(), ("é".into(), true));
     }
@@ -127,7 +127,7 @@ mod tests {
         let bytes = "a\u{e9}\u{1f600}z".as_bytes().iter().copied().chain([0xff, b'x', 0xe2, 0x82]);
         let bytes: Vec<u8> = bytes.collect();
         for cut in 0..=bytes.len() {
-            let mut decoder = Decoder::default();
+            let mut decoder = Utf8Decoder::default();
             let text = decoder.push(&bytes[..cut]) + &decoder.push(&bytes[cut..]) + &decoder.finish();
             assert_eq!(text, "a\u{e9}\u{1f600}z\u{fffd}x\u{fffd}", "{cut}");
         }

@@ -1,7 +1,7 @@
-//! What a model is to remember of a conversation, in the form it is told.
+//! The part of a conversation that is sent to a model, shortened to fit its context window.
 
 use super::limits;
-use super::talk::{Call, Outcome, Said, Turn};
+use super::model_message::{ModelBlock, ModelToolCall, ModelTurn, ToolOutcome};
 use std::collections::BTreeSet;
 use swb_chat::{Ending, Message, Part, Role, ToolCall, ToolResult, ToolStatus};
 
@@ -12,16 +12,16 @@ const BYTES_PER_TOKEN_RANGE: [f64; 2] = [1.5, 8.0];
 /// How full the memory may become, counted roughly, before old results are shortened.
 const FULL: f64 = 0.85;
 
-/// What was said so far.
+/// The conversation as it is sent.
 #[derive(Debug)]
-pub(super) struct Memory {
-    turns: Vec<Turn>,
+pub(super) struct ContextWindow {
+    turns: Vec<ModelTurn>,
     system: String,
     ids: Ids,
     bytes_per_token: f64,
 }
 
-impl Memory {
+impl ContextWindow {
     /// A conversation up to its new prompt.
     pub(super) fn new(system: String, history: &[Message], prompt: &str) -> Self {
         let mut memory =
@@ -35,13 +35,13 @@ impl Memory {
         }
         memory.prompt(prompt.to_owned());
         // The oldest messages may have been forgotten: a conversation begins with a person.
-        let first = memory.turns.iter().position(|turn| matches!(turn, Turn::User(_)));
+        let first = memory.turns.iter().position(|turn| matches!(turn, ModelTurn::User(_)));
         memory.turns.drain(..first.unwrap_or(0));
         memory
     }
 
     /// What is said, oldest first.
-    pub(super) fn turns(&self) -> &[Turn] {
+    pub(super) fn turns(&self) -> &[ModelTurn] {
         &self.turns
     }
 
@@ -51,25 +51,25 @@ impl Memory {
     }
 
     /// Names uses of tools so that no two of the conversation bear the same name: some servers count from 0 each time.
-    pub(super) fn name(&mut self, said: &mut [Said]) {
+    pub(super) fn name(&mut self, said: &mut [ModelBlock]) {
         for said in said {
-            if let Said::Call(call) = said {
+            if let ModelBlock::Call(call) = said {
                 call.id = self.ids.unique(&call.id);
             }
         }
     }
 
     /// The model has said something; nothing is not worth remembering.
-    pub(super) fn said(&mut self, said: Vec<Said>) {
+    pub(super) fn said(&mut self, said: Vec<ModelBlock>) {
         if said.iter().any(is_something) {
-            self.turns.push(Turn::Assistant(said));
+            self.turns.push(ModelTurn::Assistant(said));
         }
     }
 
     /// Its tools have.
-    pub(super) fn results(&mut self, outcomes: Vec<Outcome>) {
+    pub(super) fn results(&mut self, outcomes: Vec<ToolOutcome>) {
         if !outcomes.is_empty() {
-            self.turns.push(Turn::Results(outcomes));
+            self.turns.push(ModelTurn::Results(outcomes));
         }
     }
 
@@ -106,13 +106,13 @@ impl Memory {
 
     /// Shortens the oldest result that is long and not among the last ones; how many bytes that saved.
     fn shorten_oldest(&mut self) -> Option<usize> {
-        let last = self.turns.iter().rposition(|turn| matches!(turn, Turn::Results(_)))?;
+        let last = self.turns.iter().rposition(|turn| matches!(turn, ModelTurn::Results(_)))?;
         let outcomes = self.turns[..last].iter_mut().filter_map(|turn| match turn {
-            Turn::Results(outcomes) => Some(outcomes),
+            ModelTurn::Results(outcomes) => Some(outcomes),
             _ => None,
         });
         // Twice as long: what would hardly become shorter stays as it is.
-        let long = |outcome: &&mut Outcome| outcome.text.len() > 2 * limits::SHORT_RESULT_BYTES;
+        let long = |outcome: &&mut ToolOutcome| outcome.text.len() > 2 * limits::SHORT_RESULT_BYTES;
         let outcome = outcomes.flatten().find(long)?;
         let before = outcome.text.len();
         outcome.text = shortened(&outcome.text, limits::SHORT_RESULT_BYTES);
@@ -120,10 +120,10 @@ impl Memory {
     }
 
     fn bytes(&self) -> usize {
-        let turn = |turn: &Turn| match turn {
-            Turn::Assistant(all) => all.iter().map(Said::bytes).sum(),
-            Turn::Results(outcomes) => outcomes.iter().map(|outcome| outcome.text.len()).sum::<usize>(),
-            Turn::User(text) => text.len(),
+        let turn = |turn: &ModelTurn| match turn {
+            ModelTurn::Assistant(all) => all.iter().map(ModelBlock::bytes).sum(),
+            ModelTurn::Results(outcomes) => outcomes.iter().map(|outcome| outcome.text.len()).sum::<usize>(),
+            ModelTurn::User(text) => text.len(),
         };
         self.system.len() + self.turns.iter().map(turn).sum::<usize>()
     }
@@ -133,8 +133,8 @@ impl Memory {
         // Messages of nothing but attachments: an empty one is refused.
         let text = if text.trim().is_empty() { "(no text)".to_owned() } else { text };
         match self.turns.last_mut() {
-            Some(Turn::User(known)) => *known += &format!("\n\n{text}"),
-            _ => self.turns.push(Turn::User(text)),
+            Some(ModelTurn::User(known)) => *known += &format!("\n\n{text}"),
+            _ => self.turns.push(ModelTurn::User(text)),
         }
     }
 
@@ -148,45 +148,45 @@ impl Memory {
                         self.said(std::mem::take(&mut said));
                         self.results(std::mem::take(&mut outcomes));
                     }
-                    said.push(Said::Text(text.clone()));
+                    said.push(ModelBlock::Text(text.clone()));
                 }
                 Part::Tool { call, result } => {
                     let id = self.ids.unique(&call.id.0);
                     outcomes.push(outcome(&id, result.as_ref()));
-                    said.push(Said::Call(call_of(id, call)));
+                    said.push(ModelBlock::Call(call_of(id, call)));
                 }
                 // Thoughts of earlier answers are of no use, and without their proof they are refused.
                 Part::Thought(_) | Part::Attachment(_) => {}
             }
         }
         if message.ending == Ending::Stopped && outcomes.is_empty() && !said.is_empty() {
-            said.push(Said::Text("\n[stopped by the user]".to_owned()));
+            said.push(ModelBlock::Text("\n[stopped by the user]".to_owned()));
         }
         self.said(said);
         self.results(outcomes);
     }
 }
 
-fn is_something(said: &Said) -> bool {
+fn is_something(said: &ModelBlock) -> bool {
     match said {
-        Said::Call(_) => true,
-        Said::Text(text) => !text.trim().is_empty(),
-        Said::Thought { .. } => false,
+        ModelBlock::Call(_) => true,
+        ModelBlock::Text(text) => !text.trim().is_empty(),
+        ModelBlock::Thought { .. } => false,
     }
 }
 
 /// The use of a tool of earlier. It may have been another agent's, whose tools have other names than models take.
-fn call_of(id: String, call: &ToolCall) -> Call {
+fn call_of(id: String, call: &ToolCall) -> ModelToolCall {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
     let mut name: String = call.name.chars().take(64).map(plain).collect();
     if name.is_empty() {
         name.push_str("tool");
     }
     let arguments = if call.parameters.is_object() { call.parameters.to_string() } else { String::new() };
-    Call { id, name, arguments }
+    ModelToolCall { id, name, arguments }
 }
 
-fn outcome(id: &str, result: Option<&ToolResult>) -> Outcome {
+fn outcome(id: &str, result: Option<&ToolResult>) -> ToolOutcome {
     let (text, failed) = match result {
         Some(result) => {
             let error = result.error.as_deref().unwrap_or_default();
@@ -195,7 +195,7 @@ fn outcome(id: &str, result: Option<&ToolResult>) -> Outcome {
         }
         None => ("it was interrupted".to_owned(), true),
     };
-    Outcome { id: id.to_owned(), text: shortened(&text, limits::RESULT_BYTES), failed }
+    ToolOutcome { id: id.to_owned(), text: shortened(&text, limits::RESULT_BYTES), failed }
 }
 
 /// The beginning and the end of a text that is too long.
@@ -259,20 +259,20 @@ mod tests {
         Part::Tool { call, result }
     }
 
-    fn said(text: &str) -> Said {
-        Said::Text(text.to_owned())
+    fn said(text: &str) -> ModelBlock {
+        ModelBlock::Text(text.to_owned())
     }
 
-    fn call(id: &str, name: &str) -> Said {
-        Said::Call(Call { id: id.into(), name: name.into(), arguments: r#"{"a":1}"#.into() })
+    fn call(id: &str, name: &str) -> ModelBlock {
+        ModelBlock::Call(ModelToolCall { id: id.into(), name: name.into(), arguments: r#"{"a":1}"#.into() })
     }
 
-    fn result(id: &str, text: &str, failed: bool) -> Outcome {
-        Outcome { id: id.into(), text: text.into(), failed }
+    fn result(id: &str, text: &str, failed: bool) -> ToolOutcome {
+        ToolOutcome { id: id.into(), text: text.into(), failed }
     }
 
-    fn user(text: &str) -> Turn {
-        Turn::User(text.to_owned())
+    fn user(text: &str) -> ModelTurn {
+        ModelTurn::User(text.to_owned())
     }
 
     #[test]
@@ -292,13 +292,20 @@ mod tests {
                 ],
             ),
         ];
-        let memory = Memory::new("sys".into(), &history, "two");
+        let memory = ContextWindow::new("sys".into(), &history, "two");
         assert_eq!(memory.system(), "sys\n\nbe brief");
         let wanted = [
             user("one"),
-            Turn::Assistant(vec![said("I look"), call("a", "read_file"), call("swb000001", "Read_a_file")]),
-            Turn::Results(vec![result("a", "x", false), result("swb000001", "it was interrupted", true)]),
-            Turn::Assistant(vec![said("done")]),
+            ModelTurn::Assistant(vec![
+                said("I look"),
+                call("a", "read_file"),
+                call("swb000001", "Read_a_file"),
+            ]),
+            ModelTurn::Results(vec![
+                result("a", "x", false),
+                result("swb000001", "it was interrupted", true),
+            ]),
+            ModelTurn::Assistant(vec![said("done")]),
             user("two"),
         ];
         assert_eq!(memory.turns(), wanted);
@@ -314,8 +321,8 @@ mod tests {
             message(Role::User, vec![text("two")]),
             stopped,
         ];
-        let memory = Memory::new(String::new(), &history, "three");
-        let half = Turn::Assistant(vec![said("half"), said("\n[stopped by the user]")]);
+        let memory = ContextWindow::new(String::new(), &history, "three");
+        let half = ModelTurn::Assistant(vec![said("half"), said("\n[stopped by the user]")]);
         assert_eq!(memory.turns(), [user("one\n\ntwo"), half, user("three")]);
     }
 
@@ -323,11 +330,12 @@ mod tests {
     fn what_was_stopped_while_a_tool_was_used_says_so_itself() {
         let mut stopped = message(Role::Assistant, vec![text("I look"), tool("a", "read_file", None)]);
         stopped.ending = Ending::Stopped;
-        let memory = Memory::new(String::new(), &[message(Role::User, vec![text("one")]), stopped], "two");
+        let memory =
+            ContextWindow::new(String::new(), &[message(Role::User, vec![text("one")]), stopped], "two");
         let wanted = [
             user("one"),
-            Turn::Assistant(vec![said("I look"), call("a", "read_file")]),
-            Turn::Results(vec![result("a", "it was interrupted", true)]),
+            ModelTurn::Assistant(vec![said("I look"), call("a", "read_file")]),
+            ModelTurn::Results(vec![result("a", "it was interrupted", true)]),
             user("two"),
         ];
         assert_eq!(memory.turns(), wanted);
@@ -340,13 +348,13 @@ mod tests {
             message(Role::User, vec![text("one")]),
             message(Role::Assistant, vec![tool("a", "read_file", Some(&long))]),
         ];
-        let memory = Memory::new(String::new(), &history, "two");
+        let memory = ContextWindow::new(String::new(), &history, "two");
         assert!(memory.bytes() < limits::RESULT_BYTES + 100, "{}", memory.bytes());
     }
 
     #[test]
     fn what_no_request_can_hold_is_excessive() {
-        let memory = |bytes: usize| Memory::new(String::new(), &[], &"x".repeat(bytes));
+        let memory = |bytes: usize| ContextWindow::new(String::new(), &[], &"x".repeat(bytes));
         assert!(!memory(limits::REQUEST_BYTES).is_excessive());
         assert!(memory(limits::REQUEST_BYTES + 1).is_excessive());
     }
@@ -354,12 +362,15 @@ mod tests {
     #[test]
     fn a_prompt_without_text_is_one() {
         let nothing = message(Role::User, Vec::new());
-        assert_eq!(Memory::new(String::new(), &[nothing], " ").turns(), [user("(no text)\n\n(no text)")]);
+        assert_eq!(
+            ContextWindow::new(String::new(), &[nothing], " ").turns(),
+            [user("(no text)\n\n(no text)")]
+        );
     }
 
     #[test]
     fn no_two_uses_of_tools_bear_the_same_name() {
-        let mut memory = Memory::new(String::new(), &[], "one");
+        let mut memory = ContextWindow::new(String::new(), &[], "one");
         let mut first = [call("call_0", "t"), call("call_0", "t"), call("", "t"), said("x")];
         memory.name(&mut first);
         assert_eq!(first, [call("call_0", "t"), call("swb000001", "t"), call("swb000002", "t"), said("x")]);
@@ -370,15 +381,15 @@ mod tests {
 
     #[test]
     fn the_oldest_results_are_shortened_first() {
-        let mut memory = Memory::new(String::new(), &[], "one");
+        let mut memory = ContextWindow::new(String::new(), &[], "one");
         let long = "é".repeat(20_000);
         for id in ["a", "b", "c"] {
             memory.said(vec![call(id, "t")]);
             memory.results(vec![result(id, &long, false)]);
         }
-        let lengths = |memory: &Memory| -> Vec<usize> {
+        let lengths = |memory: &ContextWindow| -> Vec<usize> {
             let outcomes = memory.turns.iter().filter_map(|turn| match turn {
-                Turn::Results(outcomes) => Some(outcomes[0].text.len()),
+                ModelTurn::Results(outcomes) => Some(outcomes[0].text.len()),
                 _ => None,
             });
             outcomes.collect()
@@ -395,7 +406,7 @@ mod tests {
 
     #[test]
     fn tokens_are_counted_by_the_model() {
-        let mut memory = Memory::new(String::new(), &[], &"x".repeat(1000));
+        let mut memory = ContextWindow::new(String::new(), &[], &"x".repeat(1000));
         memory.counted(500);
         assert!((memory.bytes_per_token - 2.0).abs() < 0.01);
         memory.counted(1);

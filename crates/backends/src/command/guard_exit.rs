@@ -1,4 +1,4 @@
-//! The end of a guard, also of one that is kept from doing its work.
+//! Ending a guard, also one that its program keeps from doing its work.
 //!
 //! A program that is not confined, or confined by an old kernel, can send signals to its guard: it could stop it, and so
 //! live on. Therefore the guard is watched until it has ended.
@@ -23,7 +23,7 @@ pub(super) fn end(guard: Pid) {
     // The number may be another process's once the guard has ended; this never is.
     let Ok(process) = pidfd_open(guard, PidfdFlags::empty()) else { return };
     let watch = move || watch(guard, &process);
-    if let Err(error) = std::thread::Builder::new().name("ending".into()).spawn(watch) {
+    if let Err(error) = std::thread::Builder::new().name("guard-exit".into()).spawn(watch) {
         tracing::warn!(%error, "the end of a program cannot be watched");
     }
 }

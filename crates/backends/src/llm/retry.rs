@@ -1,8 +1,8 @@
-//! One question to a model: sent again while that makes sense, its answer passed on as it arrives.
+//! One request to a model: retried while that makes sense, its answer passed on as it arrives.
 
-use super::client::{CallError, Client};
-use super::sse::Decoder;
-use super::talk::{Answer, Piece, StreamError};
+use super::client::{CallError, ModelClient};
+use super::model_message::{AnswerPiece, ModelAnswer, StreamError};
+use super::sse::SseDecoder;
 use super::{anthropic, limits, openai};
 use crate::config::Api;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use swb_engine::chat::Exchange;
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Unanswered {
+pub(super) enum ModelFailure {
     /// It went wrong, in words for people.
     Failed(String),
     /// The conversation is longer than the model can remember.
@@ -42,16 +42,16 @@ impl Spent {
     }
 }
 
-/// Whether anything was said.
+/// Whether any text was passed on.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Voice {
+pub(super) struct SentText {
     /// In answers to the same prompt that came before this one.
     before: bool,
     /// In this one.
     now: bool,
 }
 
-impl Voice {
+impl SentText {
     /// The text as it is passed on: what is said after tools were used is a paragraph of its own.
     fn say(&mut self, text: String) -> String {
         let first = !std::mem::replace(&mut self.now, true);
@@ -64,16 +64,16 @@ impl Voice {
     }
 }
 
-/// Asks a model, and passes on what it says while it says it.
-pub(super) struct Asking<'a> {
-    client: &'a Client,
+/// A request to a model, retried until it is answered; text is passed on as it arrives.
+pub(super) struct RetriedRequest<'a> {
+    client: &'a ModelClient,
     exchange: &'a Exchange,
-    voice: &'a mut Voice,
+    voice: &'a mut SentText,
     spent: Spent,
 }
 
-impl<'a> Asking<'a> {
-    pub(super) fn new(client: &'a Client, exchange: &'a Exchange, voice: &'a mut Voice) -> Self {
+impl<'a> RetriedRequest<'a> {
+    pub(super) fn new(client: &'a ModelClient, exchange: &'a Exchange, voice: &'a mut SentText) -> Self {
         Self { client, exchange, voice, spent: Spent::default() }
     }
 
@@ -82,22 +82,22 @@ impl<'a> Asking<'a> {
         self.spent.total()
     }
 
-    /// Asks until there is an answer, or none to be had.
-    pub(super) async fn ask(&mut self, body: &Value) -> Result<Answer, Unanswered> {
+    /// Sends the request until it is answered or retrying makes no sense.
+    pub(super) async fn ask(&mut self, body: &Value) -> Result<ModelAnswer, ModelFailure> {
         self.voice.turn();
         let stop = self.exchange.stop();
         tokio::select! {
             biased;
-            () = stop.cancelled() => Err(Unanswered::Stopped),
-            answer = self.insist(body) => answer,
+            () = stop.cancelled() => Err(ModelFailure::Stopped),
+            answer = self.ask_with_retries(body) => answer,
         }
     }
 
-    async fn insist(&mut self, body: &Value) -> Result<Answer, Unanswered> {
+    async fn ask_with_retries(&mut self, body: &Value) -> Result<ModelAnswer, ModelFailure> {
         let mut tried = 1;
         loop {
             self.spent.begin();
-            let error = match self.listen(body).await {
+            let error = match self.attempt(body).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
@@ -108,13 +108,13 @@ impl<'a> Asking<'a> {
                     if self.voice.now =>
                 {
                     let why = format!("the answer broke off: {why}; what was said is kept");
-                    return Err(Unanswered::Failed(why));
+                    return Err(ModelFailure::Failed(why));
                 }
-                CallError::Final(why) => return Err(Unanswered::Failed(why)),
-                CallError::Overflow(why) => return Err(Unanswered::Overflow(why)),
+                CallError::Final(why) => return Err(ModelFailure::Failed(why)),
+                CallError::Overflow(why) => return Err(ModelFailure::Overflow(why)),
                 CallError::Busy(why, after) => match wait_before(tried, after) {
                     Ok(wait) => self.pause(&why, wait).await,
-                    Err(then) => return Err(Unanswered::Failed(format!("{why}{then}"))),
+                    Err(then) => return Err(ModelFailure::Failed(format!("{why}{then}"))),
                 },
             }
         }
@@ -127,9 +127,10 @@ impl<'a> Asking<'a> {
     }
 
     /// One try.
-    async fn listen(&mut self, body: &Value) -> Result<Answer, CallError> {
+    async fn attempt(&mut self, body: &Value) -> Result<ModelAnswer, CallError> {
         let mut incoming = self.client.post(body).await?;
-        let (mut decoder, mut reader) = (Decoder::default(), Reader::new(self.client.endpoint().api));
+        let (mut decoder, mut reader) =
+            (SseDecoder::default(), AnswerReader::new(self.client.endpoint().api));
         let (mut open, mut lost) = (true, None);
         while open && !reader.is_done() {
             match incoming.next().await {
@@ -157,11 +158,11 @@ impl<'a> Asking<'a> {
         reader.finish().map_err(|error| lost.unwrap_or_else(|| meaning(error)))
     }
 
-    async fn pass_on(&mut self, piece: Piece) {
+    async fn pass_on(&mut self, piece: AnswerPiece) {
         match piece {
-            Piece::Text(text) => self.exchange.text(self.voice.say(text)).await,
+            AnswerPiece::Text(text) => self.exchange.text(self.voice.say(text)).await,
             // Thoughts may be thought again.
-            Piece::Thought(text) => self.exchange.thought(text).await,
+            AnswerPiece::Thought(text) => self.exchange.thought(text).await,
         }
     }
 }
@@ -191,8 +192,8 @@ fn chance() -> f64 {
 }
 
 /// Everything that can be read: pieces that arrived together are passed on together.
-fn read(decoder: &mut Decoder, reader: &mut Reader) -> (Vec<Piece>, Result<(), StreamError>) {
-    let mut pieces: Vec<Piece> = Vec::new();
+fn read(decoder: &mut SseDecoder, reader: &mut AnswerReader) -> (Vec<AnswerPiece>, Result<(), StreamError>) {
+    let mut pieces: Vec<AnswerPiece> = Vec::new();
     loop {
         let more = match decoder.poll() {
             Ok(Some(data)) => reader.handle(&data),
@@ -206,10 +207,10 @@ fn read(decoder: &mut Decoder, reader: &mut Reader) -> (Vec<Piece>, Result<(), S
     }
 }
 
-fn join(pieces: &mut Vec<Piece>, piece: Piece) {
+fn join(pieces: &mut Vec<AnswerPiece>, piece: AnswerPiece) {
     match (pieces.last_mut(), piece) {
-        (Some(Piece::Text(known)), Piece::Text(more))
-        | (Some(Piece::Thought(known)), Piece::Thought(more)) => {
+        (Some(AnswerPiece::Text(known)), AnswerPiece::Text(more))
+        | (Some(AnswerPiece::Thought(known)), AnswerPiece::Thought(more)) => {
             known.push_str(&more);
         }
         (_, piece) => pieces.push(piece),
@@ -227,20 +228,20 @@ fn meaning(error: StreamError) -> CallError {
 
 /// Reads an answer of either API.
 #[derive(Debug)]
-enum Reader {
-    Anthropic(anthropic::Reader),
-    OpenAi(openai::Reader),
+enum AnswerReader {
+    Anthropic(anthropic::AnthropicReader),
+    OpenAi(openai::OpenAiReader),
 }
 
-impl Reader {
+impl AnswerReader {
     fn new(api: Api) -> Self {
         match api {
-            Api::Anthropic => Self::Anthropic(anthropic::Reader::default()),
-            Api::OpenAi => Self::OpenAi(openai::Reader::default()),
+            Api::Anthropic => Self::Anthropic(anthropic::AnthropicReader::default()),
+            Api::OpenAi => Self::OpenAi(openai::OpenAiReader::default()),
         }
     }
 
-    fn handle(&mut self, data: &str) -> Result<Vec<Piece>, StreamError> {
+    fn handle(&mut self, data: &str) -> Result<Vec<AnswerPiece>, StreamError> {
         match self {
             Self::Anthropic(reader) => reader.handle(data).map(|piece| piece.into_iter().collect()),
             Self::OpenAi(reader) => reader.handle(data),
@@ -261,7 +262,7 @@ impl Reader {
         }
     }
 
-    fn finish(self) -> Result<Answer, StreamError> {
+    fn finish(self) -> Result<ModelAnswer, StreamError> {
         match self {
             Self::Anthropic(reader) => reader.finish(),
             Self::OpenAi(reader) => reader.finish(),
@@ -271,8 +272,8 @@ impl Reader {
 
 /// What comes of events, for the tests of both APIs.
 #[cfg(test)]
-pub(super) fn read_all(api: Api, events: &[Value]) -> (Vec<Piece>, Result<Answer, StreamError>) {
-    let (mut reader, mut pieces) = (Reader::new(api), Vec::new());
+pub(super) fn read_all(api: Api, events: &[Value]) -> (Vec<AnswerPiece>, Result<ModelAnswer, StreamError>) {
+    let (mut reader, mut pieces) = (AnswerReader::new(api), Vec::new());
     for event in events {
         match reader.handle(&event.to_string()) {
             Ok(more) => pieces.extend(more),
@@ -299,7 +300,7 @@ mod tests {
 
     #[test]
     fn what_is_said_after_tools_is_a_paragraph_of_its_own() {
-        let mut voice = Voice::default();
+        let mut voice = SentText::default();
         let mut say = |text: &str, turn: bool| {
             if turn {
                 voice.turn();
@@ -315,15 +316,15 @@ mod tests {
 
     #[test]
     fn pieces_that_arrive_together_are_passed_on_together() {
-        let mut decoder = Decoder::default();
+        let mut decoder = SseDecoder::default();
         let delta = |key: &str, text: &str| {
             format!("data: {{\"choices\":[{{\"delta\":{{\"{key}\":\"{text}\"}}}}]}}\n\n")
         };
         let stream =
             delta("reasoning", "a") + &delta("content", "b") + &delta("content", "c") + "data: {\n\n";
         decoder.push(stream.as_bytes());
-        let (pieces, result) = read(&mut decoder, &mut Reader::new(Api::OpenAi));
-        assert_eq!(pieces, [Piece::Thought("a".into()), Piece::Text("bc".into())]);
+        let (pieces, result) = read(&mut decoder, &mut AnswerReader::new(Api::OpenAi));
+        assert_eq!(pieces, [AnswerPiece::Thought("a".into()), AnswerPiece::Text("bc".into())]);
         assert!(matches!(result, Err(StreamError::Nonsense(_))), "what came before an error is not lost");
     }
 }
