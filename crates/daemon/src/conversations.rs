@@ -1,4 +1,4 @@
-//! Bringing conversations to life: agents, the place where they are saved, workspaces.
+//! Starts conversations: agents, the store they are saved in, workspaces.
 
 use crate::config::Config;
 use std::collections::BTreeMap;
@@ -15,8 +15,8 @@ use swb_programs::SystemGit;
 use swb_store::Store;
 use swb_types::{Paths, Timestamp};
 
-/// What conversations need to know of the daemon's surroundings.
-pub(crate) struct Surroundings<'a> {
+/// What conversations need from the daemon.
+pub(crate) struct ChatContext<'a> {
     pub(crate) config: &'a Config,
     pub(crate) paths: &'a Paths,
     pub(crate) exe: &'a Path,
@@ -25,10 +25,10 @@ pub(crate) struct Surroundings<'a> {
 }
 
 /// Conversations beside the sessions of `engine`.
-pub(crate) fn open(engine: &Engine, around: Surroundings<'_>) -> Chats {
-    let (config, paths) = (around.config, around.paths);
+pub(crate) fn open(engine: &Engine, chat: ChatContext<'_>) -> Chats {
+    let (config, paths) = (chat.config, chat.paths);
     let allow = config.chat.allow.clone();
-    let context = BackendContext::new(engine.clone(), around.exe.to_owned(), around.env, around.umask, allow);
+    let context = BackendContext::new(engine.clone(), chat.exe.to_owned(), chat.env, chat.umask, allow);
     let agents = Agents::new(context, &config.chat, config.agents.clone());
     let archive = Store::new(paths.state_dir());
     let mut options = ChatOptions::new(LABEL, Arc::new(agents), Arc::new(archive), Arc::new(SystemGit));

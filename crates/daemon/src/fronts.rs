@@ -37,14 +37,14 @@ pub(crate) fn check_places(config: &Config, paths: &Paths, auto: bool) -> Result
 
 /// The fronts of a daemon as they turned out.
 #[derive(Debug, Default)]
-pub(crate) struct Opened {
+pub(crate) struct OpenFronts {
     pub(crate) dialects: Vec<DialectStatus>,
     /// Sockets to take away at the end.
     sockets: Vec<(u16, PathBuf, OwnedFd)>,
     pid_file: Option<PathBuf>,
 }
 
-impl Opened {
+impl OpenFronts {
     fn note(&mut self, name: &str, socket: &Path, state: DialectState) {
         if let DialectState::Failed(reason) = &state {
             tracing::error!(front = name, reason, "a front cannot be offered");

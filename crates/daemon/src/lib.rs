@@ -13,6 +13,7 @@ mod keeper;
 mod log;
 mod profiles;
 mod run;
+mod upgrade;
 
 pub use config::{CliConfig, Config, ScriptschnellConfig};
 pub use profiles::load as load_profiles;

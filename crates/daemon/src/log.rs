@@ -30,10 +30,10 @@ pub(crate) fn begin(levels: [&str; 2], file: Option<&Path>) {
 }
 
 #[derive(Debug, Clone)]
-struct LogFile(Arc<Mutex<State>>);
+struct LogFile(Arc<Mutex<LogFileState>>);
 
 #[derive(Debug)]
-struct State {
+struct LogFileState {
     path: PathBuf,
     file: Option<File>,
     len: u64,
@@ -41,13 +41,13 @@ struct State {
 
 impl LogFile {
     fn open(path: &Path) -> Self {
-        let mut state = State { path: path.to_owned(), file: None, len: 0 };
+        let mut state = LogFileState { path: path.to_owned(), file: None, len: 0 };
         state.reopen();
         Self(Arc::new(Mutex::new(state)))
     }
 }
 
-impl State {
+impl LogFileState {
     fn reopen(&mut self) {
         let open = || OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path);
         self.file = open().ok();

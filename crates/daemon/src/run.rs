@@ -1,8 +1,8 @@
 //! A daemon's life from start to stop.
 
 use crate::config::Config;
-use crate::fronts::{self, Opened};
-use crate::host::{DaemonHost, Stop, Upgrade};
+use crate::fronts::{self, OpenFronts};
+use crate::host::{DaemonHost, StopReason};
 use crate::{conversations, idle, keeper, log, profiles};
 use anyhow::{Context, Result};
 use rustix::fs::Mode;
@@ -10,9 +10,7 @@ use rustix::process::{Resource, Rlimit};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 use swb_dialects::Fronts;
@@ -30,9 +28,6 @@ use tokio::sync::mpsc;
 const LOG_FILE: &str = "SWB_LOG_FILE";
 /// How long connections may take to say goodbye.
 const GOODBYES: Duration = Duration::from_secs(3);
-/// How long the keeper waits for a daemon that replaces its own program.
-const HANDOVER: Duration = Duration::from_secs(10);
-
 /// How `swb daemon` was called.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -43,12 +38,12 @@ pub struct Options {
 }
 
 /// What the daemon found around itself when it started.
-struct Setting {
+pub(crate) struct DaemonSetup {
     options: Options,
     config: Config,
-    paths: Paths,
+    pub(crate) paths: Paths,
     exe: PathBuf,
-    umask: u32,
+    pub(crate) umask: u32,
 }
 
 /// Runs the daemon until it is told to stop.
@@ -65,15 +60,15 @@ pub fn run(options: Options) -> Result<()> {
     // From here on whatever the daemon creates is private from its first moment (CO-2).
     let umask = rustix::process::umask(Mode::from_raw_mode(0o177)).as_raw_mode();
     raise_file_limit();
-    let setting = Setting { options, config, paths, exe, umask };
+    let setting = DaemonSetup { options, config, paths, exe, umask };
     // One thread: moving bytes between sockets and shared memory is not worth handing tasks around, and
     // a key's way is shortest when nobody else has to be woken.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let end = runtime.block_on(setting.serve())?;
     drop(runtime);
     match end {
-        End::Stopped => Ok(()),
-        End::Again(exe) => Err(setting.become_program(&exe)),
+        DaemonEnd::Stopped => Ok(()),
+        DaemonEnd::Again(exe) => Err(setting.become_program(&exe)),
     }
 }
 
@@ -84,21 +79,21 @@ struct Listeners {
     scriptschnell: Option<OwnedFd>,
 }
 
-enum End {
+pub(crate) enum DaemonEnd {
     Stopped,
     /// This program, or another one, is to run in this process's place.
     Again(PathBuf),
 }
 
-impl Setting {
-    async fn serve(&self) -> Result<End> {
+impl DaemonSetup {
+    async fn serve(&self) -> Result<DaemonEnd> {
         // Caught from the beginning: to the keeper, a daemon that a signal ended while it started has crashed.
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         // The terminal it was started from may close; whoever is attached elsewhere should not notice.
         let _ignored = signal(SignalKind::hangup())?;
         let fronts = Fronts::default();
-        let mut opened = Opened::default();
+        let mut opened = OpenFronts::default();
         let endpoints = opened.endpoints(&self.config, &self.paths, &fronts);
         let (profiles, mut warnings) = profiles::load(&self.paths.profiles_dir());
         let engine = keeper::connect(&self.paths, &self.exe, &self.config, profiles, endpoints).await?;
@@ -126,7 +121,7 @@ impl Setting {
         });
         let coop = Coop::new(engine.clone(), fronts.clone(), host, self.coop_settings());
         let coop = coop.with_chats(chats.clone());
-        Opened::serve(&coop, listeners.coop)?;
+        OpenFronts::serve(&coop, listeners.coop)?;
         if let Some(listener) = listeners.scriptschnell {
             let settings =
                 fronts::scriptschnell_settings(&self.config.scriptschnell, &self.paths, self.umask);
@@ -142,18 +137,18 @@ impl Setting {
             "ready"
         );
         let why = tokio::select! {
-            _ = terminate.recv() => Stop::Asked,
-            _ = interrupt.recv() => Stop::Asked,
+            _ = terminate.recv() => StopReason::Asked,
+            _ = interrupt.recv() => StopReason::Asked,
             Some(stop) = stops.recv() => stop,
-            () = idle::nothing_to_do(&engine, &chats, &fronts), if self.options.auto => Stop::Asked,
+            () = idle::nothing_to_do(&engine, &chats, &fronts), if self.options.auto => StopReason::Asked,
             () = engine.keeper_lost() => {
                 chats.shutdown(false).await;
                 return Ok(self.after_keeper_loss(&opened, &engine).await);
             }
         };
         match why {
-            Stop::Asked => self.stop(&fronts, &opened, &engine, &chats).await,
-            Stop::Upgrade(upgrade) => {
+            StopReason::Asked => self.stop(&fronts, &opened, &engine, &chats).await,
+            StopReason::Upgrade(upgrade) => {
                 // Agents are children of this process and would be strangers to the next program in it.
                 chats.shutdown(false).await;
                 self.hand_over(&engine, &upgrade).await
@@ -162,7 +157,7 @@ impl Setting {
     }
 
     /// Listens everywhere, before anybody is let in.
-    fn listeners(&self, opened: &mut Opened, engine: &Engine) -> Result<Listeners> {
+    fn listeners(&self, opened: &mut OpenFronts, engine: &Engine) -> Result<Listeners> {
         let clippy = opened.clippy(&self.config, &self.paths, engine, self.options.auto)?;
         let coop = opened.coop(&self.config, &self.paths, engine)?;
         let control = opened.control(&self.paths, engine)?;
@@ -172,17 +167,23 @@ impl Setting {
     }
 
     fn conversations(&self, engine: &Engine) -> Chats {
-        let around = conversations::Surroundings {
+        let chat = conversations::ChatContext {
             config: &self.config,
             paths: &self.paths,
             exe: &self.exe,
             env: environment(),
             umask: self.umask,
         };
-        conversations::open(engine, around)
+        conversations::open(engine, chat)
     }
 
-    async fn stop(&self, fronts: &Fronts, opened: &Opened, engine: &Engine, chats: &Chats) -> Result<End> {
+    async fn stop(
+        &self,
+        fronts: &Fronts,
+        opened: &OpenFronts,
+        engine: &Engine,
+        chats: &Chats,
+    ) -> Result<DaemonEnd> {
         tracing::info!(sessions = engine.count(), "stopping; sessions live on");
         opened.close(engine);
         fronts.stop.cancel();
@@ -192,30 +193,19 @@ impl Setting {
         }
         chats.shutdown(true).await;
         engine.shutdown().await;
-        Ok(End::Stopped)
-    }
-
-    async fn hand_over(&self, engine: &Engine, upgrade: &Upgrade) -> Result<End> {
-        tracing::info!(program = %upgrade.exe.display(), keeper = upgrade.keeper, "another program takes over");
-        if upgrade.keeper {
-            let socket = self.paths.keeper_socket();
-            let argv = vec![upgrade.exe.clone().into(), "keeper".into(), "--socket".into(), socket.into()];
-            engine.replace_keeper(&self.spec(argv, std::env::vars_os().collect()))?;
-        }
-        engine.hand_over(HANDOVER).await;
-        Ok(End::Again(upgrade.exe.clone()))
+        Ok(DaemonEnd::Stopped)
     }
 
     /// Without its keeper every session is gone; all that is left is to tell and to begin anew.
-    async fn after_keeper_loss(&self, opened: &Opened, engine: &Engine) -> End {
+    async fn after_keeper_loss(&self, opened: &OpenFronts, engine: &Engine) -> DaemonEnd {
         tracing::error!("the keeper is gone, and all sessions with it; starting over");
         // Gives connections the time to pass the end of their sessions on.
         tokio::time::sleep(Duration::from_millis(300)).await;
         opened.close(engine);
-        End::Again(self.exe.clone())
+        DaemonEnd::Again(self.exe.clone())
     }
 
-    fn arguments(&self) -> Vec<OsString> {
+    pub(crate) fn arguments(&self) -> Vec<OsString> {
         let mut arguments = vec!["daemon".into()];
         if self.options.auto {
             arguments.push("--auto".into());
@@ -243,14 +233,8 @@ impl Setting {
         Ok(self.spec(argv, env))
     }
 
-    fn spec(&self, argv: Vec<OsString>, env: Vec<(OsString, OsString)>) -> Spec {
+    pub(crate) fn spec(&self, argv: Vec<OsString>, env: Vec<(OsString, OsString)>) -> Spec {
         Spec { argv, env, dir: "/".into(), umask: self.umask }
-    }
-
-    fn become_program(&self, exe: &Path) -> anyhow::Error {
-        rustix::process::umask(Mode::from_raw_mode(self.umask));
-        let error = Command::new(exe).args(self.arguments()).exec();
-        anyhow::Error::new(error).context(format!("cannot run {}", exe.display()))
     }
 
     fn coop_settings(&self) -> Settings {

@@ -20,7 +20,7 @@ pub(crate) const SUMMARY: &str = "c.name, c.title, c.workspace, c.working_dir, c
 pub(crate) const SUMMARY_COLUMNS: usize = 8;
 
 /// A message that is kept: its row, and what tells whether it is still the same.
-struct Kept {
+struct SavedMessage {
     row: i64,
     digest: i64,
 }
@@ -74,11 +74,11 @@ fn save_head(database: &Connection, saved: &Saved) -> Result<i64> {
     Ok(statement.query_row(values, |row| row.get(0))?)
 }
 
-fn kept_messages(database: &Connection, conversation: i64) -> Result<BTreeMap<u64, Kept>> {
+fn kept_messages(database: &Connection, conversation: i64) -> Result<BTreeMap<u64, SavedMessage>> {
     let mut statement =
         database.prepare_cached("SELECT number, id, digest FROM message WHERE conversation = ?1")?;
     let rows = statement.query_map([conversation], |row| {
-        Ok((unsigned(row, 0)?, Kept { row: row.get(1)?, digest: row.get(2)? }))
+        Ok((unsigned(row, 0)?, SavedMessage { row: row.get(1)?, digest: row.get(2)? }))
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }

@@ -4,19 +4,19 @@
 //! crash leaves the old or the new state. The database keeps a rollback journal and not a write-ahead log: saves are
 //! rare, home directories may be on a network, and there is one file to copy between saves.
 //!
-//! - `place.rs`: the directory, the file, and who may read them.
+//! - `database_file.rs`: the directory, the file, and who may read them.
 //! - `schema.rs`: the tables, by version.
 //! - `conversations.rs`, `search.rs`, `workspaces.rs`: what is asked of them.
 //!
 //! Its calls wait for the disk, and one waits for another: callers keep them off threads that serve others.
 
 mod conversations;
-mod place;
+mod database_file;
 mod schema;
 mod search;
 mod workspaces;
 
-use place::{Identity, Place};
+use database_file::{DatabaseFile, Identity};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -31,13 +31,13 @@ const BUSY: Duration = Duration::from_secs(5);
 /// Nothing is created before something is kept, and nothing is read before that.
 #[derive(Debug)]
 pub struct Store {
-    place: Place,
-    open: Mutex<Option<Open>>,
+    file: DatabaseFile,
+    open: Mutex<Option<OpenDatabase>>,
 }
 
 /// An open database, and which file it is: somebody may have removed or replaced it.
 #[derive(Debug)]
-struct Open {
+struct OpenDatabase {
     connection: Connection,
     identity: Identity,
 }
@@ -64,15 +64,15 @@ type Result<T> = std::result::Result<T, StoreError>;
 impl Store {
     /// A store in this directory, which need not exist.
     pub fn new(dir: PathBuf) -> Self {
-        Self { place: Place::new(dir), open: Mutex::new(None) }
+        Self { file: DatabaseFile::new(dir), open: Mutex::new(None) }
     }
 
     /// The database file; it need not exist.
     pub fn file(&self) -> &Path {
-        self.place.file()
+        self.file.file()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Open>> {
+    fn lock(&self) -> MutexGuard<'_, Option<OpenDatabase>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -93,7 +93,7 @@ impl Store {
         change: impl FnOnce(&Connection) -> Result<T>,
     ) -> std::result::Result<T, ArchiveError> {
         let mut open = self.lock();
-        let changed = self.place.make().map_err(StoreError::from).and_then(|()| {
+        let changed = self.file.make().map_err(StoreError::from).and_then(|()| {
             let database = self.opened(&mut open)?;
             let database = database.ok_or_else(|| StoreError::Form("it was removed meanwhile".into()))?;
             transaction(&database.connection, change)
@@ -102,20 +102,24 @@ impl Store {
     }
 
     /// The database, opened if it was not; nothing if there is no file.
-    fn opened<'a>(&self, open: &'a mut Option<Open>) -> Result<Option<&'a mut Open>> {
-        let Some(identity) = self.place.check()? else {
+    fn opened<'a>(&self, open: &'a mut Option<OpenDatabase>) -> Result<Option<&'a mut OpenDatabase>> {
+        let Some(identity) = self.file.check()? else {
             *open = None;
             return Ok(None);
         };
         if open.as_ref().is_none_or(|open| open.identity != identity) {
             *open = None;
-            *open = Some(Open { connection: connect(self.file())?, identity });
+            *open = Some(OpenDatabase { connection: connect(self.file())?, identity });
         }
         Ok(open.as_mut())
     }
 
     /// Says which file an error is about, and begins anew the next time.
-    fn settled<T>(&self, open: &mut Option<Open>, result: Result<T>) -> std::result::Result<T, ArchiveError> {
+    fn settled<T>(
+        &self,
+        open: &mut Option<OpenDatabase>,
+        result: Result<T>,
+    ) -> std::result::Result<T, ArchiveError> {
         result.map_err(|error| {
             *open = None;
             ArchiveError(format!("{}: {error}", self.file().display()))

@@ -1,4 +1,4 @@
-//! The directory and the file in it: made when needed, and for their owner alone (SS-47).
+//! The directory and the database file in it: made when needed, readable by their owner alone (SS-47).
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io;
@@ -11,7 +11,7 @@ const PRIVATE_FILE: u32 = 0o600;
 
 /// Where a database is or will be.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct DatabaseFile {
     dir: PathBuf,
     file: PathBuf,
 }
@@ -20,7 +20,7 @@ pub(crate) struct Place {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity(u64, u64);
 
-impl Place {
+impl DatabaseFile {
     pub(crate) fn new(dir: PathBuf) -> Self {
         Self { file: dir.join(FILE), dir }
     }

@@ -1,0 +1,67 @@
+//! An upgrade: another program takes the place of this daemon, and of its keeper if asked to, under running sessions.
+
+use crate::run::{DaemonEnd, DaemonSetup};
+use anyhow::Result;
+use rustix::fs::Mode;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use swb_engine::Engine;
+
+/// How long a new program may take to say its version.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long the keeper waits for a daemon that replaces its own program.
+const HANDOVER: Duration = Duration::from_secs(10);
+
+/// A program that is to take over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ProgramUpgrade {
+    pub(crate) exe: PathBuf,
+    pub(crate) keeper: bool,
+}
+
+/// Makes sure that a program runs here and is one of ours before the old one makes way for it.
+pub(crate) fn check_program(exe: &Path) -> Result<(), String> {
+    let cannot = |why: &str| format!("{} cannot take over: {why}", exe.display());
+    if !exe.is_absolute() {
+        return Err(cannot("its path is not absolute"));
+    }
+    let mut command = Command::new(exe);
+    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().map_err(|error| cannot(&error.to_string()))?;
+    let deadline = Instant::now() + VERSION_TIMEOUT;
+    while child.try_wait().map_err(|error| cannot(&error.to_string()))?.is_none() {
+        if Instant::now() > deadline {
+            let _killed = child.kill();
+            let _reaped = child.wait();
+            return Err(cannot("it does not say its version"));
+        }
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+    let output = child.wait_with_output().map_err(|error| cannot(&error.to_string()))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if output.status.success() && text.starts_with("swb ") { Ok(()) } else { Err(cannot("it is not swb")) }
+}
+
+impl DaemonSetup {
+    /// Leaves the sessions with the keeper, and the keeper to the new program.
+    pub(crate) async fn hand_over(&self, engine: &Engine, upgrade: &ProgramUpgrade) -> Result<DaemonEnd> {
+        tracing::info!(program = %upgrade.exe.display(), keeper = upgrade.keeper, "another program takes over");
+        if upgrade.keeper {
+            let socket = self.paths.keeper_socket();
+            let argv = vec![upgrade.exe.clone().into(), "keeper".into(), "--socket".into(), socket.into()];
+            engine.replace_keeper(&self.spec(argv, std::env::vars_os().collect()))?;
+        }
+        engine.hand_over(HANDOVER).await;
+        Ok(DaemonEnd::Again(upgrade.exe.clone()))
+    }
+
+    /// Runs the new program in this process; returns only if that fails.
+    pub(crate) fn become_program(&self, exe: &Path) -> anyhow::Error {
+        rustix::process::umask(Mode::from_raw_mode(self.umask));
+        let error = Command::new(exe).args(self.arguments()).exec();
+        anyhow::Error::new(error).context(format!("cannot run {}", exe.display()))
+    }
+}
