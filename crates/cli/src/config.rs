@@ -21,12 +21,12 @@ impl Default for Config {
 }
 
 #[derive(Deserialize)]
-struct File {
-    cli: Option<Cli>,
+struct ConfigFile {
+    cli: Option<CliSection>,
 }
 
 #[derive(Deserialize)]
-struct Cli {
+struct CliSection {
     detach_key: Option<String>,
 }
 
@@ -38,7 +38,8 @@ impl Config {
     }
 
     fn parse(text: &str) -> Result<Self, KeyError> {
-        let key = toml::from_str::<File>(text).ok().and_then(|file| file.cli).and_then(|cli| cli.detach_key);
+        let key =
+            toml::from_str::<ConfigFile>(text).ok().and_then(|file| file.cli).and_then(|cli| cli.detach_key);
         match key {
             Some(key) => Ok(Self { detach_key: DetachKey::parse(&key)? }),
             None => Ok(Self::default()),

@@ -1,10 +1,10 @@
 //! What every command needs: where things are, how to reach the daemon, how to answer the user.
 
 use crate::config::Config;
-use crate::control::Control;
+use crate::console::{print, say};
+use crate::control_client::ControlClient;
 use crate::error::{Failure, FailureKind};
-use crate::say::{print, say};
-use crate::start;
+use crate::start_daemon;
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -43,8 +43,8 @@ impl Context {
     }
 
     /// Connects to the daemon; starts it, and says so, if there is none.
-    pub(crate) fn connect(&self) -> Result<Control, Failure> {
-        let running = start::ensure(&self.paths, self.config_file.as_deref())?;
+    pub(crate) fn connect(&self) -> Result<ControlClient, Failure> {
+        let running = start_daemon::ensure(&self.paths, self.config_file.as_deref())?;
         let mut control = running.control;
         if let Some(pid) = running.started {
             say(format_args!("{}: started the daemon (pid {pid})", self.program));
@@ -59,9 +59,9 @@ impl Context {
     }
 
     /// Connects to the daemon if there is one.
-    pub(crate) fn connect_if_running(&self) -> Result<Option<Control>, Failure> {
-        start::check_run_dir(&self.paths.run_dir())?;
-        start::open(&self.paths.control_socket())
+    pub(crate) fn connect_if_running(&self) -> Result<Option<ControlClient>, Failure> {
+        start_daemon::check_run_dir(&self.paths.run_dir())?;
+        start_daemon::open(&self.paths.control_socket())
     }
 
     /// Asks the daemon something that does no harm when it is asked twice.

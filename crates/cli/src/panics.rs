@@ -3,7 +3,7 @@
 //! The message would be lost on an alternate screen, so it is kept until every guard has run and `main` has
 //! the terminal back.
 
-use crate::say::say_text;
+use crate::console::say_text;
 use crate::terminal::raw;
 use std::panic;
 use std::sync::{Mutex, PoisonError};

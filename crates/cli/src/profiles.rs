@@ -1,7 +1,7 @@
 //! How programs are read: the built-in profiles, and the user's own before them.
 
+use crate::console::say;
 use crate::error::Failure;
-use crate::say::say;
 use std::sync::Arc;
 use swb_turns::{Profile, Profiles};
 use swb_types::Paths;

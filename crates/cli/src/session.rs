@@ -1,9 +1,9 @@
 //! Making sessions and going to them: what several commands share.
 
-use crate::attach::speech::Coop;
-use crate::attach::{self, Keyboard, Old, Pictures, Plan, Position, Resume};
+use crate::attach::stream_protocol::ControlStream;
+use crate::attach::{self, AttachOptions, KeyboardUse, Pictures, Position, ReplayedOutput, ResumePoint};
 use crate::context::{self, Context};
-use crate::control::Control;
+use crate::control_client::ControlClient;
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::terminal::detach::DetachKey;
 use crate::terminal::size;
@@ -43,8 +43,8 @@ impl Target {
 
     /// How to come to its stream, and to come back. A terminal gets pictures of the screen; anything else gets
     /// the output as the program wrote it.
-    fn route(&self, context: &Context) -> Resume {
-        Resume {
+    fn route(&self, context: &Context) -> ResumePoint {
+        ResumePoint {
             socket: context.paths.control_socket(),
             session: self.session.clone(),
             pty: self.pty,
@@ -104,7 +104,7 @@ pub(crate) fn go(context: &Context, target: &Target) -> Outcome {
 }
 
 /// Attaches, over the connection `open` if there is one, and stays.
-fn stay(context: &Context, target: &Target, keys: Vec<DetachKey>, open: Option<Control>) -> Outcome {
+fn stay(context: &Context, target: &Target, keys: Vec<DetachKey>, open: Option<ControlClient>) -> Outcome {
     let own_size = size::current();
     let route = target.route(context);
     let request = Operation::Attach(route.request(target.start(), own_size));
@@ -164,7 +164,7 @@ pub(crate) fn open_shell(
 pub(crate) fn open_stream(
     context: &Context,
     request: &Operation,
-    mut open: Option<Control>,
+    mut open: Option<ControlClient>,
 ) -> Result<(UnixStream, Attached), Failure> {
     let deadline = Instant::now() + RETRY;
     loop {
@@ -194,24 +194,24 @@ fn keys(context: &Context, target: &Target) -> Result<Vec<DetachKey>, Failure> {
 
 fn plan(
     target: &Target,
-    route: Resume,
+    route: ResumePoint,
     socket: UnixStream,
     attached: &Attached,
     keys: Vec<DetachKey>,
     size: Size,
-) -> Plan {
+) -> AttachOptions {
     let offset = attached.offset.unwrap_or_default();
     let head = attached.head.unwrap_or(offset);
     let old = if target.fresh { 0 } else { head.0.saturating_sub(offset.0) };
-    Plan {
+    AttachOptions {
         session: target.session.clone(),
-        speech: &Coop,
+        speech: &ControlStream,
         socket,
         position: Position::new(offset, route.pictures.is_some() && target.start().is_none()),
         resume: Some(route),
-        old: Old::Bytes(old),
+        old: ReplayedOutput::Bytes(old),
         keys,
-        keyboard: if target.watch { Keyboard::Leaves } else { Keyboard::Types },
+        keyboard: if target.watch { KeyboardUse::Leaves } else { KeyboardUse::Types },
         size,
     }
 }
@@ -219,13 +219,13 @@ fn plan(
 /// Follows a terminal's output from an offset on, without touching the user's terminal.
 pub(crate) fn follow(context: &Context, session: &str, pty: PtyId, from: Offset) -> Outcome {
     let target = Target { pty, watch: true, fresh: true, ..Target::existing(session.to_owned()) };
-    let route = Resume { pictures: None, ..target.route(context) };
+    let route = ResumePoint { pictures: None, ..target.route(context) };
     let request = Operation::Attach(route.request(Some(from), None));
     let (socket, attached) = open_stream(context, &request, None)?;
     let mut plan = plan(&target, route, socket, &attached, Vec::new(), Size::DEFAULT);
-    plan.keyboard = Keyboard::Unused;
+    plan.keyboard = KeyboardUse::Unused;
     match attach::run(plan)? {
-        attach::Ending::Lost => Err(Failure::general("the connection was lost")),
+        attach::AttachEnd::Lost => Err(Failure::general("the connection was lost")),
         _ => Ok(0),
     }
 }

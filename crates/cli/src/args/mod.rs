@@ -138,7 +138,7 @@ pub(crate) enum Command {
     Wrap(Wrap),
     /// Ask a clippy broker for turns and move them between sessions
     #[command(subcommand)]
-    Clippyctl(crate::personalities::clippyctl::Command),
+    Clippyctl(crate::personalities::clippyctl::ClippyctlCommand),
     /// Find the turns in a recording of a terminal session
     Detect(Detect),
     /// Show how the daemon is doing

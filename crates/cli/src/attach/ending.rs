@@ -4,7 +4,7 @@ use signal_hook::consts::SIGHUP;
 
 /// How an attachment came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum AttachEnd {
     /// The process ended with this code.
     Exited(i32),
     /// The user pressed the detach key.
@@ -23,7 +23,7 @@ pub(crate) enum Ending {
     Signalled(i32),
 }
 
-impl Ending {
+impl AttachEnd {
     /// The exit code of a command that passes on what became of the child.
     pub(crate) fn exit_code(self) -> u8 {
         match self {
@@ -47,10 +47,10 @@ mod tests {
 
     #[test]
     fn the_code_of_the_child_is_passed_on() {
-        assert_eq!(Ending::Exited(7).exit_code(), 7);
-        assert_eq!(Ending::Exited(137).exit_code(), 137);
-        assert_eq!(Ending::Exited(-1).exit_code(), 255);
-        assert_eq!(Ending::Left.exit_code(), 0);
-        assert_eq!(Ending::Signalled(15).exit_code(), 143);
+        assert_eq!(AttachEnd::Exited(7).exit_code(), 7);
+        assert_eq!(AttachEnd::Exited(137).exit_code(), 137);
+        assert_eq!(AttachEnd::Exited(-1).exit_code(), 255);
+        assert_eq!(AttachEnd::Left.exit_code(), 0);
+        assert_eq!(AttachEnd::Signalled(15).exit_code(), 143);
     }
 }

@@ -1,8 +1,8 @@
 //! A stream that is followed without a terminal, over the death of the daemon.
 
 use super::inbox::Inbox;
-use super::speech::{Coop, Notice, Speech};
-use super::{Lost, Position, RECONNECT_PAUSE, RECONNECT_WAIT, Resume, broken_stream};
+use super::stream_protocol::{ControlStream, Notice, StreamProtocol};
+use super::{LostDaemon, Position, RECONNECT_PAUSE, RECONNECT_WAIT, ResumePoint, broken_stream};
 use crate::error::{Failure, FailureKind};
 use crate::terminal::signals::Signals;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 /// Something that came over the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Item {
-    /// Bytes for the terminal; [`Follower::bytes`] gives them until the next item is asked for.
+pub(crate) enum FollowedItem {
+    /// Bytes for the terminal; [`OutputFollower::bytes`] gives them until the next item is asked for.
     Data(Range<usize>),
     /// A picture begins: what comes does not go on with what came before.
     Picture,
@@ -28,36 +28,36 @@ pub(crate) enum Item {
 
 /// The receiving side of one stream.
 #[derive(Debug)]
-pub(crate) struct Follower {
+pub(crate) struct OutputFollower {
     socket: Option<UnixStream>,
-    route: Resume,
+    route: ResumePoint,
     position: Position,
     inbox: Inbox,
-    lost: Option<Lost>,
+    lost: Option<LostDaemon>,
     signals: Signals,
 }
 
-impl Follower {
+impl OutputFollower {
     /// Goes on with a connection that was made by `route` and is in stream mode.
     pub(crate) fn new(
         socket: UnixStream,
-        route: Resume,
+        route: ResumePoint,
         position: Position,
         signals: Signals,
     ) -> Result<Self, Failure> {
         socket.set_nonblocking(true)?;
-        let inbox = Inbox::new(Coop.layout());
+        let inbox = Inbox::new(ControlStream.layout());
         Ok(Self { socket: Some(socket), route, position, inbox, lost: None, signals })
     }
 
     /// Waits for the next item. A lost connection is made anew, and goes on at the same byte.
-    pub(crate) fn next_item(&mut self) -> Result<Item, Failure> {
+    pub(crate) fn next_item(&mut self) -> Result<FollowedItem, Failure> {
         loop {
             if let Some(item) = self.arrived()? {
                 return Ok(item);
             }
             if self.wait()? {
-                return Ok(Item::Signalled);
+                return Ok(FollowedItem::Signalled);
             }
             self.reconnect_if_due()?;
         }
@@ -68,11 +68,11 @@ impl Follower {
         self.inbox.bytes(range)
     }
 
-    fn arrived(&mut self) -> Result<Option<Item>, Failure> {
+    fn arrived(&mut self) -> Result<Option<FollowedItem>, Failure> {
         loop {
             if let Some(range) = self.inbox.next_data().map_err(broken_stream)? {
                 self.position.advance(range.len() as u64);
-                return Ok(Some(Item::Data(range)));
+                return Ok(Some(FollowedItem::Data(range)));
             }
             let Some(message) = self.inbox.next_message().map_err(broken_stream)? else {
                 return Ok(None);
@@ -81,14 +81,14 @@ impl Follower {
                 self.answered(&message.payload)?;
                 continue;
             }
-            match Coop.understand(&message) {
-                Notice::Exited(code) => return Ok(Some(Item::Exited(code))),
+            match ControlStream.understand(&message) {
+                Notice::Exited(code) => return Ok(Some(FollowedItem::Exited(code))),
                 Notice::Lagged(Some(offset)) => self.position.lagged(offset, self.route.pictures.is_some()),
                 Notice::Repaint(offset, bytes) => {
                     self.position.repaint(offset, bytes);
-                    return Ok(Some(Item::Picture));
+                    return Ok(Some(FollowedItem::Picture));
                 }
-                Notice::Resized(cols, rows) => return Ok(Some(Item::Resized(cols, rows))),
+                Notice::Resized(cols, rows) => return Ok(Some(FollowedItem::Resized(cols, rows))),
                 // A daemon that says goodbye may be replaced by another as well as one that just goes.
                 _ => {}
             }
@@ -148,8 +148,8 @@ impl Follower {
         self.inbox.restart(0);
         let now = Instant::now();
         self.lost = Some(match self.lost {
-            Some(lost) => Lost { next_try: now + RECONNECT_PAUSE, ..lost },
-            None => Lost { since: now, next_try: now },
+            Some(lost) => LostDaemon { next_try: now + RECONNECT_PAUSE, ..lost },
+            None => LostDaemon { since: now, next_try: now },
         });
     }
 
@@ -168,7 +168,7 @@ impl Follower {
                 self.inbox.restart(2);
                 self.socket = Some(socket);
             }
-            Err(_) => self.lost = Some(Lost { next_try: now + RECONNECT_PAUSE, ..lost }),
+            Err(_) => self.lost = Some(LostDaemon { next_try: now + RECONNECT_PAUSE, ..lost }),
         }
         Ok(())
     }

@@ -32,7 +32,7 @@ pub(crate) struct BadFrame(usize);
 
 /// A frame that is no terminal data.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Message {
+pub(crate) struct InboxFrame {
     /// What stands between length and payload; empty in command mode.
     pub(crate) tag: Vec<u8>,
     /// The payload.
@@ -106,7 +106,7 @@ impl Inbox {
     }
 
     /// Takes the next message, if it is complete and no data comes before it.
-    pub(crate) fn next_message(&mut self) -> Result<Option<Message>, BadFrame> {
+    pub(crate) fn next_message(&mut self) -> Result<Option<InboxFrame>, BadFrame> {
         if self.left > 0 {
             return Ok(None);
         }
@@ -126,7 +126,7 @@ impl Inbox {
         let payload = self.bytes(begin..end).to_vec();
         self.answers = self.answers.saturating_sub(1);
         self.start = end;
-        Ok(Some(Message { tag, payload }))
+        Ok(Some(InboxFrame { tag, payload }))
     }
 
     /// The bytes of a range given out since the last [`Inbox::fill`].

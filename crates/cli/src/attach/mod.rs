@@ -2,41 +2,41 @@
 //!
 //! One thread and one `poll`. The loop owns the position in the session's output; when the daemon dies it
 //! connects anew and names that position, so that no byte is lost or doubled on the screen. What the user
-//! types meanwhile is kept. Neither side can block the other: see [`outbox`] and [`screen`].
+//! types meanwhile is kept. Neither side can block the other: see [`outbox`] and [`user_terminal`].
 
 mod ending;
 pub(crate) mod follow;
 pub(crate) mod inbox;
+mod options;
 mod outbox;
-mod plan;
 mod position;
-pub(crate) mod screen;
-pub(crate) mod speech;
+pub(crate) mod stream_protocol;
+pub(crate) mod user_terminal;
 
-pub(crate) use ending::Ending;
-pub(crate) use plan::{Keyboard, Old, Pictures, Plan, Resume};
+pub(crate) use ending::AttachEnd;
+pub(crate) use options::{AttachOptions, KeyboardUse, Pictures, ReplayedOutput, ResumePoint};
 pub(crate) use position::Position;
 
+use crate::console::say;
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::panics;
-use crate::say::say;
 use crate::terminal::detach::Matcher;
 use crate::terminal::signals::Signals;
 use crate::terminal::size;
 use follow::timespec;
-use inbox::{Inbox, Message};
+use inbox::{Inbox, InboxFrame};
 use outbox::Outbox;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::stdio::{stderr, stdin, stdout};
 use rustix::termios::isatty;
-use screen::Screen;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
-use speech::{Notice, Speech};
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
+use stream_protocol::{Notice, StreamProtocol};
 use swb_types::{Offset, Size};
+use user_terminal::UserTerminal;
 
 /// How long a lost daemon is waited for. It is back within a second; after ten nobody is bringing it back.
 const RECONNECT_WAIT: Duration = Duration::from_secs(10);
@@ -51,50 +51,54 @@ const GOODBYE_WAIT: Duration = Duration::from_millis(300);
 const KEYBOARD_READ: usize = 16 * 1024;
 
 /// Attaches, tells the user how it ended, and gives the child's exit code.
-pub(crate) fn run_and_report(plan: Plan) -> Outcome {
+pub(crate) fn run_and_report(plan: AttachOptions) -> Outcome {
     let session = plan.session.clone();
     let ending = run(plan)?;
     match ending {
-        Ending::Left => say(format_args!("[detached from {session}]")),
-        Ending::Dismissed => {
+        AttachEnd::Left => say(format_args!("[detached from {session}]")),
+        AttachEnd::Dismissed => {
             say(format_args!("[detached from {session}: the daemon was shut down, the session lives on]"))
         }
-        Ending::Lost => {
+        AttachEnd::Lost => {
             return Err(Failure::general(format!("the connection to session '{session}' was lost")));
         }
-        Ending::Exited(_) | Ending::Complete | Ending::HungUp | Ending::Unread | Ending::Signalled(_) => {}
+        AttachEnd::Exited(_)
+        | AttachEnd::Complete
+        | AttachEnd::HungUp
+        | AttachEnd::Unread
+        | AttachEnd::Signalled(_) => {}
     }
     Ok(ending.exit_code())
 }
 
 /// Attaches until something ends it.
-pub(crate) fn run(plan: Plan) -> Result<Ending, Failure> {
+pub(crate) fn run(plan: AttachOptions) -> Result<AttachEnd, Failure> {
     panics::keep_for_later();
     let mut attachment = Attachment::new(plan)?;
     let result = attachment.run();
     attachment.screen.finish(&attachment.inbox);
-    if matches!(result, Ok(Ending::Left)) {
+    if matches!(result, Ok(AttachEnd::Left)) {
         attachment.say_goodbye();
     }
     result
 }
 
 struct Attachment {
-    speech: &'static dyn Speech,
+    speech: &'static dyn StreamProtocol,
     session: String,
     socket: Option<UnixStream>,
-    resume: Option<Resume>,
+    resume: Option<ResumePoint>,
     /// Since when there is no stream, and when to try again.
-    lost: Option<Lost>,
+    lost: Option<LostDaemon>,
     /// The peer takes no more input; what it sent is still read.
     deaf: bool,
     position: Position,
-    old: Old,
+    old: ReplayedOutput,
     inbox: Inbox,
     outbox: Outbox,
-    screen: Screen,
+    screen: UserTerminal,
     signals: Option<Signals>,
-    keyboard: Keyboard,
+    keyboard: KeyboardUse,
     /// The size the session was told last.
     told: Size,
     matcher: Matcher,
@@ -105,14 +109,14 @@ struct Attachment {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Lost {
+struct LostDaemon {
     since: Instant,
     next_try: Instant,
 }
 
 /// What a wait was ended by.
 #[derive(Debug, Default)]
-struct Woken {
+struct AttachWakeup {
     signal: bool,
     keyboard: bool,
     readable: bool,
@@ -120,9 +124,9 @@ struct Woken {
 }
 
 impl Attachment {
-    fn new(plan: Plan) -> Result<Self, Failure> {
+    fn new(plan: AttachOptions) -> Result<Self, Failure> {
         plan.socket.set_nonblocking(true)?;
-        let uses_terminal = plan.keyboard != Keyboard::Unused;
+        let uses_terminal = plan.keyboard != KeyboardUse::Unused;
         // Caught before the terminal changes, so that no signal can leave it changed.
         let caught = [SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGWINCH, SIGCONT];
         let signals = if uses_terminal { Some(Signals::catch(&caught)?) } else { None };
@@ -137,7 +141,7 @@ impl Attachment {
             old: plan.old,
             inbox: Inbox::new(plan.speech.layout()),
             outbox: Outbox::default(),
-            screen: Screen::open(uses_terminal)?,
+            screen: UserTerminal::open(uses_terminal)?,
             signals,
             keyboard: plan.keyboard,
             told: plan.size,
@@ -148,7 +152,7 @@ impl Attachment {
         })
     }
 
-    fn run(&mut self) -> Result<Ending, Failure> {
+    fn run(&mut self) -> Result<AttachEnd, Failure> {
         // The size may have changed between the request and the first look at signals.
         self.send_size();
         loop {
@@ -163,7 +167,7 @@ impl Attachment {
     }
 
     /// Does what a wait was ended by; keys first, because somebody waits for their echo.
-    fn turn(&mut self, woken: &Woken) -> Result<Option<Ending>, Failure> {
+    fn turn(&mut self, woken: &AttachWakeup) -> Result<Option<AttachEnd>, Failure> {
         if woken.keyboard
             && let Some(ending) = self.read_keyboard()?
         {
@@ -188,7 +192,7 @@ impl Attachment {
     }
 
     /// Moves everything that has arrived on to the screen.
-    fn pump(&mut self) -> Result<Option<Ending>, Failure> {
+    fn pump(&mut self) -> Result<Option<AttachEnd>, Failure> {
         loop {
             if let Err(error) = self.screen.flush(&self.inbox) {
                 return output_failed(&error).map(Some);
@@ -218,35 +222,35 @@ impl Attachment {
             any = true;
             let length = range.len() as u64;
             self.position.advance(length);
-            if self.old == Old::FirstFrame {
-                self.old = Old::Bytes(length + self.inbox.rest_of_frame() as u64);
+            if self.old == ReplayedOutput::FirstFrame {
+                self.old = ReplayedOutput::Bytes(length + self.inbox.rest_of_frame() as u64);
             }
-            let Old::Bytes(left) = self.old else { continue };
+            let ReplayedOutput::Bytes(left) = self.old else { continue };
             let old = left.min(length);
             let count = usize::try_from(old).unwrap_or(usize::MAX);
             self.screen.add(&self.inbox, range, count, old == left);
-            self.old = Old::Bytes(left - old);
+            self.old = ReplayedOutput::Bytes(left - old);
         }
         Ok(any)
     }
 
-    fn next_message(&mut self) -> Result<Option<Message>, Failure> {
+    fn next_message(&mut self) -> Result<Option<InboxFrame>, Failure> {
         self.inbox.next_message().map_err(broken_stream)
     }
 
-    fn handle_message(&mut self, message: &Message) -> Result<Option<Ending>, Failure> {
+    fn handle_message(&mut self, message: &InboxFrame) -> Result<Option<AttachEnd>, Failure> {
         if message.tag.is_empty() {
             return self.handle_answer(&message.payload).map(|()| None);
         }
         match self.speech.understand(message) {
-            Notice::Exited(code) => return Ok(Some(Ending::Exited(code))),
-            Notice::Detached => return Ok(Some(Ending::Dismissed)),
-            Notice::End => return Ok(Some(Ending::Complete)),
+            Notice::Exited(code) => return Ok(Some(AttachEnd::Exited(code))),
+            Notice::Detached => return Ok(Some(AttachEnd::Dismissed)),
+            Notice::End => return Ok(Some(AttachEnd::Complete)),
             Notice::Lagged(offset) => self.lagged(offset),
             Notice::Repaint(offset, bytes) => {
                 self.position.repaint(offset, bytes);
                 // A picture is made to be shown now, and so is everything behind it.
-                self.old = Old::Bytes(0);
+                self.old = ReplayedOutput::Bytes(0);
                 self.screen.picture();
             }
             Notice::Ping => {
@@ -271,7 +275,7 @@ impl Attachment {
     fn lagged(&mut self, offset: Option<Offset>) {
         self.screen.gap();
         if let Some(offset) = offset {
-            if let Old::Bytes(left) = &mut self.old {
+            if let ReplayedOutput::Bytes(left) = &mut self.old {
                 *left = left.saturating_sub(offset.0.saturating_sub(self.position.offset().0));
             }
             let pictures = self.resume.as_ref().is_some_and(|resume| resume.pictures.is_some());
@@ -283,10 +287,10 @@ impl Attachment {
         }
     }
 
-    fn wait(&self) -> Result<Woken, Failure> {
+    fn wait(&self) -> Result<AttachWakeup, Failure> {
         let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(4);
         let standard_input = stdin();
-        let wants_keys = self.keyboard != Keyboard::Unused && self.outbox.room() > 0;
+        let wants_keys = self.keyboard != KeyboardUse::Unused && self.outbox.room() > 0;
         if wants_keys {
             fds.push(PollFd::new(&standard_input, PollFlags::IN));
         }
@@ -313,7 +317,7 @@ impl Attachment {
         next(self.screen.is_blocked());
         let socket = next(!interest.is_empty());
         let bad = PollFlags::HUP | PollFlags::ERR;
-        Ok(Woken {
+        Ok(AttachWakeup {
             signal: !signal.is_empty(),
             keyboard: !keyboard.is_empty(),
             readable: interest.contains(PollFlags::IN) && socket.intersects(PollFlags::IN | bad),
@@ -344,14 +348,14 @@ impl Attachment {
         Some(timespec(due.saturating_duration_since(Instant::now())))
     }
 
-    fn read_keyboard(&mut self) -> Result<Option<Ending>, Failure> {
+    fn read_keyboard(&mut self) -> Result<Option<AttachEnd>, Failure> {
         let room = self.read_buffer.len().min(self.outbox.room());
         let buffer = self.read_buffer.get_mut(..room).unwrap_or_default();
         let count = match rustix::io::read(stdin(), buffer) {
-            Ok(0) | Err(Errno::IO) if self.screen.has_keyboard() => return Ok(Some(Ending::HungUp)),
+            Ok(0) | Err(Errno::IO) if self.screen.has_keyboard() => return Ok(Some(AttachEnd::HungUp)),
             Ok(0) => {
                 // No more input, but the session goes on.
-                self.keyboard = Keyboard::Unused;
+                self.keyboard = KeyboardUse::Unused;
                 return Ok(None);
             }
             Ok(count) => count,
@@ -373,7 +377,7 @@ impl Attachment {
         self.release = self.matcher.patience().map(|patience| Instant::now() + patience);
         self.take_typed(&typed);
         self.typed = typed;
-        Ok(leaves.then_some(Ending::Left))
+        Ok(leaves.then_some(AttachEnd::Left))
     }
 
     /// Lets go of a lone escape character that turned out to be a key.
@@ -390,16 +394,16 @@ impl Attachment {
 
     fn take_typed(&mut self, typed: &[u8]) {
         match self.keyboard {
-            Keyboard::Types => {
+            KeyboardUse::Types => {
                 self.outbox.push(typed);
                 self.send();
             }
             // Asks for a redraw, as keepty's watchers do.
-            Keyboard::Leaves if typed == b"r" && self.speech.size_redraws() => {
+            KeyboardUse::Leaves if typed == b"r" && self.speech.size_redraws() => {
                 self.outbox.resize(self.told);
                 self.send();
             }
-            Keyboard::Leaves | Keyboard::Unused => {}
+            KeyboardUse::Leaves | KeyboardUse::Unused => {}
         }
     }
 
@@ -419,7 +423,7 @@ impl Attachment {
 
     fn send_size(&mut self) {
         // One that looks on only tells which part of the screen it has room for.
-        if self.keyboard != Keyboard::Unused
+        if self.keyboard != KeyboardUse::Unused
             && self.screen.has_keyboard()
             && let Some(size) = size::current().filter(|size| *size != self.told)
         {
@@ -428,7 +432,7 @@ impl Attachment {
         }
     }
 
-    fn read_socket(&mut self) -> Option<Ending> {
+    fn read_socket(&mut self) -> Option<AttachEnd> {
         let socket = self.socket.as_ref()?;
         match self.inbox.fill(socket) {
             Ok(0) => self.disconnected(),
@@ -440,20 +444,20 @@ impl Attachment {
         }
     }
 
-    fn disconnected(&mut self) -> Option<Ending> {
+    fn disconnected(&mut self) -> Option<AttachEnd> {
         self.socket = None;
         self.deaf = false;
         self.position.disconnected();
         self.inbox.restart(0);
         self.outbox.disconnected();
         if self.resume.is_none() {
-            return Some(Ending::Lost);
+            return Some(AttachEnd::Lost);
         }
         let now = Instant::now();
         self.lost = Some(match self.lost {
             // Lost again before the stream was back: no reason to hurry.
-            Some(lost) => Lost { next_try: now + RECONNECT_PAUSE, ..lost },
-            None => Lost { since: now, next_try: now },
+            Some(lost) => LostDaemon { next_try: now + RECONNECT_PAUSE, ..lost },
+            None => LostDaemon { since: now, next_try: now },
         });
         None
     }
@@ -478,12 +482,12 @@ impl Attachment {
                 self.inbox.restart(2);
                 self.socket = Some(socket);
             }
-            _ => self.lost = Some(Lost { next_try: now + RECONNECT_PAUSE, ..lost }),
+            _ => self.lost = Some(LostDaemon { next_try: now + RECONNECT_PAUSE, ..lost }),
         }
         Ok(())
     }
 
-    fn handle_signals(&mut self) -> Option<Ending> {
+    fn handle_signals(&mut self) -> Option<AttachEnd> {
         let raised = self.signals.as_mut().map(Signals::take).unwrap_or_default();
         for signal in raised {
             match signal {
@@ -492,8 +496,8 @@ impl Attachment {
                     self.screen.renew();
                     self.send_size();
                 }
-                SIGHUP => return Some(Ending::HungUp),
-                other => return Some(Ending::Signalled(other)),
+                SIGHUP => return Some(AttachEnd::HungUp),
+                other => return Some(AttachEnd::Signalled(other)),
             }
         }
         self.send();
@@ -544,11 +548,11 @@ fn broken_stream(error: inbox::BadFrame) -> Failure {
 }
 
 /// Decides what it means that standard output takes nothing any more.
-fn output_failed(error: &io::Error) -> Result<Ending, Failure> {
+fn output_failed(error: &io::Error) -> Result<AttachEnd, Failure> {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         // The window was closed, or whoever read our output has ended: both are a way to detach.
-        Some(Errno::IO) => Ok(Ending::HungUp),
-        Some(Errno::PIPE) => Ok(Ending::Unread),
+        Some(Errno::IO) => Ok(AttachEnd::HungUp),
+        Some(Errno::PIPE) => Ok(AttachEnd::Unread),
         _ => Err(Failure::io("cannot write to standard output", error)),
     }
 }

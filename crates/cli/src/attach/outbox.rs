@@ -5,7 +5,7 @@
 //! A frame that was cut off by the end of its connection was never carried out, so its input goes out again
 //! on the next one.
 
-use super::speech::Speech;
+use super::stream_protocol::StreamProtocol;
 use std::io;
 use std::os::fd::AsFd;
 use swb_types::Size;
@@ -49,20 +49,20 @@ impl Outbox {
     }
 
     /// Adds a message that is sent behind everything else.
-    pub(crate) fn finish_with(&mut self, speech: &dyn Speech, message: &[u8]) {
+    pub(crate) fn finish_with(&mut self, speech: &dyn StreamProtocol, message: &[u8]) {
         self.frame_rest(speech);
         self.frame.extend_from_slice(message);
     }
 
     /// Adds the answer to a question of the peer, who may ask faster than it reads: then it gets none.
-    pub(crate) fn answer(&mut self, speech: &dyn Speech, message: &[u8]) {
+    pub(crate) fn answer(&mut self, speech: &dyn StreamProtocol, message: &[u8]) {
         if self.frame.len() < 2 * CAPACITY {
             self.finish_with(speech, message);
         }
     }
 
     /// Sends what the socket takes without waiting.
-    pub(crate) fn flush(&mut self, socket: impl AsFd, speech: &dyn Speech) -> io::Result<()> {
+    pub(crate) fn flush(&mut self, socket: impl AsFd, speech: &dyn StreamProtocol) -> io::Result<()> {
         loop {
             if self.sent == self.frame.len() {
                 self.frame.clear();
@@ -96,7 +96,7 @@ impl Outbox {
         self.resize = None;
     }
 
-    fn frame_rest(&mut self, speech: &dyn Speech) {
+    fn frame_rest(&mut self, speech: &dyn StreamProtocol) {
         if let Some(size) = self.resize.take() {
             speech.put_resize(size, &mut self.frame);
         }
@@ -110,7 +110,7 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attach::speech::Coop;
+    use crate::attach::stream_protocol::ControlStream;
     use std::io::Read;
     use std::os::unix::net::UnixStream;
 
@@ -122,7 +122,7 @@ mod tests {
         outbox.push(b"ab");
         outbox.push(b"c");
         assert_eq!(outbox.room(), CAPACITY - 3);
-        outbox.flush(&socket, &Coop).unwrap();
+        outbox.flush(&socket, &ControlStream).unwrap();
         assert!(!outbox.is_pending());
         assert_eq!(outbox.room(), CAPACITY);
         let mut frame = [0; 8];
@@ -134,7 +134,7 @@ mod tests {
     fn questions_of_a_peer_that_does_not_read_pile_up_no_answers() {
         let mut outbox = Outbox::default();
         outbox.push(b"typed");
-        (0..CAPACITY).for_each(|_| outbox.answer(&Coop, b"answer"));
+        (0..CAPACITY).for_each(|_| outbox.answer(&ControlStream, b"answer"));
         assert!(outbox.frame.len() < 2 * CAPACITY + 100, "{}", outbox.frame.len());
         assert!(outbox.frame.starts_with(b"\0\0\0\x06\0typedanswer"));
     }
@@ -148,7 +148,7 @@ mod tests {
         let chunk = vec![b'x'; CAPACITY];
         while outbox.room() > 0 {
             outbox.push(&chunk[..outbox.room()]);
-            outbox.flush(&socket, &Coop).unwrap();
+            outbox.flush(&socket, &ControlStream).unwrap();
             if outbox.is_pending() {
                 break;
             }

@@ -10,4 +10,4 @@ mod writer;
 
 pub(crate) use reader::{Cast, CastError};
 pub(crate) use timeline::Timeline;
-pub(crate) use writer::{Header, Term, Writer};
+pub(crate) use writer::{CastHeader, CastWriter, Term};

@@ -25,7 +25,7 @@ pub(crate) enum CastError {
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Event {
+pub(crate) struct CastEvent {
     /// When, counted from the beginning.
     pub(crate) at: Duration,
     /// What the program wrote; nothing for other kinds of event.
@@ -35,7 +35,7 @@ pub(crate) struct Event {
 /// A recording that is being read.
 #[derive(Debug)]
 pub(crate) struct Cast<R> {
-    lines: Lines<R>,
+    lines: CastLines<R>,
     version: u8,
     idle_limit: Option<Duration>,
     at: Duration,
@@ -45,17 +45,17 @@ impl<R: BufRead> Cast<R> {
     /// Reads the header.
     pub(crate) fn open(input: R) -> Result<Self, CastError> {
         #[derive(Deserialize)]
-        struct Header {
+        struct CastHeader {
             version: i64,
             idle_time_limit: Option<f64>,
         }
-        let mut lines = Lines { input, number: 0 };
+        let mut lines = CastLines { input, number: 0 };
         let Some(line) = lines.next()? else {
             return Err(CastError::Bad { line: 1, what: "the file is empty".to_owned() });
         };
         // An array would pass for a struct.
         let text = if line.text.starts_with('{') { &line.text } else { "" };
-        let header: Header = serde_json::from_str(text)
+        let header: CastHeader = serde_json::from_str(text)
             .map_err(|error| lines.bad(format_args!("this is no asciicast header ({error})")))?;
         let version = match header.version {
             2 => 2,
@@ -75,7 +75,7 @@ impl<R: BufRead> Cast<R> {
     }
 
     /// Reads the next event; nothing at the end, which a line that was cut off there belongs to.
-    pub(crate) fn next_event(&mut self) -> Result<Option<Event>, CastError> {
+    pub(crate) fn next_event(&mut self) -> Result<Option<CastEvent>, CastError> {
         loop {
             let Some(line) = self.lines.next()? else {
                 return Ok(None);
@@ -92,30 +92,30 @@ impl<R: BufRead> Cast<R> {
         }
     }
 
-    fn event(&mut self, time: f64, code: &str, data: String) -> Result<Event, CastError> {
+    fn event(&mut self, time: f64, code: &str, data: String) -> Result<CastEvent, CastError> {
         let time = self.lines.seconds(time)?;
         // Version 2 counts from the beginning, version 3 from the event before.
         self.at = if self.version == 2 { time } else { self.at.saturating_add(time) };
         let output = if code == "o" { data } else { String::new() };
-        Ok(Event { at: self.at, output })
+        Ok(CastEvent { at: self.at, output })
     }
 }
 
 /// A line of the file.
-struct Line {
+struct CastLine {
     text: String,
     /// Whether its end was there.
     whole: bool,
 }
 
 #[derive(Debug)]
-struct Lines<R> {
+struct CastLines<R> {
     input: R,
     number: u64,
 }
 
-impl<R: BufRead> Lines<R> {
-    fn next(&mut self) -> Result<Option<Line>, CastError> {
+impl<R: BufRead> CastLines<R> {
+    fn next(&mut self) -> Result<Option<CastLine>, CastError> {
         let mut bytes = Vec::new();
         self.number += 1;
         let count = (&mut self.input).take(MAX_LINE).read_until(b'\n', &mut bytes)?;
@@ -127,10 +127,10 @@ impl<R: BufRead> Lines<R> {
             return Err(self.bad(format_args!("the line is longer than {MAX_LINE} bytes")));
         }
         match String::from_utf8(bytes) {
-            Ok(text) => Ok(Some(Line { text, whole })),
+            Ok(text) => Ok(Some(CastLine { text, whole })),
             // Cut in the middle of a character.
             Err(error) if !whole && error.utf8_error().error_len().is_none() => {
-                Ok(Some(Line { text: String::from_utf8_lossy(error.as_bytes()).into_owned(), whole }))
+                Ok(Some(CastLine { text: String::from_utf8_lossy(error.as_bytes()).into_owned(), whole }))
             }
             Err(_) => Err(self.bad(format_args!("the line is not valid UTF-8"))),
         }
@@ -225,8 +225,8 @@ mod tests {
 
     #[test]
     fn what_is_written_can_be_read() {
-        use crate::cast::{Header, Term, Writer};
-        let header = Header {
+        use crate::cast::{CastHeader, CastWriter, Term};
+        let header = CastHeader {
             version: 3,
             term: Term { cols: 80, rows: 24, kind: None },
             timestamp: 0,
@@ -234,7 +234,7 @@ mod tests {
             title: "t".into(),
         };
         let mut lines = vec![header.line()];
-        let mut writer = Writer::default();
+        let mut writer = CastWriter::default();
         writer.output(Duration::from_millis(10), "é\u{1b}[m\"".as_bytes(), &mut lines);
         writer.exited(Duration::from_millis(30), 0, &mut lines);
         assert_eq!(read(lines.concat().as_bytes()).unwrap(), [out(10, "é\u{1b}[m\""), out(30, "")]);

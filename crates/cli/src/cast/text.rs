@@ -2,12 +2,12 @@
 
 /// Turns a stream of bytes, cut anywhere, into text.
 #[derive(Debug, Default)]
-pub(super) struct Decoder {
+pub(super) struct CastDecoder {
     /// The beginning of a character whose rest has not come; three bytes at most.
     held: Vec<u8>,
 }
 
-impl Decoder {
+impl CastDecoder {
     /// Appends the text of `bytes`, as far as it is complete.
     pub(super) fn feed(&mut self, bytes: &[u8], out: &mut String) {
         if self.held.is_empty() {
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     fn decoded(pieces: &[&[u8]]) -> String {
-        let mut decoder = Decoder::default();
+        let mut decoder = CastDecoder::default();
         let mut out = String::new();
         for piece in pieces {
             decoder.feed(piece, &mut out);
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn half_a_character_waits() {
-        let mut decoder = Decoder::default();
+        let mut decoder = CastDecoder::default();
         let mut out = String::new();
         decoder.feed(b"a\xf0\x9f", &mut out);
         assert_eq!(out, "a");

@@ -1,6 +1,6 @@
 //! Events to lines of an asciicast, version 3.
 
-use super::text::Decoder;
+use super::text::CastDecoder;
 use serde::Serialize;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ const LINE_BYTES: usize = 64 * 1024;
 
 /// The first line.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Header {
+pub(crate) struct CastHeader {
     /// Always 3.
     pub(crate) version: u8,
     /// The terminal that is recorded.
@@ -35,7 +35,7 @@ pub(crate) struct Term {
     pub(crate) kind: Option<String>,
 }
 
-impl Header {
+impl CastHeader {
     /// The line, with its end.
     pub(crate) fn line(&self) -> String {
         format!("{}\n", json(self))
@@ -44,13 +44,13 @@ impl Header {
 
 /// Makes the lines behind the header. Times are counted from the beginning of the recording.
 #[derive(Debug, Default)]
-pub(crate) struct Writer {
-    decoder: Decoder,
+pub(crate) struct CastWriter {
+    decoder: CastDecoder,
     /// The time of the last line in microseconds, as it was written: rounding must not add up.
     last: u128,
 }
 
-impl Writer {
+impl CastWriter {
     /// Output; whole lines, and none while only half a character is there.
     pub(crate) fn output(&mut self, at: Duration, bytes: &[u8], lines: &mut Vec<String>) {
         for chunk in bytes.chunks(LINE_BYTES) {
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn the_header_is_that_of_version_3() {
-        let mut header = Header {
+        let mut header = CastHeader {
             version: 3,
             term: Term { cols: 80, rows: 24, kind: Some("xterm-256color".into()) },
             timestamp: 1_700_000_000,
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn events_are_lines() {
-        let mut writer = Writer::default();
+        let mut writer = CastWriter::default();
         let mut lines = Vec::new();
         writer.output(millis(1), b"\x1b[1mhi\r\n\"\\\xff", &mut lines);
         writer.output(millis(1), b"\xc3", &mut lines);
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn rounding_does_not_add_up() {
-        let mut writer = Writer::default();
+        let mut writer = CastWriter::default();
         let mut lines = Vec::new();
         for step in 1..=10_000_u64 {
             writer.output(Duration::from_nanos(step * 1_500), b"x", &mut lines);
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn no_line_is_endless() {
-        let mut writer = Writer::default();
+        let mut writer = CastWriter::default();
         let mut lines = Vec::new();
         // Cut in the middle of characters.
         let output = "漢".repeat(LINE_BYTES);
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_goes_back_stands_still() {
-        let mut writer = Writer::default();
+        let mut writer = CastWriter::default();
         let mut lines = Vec::new();
         writer.output(millis(5), b"a", &mut lines);
         writer.output(millis(3), b"b", &mut lines);

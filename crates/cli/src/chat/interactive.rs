@@ -1,16 +1,16 @@
 //! The loop around a conversation at a terminal: one thread, one `poll`.
 
-use super::event::Incoming;
-use super::link::{Link, Unanswered};
-use super::place::Place;
-use super::session::{self, Opened, Wish};
-use super::talk::{Purpose, Talk};
+use super::connection::{ChatConnection, RequestError};
+use super::endpoint::ChatEndpoint;
+use super::messages::ServerItem;
+use super::open_session::{self, OpenedSession, SessionChoice};
+use super::session_state::{ChatState, RequestPurpose};
 use crate::attach::follow::timespec;
+use crate::console::say;
 use crate::context::Context;
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::panics;
-use crate::say::say;
-use crate::start;
+use crate::start_daemon;
 use crate::terminal::raw::RawMode;
 use crate::terminal::signals::Signals;
 use crate::terminal::size;
@@ -36,9 +36,9 @@ const ALIVE: Duration = Duration::from_secs(45);
 /// Pause between two tries to come back.
 const RETRY: Duration = Duration::from_millis(100);
 /// How much later than its owner somebody who only watches comes back to a session.
-const MANNERS: Duration = Duration::from_millis(500);
+const WATCHER_DELAY: Duration = Duration::from_millis(500);
 /// How long the daemon's keeper may take to bring it back before we start one.
-const PATIENCE: Duration = Duration::from_secs(3);
+const KEEPER_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long a lost daemon is waited for.
 const GIVE_UP: Duration = Duration::from_secs(30);
 /// Exit code when the window is closed.
@@ -47,21 +47,27 @@ const HUNG_UP: u8 = 129;
 const KEYBOARD: usize = 16 * 1024;
 
 /// Talks until somebody leaves.
-pub(super) fn run(context: &Context, place: Place, link: Link, opened: Opened, wish: Wish) -> Outcome {
+pub(super) fn run(
+    context: &Context,
+    endpoint: ChatEndpoint,
+    link: ChatConnection,
+    opened: OpenedSession,
+    choice: SessionChoice,
+) -> Outcome {
     panics::keep_for_later();
     let signals = Signals::catch(&[SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH])?;
-    let mut talk = Talk::new(opened, Instant::now());
-    if place.ours {
-        talk.agents = agents(context);
+    let mut state = ChatState::new(opened, Instant::now());
+    if endpoint.ours {
+        state.agents = agents(context);
     }
     let raw = RawMode::enter()?;
-    let mut desk = Desk {
+    let mut chat_loop = ChatLoop {
         context,
-        place,
-        wish,
+        endpoint,
+        choice,
         link: Some(link),
         pending: BTreeMap::new(),
-        talk,
+        state,
         keys: Keys::default(),
         canvas: Canvas::new(coloured()),
         size: size::current().unwrap_or(Size::DEFAULT),
@@ -70,17 +76,17 @@ pub(super) fn run(context: &Context, place: Place, link: Link, opened: Opened, w
         dismissed: false,
         told: Instant::now(),
     };
-    let pastes = Pastes::tell()?;
-    let result = desk.run(raw.as_ref());
+    let pastes = BracketedPasteMode::tell()?;
+    let result = chat_loop.run(raw.as_ref());
     // A terminal that is gone needs nothing back.
-    drop(desk.finish());
+    drop(chat_loop.finish());
     drop(pastes);
     drop(raw);
     let code = result?;
-    if desk.is_dismissed() {
+    if chat_loop.is_dismissed() {
         say(format_args!("[the daemon was shut down; `swb chat` starts it again]"));
-    } else if code == 0 && !desk.talk.is_idle() {
-        super::farewell(&desk.talk.name, desk.talk.is_unsaved());
+    } else if code == 0 && !chat_loop.state.is_idle() {
+        super::farewell(&chat_loop.state.name, chat_loop.state.is_unsaved());
     }
     Ok(code)
 }
@@ -97,18 +103,18 @@ pub(super) fn coloured() -> bool {
     set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb")
 }
 
-struct Desk<'c> {
+struct ChatLoop<'c> {
     context: &'c Context,
-    place: Place,
-    wish: Wish,
-    link: Option<Link>,
-    pending: BTreeMap<String, Purpose>,
-    talk: Talk,
+    endpoint: ChatEndpoint,
+    choice: SessionChoice,
+    link: Option<ChatConnection>,
+    pending: BTreeMap<String, RequestPurpose>,
+    state: ChatState,
     keys: Keys,
     canvas: Canvas,
     size: Size,
     signals: Signals,
-    lost: Option<Lost>,
+    lost: Option<LostConnection>,
     /// The daemon said that it goes for good.
     dismissed: bool,
     /// When something was last sent.
@@ -116,16 +122,16 @@ struct Desk<'c> {
 }
 
 /// A connection that is to be made anew.
-struct Lost {
+struct LostConnection {
     since: Instant,
     next: Instant,
     /// Its owner had the time to come back before us.
     polite: bool,
 }
 
-impl Desk<'_> {
+impl ChatLoop<'_> {
     fn run(&mut self, raw: Option<&RawMode>) -> Outcome {
-        while !self.talk.is_leaving() {
+        while !self.state.is_leaving() {
             self.send();
             self.hear();
             match self.draw() {
@@ -174,7 +180,7 @@ impl Desk<'_> {
             return self.type_in();
         }
         if let Some(key) = self.keys.flush(Instant::now()) {
-            self.talk.key(&key, Instant::now());
+            self.state.key(&key, Instant::now());
         }
         Ok(None)
     }
@@ -182,7 +188,7 @@ impl Desk<'_> {
     fn timeout(&self) -> Duration {
         let now = Instant::now();
         let alive = self.told + ALIVE;
-        let tick = self.talk.transcript.is_active().then_some(now + TICK);
+        let tick = self.state.transcript.is_active().then_some(now + TICK);
         let retry = self.lost.as_ref().map(|lost| lost.next);
         let due = [tick, self.keys.due(), retry].into_iter().flatten().min();
         due.map_or(alive, |due| due.min(alive)).saturating_duration_since(now)
@@ -196,9 +202,9 @@ impl Desk<'_> {
                 SIGCONT => {
                     // A terminal that is gone is noticed by the next read.
                     let _renewed = raw.map(RawMode::renew);
-                    let _written = print(Pastes::ON);
+                    let _written = print(BracketedPasteMode::ON);
                 }
-                SIGINT => self.talk.key(&Key::Ctrl('c'), Instant::now()),
+                SIGINT => self.state.key(&Key::Ctrl('c'), Instant::now()),
                 other => end = u8::try_from(128 + other).ok(),
             }
         }
@@ -223,14 +229,14 @@ impl Desk<'_> {
         for key in self.keys.push(typed, now) {
             match key {
                 Key::Ctrl('l') => print("\x1b[H\x1b[2J")?,
-                key => self.talk.key(&key, now),
+                key => self.state.key(&key, now),
             }
         }
         Ok(None)
     }
 
     fn send(&mut self) {
-        let outgoing = self.talk.take_outgoing();
+        let outgoing = self.state.take_outgoing();
         let Some(link) = &mut self.link else { return };
         for message in outgoing {
             match message.purpose {
@@ -248,26 +254,26 @@ impl Desk<'_> {
     /// Takes what has come.
     fn hear(&mut self) {
         let now = Instant::now();
-        while let Some(incoming) = self.link.as_mut().and_then(Link::next) {
+        while let Some(incoming) = self.link.as_mut().and_then(ChatConnection::next) {
             match incoming {
-                Incoming::Event(Event::Closed { reconnect, .. }) => self.dismissed |= !reconnect,
-                Incoming::Event(event) => self.talk.event(event, now),
-                Incoming::Answer { id, result } => {
+                ServerItem::Event(Event::Closed { reconnect, .. }) => self.dismissed |= !reconnect,
+                ServerItem::Event(event) => self.state.event(event, now),
+                ServerItem::Answer { id, result } => {
                     if let Some(purpose) = self.pending.remove(&id) {
-                        self.talk.answer(purpose, result, now);
+                        self.state.answer(purpose, result, now);
                     }
                 }
             }
         }
         self.send();
-        if self.link.as_ref().is_some_and(Link::is_closed) {
+        if self.link.as_ref().is_some_and(ChatConnection::is_closed) {
             self.link = None;
             self.pending.clear();
-            self.talk.lost();
+            self.state.lost();
             if self.dismissed {
-                return self.talk.cut_off(now);
+                return self.state.cut_off(now);
             }
-            self.lost = Some(Lost { since: now, next: now, polite: self.talk.is_owner() });
+            self.lost = Some(LostConnection { since: now, next: now, polite: self.state.is_owner() });
         }
     }
 
@@ -283,24 +289,24 @@ impl Desk<'_> {
         if waited > GIVE_UP {
             let text = "the daemon went away and did not come back";
             return Err(Failure::new(FailureKind::Disconnected, text)
-                .hint(format!("`swb chat {}` tries again", self.talk.name)));
+                .hint(format!("`swb chat {}` tries again", self.state.name)));
         }
-        if waited > PATIENCE && self.place.ours {
+        if waited > KEEPER_TIMEOUT && self.endpoint.ours {
             // Whether that was any use shows when we connect.
-            drop(start::ensure(&self.context.paths, self.context.config_file.as_deref()));
+            drop(start_daemon::ensure(&self.context.paths, self.context.config_file.as_deref()));
         }
-        let Ok(mut link) = Link::open(&self.place) else { return Ok(()) };
+        let Ok(mut link) = ChatConnection::open(&self.endpoint) else { return Ok(()) };
         if let Some(lost) = self.lost.as_mut().filter(|lost| !lost.polite) {
             // Who comes first owns the session, and somebody else did.
-            (lost.polite, lost.next) = (true, now + MANNERS);
+            (lost.polite, lost.next) = (true, now + WATCHER_DELAY);
             return Ok(());
         }
-        match session::load(&mut link, &self.talk.name) {
-            Ok(opened) => self.talk.reattached(opened, Instant::now()),
-            Err(Unanswered::Refused(error)) if error.code == ErrorCode::SessionNotFound => {
-                let wish = Wish { directory: self.talk.directory.clone(), ..self.wish.clone() };
-                let Ok(opened) = session::create(&mut link, &wish, None) else { return Ok(()) };
-                self.talk.replaced(opened, Instant::now());
+        match open_session::load(&mut link, &self.state.name) {
+            Ok(opened) => self.state.reattached(opened, Instant::now()),
+            Err(RequestError::Refused(error)) if error.code == ErrorCode::SessionNotFound => {
+                let choice = SessionChoice { directory: self.state.directory.clone(), ..self.choice.clone() };
+                let Ok(opened) = open_session::create(&mut link, &choice, None) else { return Ok(()) };
+                self.state.replaced(opened, Instant::now());
             }
             Err(_) => return Ok(()),
         }
@@ -314,12 +320,12 @@ impl Desk<'_> {
         let (cols, rows) = (usize::from(self.size.cols()), usize::from(self.size.rows()));
         // The last column is left free: terminals differ in what a full row does to the cursor.
         let width = cols.saturating_sub(1).max(1);
-        self.talk.transcript.width = width;
-        self.talk.transcript.limit((rows / 3).max(1));
+        self.state.transcript.width = width;
+        self.state.transcript.limit((rows / 3).max(1));
         let fold = |lines: Vec<Line>| lines.iter().flat_map(|line| line.fold(width)).collect::<Vec<Row>>();
-        let staying = fold(self.talk.transcript.take());
-        let mut above = fold(self.talk.transcript.changing(now, self.talk.is_asked()));
-        above.extend(fold(self.talk.hints()));
+        let staying = fold(self.state.transcript.take());
+        let mut above = fold(self.state.transcript.changing(now, self.state.is_asked()));
+        above.extend(fold(self.state.hints()));
         let (typed, cursor) = self.typed(width, (rows / 2).max(1));
         let room = rows.saturating_sub(typed.len() + 1);
         let surplus = above.len().saturating_sub(room);
@@ -331,8 +337,8 @@ impl Desk<'_> {
 
     /// The rows of what is typed, as many as there is room for, and the cursor in them.
     fn typed(&self, width: usize, room: usize) -> (Vec<Row>, (usize, usize)) {
-        let Some(prompt) = self.talk.prompt() else { return (vec![Row::default()], (0, 0)) };
-        let (rows, (row, column)) = self.talk.editor.rows(prompt, width);
+        let Some(prompt) = self.state.prompt() else { return (vec![Row::default()], (0, 0)) };
+        let (rows, (row, column)) = self.state.editor.rows(prompt, width);
         let from = (row + 1).saturating_sub(room);
         let shown = rows.iter().skip(from).take(room);
         let line = |row: &String| Line::new(Style::PLAIN, row).verbatim();
@@ -344,7 +350,7 @@ impl Desk<'_> {
         let clear = self.canvas.clear(self.size.cols().into());
         if let Some(link) = &mut self.link {
             // A session of three words in which nothing was said is of no use to anybody.
-            let preserve = !self.talk.is_idle() || self.wish.name.is_some();
+            let preserve = !self.state.is_idle() || self.choice.name.is_some();
             link.tell(&Request::Close(Close {
                 reason: Some("client_shutdown".into()),
                 preserve_session: Some(preserve),
@@ -355,9 +361,9 @@ impl Desk<'_> {
 }
 
 /// The terminal tells pastes from keys until this is dropped, also by a panic.
-struct Pastes;
+struct BracketedPasteMode;
 
-impl Pastes {
+impl BracketedPasteMode {
     const ON: &str = "\x1b[?2004h";
     const OFF: &str = "\x1b[?2004l";
 
@@ -366,7 +372,7 @@ impl Pastes {
     }
 }
 
-impl Drop for Pastes {
+impl Drop for BracketedPasteMode {
     fn drop(&mut self) {
         // A terminal that is gone needs nothing back.
         drop(print(Self::OFF));

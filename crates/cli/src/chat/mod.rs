@@ -1,27 +1,28 @@
 //! `swb chat`: a terminal client of the scriptschnell socket.
 //!
-//! [`link`] is the connection, [`session`] decides which session it is about. What a person sees and types
-//! is in [`swb_tui`]; [`talk`] is the state of a conversation and [`interactive`] the loop around it. [`script`] says one thing and prints the answer.
+//! [`connection`] is the connection, [`open_session`] decides which session it is about. What a person sees and types
+//! is in [`swb_tui`]; [`session_state`] is the state of a conversation and [`interactive`] the loop around it.
+//! [`one_shot`] sends one prompt and prints the answer.
 
-mod commands;
-mod event;
+mod connection;
+mod endpoint;
 mod interactive;
-mod link;
-mod place;
-mod script;
-mod session;
-mod talk;
+mod messages;
+mod one_shot;
+mod open_session;
+mod session_state;
+mod slash_commands;
 
 use crate::args;
+use crate::console::say;
 use crate::context::{self, Context};
 use crate::error::{Failure, Outcome};
-use crate::say::say;
-use link::Link;
-use place::Place;
+use connection::ChatConnection;
+use endpoint::ChatEndpoint;
+use open_session::{OpenedSession, SessionChoice};
 use rustix::fs::FileType;
 use rustix::stdio::{stdin, stdout};
 use rustix::termios::isatty;
-use session::{Opened, Wish};
 
 /// Bytes of a prompt from standard input at most: what fits into a line of the protocol.
 const LONGEST: usize = 8 << 20;
@@ -37,9 +38,9 @@ pub(crate) fn run(context: &Context, args: &args::Chat) -> Outcome {
         }
     }
     let prompt = prompt(args, context.json)?;
-    let place = Place::find(context, args.socket.as_deref())?;
-    let mut link = connect(context, &place)?;
-    let wish = Wish {
+    let endpoint = ChatEndpoint::find(context, args.socket.as_deref())?;
+    let mut link = connect(context, &endpoint)?;
+    let choice = SessionChoice {
         name: args.name.clone(),
         directory: context::workspace(args.directory.as_deref())?,
         new: args.new,
@@ -47,25 +48,25 @@ pub(crate) fn run(context: &Context, args: &args::Chat) -> Outcome {
         own: prompt.is_some(),
         here,
     };
-    let opened = session::open(&mut link, &wish)?;
+    let opened = open_session::open(&mut link, &choice)?;
     // Whether there is more to say than the message.
     let besides = |message: &&str| *message != "-" && prompt.as_deref() != Some(message.trim_end());
     if args.message.as_deref().filter(besides).is_some() {
         check_reader(&mut link)?;
     }
     match prompt {
-        Some(prompt) => script::run(link, opened, prompt, args, context.json),
+        Some(prompt) => one_shot::run(link, opened, prompt, args, context.json),
         None => {
-            let agent = session::agent_of(&mut link)?;
-            interactive::run(context, place, link, Opened { agent, ..opened }, wish)
+            let agent = open_session::agent_of(&mut link)?;
+            interactive::run(context, endpoint, link, OpenedSession { agent, ..opened }, choice)
         }
     }
 }
 
 /// Refuses to give a shell something to read besides a message: it would run each line of it.
-fn check_reader(link: &mut Link) -> Result<(), Failure> {
+fn check_reader(link: &mut ChatConnection) -> Result<(), Failure> {
     const SHELLS: [&str; 8] = ["shell", "sh", "ash", "bash", "dash", "fish", "ksh", "zsh"];
-    match session::agent_of(link)? {
+    match open_session::agent_of(link)? {
         Some(agent) if SHELLS.contains(&agent.as_str()) => {
             Err(Failure::usage(format!("{agent} answers here, and would run each line of standard input"))
                 .hint("--agent NAME asks another agent; without -m, standard input is what is run"))
@@ -75,12 +76,12 @@ fn check_reader(link: &mut Link) -> Result<(), Failure> {
 }
 
 /// Connects; our own daemon is started if it does not run.
-fn connect(context: &Context, place: &Place) -> Result<Link, Failure> {
-    if place.ours {
+fn connect(context: &Context, endpoint: &ChatEndpoint) -> Result<ChatConnection, Failure> {
+    if endpoint.ours {
         // Says so if it starts one, and what that could not do.
         drop(context.connect()?);
     }
-    Link::open(place)
+    ChatConnection::open(endpoint)
 }
 
 /// What is to be said at once; nothing if somebody is there to talk.

@@ -4,7 +4,7 @@ use crate::args::{self, ApprovalsCommand};
 use crate::context::Context;
 use crate::error::{Failure, Outcome};
 use crate::table::{self, now, short_path};
-use crate::watching;
+use crate::watch_list;
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Write;
@@ -44,7 +44,7 @@ pub(super) fn run(context: &Context, args: args::Approvals) -> Outcome {
 fn list(context: &Context, watch: bool) -> Outcome {
     let home = &context.paths.home;
     if watch {
-        return watching::run(context, || waiting(context), |list| text(list, now(), home));
+        return watch_list::run(context, || waiting(context), |list| text(list, now(), home));
     }
     context.answer(&waiting(context)?, |list| text(list, now(), home))?;
     Ok(0)

@@ -3,9 +3,9 @@
 use super::turn;
 use super::wait::{self, TIMED_OUT};
 use crate::args;
+use crate::console::say;
 use crate::context::Context;
 use crate::error::{Failure, FailureKind, Outcome};
-use crate::say::say;
 use crate::stdin;
 use serde_json::json;
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! `swb completions`: scripts for shells.
 
 use crate::args::{Cli, Completions};
+use crate::console::print;
 use crate::error::Outcome;
-use crate::say::print;
 use clap::CommandFactory;
 
 /// Prints the completion script of one shell.

@@ -1,9 +1,9 @@
 //! `swb detect`: run the detector over recordings, and score it.
 
 use crate::args;
+use crate::console::print;
 use crate::error::{Failure, Outcome};
 use crate::profiles;
-use crate::say::print;
 use crate::table;
 use serde::Deserialize;
 use serde_json::json;

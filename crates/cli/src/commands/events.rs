@@ -1,10 +1,10 @@
 //! `swb events`: what happens, as it happens.
 
 use crate::args;
+use crate::console::print;
 use crate::context::Context;
 use crate::error::Outcome;
-use crate::happenings::{Happenings, Heard};
-use crate::say::print;
+use crate::event_stream::{EventStream, StreamItem};
 use crate::table;
 use swb_wire::control::{Events, Happened, Happening};
 
@@ -14,9 +14,9 @@ const DAY: u64 = 86_400;
 /// Shows events until it is interrupted: one a line, as JSON or for people.
 pub(super) fn run(context: &Context, args: args::Events) -> Outcome {
     let request = Events { since: args.since, sessions: args.names };
-    let mut happenings = Happenings::open(context, request, None)?;
+    let mut events = EventStream::open(context, request, None)?;
     loop {
-        if let Heard::Event(mut line, happening) = happenings.next(None)? {
+        if let StreamItem::Event(mut line, happening) = events.next(None)? {
             if context.json {
                 line.push(b'\n');
                 print(&line)?;

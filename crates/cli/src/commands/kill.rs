@@ -1,9 +1,9 @@
 //! `swb kill`: end sessions.
 
 use crate::args;
+use crate::console::say_text;
 use crate::context::Context;
 use crate::error::{FailureKind, Outcome};
-use crate::say::say_text;
 use serde::Serialize;
 use swb_wire::control::{Kill, OkReply, Operation};
 

@@ -3,10 +3,10 @@
 use crate::args;
 use crate::attach::Position;
 use crate::attach::inbox::Inbox;
-use crate::attach::speech::{Coop, Notice, Speech};
+use crate::attach::stream_protocol::{ControlStream, Notice, StreamProtocol};
+use crate::console::print;
 use crate::context::Context;
 use crate::error::{Failure, FailureKind, Outcome};
-use crate::say::print;
 use crate::session;
 use serde::Serialize;
 use std::os::unix::net::UnixStream;
@@ -18,7 +18,7 @@ const EVERYTHING: u64 = 1 << 40;
 
 /// What `logs --json` tells.
 #[derive(Debug, Serialize)]
-struct Log {
+struct LogPrinter {
     session: String,
     pty: PtyId,
     /// Position of the end of `text` in the session's output.
@@ -37,7 +37,7 @@ pub(crate) fn run(context: &Context, args: args::Logs) -> Outcome {
     let shown = args.tail.map_or(bytes.as_slice(), |lines| tail(&bytes, lines));
     if context.json {
         let text = String::from_utf8_lossy(shown).into_owned();
-        context.answer(&Log { session, pty: args.pty, offset: end, text }, |_| String::new())?;
+        context.answer(&LogPrinter { session, pty: args.pty, offset: end, text }, |_| String::new())?;
         return Ok(0);
     }
     print(shown)?;
@@ -63,7 +63,7 @@ fn fetch(context: &Context, session: &str, pty: PtyId) -> Result<(Vec<u8>, Offse
 }
 
 fn read_to_end(socket: &UnixStream, begin: Offset) -> Result<(Vec<u8>, Offset), Failure> {
-    let mut inbox = Inbox::new(Coop.layout());
+    let mut inbox = Inbox::new(ControlStream.layout());
     let mut bytes = Vec::new();
     let mut position = Position::new(begin, false);
     let odd = |error: crate::attach::inbox::BadFrame| Failure::general(error.to_string());
@@ -73,7 +73,7 @@ fn read_to_end(socket: &UnixStream, begin: Offset) -> Result<(Vec<u8>, Offset), 
             bytes.extend_from_slice(inbox.bytes(range));
         }
         if let Some(message) = inbox.next_message().map_err(odd)? {
-            match Coop.understand(&message) {
+            match ControlStream.understand(&message) {
                 Notice::End | Notice::Exited(_) | Notice::Detached => return Ok((bytes, position.offset())),
                 Notice::Lagged(Some(offset)) => position.lagged(offset, false),
                 _ => {}

@@ -4,14 +4,14 @@ use crate::args;
 use crate::context::{self, Context};
 use crate::error::{Failure, Outcome};
 use crate::table;
-use crate::watching;
+use crate::watch_list;
 use serde::Serialize;
 use std::path::Path;
 use swb_wire::control::{AgentItem, AgentState, Origin, PtyItem, SessionItem, SessionStatus};
 
 /// One session as `ls --json` shows it.
 #[derive(Debug, Serialize)]
-struct Row {
+struct SessionRow {
     name: String,
     workspace: String,
     /// The command line, quoted as a shell would take it.
@@ -20,7 +20,7 @@ struct Row {
     pid: u32,
     /// Unix seconds.
     created: u64,
-    size: Option<Size>,
+    size: Option<SessionSize>,
     clients: u32,
     status: SessionStatus,
     exit_code: Option<i32>,
@@ -31,7 +31,7 @@ struct Row {
 }
 
 #[derive(Debug, Serialize)]
-struct Size {
+struct SessionSize {
     cols: u16,
     rows: u16,
 }
@@ -40,21 +40,21 @@ struct Size {
 pub(crate) fn run(context: &Context, args: &args::Ls) -> Outcome {
     if args.watch {
         let home = &context.paths.home;
-        return watching::run(context, || rows(context, args), |rows| text(rows, table::now(), home));
+        return watch_list::run(context, || rows(context, args), |rows| text(rows, table::now(), home));
     }
     let rows = rows(context, args)?;
     context.answer(&rows, |rows| text(rows, table::now(), &context.paths.home))?;
     Ok(0)
 }
 
-fn rows(context: &Context, args: &args::Ls) -> Result<Vec<Row>, Failure> {
+fn rows(context: &Context, args: &args::Ls) -> Result<Vec<SessionRow>, Failure> {
     let mut sessions = context.sessions()?;
     sessions.sort_by(|a, b| (a.created, &a.name).cmp(&(b.created, &b.name)));
     let wanted = |session: &SessionItem| !args.running || context::status(session) != SessionStatus::Exited;
-    Ok(sessions.into_iter().filter(wanted).map(Row::from).collect())
+    Ok(sessions.into_iter().filter(wanted).map(SessionRow::from).collect())
 }
 
-impl From<SessionItem> for Row {
+impl From<SessionItem> for SessionRow {
     fn from(session: SessionItem) -> Self {
         let agent = session.ptys.first().map(|pty| vec![pty.command.clone()]).unwrap_or_default();
         let status = context::status(&session);
@@ -63,7 +63,7 @@ impl From<SessionItem> for Row {
         Self {
             command: table::command_line(&argv),
             argv,
-            size: details.map(|details| Size { cols: details.cols, rows: details.rows }),
+            size: details.map(|details| SessionSize { cols: details.cols, rows: details.rows }),
             clients: details
                 .map_or(session.local_clients.saturating_add(session.web_clients), |details| details.clients),
             status,
@@ -79,7 +79,7 @@ impl From<SessionItem> for Row {
     }
 }
 
-fn text(rows: &[Row], now: u64, home: &Path) -> String {
+fn text(rows: &[SessionRow], now: u64, home: &Path) -> String {
     if rows.is_empty() {
         return "No sessions. `swb run -- CMD` starts one.\n".to_owned();
     }
@@ -90,7 +90,7 @@ fn text(rows: &[Row], now: u64, home: &Path) -> String {
     )
 }
 
-impl Row {
+impl SessionRow {
     fn cells(&self, now: u64, home: &Path) -> [String; 9] {
         let status = match (self.status, self.exit_code) {
             (SessionStatus::Starting, _) => "starting".to_owned(),
@@ -134,15 +134,15 @@ impl Row {
 mod tests {
     use super::*;
 
-    fn rows() -> Vec<Row> {
-        let row = |name: &str, workspace: &str, command: &str, status, exit_code| Row {
+    fn rows() -> Vec<SessionRow> {
+        let row = |name: &str, workspace: &str, command: &str, status, exit_code| SessionRow {
             name: name.into(),
             workspace: workspace.into(),
             command: command.to_owned(),
             argv: command.split(' ').map(str::to_owned).collect(),
             pid: 4711,
             created: 1000,
-            size: Some(Size { cols: 120, rows: 40 }),
+            size: Some(SessionSize { cols: 120, rows: 40 }),
             clients: 1,
             status,
             exit_code,

@@ -1,8 +1,8 @@
 //! `swb man`: the manual page.
 
 use crate::args::{Cli, Man};
+use crate::console::print;
 use crate::error::{Failure, Outcome};
-use crate::say::print;
 use clap::CommandFactory;
 
 /// Prints the page of `swb`, or writes the pages of all commands into a directory.

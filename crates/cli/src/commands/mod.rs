@@ -35,9 +35,9 @@ mod wait;
 mod workspace;
 
 use crate::args::{self, Cli, Command};
+use crate::console::say_text;
 use crate::context::Context;
 use crate::error::Outcome;
-use crate::say::say_text;
 use std::ffi::OsString;
 use std::process::ExitCode;
 

@@ -1,12 +1,12 @@
 //! `swb record`: a session's output and its times in a file.
 
 use crate::args;
-use crate::attach::follow::{Follower, Item};
-use crate::attach::{Pictures, Position, Resume};
-use crate::cast::{Header, Term, Writer};
+use crate::attach::follow::{FollowedItem, OutputFollower};
+use crate::attach::{Pictures, Position, ResumePoint};
+use crate::cast::{CastHeader, CastWriter, Term};
+use crate::console::say;
 use crate::context::Context;
 use crate::error::{Failure, Outcome};
-use crate::say::say;
 use crate::session::open_stream;
 use crate::table;
 use crate::terminal::signals::Signals;
@@ -25,7 +25,7 @@ use swb_wire::control::{Attached, Operation, SessionItem};
 pub(super) fn run(context: &Context, args: args::Record) -> Outcome {
     // Caught before there is a file, so that none is left half-written.
     let signals = Signals::catch(&[SIGINT, SIGTERM, SIGHUP])?;
-    let route = Resume {
+    let route = ResumePoint {
         socket: context.paths.control_socket(),
         session: args.name.clone(),
         pty: args.pty,
@@ -37,8 +37,12 @@ pub(super) fn run(context: &Context, args: args::Record) -> Outcome {
     let (socket, attached) = open_stream(context, &Operation::Attach(route.request(None, None)), None)?;
     let header = header(context, &args, &attached)?;
     let mut recording = Recording::create(&args.file, args.force, &header)?;
-    let follower =
-        Follower::new(socket, route, Position::new(attached.offset.unwrap_or_default(), true), signals)?;
+    let follower = OutputFollower::new(
+        socket,
+        route,
+        Position::new(attached.offset.unwrap_or_default(), true),
+        signals,
+    )?;
     let file = args.file.display();
     tell(format_args!("recording session '{}' into {file}; Ctrl+C ends it", args.name));
     recording.follow(follower)?;
@@ -53,12 +57,12 @@ fn tell(line: std::fmt::Arguments<'_>) {
     }
 }
 
-fn header(context: &Context, args: &args::Record, attached: &Attached) -> Result<Header, Failure> {
+fn header(context: &Context, args: &args::Record, attached: &Attached) -> Result<CastHeader, Failure> {
     let sessions = context.sessions()?;
     let named = |session: &&SessionItem| session.name == args.name;
     let there = |session: &&SessionItem| session.workspace == args.name;
     let session = sessions.iter().find(named).or_else(|| sessions.iter().find(there));
-    Ok(Header {
+    Ok(CastHeader {
         version: 3,
         term: Term {
             cols: attached.cols.unwrap_or(Size::DEFAULT.cols()),
@@ -82,35 +86,35 @@ fn command(session: &SessionItem, pty: PtyId) -> Option<String> {
 /// A recording that is being made.
 struct Recording {
     sink: Box<dyn Write>,
-    writer: Writer,
+    writer: CastWriter,
     begun: Instant,
     lines: Vec<String>,
 }
 
 impl Recording {
-    fn create(path: &Path, force: bool, header: &Header) -> Result<Self, Failure> {
+    fn create(path: &Path, force: bool, header: &CastHeader) -> Result<Self, Failure> {
         let sink: Box<dyn Write> =
             if path == Path::new("-") { Box::new(io::stdout()) } else { Box::new(create(path, force)?) };
         let lines = vec![header.line()];
-        let mut recording = Self { sink, writer: Writer::default(), begun: Instant::now(), lines };
+        let mut recording = Self { sink, writer: CastWriter::default(), begun: Instant::now(), lines };
         recording.write()?;
         Ok(recording)
     }
 
-    fn follow(&mut self, mut follower: Follower) -> Result<(), Failure> {
+    fn follow(&mut self, mut follower: OutputFollower) -> Result<(), Failure> {
         loop {
             let item = follower.next_item()?;
             let at = self.begun.elapsed();
             match &item {
-                Item::Data(range) => {
+                FollowedItem::Data(range) => {
                     self.writer.output(at, follower.bytes(range.clone()), &mut self.lines);
                 }
-                Item::Picture | Item::Signalled => self.writer.gap(at, &mut self.lines),
-                Item::Resized(cols, rows) => self.writer.resized(at, *cols, *rows, &mut self.lines),
-                Item::Exited(code) => self.writer.exited(at, *code, &mut self.lines),
+                FollowedItem::Picture | FollowedItem::Signalled => self.writer.gap(at, &mut self.lines),
+                FollowedItem::Resized(cols, rows) => self.writer.resized(at, *cols, *rows, &mut self.lines),
+                FollowedItem::Exited(code) => self.writer.exited(at, *code, &mut self.lines),
             }
             self.write()?;
-            if matches!(item, Item::Exited(_) | Item::Signalled) {
+            if matches!(item, FollowedItem::Exited(_) | FollowedItem::Signalled) {
                 return Ok(());
             }
         }

@@ -1,9 +1,9 @@
 //! `swb relay`: an answer of one session as input for another.
 
 use crate::args;
+use crate::console::say;
 use crate::context::Context;
 use crate::error::{Failure, Outcome};
-use crate::say::say;
 use crate::stdin;
 use serde::Serialize;
 use std::path::Path;

@@ -1,15 +1,15 @@
 //! `swb replay`: show a recording as it happened.
 
 use crate::args;
-use crate::attach::Ending;
+use crate::attach::AttachEnd;
 use crate::attach::follow::timespec;
 use crate::attach::inbox::Inbox;
-use crate::attach::screen::Screen;
-use crate::attach::speech::{Coop, Speech};
+use crate::attach::stream_protocol::{ControlStream, StreamProtocol};
+use crate::attach::user_terminal::UserTerminal;
 use crate::cast::{Cast, CastError, Timeline};
+use crate::console::print;
 use crate::error::{Failure, Outcome};
 use crate::panics;
-use crate::say::print;
 use crate::terminal::detach::{DetachKey, Matcher};
 use crate::terminal::signals::Signals;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -37,7 +37,7 @@ pub(super) fn run(args: &args::Replay) -> Outcome {
     let mut player = Player::new()?;
     let ending = loop {
         let Some(event) = cast.next_event().map_err(failed)? else {
-            break Ending::Complete;
+            break AttachEnd::Complete;
         };
         let due = timeline.playing(event.at);
         if let Some(ending) = player.wait(due)? {
@@ -67,7 +67,7 @@ fn bad_recording(file: &Path, error: &CastError) -> Failure {
 
 /// The user's terminal while a recording plays.
 struct Player {
-    screen: Screen,
+    screen: UserTerminal,
     /// Nothing comes from a socket here, but the screen writes from one.
     inbox: Inbox,
     signals: Signals,
@@ -84,14 +84,14 @@ impl Player {
     fn new() -> Result<Self, Failure> {
         // Caught before the terminal changes, so that no signal can leave it changed.
         let signals = Signals::catch(&[SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGCONT])?;
-        let mut screen = Screen::open(true)?;
+        let mut screen = UserTerminal::open(true)?;
         // Recordings begin with a screen of their own.
         screen.clear();
         screen.show_old(b"\x1b[H");
         Ok(Self {
             keyboard: screen.has_keyboard(),
             screen,
-            inbox: Inbox::new(Coop.layout()),
+            inbox: Inbox::new(ControlStream.layout()),
             signals,
             begun: Instant::now(),
             paused: None,
@@ -101,7 +101,7 @@ impl Player {
     }
 
     /// Waits until it is time for what is to be shown at `due`; gives an ending when the user leaves before.
-    fn wait(&mut self, due: Duration) -> Result<Option<Ending>, Failure> {
+    fn wait(&mut self, due: Duration) -> Result<Option<AttachEnd>, Failure> {
         loop {
             self.screen
                 .flush(&self.inbox)
@@ -121,7 +121,7 @@ impl Player {
         }
     }
 
-    fn wait_once(&mut self, limit: Option<Duration>) -> Result<Option<Ending>, Failure> {
+    fn wait_once(&mut self, limit: Option<Duration>) -> Result<Option<AttachEnd>, Failure> {
         let standard_input = stdin();
         let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
         if self.screen.is_blocked() {
@@ -138,17 +138,17 @@ impl Player {
         for signal in self.signals.take() {
             match signal {
                 SIGCONT => self.screen.renew(),
-                SIGHUP => return Ok(Some(Ending::HungUp)),
-                other => return Ok(Some(Ending::Signalled(other))),
+                SIGHUP => return Ok(Some(AttachEnd::HungUp)),
+                other => return Ok(Some(AttachEnd::Signalled(other))),
             }
         }
         if key { self.read_keys() } else { Ok(None) }
     }
 
-    fn read_keys(&mut self) -> Result<Option<Ending>, Failure> {
+    fn read_keys(&mut self) -> Result<Option<AttachEnd>, Failure> {
         let mut keys = [0; 1024];
         let count = match rustix::io::read(stdin(), &mut keys) {
-            Ok(0) | Err(Errno::IO) => return Ok(Some(Ending::HungUp)),
+            Ok(0) | Err(Errno::IO) => return Ok(Some(AttachEnd::HungUp)),
             Ok(count) => count,
             Err(Errno::INTR | Errno::AGAIN) => return Ok(None),
             Err(error) => return Err(Failure::io("cannot read the keyboard", &error.into())),
@@ -156,7 +156,7 @@ impl Player {
         let keys = keys.get(..count).unwrap_or_default();
         let mut ignored = Vec::new();
         if self.leave.feed(keys, &mut ignored) {
-            return Ok(Some(Ending::Left));
+            return Ok(Some(AttachEnd::Left));
         }
         if self.pause.feed(keys, &mut ignored) {
             self.paused = match self.paused {

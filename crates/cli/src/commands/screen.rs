@@ -1,9 +1,9 @@
 //! `swb screen`: what is on a session's screen.
 
 use crate::args;
+use crate::console::print;
 use crate::context::Context;
 use crate::error::{Failure, Outcome};
-use crate::say::print;
 use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;

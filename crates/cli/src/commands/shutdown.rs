@@ -1,10 +1,10 @@
 //! `swb shutdown`: end the daemon.
 
 use crate::args;
+use crate::console::say;
 use crate::context::Context;
-use crate::control::Control;
+use crate::control_client::ControlClient;
 use crate::error::{FailureKind, Outcome};
-use crate::say::say;
 use serde::Serialize;
 use std::time::Duration;
 use swb_wire::control::{History, HistoryReply, OkReply, Operation, Shutdown};
@@ -60,7 +60,7 @@ pub(crate) fn run(context: &Context, args: &args::Shutdown) -> Outcome {
 }
 
 /// How many conversations nothing is kept of, if there are any. A daemon that does not tell has none.
-fn unsaved(control: &mut Control) -> Option<usize> {
+fn unsaved(control: &mut ControlClient) -> Option<usize> {
     let history = control.request::<HistoryReply>(&Operation::History(History::default()));
     let conversations = history.map(|history| history.conversations).unwrap_or_default();
     Some(conversations.iter().filter(|one| one.live && !one.saved).count()).filter(|count| *count > 0)

@@ -1,9 +1,9 @@
 //! `swb turn`: one answer of an agent.
 
 use crate::args;
+use crate::console::print;
 use crate::context::Context;
 use crate::error::{Failure, Outcome};
-use crate::say::print;
 use swb_wire::control::{Capture, Operation, Turn, TurnObject, TurnReply};
 
 /// Prints a turn.

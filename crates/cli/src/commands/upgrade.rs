@@ -3,7 +3,7 @@
 use crate::args;
 use crate::context::Context;
 use crate::error::{Failure, Outcome};
-use crate::start;
+use crate::start_daemon;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -66,7 +66,7 @@ fn program(exe: Option<PathBuf>) -> Result<String, Failure> {
         Some(path) => path
             .canonicalize()
             .map_err(|error| Failure::io(format!("cannot use {}", path.display()), &error))?,
-        None => start::own_program(),
+        None => start_daemon::own_program(),
     };
     exe.into_os_string()
         .into_string()

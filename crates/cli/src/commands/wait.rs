@@ -39,7 +39,7 @@ struct Waited {
 
 /// Waits, over the death of the daemon if need be.
 pub(super) fn run(context: &Context, args: args::Wait) -> Outcome {
-    let clock = Clock::start(Instant::now(), args.timeout);
+    let clock = WaitClock::start(Instant::now(), args.timeout);
     let session = context.session_or_here(args.name)?;
     let mut request = Wait {
         session,
@@ -99,11 +99,11 @@ pub(super) fn until(
     mut request: Wait,
     timeout: Option<Duration>,
 ) -> Result<Option<WaitReply>, Failure> {
-    ask(context, &mut request, Clock::start(Instant::now(), timeout))
+    ask(context, &mut request, WaitClock::start(Instant::now(), timeout))
 }
 
 /// Asks until there is an answer; nothing when the time is up before a daemon gave one.
-fn ask(context: &Context, request: &mut Wait, mut clock: Clock) -> Result<Option<WaitReply>, Failure> {
+fn ask(context: &Context, request: &mut Wait, mut clock: WaitClock) -> Result<Option<WaitReply>, Failure> {
     loop {
         request.timeout_ms = clock.left(Instant::now());
         let limit = request.timeout_ms.map(|left| Duration::from_millis(left) + GRACE);
@@ -132,13 +132,13 @@ fn ask(context: &Context, request: &mut Wait, mut clock: Clock) -> Result<Option
 
 /// How much time there is.
 #[derive(Debug, Clone, Copy)]
-struct Clock {
+struct WaitClock {
     deadline: Option<Instant>,
     /// Since when no daemon has stayed for long.
     unlucky: Option<Instant>,
 }
 
-impl Clock {
+impl WaitClock {
     fn start(now: Instant, timeout: Option<Duration>) -> Self {
         // A time beyond all clocks is as good as none.
         Self { deadline: timeout.and_then(|timeout| now.checked_add(timeout)), unlucky: None }
@@ -168,19 +168,19 @@ mod tests {
     #[test]
     fn the_rest_of_the_time_is_asked_for() {
         let now = Instant::now();
-        let clock = Clock::start(now, Some(Duration::from_millis(1500)));
+        let clock = WaitClock::start(now, Some(Duration::from_millis(1500)));
         assert_eq!(clock.left(now), Some(1500));
         assert_eq!(clock.left(now + Duration::from_micros(1_499_100)), Some(1), "rounded up");
         assert_eq!(clock.left(now + Duration::from_secs(9)), Some(0));
-        assert_eq!(Clock::start(now, None).left(now), None);
-        assert_eq!(Clock::start(now, Some(Duration::MAX)).left(now), None);
+        assert_eq!(WaitClock::start(now, None).left(now), None);
+        assert_eq!(WaitClock::start(now, Some(Duration::MAX)).left(now), None);
     }
 
     #[test]
     fn only_a_daemon_that_keeps_dying_is_given_up() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        let mut clock = Clock::start(start, None);
+        let mut clock = WaitClock::start(start, None);
         assert!(!clock.is_hopeless(at(0), at(100)), "lost after a long time");
         assert!(!clock.is_hopeless(at(100), at(101)));
         assert!(!clock.is_hopeless(at(102), at(300)), "long again");

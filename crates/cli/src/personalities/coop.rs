@@ -34,16 +34,16 @@ Press Ctrl+] to leave a session; it runs on.
 
 Exit codes: 0 success, 1 failure, 2 wrong usage, 3 no such session, 4 the daemon did not start."
 )]
-struct Cli {
+struct CoopCli {
     /// Print data as JSON
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<CoopCommand>,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum CoopCommand {
     /// Go to a session
     Attach(PtyArgs),
     /// Open a shell in a session
@@ -122,43 +122,43 @@ struct Restarted {
 
 /// What `session kill --json` tells.
 #[derive(Debug, Serialize)]
-struct Killed {
+struct KilledJson {
     session: String,
     pty: PtyId,
 }
 
 /// Runs as `coop`.
 pub(crate) fn main(args: Vec<OsString>) -> u8 {
-    match swb_args::parse::<Cli>(args, 2) {
+    match swb_args::parse::<CoopCli>(args, 2) {
         Ok(cli) => report(PROGRAM, dispatch(cli)),
         Err(code) => code,
     }
 }
 
-fn dispatch(cli: Cli) -> Outcome {
+fn dispatch(cli: CoopCli) -> Outcome {
     let context = Context::from_env(PROGRAM, None, cli.json)?;
     match cli.command {
         None => create_or_attach(&context),
-        Some(Command::Attach(args)) => {
+        Some(CoopCommand::Attach(args)) => {
             session::go(&context, &Target { pty: args.pty, ..Target::existing(named(args.session)?) })
         }
-        Some(Command::Shell(args)) => {
+        Some(CoopCommand::Shell(args)) => {
             let target = Target::existing(named(args.session)?);
             session::open_shell(&context, target, vec![args.command], Some(args.new))
         }
-        Some(Command::Ls) => commands::ls::run(&context, &swb_args::Ls { running: true, watch: false }),
-        Some(Command::Kill(args)) => commands::kill::run(&context, &args),
-        Some(Command::Logs(args)) => {
+        Some(CoopCommand::Ls) => commands::ls::run(&context, &swb_args::Ls { running: true, watch: false }),
+        Some(CoopCommand::Kill(args)) => commands::kill::run(&context, &args),
+        Some(CoopCommand::Logs(args)) => {
             let name = Some(named(args.name)?);
             commands::logs::run(&context, swb_args::Logs { name, ..args })
         }
-        Some(Command::Restart(args)) => restart(&context, args),
-        Some(Command::Session(SessionCommand::Ls { session })) => list_terminals(&context, session),
-        Some(Command::Session(SessionCommand::Kill { pty, session })) => {
+        Some(CoopCommand::Restart(args)) => restart(&context, args),
+        Some(CoopCommand::Session(SessionCommand::Ls { session })) => list_terminals(&context, session),
+        Some(CoopCommand::Session(SessionCommand::Kill { pty, session })) => {
             kill_terminal(&context, session, pty)
         }
-        Some(Command::Status) => commands::status::run(&context),
-        Some(Command::Shutdown) => commands::shutdown::run(&context, &swb_args::Shutdown { kill: false }),
+        Some(CoopCommand::Status) => commands::status::run(&context),
+        Some(CoopCommand::Shutdown) => commands::shutdown::run(&context, &swb_args::Shutdown { kill: false }),
     }
 }
 
@@ -201,7 +201,7 @@ fn list_terminals(context: &Context, session: Option<String>) -> Outcome {
 fn kill_terminal(context: &Context, session: Option<String>, pty: PtyId) -> Outcome {
     let session = named(session)?;
     let _: OkReply = context.tell(&Operation::SessionKill(SessionKill { session: session.clone(), pty }))?;
-    context.answer(&Killed { session, pty }, |killed| {
+    context.answer(&KilledJson { session, pty }, |killed| {
         format!("Killed terminal {} of {}\n", killed.pty, killed.session)
     })?;
     Ok(0)
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn the_definition_is_sound() {
-        Cli::command().debug_assert();
+        CoopCli::command().debug_assert();
     }
 
     #[test]
@@ -258,7 +258,7 @@ mod tests {
             &["coop", "status", "--json"],
             &["coop", "shutdown"],
         ] {
-            assert!(Cli::try_parse_from(args).is_ok(), "{args:?}");
+            assert!(CoopCli::try_parse_from(args).is_ok(), "{args:?}");
         }
     }
 }

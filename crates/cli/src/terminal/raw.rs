@@ -3,7 +3,7 @@
 //! The saved settings live in one process-wide place, so that the panic hook can restore them as well as
 //! the guard. Restoring twice does no harm; whoever comes first takes them out.
 
-use crate::say::say;
+use crate::console::say;
 use rustix::stdio::stdin;
 use rustix::termios::{OptionalActions, SpecialCodeIndex, Termios, isatty, tcgetattr, tcsetattr};
 use std::io;

@@ -19,7 +19,7 @@ const DEFAULT_SIZE: Winsize = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws
 
 /// A command that runs on a terminal of ours.
 #[derive(Debug)]
-pub(super) struct Child {
+pub(super) struct WrappedChild {
     process: process::Child,
     pid: Pid,
     /// Readable when the process has ended.
@@ -28,7 +28,7 @@ pub(super) struct Child {
     master: OwnedFd,
 }
 
-impl Child {
+impl WrappedChild {
     /// Starts a command on a fresh terminal like the user's own, with nothing else of ours in it.
     pub(super) fn start(
         program: &OsString,

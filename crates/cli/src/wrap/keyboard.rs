@@ -1,6 +1,6 @@
 //! What is typed, by the user or by a paste, on its way to the command.
 //!
-//! Messages stay whole and in order (CP-19). Bounded: when the command reads nothing, [`Keyboard::has_room`] says
+//! Messages stay whole and in order (CP-19). Bounded: when the command reads nothing, [`WrapKeyboard::has_room`] says
 //! so and neither side is read further.
 
 use rustix::io::Errno;
@@ -11,12 +11,12 @@ const FULL: usize = 64 * 1024;
 
 /// The way in.
 #[derive(Debug, Default)]
-pub(super) struct Keyboard {
+pub(super) struct WrapKeyboard {
     waiting: Vec<u8>,
     taken: usize,
 }
 
-impl Keyboard {
+impl WrapKeyboard {
     /// Whether more may be read.
     pub(super) fn has_room(&self) -> bool {
         self.waiting.len() - self.taken < FULL

@@ -1,22 +1,22 @@
 //! `swb wrap`: a command on a terminal between the user and it, that nobody notices.
 //!
 //! All bytes go through unchanged, both ways ([`output`], [`keyboard`]). On the side, prompts are looked for
-//! (`swb_turns::LineRules`), and completed turns go to a broker if there is one ([`registration`], [`link`]): our
+//! (`swb_turns::LineRules`), and completed turns go to a broker if there is one ([`registration`], [`broker_connection`]): our
 //! daemon or any other that speaks the clippy dialect. `docs/protocols/clippy.md` has the rules.
 
+mod broker_connection;
 mod child;
 mod keyboard;
-mod link;
 mod output;
 mod registration;
 mod sys;
 mod wrapper;
 
 use crate::args::Wrap;
+use crate::console::say;
 use crate::error::{Failure, Outcome};
-use crate::say::say;
-use child::Child;
-use link::Link;
+use broker_connection::BrokerConnection;
+use child::WrappedChild;
 use registration::Registration;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use signal_hook::low_level::emulate_default_handler;
@@ -24,7 +24,7 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use swb_turns::{LineOptions, LineRules, Pattern};
 use swb_types::Paths;
-use wrapper::{Ending, Wrapper};
+use wrapper::{WrapEnd, Wrapper};
 
 /// Exit code when the command could not be started, as shells have it (CP-23).
 const NOT_STARTED: u8 = 127;
@@ -41,7 +41,7 @@ pub(crate) fn run(args: Wrap) -> Outcome {
     };
     let session = session_id().map_err(|error| Failure::io("no randomness for a session id", &error))?;
     let env = args.env.then_some((SESSION_VARIABLE, session.as_str()));
-    let child = match Child::start(program, rest, env) {
+    let child = match WrappedChild::start(program, rest, env) {
         Ok(child) => child,
         Err(error) => {
             say(format_args!("swb: cannot run {}: {error}", program.display()));
@@ -50,13 +50,16 @@ pub(crate) fn run(args: Wrap) -> Outcome {
     };
     let registration = Registration::new(session, child.pid(), pattern.as_str().to_owned());
     let options = LineOptions { turn_bytes: args.max_turn, ..LineOptions::default() };
-    let mut wrapper =
-        Wrapper::new(child, Link::new(broker_socket(), registration), LineRules::new(pattern, options))?;
+    let mut wrapper = Wrapper::new(
+        child,
+        BrokerConnection::new(broker_socket(), registration),
+        LineRules::new(pattern, options),
+    )?;
     let ending = wrapper.run();
     drop(wrapper);
     match ending? {
-        Ending::Code(code) => Ok(code),
-        Ending::Signal(signal) => Ok(die_by(signal)),
+        WrapEnd::Code(code) => Ok(code),
+        WrapEnd::Signal(signal) => Ok(die_by(signal)),
     }
 }
 

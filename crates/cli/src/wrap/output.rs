@@ -1,8 +1,8 @@
 //! What the command writes, on its way to the user: every byte, at once, and none of ours (CP-2, CP-4).
 //!
-//! Bounded: while the user's side takes nothing, [`Output::is_blocked`] says so and the command is not read.
+//! Bounded: while the user's side takes nothing, [`CommandOutput::is_blocked`] says so and the command is not read.
 
-use crate::attach::screen::reopen_output;
+use crate::attach::user_terminal::reopen_output;
 use rustix::io::Errno;
 use rustix::stdio::stdout;
 use rustix::termios::isatty;
@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// The way out.
 #[derive(Debug)]
-pub(super) struct Output {
+pub(super) struct CommandOutput {
     /// Our own open file, if standard output can be opened again; it does not block.
     own: Option<OwnedFd>,
     waiting: Vec<u8>,
@@ -18,7 +18,7 @@ pub(super) struct Output {
     gone: bool,
 }
 
-impl Output {
+impl CommandOutput {
     pub(super) fn open() -> Self {
         Self { own: reopen_output(isatty(stdout())), waiting: Vec::new(), done: 0, gone: false }
     }
@@ -63,7 +63,7 @@ impl Output {
     }
 }
 
-impl AsFd for Output {
+impl AsFd for CommandOutput {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.own {
             Some(own) => own.as_fd(),

@@ -18,7 +18,7 @@ pub(super) const ANSWER_WAIT: Duration = Duration::from_secs(30);
 
 /// Why a connection is of no more use.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Useless {
+pub(super) enum BrokerUnusable {
     /// The broker says things nobody understands.
     #[error(transparent)]
     Malformed(#[from] Malformed),
@@ -31,7 +31,7 @@ pub(super) enum Useless {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum RegistrationPhase {
     Away,
     Greeting,
     /// The answer to this request is awaited.
@@ -49,7 +49,7 @@ pub(super) struct Registration {
     pid: u32,
     pattern: String,
     kept: Option<LineTurn>,
-    phase: Phase,
+    phase: RegistrationPhase,
     last_id: u32,
     /// Bytes for the broker, the first `sent` of which it has.
     out: Vec<u8>,
@@ -58,13 +58,22 @@ pub(super) struct Registration {
 
 impl Registration {
     pub(super) fn new(session: String, pid: u32, pattern: String) -> Self {
-        Self { session, pid, pattern, kept: None, phase: Phase::Away, last_id: 0, out: Vec::new(), sent: 0 }
+        Self {
+            session,
+            pid,
+            pattern,
+            kept: None,
+            phase: RegistrationPhase::Away,
+            last_id: 0,
+            out: Vec::new(),
+            sent: 0,
+        }
     }
 
     /// A broker is there: greets it.
     pub(super) fn connected(&mut self) {
         self.disconnected();
-        self.phase = Phase::Greeting;
+        self.phase = RegistrationPhase::Greeting;
         let hello = Request::Hello { version: VERSION, role: Some(Role::Wrapper) };
         // A greeting is short.
         let _fits = encode_request(0, &hello, &mut self.out);
@@ -72,7 +81,7 @@ impl Registration {
 
     /// The broker is gone, and with it everything it was about to be told but the latest turn.
     pub(super) fn disconnected(&mut self) {
-        self.phase = Phase::Away;
+        self.phase = RegistrationPhase::Away;
         self.last_id = 0;
         self.out = Vec::new();
         self.sent = 0;
@@ -80,13 +89,13 @@ impl Registration {
 
     /// Whether the broker owes an answer without which nothing goes on.
     pub(super) fn awaits_answer(&self) -> bool {
-        matches!(self.phase, Phase::Greeting | Phase::Registering(_))
+        matches!(self.phase, RegistrationPhase::Greeting | RegistrationPhase::Registering(_))
     }
 
     /// Keeps a turn, and sends it if somebody is there to take it (CP-18).
-    pub(super) fn turn(&mut self, turn: LineTurn) -> Result<(), Useless> {
+    pub(super) fn turn(&mut self, turn: LineTurn) -> Result<(), BrokerUnusable> {
         self.kept = Some(turn);
-        if self.phase == Phase::Registered { self.send_kept() } else { Ok(()) }
+        if self.phase == RegistrationPhase::Registered { self.send_kept() } else { Ok(()) }
     }
 
     /// Says that the session is over, if the broker knows of it (CP-21).
@@ -94,18 +103,18 @@ impl Registration {
         let id = self.next_id();
         let request = Request::Deregister { session: &self.session };
         self.phase = match self.phase {
-            Phase::Registering(_) | Phase::Registered
+            RegistrationPhase::Registering(_) | RegistrationPhase::Registered
                 if encode_request(id, &request, &mut self.out).is_ok() =>
             {
-                Phase::Leaving(id)
+                RegistrationPhase::Leaving(id)
             }
-            _ => Phase::Left,
+            _ => RegistrationPhase::Left,
         };
     }
 
     /// Whether nothing is left to be said or heard.
     pub(super) fn has_left(&self) -> bool {
-        self.phase == Phase::Left
+        self.phase == RegistrationPhase::Left
     }
 
     /// Bytes for the broker.
@@ -124,26 +133,29 @@ impl Registration {
     }
 
     /// Takes a message of the broker; gives what is to be typed, if anything.
-    pub(super) fn handle<'a>(&mut self, frame: &'a [u8]) -> Result<Option<&'a [u8]>, Useless> {
+    pub(super) fn handle<'a>(&mut self, frame: &'a [u8]) -> Result<Option<&'a [u8]>, BrokerUnusable> {
         match (parse_message(frame)?, self.phase) {
-            (Message::HelloAck { error: None }, Phase::Greeting) => self.register()?,
+            (Message::HelloAck { error: None }, RegistrationPhase::Greeting) => self.register()?,
             (Message::HelloAck { error: Some(reason) }, _) => {
-                return Err(Useless::Refused(reason.to_owned()));
+                return Err(BrokerUnusable::Refused(reason.to_owned()));
             }
-            (Message::Response(response), Phase::Registering(id)) if response.id == id => {
+            (Message::Response(response), RegistrationPhase::Registering(id)) if response.id == id => {
                 if let Some(reason) = response.error {
-                    return Err(Useless::Refused(reason.to_owned()));
+                    return Err(BrokerUnusable::Refused(reason.to_owned()));
                 }
-                self.phase = Phase::Registered;
+                self.phase = RegistrationPhase::Registered;
                 if self.kept.is_some() {
                     self.send_kept()?;
                 }
             }
-            (Message::Response(response), Phase::Leaving(id)) if response.id == id => {
-                self.phase = Phase::Left
+            (Message::Response(response), RegistrationPhase::Leaving(id)) if response.id == id => {
+                self.phase = RegistrationPhase::Left
             }
             // A paste by somebody else may overtake the answer to the registration.
-            (Message::Inject { content }, Phase::Registering(_) | Phase::Registered) => {
+            (
+                Message::Inject { content },
+                RegistrationPhase::Registering(_) | RegistrationPhase::Registered,
+            ) => {
                 return Ok(Some(content));
             }
             // The rest tells how turns were received, or means nothing to us.
@@ -152,19 +164,19 @@ impl Registration {
         Ok(None)
     }
 
-    fn register(&mut self) -> Result<(), Useless> {
+    fn register(&mut self) -> Result<(), BrokerUnusable> {
         let id = self.next_id();
         let request = Request::Register { session: &self.session, pid: self.pid, pattern: &self.pattern };
-        encode_request(id, &request, &mut self.out).map_err(|_| Useless::Stuck)?;
-        self.phase = Phase::Registering(id);
+        encode_request(id, &request, &mut self.out).map_err(|_| BrokerUnusable::Stuck)?;
+        self.phase = RegistrationPhase::Registering(id);
         Ok(())
     }
 
-    fn send_kept(&mut self) -> Result<(), Useless> {
+    fn send_kept(&mut self) -> Result<(), BrokerUnusable> {
         let id = self.next_id();
         let Some(turn) = &self.kept else { return Ok(()) };
         if self.out.len() - self.sent + turn.content.len() > MAX_WAITING {
-            return Err(Useless::Stuck);
+            return Err(BrokerUnusable::Stuck);
         }
         let length = |length: u64| u32::try_from(length).unwrap_or(u32::MAX);
         let request = Request::TurnCompleted {
@@ -177,7 +189,7 @@ impl Registration {
         match encode_request(id, &request, &mut self.out) {
             // The bound on turns is below that on frames, so that this does not happen.
             Ok(()) | Err(EncodeError::TooLarge { .. }) => Ok(()),
-            Err(_) => Err(Useless::Stuck),
+            Err(_) => Err(BrokerUnusable::Stuck),
         }
     }
 
@@ -229,7 +241,10 @@ mod tests {
         said
     }
 
-    fn hear(registration: &mut Registration, message: &Message<'_>) -> Result<Option<Vec<u8>>, Useless> {
+    fn hear(
+        registration: &mut Registration,
+        message: &Message<'_>,
+    ) -> Result<Option<Vec<u8>>, BrokerUnusable> {
         let mut bytes = Vec::new();
         encode_message(message, &mut bytes).unwrap();
         registration.handle(&bytes[4..]).map(|typed| typed.map(<[u8]>::to_vec))
@@ -281,7 +296,7 @@ mod tests {
         hear(&mut registration, &Message::HelloAck { error: None }).unwrap();
         assert_eq!(hear(&mut registration, &ok(99)), Ok(None));
         assert!(registration.awaits_answer());
-        assert_eq!(registration.handle(b"\xc1"), Err(Useless::Malformed(Malformed)));
+        assert_eq!(registration.handle(b"\xc1"), Err(BrokerUnusable::Malformed(Malformed)));
     }
 
     #[test]
@@ -289,11 +304,11 @@ mod tests {
         let mut registration = registration();
         registration.connected();
         let refused = hear(&mut registration, &Message::HelloAck { error: Some("version_mismatch") });
-        assert_eq!(refused, Err(Useless::Refused("version_mismatch".into())));
+        assert_eq!(refused, Err(BrokerUnusable::Refused("version_mismatch".into())));
         registration.connected();
         hear(&mut registration, &Message::HelloAck { error: None }).unwrap();
         let error = Message::Response(Response::error(1, Reason::DuplicateSession));
-        assert!(matches!(hear(&mut registration, &error), Err(Useless::Refused(_))));
+        assert!(matches!(hear(&mut registration, &error), Err(BrokerUnusable::Refused(_))));
     }
 
     // CP-19

@@ -5,10 +5,10 @@
 //! key is read, so that whatever the user answers is known by then. That takes no thread of its own: patterns are matched
 //! in linear time, with bounds on their size and on the line, and only when the command is silent.
 
-use super::child::Child;
-use super::keyboard::Keyboard;
-use super::link::Link;
-use super::output::Output;
+use super::broker_connection::BrokerConnection;
+use super::child::WrappedChild;
+use super::keyboard::WrapKeyboard;
+use super::output::CommandOutput;
 use crate::attach::follow::timespec;
 use crate::panics;
 use crate::terminal::raw::RawMode;
@@ -53,7 +53,7 @@ const CLOSED_PAUSE: Duration = Duration::from_millis(100);
 
 /// How the wrapper ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum WrapEnd {
     Code(u8),
     Signal(i32),
 }
@@ -61,12 +61,12 @@ pub(super) enum Ending {
 /// Everything that runs while the command does.
 #[derive(Debug)]
 pub(super) struct Wrapper {
-    child: Child,
-    link: Link,
+    child: WrappedChild,
+    link: BrokerConnection,
     rules: LineRules,
-    clock: Clock,
-    keyboard: Keyboard,
-    output: Output,
+    clock: WrapClock,
+    keyboard: WrapKeyboard,
+    output: CommandOutput,
     signals: Signals,
     raw: Option<RawMode>,
     /// Whether there is a user to read from.
@@ -85,7 +85,7 @@ pub(super) struct Wrapper {
 
 /// What a wait was ended by.
 #[derive(Debug, Clone, Copy)]
-struct Woken {
+struct WrapWakeup {
     signal: bool,
     child: bool,
     master: PollFlags,
@@ -96,7 +96,7 @@ struct Woken {
 
 impl Wrapper {
     /// Takes over the user's terminal.
-    pub(super) fn new(child: Child, link: Link, rules: LineRules) -> io::Result<Self> {
+    pub(super) fn new(child: WrappedChild, link: BrokerConnection, rules: LineRules) -> io::Result<Self> {
         // Caught before the terminal changes, so that no signal can leave it changed.
         let signals = Signals::catch(&CAUGHT)?;
         panics::keep_for_later();
@@ -107,9 +107,9 @@ impl Wrapper {
             child,
             link,
             rules,
-            clock: Clock::start(),
-            keyboard: Keyboard::default(),
-            output: Output::open(),
+            clock: WrapClock::start(),
+            keyboard: WrapKeyboard::default(),
+            output: CommandOutput::open(),
             signals,
             raw,
             listens: true,
@@ -123,7 +123,7 @@ impl Wrapper {
     }
 
     /// Runs until the command has ended and everything it wrote is shown (CP-21).
-    pub(super) fn run(&mut self) -> io::Result<Ending> {
+    pub(super) fn run(&mut self) -> io::Result<WrapEnd> {
         let ending = loop {
             self.link.tick(Instant::now());
             self.rules.tick(self.clock.now());
@@ -139,7 +139,7 @@ impl Wrapper {
         Ok(ending)
     }
 
-    fn turn(&mut self, woken: Woken) -> io::Result<()> {
+    fn turn(&mut self, woken: WrapWakeup) -> io::Result<()> {
         let bad = PollFlags::HUP | PollFlags::ERR;
         if woken.output {
             self.output.flush();
@@ -174,7 +174,7 @@ impl Wrapper {
     }
 
     /// Tells how to end, when it is time to.
-    fn ending(&mut self) -> Option<Ending> {
+    fn ending(&mut self) -> Option<WrapEnd> {
         if let Some((status, _)) = self.ended {
             while !self.drained && !self.output.is_blocked() {
                 self.read_output();
@@ -182,15 +182,15 @@ impl Wrapper {
             if self.drained && !self.output.is_blocked() {
                 let code = |code| u8::try_from(code).unwrap_or(u8::MAX);
                 return Some(match status.signal() {
-                    Some(signal) => Ending::Signal(signal),
-                    None => Ending::Code(status.code().map_or(u8::MAX, code)),
+                    Some(signal) => WrapEnd::Signal(signal),
+                    None => WrapEnd::Code(status.code().map_or(u8::MAX, code)),
                 });
             }
         }
-        self.terminate_by.filter(|due| *due <= Instant::now()).map(|_| Ending::Signal(SIGTERM))
+        self.terminate_by.filter(|due| *due <= Instant::now()).map(|_| WrapEnd::Signal(SIGTERM))
     }
 
-    fn wait(&self) -> io::Result<Woken> {
+    fn wait(&self) -> io::Result<WrapWakeup> {
         let room = self.keyboard.has_room();
         let when = |wanted: bool, flags: PollFlags| if wanted { flags } else { PollFlags::empty() };
         let (broker, broker_flags) = match self.link.interest(room) {
@@ -219,7 +219,7 @@ impl Wrapper {
             let result = if flags.is_empty() { None } else { results.next() };
             result.unwrap_or(PollFlags::empty())
         });
-        Ok(Woken {
+        Ok(WrapWakeup {
             signal: !signal.is_empty(),
             child: !child.is_empty(),
             master,
@@ -363,12 +363,12 @@ impl Wrapper {
 
 /// Time for the line rules: Unix time at the start, and steady from there on whatever is done to the system's clock.
 #[derive(Debug)]
-struct Clock {
+struct WrapClock {
     unix: Time,
     start: Instant,
 }
 
-impl Clock {
+impl WrapClock {
     fn start() -> Self {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self { unix: Time(0) + unix, start: Instant::now() }

@@ -2,15 +2,15 @@
 //!
 //! Speaks the clippy dialect like anybody else, so it works with every broker that does.
 
-mod link;
+mod broker_client;
 
 use crate::args;
 use crate::commands::report;
+use crate::console::{print, say_text};
 use crate::error::{Failure, Outcome};
-use crate::say::{print, say_text};
 use crate::table;
+use broker_client::{BrokerClient, garbled};
 use clap::{Parser, Subcommand, ValueEnum};
-use link::{Link, garbled};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -19,17 +19,17 @@ use swb_wire::clippy::{Malformed, Request, Response, Sink};
 /// Asks a clippy broker for turns and moves them between sessions.
 #[derive(Debug, Parser)]
 #[command(name = "clippyctl", version, disable_help_subcommand = true)]
-struct Cli {
+struct ClippyctlCli {
     /// Print data as JSON
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
-    command: Command,
+    command: ClippyctlCommand,
 }
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum ClippyctlCommand {
     /// List sessions
     ListSessions,
     /// List the turns of a session, the newest first
@@ -88,14 +88,14 @@ pub(crate) enum SinkName {
 }
 
 #[derive(Debug, Serialize)]
-struct Session<'a> {
+struct SessionJson<'a> {
     session: &'a str,
     pid: u32,
     has_turn: bool,
 }
 
 #[derive(Debug, Serialize)]
-struct Turn<'a> {
+struct TurnJson<'a> {
     turn_id: &'a str,
     timestamp: u64,
     byte_length: u32,
@@ -104,38 +104,43 @@ struct Turn<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct Captured<'a> {
+struct CapturedJson<'a> {
     turn_id: Option<&'a str>,
     size: u32,
 }
 
 /// Runs as `clippyctl`.
 pub(crate) fn main(args: Vec<OsString>) -> u8 {
-    match args::parse::<Cli>(args, 2) {
+    match args::parse::<ClippyctlCli>(args, 2) {
         Ok(cli) => report("clippyctl", run(&cli.command, cli.json)),
         Err(code) => code,
     }
 }
 
 /// Carries out a verb.
-pub(crate) fn run(command: &Command, json: bool) -> Outcome {
+pub(crate) fn run(command: &ClippyctlCommand, json: bool) -> Outcome {
     match command {
-        Command::ListSessions => Link::open()?.ask(&Request::ListSessions, |answer| sessions(answer, json)),
-        Command::ListTurns { session, limit } => {
+        ClippyctlCommand::ListSessions => {
+            BrokerClient::open()?.ask(&Request::ListSessions, |answer| sessions(answer, json))
+        }
+        ClippyctlCommand::ListTurns { session, limit } => {
             let request = Request::ListTurns { session, limit: *limit };
-            Link::open()?.ask(&request, |answer| turns(answer, json))
+            BrokerClient::open()?.ask(&request, |answer| turns(answer, json))
         }
-        Command::GetTurn { id, metadata_only } => {
-            Link::open()?.ask(&Request::GetTurn { turn_id: id }, |answer| turn(answer, *metadata_only, json))
+        ClippyctlCommand::GetTurn { id, metadata_only } => BrokerClient::open()?
+            .ask(&Request::GetTurn { turn_id: id }, |answer| turn(answer, *metadata_only, json)),
+        ClippyctlCommand::Capture { session } => {
+            BrokerClient::open()?.ask(&Request::Capture { session }, |answer| captured(answer, json))
         }
-        Command::Capture { session } => {
-            Link::open()?.ask(&Request::Capture { session }, |answer| captured(answer, json))
+        ClippyctlCommand::CaptureById { id } => {
+            BrokerClient::open()?.ask(&Request::CaptureById { turn_id: id }, |answer| captured(answer, json))
         }
-        Command::CaptureById { id } => {
-            Link::open()?.ask(&Request::CaptureById { turn_id: id }, |answer| captured(answer, json))
+        ClippyctlCommand::Paste { session } => {
+            BrokerClient::open()?.ask(&Request::Paste { session }, |_| Ok(()))
         }
-        Command::Paste { session } => Link::open()?.ask(&Request::Paste { session }, |_| Ok(())),
-        Command::Deliver { sink, session, path } => deliver(*sink, session.as_deref(), path.as_ref()),
+        ClippyctlCommand::Deliver { sink, session, path } => {
+            deliver(*sink, session.as_deref(), path.as_ref())
+        }
     }?;
     Ok(0)
 }
@@ -150,7 +155,7 @@ fn deliver(sink: SinkName, session: Option<&str>, path: Option<&PathBuf>) -> Res
         SinkName::File => Sink::File { path: path.ok_or_else(missing)?? },
         SinkName::Clipboard => Sink::Clipboard,
     };
-    Link::open()?.ask(&Request::Deliver(sink), |_| Ok(()))
+    BrokerClient::open()?.ask(&Request::Deliver(sink), |_| Ok(()))
 }
 
 /// What an answer has to have.
@@ -168,20 +173,22 @@ fn yes(flag: bool) -> String {
 
 fn sessions(answer: &Response<'_>, json: bool) -> Result<(), Failure> {
     let items = needed(answer.sessions.as_ref())?.iter();
-    let items: Vec<Session<'_>> =
-        items.map(|item| Session { session: item.session, pid: item.pid, has_turn: item.has_turn }).collect();
+    let items: Vec<SessionJson<'_>> = items
+        .map(|item| SessionJson { session: item.session, pid: item.pid, has_turn: item.has_turn })
+        .collect();
     if json {
         return print_json(&items);
     }
-    let row = |item: &Session<'_>| [table::printable(item.session), item.pid.to_string(), yes(item.has_turn)];
+    let row =
+        |item: &SessionJson<'_>| [table::printable(item.session), item.pid.to_string(), yes(item.has_turn)];
     let rows: Vec<[String; 3]> = items.iter().map(row).collect();
     print(table::layout(["SESSION", "PID", "TURN"], &rows).as_bytes())
 }
 
 fn turns(answer: &Response<'_>, json: bool) -> Result<(), Failure> {
     let items = needed(answer.turns.as_ref())?.iter();
-    let items: Vec<Turn<'_>> = items
-        .map(|item| Turn {
+    let items: Vec<TurnJson<'_>> = items
+        .map(|item| TurnJson {
             turn_id: item.turn_id,
             timestamp: item.timestamp,
             byte_length: item.byte_length,
@@ -192,7 +199,7 @@ fn turns(answer: &Response<'_>, json: bool) -> Result<(), Failure> {
     if json {
         return print_json(&items);
     }
-    let row = |item: &Turn<'_>| {
+    let row = |item: &TurnJson<'_>| {
         let [time, length] = [item.timestamp, item.byte_length.into()].map(|number| number.to_string());
         [table::printable(item.turn_id), time, length, yes(item.interrupted), yes(item.truncated)]
     };
@@ -202,7 +209,7 @@ fn turns(answer: &Response<'_>, json: bool) -> Result<(), Failure> {
 
 /// Content is for programs and goes out as it is; the rest is for people, unless they want JSON.
 fn turn(answer: &Response<'_>, metadata_only: bool, json: bool) -> Result<(), Failure> {
-    let turn = Turn {
+    let turn = TurnJson {
         turn_id: needed(answer.turn_id)?,
         timestamp: needed(answer.timestamp)?,
         byte_length: needed(answer.byte_length)?,
@@ -225,7 +232,7 @@ fn turn(answer: &Response<'_>, metadata_only: bool, json: bool) -> Result<(), Fa
 }
 
 fn captured(answer: &Response<'_>, json: bool) -> Result<(), Failure> {
-    let captured = Captured { turn_id: answer.turn_id, size: needed(answer.size)? };
+    let captured = CapturedJson { turn_id: answer.turn_id, size: needed(answer.size)? };
     if json {
         return print_json(&captured);
     }
@@ -241,7 +248,7 @@ mod tests {
 
     #[test]
     fn the_definition_is_sound() {
-        Cli::command().debug_assert();
+        ClippyctlCli::command().debug_assert();
     }
 
     // CR-26
@@ -260,12 +267,12 @@ mod tests {
             &["deliver", "file", "--path", "/p"],
             &["deliver", "clipboard"],
         ] {
-            assert!(Cli::try_parse_from([&["clippyctl"], args].concat()).is_ok(), "{args:?}");
+            assert!(ClippyctlCli::try_parse_from([&["clippyctl"], args].concat()).is_ok(), "{args:?}");
         }
         for args in
             [&[][..], &["deliver", "inject"], &["deliver", "file"], &["deliver", "printer"], &["get-turn"]]
         {
-            assert!(Cli::try_parse_from([&["clippyctl"], args].concat()).is_err(), "{args:?}");
+            assert!(ClippyctlCli::try_parse_from([&["clippyctl"], args].concat()).is_err(), "{args:?}");
         }
     }
 }

@@ -3,11 +3,11 @@
 //! The session itself lives in our daemon like any other. This process only looks on, ends with the child's
 //! exit code, and passes SIGTERM and SIGINT on as a request to end (KP-48).
 
-use super::link::Link;
+use super::connection::KeeptyConnection;
 use super::{BrokerArgs, create};
-use crate::attach::Ending;
+use crate::attach::AttachEnd;
 use crate::attach::inbox::Inbox;
-use crate::attach::speech::{Keepty, Notice, Speech};
+use crate::attach::stream_protocol::{KeeptyStream, Notice, StreamProtocol};
 use crate::context::Context;
 use crate::error::{Failure, Outcome};
 use crate::terminal::signals::Signals;
@@ -32,11 +32,11 @@ pub(super) fn run(context: &Context, args: BrokerArgs) -> Outcome {
     let mut asked = false;
     let mut lost: Option<Instant> = None;
     loop {
-        match Link::open(context, &args.session_id, Role::Monitor, Size::DEFAULT) {
+        match KeeptyConnection::open(context, &args.session_id, Role::Monitor, Size::DEFAULT) {
             Ok((link, _)) => {
                 lost = None;
                 if let Some(code) = look_on(link, &mut signals, &mut asked)? {
-                    return Ok(Ending::Exited(code).exit_code());
+                    return Ok(AttachEnd::Exited(code).exit_code());
                 }
             }
             Err(failure) if lost.is_some_and(|since| since.elapsed() > RETURN_WAIT) => return Err(failure),
@@ -49,8 +49,12 @@ pub(super) fn run(context: &Context, args: BrokerArgs) -> Outcome {
 }
 
 /// Looks on until the session ends, which gives its exit code, or the connection is lost.
-fn look_on(mut link: Link, signals: &mut Signals, asked: &mut bool) -> Result<Option<i32>, Failure> {
-    let mut inbox = Inbox::new(Keepty.layout());
+fn look_on(
+    mut link: KeeptyConnection,
+    signals: &mut Signals,
+    asked: &mut bool,
+) -> Result<Option<i32>, Failure> {
+    let mut inbox = Inbox::new(KeeptyStream.layout());
     if *asked {
         ask_to_end(&mut link);
     }
@@ -79,21 +83,21 @@ fn look_on(mut link: Link, signals: &mut Signals, asked: &mut bool) -> Result<Op
     }
 }
 
-fn ask_to_end(link: &mut Link) {
+fn ask_to_end(link: &mut KeeptyConnection) {
     // A session that takes no more messages has ended, and what it sent last tells how; or its daemon has,
     // and the next one is asked again.
     let _sent = link.send(&Message::Shutdown);
 }
 
 /// Takes everything that has arrived; the output is for others.
-fn take_all(inbox: &mut Inbox, link: &mut Link) -> Result<Option<i32>, Failure> {
+fn take_all(inbox: &mut Inbox, link: &mut KeeptyConnection) -> Result<Option<i32>, Failure> {
     let odd = |error: crate::attach::inbox::BadFrame| Failure::general(error.to_string());
     loop {
         while inbox.next_data().map_err(odd)?.is_some() {}
         let Some(message) = inbox.next_message().map_err(odd)? else {
             return Ok(None);
         };
-        match Keepty.understand(&message) {
+        match KeeptyStream.understand(&message) {
             Notice::Exited(code) => return Ok(Some(code)),
             // Whoever has gone since shows it by the end of what it sent, which may hold how the session ended.
             Notice::Ping => drop(link.send(&Message::Pong)),
@@ -116,8 +120,8 @@ mod tests {
         encode(&Message::Ping, &mut sent);
         daemon.write_all(&sent).unwrap();
         drop(daemon);
-        let mut link = Link::over(socket);
-        let mut inbox = Inbox::new(Keepty.layout());
+        let mut link = KeeptyConnection::over(socket);
+        let mut inbox = Inbox::new(KeeptyStream.layout());
         inbox.fill(&link).unwrap();
         assert_eq!(take_all(&mut inbox, &mut link).unwrap(), None);
     }

@@ -4,21 +4,21 @@
 //! socket, so it works just as well with a session of the original program.
 
 mod broker;
-mod link;
+mod connection;
 
 use crate::args;
-use crate::attach::speech::Keepty;
-use crate::attach::{self, Ending, Keyboard, Old, Plan, Position};
+use crate::attach::stream_protocol::KeeptyStream;
+use crate::attach::{self, AttachEnd, AttachOptions, KeyboardUse, Position, ReplayedOutput};
 use crate::commands::report;
+use crate::console::say;
 use crate::context::{self, Context};
-use crate::control::nobody_listens;
+use crate::control_client::nobody_listens;
 use crate::error::{Failure, FailureKind, Outcome};
-use crate::say::say;
 use crate::session;
 use crate::terminal::detach::DetachKey;
 use crate::terminal::size;
 use clap::{Args, Parser, Subcommand};
-use link::Link;
+use connection::KeeptyConnection;
 use rustix::event::{Timespec, poll};
 use std::ffi::OsString;
 use std::io::Write;
@@ -44,13 +44,13 @@ const SOCKET_WAIT: Duration = Duration::from_secs(5);
 /// Persistent terminal sessions.
 #[derive(Debug, Parser)]
 #[command(name = "keepty", version, disable_help_subcommand = true)]
-struct Cli {
+struct KeeptyCli {
     #[command(subcommand)]
-    command: Command,
+    command: KeeptyCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum KeeptyCommand {
     /// Start a session, and attach to it if this is a terminal
     Start(StartArgs),
     /// Attach to a running session; ,,,d detaches
@@ -116,20 +116,20 @@ struct What {
 
 /// Runs as `keepty`.
 pub(crate) fn main(args: Vec<OsString>) -> u8 {
-    match args::parse::<Cli>(args, 1) {
+    match args::parse::<KeeptyCli>(args, 1) {
         Ok(cli) => report(PROGRAM, dispatch(cli.command)),
         Err(code) => code,
     }
 }
 
-fn dispatch(command: Command) -> Outcome {
+fn dispatch(command: KeeptyCommand) -> Outcome {
     let context = Context::from_env(PROGRAM, None, false)?;
     match command {
-        Command::Start(args) => start(&context, args),
-        Command::Attach(args) => attach(&context, &args.id, args.watch),
-        Command::List => list(&context.paths.keepty_dir()),
-        Command::Stop { id } => stop(&context, &id),
-        Command::Broker(args) => broker::run(&context, args),
+        KeeptyCommand::Start(args) => start(&context, args),
+        KeeptyCommand::Attach(args) => attach(&context, &args.id, args.watch),
+        KeeptyCommand::List => list(&context.paths.keepty_dir()),
+        KeeptyCommand::Stop { id } => stop(&context, &id),
+        KeeptyCommand::Broker(args) => broker::run(&context, args),
     }
 }
 
@@ -200,32 +200,32 @@ fn check_id(id: &str) -> Result<(), Failure> {
 fn attach(context: &Context, id: &str, watch: bool) -> Outcome {
     let size = size::current().unwrap_or(Size::DEFAULT);
     let role = if watch { Role::Watcher } else { Role::Writer };
-    let (link, pid) = Link::open(context, id, role, size)?;
+    let (link, pid) = KeeptyConnection::open(context, id, role, size)?;
     let leave = if watch { "Ctrl+C or q leaves" } else { "Type ,,,d to detach" };
     say(format_args!("[Attached to {id}. {leave}.]"));
     let detach = DetachKey::parse(DETACH).map_err(|error| Failure::general(error.to_string()))?;
-    let plan = Plan {
+    let plan = AttachOptions {
         session: id.to_owned(),
-        speech: &Keepty,
+        speech: &KeeptyStream,
         socket: link.into_stream(),
         resume: None,
         position: Position::new(Offset(0), false),
         // KP-21, KP-30, KP-31: the first Writer and Watchers get no replay.
-        old: if pid == 0 || watch { Old::Bytes(0) } else { Old::FirstFrame },
+        old: if pid == 0 || watch { ReplayedOutput::Bytes(0) } else { ReplayedOutput::FirstFrame },
         keys: if watch { vec![DetachKey::plain('q'), DetachKey::ctrl('c')] } else { vec![detach] },
-        keyboard: if watch { Keyboard::Leaves } else { Keyboard::Types },
+        keyboard: if watch { KeyboardUse::Leaves } else { KeyboardUse::Types },
         size,
     };
     match attach::run(plan)? {
-        Ending::Exited(code) => say(format_args!("[Session exited with code {code}]")),
-        Ending::Left => say(format_args!("[Detached from {id}]")),
-        Ending::Signalled(signal) => return Ok(Ending::Signalled(signal).exit_code()),
-        Ending::Lost => {
+        AttachEnd::Exited(code) => say(format_args!("[Session exited with code {code}]")),
+        AttachEnd::Left => say(format_args!("[Detached from {id}]")),
+        AttachEnd::Signalled(signal) => return Ok(AttachEnd::Signalled(signal).exit_code()),
+        AttachEnd::Lost => {
             return Err(
                 Failure::general("Session disconnected").hint(format!("`keepty attach {id}` returns to it"))
             );
         }
-        Ending::Complete | Ending::Dismissed | Ending::HungUp | Ending::Unread => {}
+        AttachEnd::Complete | AttachEnd::Dismissed | AttachEnd::HungUp | AttachEnd::Unread => {}
     }
     Ok(0)
 }
@@ -233,7 +233,7 @@ fn attach(context: &Context, id: &str, watch: bool) -> Outcome {
 /// KP-50.
 fn stop(context: &Context, id: &str) -> Outcome {
     let size = Size::DEFAULT;
-    let (mut link, _) = Link::open(context, id, Role::Monitor, size)?;
+    let (mut link, _) = KeeptyConnection::open(context, id, Role::Monitor, size)?;
     link.send(&Message::Shutdown)?;
     link.settle();
     say(format_args!("Session '{id}' stopping"));
@@ -280,26 +280,28 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
 
-    fn parse(args: &[&str]) -> Command {
-        Cli::try_parse_from(args).unwrap().command
+    fn parse(args: &[&str]) -> KeeptyCommand {
+        KeeptyCli::try_parse_from(args).unwrap().command
     }
 
     #[test]
     fn the_definition_is_sound() {
-        Cli::command().debug_assert();
+        KeeptyCli::command().debug_assert();
     }
 
     // KP-49: as the SDKs call it.
     #[test]
     fn start_takes_what_sdks_say() {
-        let Command::Start(args) = parse(&["keepty", "start", "s1", "--working-dir", "/w", "--", "bash -l"])
+        let KeeptyCommand::Start(args) =
+            parse(&["keepty", "start", "s1", "--working-dir", "/w", "--", "bash -l"])
         else {
             panic!("not start")
         };
         assert_eq!((args.id.as_str(), args.detach), ("s1", false));
         assert_eq!(args.what.working_dir, Some("/w".into()));
         assert_eq!(args.what.command, ["bash -l"]);
-        let Command::Start(args) = parse(&["keepty", "start", "-d", "s1", "--cols", "100", "--rows", "30"])
+        let KeeptyCommand::Start(args) =
+            parse(&["keepty", "start", "-d", "s1", "--cols", "100", "--rows", "30"])
         else {
             panic!("not start")
         };
@@ -309,14 +311,15 @@ mod tests {
 
     #[test]
     fn the_other_verbs_parse() {
-        assert!(matches!(parse(&["keepty", "ls"]), Command::List));
-        assert!(matches!(parse(&["keepty", "list"]), Command::List));
+        assert!(matches!(parse(&["keepty", "ls"]), KeeptyCommand::List));
+        assert!(matches!(parse(&["keepty", "list"]), KeeptyCommand::List));
         assert!(matches!(
             parse(&["keepty", "attach", "-w", "a"]),
-            Command::Attach(AttachArgs { watch: true, .. })
+            KeeptyCommand::Attach(AttachArgs { watch: true, .. })
         ));
-        assert!(matches!(parse(&["keepty", "stop", "a"]), Command::Stop { .. }));
-        let Command::Broker(args) = parse(&["keepty", "broker", "--session-id", "a", "--", "sh", "-c", "x"])
+        assert!(matches!(parse(&["keepty", "stop", "a"]), KeeptyCommand::Stop { .. }));
+        let KeeptyCommand::Broker(args) =
+            parse(&["keepty", "broker", "--session-id", "a", "--", "sh", "-c", "x"])
         else {
             panic!("not broker")
         };

@@ -1,13 +1,13 @@
-//! One prompt, one answer: for scripts, pipes and people in a hurry.
+//! One prompt, one answer: for scripts, pipes and `-m`.
 
-use super::event::{self, Incoming};
+use super::connection::ChatConnection;
 use super::interactive::coloured;
-use super::link::Link;
-use super::session::Opened;
+use super::messages::{self, ServerItem};
+use super::open_session::OpenedSession;
 use crate::args;
 use crate::attach::follow::timespec;
+use crate::console::{print, say, say_text};
 use crate::error::{Failure, FailureKind, Outcome};
-use crate::say::{print, say, say_text};
 use crate::terminal::signals::Signals;
 use crate::terminal::size;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -46,17 +46,17 @@ const LONGEST: usize = 16 << 20;
 const NOBODY: &str = "(nobody is there to answer; decide yourself)";
 
 /// Who decides about approvals.
-enum Judge {
+enum Approver {
     /// Whoever sits at the terminal.
     Person(File),
     /// Nobody: everything is allowed, or nothing.
     Rule(bool),
 }
 
-struct Run {
-    link: Link,
+struct OneShotRun {
+    link: ChatConnection,
     session: String,
-    judge: Judge,
+    judge: Approver,
     asks: Asks,
     /// Nobody has said how to decide.
     unattended: bool,
@@ -81,11 +81,17 @@ struct Run {
 }
 
 /// Says one thing and prints the answer.
-pub(super) fn run(link: Link, opened: Opened, prompt: String, args: &args::Chat, json: bool) -> Outcome {
+pub(super) fn run(
+    link: ChatConnection,
+    opened: OpenedSession,
+    prompt: String,
+    args: &args::Chat,
+    json: bool,
+) -> Outcome {
     let mut signals = Signals::catch(&[SIGHUP, SIGINT, SIGTERM])?;
     let watched = args.verbose || (isatty(stderr()) && !json);
     let width = size::current().map_or(80, |size| usize::from(size.cols()).saturating_sub(1));
-    let mut run = Run {
+    let mut run = OneShotRun {
         link,
         session: opened.name.clone(),
         judge: judge(args),
@@ -120,22 +126,22 @@ pub(super) fn run(link: Link, opened: Opened, prompt: String, args: &args::Chat,
     run.finish(ending, args.save)
 }
 
-fn judge(args: &args::Chat) -> Judge {
+fn judge(args: &args::Chat) -> Approver {
     if args.yes || args.no || !isatty(stderr()) {
-        return Judge::Rule(args.yes);
+        return Approver::Rule(args.yes);
     }
     let terminal = File::options().read(true).write(true).open("/dev/tty");
-    terminal.map_or(Judge::Rule(false), Judge::Person)
+    terminal.map_or(Approver::Rule(false), Approver::Person)
 }
 
-impl Run {
+impl OneShotRun {
     fn until_answered(&mut self, sent: &str, signals: &mut Signals) -> Result<Ending, Failure> {
         loop {
             while let Some(incoming) = self.link.next() {
                 match incoming {
-                    Incoming::Answer { id, result } if id == sent => return Ok(self.ending(result)),
-                    Incoming::Answer { .. } => {}
-                    Incoming::Event(event) => self.event(event)?,
+                    ServerItem::Answer { id, result } if id == sent => return Ok(self.ending(result)),
+                    ServerItem::Answer { .. } => {}
+                    ServerItem::Event(event) => self.event(event)?,
                 }
             }
             if self.link.is_closed() {
@@ -159,7 +165,7 @@ impl Run {
     fn wait(&mut self, signals: &Signals) -> Result<(), Failure> {
         let mut fds =
             vec![PollFd::new(&self.link, self.link.interest()), PollFd::new(signals, PollFlags::IN)];
-        if let (Judge::Person(terminal), Some(_)) = (&self.judge, self.asks.first()) {
+        if let (Approver::Person(terminal), Some(_)) = (&self.judge, self.asks.first()) {
             fds.push(PollFd::new(terminal, PollFlags::IN));
         }
         let left = self.stopping.map_or(ALIVE, |limit| limit.saturating_duration_since(Instant::now()));
@@ -206,7 +212,7 @@ impl Run {
         };
         while !self.link.is_closed() && self.closed.is_none() {
             while let Some(incoming) = self.link.next() {
-                if let Incoming::Event(Event::Closed { reason, .. }) = incoming {
+                if let ServerItem::Event(Event::Closed { reason, .. }) = incoming {
                     self.closed = Some(reason);
                 }
             }
@@ -293,7 +299,7 @@ impl Run {
     }
 
     fn end_prompt(&mut self) {
-        if let (true, Judge::Person(terminal)) = (std::mem::take(&mut self.prompting), &mut self.judge) {
+        if let (true, Approver::Person(terminal)) = (std::mem::take(&mut self.prompting), &mut self.judge) {
             drop(terminal.write_all(b"\n"));
         }
     }
@@ -302,10 +308,10 @@ impl Run {
 
     fn ask(&mut self, ask: Ask) -> Result<(), Failure> {
         let allowed = match &self.judge {
-            Judge::Person(_) => {
+            Approver::Person(_) => {
                 return if self.asks.push(ask) { self.show_ask() } else { Ok(()) };
             }
-            Judge::Rule(allowed) => *allowed,
+            Approver::Rule(allowed) => *allowed,
         };
         self.decide(&ask, allowed)
     }
@@ -332,7 +338,7 @@ impl Run {
     }
 
     fn reply(&mut self, ask: &Ask, reply: &Reply) -> Result<(), Failure> {
-        self.link.tell(&event::request(&reply.decision));
+        self.link.tell(&messages::request(&reply.decision));
         if self.transcript.is_some() {
             self.begin_line()?;
             let mark = if reply.allows { "✓" } else { "✗" };
@@ -352,7 +358,7 @@ impl Run {
 
     fn show_ask(&mut self) -> Result<(), Failure> {
         self.begin_line()?;
-        let (Judge::Person(terminal), Some(ask)) = (&mut self.judge, self.asks.first()) else {
+        let (Approver::Person(terminal), Some(ask)) = (&mut self.judge, self.asks.first()) else {
             return Ok(());
         };
         let width = size::current().map_or(80, |size| usize::from(size.cols()).saturating_sub(1));
@@ -365,7 +371,7 @@ impl Run {
 
     /// Reads a line from the terminal, which shows it and lets it be corrected.
     fn read_answer(&mut self) -> Result<(), Failure> {
-        let Judge::Person(terminal) = &mut self.judge else { return Ok(()) };
+        let Approver::Person(terminal) = &mut self.judge else { return Ok(()) };
         let mut bytes = [0; 4096];
         let count = terminal.read(&mut bytes).unwrap_or(0);
         if count == 0 {
@@ -390,7 +396,7 @@ impl Run {
     /// Whoever was there wants to be asked nothing: what waits is denied, and so is what comes.
     fn leave_alone(&mut self) -> Result<(), Failure> {
         self.end_prompt();
-        self.judge = Judge::Rule(false);
+        self.judge = Approver::Rule(false);
         while let Some(ask) = self.asks.first().cloned() {
             self.asks.settle(ask.id());
             self.decide(&ask, false)?;
@@ -411,7 +417,7 @@ impl Run {
             false => Ok(()),
         };
         if let Some(transcript) = &mut self.transcript {
-            let usage = self.end.as_ref().map(event::usage).unwrap_or_default();
+            let usage = self.end.as_ref().map(messages::usage).unwrap_or_default();
             transcript.end(&Ending::Completed, &usage, Instant::now());
             let lines: Vec<Line> = transcript.take().into_iter().filter(|line| !line.is_empty()).collect();
             say_text(&rendered(&lines, transcript.width));

@@ -1,10 +1,10 @@
 //! The two protocols an attachment can run over, reduced to what the loop needs.
 
-use super::inbox::{Layout, Message};
+use super::inbox::{InboxFrame, Layout};
 use swb_types::{Offset, Size};
 use swb_wire::{control, keepty};
 
-/// Something the daemon said beside terminal data.
+/// A message of the daemon that is no terminal data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Notice {
     /// The process has ended with this code.
@@ -28,11 +28,11 @@ pub(crate) enum Notice {
 }
 
 /// One protocol in stream mode.
-pub(crate) trait Speech {
+pub(crate) trait StreamProtocol {
     /// How its frames begin.
     fn layout(&self) -> Layout;
     /// Understands a frame that is no terminal data.
-    fn understand(&self, message: &Message) -> Notice;
+    fn understand(&self, message: &InboxFrame) -> Notice;
     /// Appends input.
     fn put_input(&self, input: &[u8], out: &mut Vec<u8>);
     /// Appends a change of size.
@@ -47,18 +47,18 @@ pub(crate) trait Speech {
 
 /// The control socket.
 #[derive(Debug)]
-pub(crate) struct Coop;
+pub(crate) struct ControlStream;
 
 /// The socket of one keepty session.
 #[derive(Debug)]
-pub(crate) struct Keepty;
+pub(crate) struct KeeptyStream;
 
-impl Speech for Coop {
+impl StreamProtocol for ControlStream {
     fn layout(&self) -> Layout {
         Layout { tag: 1, max: control::MAX_FRAME, data: &[0] }
     }
 
-    fn understand(&self, message: &Message) -> Notice {
+    fn understand(&self, message: &InboxFrame) -> Notice {
         // CO-55: tags and events this client does not know are ignored.
         let event = (message.tag == [1]).then(|| control::parse_event(&message.payload)).flatten();
         match event {
@@ -99,13 +99,13 @@ fn put_control(control: &control::ClientControl, out: &mut Vec<u8>) {
     control::encode_control(control, out).expect("a few numbers always fit a frame");
 }
 
-impl Speech for Keepty {
+impl StreamProtocol for KeeptyStream {
     fn layout(&self) -> Layout {
         // Version 1, kind 4 (KP-4, KP-6).
         Layout { tag: 2, max: keepty::MAX_PAYLOAD + 2, data: &[1, 4] }
     }
 
-    fn understand(&self, message: &Message) -> Notice {
+    fn understand(&self, message: &InboxFrame) -> Notice {
         let mut decoder = keepty::Decoder::new();
         let length = u32::try_from(message.tag.len() + message.payload.len()).unwrap_or(u32::MAX);
         decoder.push(&length.to_be_bytes());
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     fn coop_notice(tag: u8, json: &str) -> Notice {
-        Coop.understand(&Message { tag: vec![tag], payload: json.as_bytes().to_vec() })
+        ControlStream.understand(&InboxFrame { tag: vec![tag], payload: json.as_bytes().to_vec() })
     }
 
     #[test]
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn keepty_messages_are_understood() {
         let notice = |kind: u8, payload: &[u8]| {
-            Keepty.understand(&Message { tag: vec![1, kind], payload: payload.to_vec() })
+            KeeptyStream.understand(&InboxFrame { tag: vec![1, kind], payload: payload.to_vec() })
         };
         assert_eq!(notice(10, &[0, 0, 0, 5]), Notice::Exited(5));
         assert_eq!(notice(12, &[]), Notice::Ping);
@@ -188,10 +188,10 @@ mod tests {
     #[test]
     fn data_has_the_tag_the_layout_names() {
         let mut out = Vec::new();
-        Coop.put_input(b"x", &mut out);
-        assert_eq!(&out[4..5], Coop.layout().data);
+        ControlStream.put_input(b"x", &mut out);
+        assert_eq!(&out[4..5], ControlStream.layout().data);
         let mut out = Vec::new();
         keepty::encode(&keepty::Message::Output(b"x".to_vec()), &mut out);
-        assert_eq!(&out[4..6], Keepty.layout().data);
+        assert_eq!(&out[4..6], KeeptyStream.layout().data);
     }
 }

@@ -1,8 +1,8 @@
 //! What a person types into a conversation: prompts, commands, and the keys that decide.
 
-use super::{AWAY, Purpose, Talk};
-use crate::chat::commands::{self, Command, HELP, Said};
-use crate::chat::event;
+use super::{AWAY, ChatState, RequestPurpose};
+use crate::chat::messages;
+use crate::chat::slash_commands::{self, HELP, SlashCommand, TypedLine};
 use std::time::{Duration, Instant};
 use swb_tui::input::editor::Edited;
 use swb_tui::input::keys::Key;
@@ -18,7 +18,7 @@ pub(super) const TWICE: Duration = Duration::from_secs(1);
 /// How long a key after another one is taken for typing, which approves nothing.
 pub(super) const TYPING: Duration = Duration::from_millis(800);
 
-impl Talk {
+impl ChatState {
     /// Takes a key.
     pub(in crate::chat) fn key(&mut self, key: &Key, now: Instant) {
         self.notice.clear();
@@ -51,10 +51,12 @@ impl Talk {
 
     /// Whether what was typed is for somebody else than this client.
     fn needs_daemon(&self) -> bool {
-        match commands::parse(self.editor.text()) {
-            Said::Command(Command::Agents | Command::Help | Command::Quit | Command::Tools)
-            | Said::Wrong(_) => false,
-            Said::Command(_) | Said::Prompt(_) => true,
+        match slash_commands::parse(self.editor.text()) {
+            TypedLine::Command(
+                SlashCommand::Agents | SlashCommand::Help | SlashCommand::Quit | SlashCommand::Tools,
+            )
+            | TypedLine::Wrong(_) => false,
+            TypedLine::Command(_) | TypedLine::Prompt(_) => true,
         }
     }
 
@@ -75,12 +77,12 @@ impl Talk {
 
     /// Whether what was typed is for the agent.
     fn is_prompt(&self) -> bool {
-        matches!(commands::parse(self.editor.text()), Said::Prompt(prompt) if !prompt.trim().is_empty())
+        matches!(slash_commands::parse(self.editor.text()), TypedLine::Prompt(prompt) if !prompt.trim().is_empty())
     }
 
     fn stop(&mut self) {
         "stopping; Ctrl+C again leaves".clone_into(&mut self.notice);
-        self.send(Request::ChatStop(SessionName::default()), Purpose::Stop);
+        self.send(Request::ChatStop(SessionName::default()), RequestPurpose::Stop);
     }
 
     fn approve(&mut self, key: &Key, now: Instant) {
@@ -98,7 +100,7 @@ impl Talk {
         let (mark, colour) = if reply.allows { ("✓", Colour::Green) } else { ("✗", Colour::Red) };
         let line = Line::new(Style::of(colour), &format!("{mark} {}", reply.said));
         self.transcript.add(line);
-        self.send(event::request(&reply.decision), Purpose::Decide);
+        self.send(messages::request(&reply.decision), RequestPurpose::Decide);
         self.show_ask(now);
     }
 
@@ -117,12 +119,12 @@ impl Talk {
             }
             return;
         }
-        match commands::parse(&text) {
-            Said::Prompt(prompt) if prompt.trim().is_empty() => {}
-            Said::Prompt(prompt) if self.owner => self.say(prompt),
-            Said::Prompt(prompt) => self.attach(false, Some(prompt)),
-            Said::Wrong(what) => self.transcript.note(&what),
-            Said::Command(command) => self.obey(command, now),
+        match slash_commands::parse(&text) {
+            TypedLine::Prompt(prompt) if prompt.trim().is_empty() => {}
+            TypedLine::Prompt(prompt) if self.owner => self.say(prompt),
+            TypedLine::Prompt(prompt) => self.attach(false, Some(prompt)),
+            TypedLine::Wrong(what) => self.transcript.note(&what),
+            TypedLine::Command(command) => self.obey(command, now),
         }
     }
 
@@ -130,50 +132,59 @@ impl Talk {
         self.own = true;
         self.unheard = Some(prompt.clone());
         let request = ChatSend { content: Some(prompt.clone()), ..ChatSend::default() };
-        self.send(Request::ChatSend(request), Purpose::Send(prompt));
+        self.send(Request::ChatSend(request), RequestPurpose::Send(prompt));
     }
 
     fn attach(&mut self, takeover: bool, then: Option<String>) {
         let session_id = Some(self.name.clone());
         let request = SessionAttach { session_id, takeover: takeover.then_some(true) };
-        self.send(Request::SessionAttach(request), Purpose::Attach(then));
+        self.send(Request::SessionAttach(request), RequestPurpose::Attach(then));
     }
 
-    pub(super) fn obey(&mut self, command: Command, now: Instant) {
+    pub(super) fn obey(&mut self, command: SlashCommand, now: Instant) {
         let text = |text: String| Some(Scalar::Text(text));
-        let moves = matches!(command, Command::New | Command::Resume(_) | Command::Clear);
+        let moves = matches!(command, SlashCommand::New | SlashCommand::Resume(_) | SlashCommand::Clear);
         if moves && self.is_answering() {
             return self.transcript.note("the agent is still answering; /stop stops it");
         }
         match command {
-            Command::Agent(agent) => self.configure(ConfigSet { agent: text(agent), ..ConfigSet::default() }),
-            Command::Agents if self.agents.is_empty() => self.transcript.note("/agent needs a name"),
-            Command::Agents => {
+            SlashCommand::Agent(agent) => {
+                self.configure(ConfigSet { agent: text(agent), ..ConfigSet::default() })
+            }
+            SlashCommand::Agents if self.agents.is_empty() => self.transcript.note("/agent needs a name"),
+            SlashCommand::Agents => {
                 self.transcript.note(&format!("agents: {}", self.agents.join(", ")));
             }
-            Command::Model(model) => self.configure(ConfigSet { model: text(model), ..ConfigSet::default() }),
-            Command::Clear => self.send(Request::ChatClear(SessionName::default()), Purpose::Clear),
-            Command::Help => self.transcript.note(HELP),
-            Command::New => {
+            SlashCommand::Model(model) => {
+                self.configure(ConfigSet { model: text(model), ..ConfigSet::default() })
+            }
+            SlashCommand::Clear => {
+                self.send(Request::ChatClear(SessionName::default()), RequestPurpose::Clear)
+            }
+            SlashCommand::Help => self.transcript.note(HELP),
+            SlashCommand::New => {
                 let request =
                     SessionCreate { working_dir: Some(self.directory.clone()), ..SessionCreate::default() };
-                self.send(Request::SessionCreate(request), Purpose::New);
+                self.send(Request::SessionCreate(request), RequestPurpose::New);
             }
-            Command::Quit => self.leaving = true,
-            Command::Resume(name) => {
-                self.send(Request::SessionLoad(SessionName { session_id: Some(name) }), Purpose::Resume);
+            SlashCommand::Quit => self.leaving = true,
+            SlashCommand::Resume(name) => {
+                self.send(
+                    Request::SessionLoad(SessionName { session_id: Some(name) }),
+                    RequestPurpose::Resume,
+                );
             }
-            Command::Save(name) => {
+            SlashCommand::Save(name) => {
                 let request = SessionSave { name, session_id: None };
-                self.send(Request::SessionSave(request), Purpose::Save);
+                self.send(Request::SessionSave(request), RequestPurpose::Save);
             }
-            Command::Sessions => {
+            SlashCommand::Sessions => {
                 let filter = SessionFilter { workspace: Some(self.directory.clone()) };
-                self.send(Request::SessionList(filter), Purpose::List);
+                self.send(Request::SessionList(filter), RequestPurpose::List);
             }
-            Command::Stop => self.stop(),
-            Command::Takeover => self.attach(true, None),
-            Command::Tools => {
+            SlashCommand::Stop => self.stop(),
+            SlashCommand::Takeover => self.attach(true, None),
+            SlashCommand::Tools => {
                 let lines = self.transcript.last_tool();
                 self.transcript.insert(lines, now);
             }
@@ -181,6 +192,6 @@ impl Talk {
     }
 
     fn configure(&mut self, settings: ConfigSet) {
-        self.send(Request::ConfigSet(settings), Purpose::Config);
+        self.send(Request::ConfigSet(settings), RequestPurpose::Config);
     }
 }

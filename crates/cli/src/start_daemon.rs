@@ -3,7 +3,7 @@
 //! A lock in the socket directory makes sure that of many commands at once only one starts it; the others
 //! wait and find it running. The daemon inherits nothing: no terminal, no pipe, no working directory.
 
-use crate::control::Control;
+use crate::control_client::ControlClient;
 use crate::error::{Failure, FailureKind};
 use crate::sys;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -34,32 +34,32 @@ const LOG_TAIL: u64 = 4096;
 
 /// A running daemon.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct RunningDaemon {
     /// A connection to it.
-    pub(crate) control: Control,
+    pub(crate) control: ControlClient,
     /// Its process, when this call started it.
     pub(crate) started: Option<u32>,
 }
 
 /// Connects to the daemon, and starts it if there is none.
-pub(crate) fn ensure(paths: &Paths, config: Option<&Path>) -> Result<Running, Failure> {
+pub(crate) fn ensure(paths: &Paths, config: Option<&Path>) -> Result<RunningDaemon, Failure> {
     let socket = paths.control_socket();
     prepare_run_dir(&paths.run_dir())?;
     if let Some(control) = open(&socket)? {
-        return Ok(Running { control, started: None });
+        return Ok(RunningDaemon { control, started: None });
     }
     let _lock = lock(&paths.run_dir().join("start.lock"))?;
     if let Some(control) = open(&socket)? {
-        return Ok(Running { control, started: None });
+        return Ok(RunningDaemon { control, started: None });
     }
     start(paths, config, &socket)
 }
 
 /// Connects, again and again while the daemon dies under the handshake: its keeper is bringing it back.
-pub(crate) fn open(socket: &Path) -> Result<Option<Control>, Failure> {
+pub(crate) fn open(socket: &Path) -> Result<Option<ControlClient>, Failure> {
     let deadline = Instant::now() + START_WAIT;
     loop {
-        match Control::open(socket) {
+        match ControlClient::open(socket) {
             Err(failure) if failure.kind() == FailureKind::Disconnected && Instant::now() < deadline => {
                 pause(LOOK_PAUSE, None);
             }
@@ -147,8 +147,8 @@ fn lock(path: &Path) -> Result<File, Failure> {
     }
 }
 
-fn start(paths: &Paths, config: Option<&Path>, socket: &Path) -> Result<Running, Failure> {
-    let mut log = Log::open(&paths.daemon_log());
+fn start(paths: &Paths, config: Option<&Path>, socket: &Path) -> Result<RunningDaemon, Failure> {
+    let mut log = DaemonLog::open(&paths.daemon_log());
     let mut child = spawn(config, log.stdio())?;
     let pid = child.id();
     let died = i32::try_from(pid)
@@ -161,7 +161,7 @@ fn start(paths: &Paths, config: Option<&Path>, socket: &Path) -> Result<Running,
         let ended = child.try_wait().ok().flatten();
         if let Some(control) = open(socket)? {
             reap_later(child);
-            return Ok(Running { control, started: ended.is_none().then_some(pid) });
+            return Ok(RunningDaemon { control, started: ended.is_none().then_some(pid) });
         }
         if let Some(status) = ended {
             return Err(log.failure(&format!("the daemon ended at once ({status})")));
@@ -203,14 +203,14 @@ fn pause(time: Duration, died: Option<&OwnedFd>) {
 }
 
 /// The log of a daemon that has no terminal.
-struct Log {
+struct DaemonLog {
     path: PathBuf,
     file: Option<File>,
     /// Where the new daemon's part begins.
     begin: u64,
 }
 
-impl Log {
+impl DaemonLog {
     fn open(path: &Path) -> Self {
         let open = || {
             if let Some(dir) = path.parent() {
@@ -304,7 +304,7 @@ mod tests {
         let path = dir.path().join("state/daemon.log");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, "old line\n").unwrap();
-        let mut log = Log::open(&path);
+        let mut log = DaemonLog::open(&path);
         assert_eq!(log.failure("the daemon does not answer").to_string(), "the daemon does not answer");
         OpenOptions::new().append(true).open(&path).unwrap().write_all(b"one\nport taken\n\n").unwrap();
         let failure = log.failure("the daemon ended");
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn a_log_that_cannot_be_written_is_done_without() {
-        let mut log = Log::open(Path::new("/proc/nowhere/daemon.log"));
+        let mut log = DaemonLog::open(Path::new("/proc/nowhere/daemon.log"));
         assert!(log.file.is_none());
         assert_eq!(log.failure("no").to_string(), "no");
     }

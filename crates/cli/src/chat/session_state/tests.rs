@@ -9,17 +9,17 @@ use swb_tui::input::keys::Key;
 use swb_wire::scriptschnell::{ChatEnd, SessionPlace};
 
 struct Tried {
-    talk: Talk,
+    state: ChatState,
     now: Instant,
 }
 
-fn opened(messages: &[(bool, &str, Option<&str>)]) -> Opened {
+fn opened(messages: &[(bool, &str, Option<&str>)]) -> OpenedSession {
     let message = |(user, text, ending): &(bool, &str, Option<&str>)| Message {
         user: *user,
         text: (*text).to_owned(),
         ending: ending.map(str::to_owned),
     };
-    Opened {
+    OpenedSession {
         name: "s".into(),
         directory: "/w".into(),
         title: "t".into(),
@@ -36,9 +36,9 @@ fn opened(messages: &[(bool, &str, Option<&str>)]) -> Opened {
 impl Tried {
     fn new() -> Self {
         let now = Instant::now();
-        let mut talk = Talk::new(opened(&[]), now);
-        talk.transcript.take();
-        Self { talk, now }
+        let mut state = ChatState::new(opened(&[]), now);
+        state.transcript.take();
+        Self { state, now }
     }
 
     /// Types with a second between two keys.
@@ -46,13 +46,13 @@ impl Tried {
         for c in text.chars() {
             self.now += TYPING + TWICE;
             let key = if c == '\r' { Key::Enter } else { Key::Char(c) };
-            self.talk.key(&key, self.now);
+            self.state.key(&key, self.now);
         }
         self
     }
 
     fn hear(&mut self, event: Event) -> &mut Self {
-        self.talk.event(event, self.now);
+        self.state.event(event, self.now);
         self
     }
 
@@ -62,7 +62,7 @@ impl Tried {
 
     /// What was sent, as it is on the wire.
     fn sent(&mut self) -> Vec<Value> {
-        let outgoing = self.talk.take_outgoing();
+        let outgoing = self.state.take_outgoing();
         outgoing.iter().map(|message| serde_json::to_value(&message.request).unwrap()).collect()
     }
 
@@ -71,7 +71,7 @@ impl Tried {
     }
 
     fn told(&mut self) -> String {
-        let lines = self.talk.transcript.take();
+        let lines = self.state.transcript.take();
         lines.iter().map(|line| line.plain() + "\n").collect()
     }
 }
@@ -94,13 +94,13 @@ fn a_prompt_is_sent_and_its_end_is_told_once() {
     let mut tried = Tried::new();
     assert_eq!(tried.type_in("hi\r").sent()[0]["data"]["content"], "hi");
     tried.hear(Event::Prompt("hi".into())).said("yes", false).said("", true);
-    assert!(tried.talk.is_answering(), "until the daemon says so");
-    tried.talk.answer(Purpose::Send("hi".into()), Ok(end("completed")), tried.now);
+    assert!(tried.state.is_answering(), "until the daemon says so");
+    tried.state.answer(RequestPurpose::Send("hi".into()), Ok(end("completed")), tried.now);
     let told = tried.told();
     assert_eq!(told.matches("— ").count(), 1, "{told}");
-    assert!(!tried.talk.is_answering());
+    assert!(!tried.state.is_answering());
     tried.hear(Event::Prompt("from elsewhere".into())).said("yes", true);
-    assert!(tried.told().contains("— ") && !tried.talk.is_answering());
+    assert!(tried.told().contains("— ") && !tried.state.is_answering());
 }
 
 #[test]
@@ -109,14 +109,14 @@ fn nothing_is_said_while_the_agent_answers() {
     tried.type_in("hi\r").sent();
     // Sent and not heard yet, then heard; whether or not it begins as a command does.
     assert!(tried.type_in("one\r").sent().is_empty());
-    tried.talk.editor.clear();
+    tried.state.editor.clear();
     tried.hear(Event::Prompt("hi".into()));
     for prompt in ["one", "//compact", "/two\nlines"] {
-        tried.talk.editor.put(prompt);
-        tried.talk.key(&Key::Enter, tried.now);
-        assert_eq!((tried.sent(), tried.talk.editor.text()), (vec![], prompt));
+        tried.state.editor.put(prompt);
+        tried.state.key(&Key::Enter, tried.now);
+        assert_eq!((tried.sent(), tried.state.editor.text()), (vec![], prompt));
     }
-    tried.talk.editor.clear();
+    tried.state.editor.clear();
     assert_eq!(tried.type_in("/stop\r").kinds(), ["chat_stop"]);
 }
 
@@ -127,7 +127,7 @@ fn a_session_that_is_deleted_under_an_answer_is_left() {
     assert_eq!(tried.hear(Event::Seat { owner: false, gone: true }).kinds(), ["session_create"]);
     let told = tried.told();
     assert!(told.contains("✗ stopped") && told.contains("was deleted"), "{told}");
-    assert!(!tried.talk.is_answering());
+    assert!(!tried.state.is_answering());
 }
 
 #[test]
@@ -135,8 +135,8 @@ fn what_is_refused_can_be_said_again() {
     let mut tried = Tried::new();
     tried.type_in("hi\r");
     let error = ErrorInfo::new(ErrorCode::OperationNotAllowed, "no");
-    tried.talk.answer(Purpose::Send("hi".into()), Err(error), tried.now);
-    assert!(tried.told().contains("· no") && tried.talk.editor.text() == "hi");
+    tried.state.answer(RequestPurpose::Send("hi".into()), Err(error), tried.now);
+    assert!(tried.told().contains("· no") && tried.state.editor.text() == "hi");
 }
 
 #[test]
@@ -144,25 +144,25 @@ fn approvals_are_acknowledged_and_one_key_answers() {
     let mut tried = Tried::new();
     tried.hear(approval("a")).hear(approval("b"));
     assert_eq!(tried.kinds(), ["authorization_ack", "authorization_ack"]);
-    assert_eq!((tried.talk.prompt(), tried.told().matches("may it use").count()), (None, 1));
+    assert_eq!((tried.state.prompt(), tried.told().matches("may it use").count()), (None, 1));
     let sent = tried.type_in("xy").sent();
     assert_eq!((sent.len(), &sent[0]["data"]["auth_id"]), (1, &"a".into()));
     assert!(tried.told().contains("may it use"), "the next one is shown");
     tried.hear(Event::Settled { id: "b".into() });
-    assert!(tried.told().contains("settled elsewhere") && tried.talk.prompt().is_some());
+    assert!(tried.told().contains("settled elsewhere") && tried.state.prompt().is_some());
 }
 
 #[test]
 fn who_is_typing_approves_nothing() {
     let mut tried = Tried::new();
-    tried.talk.key(&Key::Char('m'), tried.now);
+    tried.state.key(&Key::Char('m'), tried.now);
     tried.hear(approval("a"));
-    tried.talk.take_outgoing();
+    tried.state.take_outgoing();
     for c in "any".chars() {
         tried.now += Duration::from_millis(100);
-        tried.talk.key(&Key::Char(c), tried.now);
+        tried.state.key(&Key::Char(c), tried.now);
     }
-    assert!(tried.sent().is_empty() && tried.talk.hints().len() == 2);
+    assert!(tried.sent().is_empty() && tried.state.hints().len() == 2);
     assert_eq!(tried.type_in("n").kinds(), ["authorization_response"]);
 }
 
@@ -170,21 +170,23 @@ fn who_is_typing_approves_nothing() {
 fn the_first_ctrl_c_stops_and_the_second_leaves() {
     let mut tried = Tried::new();
     tried.hear(Event::Prompt("x".into()));
-    tried.talk.key(&Key::Ctrl('c'), tried.now);
-    assert_eq!((tried.kinds(), tried.talk.is_leaving()), (vec!["chat_stop".to_owned()], false));
-    tried.talk.key(&Key::Ctrl('c'), tried.now + TWICE * 2);
-    assert!(!tried.talk.is_leaving());
-    tried.talk.key(&Key::Ctrl('c'), tried.now + TWICE * 2 + TWICE / 2);
-    assert!(tried.talk.is_leaving());
+    tried.state.key(&Key::Ctrl('c'), tried.now);
+    assert_eq!((tried.kinds(), tried.state.is_leaving()), (vec!["chat_stop".to_owned()], false));
+    tried.state.key(&Key::Ctrl('c'), tried.now + TWICE * 2);
+    assert!(!tried.state.is_leaving());
+    tried.state.key(&Key::Ctrl('c'), tried.now + TWICE * 2 + TWICE / 2);
+    assert!(tried.state.is_leaving());
 }
 
 #[test]
 fn what_a_terminal_says_is_no_markdown() {
     let said = |terminal| {
         let now = Instant::now();
-        let mut talk =
-            Talk::new(Opened { terminal, ..opened(&[(true, "q", None), (false, "# one", None)]) }, now);
-        talk.transcript.take().iter().map(|line| line.plain()).collect::<Vec<_>>()
+        let mut state = ChatState::new(
+            OpenedSession { terminal, ..opened(&[(true, "q", None), (false, "# one", None)]) },
+            now,
+        );
+        state.transcript.take().iter().map(|line| line.plain()).collect::<Vec<_>>()
     };
     assert!(said(true).contains(&"# one".to_owned()), "{:?}", said(true));
     assert!(said(false).contains(&"one".to_owned()), "{:?}", said(false));
@@ -195,8 +197,8 @@ fn ctrl_c_leaves_only_when_nothing_is_typed() {
     let mut tried = Tried::new();
     tried.type_in("draft").hear(Event::Prompt("x".into()));
     let press = |tried: &mut Tried| {
-        tried.talk.key(&Key::Ctrl('c'), tried.now);
-        (tried.talk.is_leaving(), tried.talk.editor.text().to_owned())
+        tried.state.key(&Key::Ctrl('c'), tried.now);
+        (tried.state.is_leaving(), tried.state.editor.text().to_owned())
     };
     assert_eq!(press(&mut tried), (false, "draft".to_owned()), "it stops the answer");
     assert_eq!(press(&mut tried), (false, String::new()));
@@ -207,11 +209,11 @@ fn ctrl_c_leaves_only_when_nothing_is_typed() {
 fn ctrl_d_leaves_only_when_nothing_is_typed() {
     let mut tried = Tried::new();
     tried.type_in("x");
-    tried.talk.key(&Key::Ctrl('d'), tried.now);
-    assert!(!tried.talk.is_leaving());
-    tried.talk.key(&Key::Backspace, tried.now);
-    tried.talk.key(&Key::Ctrl('d'), tried.now);
-    assert!(tried.talk.is_leaving());
+    tried.state.key(&Key::Ctrl('d'), tried.now);
+    assert!(!tried.state.is_leaving());
+    tried.state.key(&Key::Backspace, tried.now);
+    tried.state.key(&Key::Ctrl('d'), tried.now);
+    assert!(tried.state.is_leaving());
 }
 
 #[test]
@@ -220,9 +222,9 @@ fn an_observer_is_asked_nothing_and_says_nothing() {
     tried.hear(Event::Seat { owner: false, gone: false });
     assert!(tried.told().contains("you are watching"));
     tried.hear(approval("a"));
-    assert!(tried.sent().is_empty() && tried.talk.prompt() == Some("watching › "));
+    assert!(tried.sent().is_empty() && tried.state.prompt() == Some("watching › "));
     assert_eq!(tried.type_in("hi\r").kinds(), ["session_attach"]);
-    let mut place = SessionPlace {
+    let mut endpoint = SessionPlace {
         session_id: "s".into(),
         status: "observing".into(),
         workspace: String::new(),
@@ -230,12 +232,12 @@ fn an_observer_is_asked_nothing_and_says_nothing() {
         owner: false,
         running: false,
     };
-    let still = ServerMessage::SessionAttach(place.clone());
-    tried.talk.answer(Purpose::Attach(Some("hi".into())), Ok(still), tried.now);
-    assert!(tried.sent().is_empty() && tried.talk.editor.text() == "hi");
-    place.status = "attached".into();
-    let now_ours = ServerMessage::SessionAttach(place);
-    tried.talk.answer(Purpose::Attach(Some("hi".into())), Ok(now_ours), tried.now);
+    let still = ServerMessage::SessionAttach(endpoint.clone());
+    tried.state.answer(RequestPurpose::Attach(Some("hi".into())), Ok(still), tried.now);
+    assert!(tried.sent().is_empty() && tried.state.editor.text() == "hi");
+    endpoint.status = "attached".into();
+    let now_ours = ServerMessage::SessionAttach(endpoint);
+    tried.state.answer(RequestPurpose::Attach(Some("hi".into())), Ok(now_ours), tried.now);
     assert_eq!(tried.kinds(), ["chat_send"]);
 }
 
@@ -243,13 +245,13 @@ fn an_observer_is_asked_nothing_and_says_nothing() {
 fn an_interrupted_answer_is_completed_and_marked() {
     let mut tried = Tried::new();
     tried.hear(Event::Prompt("q".into())).said("one\ntwo", false);
-    tried.talk.lost();
+    tried.state.lost();
     let interrupted = opened(&[(true, "q", None), (false, "one\ntwo three\nfour", Some("interrupted"))]);
-    tried.talk.reattached(interrupted, tried.now);
+    tried.state.reattached(interrupted, tried.now);
     let told = tried.told();
     assert!(told.contains("two three\nfour\n✗ interrupted"), "{told}");
     assert_eq!(told.matches("one").count(), 1, "{told}");
-    tried.talk.reattached(
+    tried.state.reattached(
         opened(&[(true, "q", None), (false, "x", None), (true, "r", None), (false, "y", None)]),
         tried.now,
     );
@@ -261,40 +263,40 @@ fn an_interrupted_answer_is_completed_and_marked() {
 fn what_was_missed_of_an_answer_is_told_at_its_end() {
     let mut tried = Tried::new();
     tried.hear(Event::Prompt("q".into())).said("one ", false);
-    tried.talk.lost();
-    tried.talk.reattached(Opened { running: true, ..opened(&[(true, "q", None)]) }, tried.now);
+    tried.state.lost();
+    tried.state.reattached(OpenedSession { running: true, ..opened(&[(true, "q", None)]) }, tried.now);
     tried.said("three\n", false).said("", true);
     assert_eq!(tried.kinds(), ["session_load"]);
-    tried.talk.reattached(opened(&[(true, "q", None), (false, "one two three\n", None)]), tried.now);
+    tried.state.reattached(opened(&[(true, "q", None), (false, "one two three\n", None)]), tried.now);
     let told = tried.told();
-    assert!(told.contains("one two three") && !tried.talk.is_answering(), "{told}");
+    assert!(told.contains("one two three") && !tried.state.is_answering(), "{told}");
 }
 
 #[test]
 fn what_is_typed_without_a_connection_waits_for_it() {
     let mut tried = Tried::new();
-    tried.talk.lost();
+    tried.state.lost();
     for text in ["hi", "/save", "hi"] {
-        tried.talk.editor.clear();
+        tried.state.editor.clear();
         tried.type_in(text).type_in("\r");
-        assert_eq!((tried.sent(), tried.talk.editor.text()), (vec![], text));
-        assert!(tried.talk.hints()[0].plain().contains("lost") && !tried.talk.is_answering());
+        assert_eq!((tried.sent(), tried.state.editor.text()), (vec![], text));
+        assert!(tried.state.hints()[0].plain().contains("lost") && !tried.state.is_answering());
     }
-    tried.talk.reattached(opened(&[]), tried.now);
+    tried.state.reattached(opened(&[]), tried.now);
     assert_eq!(tried.type_in("\r").kinds(), ["chat_send"]);
-    tried.talk.lost();
+    tried.state.lost();
     tried.type_in("/help\r/quit\r");
-    assert!(tried.told().contains("/takeover") && tried.talk.is_leaving(), "these need nobody");
+    assert!(tried.told().contains("/takeover") && tried.state.is_leaving(), "these need nobody");
 }
 
 #[test]
 fn nothing_is_missed_any_more_once_it_was_told() {
     let mut tried = Tried::new();
     tried.hear(Event::Prompt("q".into())).said("one ", false);
-    tried.talk.lost();
-    tried.talk.reattached(Opened { running: true, ..opened(&[(true, "q", None)]) }, tried.now);
-    tried.talk.lost();
-    tried.talk.reattached(opened(&[(true, "q", None), (false, "one two", None)]), tried.now);
+    tried.state.lost();
+    tried.state.reattached(OpenedSession { running: true, ..opened(&[(true, "q", None)]) }, tried.now);
+    tried.state.lost();
+    tried.state.reattached(opened(&[(true, "q", None), (false, "one two", None)]), tried.now);
     assert!(tried.told().contains("one two"));
     tried.type_in("hi\r").hear(Event::Prompt("hi".into())).said("yes", false).said("", true);
     assert_eq!(tried.kinds(), ["chat_send"], "there is nothing to load");
@@ -310,12 +312,12 @@ fn the_last_exchange_of_a_resumed_session_is_shown() {
         (true, "e", None),
         (false, "f", None),
     ];
-    let mut tried = Tried { talk: Talk::new(opened(&messages), Instant::now()), now: Instant::now() };
+    let mut tried = Tried { state: ChatState::new(opened(&messages), Instant::now()), now: Instant::now() };
     let told = tried.told();
     assert!(told.starts_with("· resumed s “t” · 6 messages"), "{told}");
     assert!(!told.contains("› a") && told.contains("› c") && told.contains('f'), "{told}");
-    tried.talk.key(&Key::Up, tried.now);
-    assert_eq!(tried.talk.editor.text(), "e");
+    tried.state.key(&Key::Up, tried.now);
+    assert_eq!(tried.state.editor.text(), "e");
 }
 
 #[test]
@@ -326,6 +328,6 @@ fn tools_are_shown_on_request() {
     assert!(!tried.told().contains("all of it"));
     tried.type_in("/tools\r");
     assert!(tried.told().contains("all of it"));
-    tried.talk.key(&Key::Ctrl('o'), tried.now);
+    tried.state.key(&Key::Ctrl('o'), tried.now);
     assert!(tried.told().contains("all of it"));
 }

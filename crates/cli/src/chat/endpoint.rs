@@ -1,4 +1,4 @@
-//! Where the socket is and what it takes to be let in.
+//! The socket to connect to, and the secret it asks for.
 
 use crate::context::Context;
 use crate::error::Failure;
@@ -13,7 +13,7 @@ const MOST: u64 = 10;
 
 /// Where to connect to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct ChatEndpoint {
     /// The socket.
     pub(super) socket: PathBuf,
     /// The secret, if there is one.
@@ -28,14 +28,14 @@ pub(super) struct Place {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct File {
-    scriptschnell: Keys,
+struct ConfigFile {
+    scriptschnell: ScriptschnellKeys,
 }
 
 /// The keys that concern a client. Read leniently: the daemon is the one to complain about the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Keys {
+struct ScriptschnellKeys {
     enabled: Option<bool>,
     auto_connect: Option<bool>,
     path: Option<String>,
@@ -44,7 +44,7 @@ struct Keys {
     max_connections: Option<u64>,
 }
 
-impl Place {
+impl ChatEndpoint {
     /// The place that was named, else the configured one.
     pub(super) fn find(context: &Context, named: Option<&Path>) -> Result<Self, Failure> {
         let keys =
@@ -72,8 +72,8 @@ impl Place {
     }
 }
 
-fn parse(text: &str) -> Keys {
-    toml::from_str::<File>(text).unwrap_or_default().scriptschnell
+fn parse(text: &str) -> ScriptschnellKeys {
+    toml::from_str::<ConfigFile>(text).unwrap_or_default().scriptschnell
 }
 
 fn at_home(path: &str, home: &Path) -> PathBuf {

@@ -1,7 +1,7 @@
 //! Which session a chat is about: the one that was named, the latest of the directory, or a new one.
 
-use super::event;
-use super::link::{Link, Unanswered};
+use super::connection::{ChatConnection, RequestError};
+use super::messages;
 use crate::error::Failure;
 use swb_tui::event::{Message, text};
 use swb_wire::scriptschnell::{
@@ -9,9 +9,9 @@ use swb_wire::scriptschnell::{
     SessionFilter, SessionItem, SessionLoaded, SessionName,
 };
 
-/// What the user wants.
+/// Which session the user asks for.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Wish {
+pub(super) struct SessionChoice {
     /// A session by its name.
     pub(super) name: Option<String>,
     /// The directory.
@@ -28,7 +28,7 @@ pub(super) struct Wish {
 
 /// A session that this client is attached to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Opened {
+pub(super) struct OpenedSession {
     pub(super) name: String,
     pub(super) directory: String,
     pub(super) title: String,
@@ -48,13 +48,13 @@ pub(super) struct Opened {
 }
 
 /// Attaches to the session that is wanted.
-pub(super) fn open(link: &mut Link, wish: &Wish) -> Result<Opened, Failure> {
-    if wish.new {
-        return Ok(create(link, wish, wish.name.clone())?);
+pub(super) fn open(link: &mut ChatConnection, choice: &SessionChoice) -> Result<OpenedSession, Failure> {
+    if choice.new {
+        return Ok(create(link, choice, choice.name.clone())?);
     }
-    if let Some(name) = &wish.name {
+    if let Some(name) = &choice.name {
         let opened = load(link, name)?;
-        return match &wish.agent {
+        return match &choice.agent {
             Some(agent) if agent_of(link)?.as_deref() != Some(agent) => {
                 Err(Failure::usage(format!("another agent than '{agent}' answers in session '{name}'"))
                     .hint("leave out --agent, or begin another session with --new"))
@@ -63,62 +63,66 @@ pub(super) fn open(link: &mut Link, wish: &Wish) -> Result<Opened, Failure> {
         };
     }
     // A terminal that nobody has talked to is listed too; it is not what the user was talking to.
-    let talks = latest(link, &wish.directory)?.into_iter().filter(|item| item.message_count > 0);
+    let talks = latest(link, &choice.directory)?.into_iter().filter(|item| item.message_count > 0);
     let mut in_use = None;
-    for item in talks.filter(|item| wish.here.as_ref() != Some(&item.session_id)) {
+    for item in talks.filter(|item| choice.here.as_ref() != Some(&item.session_id)) {
         // One that is gone by now is no reason to fail.
         let Ok(opened) = load(link, &item.session_id) else { continue };
-        let wanted = match &wish.agent {
+        let wanted = match &choice.agent {
             Some(agent) => agent_of(link)?.as_deref() == Some(agent),
             None => true,
         };
-        if wanted && (opened.owner || !wish.own) {
+        if wanted && (opened.owner || !choice.own) {
             return Ok(opened);
         }
         if wanted {
             in_use.get_or_insert(opened.name);
         }
-        if wish.agent.is_none() {
+        if choice.agent.is_none() {
             break;
         }
     }
-    Ok(Opened { instead_of: in_use, ..create(link, wish, None)? })
+    Ok(OpenedSession { instead_of: in_use, ..create(link, choice, None)? })
 }
 
 /// Makes a session.
-pub(super) fn create(link: &mut Link, wish: &Wish, name: Option<String>) -> Result<Opened, Unanswered> {
+pub(super) fn create(
+    link: &mut ChatConnection,
+    choice: &SessionChoice,
+    name: Option<String>,
+) -> Result<OpenedSession, RequestError> {
     let options =
-        wish.agent.clone().map(|agent| CreateOptions { agent: Some(agent), ..CreateOptions::default() });
+        choice.agent.clone().map(|agent| CreateOptions { agent: Some(agent), ..CreateOptions::default() });
     let request = SessionCreate {
-        working_dir: Some(wish.directory.clone()),
+        working_dir: Some(choice.directory.clone()),
         session_id: name,
         options,
         workspace: None,
     };
     match link.ask(&Request::SessionCreate(request))? {
         ServerMessage::SessionCreateResponse(created) => Ok(created.into()),
-        _ => Err(Unanswered::odd()),
+        _ => Err(RequestError::odd()),
     }
 }
 
 /// Goes to a session that is there, in memory or saved, or to a terminal session.
-pub(super) fn load(link: &mut Link, name: &str) -> Result<Opened, Unanswered> {
+pub(super) fn load(link: &mut ChatConnection, name: &str) -> Result<OpenedSession, RequestError> {
     let request = SessionName { session_id: Some(name.to_owned()) };
     let ServerMessage::SessionLoad(loaded) = link.ask(&Request::SessionLoad(request))? else {
-        return Err(Unanswered::odd());
+        return Err(RequestError::odd());
     };
     // A daemon that does not say so says it when asked for the place once more.
     let owner = loaded.owner || attach(link, name)?;
-    Ok(Opened { owner, ..loaded.into() })
+    Ok(OpenedSession { owner, ..loaded.into() })
 }
 
-impl From<SessionLoaded> for Opened {
+impl From<SessionLoaded> for OpenedSession {
     fn from(loaded: SessionLoaded) -> Self {
         Self {
             name: loaded.session_id,
             directory: loaded.working_dir,
             title: loaded.title,
-            messages: event::messages(loaded.messages),
+            messages: messages::messages(loaded.messages),
             owner: loaded.owner,
             running: loaded.running,
             resumed: true,
@@ -129,7 +133,7 @@ impl From<SessionLoaded> for Opened {
     }
 }
 
-impl From<SessionCreated> for Opened {
+impl From<SessionCreated> for OpenedSession {
     fn from(created: SessionCreated) -> Self {
         Self {
             name: created.session_id,
@@ -147,32 +151,32 @@ impl From<SessionCreated> for Opened {
 }
 
 /// Takes a place at a session; whether it is the owner's.
-fn attach(link: &mut Link, name: &str) -> Result<bool, Unanswered> {
+fn attach(link: &mut ChatConnection, name: &str) -> Result<bool, RequestError> {
     let request = SessionAttach { session_id: Some(name.to_owned()), takeover: None };
     match link.ask(&Request::SessionAttach(request))? {
-        ServerMessage::SessionAttach(place) => Ok(place.status == "attached"),
-        _ => Err(Unanswered::odd()),
+        ServerMessage::SessionAttach(endpoint) => Ok(endpoint.status == "attached"),
+        _ => Err(RequestError::odd()),
     }
 }
 
 /// The sessions of a directory, the latest first.
-fn latest(link: &mut Link, directory: &str) -> Result<Vec<SessionItem>, Failure> {
+fn latest(link: &mut ChatConnection, directory: &str) -> Result<Vec<SessionItem>, Failure> {
     let filter = SessionFilter { workspace: Some(directory.to_owned()) };
     match link.ask(&Request::SessionList(filter)) {
         Ok(ServerMessage::SessionListResponse(mut list)) => {
             list.sessions.sort_by_key(|item| std::cmp::Reverse(item.updated_at));
             Ok(list.sessions)
         }
-        Ok(_) => Err(Unanswered::odd().into()),
+        Ok(_) => Err(RequestError::odd().into()),
         Err(unanswered) => Err(unanswered.into()),
     }
 }
 
 /// Who answers in the session.
-pub(super) fn agent_of(link: &mut Link) -> Result<Option<String>, Failure> {
+pub(super) fn agent_of(link: &mut ChatConnection) -> Result<Option<String>, Failure> {
     let request = ConfigGet { keys: Some(vec!["agent".to_owned()]), session_id: None };
     match link.ask(&Request::ConfigGet(request))? {
         ServerMessage::ConfigGet(reply) => Ok(reply.config.get("agent").map(text)),
-        _ => Err(Unanswered::odd().into()),
+        _ => Err(RequestError::odd().into()),
     }
 }

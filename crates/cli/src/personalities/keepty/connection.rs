@@ -1,9 +1,9 @@
 //! A blocking connection to one keepty session.
 
 use crate::attach::inbox::Inbox;
-use crate::attach::speech::{Keepty, Notice, Speech};
+use crate::attach::stream_protocol::{KeeptyStream, Notice, StreamProtocol};
 use crate::context::Context;
-use crate::control::nobody_listens;
+use crate::control_client::nobody_listens;
 use crate::error::{Failure, FailureKind};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -23,11 +23,11 @@ const MAX_ANSWER: usize = 64 * 1024;
 
 /// A connection that has said hello.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct KeeptyConnection {
     stream: UnixStream,
 }
 
-impl Link {
+impl KeeptyConnection {
     /// Connects in a role; gives the connection and the process of the session, 0 if it has not started.
     pub(super) fn open(context: &Context, id: &str, role: Role, size: Size) -> Result<(Self, u32), Failure> {
         let stream = connect(context, id)?;
@@ -65,7 +65,7 @@ impl Link {
     /// writing to it sees the broken connection first.
     pub(super) fn settle(&mut self) {
         let deadline = Instant::now() + SETTLE_WAIT;
-        let mut inbox = Inbox::new(Keepty.layout());
+        let mut inbox = Inbox::new(KeeptyStream.layout());
         if self.send(&Message::Ping).is_err() {
             return;
         }
@@ -83,7 +83,7 @@ impl Link {
                 let Ok(Some(message)) = inbox.next_message() else {
                     break;
                 };
-                if matches!(Keepty.understand(&message), Notice::Pong | Notice::Exited(_)) {
+                if matches!(KeeptyStream.understand(&message), Notice::Pong | Notice::Exited(_)) {
                     return;
                 }
             }
@@ -112,7 +112,7 @@ impl Link {
     }
 }
 
-impl AsFd for Link {
+impl AsFd for KeeptyConnection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }

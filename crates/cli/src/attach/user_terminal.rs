@@ -1,7 +1,7 @@
 //! The user's side of an attachment: where output goes, and the terminal that is given back in the end.
 //!
 //! Output is written without waiting, on an open file of our own: switching the shared one to non-blocking
-//! would do the same to the user's shell. When the terminal takes no more, [`Screen::is_blocked`] says so and
+//! would do the same to the user's shell. When the terminal takes no more, [`UserTerminal::is_blocked`] says so and
 //! nothing further is read from the daemon.
 
 use super::follow::timespec;
@@ -30,7 +30,7 @@ const UNDO_WAIT: Duration = Duration::from_secs(5);
 
 /// The user's terminal, or whatever standard output is.
 #[derive(Debug)]
-pub(crate) struct Screen {
+pub(crate) struct UserTerminal {
     /// Our own open file, if standard output can be opened again.
     own: Option<OwnedFd>,
     /// What the program changed; followed only on a terminal.
@@ -47,7 +47,7 @@ pub(crate) struct Screen {
     cleared: bool,
 }
 
-impl Screen {
+impl UserTerminal {
     /// Takes over standard output, and the keyboard too if `keyboard` says so and there is one.
     pub(crate) fn open(keyboard: bool) -> io::Result<Self> {
         let terminal = rustix::termios::isatty(stdout());
@@ -240,14 +240,14 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for UserTerminal {
     /// Also reached by a panic, which is when it matters.
     fn drop(&mut self) {
         self.give_back();
     }
 }
 
-impl AsFd for Screen {
+impl AsFd for UserTerminal {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.own {
             Some(own) => own.as_fd(),

@@ -1,15 +1,15 @@
-//! Words for the user on standard error, and data on standard output.
+//! Messages for the user on standard error, and data on standard output.
 
 use crate::error::Failure;
 use std::fmt::Arguments;
 use std::io::Write;
 
-/// Says a line. `eprintln!` would panic when nobody listens any more, and with that change the exit code.
+/// Prints a message of one line. `eprintln!` would panic when nobody listens any more, and with that change the exit code.
 pub(crate) fn say(line: Arguments<'_>) {
     say_text(&format!("{line}\n"));
 }
 
-/// Says whole lines in one go, so that no other program's come in between.
+/// Prints a message of whole lines in one go, so that no other program's come in between.
 pub(crate) fn say_text(lines: &str) {
     drop(std::io::stderr().write_all(lines.as_bytes()));
 }

@@ -23,7 +23,7 @@ const READ: usize = 64 * 1024;
 
 /// A connection to the broker, or the wait for one.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct BrokerConnection {
     /// Where the broker listens; nowhere without a runtime directory (CB-2).
     path: Option<PathBuf>,
     registration: Registration,
@@ -34,7 +34,7 @@ pub(super) struct Link {
     buffer: Box<[u8]>,
 }
 
-impl Link {
+impl BrokerConnection {
     pub(super) fn new(path: Option<PathBuf>, registration: Registration) -> Self {
         let buffer = vec![0; READ].into();
         Self { path, registration, socket: None, reader: frames(), due: Instant::now(), buffer }
@@ -48,7 +48,7 @@ impl Link {
         self.socket.as_ref().filter(|_| !flags.is_empty()).map(|socket| (socket, flags))
     }
 
-    /// When [`Link::tick`] has something to do.
+    /// When [`BrokerConnection::tick`] has something to do.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let waits =
             if self.socket.is_some() { self.registration.awaits_answer() } else { self.path.is_some() };

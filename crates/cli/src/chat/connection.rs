@@ -1,7 +1,7 @@
 //! The connection to the daemon: lines out, lines in, never waiting for the other side unless asked to.
 
-use super::event::Incoming;
-use super::place::Place;
+use super::endpoint::ChatEndpoint;
+use super::messages::ServerItem;
 use crate::attach::follow::timespec;
 use crate::error::{Failure, FailureKind};
 use hmac::{Hmac, Mac};
@@ -33,11 +33,11 @@ const CAPABILITIES: [&str; 8] =
 
 /// A connection.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct ChatConnection {
     socket: UnixStream,
     lines: Lines,
     outbox: Vec<u8>,
-    arrived: VecDeque<Incoming>,
+    arrived: VecDeque<ServerItem>,
     requests: u64,
     closed: bool,
     /// The daemon has said something.
@@ -46,14 +46,14 @@ pub(super) struct Link {
 
 /// Why a question was not answered.
 #[derive(Debug)]
-pub(super) enum Unanswered {
+pub(super) enum RequestError {
     /// The connection is gone, or something is wrong with it.
     Lost(Failure),
     /// The daemon says no.
     Refused(ErrorInfo),
 }
 
-impl Unanswered {
+impl RequestError {
     /// An answer that makes no sense.
     pub(super) fn odd() -> Self {
         let text = "the daemon gave an answer this program does not understand";
@@ -63,11 +63,11 @@ impl Unanswered {
     }
 }
 
-impl From<Unanswered> for Failure {
-    fn from(unanswered: Unanswered) -> Self {
+impl From<RequestError> for Failure {
+    fn from(unanswered: RequestError) -> Self {
         match unanswered {
-            Unanswered::Lost(failure) => failure,
-            Unanswered::Refused(refusal) => refusal.into(),
+            RequestError::Lost(failure) => failure,
+            RequestError::Refused(refusal) => refusal.into(),
         }
     }
 }
@@ -93,21 +93,21 @@ impl From<ErrorInfo> for Failure {
     }
 }
 
-impl Link {
+impl ChatConnection {
     /// Connects and says who we are.
-    pub(super) fn open(place: &Place) -> Result<Self, Failure> {
-        let socket = UnixStream::connect(&place.socket).map_err(|error| {
-            let text = format!("cannot connect to {}: {error}", place.socket.display());
+    pub(super) fn open(endpoint: &ChatEndpoint) -> Result<Self, Failure> {
+        let socket = UnixStream::connect(&endpoint.socket).map_err(|error| {
+            let text = format!("cannot connect to {}: {error}", endpoint.socket.display());
             let failure = Failure::new(FailureKind::Disconnected, text);
-            if place.ours {
+            if endpoint.ours {
                 return failure.hint("`swb status` shows which fronts the daemon offers");
             }
             failure
         })?;
         socket.set_nonblocking(true)?;
         let mut link = Self::over(socket);
-        match link.authenticate(place) {
-            Err(_) if link.closed && !link.heard => Err(turned_away(place)),
+        match link.authenticate(endpoint) {
+            Err(_) if link.closed && !link.heard => Err(turned_away(endpoint)),
             result => result.map(|()| link),
         }
     }
@@ -124,13 +124,13 @@ impl Link {
         }
     }
 
-    fn authenticate(&mut self, place: &Place) -> Result<(), Failure> {
-        let token = place.token.as_deref();
+    fn authenticate(&mut self, endpoint: &ChatEndpoint) -> Result<(), Failure> {
+        let token = endpoint.token.as_deref();
         let mut hello = Auth {
             client_type: Some("cli".to_owned()),
             version: Some(VERSION.to_owned()),
             capabilities: Some(CAPABILITIES.map(str::to_owned).to_vec()),
-            token: token.filter(|_| !place.proved).map(str::to_owned),
+            token: token.filter(|_| !endpoint.proved).map(str::to_owned),
             ..Auth::default()
         };
         if let ServerMessage::AuthChallenge(challenge) = self.ask(&Request::AuthRequest(hello.clone()))? {
@@ -157,29 +157,29 @@ impl Link {
         self.flush();
     }
 
-    /// Asks and waits for the answer; what comes before it is kept for [`Link::next`].
-    pub(super) fn ask(&mut self, request: &Request) -> Result<ServerMessage, Unanswered> {
+    /// Asks and waits for the answer; what comes before it is kept for [`ChatConnection::next`].
+    pub(super) fn ask(&mut self, request: &Request) -> Result<ServerMessage, RequestError> {
         let wanted = self.send(request);
         let deadline = Instant::now() + ANSWER;
         loop {
             let is_wanted =
-                |incoming: &Incoming| matches!(incoming, Incoming::Answer { id, .. } if *id == wanted);
+                |incoming: &ServerItem| matches!(incoming, ServerItem::Answer { id, .. } if *id == wanted);
             let found = self.arrived.iter().position(is_wanted);
-            if let Some(Incoming::Answer { result, .. }) = found.and_then(|at| self.arrived.remove(at)) {
-                return result.map_err(Unanswered::Refused);
+            if let Some(ServerItem::Answer { result, .. }) = found.and_then(|at| self.arrived.remove(at)) {
+                return result.map_err(RequestError::Refused);
             }
             if self.closed {
-                return Err(Unanswered::Lost(closed()));
+                return Err(RequestError::Lost(closed()));
             }
             if self.arrived.len() > KEPT {
-                return Err(Unanswered::odd());
+                return Err(RequestError::odd());
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 let text = "the daemon does not answer";
-                return Err(Unanswered::Lost(Failure::new(FailureKind::Disconnected, text)));
+                return Err(RequestError::Lost(Failure::new(FailureKind::Disconnected, text)));
             }
-            self.wait(left).map_err(Unanswered::Lost)?;
+            self.wait(left).map_err(RequestError::Lost)?;
         }
     }
 
@@ -206,7 +206,7 @@ impl Link {
     }
 
     /// What came, in order.
-    pub(super) fn next(&mut self) -> Option<Incoming> {
+    pub(super) fn next(&mut self) -> Option<ServerItem> {
         self.arrived.pop_front()
     }
 
@@ -260,7 +260,7 @@ impl Link {
     /// Keeps what came; whoever asks whether we are there is told at once (SS-24).
     fn receive(&mut self, received: Received) {
         if received.message != ServerMessage::Ping {
-            self.arrived.extend(Incoming::of(received));
+            self.arrived.extend(ServerItem::of(received));
         } else if self.outbox.len() < UNSENT {
             encode_request(&Request::Pong, received.request_id.as_deref(), &mut self.outbox);
             self.flush();
@@ -268,7 +268,7 @@ impl Link {
     }
 }
 
-impl AsFd for Link {
+impl AsFd for ChatConnection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -279,8 +279,8 @@ fn closed() -> Failure {
 }
 
 /// A daemon that has as many clients as it takes closes the connection of another without a word.
-fn turned_away(place: &Place) -> Failure {
-    let limit = place.most.map(|most| format!(" = {most}")).unwrap_or_default();
+fn turned_away(endpoint: &ChatEndpoint) -> Failure {
+    let limit = endpoint.most.map(|most| format!(" = {most}")).unwrap_or_default();
     closed().hint(format!("too many clients may be connected: max_connections{limit} under [scriptschnell]"))
 }
 
@@ -296,10 +296,10 @@ mod tests {
     use std::io::{BufRead, BufReader};
     use std::path::PathBuf;
 
-    fn pair() -> (Link, UnixStream) {
+    fn pair() -> (ChatConnection, UnixStream) {
         let (socket, other) = UnixStream::pair().unwrap();
         socket.set_nonblocking(true).unwrap();
-        (Link::over(socket), other)
+        (ChatConnection::over(socket), other)
     }
 
     #[test]
@@ -308,13 +308,13 @@ mod tests {
         let lines = "{\"type\":\"closed\",\"data\":{}}\r\n\n{\"type\":\"pong\",\"request_id\":\"1\"}\n{\"ty";
         other.write_all(lines.as_bytes()).unwrap();
         assert_eq!(link.ask(&Request::Ping).unwrap(), ServerMessage::Pong);
-        assert!(matches!(link.next(), Some(Incoming::Event(_))));
+        assert!(matches!(link.next(), Some(ServerItem::Event(_))));
         other.write_all(b"pe\":\"closed\"}\n").unwrap();
         drop(other);
         link.fill();
         link.fill();
         assert!(!link.is_closed(), "there is something left to take");
-        assert!(matches!(link.next(), Some(Incoming::Event(_))));
+        assert!(matches!(link.next(), Some(ServerItem::Event(_))));
         assert!(link.is_closed());
     }
 
@@ -335,7 +335,7 @@ mod tests {
     fn an_end_is_no_answer() {
         let (mut link, other) = pair();
         drop(other);
-        assert!(matches!(link.ask(&Request::Ping), Err(Unanswered::Lost(_))));
+        assert!(matches!(link.ask(&Request::Ping), Err(RequestError::Lost(_))));
     }
 
     #[test]
@@ -352,14 +352,14 @@ mod tests {
             }
             told
         });
-        let place = Place {
+        let endpoint = ChatEndpoint {
             socket: PathBuf::new(),
             token: Some("the secret".into()),
             ours: true,
             most: None,
             proved: true,
         };
-        link.authenticate(&place).unwrap();
+        link.authenticate(&endpoint).unwrap();
         let told = daemon.join().unwrap();
         assert!(told.contains(&signature("the secret", "n")) && !told.contains("the secret"), "{told}");
     }

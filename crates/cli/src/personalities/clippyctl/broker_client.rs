@@ -1,4 +1,4 @@
-//! One question to a broker.
+//! One request to a broker.
 
 use crate::error::{Failure, FailureKind};
 use std::io::{self, Read, Write};
@@ -18,12 +18,12 @@ const ID: u32 = 1;
 
 /// A connection that has said hello.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct BrokerClient {
     stream: UnixStream,
     reader: LengthPrefixed,
 }
 
-impl Link {
+impl BrokerClient {
     /// Connects to the broker (CB-1, CB-19).
     pub(super) fn open() -> Result<Self, Failure> {
         let path = crate::wrap::broker_socket()

@@ -1,7 +1,7 @@
-//! What to attach to, how, and how to come back to it.
+//! What to attach to, how, and how to resume after the connection was lost.
 
 use super::position::Position;
-use super::speech::Speech;
+use super::stream_protocol::StreamProtocol;
 use crate::terminal::detach::DetachKey;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use std::io;
@@ -11,30 +11,30 @@ use swb_types::{Offset, PtyId, Size};
 use swb_wire::control::{self, Attach, Handshake, Operation};
 
 /// What to attach to, and how.
-pub(crate) struct Plan {
+pub(crate) struct AttachOptions {
     /// The name of the session, for messages.
     pub(crate) session: String,
     /// The protocol of `socket`.
-    pub(crate) speech: &'static dyn Speech,
+    pub(crate) speech: &'static dyn StreamProtocol,
     /// A connection that is in stream mode.
     pub(crate) socket: UnixStream,
     /// How to come back when the connection is lost; without it that is the end.
-    pub(crate) resume: Option<Resume>,
+    pub(crate) resume: Option<ResumePoint>,
     /// Position of the first byte that comes.
     pub(crate) position: Position,
     /// How much of what comes first is old.
-    pub(crate) old: Old,
+    pub(crate) old: ReplayedOutput,
     /// The keys that detach.
     pub(crate) keys: Vec<DetachKey>,
     /// Whether and how the keyboard is used.
-    pub(crate) keyboard: Keyboard,
+    pub(crate) keyboard: KeyboardUse,
     /// The size the session was told.
     pub(crate) size: Size,
 }
 
 /// What the user's keyboard is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Keyboard {
+pub(crate) enum KeyboardUse {
     /// It types into the session.
     Types,
     /// It only leaves.
@@ -45,7 +45,7 @@ pub(crate) enum Keyboard {
 
 /// How much of the first output was shown before, to somebody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Old {
+pub(crate) enum ReplayedOutput {
     /// So many bytes.
     Bytes(u64),
     /// The first frame, as keepty replays it (KP-30).
@@ -54,7 +54,7 @@ pub(crate) enum Old {
 
 /// How to come back to a stream.
 #[derive(Debug, Clone)]
-pub(crate) struct Resume {
+pub(crate) struct ResumePoint {
     /// The control socket.
     pub(crate) socket: PathBuf,
     /// The session's name.
@@ -76,7 +76,7 @@ pub(crate) struct Pictures {
     pub(crate) scrollback: Option<u64>,
 }
 
-impl Resume {
+impl ResumePoint {
     /// Connects without waiting and asks for the stream from `from` on, or for one that begins with a picture;
     /// the answers are still to come.
     pub(crate) fn connect(&self, from: Option<Offset>, size: Option<Size>) -> io::Result<UnixStream> {

@@ -1,7 +1,7 @@
-//! What happens, over the death of the daemon.
+//! The event stream of the daemon, followed also when the daemon is restarted.
 
 use crate::context::Context;
-use crate::control::Control;
+use crate::control_client::ControlClient;
 use crate::error::{Failure, FailureKind};
 use crate::terminal::signals::Signals;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -18,9 +18,9 @@ const RETRY: Duration = Duration::from_millis(100);
 /// Bytes read at once.
 const READ: usize = 16 * 1024;
 
-/// What was heard.
+/// What the stream brings next.
 #[derive(Debug)]
-pub(crate) enum Heard {
+pub(crate) enum StreamItem {
     /// Something happened: as it came, and as it is understood.
     Event(Vec<u8>, Happening),
     /// The connection was lost and made anew, so everything may be different.
@@ -31,33 +31,33 @@ pub(crate) enum Heard {
     Signalled,
 }
 
-/// A connection that follows what happens, and comes back when it is lost.
+/// A connection that follows events, and is made anew when it is lost.
 #[derive(Debug)]
-pub(crate) struct Happenings<'a> {
+pub(crate) struct EventStream<'a> {
     context: &'a Context,
     request: Events,
     link: Option<(UnixStream, LengthPrefixed)>,
     signals: Option<Signals>,
 }
 
-impl<'a> Happenings<'a> {
+impl<'a> EventStream<'a> {
     /// Begins to follow; starts the daemon if there is none. With `signals`, those end the wait.
     pub(crate) fn open(
         context: &'a Context,
         request: Events,
         signals: Option<Signals>,
     ) -> Result<Self, Failure> {
-        let mut happenings = Self { context, request, link: None, signals };
+        let mut events = Self { context, request, link: None, signals };
         let control = context.connect()?;
-        match happenings.begin(control) {
+        match events.begin(control) {
             Err(failure) if failure.kind() == FailureKind::Invalid => {
                 Err(Failure::usage(failure.to_string()))
             }
-            begun => begun.map(|()| happenings),
+            begun => begun.map(|()| events),
         }
     }
 
-    fn begin(&mut self, mut control: Control) -> Result<(), Failure> {
+    fn begin(&mut self, mut control: ControlClient) -> Result<(), Failure> {
         let reply: EventsReply = control.request(&Operation::Events(self.request.clone()))?;
         self.request.since.get_or_insert(reply.cursor);
         let stream = control.into_stream();
@@ -69,7 +69,7 @@ impl<'a> Happenings<'a> {
     }
 
     /// Waits for the next event, for `limit` at most if there is one.
-    pub(crate) fn next(&mut self, limit: Option<Duration>) -> Result<Heard, Failure> {
+    pub(crate) fn next(&mut self, limit: Option<Duration>) -> Result<StreamItem, Failure> {
         let deadline = limit.map(|limit| Instant::now() + limit);
         loop {
             if let Some(heard) = self.arrived()? {
@@ -77,22 +77,22 @@ impl<'a> Happenings<'a> {
             }
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             if left == Some(Duration::ZERO) {
-                return Ok(Heard::Quiet);
+                return Ok(StreamItem::Quiet);
             }
             let lost = self.link.is_none();
             let pause = if lost { Some(left.map_or(RETRY, |left| left.min(RETRY))) } else { left };
             self.wait(pause)?;
             if self.signals.as_mut().is_some_and(|signals| !signals.take().is_empty()) {
-                return Ok(Heard::Signalled);
+                return Ok(StreamItem::Signalled);
             }
             if lost && self.come_back()? {
-                return Ok(Heard::Again);
+                return Ok(StreamItem::Again);
             }
         }
     }
 
     /// The next event that has come already.
-    fn arrived(&mut self) -> Result<Option<Heard>, Failure> {
+    fn arrived(&mut self) -> Result<Option<StreamItem>, Failure> {
         while let Some((_, frames)) = &mut self.link {
             let Some(frame) = frames.next().map_err(|error| Failure::general(error.to_string()))? else {
                 return Ok(None);
@@ -102,7 +102,7 @@ impl<'a> Happenings<'a> {
                 if happening.what != Happened::Missed {
                     self.request.since = Some(happening.cursor.clone());
                 }
-                return Ok(Some(Heard::Event(body, happening)));
+                return Ok(Some(StreamItem::Event(body, happening)));
             }
         }
         Ok(None)

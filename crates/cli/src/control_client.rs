@@ -17,11 +17,11 @@ const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
 
 /// A connection in command mode.
 #[derive(Debug)]
-pub(crate) struct Control {
+pub(crate) struct ControlClient {
     stream: UnixStream,
 }
 
-impl Control {
+impl ControlClient {
     /// Connects and shakes hands; nothing when nobody listens.
     pub(crate) fn open(socket: &Path) -> Result<Option<Self>, Failure> {
         let stream = match UnixStream::connect(socket) {
@@ -160,7 +160,7 @@ mod tests {
     fn answers_and_refusals_come_back() {
         let refusal = ErrorReply::new(control::ErrorCode::SessionNotFound, "no session 'x'");
         let (_dir, path) = daemon(vec![frame(&LsReply { ok: true, sessions: Vec::new() }), frame(&refusal)]);
-        let mut control = Control::open(&path).unwrap().unwrap();
+        let mut control = ControlClient::open(&path).unwrap().unwrap();
         let list: LsReply = control.request(&Operation::Ls(Ls::default())).unwrap();
         assert!(list.sessions.is_empty());
         let refused = control.request::<Created>(&Operation::Create(control::Create::default())).unwrap_err();
@@ -172,9 +172,9 @@ mod tests {
     #[test]
     fn nobody_there_is_no_failure() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(Control::open(&dir.path().join("none")).unwrap().is_none());
+        assert!(ControlClient::open(&dir.path().join("none")).unwrap().is_none());
         let path = dir.path().join("stale");
         drop(UnixListener::bind(&path).unwrap());
-        assert!(Control::open(&path).unwrap().is_none());
+        assert!(ControlClient::open(&path).unwrap().is_none());
     }
 }

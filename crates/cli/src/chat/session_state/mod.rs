@@ -1,16 +1,16 @@
 //! The state of a conversation at a terminal: keys and messages in, requests and lines out. No I/O.
 //!
 //! What comes from the daemon is understood here, what a person types in [`typing`], and the loss of the connection
-//! in [`connection`].
+//! in [`reconnect`].
 
-mod connection;
+mod reconnect;
 #[cfg(test)]
 mod tests;
 mod typing;
 
-use super::commands::Command;
-use super::event::usage;
-use super::session::Opened;
+use super::messages::usage;
+use super::open_session::OpenedSession;
+use super::slash_commands::SlashCommand;
 use std::time::Instant;
 use swb_tui::event::Event;
 use swb_tui::input::editor::Editor;
@@ -28,7 +28,7 @@ const AWAY: &str = "the connection is lost; trying to come back";
 
 /// Why a request was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(super) enum RequestPurpose {
     /// To own the session, and then say this.
     Attach(Option<String>),
     Clear,
@@ -46,14 +46,14 @@ pub(super) enum Purpose {
 
 /// A request that is to be sent; one without a purpose is not answered.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Outgoing {
+pub(super) struct OutgoingRequest {
     pub(super) request: Request,
-    pub(super) purpose: Option<Purpose>,
+    pub(super) purpose: Option<RequestPurpose>,
 }
 
 /// The conversation.
 #[derive(Debug)]
-pub(super) struct Talk {
+pub(super) struct ChatState {
     pub(super) name: String,
     pub(super) directory: String,
     pub(super) transcript: Transcript,
@@ -76,7 +76,7 @@ pub(super) struct Talk {
     gap: bool,
     /// There is no connection.
     away: bool,
-    outgoing: Vec<Outgoing>,
+    outgoing: Vec<OutgoingRequest>,
     /// What to say until the next key.
     notice: String,
     interrupted: Option<Instant>,
@@ -84,10 +84,10 @@ pub(super) struct Talk {
     leaving: bool,
 }
 
-impl Talk {
+impl ChatState {
     /// A conversation in a session.
-    pub(super) fn new(opened: Opened, now: Instant) -> Self {
-        let mut talk = Self {
+    pub(super) fn new(opened: OpenedSession, now: Instant) -> Self {
+        let mut state = Self {
             name: String::new(),
             directory: String::new(),
             transcript: Transcript::default(),
@@ -108,12 +108,12 @@ impl Talk {
             typed: None,
             leaving: false,
         };
-        talk.enter(opened, now);
-        talk
+        state.enter(opened, now);
+        state
     }
 
     /// What is to be sent.
-    pub(super) fn take_outgoing(&mut self) -> Vec<Outgoing> {
+    pub(super) fn take_outgoing(&mut self) -> Vec<OutgoingRequest> {
         std::mem::take(&mut self.outgoing)
     }
 
@@ -170,7 +170,7 @@ impl Talk {
     }
 
     /// Goes to a session.
-    fn enter(&mut self, opened: Opened, now: Instant) {
+    fn enter(&mut self, opened: OpenedSession, now: Instant) {
         let count = opened.messages.len();
         let title = if opened.title.is_empty() { String::new() } else { format!(" “{}”", opened.title) };
         let what = match (opened.resumed, count) {
@@ -213,8 +213,8 @@ impl Talk {
         }
     }
 
-    fn send(&mut self, request: Request, purpose: Purpose) {
-        self.outgoing.push(Outgoing { request, purpose: Some(purpose) });
+    fn send(&mut self, request: Request, purpose: RequestPurpose) {
+        self.outgoing.push(OutgoingRequest { request, purpose: Some(purpose) });
     }
 
     /// Takes something that happened.
@@ -229,7 +229,7 @@ impl Talk {
             Event::Approval(approval) if self.owner => {
                 let ack = AuthorizationAck { auth_id: Some(approval.id.clone()) };
                 let request = Request::AuthorizationAck(ack);
-                self.outgoing.push(Outgoing { request, purpose: None });
+                self.outgoing.push(OutgoingRequest { request, purpose: None });
                 self.ask(Ask::Approval(approval), now);
             }
             Event::Approval(approval) => {
@@ -251,7 +251,7 @@ impl Talk {
                     self.transcript.end(&Ending::Stopped, &Usage::default(), now);
                 }
                 self.transcript.note("this session was deleted");
-                self.obey(Command::New, now);
+                self.obey(SlashCommand::New, now);
             }
             Event::Seat { owner, .. } => self.seat(owner, false),
             Event::Error(error) => self.transcript.note(&error),
@@ -270,7 +270,7 @@ impl Talk {
         self.asks.clear();
         if std::mem::take(&mut self.gap) {
             let name = SessionName { session_id: Some(self.name.clone()) };
-            return self.send(Request::SessionLoad(name), Purpose::Missed);
+            return self.send(Request::SessionLoad(name), RequestPurpose::Missed);
         }
         self.known += 1;
         if !self.own && self.transcript.is_active() {
@@ -281,14 +281,14 @@ impl Talk {
     /// Takes the answer to a request.
     pub(super) fn answer(
         &mut self,
-        purpose: Purpose,
+        purpose: RequestPurpose,
         result: Result<ServerMessage, ErrorInfo>,
         now: Instant,
     ) {
         match (purpose, result) {
-            (Purpose::Send(prompt), result) => self.sent(prompt, result, now),
-            (Purpose::Attach(then), Ok(ServerMessage::SessionAttach(place))) => {
-                let owner = place.status == "attached";
+            (RequestPurpose::Send(prompt), result) => self.sent(prompt, result, now),
+            (RequestPurpose::Attach(then), Ok(ServerMessage::SessionAttach(endpoint))) => {
+                let owner = endpoint.status == "attached";
                 self.seat(owner, false);
                 match then {
                     Some(prompt) if owner => self.say(prompt),
@@ -300,19 +300,19 @@ impl Talk {
                     None => {}
                 }
             }
-            (Purpose::Missed, Ok(ServerMessage::SessionLoad(loaded))) => {
+            (RequestPurpose::Missed, Ok(ServerMessage::SessionLoad(loaded))) => {
                 self.reattached(loaded.into(), now);
             }
-            (Purpose::Resume, Ok(ServerMessage::SessionLoad(loaded))) => {
+            (RequestPurpose::Resume, Ok(ServerMessage::SessionLoad(loaded))) => {
                 self.enter(loaded.into(), now);
             }
-            (Purpose::New, Ok(ServerMessage::SessionCreateResponse(created))) => {
+            (RequestPurpose::New, Ok(ServerMessage::SessionCreateResponse(created))) => {
                 self.enter(created.into(), now);
             }
-            (Purpose::List, Ok(ServerMessage::SessionListResponse(list))) => self.list(&list.sessions),
+            (RequestPurpose::List, Ok(ServerMessage::SessionListResponse(list))) => self.list(&list.sessions),
             (_, Ok(message)) => self.note_done(&message),
             // Whoever was faster has decided.
-            (Purpose::Decide, Err(error)) if error.code == ErrorCode::InvalidRequest => {
+            (RequestPurpose::Decide, Err(error)) if error.code == ErrorCode::InvalidRequest => {
                 self.transcript.note("that was settled elsewhere, or too late");
             }
             (_, Err(error)) => self.refused(&error),
@@ -332,7 +332,7 @@ impl Talk {
                 if set.updated.contains_key("agent") {
                     // Another kind of agent may speak in another way.
                     let name = SessionName { session_id: Some(self.name.clone()) };
-                    self.send(Request::SessionLoad(name), Purpose::Missed);
+                    self.send(Request::SessionLoad(name), RequestPurpose::Missed);
                 }
                 let set = set.updated.iter().map(|(key, value)| format!("{key} is {value} now"));
                 self.transcript.note(&set.collect::<Vec<_>>().join("\n"));

@@ -1,10 +1,10 @@
 //! Lists that are kept up to date: `swb ls --watch`, `swb approvals --watch`.
 
+use crate::console::print;
 use crate::context::Context;
 use crate::error::{Failure, Outcome};
-use crate::happenings::{Happenings, Heard};
+use crate::event_stream::{EventStream, StreamItem};
 use crate::panics;
-use crate::say::print;
 use crate::table;
 use crate::terminal::signals::Signals;
 use crate::terminal::size;
@@ -50,24 +50,24 @@ pub(crate) fn run<T: Serialize>(
     let screen = !context.json && isatty(stdout());
     // Caught before the terminal changes, so that no signal can leave it changed.
     let signals = if screen { Some(Signals::catch(&[SIGINT, SIGTERM, SIGHUP])?) } else { None };
-    let mut happenings = Happenings::open(context, Events::default(), signals)?;
+    let mut events = EventStream::open(context, Events::default(), signals)?;
     if !screen {
-        return follow(context, look, text, &mut happenings);
+        return follow(context, look, text, &mut events);
     }
     panics::keep_for_later();
     let _screen = OwnScreen::enter()?;
-    show(look, text, &mut happenings)
+    show(look, text, &mut events)
 }
 
 fn show<T>(
     look: impl Fn() -> Result<T, Failure>,
     text: impl Fn(&T) -> String,
-    happenings: &mut Happenings<'_>,
+    events: &mut EventStream<'_>,
 ) -> Outcome {
     loop {
         let list = text(&look()?);
         print(&picture(&list, size::current().unwrap_or(Size::DEFAULT)))?;
-        if settle(happenings)? {
+        if settle(events)? {
             return Ok(0);
         }
     }
@@ -78,7 +78,7 @@ fn follow<T: Serialize>(
     context: &Context,
     look: impl Fn() -> Result<T, Failure>,
     text: impl Fn(&T) -> String,
-    happenings: &mut Happenings<'_>,
+    events: &mut EventStream<'_>,
 ) -> Outcome {
     let mut last = String::new();
     loop {
@@ -89,20 +89,20 @@ fn follow<T: Serialize>(
             print(list.as_bytes())?;
             last = told;
         }
-        if settle(happenings)? {
+        if settle(events)? {
             return Ok(0);
         }
     }
 }
 
 /// Waits until something has happened, and a little for what belongs to it; tells whether to end.
-fn settle(happenings: &mut Happenings<'_>) -> Result<bool, Failure> {
+fn settle(events: &mut EventStream<'_>) -> Result<bool, Failure> {
     let mut wait = REFRESH;
     for _ in 0..GATHERED {
-        match happenings.next(Some(wait))? {
-            Heard::Signalled => return Ok(true),
-            Heard::Quiet | Heard::Again => break,
-            Heard::Event(..) => wait = GATHER,
+        match events.next(Some(wait))? {
+            StreamItem::Signalled => return Ok(true),
+            StreamItem::Quiet | StreamItem::Again => break,
+            StreamItem::Event(..) => wait = GATHER,
         }
     }
     Ok(false)

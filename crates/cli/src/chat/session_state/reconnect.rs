@@ -1,12 +1,12 @@
-//! The loss of the connection to a conversation, and the way back.
+//! What a lost connection means for a conversation, and what follows when it is made anew.
 
-use super::{AWAY, Talk};
-use crate::chat::session::Opened;
+use super::{AWAY, ChatState};
+use crate::chat::open_session::OpenedSession;
 use std::time::Instant;
 use swb_tui::event::{Event, Message};
 use swb_tui::view::transcript::{Ending, Usage};
 
-impl Talk {
+impl ChatState {
     /// The connection is gone.
     pub(in crate::chat) fn lost(&mut self) {
         (self.own, self.away) = (false, true);
@@ -24,7 +24,7 @@ impl Talk {
     }
 
     /// The session is there again: tells what was missed.
-    pub(in crate::chat) fn reattached(&mut self, opened: Opened, now: Instant) {
+    pub(in crate::chat) fn reattached(&mut self, opened: OpenedSession, now: Instant) {
         self.notice.clear();
         (self.gap, self.away) = (false, false);
         self.transcript.set_verbatim(opened.terminal);
@@ -71,7 +71,7 @@ impl Talk {
     }
 
     /// The session is gone; another takes its place.
-    pub(in crate::chat) fn replaced(&mut self, opened: Opened, now: Instant) {
+    pub(in crate::chat) fn replaced(&mut self, opened: OpenedSession, now: Instant) {
         self.cut_off(now);
         self.transcript.note(&format!("the session {} is gone", self.name));
         self.enter(opened, now);

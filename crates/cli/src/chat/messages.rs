@@ -1,4 +1,4 @@
-//! What comes over the socket, as far as a client has use for it.
+//! Messages of the protocol to events of the chat, and decisions back to requests.
 
 use swb_tui::event::{Approval, Choice, Event, Item, Message, Question, Tool};
 use swb_tui::view::asks::Decision;
@@ -10,7 +10,7 @@ use swb_wire::scriptschnell::{
 
 /// Something that came.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Incoming {
+pub(super) enum ServerItem {
     /// The answer to a request.
     Answer {
         /// Which request.
@@ -22,7 +22,7 @@ pub(super) enum Incoming {
     Event(Event),
 }
 
-impl Incoming {
+impl ServerItem {
     /// What a message is to a client; nothing if it is of no use.
     pub(super) fn of(received: Received) -> Option<Self> {
         match (received.request_id, received.message) {
@@ -164,8 +164,8 @@ mod tests {
     use serde_json::{Value, json};
     use swb_wire::scriptschnell::parse_server;
 
-    fn one(message: &Value) -> Option<Incoming> {
-        Incoming::of(parse_server(&message.to_string()).unwrap().remove(0))
+    fn one(message: &Value) -> Option<ServerItem> {
+        ServerItem::of(parse_server(&message.to_string()).unwrap().remove(0))
     }
 
     #[test]
@@ -174,25 +174,25 @@ mod tests {
             one(&json!({"type": "chat_message", "data": {"role": role, "content": "hi", "session_id": "s",
                 "stream_id": "x", "chunk_index": 0, "is_final": true}}))
         };
-        assert_eq!(said("assistant"), Some(Incoming::Event(Event::Said { text: "hi".into(), last: true })));
-        assert_eq!(said("user"), Some(Incoming::Event(Event::Prompt("hi".into()))));
+        assert_eq!(said("assistant"), Some(ServerItem::Event(Event::Said { text: "hi".into(), last: true })));
+        assert_eq!(said("user"), Some(ServerItem::Event(Event::Prompt("hi".into()))));
         assert_eq!(said("system"), None);
         let failed = json!({"type": "tool_result",
             "data": {"tool_id": "t", "result": "", "error": "no", "status": "failed", "session_id": "s"}});
         let ended = Event::ToolEnded { id: "t".into(), output: String::new(), error: Some("no".into()) };
-        assert_eq!(one(&failed), Some(Incoming::Event(ended)));
+        assert_eq!(one(&failed), Some(ServerItem::Event(ended)));
         assert_eq!(one(&json!({"type": "ping"})), None);
     }
 
     #[test]
     fn answers_are_told_from_events_and_errors_from_both() {
         let answer = one(&json!({"type": "pong", "request_id": "1"}));
-        assert_eq!(answer, Some(Incoming::Answer { id: "1".into(), result: Ok(ServerMessage::Pong) }));
+        assert_eq!(answer, Some(ServerItem::Answer { id: "1".into(), result: Ok(ServerMessage::Pong) }));
         let error = json!({"code": "TIMEOUT", "message": "late"});
         let refused = one(&json!({"type": "error", "request_id": "1", "error": error}));
-        assert!(matches!(refused, Some(Incoming::Answer { result: Err(_), .. })));
+        assert!(matches!(refused, Some(ServerItem::Answer { result: Err(_), .. })));
         let alone = one(&json!({"type": "error", "error": error}));
-        assert!(matches!(alone, Some(Incoming::Event(Event::Error(_)))));
+        assert!(matches!(alone, Some(ServerItem::Event(Event::Error(_)))));
     }
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
         let asked = |mut data: Value| {
             data["session_id"] = "s".into();
             match one(&json!({"type": "question_request", "data": data})) {
-                Some(Incoming::Event(Event::Question(question))) => question,
+                Some(ServerItem::Event(Event::Question(question))) => question,
                 other => panic!("{other:?}"),
             }
         };
