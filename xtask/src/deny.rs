@@ -3,8 +3,11 @@
 //! `cargo deny` reads the same file and is run, too, where it is installed. Building it takes longer than everything
 //! else in CI, so what the file asks for is checked here from `cargo metadata`. Advisories and yanked versions need a
 //! database from the network; a new advisory must not fail a change that has nothing to do with it either.
+//!
+//! That our own code uses nothing newer than the minimum Rust version is checked by clippy (`incompatible_msrv`), and
+//! by compiling with that version in `cargo xtask msrv`, which doubles the time of a build and is not part of CI.
 
-use crate::steps::{cargo, command, succeeds};
+use crate::steps::{cargo, command, run, succeeds};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use spdx::{Expression, Licensee, ParseMode};
@@ -123,11 +126,31 @@ fn wildcards(package: &Value) -> Option<String> {
     ))
 }
 
+/// Compiles everything with the oldest Rust that we promise to work with, installing that first.
+pub(crate) fn msrv() -> Result<()> {
+    let metadata = metadata(&[])?;
+    let (major, minor) =
+        rust_version(metadata["packages"].as_array().context("cargo metadata has no packages")?)?;
+    let toolchain = format!("{major}.{minor}.0");
+    let install = ["toolchain", "install", &toolchain, "--profile", "minimal", "--no-self-update"];
+    run(&mut command("rustup", &install))?;
+    // In a directory of its own, so that the usual one need not be built again.
+    run(&mut command(
+        "rustup",
+        &["run", &toolchain, "cargo", "check", "--workspace", "--target-dir", "target/msrv"],
+    ))
+}
+
+/// The oldest Rust that all our crates work with.
+fn rust_version(packages: &[Value]) -> Result<(u32, u32)> {
+    let ours = packages.iter().filter(|package| package["source"].is_null());
+    let versions = ours.filter_map(|package| version(package["rust_version"].as_str()?));
+    versions.min().context("Cargo.toml has no rust-version")
+}
+
 /// Crates that need a newer Rust than ours promises.
 fn minimum_rust(packages: &[Value]) -> Result<Vec<String>> {
-    let ours = packages.iter().filter(|package| package["source"].is_null());
-    let ours = ours.filter_map(|package| version(package["rust_version"].as_str()?)).min();
-    let ours = ours.context("Cargo.toml has no rust-version")?;
+    let ours = rust_version(packages)?;
     let needs_more = |package: &&Value| package["rust_version"].as_str().and_then(version) > Some(ours);
     let fault = |package: &Value| {
         let needed = package["rust_version"].as_str().unwrap_or_default();

@@ -12,10 +12,11 @@ use anyhow::{Result, bail};
 use std::process::ExitCode;
 
 /// The tasks, with what they do.
-const TASKS: [(&str, &str); 6] = [
+const TASKS: [(&str, &str); 7] = [
     ("ci", "run every check and every test, installing what they need"),
     ("setup", "install what the tests need: programs, and Python packages in .venv"),
     ("deps", "check dependencies: directions, pure crates, licences, minimum Rust version"),
+    ("msrv", "compile with the minimum Rust version, installing it"),
     ("docs", "write the generated pages: command line, coverage of requirements (--check: compare)"),
     ("coverage", "write the page about coverage alone, without building swb"),
     ("fuzz", "run each fuzz target for the given number of seconds (default 10)"),
@@ -45,6 +46,7 @@ fn run(words: &[&str]) -> Result<()> {
         ["ci"] => steps::ci(),
         ["setup"] => setup::setup(),
         ["deps"] => steps::dependencies(),
+        ["msrv"] => deny::msrv(),
         ["docs"] => docs::write(),
         ["docs", "--check"] => docs::check(),
         ["coverage"] => docs::write_coverage(),
