@@ -1,12 +1,14 @@
 //! Input: merged from all clients in order of arrival, one message at a time, delivered completely.
 
+use super::queue::Place;
 use super::{Line, Pty};
 use crate::limits;
 use rustix::io::Errno;
 use std::io;
+use std::ops::Deref;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use tokio::io::Interest;
 
 /// Why input was not delivered.
@@ -20,13 +22,86 @@ pub enum InputError {
     TooMuch,
 }
 
-/// Counts a waiting message for as long as it waits.
-struct Waiting<'a>(&'a AtomicUsize);
+/// A message's place in the queue for a terminal's input: taken at once, given up when this is dropped.
+#[derive(Debug)]
+pub(crate) struct QueuedInput<P: Deref<Target = Pty>> {
+    pty: P,
+    place: Place,
+    /// The process it goes to, from its first byte on.
+    master: Option<Arc<OwnedFd>>,
+}
 
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+impl<P: Deref<Target = Pty>> QueuedInput<P> {
+    /// Takes the last place in the queue, unless that is full.
+    pub(crate) fn join(pty: P) -> Result<Self, InputError> {
+        if pty.input_waiting.fetch_add(1, Ordering::Relaxed) >= limits::INPUT_WAITING {
+            pty.input_waiting.fetch_sub(1, Ordering::Relaxed);
+            return Err(InputError::TooMuch);
+        }
+        let place = pty.input_queue.join();
+        Ok(Self { pty, place, master: None })
     }
+
+    /// Writes as much of `bytes` as the terminal takes now, if it is this message's turn; says how much that is.
+    pub(crate) fn try_write(&mut self, bytes: &[u8]) -> Result<usize, InputError> {
+        if !self.place.is_first() {
+            return Ok(0);
+        }
+        let line = self.pty.line.borrow().clone();
+        match line {
+            Line::Closed => Ok(0),
+            Line::Ended => Err(InputError::Ended),
+            Line::Open(master) => write_some(self.begin(master, bytes), bytes),
+        }
+    }
+
+    /// Writes `bytes`, waiting for those before it and for the program to read as long as it takes.
+    pub(crate) async fn write(&mut self, bytes: &[u8]) -> Result<(), InputError> {
+        self.place.first().await;
+        let master = match &self.master {
+            Some(master) => Arc::clone(master),
+            None => {
+                let master = self.pty.open_line().await?;
+                Arc::clone(self.begin(master, bytes))
+            }
+        };
+        let mut rest = bytes;
+        loop {
+            let written = write_some(&master, rest)?;
+            rest = rest.get(written..).unwrap_or_default();
+            if rest.is_empty() {
+                return Ok(());
+            }
+            self.pty.room(&master).await?;
+        }
+    }
+
+    /// Decides which process the message goes to, all of it.
+    fn begin(&mut self, master: Arc<OwnedFd>, bytes: &[u8]) -> &Arc<OwnedFd> {
+        self.pty.note_typed(bytes);
+        self.master.insert(master)
+    }
+}
+
+impl<P: Deref<Target = Pty>> Drop for QueuedInput<P> {
+    fn drop(&mut self) {
+        self.pty.input_waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Writes until everything is written or the terminal is full.
+fn write_some(master: &OwnedFd, bytes: &[u8]) -> Result<usize, InputError> {
+    let mut written = 0;
+    while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
+        match rustix::io::write(master, rest) {
+            Ok(n) => written += n,
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => break,
+            // Hung up: what this was meant for is gone, and it must not reach its successor.
+            Err(_) => return Err(InputError::Ended),
+        }
+    }
+    Ok(written)
 }
 
 impl Pty {
@@ -38,25 +113,7 @@ impl Pty {
         if bytes.is_empty() {
             return Ok(());
         }
-        if self.input_waiting.fetch_add(1, Ordering::Relaxed) >= limits::INPUT_WAITING {
-            self.input_waiting.fetch_sub(1, Ordering::Relaxed);
-            return Err(InputError::TooMuch);
-        }
-        let _waiting = Waiting(&self.input_waiting);
-        let _turn = self.turn.lock().await;
-        let master = self.open_line().await?;
-        self.note_typed(bytes);
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            match rustix::io::write(&master, rest) {
-                Ok(n) => rest = &rest[n..],
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => self.room(&master).await?,
-                // Hung up: what this was meant for is gone, and it must not reach its successor.
-                Err(_) => return Err(InputError::Ended),
-            }
-        }
-        Ok(())
+        QueuedInput::join(self)?.write(bytes).await
     }
 
     async fn open_line(&self) -> Result<Arc<OwnedFd>, InputError> {

@@ -8,11 +8,13 @@ mod cursor;
 mod input;
 mod marks;
 mod pace;
+mod queue;
 mod seat;
 mod typed;
 
 pub use cursor::{Cursor, Step};
 pub use input::InputError;
+pub(crate) use input::QueuedInput;
 pub use marks::Mark;
 pub use seat::Seat;
 
@@ -22,6 +24,7 @@ use crate::screen::{ObserverStart, ScreenRequest, Screens};
 use answering::Answering;
 use marks::Marks;
 use pace::{Pace, Reach};
+use queue::Queue;
 use seat::Seats;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -55,8 +58,8 @@ pub struct Pty {
     size: AtomicU32,
     /// The size when its first process started.
     first_size: OnceLock<Size>,
-    /// Who may write right now, in order of arrival.
-    turn: tokio::sync::Mutex<()>,
+    /// Who may write, in order of arrival.
+    input_queue: Queue,
     input_waiting: AtomicUsize,
     line: watch::Sender<Line>,
     generation: Mutex<u32>,
@@ -128,7 +131,7 @@ impl Pty {
             pace: Pace::default(),
             size: AtomicU32::new(pack(size)),
             first_size: OnceLock::new(),
-            turn: tokio::sync::Mutex::new(()),
+            input_queue: Queue::default(),
             input_waiting: AtomicUsize::new(0),
             line: watch::Sender::new(Line::Closed),
             generation: Mutex::new(0),

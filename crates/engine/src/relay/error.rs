@@ -1,5 +1,6 @@
 //! What can go wrong with turns, by cause.
 
+use crate::pty::InputError;
 use std::io;
 
 /// Why the relay did not do what it was asked.
@@ -40,6 +41,15 @@ pub enum RelayError {
     /// The system has no memory or thread for it.
     #[error("the turn cannot be kept: {0}")]
     Memory(String),
+}
+
+impl From<InputError> for RelayError {
+    fn from(error: InputError) -> Self {
+        match error {
+            InputError::Ended => Self::Disconnected,
+            InputError::TooMuch => Self::Busy,
+        }
+    }
 }
 
 impl RelayError {

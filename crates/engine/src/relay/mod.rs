@@ -21,7 +21,7 @@ pub use turn::{BadTurnId, NewTurn, StoredTurn, TurnDetails, TurnId, TurnInfo};
 use crate::event::{EventKind, Events};
 use crate::keeper::Keeper;
 use crate::limits;
-use crate::pty::{InputError, Pty};
+use crate::pty::{Pty, QueuedInput};
 use crate::registry::{Registry, TurnSource, WrapperId};
 use crate::session::Session;
 pub use sinks::ClipboardSink;
@@ -29,10 +29,8 @@ use sinks::Sinks;
 use state::{RelayState, TurnOwner};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
 use std::time::{SystemTime, UNIX_EPOCH};
 use swb_types::PtyId;
 use tokio_util::task::TaskTracker;
@@ -402,20 +400,20 @@ impl RelayShared {
         if before + len > limits::PASTES_WAITING {
             return Err(RelayError::Busy);
         }
-        let mut input: Pin<Box<dyn Future<Output = Result<(), InputError>> + Send>> = Box::pin(async move {
-            let _waiting = waiting;
-            pty.input(&content).await
-        });
-        // Its place in the order is taken when it is first looked at, which must be now.
-        match input.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(Ok(())) => Ok(()),
-            Poll::Ready(Err(InputError::Ended)) => Err(RelayError::Disconnected),
-            Poll::Ready(Err(InputError::TooMuch)) => Err(RelayError::Busy),
-            Poll::Pending => {
-                self.pastes.spawn(input);
-                Ok(())
-            }
+        if content.is_empty() {
+            return Ok(());
         }
+        let mut input = QueuedInput::join(pty)?;
+        let written = input.try_write(&content)?;
+        if written < len {
+            self.pastes.spawn(async move {
+                let _waiting = waiting;
+                let rest = content.get(written..).unwrap_or_default();
+                // A program that ends meanwhile does not read the rest.
+                let _delivered = input.write(rest).await;
+            });
+        }
+        Ok(())
     }
 }
 
