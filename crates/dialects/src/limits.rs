@@ -78,8 +78,6 @@ pub const CHAT_HELD_BYTES: usize = 16 << 20;
 pub const CHAT_WRITE: usize = 64 * 1024;
 /// scriptschnell: silence of ours after which we say that we are there; clients give up after 60 s (SS-24).
 pub const CHAT_PING: Duration = Duration::from_secs(45);
-/// scriptschnell: turns that others get to notice that an owner is gone; three tasks have to, each after the other.
-pub const CHAT_TURNS: usize = 16;
 /// scriptschnell: how long a challenge can be answered.
 pub const CHAT_CHALLENGE: Duration = Duration::from_secs(60);
 /// scriptschnell: bytes of old messages in one answer: what a line may have without all else in it.

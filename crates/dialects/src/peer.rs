@@ -16,6 +16,11 @@ pub(crate) fn has_stopped_sending(stream: &UnixStream) -> bool {
     has_happened(stream, PollFlags::RDHUP)
 }
 
+/// Whether the peer has closed both sides: nobody reads what is sent.
+pub(crate) fn has_closed(stream: &UnixStream) -> bool {
+    has_happened(stream, PollFlags::empty())
+}
+
 /// The kernel reports the end of both sides whether or not it is asked for.
 fn has_happened(stream: &UnixStream, what: PollFlags) -> bool {
     let mut fds = [PollFd::new(stream, what)];
@@ -72,10 +77,6 @@ mod tests {
 
     async fn within(wait: Duration, event: impl Future<Output = ()>) -> bool {
         tokio::time::timeout(wait, event).await.is_ok()
-    }
-
-    fn has_closed(stream: &UnixStream) -> bool {
-        has_happened(stream, PollFlags::empty())
     }
 
     /// What is known of the peer: that it has stopped sending, and that it has closed.

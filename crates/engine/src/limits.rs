@@ -146,3 +146,6 @@ pub const ASK_READY: Duration = Duration::from_secs(60);
 pub const BUSY_DOUBT: Duration = Duration::from_millis(100);
 /// How long the last turn of a program may take to be found after its end.
 pub const LAST_TURN: Duration = Duration::from_millis(500);
+/// How long a client that wants to act waits for an owner that is leaving to be removed; its front handles the owner's
+/// last requests first.
+pub const OWNER_LEAVES: Duration = Duration::from_secs(1);

@@ -44,6 +44,8 @@ impl Peer {
     /// SS-68, SS-69
     pub(super) async fn config_set(&mut self, set: ConfigSet) -> Result<ServerMessage, ErrorInfo> {
         let seat = self.seat(set.session_id.as_deref())?;
+        // What the last owner set before it left is part of what is changed here.
+        seat.chat.settle_owner(seat.client).await;
         let mut settings = seat.chat.view().settings;
         let mut updated = BTreeMap::new();
         let knows = |agent: &str| self.front.chats.check_agent(agent).is_ok();

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(super) struct Connection {
     front: ScriptSchnell,
-    stream: UnixStream,
+    stream: Arc<UnixStream>,
     voice: Arc<Voice>,
 }
 
@@ -38,7 +38,7 @@ impl Connection {
         let number = front.chats.client().0;
         let started = std::process::id();
         let voice = Arc::new(Voice::new(format!("conn_{started:x}_{number:x}")));
-        Self { front, stream, voice }
+        Self { front, stream: Arc::new(stream), voice }
     }
 
     pub(super) async fn run(self) {
@@ -47,7 +47,7 @@ impl Connection {
         // Places at sessions are given up when this ends, however it does.
         let ended = CancellationToken::new();
         let guard = ended.clone().drop_guard();
-        let peer = Peer::new(self.front.clone(), Arc::clone(&self.voice), ended);
+        let peer = Peer::new(self.front.clone(), Arc::clone(&self.voice), &self.stream, ended);
         let sending = async {
             self.voice.outbox.serve(&self.stream).await;
             // A client that left without waiting for answers has still said what it said.

@@ -10,13 +10,14 @@ use super::throttle::Throttle;
 use super::voice::{Capabilities, Voice};
 use super::{ScriptSchnell, Settings};
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 use swb_types::Timestamp;
 use swb_wire::scriptschnell::{
     Auth, AuthChallenge, AuthResponse, BadRequest, Close, Closed, Envelope, ErrorCode, ErrorInfo,
     FlowControl, FlowState, Request, ServerMessage, VERSION,
 };
+use tokio::net::UnixStream;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -48,6 +49,7 @@ pub(super) enum Next {
 pub(super) struct Peer {
     pub(super) front: ScriptSchnell,
     pub(super) voice: Arc<Voice>,
+    pub(super) stream: Weak<UnixStream>,
     /// Cancelled when the connection has ended.
     pub(super) ended: CancellationToken,
     /// Places at sessions, the current one last.
@@ -60,10 +62,15 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    pub(super) fn new(front: ScriptSchnell, voice: Arc<Voice>, ended: CancellationToken) -> Self {
+    pub(super) fn new(
+        front: ScriptSchnell,
+        voice: Arc<Voice>,
+        stream: &Arc<UnixStream>,
+        ended: CancellationToken,
+    ) -> Self {
         let throttle = Throttle::new(front.settings.messages_per_second, Instant::now());
         let (seats, workspace, gate) = (Vec::new(), None, Gate::default());
-        Self { front, voice, ended, seats, workspace, gate, welcome: false, throttle }
+        Self { front, voice, stream: Arc::downgrade(stream), ended, seats, workspace, gate, welcome: false, throttle }
     }
 
     pub(super) fn settings(&self) -> &Settings {
@@ -126,12 +133,6 @@ impl Peer {
 
     async fn answer(&mut self, request_id: Option<String>, request: Request) -> Next {
         let id = request_id.as_deref();
-        if is_act(&request)
-            && let Some(seat) = self.seats.last()
-        {
-            // SS-36: whoever is next to the owner may act as soon as that is gone.
-            seat.comes_to_own().await;
-        }
         let answer = match request {
             Request::Close(close) => {
                 self.close(&close).await;
@@ -261,20 +262,6 @@ impl Peer {
 /// SS-17: what can be said before anything is proven.
 fn is_free(kind: &str) -> bool {
     matches!(kind, "auth_request" | "ping" | "pong" | "close")
-}
-
-/// SS-35: what only owners may ask for.
-fn is_act(request: &Request) -> bool {
-    matches!(
-        request,
-        Request::AuthorizationResponse(_)
-            | Request::ChatClear(_)
-            | Request::ChatSend(_)
-            | Request::ChatStop(_)
-            | Request::ConfigSet(_)
-            | Request::QuestionResponse(_)
-            | Request::SessionSave(_)
-    )
 }
 
 /// A path without what does not change it, so that a directory has one name.

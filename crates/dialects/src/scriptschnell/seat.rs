@@ -4,10 +4,12 @@ use super::errors;
 use super::teller::Teller;
 use super::voice::Voice;
 use crate::limits;
-use std::sync::Arc;
+use crate::peer::{has_closed, has_stopped_sending};
+use std::sync::{Arc, Weak};
 use swb_chat::{ClientId, Event, SoFar};
-use swb_engine::chat::{Attachment, Chat, ChatError, Outcome, PromptOptions, Sent};
+use swb_engine::chat::{Attachment, Chat, ChatError, Outcome, Presence, PromptOptions, Sent};
 use swb_wire::scriptschnell::{ChatEnd, ErrorInfo, ServerMessage};
+use tokio::net::UnixStream;
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
@@ -52,19 +54,19 @@ impl Drop for Counted {
 }
 
 impl Seat {
-    /// Passes on what happens from now on, beginning with what waits for an answer, until the place is given up or the
-    /// connection has `ended`.
+    /// Passes on what happens from now on, beginning with what waits for an answer, until the place is given up, which
+    /// cancels `leave`, or the connection has `ended`.
     pub(super) fn take(
         attachment: Attachment,
         voice: &Arc<Voice>,
         tasks: &TaskTracker,
+        leave: CancellationToken,
         ended: &CancellationToken,
     ) -> Self {
         let (chat, client) = (attachment.chat.clone(), attachment.client);
         let owner = attachment.place == swb_chat::Place::Owner;
         let teller = Teller::new(chat.name().to_string(), voice.capabilities(), owner);
         let (sends, pending) = mpsc::channel(SENDS);
-        let leave = CancellationToken::new();
         let follower = Follower {
             chat: chat.clone(),
             client,
@@ -86,12 +88,6 @@ impl Seat {
         self.chat.owner() == Some(self.client)
     }
 
-    /// The same once everybody is known to be gone who is.
-    pub(super) async fn comes_to_own(&self) -> bool {
-        noticed(&self.chat, self.client).await;
-        self.owns()
-    }
-
     /// Whether the session was deleted.
     pub(super) fn is_gone(&self) -> bool {
         self.sends.is_closed()
@@ -106,9 +102,11 @@ impl Seat {
     ) -> Result<(), ErrorInfo> {
         let place = self.sends.reserve().await;
         let place = place.map_err(|_| errors::info(&ChatError::NotFound(self.name().to_owned())))?;
+        // From before it begins, so that the client is never taken for one that has nothing to wait for.
+        let counted = Counted::new(&self.voice);
         let sent = self.chat.send(Some(self.client), prompt, options).await;
         let sent = sent.map_err(|error| errors::info(&error))?;
-        place.send(Pending { request_id, sent, counted: Counted::new(&self.voice) });
+        place.send(Pending { request_id, sent, counted });
         Ok(())
     }
 
@@ -127,14 +125,25 @@ impl Seat {
     }
 }
 
-/// If somebody else owns a conversation, gives the tasks their turn that have to notice it if that client is gone: who
-/// comes after an owner has hung up finds none.
-pub(super) async fn noticed(chat: &Chat, client: ClientId) {
-    for _ in 0..limits::CHAT_TURNS {
-        if chat.owner().is_none_or(|owner| owner == client) {
-            return;
-        }
-        tokio::task::yield_now().await;
+/// The connection of a client, as others at the same session see it.
+#[derive(Debug)]
+pub(super) struct ConnectionPresence {
+    stream: Weak<UnixStream>,
+    voice: Arc<Voice>,
+    leave: CancellationToken,
+}
+
+impl ConnectionPresence {
+    pub(super) fn new(stream: &Weak<UnixStream>, voice: &Arc<Voice>, leave: &CancellationToken) -> Arc<Self> {
+        Arc::new(Self { stream: Weak::clone(stream), voice: Arc::clone(voice), leave: leave.clone() })
+    }
+}
+
+impl Presence for ConnectionPresence {
+    /// A client that has only stopped sending stays while something it began runs.
+    fn is_leaving(&self) -> bool {
+        let Some(stream) = self.stream.upgrade().filter(|_| !self.leave.is_cancelled()) else { return true };
+        has_closed(&stream) || (has_stopped_sending(&stream) && self.voice.running() == 0)
     }
 }
 

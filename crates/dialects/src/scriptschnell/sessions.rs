@@ -3,12 +3,12 @@
 use super::errors::invalid;
 use super::history;
 use super::peer::{Peer, told};
-use super::seat::{Seat, noticed};
+use super::seat::{ConnectionPresence, Seat};
 use super::teller::usage_info;
 use crate::limits;
 use std::time::{Duration, SystemTime};
 use swb_chat::{Place, Saved, Settings};
-use swb_engine::chat::{Attachment, Chat, ListedChat, NewChat};
+use swb_engine::chat::{Chat, ListedChat, NewChat};
 use swb_types::{SessionName, Timestamp};
 use swb_wire::scriptschnell as wire;
 use swb_wire::scriptschnell::{
@@ -33,18 +33,17 @@ impl Peer {
             told(chat.configure(None, Settings { agent, ..Settings::default() }).await)?;
         }
         self.log_session("created", chat.name().as_str());
-        let attachment = self.attach(&chat, false, false).await?;
+        let (seat, place, _) = self.attach(&chat, false, false).await?;
         let answer = SessionCreated {
             session_id: chat.name().to_string(),
             status: "created".to_owned(),
             workspace: chat.workspace().display().to_string(),
             working_dir: chat.working_dir().display().to_string(),
             created_at: Time(chat.created()),
-            owner: attachment.place == Place::Owner,
+            owner: place == Place::Owner,
             running: false,
             terminal: self.is_on_terminal(&chat),
         };
-        let seat = self.seat_of(attachment);
         self.seats.push(seat);
         Ok(ServerMessage::SessionCreateResponse(answer))
     }
@@ -112,28 +111,34 @@ impl Peer {
             self.seats.push(seat);
             return Ok((owns, None));
         }
-        let mut attachment = self.attach(chat, takeover, history).await?;
-        let saved = attachment.saved.take();
-        let seat = self.seat_of(attachment);
-        let owner = seat.comes_to_own().await;
+        let (seat, place, saved) = self.attach(chat, takeover, history).await?;
+        let owner = place == Place::Owner;
         self.seats.push(seat);
         self.log_session(if owner { "attached" } else { "observed" }, chat.name().as_str());
         Ok((owner, saved))
     }
 
-    /// SS-38: places that there are too many of are given up first, the oldest ones.
-    async fn attach(&mut self, chat: &Chat, takeover: bool, history: bool) -> Result<Attachment, ErrorInfo> {
+    /// SS-38: places that there are too many of are given up first, the oldest ones. With `history` gives what was said
+    /// before.
+    async fn attach(
+        &mut self,
+        chat: &Chat,
+        takeover: bool,
+        history: bool,
+    ) -> Result<(Seat, Place, Option<Saved>), ErrorInfo> {
         let most = self.settings().max_sessions_per_connection.max(1);
         while self.seats.len() >= most {
             let left = self.seats.remove(0);
             self.log_session("detached", left.name());
             left.leave().await;
         }
-        told(chat.attach(self.front.chats.client(), takeover, history).await)
-    }
-
-    fn seat_of(&self, attachment: Attachment) -> Seat {
-        Seat::take(attachment, &self.voice, &self.front.fronts.tasks, &self.ended)
+        let leave = self.ended.child_token();
+        let presence = ConnectionPresence::new(&self.stream, &self.voice, &leave);
+        let client = self.front.chats.client();
+        let mut attachment = told(chat.attach(client, presence, takeover, history).await)?;
+        let (place, saved) = (attachment.place, attachment.saved.take());
+        let seat = Seat::take(attachment, &self.voice, &self.front.fronts.tasks, leave, &self.ended);
+        Ok((seat, place, saved))
     }
 
     /// SS-37
@@ -160,9 +165,6 @@ impl Peer {
         let here = self.seats.iter().position(|seat| seat.name() == id);
         let client = here.and_then(|at| self.seats.get(at)).map(|seat| seat.client);
         let by = client.unwrap_or_else(|| self.front.chats.client());
-        if let Some(chat) = self.front.chats.live(&id) {
-            noticed(&chat, by).await;
-        }
         told(self.front.chats.delete(&id, Some(by)).await)?;
         if let Some(at) = here {
             self.seats.remove(at).deleted();

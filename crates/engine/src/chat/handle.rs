@@ -3,6 +3,8 @@
 use super::Outcome;
 use super::backend::PromptOptions;
 use super::error::ChatError;
+use crate::limits;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use swb_chat::{
@@ -40,12 +42,21 @@ pub struct ChatView {
     pub state: State,
     /// Who may act, if anybody is attached.
     pub owner: Option<ClientId>,
+    /// What that client's front knows of it.
+    pub(super) owner_presence: Option<Arc<dyn Presence>>,
     /// Approvals that wait, oldest first.
     pub approvals: Vec<Approval>,
     /// Questions that wait, oldest first.
     pub questions: Vec<Question>,
     /// Nothing would be lost without it: nothing was said, or all of it is saved.
     pub expendable: bool,
+}
+
+/// What a front knows of a client that is attached.
+pub trait Presence: fmt::Debug + Send + Sync {
+    /// Whether the client has left, or will have once its front has handled what the client sent before. The place of
+    /// such a client is given up soon after.
+    fn is_leaving(&self) -> bool;
 }
 
 /// A client's place at a conversation; given up when it is dropped.
@@ -70,6 +81,7 @@ pub struct Attachment {
 #[derive(Debug)]
 pub(super) struct Seat {
     pub(super) client: ClientId,
+    pub(super) presence: Arc<dyn Presence>,
     leave: Option<mpsc::OwnedPermit<ClientId>>,
 }
 
@@ -185,16 +197,34 @@ impl Chat {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
+    /// Waits until an owner that is leaving has been removed. A client that acts, attaches or deletes after the owner
+    /// has disconnected finds the next owner, not the departed one.
+    pub async fn settle_owner(&self, by: ClientId) {
+        let mut view = self.watch();
+        let settled = async {
+            loop {
+                let leaving = is_leaving(&view.borrow_and_update(), by);
+                if !leaving || view.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        // One that takes longer than that is still the owner.
+        let _settled = tokio::time::timeout(limits::OWNER_LEAVES, settled).await;
+    }
+
     /// Attaches a client, which then owns the conversation if nobody else does, or if it takes over. With `history` it
     /// is given what was said before.
     pub async fn attach(
         &self,
         client: ClientId,
+        presence: Arc<dyn Presence>,
         takeover: bool,
         history: bool,
     ) -> Result<Attachment, ChatError> {
         let leave = self.shared.leaving.clone().reserve_owned().await.map_err(|_| self.gone())?;
-        let seat = Seat { client, leave: Some(leave) };
+        self.settle_owner(client).await;
+        let seat = Seat { client, presence, leave: Some(leave) };
         let attached = self.ask(|reply| Command::Attach { seat, takeover, history, reply }).await?;
         let Attached { place, events, saved, so_far, seat } = *attached;
         Ok(Attachment { chat: self.clone(), client, place, events, saved, so_far, _seat: seat })
@@ -212,27 +242,27 @@ impl Chat {
         prompt: String,
         options: PromptOptions,
     ) -> Result<Sent, ChatError> {
-        self.ask(|reply| Command::Send { by, prompt, options, reply }).await
+        self.ask_as(by, |reply| Command::Send { by, prompt, options, reply }).await
     }
 
     /// Stops the generation, if one runs.
     pub async fn stop(&self, by: Option<ClientId>) -> Result<(), ChatError> {
-        self.ask(|reply| Command::Stop { by, reply }).await
+        self.ask_as(by, |reply| Command::Stop { by, reply }).await
     }
 
     /// Forgets what was said.
     pub async fn clear(&self, by: Option<ClientId>) -> Result<(), ChatError> {
-        self.ask(|reply| Command::Clear { by, reply }).await
+        self.ask_as(by, |reply| Command::Clear { by, reply }).await
     }
 
     /// Changes its settings. Another agent answers from the next prompt on.
     pub async fn configure(&self, by: Option<ClientId>, settings: Settings) -> Result<(), ChatError> {
-        self.ask(|reply| Command::Configure { by, settings: Box::new(settings), reply }).await
+        self.ask_as(by, |reply| Command::Configure { by, settings: Box::new(settings), reply }).await
     }
 
     /// Writes it to disk, under another title if one is given; gives what was written.
     pub async fn save(&self, by: Option<ClientId>, title: Option<String>) -> Result<Saved, ChatError> {
-        self.ask(|reply| Command::Save { by, title, reply }).await
+        self.ask_as(by, |reply| Command::Save { by, title, reply }).await
     }
 
     /// Takes note that somebody has seen an approval that is asked for.
@@ -247,7 +277,7 @@ impl Chat {
         id: ApprovalId,
         verdict: Verdict,
     ) -> Result<(), ChatError> {
-        self.ask(|reply| Command::Decide { by, id, verdict, reply }).await
+        self.ask_as(by, |reply| Command::Decide { by, id, verdict, reply }).await
     }
 
     /// Answers a question.
@@ -257,7 +287,7 @@ impl Chat {
         id: QuestionId,
         answers: Answers,
     ) -> Result<(), ChatError> {
-        self.ask(|reply| Command::Answer { by, id, answers, reply }).await
+        self.ask_as(by, |reply| Command::Answer { by, id, answers, reply }).await
     }
 
     /// Everything of it that is kept, as it stands.
@@ -269,6 +299,18 @@ impl Chat {
         self.ask(|reply| Command::Close { farewell, reply }).await
     }
 
+    /// Asks on behalf of a client, which may own the conversation only since the last owner left.
+    async fn ask_as<T>(
+        &self,
+        by: Option<ClientId>,
+        command: impl FnOnce(Reply<T>) -> Command,
+    ) -> Result<T, ChatError> {
+        if let Some(by) = by {
+            self.settle_owner(by).await;
+        }
+        self.ask(command).await
+    }
+
     async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, ChatError> {
         let (reply, answer) = oneshot::channel();
         self.shared.commands.send(command(reply)).await.map_err(|_| self.gone())?;
@@ -278,4 +320,10 @@ impl Chat {
     fn gone(&self) -> ChatError {
         ChatError::NotFound(self.name().to_string())
     }
+}
+
+/// Whether another client than `by` owns a conversation and is leaving.
+fn is_leaving(view: &ChatView, by: ClientId) -> bool {
+    let presence = view.owner_presence.as_ref().filter(|_| view.owner != Some(by));
+    presence.is_some_and(|presence| presence.is_leaving())
 }

@@ -20,7 +20,7 @@ mod workspaces;
 pub use backend::{Agent, Backend, Backends, Boxed, Exchange, Failure, Opening, PromptOptions};
 pub use error::ChatError;
 pub use git::{Git, GitFacts};
-pub use handle::{Attachment, Chat, ChatView, Sent};
+pub use handle::{Attachment, Chat, ChatView, Presence, Sent};
 pub use workspaces::Workspaces;
 
 use crate::api::Engine;
@@ -397,6 +397,9 @@ impl Chats {
     pub async fn delete(&self, name: &str, by: Option<ClientId>) -> Result<(), ChatError> {
         let live = self.live(name);
         if let Some(chat) = &live {
+            if let Some(by) = by {
+                chat.settle_owner(by).await;
+            }
             let owner = chat.owner();
             if by.is_some() && owner.is_some() && owner != by {
                 return Err(swb_chat::Refused::NotOwner.into());
@@ -492,6 +495,7 @@ impl Chats {
             conversation,
             commands: to_do,
             leaving: gone,
+            clients: BTreeMap::new(),
             view,
             events: broadcast::channel(limits::CHAT_EVENTS).0,
             saving,

@@ -2,7 +2,7 @@
 
 use super::backend::{Backend, Exchange, Failure, Opening, PromptOptions, Update, updates};
 use super::error::ChatError;
-use super::handle::{Attached, ChatView, Command, Farewell, Reply, Sent};
+use super::handle::{Attached, ChatView, Command, Farewell, Presence, Reply, Sent};
 use super::memory::{Entry, Held};
 use super::saving::{Saving, written};
 use super::{Chats, Outcome, now};
@@ -24,6 +24,8 @@ pub(super) struct Owner {
     pub(super) conversation: Conversation,
     pub(super) commands: mpsc::Receiver<Command>,
     pub(super) leaving: mpsc::Receiver<ClientId>,
+    /// What their fronts know of the clients that are attached.
+    pub(super) clients: BTreeMap<ClientId, Arc<dyn Presence>>,
     pub(super) view: watch::Sender<ChatView>,
     pub(super) events: broadcast::Sender<Arc<Event>>,
     pub(super) saving: Saving,
@@ -79,6 +81,7 @@ impl Owner {
                 }
                 News::Left(client) => {
                     self.conversation.detach(client);
+                    self.clients.remove(&client);
                     None
                 }
                 News::Update(update) => {
@@ -159,12 +162,15 @@ impl Owner {
         match command {
             Command::Attach { seat, takeover, history, reply } => {
                 let place = self.conversation.attach(seat.client, takeover).map_err(ChatError::from);
-                let attached = place.map(|place| Attached {
-                    place,
-                    events: self.events.subscribe(),
-                    saved: history.then(|| self.conversation.saved().clone()),
-                    so_far: self.conversation.so_far(),
-                    seat,
+                let attached = place.map(|place| {
+                    self.clients.insert(seat.client, Arc::clone(&seat.presence));
+                    Attached {
+                        place,
+                        events: self.events.subscribe(),
+                        saved: history.then(|| self.conversation.saved().clone()),
+                        so_far: self.conversation.so_far(),
+                        seat,
+                    }
                 });
                 let _told = reply.send(attached.map(Box::new));
             }
@@ -414,7 +420,9 @@ impl Owner {
     }
 
     pub(super) fn show(&self) {
-        self.view.send_replace(view_of(&self.conversation, &self.saving));
+        let owner = self.conversation.owner().and_then(|owner| self.clients.get(&owner));
+        let owner_presence = owner.cloned();
+        self.view.send_replace(ChatView { owner_presence, ..view_of(&self.conversation, &self.saving) });
     }
 
     /// Whether a part of the answer in the making is noted: as much as is kept of it in the end.
@@ -478,6 +486,7 @@ pub(super) fn view_of(conversation: &Conversation, saving: &Saving) -> ChatView 
         settings: conversation.saved().settings.clone(),
         state: conversation.state(),
         owner: conversation.owner(),
+        owner_presence: None,
         approvals: conversation.approvals().into_iter().cloned().collect(),
         questions: conversation.questions().into_iter().cloned().collect(),
         expendable: is_empty || saving.is_saved(),
