@@ -76,6 +76,9 @@ pub const CHAT_HELD: usize = 1000;
 pub const CHAT_HELD_BYTES: usize = 16 << 20;
 /// scriptschnell: bytes written at once, or sent as one batch, unless a single message has more.
 pub const CHAT_WRITE: usize = 64 * 1024;
+/// scriptschnell: generations of one session whose end has not been sent yet: the one that runs, and those that have
+/// just ended. A further request waits.
+pub const CHAT_SENDS: usize = 4;
 /// scriptschnell: silence of ours after which we say that we are there; clients give up after 60 s (SS-24).
 pub const CHAT_PING: Duration = Duration::from_secs(45);
 /// scriptschnell: how long a challenge can be answered.

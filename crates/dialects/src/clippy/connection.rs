@@ -1,7 +1,7 @@
 //! A clippy connection: a greeting, then one answer per request.
 
-use super::outbox::{Frame, Inlet, Outbox};
-use super::peer::Peer;
+use super::frame_queue::{Frame, QueueInjector, FrameQueue};
+use super::request_handler::RequestHandler;
 use crate::conn::read_some;
 use crate::limits;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tokio::net::UnixStream;
 pub(super) struct Connection {
     relay: Relay,
     stream: Arc<UnixStream>,
-    outbox: Arc<Outbox>,
+    queue: Arc<FrameQueue>,
 }
 
 /// The connection is to be closed; whatever there was to say has been queued.
@@ -23,26 +23,26 @@ pub(super) struct Close;
 
 impl Connection {
     pub(super) fn new(relay: Relay, stream: UnixStream) -> Self {
-        Self { relay, stream: Arc::new(stream), outbox: Arc::default() }
+        Self { relay, stream: Arc::new(stream), queue: Arc::default() }
     }
 
     pub(super) async fn run(self) {
         // A peer that left without waiting for answers has still said what it said.
         let sending = async {
-            self.outbox.serve(&self.stream).await;
+            self.queue.serve(&self.stream).await;
             std::future::pending::<()>().await;
         };
         tokio::select! {
             _close = self.converse() => {}
             () = sending => {}
-            () = self.outbox.overflowed() => {
+            () = self.queue.overflowed() => {
                 tracing::info!("closing the connection of a clippy peer that does not read");
                 return;
             }
         }
-        self.outbox.close();
+        self.queue.close();
         // Whatever was asked before the end is answered, if the peer still listens.
-        let _sent = tokio::time::timeout(limits::GOODBYE, self.outbox.drain(&self.stream)).await;
+        let _sent = tokio::time::timeout(limits::GOODBYE, self.queue.drain(&self.stream)).await;
     }
 
     /// Greets and obeys until the peer goes away or says something impossible. Sessions that it registered
@@ -54,14 +54,14 @@ impl Connection {
             Ok(Ok(role)) => role,
             Ok(Err(Close)) | Err(_) => return Close,
         };
-        let inlet = Inlet { outbox: Arc::clone(&self.outbox), stream: Arc::clone(&self.stream) };
-        let mut peer = Peer::new(self.relay.clone(), role, inlet);
+        let injector = QueueInjector { queue: Arc::clone(&self.queue), stream: Arc::clone(&self.stream) };
+        let mut handler = RequestHandler::new(self.relay.clone(), role, injector);
         let mut since_yield = 0;
         loop {
             let Ok(frame) = self.frame(&mut frames).await else {
                 return Close;
             };
-            if self.obey(&mut peer, &frame).await.is_err() {
+            if self.handle(&mut handler, &frame).await.is_err() {
                 return Close;
             }
             // Who sends much at once leaves the others their turn.
@@ -70,7 +70,7 @@ impl Connection {
                 since_yield = 0;
                 tokio::task::yield_now().await;
             }
-            self.outbox.room().await;
+            self.queue.room().await;
         }
     }
 
@@ -120,12 +120,12 @@ impl Connection {
     }
 
     /// Answers one request (CB-25).
-    async fn obey(&self, peer: &mut Peer, frame: &[u8]) -> Result<(), Close> {
+    async fn handle(&self, handler: &mut RequestHandler, frame: &[u8]) -> Result<(), Close> {
         match parse_request(frame) {
             // CB-24
             Ok((id, Request::Hello { version, role })) => self.welcome(id, version, role).map(drop),
             Ok((id, request)) => {
-                let answer = peer.answer(id, request).await;
+                let answer = handler.answer(id, request).await;
                 self.push(answer)
             }
             Err(RequestError::Refused { id, reason }) => {
@@ -143,6 +143,6 @@ impl Connection {
     }
 
     fn push(&self, frame: Frame) -> Result<(), Close> {
-        self.outbox.push(frame).then_some(()).ok_or(Close)
+        self.queue.push(frame).then_some(()).ok_or(Close)
     }
 }

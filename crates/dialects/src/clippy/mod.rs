@@ -1,13 +1,13 @@
 //! The clippy front: wrappers report turns, clients capture them and paste them elsewhere.
 //!
-//! One connection is one `connection::Connection`, which greets and reads requests; a `peer::Peer` answers each
-//! in order; what is sent waits in an `outbox::Outbox`, answers and injects alike. Turns and the relay buffer are the
+//! One connection is one `connection::Connection`, which does the handshake and reads requests; a
+//! `request_handler::RequestHandler` handles each in order; replies and injects wait in one `frame_queue::FrameQueue`. Turns and the relay buffer are the
 //! engine's ([`Relay`]): sessions of ours are in it by themselves, those of wrappers as long as their
 //! connection lives.
 
 mod connection;
-mod outbox;
-mod peer;
+mod frame_queue;
+mod request_handler;
 
 use crate::conn::Fronts;
 use crate::limits;

@@ -1,6 +1,7 @@
 //! Settings of a session, and those that hold where it has none.
 
-use super::peer::{Peer, told};
+use super::errors::mapped;
+use super::request_handler::RequestHandler;
 use crate::limits;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -13,19 +14,19 @@ use swb_wire::scriptschnell::{
 /// What is told when nothing in particular is asked for (SS-67).
 const KEYS: [&str; 4] = ["model", "working_dir", "temperature", "max_tokens"];
 
-impl Peer {
+impl RequestHandler {
     /// SS-67; outside a session, what holds for all.
     pub(super) fn config_get(&self, get: ConfigGet) -> Result<ServerMessage, ErrorInfo> {
         let named = get.session_id.as_deref().filter(|id| !id.is_empty());
-        let seat = match named {
-            Some(_) => Some(self.seat(named)?),
-            None => self.seats.last(),
+        let attached = match named {
+            Some(_) => Some(self.attached(named)?),
+            None => self.attachments.last(),
         };
         let outside = self.workspace.as_deref().unwrap_or(&self.settings().home);
-        let dir = seat.map_or(outside, |seat| seat.chat.working_dir());
-        let mut own = seat.map(|seat| seat.chat.view().settings).unwrap_or_default();
+        let dir = attached.map_or(outside, |attached| attached.chat.working_dir());
+        let mut own = attached.map(|attached| attached.chat.view().settings).unwrap_or_default();
         // Nobody else answers in a terminal that was there before.
-        own.agent = seat.and_then(|seat| self.front.chats.program(&seat.chat)).or(own.agent);
+        own.agent = attached.and_then(|attached| self.front.chats.program(&attached.chat)).or(own.agent);
         let workspace = self.front.chats.workspaces().get(dir);
         let defaults = self.front.chats.backends().defaults(&own, &workspace);
         let keys = get.keys.filter(|keys| !keys.is_empty());
@@ -43,17 +44,17 @@ impl Peer {
 
     /// SS-68, SS-69
     pub(super) async fn config_set(&mut self, set: ConfigSet) -> Result<ServerMessage, ErrorInfo> {
-        let seat = self.seat(set.session_id.as_deref())?;
+        let attached = self.attached(set.session_id.as_deref())?;
         // What the last owner set before it left is part of what is changed here.
-        seat.chat.settle_owner(seat.client).await;
-        let mut settings = seat.chat.view().settings;
+        attached.chat.settle_owner(attached.client).await;
+        let mut settings = attached.chat.view().settings;
         let mut updated = BTreeMap::new();
         let knows = |agent: &str| self.front.chats.check_agent(agent).is_ok();
         apply(&set, &mut settings, &mut updated, &knows);
         if let Some(values) = &set.values {
             apply(values, &mut settings, &mut updated, &knows);
         }
-        told(seat.chat.configure(Some(seat.client), settings).await)?;
+        mapped(attached.chat.configure(Some(attached.client), settings).await)?;
         Ok(ServerMessage::ConfigSet(ConfigUpdated { updated, status: "updated".to_owned() }))
     }
 

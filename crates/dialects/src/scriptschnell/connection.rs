@@ -1,10 +1,10 @@
 //! A scriptschnell connection: reading, writing and keeping time, each on its own (SS-51).
 
 use super::ScriptSchnell;
-use super::clock::Due;
+use super::idle::Due;
 use super::errors::invalid;
-use super::peer::{Next, Peer};
-use super::voice::Voice;
+use super::request_handler::{Next, RequestHandler};
+use super::outbound::Outbound;
 use crate::conn::read_some;
 use crate::{limits, peer};
 use std::sync::Arc;
@@ -16,19 +16,19 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct Connection {
     front: ScriptSchnell,
     stream: Arc<UnixStream>,
-    voice: Arc<Voice>,
+    outbound: Arc<Outbound>,
 }
 
 /// Why a connection ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// The client wants it, or is gone.
+    /// The client asked for it, or has left.
     Client,
-    /// It does not read what it is told.
-    Deaf,
+    /// The client does not read what is sent.
+    NotReading,
     /// The daemon stops.
     Shutdown,
-    /// Nothing was heard of it.
+    /// The client was silent for too long.
     Timeout,
 }
 
@@ -37,26 +37,26 @@ impl Connection {
         // SS-14: no client has the number of another, and nobody guesses one of an earlier daemon.
         let number = front.chats.client().0;
         let started = std::process::id();
-        let voice = Arc::new(Voice::new(format!("conn_{started:x}_{number:x}")));
-        Self { front, stream: Arc::new(stream), voice }
+        let outbound = Arc::new(Outbound::new(format!("conn_{started:x}_{number:x}")));
+        Self { front, stream: Arc::new(stream), outbound }
     }
 
     pub(super) async fn run(self) {
-        let connection = self.voice.id.as_str();
+        let connection = self.outbound.id.as_str();
         tracing::info!(connection, "connected");
-        // Places at sessions are given up when this ends, however it does.
+        // The client is detached from its sessions when this ends, however it does.
         let ended = CancellationToken::new();
         let guard = ended.clone().drop_guard();
-        let peer = Peer::new(self.front.clone(), Arc::clone(&self.voice), &self.stream, ended);
+        let handler = RequestHandler::new(self.front.clone(), Arc::clone(&self.outbound), &self.stream, ended);
         let sending = async {
-            self.voice.outbox.serve(&self.stream).await;
-            // A client that left without waiting for answers has still said what it said.
+            self.outbound.queue.serve(&self.stream).await;
+            // The requests of a client that left without waiting for replies are handled all the same.
             std::future::pending::<()>().await;
         };
         let end = tokio::select! {
-            () = self.converse(peer) => End::Client,
+            () = self.handle_requests(handler) => End::Client,
             () = sending => End::Client,
-            () = self.voice.outbox.given_up() => End::Deaf,
+            () = self.outbound.queue.given_up() => End::NotReading,
             () = self.keep_time() => End::Timeout,
             () = self.front.fronts.stop.cancelled() => End::Shutdown,
         };
@@ -64,67 +64,67 @@ impl Connection {
         tracing::info!(connection, ?end, "disconnected");
         let (reason, reconnect) = match end {
             End::Client => ("", false),
-            End::Deaf => return,
+            End::NotReading => return,
             // SS-28, SS-23
             End::Shutdown => ("server_shutdown", false),
             End::Timeout => ("timeout", true),
         };
         if !reason.is_empty() {
             let closed = Closed { reason: reason.to_owned(), reconnect };
-            self.voice.say(&ServerMessage::Closed(closed), None);
+            self.outbound.send(&ServerMessage::Closed(closed), None);
         }
-        // Whatever was asked before the end is answered, if the client still listens.
-        let _sent = tokio::time::timeout(limits::GOODBYE, self.voice.outbox.drain(&self.stream)).await;
+        // Requests from before the end get their replies, if the client still reads.
+        let _sent = tokio::time::timeout(limits::GOODBYE, self.outbound.queue.drain(&self.stream)).await;
     }
 
-    /// Obeys until the client goes away, wants to, or says something impossible.
-    async fn converse(&self, mut peer: Peer) {
+    /// Handles requests until the client leaves, asks to, or sends a line that cannot be read.
+    async fn handle_requests(&self, mut handler: RequestHandler) {
         let mut lines = Lines::default();
         loop {
             match lines.next() {
                 Ok(Some(line)) => {
-                    if peer.obey(&line).await == Next::Close {
+                    if handler.handle(&line).await == Next::Close {
                         return;
                     }
-                    // Who sends much at once leaves the others their turn.
+                    // Bounded work: one request, then the other connections get their turn.
                     tokio::task::yield_now().await;
                     continue;
                 }
                 Ok(None) => {}
                 // SS-8
                 Err(error @ LineError::NotUtf8) => {
-                    self.voice.refuse(invalid(error.to_string()), None);
+                    self.outbound.send_error(invalid(error.to_string()), None);
                     continue;
                 }
                 // SS-7
-                Err(error) => return self.voice.refuse(invalid(error.to_string()), None),
+                Err(error) => return self.outbound.send_error(invalid(error.to_string()), None),
             }
             if !read_some(&self.stream, |bytes| lines.push(bytes)).await {
                 return self.answer_still().await;
             }
-            self.voice.heard();
+            self.outbound.received();
         }
     }
 
     /// A client that has stopped sending may still wait for the end of what it began: a script at the end of a pipe.
     async fn answer_still(&self) {
         tokio::select! {
-            () = self.voice.generations_end() => {}
+            () = self.outbound.generations_end() => {}
             () = peer::closes(&self.stream) => {}
         }
     }
 
-    /// Says now and then that we are there (SS-24), until the client has been silent for too long (SS-23).
+    /// Sends pings (SS-24) until the client has been silent for too long (SS-23).
     async fn keep_time(&self) {
         let timeout = self.front.settings.connection_timeout;
         loop {
-            if self.voice.running() > 0 {
-                // Whoever waits for an answer is there, however long the agent is silent.
-                self.voice.heard();
+            if self.outbound.running() > 0 {
+                // A client that waits for an agent counts as active, however long the agent is silent.
+                self.outbound.received();
             }
-            let due = self.voice.clock().due(Instant::now(), timeout);
+            let due = self.outbound.clock().due(Instant::now(), timeout);
             match due {
-                Due::Ping => self.voice.say(&ServerMessage::Ping, None),
+                Due::Ping => self.outbound.send(&ServerMessage::Ping, None),
                 Due::Timeout => return,
                 Due::Wait(until) => tokio::time::sleep_until(until).await,
             }

@@ -1,8 +1,13 @@
-//! Engine errors in the words of the protocol.
+//! Engine errors as error codes of the protocol.
 
 use swb_chat::Refused;
 use swb_engine::chat::{ChatError, Failure};
 use swb_wire::scriptschnell::{ErrorCode, ErrorInfo};
+
+/// The result of an engine call, with its error as it goes over the wire.
+pub(super) fn mapped<T>(result: Result<T, ChatError>) -> Result<T, ErrorInfo> {
+    result.map_err(|error| info(&error))
+}
 
 pub(super) fn info(error: &ChatError) -> ErrorInfo {
     let code = match error {

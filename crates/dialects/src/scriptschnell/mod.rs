@@ -1,25 +1,25 @@
 //! The scriptschnell front: conversations with agents, one JSON object per line.
 //!
-//! One connection is one `connection::Connection`, which reads, writes and keeps time independently of one another. A
-//! `peer::Peer` obeys the requests in order; a `seat::Seat` is its place at a session, whose task passes on what
-//! happens there in the words of a `teller::Teller`. What is sent waits in an `outbox::Outbox`. Conversations are the
-//! engine's ([`Chats`]).
+//! A `connection::Connection` reads, writes and keeps time; a `request_handler::RequestHandler` handles the requests in
+//! order. For each session that the client is attached to, an `attachment::SessionAttachment` sends what happens there,
+//! as an `event_mapper::EventMapper` puts it. Everything goes out through one `outbound::Outbound`. Conversations are
+//! the engine's ([`Chats`]).
 
+mod attachment;
 mod auth;
-mod clock;
+mod chat;
 mod config;
 mod connection;
 mod errors;
+mod event_mapper;
 mod history;
-mod outbox;
-mod peer;
-mod seat;
+mod idle;
+mod line_queue;
+mod outbound;
+mod rate_limit;
+mod request_handler;
 mod sessions;
 mod settings;
-mod talk;
-mod teller;
-mod throttle;
-mod voice;
 mod workspaces;
 
 pub use settings::{AuthMethod, Settings};

@@ -1,10 +1,10 @@
-//! Sessions: making, finding, leaving, keeping and removing them.
+//! Sessions: create, attach, load, detach, delete, save and list.
 
-use super::errors::invalid;
+use super::errors::{invalid, mapped};
 use super::history;
-use super::peer::{Peer, told};
-use super::seat::{ConnectionPresence, Seat};
-use super::teller::usage_info;
+use super::request_handler::RequestHandler;
+use super::attachment::{ConnectionPresence, SessionAttachment};
+use super::event_mapper::usage_info;
 use crate::limits;
 use std::time::{Duration, SystemTime};
 use swb_chat::{Place, Saved, Settings};
@@ -16,7 +16,7 @@ use swb_wire::scriptschnell::{
     SessionItem, SessionList, SessionLoaded, SessionPlace, SessionSave, SessionSaved, SessionState, Time,
 };
 
-impl Peer {
+impl RequestHandler {
     /// SS-29 to SS-33
     pub(super) async fn session_create(&mut self, create: SessionCreate) -> Result<ServerMessage, ErrorInfo> {
         let named = self.directory(create.working_dir.as_deref());
@@ -26,14 +26,14 @@ impl Peer {
         let name = create.session_id.as_deref().filter(|id| !id.is_empty()).map(session_name).transpose()?;
         let options = create.options.unwrap_or_default();
         let agent = options.agent.clone().filter(|agent| !agent.is_empty());
-        told(agent.as_deref().map_or(Ok(()), |agent| self.front.chats.check_agent(agent)))?;
+        mapped(agent.as_deref().map_or(Ok(()), |agent| self.front.chats.check_agent(agent)))?;
         let new = NewChat { name, directory, auto_save: auto_save(&options) };
-        let chat = told(self.front.chats.create(new).await)?;
+        let chat = mapped(self.front.chats.create(new).await)?;
         if agent.is_some() {
-            told(chat.configure(None, Settings { agent, ..Settings::default() }).await)?;
+            mapped(chat.configure(None, Settings { agent, ..Settings::default() }).await)?;
         }
         self.log_session("created", chat.name().as_str());
-        let (seat, place, _) = self.attach(&chat, false, false).await?;
+        let (attached, place, _) = self.attach(&chat, false, false).await?;
         let answer = SessionCreated {
             session_id: chat.name().to_string(),
             status: "created".to_owned(),
@@ -44,7 +44,7 @@ impl Peer {
             running: false,
             terminal: self.is_on_terminal(&chat),
         };
-        self.seats.push(seat);
+        self.attachments.push(attached);
         Ok(ServerMessage::SessionCreateResponse(answer))
     }
 
@@ -53,8 +53,8 @@ impl Peer {
         let id = attach.session_id.filter(|id| !id.is_empty());
         let id = id.ok_or_else(|| invalid("session_id is missing"))?;
         let takeover = attach.takeover.unwrap_or(false);
-        let chat = told(self.front.chats.load(&id).await)?;
-        let (owner, _) = self.come(&chat, takeover, false).await?;
+        let chat = mapped(self.front.chats.load(&id).await)?;
+        let (owner, _) = self.attach_once(&chat, takeover, false).await?;
         Ok(ServerMessage::SessionAttach(SessionPlace {
             session_id: chat.name().to_string(),
             status: if owner { "attached" } else { "observing" }.to_owned(),
@@ -72,12 +72,12 @@ impl Peer {
     ) -> Result<ServerMessage, ErrorInfo> {
         let id = which.session_id.filter(|id| !id.is_empty());
         let id = id.ok_or_else(|| invalid("session_id is missing"))?;
-        let chat = told(self.front.chats.load(&id).await)?;
-        let (owner, saved) = self.come(&chat, false, true).await?;
+        let chat = mapped(self.front.chats.load(&id).await)?;
+        let (owner, saved) = self.attach_once(&chat, false, true).await?;
         let saved = match saved {
             Some(saved) => saved,
             // It was attached already, so that whatever is said after this is told, too.
-            None => told(chat.saved().await)?,
+            None => mapped(chat.saved().await)?,
         };
         let (messages, truncated) = history::latest(&saved.messages, &mut limits::CHAT_HISTORY.clone());
         Ok(ServerMessage::SessionLoad(SessionLoaded {
@@ -94,51 +94,51 @@ impl Peer {
         }))
     }
 
-    /// Takes a place at a session, or keeps the one there is; whether it is the owner's, and with `history` what was said
-    /// before it was taken.
-    async fn come(
+    /// Attaches to a session, or makes it the current one if it is attached already. Returns whether the connection owns
+    /// it and, with `history`, the messages from before it was attached.
+    async fn attach_once(
         &mut self,
         chat: &Chat,
         takeover: bool,
         history: bool,
     ) -> Result<(bool, Option<Saved>), ErrorInfo> {
-        if let Some(at) = self.seats.iter().position(|seat| seat.chat.is(chat)) {
-            let seat = self.seats.remove(at);
+        if let Some(at) = self.attachments.iter().position(|attached| attached.chat.is(chat)) {
+            let attached = self.attachments.remove(at);
             if takeover {
-                told(chat.take_over(seat.client).await)?;
+                mapped(chat.take_over(attached.client).await)?;
             }
-            let owns = takeover || seat.owns();
-            self.seats.push(seat);
+            let owns = takeover || attached.owns();
+            self.attachments.push(attached);
             return Ok((owns, None));
         }
-        let (seat, place, saved) = self.attach(chat, takeover, history).await?;
+        let (attached, place, saved) = self.attach(chat, takeover, history).await?;
         let owner = place == Place::Owner;
-        self.seats.push(seat);
+        self.attachments.push(attached);
         self.log_session(if owner { "attached" } else { "observed" }, chat.name().as_str());
         Ok((owner, saved))
     }
 
-    /// SS-38: places that there are too many of are given up first, the oldest ones. With `history` gives what was said
-    /// before.
+    /// SS-38: beyond the limit the connection detaches from its oldest session first. With `history` also returns the
+    /// messages from before.
     async fn attach(
         &mut self,
         chat: &Chat,
         takeover: bool,
         history: bool,
-    ) -> Result<(Seat, Place, Option<Saved>), ErrorInfo> {
+    ) -> Result<(SessionAttachment, Place, Option<Saved>), ErrorInfo> {
         let most = self.settings().max_sessions_per_connection.max(1);
-        while self.seats.len() >= most {
-            let left = self.seats.remove(0);
+        while self.attachments.len() >= most {
+            let left = self.attachments.remove(0);
             self.log_session("detached", left.name());
             left.leave().await;
         }
         let leave = self.ended.child_token();
-        let presence = ConnectionPresence::new(&self.stream, &self.voice, &leave);
+        let presence = ConnectionPresence::new(&self.stream, &self.outbound, &leave);
         let client = self.front.chats.client();
-        let mut attachment = told(chat.attach(client, presence, takeover, history).await)?;
+        let mut attachment = mapped(chat.attach(client, presence, takeover, history).await)?;
         let (place, saved) = (attachment.place, attachment.saved.take());
-        let seat = Seat::take(attachment, &self.voice, &self.front.fronts.tasks, leave, &self.ended);
-        Ok((seat, place, saved))
+        let attached = SessionAttachment::new(attachment, &self.outbound, &self.front.fronts.tasks, leave, &self.ended);
+        Ok((attached, place, saved))
     }
 
     /// SS-37
@@ -146,9 +146,9 @@ impl Peer {
         &mut self,
         which: wire::SessionName,
     ) -> Result<ServerMessage, ErrorInfo> {
-        let name = self.seat(which.session_id.as_deref())?.name().to_owned();
-        if let Some(at) = self.seats.iter().position(|seat| seat.name() == name) {
-            self.seats.remove(at).leave().await;
+        let name = self.attached(which.session_id.as_deref())?.name().to_owned();
+        if let Some(at) = self.attachments.iter().position(|attached| attached.name() == name) {
+            self.attachments.remove(at).leave().await;
         }
         self.log_session("detached", &name);
         let state = SessionState { session_id: name, status: "detached".to_owned() };
@@ -162,12 +162,12 @@ impl Peer {
     ) -> Result<ServerMessage, ErrorInfo> {
         let id = which.session_id.filter(|id| !id.is_empty());
         let id = id.ok_or_else(|| invalid("session_id is missing"))?;
-        let here = self.seats.iter().position(|seat| seat.name() == id);
-        let client = here.and_then(|at| self.seats.get(at)).map(|seat| seat.client);
+        let here = self.attachments.iter().position(|attached| attached.name() == id);
+        let client = here.and_then(|at| self.attachments.get(at)).map(|attached| attached.client);
         let by = client.unwrap_or_else(|| self.front.chats.client());
-        told(self.front.chats.delete(&id, Some(by)).await)?;
+        mapped(self.front.chats.delete(&id, Some(by)).await)?;
         if let Some(at) = here {
-            self.seats.remove(at).deleted();
+            self.attachments.remove(at).deleted();
         }
         self.log_session("deleted", &id);
         Ok(ServerMessage::SessionDelete(SessionState { session_id: id, status: "deleted".to_owned() }))
@@ -175,9 +175,9 @@ impl Peer {
 
     /// SS-44
     pub(super) async fn session_save(&mut self, save: SessionSave) -> Result<ServerMessage, ErrorInfo> {
-        let seat = self.seat(save.session_id.as_deref())?;
+        let attached = self.attached(save.session_id.as_deref())?;
         let title = save.name.filter(|name| !name.is_empty());
-        let saved = told(seat.chat.save(Some(seat.client), title).await)?;
+        let saved = mapped(attached.chat.save(Some(attached.client), title).await)?;
         self.log_session("saved", saved.name.as_str());
         Ok(ServerMessage::SessionSave(SessionSaved {
             session_id: saved.name.to_string(),
@@ -190,7 +190,7 @@ impl Peer {
     /// SS-39 to SS-41
     pub(super) async fn session_list(&mut self, filter: SessionFilter) -> Result<ServerMessage, ErrorInfo> {
         let workspace = self.directory(filter.workspace.as_deref()).or_else(|| self.workspace.clone());
-        let listed = told(self.front.chats.list(workspace.as_deref()).await)?;
+        let listed = mapped(self.front.chats.list(workspace.as_deref()).await)?;
         let [mut room, mut line] = limits::CHAT_LIST;
         let mut sessions = Vec::new();
         for (at, listed) in listed.into_iter().enumerate() {

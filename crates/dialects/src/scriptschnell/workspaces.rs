@@ -1,7 +1,7 @@
 //! Workspaces: listing and choosing them, and making working trees.
 
-use super::errors::{invalid, not_allowed};
-use super::peer::{Peer, told};
+use super::errors::{invalid, mapped, not_allowed};
+use super::request_handler::RequestHandler;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use swb_wire::scriptschnell::{
     WorkspaceList, WorkspaceName, WorkspaceSetReply,
 };
 
-impl Peer {
+impl RequestHandler {
     /// SS-70
     pub(super) async fn workspace_list(&mut self) -> Result<ServerMessage, ErrorInfo> {
-        let sessions = told(self.front.chats.list(None).await)?;
+        let sessions = mapped(self.front.chats.list(None).await)?;
         let mut counts: BTreeMap<PathBuf, usize> = BTreeMap::new();
         for session in sessions {
             *counts.entry(session.summary.workspace).or_default() += 1;
@@ -43,10 +43,10 @@ impl Peer {
     pub(super) async fn workspace_set(&mut self, which: WorkspaceName) -> Result<ServerMessage, ErrorInfo> {
         let dir = self.directory(which.workspace.as_deref());
         let dir = dir.ok_or_else(|| invalid("workspace is missing"))?;
-        if self.seats.iter().any(|seat| seat.chat.workspace() != dir) {
+        if self.attachments.iter().any(|attached| attached.chat.workspace() != dir) {
             return Err(not_allowed("a session of another workspace is attached; detach from it first"));
         }
-        let workspace = told(self.front.chats.workspace(&dir).await)?;
+        let workspace = mapped(self.front.chats.workspace(&dir).await)?;
         self.workspace = Some(dir);
         Ok(ServerMessage::WorkspaceSet(WorkspaceSetReply {
             workspace_id: workspace.id(),
@@ -67,11 +67,11 @@ impl Peer {
         let name = create.name.filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| invalid("name is missing"))?;
         let (chats, umask) = (self.front.chats.clone(), self.settings().umask);
-        let voice = Arc::clone(&self.voice);
+        let outbound = Arc::clone(&self.outbound);
         let making = async move {
             match worktree(&chats, &base, &name, umask).await {
-                Ok(made) => voice.say(&ServerMessage::WorkspaceCreate(made), request_id.as_deref()),
-                Err(error) => voice.refuse(error, request_id.as_deref()),
+                Ok(made) => outbound.send(&ServerMessage::WorkspaceCreate(made), request_id.as_deref()),
+                Err(error) => outbound.send_error(error, request_id.as_deref()),
             }
         };
         self.front.fronts.tasks.spawn(self.ended.clone().run_until_cancelled_owned(making));
@@ -80,9 +80,9 @@ impl Peer {
 }
 
 async fn worktree(chats: &Chats, base: &Path, name: &str, umask: u32) -> Result<WorkspaceCreated, ErrorInfo> {
-    told(chats.workspace(base).await)?;
+    mapped(chats.workspace(base).await)?;
     let made = chats.git().create_worktree(base, name, umask).await.map_err(not_allowed)?;
-    let workspace = told(chats.workspace(&made).await)?;
+    let workspace = mapped(chats.workspace(&made).await)?;
     let path = shown(&workspace.path);
     Ok(WorkspaceCreated { workspace_id: workspace.id(), path, is_worktree: true })
 }

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 #[derive(Debug, Default)]
-pub(super) struct Outbox {
+pub(super) struct LineQueue {
     state: Mutex<State>,
     /// There is something to send.
     filled: Notify,
@@ -43,7 +43,7 @@ struct State {
     closed: bool,
 }
 
-impl Outbox {
+impl LineQueue {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -214,9 +214,9 @@ mod tests {
     }
 
     /// Everything that would be written, in the pieces it would be written in.
-    fn written(outbox: &Outbox) -> Vec<String> {
+    fn written(queue: &LineQueue) -> Vec<String> {
         let mut all = Vec::new();
-        let mut state = outbox.lock();
+        let mut state = queue.lock();
         loop {
             state.fill();
             if state.writing.is_empty() {
@@ -230,12 +230,12 @@ mod tests {
     // SS-76
     #[test]
     fn messages_go_together_only_for_who_wants_that() {
-        let outbox = Outbox::default();
-        (0..5).for_each(|n| outbox.push(line(n), false));
-        assert_eq!(written(&outbox), ["{\"n\":0}\n{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n{\"n\":4}\n"]);
-        outbox.batch(2);
-        (0..5).for_each(|n| outbox.push(line(n), false));
-        let batches = written(&outbox);
+        let queue = LineQueue::default();
+        (0..5).for_each(|n| queue.push(line(n), false));
+        assert_eq!(written(&queue), ["{\"n\":0}\n{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n{\"n\":4}\n"]);
+        queue.batch(2);
+        (0..5).for_each(|n| queue.push(line(n), false));
+        let batches = written(&queue);
         assert_eq!(batches.len(), 3);
         assert!(batches[0].starts_with("{\"type\":\"batch\",\"data\":{\"messages\":[{\"n\":0},{\"n\":1}]}"));
         assert_eq!(batches[2], "{\"n\":4}\n");
@@ -244,20 +244,20 @@ mod tests {
     // SS-74
     #[test]
     fn what_can_wait_does_while_it_is_not_wanted() {
-        let outbox = Outbox::default();
-        outbox.pause(true);
-        outbox.push(line(1), true);
-        outbox.push(line(2), false);
-        assert_eq!(written(&outbox), ["{\"n\":2}\n"]);
+        let queue = LineQueue::default();
+        queue.pause(true);
+        queue.push(line(1), true);
+        queue.push(line(2), false);
+        assert_eq!(written(&queue), ["{\"n\":2}\n"]);
         for n in 0..limits::CHAT_HELD {
-            outbox.push(line(n + 10), true);
+            queue.push(line(n + 10), true);
         }
-        outbox.pause(false);
-        let all = written(&outbox).concat();
+        queue.pause(false);
+        let all = written(&queue).concat();
         assert_eq!(all.lines().count(), limits::CHAT_HELD);
         assert!(all.starts_with("{\"n\":10}\n"), "the oldest is dropped");
-        outbox.push(line(3), true);
-        assert_eq!(written(&outbox), ["{\"n\":3}\n"]);
+        queue.push(line(3), true);
+        assert_eq!(written(&queue), ["{\"n\":3}\n"]);
     }
 
     // SS-77
@@ -265,36 +265,36 @@ mod tests {
     async fn who_has_stopped_to_read_is_given_up() {
         let (stream, _peer) = UnixStream::pair().unwrap();
         // A line that the socket does not hold: from there on the client would have to read.
-        let outbox = Outbox::default();
-        outbox.push(vec![b'x'; 1 << 20], false);
+        let queue = LineQueue::default();
+        queue.push(vec![b'x'; 1 << 20], false);
         for n in 0..256 {
-            outbox.push(line(n), false);
+            queue.push(line(n), false);
         }
-        let given_up = |outbox: &Outbox| outbox.overflow.is_cancelled();
-        assert!(tokio::time::timeout(10 * limits::CHAT_STALL, outbox.drain(&stream)).await.is_err());
-        assert!(!given_up(&outbox), "that many are always kept");
-        outbox.push(line(256), false);
-        assert!(!given_up(&outbox), "it may only be slow");
+        let given_up = |queue: &LineQueue| queue.overflow.is_cancelled();
+        assert!(tokio::time::timeout(10 * limits::CHAT_STALL, queue.drain(&stream)).await.is_err());
+        assert!(!given_up(&queue), "that many are always kept");
+        queue.push(line(256), false);
+        assert!(!given_up(&queue), "it may only be slow");
         tokio::select! {
-            _ = outbox.drain(&stream) => unreachable!("nobody reads"),
-            () = outbox.given_up() => {}
+            _ = queue.drain(&stream) => unreachable!("nobody reads"),
+            () = queue.given_up() => {}
         }
     }
 
     // SS-77
     #[test]
     fn who_reads_too_slowly_is_given_up() {
-        let outbox = Outbox::default();
+        let queue = LineQueue::default();
         for n in 0..limits::CHAT_QUEUE_MOST {
-            outbox.push(line(n), false);
+            queue.push(line(n), false);
         }
-        assert!(!outbox.overflow.is_cancelled());
+        assert!(!queue.overflow.is_cancelled());
         for n in 0..2 {
-            outbox.push(line(n), false);
+            queue.push(line(n), false);
         }
-        assert!(outbox.overflow.is_cancelled());
-        assert!(written(&outbox).is_empty() && outbox.lock().bytes == 0);
-        let large = Outbox::default();
+        assert!(queue.overflow.is_cancelled());
+        assert!(written(&queue).is_empty() && queue.lock().bytes == 0);
+        let large = LineQueue::default();
         large.push(vec![b' '; MAX_LINE], false);
         assert!(!large.overflow.is_cancelled(), "a single message is never too much");
         (0..3).for_each(|_| large.push(vec![b' '; MAX_LINE - 1], false));

@@ -1,7 +1,7 @@
-//! What a connection says, and to whom: its outbox, its clock and what its client understands.
+//! The way to one client: the queue of its messages, the idle clock, and what the client supports.
 
-use super::clock::Clock;
-use super::outbox::Outbox;
+use super::idle::IdleClock;
+use super::line_queue::LineQueue;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 use swb_types::Timestamp;
@@ -9,16 +9,16 @@ use swb_wire::scriptschnell::{ErrorInfo, ServerMessage, encode};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// What a client says it understands.
+/// What a client supports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Capabilities {
     /// Messages together (SS-76).
     pub(super) batch: bool,
     /// Questions as a list (SS-65).
     pub(super) questions: bool,
-    /// Addition: being told when its place at a session changes.
+    /// Addition: a message when it becomes or stops being the owner of a session.
     pub(super) seats: bool,
-    /// Addition: being told what approvals and questions came to.
+    /// Addition: the outcome of approvals and questions.
     pub(super) settled: bool,
     /// The use of a tool in one kind of message (SS-58).
     pub(super) tool_compact: bool,
@@ -37,53 +37,53 @@ impl Capabilities {
     }
 }
 
-/// The way to one client, for the connection and for everything that goes on beside it.
+/// Sends messages to one client, for its connection and for the tasks beside it.
 #[derive(Debug)]
-pub(super) struct Voice {
-    /// What the connection is called (SS-14).
+pub(super) struct Outbound {
+    /// The name of the connection (SS-14).
     pub(super) id: String,
-    pub(super) outbox: Outbox,
+    pub(super) queue: LineQueue,
     /// Number of this connection's generations that run.
     pub(super) generations: watch::Sender<usize>,
-    clock: Mutex<Clock>,
+    clock: Mutex<IdleClock>,
     capabilities: Mutex<Capabilities>,
 }
 
-impl Voice {
+impl Outbound {
     pub(super) fn new(id: String) -> Self {
         Self {
             id,
-            outbox: Outbox::default(),
+            queue: LineQueue::default(),
             generations: watch::Sender::new(0),
-            clock: Mutex::new(Clock::new(Instant::now())),
+            clock: Mutex::new(IdleClock::new(Instant::now())),
             capabilities: Mutex::default(),
         }
     }
 
-    pub(super) fn say(&self, message: &ServerMessage, request_id: Option<&str>) {
+    pub(super) fn send(&self, message: &ServerMessage, request_id: Option<&str>) {
         let mut line = Vec::new();
         encode(message, request_id, Timestamp::of(SystemTime::now()), &mut line);
-        self.outbox.push(line, message.can_wait());
+        self.queue.push(line, message.can_wait());
         let mut clock = self.clock();
-        clock.said = Instant::now();
-        // that we are there says nothing of the client.
+        clock.sent = Instant::now();
+        // a ping of ours does not show that the client is alive.
         if !matches!(message, ServerMessage::Ping | ServerMessage::Pong) {
-            clock.life = clock.said;
+            clock.alive = clock.sent;
         }
     }
 
-    /// Says that something cannot be done (SS-11), and keeps in the log that it was so (SS-79).
-    pub(super) fn refuse(&self, error: ErrorInfo, request_id: Option<&str>) {
+    /// Sends an error (SS-11) and logs it (SS-79).
+    pub(super) fn send_error(&self, error: ErrorInfo, request_id: Option<&str>) {
         tracing::info!(connection = self.id, code = %error.code, "refused");
-        self.say(&ServerMessage::Error(error), request_id);
+        self.send(&ServerMessage::Error(error), request_id);
     }
 
-    /// The client has said something.
-    pub(super) fn heard(&self) {
-        self.clock().life = Instant::now();
+    /// The client has sent something.
+    pub(super) fn received(&self) {
+        self.clock().alive = Instant::now();
     }
 
-    pub(super) fn clock(&self) -> MutexGuard<'_, Clock> {
+    pub(super) fn clock(&self) -> MutexGuard<'_, IdleClock> {
         self.clock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -91,7 +91,7 @@ impl Voice {
         *self.capabilities.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn understands(&self, capabilities: Capabilities) {
+    pub(super) fn set_capabilities(&self, capabilities: Capabilities) {
         *self.capabilities.lock().unwrap_or_else(PoisonError::into_inner) = capabilities;
     }
 

@@ -1,6 +1,6 @@
-//! What happens in a conversation in the words of the protocol, for one client.
+//! Events of a conversation as messages of the protocol, for one client.
 
-use super::voice::Capabilities;
+use super::outbound::Capabilities;
 use crate::limits;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,26 +13,26 @@ use swb_wire::scriptschnell::{
     ToolCompact, ToolResult, UsageInfo, text_len,
 };
 
-/// Tells one client what happens in one conversation.
+/// Maps the events of one conversation to messages for one client.
 #[derive(Debug)]
-pub(super) struct Teller {
+pub(super) struct EventMapper {
     session_id: String,
     capabilities: Capabilities,
-    /// Whether the client was last told that it may act.
+    /// Whether the client was the owner in the last message about that.
     owner: bool,
-    /// The answer that is being told, and how many pieces of it have been: who comes in its middle gets its beginning as
-    /// one, and counts from there on.
+    /// The answer that is being sent, and how many pieces of it have been. A client that attaches in its middle gets its
+    /// beginning as one piece, and counts from there on.
     pieces: Option<(StreamId, u32)>,
-    /// Uses of tools that were told and have not ended: names and descriptions.
+    /// Tool calls that were sent and have not ended: names and descriptions.
     tools: BTreeMap<String, (String, String)>,
-    /// Approvals and questions that were told.
+    /// Approvals and questions that were sent.
     asked: BTreeSet<String>,
-    /// As last told by the agent.
+    /// As last reported by the agent.
     context_usage: Option<u8>,
     usage: Option<Usage>,
 }
 
-impl Teller {
+impl EventMapper {
     pub(super) fn new(session_id: String, capabilities: Capabilities, owner: bool) -> Self {
         Self {
             session_id,
@@ -46,13 +46,13 @@ impl Teller {
         }
     }
 
-    /// What the agent last said it has cost, and how much of its memory is used.
+    /// The usage and the share of its context that the agent last reported.
     pub(super) fn usage(&self) -> (Option<UsageInfo>, Option<u8>) {
         (self.usage.map(|usage| usage_info(&usage)), self.context_usage)
     }
 
-    /// The messages that tell an event; `owner` says whether the client may act now.
-    pub(super) fn tell(&mut self, event: &Event, owner: bool) -> Vec<ServerMessage> {
+    /// The messages for an event; `owner` is whether the client owns the session now.
+    pub(super) fn map(&mut self, event: &Event, owner: bool) -> Vec<ServerMessage> {
         match event {
             Event::ApprovalAsked(approval) => self.approval(approval).into_iter().collect(),
             Event::ApprovalSettled { id, decision } => {
@@ -60,9 +60,9 @@ impl Teller {
                 self.settled(&id.0, decision).into_iter().collect()
             }
             Event::Began { stream, prompt } => self.echo(*stream, prompt),
-            Event::Deleted => self.seat(false, true).into_iter().collect(),
+            Event::Deleted => self.ownership(false, true).into_iter().collect(),
             Event::Plan(entries) => vec![self.progress(plan(entries), false)],
-            Event::Progress(progress) => vec![self.told(progress)],
+            Event::Progress(progress) => vec![self.map_progress(progress)],
             Event::QuestionAsked(question) => self.question(question).into_iter().collect(),
             Event::QuestionSettled { id, .. } => {
                 self.asked.remove(&id.0);
@@ -74,7 +74,7 @@ impl Teller {
                     .into_iter()
                     .collect()
             }
-            Event::Seated => self.seat(owner, false).into_iter().collect(),
+            Event::Seated => self.ownership(owner, false).into_iter().collect(),
             Event::Text { stream, text, last } => {
                 let index = self.next_piece(*stream);
                 vec![self.piece("assistant", *stream, index, text, *last)]
@@ -97,13 +97,13 @@ impl Teller {
 
     /// SS-52
     fn next_piece(&mut self, stream: StreamId) -> u32 {
-        let told = self.pieces.filter(|(told, _)| *told == stream);
-        let index = told.map_or(0, |(_, count)| count);
+        let sent = self.pieces.filter(|(sent, _)| *sent == stream);
+        let index = sent.map_or(0, |(_, count)| count);
         self.pieces = Some((stream, index.saturating_add(1)));
         index
     }
 
-    /// SS-52: the prompt for everybody to see, in one piece unless no line could hold it. It is no part of the answer's
+    /// SS-52: the prompt for all clients, in one piece unless no line could hold it. It is not part of the answer's
     /// stream and so never its last piece.
     fn echo(&self, stream: StreamId, prompt: &str) -> Vec<ServerMessage> {
         if text_len(prompt) <= MAX_LINE - limits::CHAT_AROUND {
@@ -145,7 +145,7 @@ impl Teller {
         ServerMessage::Progress(self.info(message, ephemeral))
     }
 
-    fn told(&mut self, progress: &Progress) -> ServerMessage {
+    fn map_progress(&mut self, progress: &Progress) -> ServerMessage {
         self.context_usage = progress.context_usage.or(self.context_usage);
         let info = self.info(progress.message.clone(), progress.ephemeral);
         ServerMessage::Progress(ProgressInfo { verification_agent: progress.verification, ..info })
@@ -162,7 +162,7 @@ impl Teller {
         ServerMessage::Progress(ProgressInfo { tool_id: Some(tool.to_owned()), ..info })
     }
 
-    /// SS-57: each use is told once, whatever the agent adds to it later.
+    /// SS-57: each call is sent once, whatever the agent adds to it later.
     fn called(&mut self, call: &swb_chat::ToolCall) -> Option<ServerMessage> {
         let description = call.description.clone().unwrap_or_default();
         let known = self.tools.insert(call.id.0.clone(), (call.name.clone(), description.clone()));
@@ -209,7 +209,7 @@ impl Teller {
         ServerMessage::ToolResult(ToolResult { tool_id, result, error, status, session_id, content })
     }
 
-    /// SS-60; what waits already when a client comes may be told twice.
+    /// SS-60; sent once, though it may be both open when the client attaches and among its events.
     pub(super) fn approval(&mut self, approval: &Approval) -> Option<ServerMessage> {
         if !self.asked.insert(approval.id.0.clone()) {
             return None;
@@ -273,11 +273,11 @@ impl Teller {
         Questions::Listed(items.iter().map(item).collect())
     }
 
-    fn seat(&mut self, owner: bool, gone: bool) -> Option<ServerMessage> {
+    fn ownership(&mut self, owner: bool, gone: bool) -> Option<ServerMessage> {
         let changed = gone || owner != self.owner;
         self.owner = owner;
-        let seat = SessionSeat { session_id: self.session_id.clone(), owner, gone };
-        (changed && self.capabilities.seats).then_some(ServerMessage::SessionSeat(seat))
+        let ownership = SessionSeat { session_id: self.session_id.clone(), owner, gone };
+        (changed && self.capabilities.seats).then_some(ServerMessage::SessionSeat(ownership))
     }
 }
 
@@ -331,7 +331,7 @@ fn weight(value: &Value) -> usize {
     }
 }
 
-/// The name of a plain variant as it is told.
+/// The name of a plain variant on the wire.
 fn name_of(variant: &impl serde::Serialize) -> Option<String> {
     match serde_json::to_value(variant) {
         Ok(Value::String(name)) => Some(name),

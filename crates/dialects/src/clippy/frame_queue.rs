@@ -36,7 +36,7 @@ impl Frame {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Outbox {
+pub(super) struct FrameQueue {
     state: Mutex<State>,
     /// There is something to send.
     filled: Notify,
@@ -59,7 +59,7 @@ struct State {
     deaf: bool,
 }
 
-impl Outbox {
+impl FrameQueue {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -147,12 +147,12 @@ impl Outbox {
 
 /// Injects go to the connection that registered the session (CB-46).
 #[derive(Debug)]
-pub(super) struct Inlet {
-    pub(super) outbox: Arc<Outbox>,
+pub(super) struct QueueInjector {
+    pub(super) queue: Arc<FrameQueue>,
     pub(super) stream: Arc<UnixStream>,
 }
 
-impl Injector for Inlet {
+impl Injector for QueueInjector {
     fn inject(&self, content: &Arc<Vec<u8>>) -> bool {
         // CB-49: its end may not have been noticed yet.
         if has_stopped_sending(&self.stream) {
@@ -160,6 +160,6 @@ impl Injector for Inlet {
         }
         let mut head = Vec::new();
         inject_head(content.len(), &mut head).is_ok()
-            && self.outbox.push(Frame { head, content: Some(Arc::clone(content)), answer: false })
+            && self.queue.push(Frame { head, content: Some(Arc::clone(content)), answer: false })
     }
 }

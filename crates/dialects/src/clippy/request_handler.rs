@@ -1,6 +1,6 @@
 //! What a peer asks for, done and put into the protocol's words.
 
-use super::outbox::{Frame, Inlet};
+use super::frame_queue::{Frame, QueueInjector};
 use crate::limits;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,11 +13,11 @@ use swb_wire::clippy::{
 };
 
 /// A peer that has greeted.
-pub(super) struct Peer {
+pub(super) struct RequestHandler {
     relay: Relay,
     role: Role,
     /// The way to it for what is pasted.
-    inlet: Arc<Inlet>,
+    injector: Arc<QueueInjector>,
     /// Sessions it registered; they are gone when it is (CB-37).
     sessions: BTreeMap<String, Enrolment>,
 }
@@ -62,9 +62,9 @@ impl From<RelayError> for Refusal {
     }
 }
 
-impl Peer {
-    pub(super) fn new(relay: Relay, role: Role, inlet: Inlet) -> Self {
-        Self { relay, role, inlet: Arc::new(inlet), sessions: BTreeMap::new() }
+impl RequestHandler {
+    pub(super) fn new(relay: Relay, role: Role, injector: QueueInjector) -> Self {
+        Self { relay, role, injector: Arc::new(injector), sessions: BTreeMap::new() }
     }
 
     /// Does what is asked and puts the answer into words.
@@ -123,8 +123,8 @@ impl Peer {
         if self.sessions.len() >= limits::CLIPPY_SESSIONS {
             return Err(RelayError::Limit("too many sessions on one connection").into());
         }
-        let inlet = Arc::<Inlet>::clone(&self.inlet);
-        let enrolment = self.relay.enroll(session, pid, pattern, inlet)?;
+        let injector = Arc::<QueueInjector>::clone(&self.injector);
+        let enrolment = self.relay.enroll(session, pid, pattern, injector)?;
         self.sessions.insert(session.to_owned(), enrolment);
         Ok(Done::Nothing)
     }

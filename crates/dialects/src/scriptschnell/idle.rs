@@ -1,4 +1,4 @@
-//! When a connection has been silent for too long (SS-23, SS-24).
+//! When a connection is due for a ping, and when it has been idle for too long (SS-23, SS-24).
 
 use crate::limits;
 use std::time::Duration;
@@ -6,11 +6,11 @@ use tokio::time::Instant;
 
 /// The times that matter to one connection.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Clock {
-    /// Last traffic that shows that somebody is there: anything of the client, anything of ours that it waits for.
-    pub(super) life: Instant,
-    /// Last time that anything was said to the client.
-    pub(super) said: Instant,
+pub(super) struct IdleClock {
+    /// Last traffic that shows that the client is alive: anything it sent, anything of ours that it waits for.
+    pub(super) alive: Instant,
+    /// Last time that anything was sent to the client.
+    pub(super) sent: Instant,
 }
 
 /// What is to be done now.
@@ -21,13 +21,13 @@ pub(super) enum Due {
     Wait(Instant),
 }
 
-impl Clock {
+impl IdleClock {
     pub(super) fn new(now: Instant) -> Self {
-        Self { life: now, said: now }
+        Self { alive: now, sent: now }
     }
 
     pub(super) fn due(&self, now: Instant, timeout: Duration) -> Due {
-        let (end, ping) = (self.life + timeout, self.said + limits::CHAT_PING);
+        let (end, ping) = (self.alive + timeout, self.sent + limits::CHAT_PING);
         if now >= end {
             Due::Timeout
         } else if now >= ping {
@@ -46,18 +46,18 @@ mod tests {
     #[test]
     fn silence_is_broken_by_us_and_ended_by_us() {
         let start = Instant::now();
-        let mut clock = Clock::new(start);
+        let mut clock = IdleClock::new(start);
         let (timeout, after) = (Duration::from_secs(300), |seconds| start + Duration::from_secs(seconds));
         let Due::Wait(first) = clock.due(start, timeout) else { panic!("nothing is due") };
         assert!(first <= after(54));
         assert_eq!(clock.due(first, timeout), Due::Ping);
-        clock.said = first;
+        clock.sent = first;
         assert!(
             matches!(clock.due(first, timeout), Due::Wait(next) if next <= first + Duration::from_secs(54))
         );
         assert_eq!(clock.due(after(300), timeout), Due::Timeout);
-        clock.life = after(299);
+        clock.alive = after(299);
         assert_eq!(clock.due(after(300), timeout), Due::Ping);
-        assert_eq!(Clock::new(start).due(after(2), Duration::from_secs(2)), Due::Timeout);
+        assert_eq!(IdleClock::new(start).due(after(2), Duration::from_secs(2)), Due::Timeout);
     }
 }

@@ -1,13 +1,14 @@
-//! One client: what it has proven, where it is, what it asks for.
+//! The requests of one connection: authentication, and the dispatch to `sessions.rs`, `chat.rs`, `config.rs` and
+//! `workspaces.rs`.
 //!
-//! Requests are obeyed in order. None of them waits for an agent: the end of a generation is told by the task of its
-//! [`Seat`]. What belongs together is in `sessions.rs`, `talk.rs`, `config.rs` and `workspaces.rs`.
+//! Requests are handled in order. None of them waits for an agent: the task of a [`SessionAttachment`] reports the end of
+//! a generation.
 
 use super::auth::{self, Admission, Gate};
-use super::errors::{self, invalid, not_allowed};
-use super::seat::Seat;
-use super::throttle::Throttle;
-use super::voice::{Capabilities, Voice};
+use super::errors::{invalid, not_allowed};
+use super::attachment::SessionAttachment;
+use super::rate_limit::RateLimit;
+use super::outbound::{Capabilities, Outbound};
 use super::{ScriptSchnell, Settings};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -21,7 +22,7 @@ use tokio::net::UnixStream;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// What we understand (SS-15).
+/// What the daemon supports (SS-15).
 const CAPABILITIES: [&str; 10] = [
     "progress",
     "authorization",
@@ -35,7 +36,7 @@ const CAPABILITIES: [&str; 10] = [
     "settled",
 ];
 
-/// What a request comes to: an answer, none, or a reason why not.
+/// A reply, none, or an error.
 pub(super) type Answer = Result<Option<ServerMessage>, ErrorInfo>;
 
 /// What follows a message.
@@ -45,49 +46,49 @@ pub(super) enum Next {
     Go,
 }
 
-/// A client and what belongs to its connection.
-pub(super) struct Peer {
+/// Handles the requests of one connection, and holds what belongs to it.
+pub(super) struct RequestHandler {
     pub(super) front: ScriptSchnell,
-    pub(super) voice: Arc<Voice>,
+    pub(super) outbound: Arc<Outbound>,
     pub(super) stream: Weak<UnixStream>,
     /// Cancelled when the connection has ended.
     pub(super) ended: CancellationToken,
-    /// Places at sessions, the current one last.
-    pub(super) seats: Vec<Seat>,
+    /// The sessions it is attached to, the current one last.
+    pub(super) attachments: Vec<SessionAttachment>,
     /// The directory that holds where none is named.
     pub(super) workspace: Option<PathBuf>,
     gate: Gate,
     welcome: bool,
-    throttle: Throttle,
+    rate_limit: RateLimit,
 }
 
-impl Peer {
+impl RequestHandler {
     pub(super) fn new(
         front: ScriptSchnell,
-        voice: Arc<Voice>,
+        outbound: Arc<Outbound>,
         stream: &Arc<UnixStream>,
         ended: CancellationToken,
     ) -> Self {
-        let throttle = Throttle::new(front.settings.messages_per_second, Instant::now());
-        let (seats, workspace, gate) = (Vec::new(), None, Gate::default());
-        Self { front, voice, stream: Arc::downgrade(stream), ended, seats, workspace, gate, welcome: false, throttle }
+        let rate_limit = RateLimit::new(front.settings.messages_per_second, Instant::now());
+        let (attachments, workspace, gate) = (Vec::new(), None, Gate::default());
+        Self { front, outbound, stream: Arc::downgrade(stream), ended, attachments, workspace, gate, welcome: false, rate_limit }
     }
 
     pub(super) fn settings(&self) -> &Settings {
         &self.front.settings
     }
 
-    /// Obeys a line, or the lines of a batch (SS-75).
-    pub(super) async fn obey(&mut self, line: &str) -> Next {
-        self.seats.retain(|seat| !seat.is_gone());
+    /// Handles a line, or the lines of a batch (SS-75).
+    pub(super) async fn handle(&mut self, line: &str) -> Next {
+        self.attachments.retain(|attached| !attached.is_deleted());
         match self.read(line).await {
             Some((_, Request::Batch(messages))) => {
                 for message in messages {
                     let next = match self.read(message.get()).await {
                         Some((request_id, Request::Batch(_))) => {
                             //
-                            self.voice
-                                .refuse(invalid("a batch cannot hold another one"), request_id.as_deref());
+                            self.outbound
+                                .send_error(invalid("a batch cannot hold another one"), request_id.as_deref());
                             Next::Go
                         }
                         Some((request_id, request)) => self.answer(request_id, request).await,
@@ -104,9 +105,9 @@ impl Peer {
         }
     }
 
-    /// What a line asks for, if it may be asked; everything else has been answered.
+    /// The request in a line, if it is allowed; for anything else the error has been sent.
     async fn read(&mut self, line: &str) -> Option<(Option<String>, Request)> {
-        let wait = self.throttle.wait(Instant::now());
+        let wait = self.rate_limit.wait(Instant::now());
         if !wait.is_zero() {
             tokio::time::sleep(wait).await;
         }
@@ -121,11 +122,11 @@ impl Peer {
             Ok((request_id, None)) => {
                 // SS-17
                 let error = ErrorInfo::new(ErrorCode::AuthRequired, "say auth_request first");
-                self.voice.refuse(error, request_id.as_deref());
+                self.outbound.send_error(error, request_id.as_deref());
                 None
             }
             Err(BadRequest { request_id, message }) => {
-                self.voice.refuse(invalid(message), request_id.as_deref());
+                self.outbound.send_error(invalid(message), request_id.as_deref());
                 None
             }
         }
@@ -137,26 +138,26 @@ impl Peer {
             Request::Close(close) => {
                 self.close(&close).await;
                 let closed = Closed { reason: "client_request".to_owned(), reconnect: false };
-                self.voice.say(&ServerMessage::Closed(closed), id);
+                self.outbound.send(&ServerMessage::Closed(closed), id);
                 return Next::Close;
             }
-            // The ends of these are told later.
+            // The replies to these are sent when they have ended.
             Request::ChatSend(send) => self.chat_send(send, request_id.clone()).await.map(|()| None),
             Request::WorkspaceCreate(create) => {
                 self.workspace_create(create, request_id.clone()).map(|()| None)
             }
             Request::FlowControl(flow) => Ok(self.flow(&flow, id)),
-            request => self.obeyed(request).await,
+            request => self.dispatch(request).await,
         };
         match answer {
-            Ok(Some(message)) => self.voice.say(&message, id),
+            Ok(Some(message)) => self.outbound.send(&message, id),
             Ok(None) => {}
-            Err(error) => self.voice.refuse(error, id),
+            Err(error) => self.outbound.send_error(error, id),
         }
         Next::Go
     }
 
-    async fn obeyed(&mut self, request: Request) -> Answer {
+    async fn dispatch(&mut self, request: Request) -> Answer {
         match request {
             Request::AuthRequest(auth) => self.authenticate(&auth).map(Some),
             Request::AuthorizationAck(ack) => self.acknowledge(ack.auth_id).await,
@@ -189,7 +190,7 @@ impl Peer {
 
     fn authenticate(&mut self, auth: &Auth) -> Result<ServerMessage, ErrorInfo> {
         let settings = Arc::clone(&self.front.settings);
-        let connection = self.voice.id.as_str();
+        let connection = self.outbound.id.as_str();
         match self.gate.judge(&settings, auth, Instant::now(), auth::nonce) {
             Admission::Challenge(nonce) => {
                 let timestamp = Timestamp::of(SystemTime::now()).0 / 1000;
@@ -203,12 +204,12 @@ impl Peer {
                 tracing::info!(connection, "authenticated");
                 let capabilities = Capabilities::new(auth.capabilities.as_deref().unwrap_or_default());
                 let batch = if settings.batching && capabilities.batch { settings.batch_size } else { 0 };
-                self.voice.outbox.batch(batch);
-                self.voice.understands(capabilities);
+                self.outbound.queue.batch(batch);
+                self.outbound.set_capabilities(capabilities);
                 self.welcome = true;
                 Ok(ServerMessage::AuthResponse(AuthResponse {
                     success: true,
-                    connection_id: self.voice.id.clone(),
+                    connection_id: self.outbound.id.clone(),
                     server_version: VERSION.to_owned(),
                     server_capabilities: CAPABILITIES.map(str::to_owned).to_vec(),
                     version: VERSION.to_owned(),
@@ -221,31 +222,31 @@ impl Peer {
     /// SS-74
     fn flow(&self, flow: &FlowControl, request_id: Option<&str>) -> Option<ServerMessage> {
         let paused = flow.pause.unwrap_or(false);
-        self.voice.outbox.pause(paused);
+        self.outbound.queue.pause(paused);
         request_id.map(|_| ServerMessage::FlowControl(FlowState { paused }))
     }
 
     /// SS-27
     async fn close(&mut self, close: &Close) {
         if close.preserve_session == Some(false) {
-            for seat in std::mem::take(&mut self.seats).into_iter().filter(Seat::owns) {
-                let name = seat.name().to_owned();
-                let dropped = self.front.chats.drop_live(&seat.chat).await;
+            for attached in std::mem::take(&mut self.attachments).into_iter().filter(SessionAttachment::owns) {
+                let name = attached.name().to_owned();
+                let dropped = self.front.chats.drop_live(&attached.chat).await;
                 self.log_session("removed from memory", &name);
                 // It may have ended at the same moment.
                 drop(dropped);
             }
         }
-        self.seats.clear();
+        self.attachments.clear();
     }
 
-    /// The place that a request is about: the one it names, else the current one.
-    pub(super) fn seat(&self, session_id: Option<&str>) -> Result<&Seat, ErrorInfo> {
-        let seat = match session_id.filter(|id| !id.is_empty()) {
-            Some(id) => self.seats.iter().find(|seat| seat.name() == id),
-            None => self.seats.last(),
+    /// The session that a request is about: the one it names, else the current one.
+    pub(super) fn attached(&self, session_id: Option<&str>) -> Result<&SessionAttachment, ErrorInfo> {
+        let attached = match session_id.filter(|id| !id.is_empty()) {
+            Some(id) => self.attachments.iter().find(|attached| attached.name() == id),
+            None => self.attachments.last(),
         };
-        seat.ok_or_else(|| not_allowed("no session is attached; create, attach or load one first"))
+        attached.ok_or_else(|| not_allowed("no session is attached; create, attach or load one first"))
     }
 
     /// A directory as a client names it; nothing if it does not.
@@ -255,11 +256,11 @@ impl Peer {
 
     /// SS-79
     pub(super) fn log_session(&self, what: &str, session: &str) {
-        tracing::info!(connection = self.voice.id, session, "session {what}");
+        tracing::info!(connection = self.outbound.id, session, "session {what}");
     }
 }
 
-/// SS-17: what can be said before anything is proven.
+/// SS-17: what can be requested before authentication.
 fn is_free(kind: &str) -> bool {
     matches!(kind, "auth_request" | "ping" | "pong" | "close")
 }
@@ -280,11 +281,6 @@ fn directory(name: &str, home: &Path) -> PathBuf {
         }
         clean
     })
-}
-
-/// Errors of the engine as they are told.
-pub(super) fn told<T>(result: Result<T, swb_engine::chat::ChatError>) -> Result<T, ErrorInfo> {
-    result.map_err(|error| errors::info(&error))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Talking with the agent, and answering what it asks.
+//! Prompts, approvals and questions.
 
-use super::errors::{invalid, not_allowed};
-use super::peer::{Answer, Peer, told};
-use super::seat::Seat;
+use super::errors::{invalid, mapped, not_allowed};
+use super::request_handler::{Answer, RequestHandler};
+use super::attachment::SessionAttachment;
 use std::collections::BTreeMap;
 use swb_chat::{Answers, Approval, ApprovalId, Question, QuestionId, Refused, Settings, Verdict};
 use swb_engine::chat::{ChatError, PromptOptions};
@@ -11,47 +11,47 @@ use swb_wire::scriptschnell::{
     AuthorizationResponse, ChatOptions, ChatSend, ErrorInfo, QuestionResponse, ServerMessage, Status,
 };
 
-impl Peer {
+impl RequestHandler {
     /// SS-49, SS-50
     pub(super) async fn chat_send(
         &mut self,
         send: ChatSend,
         request_id: Option<String>,
     ) -> Result<(), ErrorInfo> {
-        let seat = self.seat(send.session_id.as_deref())?;
+        let attached = self.attached(send.session_id.as_deref())?;
         let prompt = send.content.or(send.prompt).unwrap_or_default();
         let options = prompt_options(&send.options.unwrap_or_default())?;
-        if self.voice.running() >= self.settings().max_generations.max(1) {
+        if self.outbound.running() >= self.settings().max_generations.max(1) {
             return Err(not_allowed("too many generations of this connection are running"));
         }
-        seat.send(request_id, prompt, options).await
+        attached.send(request_id, prompt, options).await
     }
 
     /// SS-55: answered at once; what was running is answered when it has stopped. Where there is no session,
     /// nothing runs.
     pub(super) async fn chat_stop(&mut self, which: wire::SessionName) -> Result<ServerMessage, ErrorInfo> {
         let named = which.session_id.filter(|id| !id.is_empty());
-        if named.is_some() || !self.seats.is_empty() {
-            let seat = self.seat(named.as_deref())?;
-            told(seat.chat.stop(Some(seat.client)).await)?;
+        if named.is_some() || !self.attachments.is_empty() {
+            let attached = self.attached(named.as_deref())?;
+            mapped(attached.chat.stop(Some(attached.client)).await)?;
         }
         Ok(ServerMessage::ChatStop(Status::of("stopped")))
     }
 
     /// SS-56
     pub(super) async fn chat_clear(&mut self, which: wire::SessionName) -> Result<ServerMessage, ErrorInfo> {
-        let seat = self.seat(which.session_id.as_deref())?;
-        told(seat.chat.clear(Some(seat.client)).await)?;
+        let attached = self.attached(which.session_id.as_deref())?;
+        mapped(attached.chat.clear(Some(attached.client)).await)?;
         Ok(ServerMessage::ChatClear(Status::of("cleared")))
     }
 
     /// SS-61: not answered, also not when it is about nothing.
     pub(super) async fn acknowledge(&mut self, auth_id: Option<String>) -> Answer {
-        if let Some((seat, approval)) = auth_id.and_then(|id| self.approval(&id))
-            && seat.owns()
+        if let Some((attached, approval)) = auth_id.and_then(|id| self.approval(&id))
+            && attached.owns()
         {
             // It may have been settled at the same moment.
-            let _settled = seat.chat.acknowledge(approval.id).await;
+            let _settled = attached.chat.acknowledge(approval.id).await;
         }
         Ok(None)
     }
@@ -62,30 +62,30 @@ impl Peer {
             return self.acknowledge(response.auth_id).await;
         }
         let found = response.auth_id.as_deref().and_then(|id| self.approval(id));
-        let (seat, approval) = found.ok_or_else(not_asked)?;
+        let (attached, approval) = found.ok_or_else(not_asked)?;
         let verdict = verdict(&approval, &response)?;
-        told(seat.chat.decide(Some(seat.client), approval.id, verdict).await)?;
+        mapped(attached.chat.decide(Some(attached.client), approval.id, verdict).await)?;
         Ok(None)
     }
 
-    fn approval(&self, id: &str) -> Option<(&Seat, Approval)> {
+    fn approval(&self, id: &str) -> Option<(&SessionAttachment, Approval)> {
         let id = ApprovalId(id.to_owned());
-        self.seats.iter().find_map(|seat| {
-            let waiting = seat.chat.view().approvals.into_iter().find(|approval| approval.id == id);
-            waiting.map(|approval| (seat, approval))
+        self.attachments.iter().find_map(|attached| {
+            let waiting = attached.chat.view().approvals.into_iter().find(|approval| approval.id == id);
+            waiting.map(|approval| (attached, approval))
         })
     }
 
     /// SS-63, SS-64
     pub(super) async fn answer_question(&mut self, response: QuestionResponse) -> Answer {
         let id = QuestionId(response.question_id.clone().unwrap_or_default());
-        let found = self.seats.iter().find_map(|seat| {
-            let waiting = seat.chat.view().questions.into_iter().find(|question| question.id == id);
-            waiting.map(|question| (seat, question))
+        let found = self.attachments.iter().find_map(|attached| {
+            let waiting = attached.chat.view().questions.into_iter().find(|question| question.id == id);
+            waiting.map(|question| (attached, question))
         });
-        let (seat, question) = found.ok_or_else(not_asked)?;
+        let (attached, question) = found.ok_or_else(not_asked)?;
         let answers = answers(&question, response)?;
-        told(seat.chat.answer(Some(seat.client), question.id, answers).await)?;
+        mapped(attached.chat.answer(Some(attached.client), question.id, answers).await)?;
         Ok(None)
     }
 }

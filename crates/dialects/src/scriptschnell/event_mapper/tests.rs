@@ -6,13 +6,13 @@ use swb_chat::{
 };
 use swb_types::Timestamp;
 
-fn teller(capabilities: &[&str]) -> Teller {
+fn mapper(capabilities: &[&str]) -> EventMapper {
     let names: Vec<String> = capabilities.iter().map(|name| (*name).to_owned()).collect();
-    Teller::new("s".into(), Capabilities::new(&names), true)
+    EventMapper::new("s".into(), Capabilities::new(&names), true)
 }
 
-fn told(teller: &mut Teller, event: &Event) -> Vec<Value> {
-    teller.tell(event, true).iter().map(|message| serde_json::to_value(message).unwrap()).collect()
+fn mapped(mapper: &mut EventMapper, event: &Event) -> Vec<Value> {
+    mapper.map(event, true).iter().map(|message| serde_json::to_value(message).unwrap()).collect()
 }
 
 fn call() -> swb_chat::ToolCall {
@@ -28,26 +28,26 @@ fn call() -> swb_chat::ToolCall {
 
 // SS-52, SS-53
 #[test]
-fn text_is_told_in_pieces_and_the_prompt_to_everybody() {
-    let mut teller = teller(&[]);
+fn text_is_sent_in_pieces_and_the_prompt_to_all_clients() {
+    let mut mapper = mapper(&[]);
     let began = Event::Began { stream: StreamId(1), prompt: "hi".into() };
     let expected = json!({"role": "user", "content": "hi", "session_id": "s", "stream_id": "stream_1",
         "chunk_index": 0, "is_final": false});
-    assert_eq!(told(&mut teller, &began), [json!({"type": "chat_message", "data": expected})]);
+    assert_eq!(mapped(&mut mapper, &began), [json!({"type": "chat_message", "data": expected})]);
     for (stream, index, last) in [(2, 0, false), (2, 1, false), (2, 2, true), (4, 0, true)] {
         let text = Event::Text { stream: StreamId(stream), text: "x".into(), last };
         let expected = json!({"role": "assistant", "content": "x", "session_id": "s",
             "stream_id": format!("stream_{stream}"), "chunk_index": index, "is_final": last});
-        assert_eq!(told(&mut teller, &text), [json!({"type": "chat_message", "data": expected})]);
+        assert_eq!(mapped(&mut mapper, &text), [json!({"type": "chat_message", "data": expected})]);
     }
 }
 
 // SS-52
 #[test]
-fn a_prompt_is_told_in_one_piece_if_a_line_holds_it() {
-    let mut teller = teller(&[]);
+fn a_prompt_is_sent_in_one_piece_if_a_line_holds_it() {
+    let mut mapper = mapper(&[]);
     let mut echo =
-        |prompt: &str| told(&mut teller, &Event::Began { stream: StreamId(3), prompt: prompt.to_owned() });
+        |prompt: &str| mapped(&mut mapper, &Event::Began { stream: StreamId(3), prompt: prompt.to_owned() });
     assert_eq!(echo(&"ü".repeat(7 << 20)).len(), 1);
     let long = "\u{1b}".repeat(3 << 20);
     let pieces = echo(&long);
@@ -60,17 +60,17 @@ fn a_prompt_is_told_in_one_piece_if_a_line_holds_it() {
 // SS-57
 #[test]
 fn each_use_of_a_tool_has_one_call_and_one_result() {
-    let mut teller = teller(&[]);
-    let called = told(&mut teller, &Event::ToolCalled(call()));
+    let mut mapper = mapper(&[]);
+    let called = mapped(&mut mapper, &Event::ToolCalled(call()));
     let expected = json!({"tool_name": "read_file", "tool_id": "t1", "parameters": {}, "kind": "read",
         "description": "Reading", "session_id": "s"});
     assert_eq!(called, [json!({"type": "tool_call", "data": expected})]);
-    assert!(told(&mut teller, &Event::ToolCalled(call())).is_empty());
+    assert!(mapped(&mut mapper, &Event::ToolCalled(call())).is_empty());
     let failed = swb_chat::ToolResult::failed(ToolId("t1".into()), "no");
     let expected =
         json!({"tool_id": "t1", "result": "", "error": "no", "status": "failed", "session_id": "s"});
     assert_eq!(
-        told(&mut teller, &Event::ToolEnded(failed)),
+        mapped(&mut mapper, &Event::ToolEnded(failed)),
         [json!({"type": "tool_result", "data": expected})]
     );
 }
@@ -89,8 +89,8 @@ fn what_nobody_could_read_is_cut() {
 // SS-58
 #[test]
 fn who_wants_it_gets_the_use_of_a_tool_in_one() {
-    let mut teller = teller(&["tool_compact"]);
-    let called = told(&mut teller, &Event::ToolCalled(call()));
+    let mut mapper = mapper(&["tool_compact"]);
+    let called = mapped(&mut mapper, &Event::ToolCalled(call()));
     assert_eq!(
         (&called[0]["type"], &called[0]["data"]["status"]),
         (&json!("tool_compact"), &json!("calling"))
@@ -99,7 +99,7 @@ fn who_wants_it_gets_the_use_of_a_tool_in_one() {
     let expected = json!({"tool_id": "t1", "tool_name": "read_file", "status": "completed", "result": "text",
         "error": null, "description": "Reading", "session_id": "s"});
     assert_eq!(
-        told(&mut teller, &Event::ToolEnded(done)),
+        mapped(&mut mapper, &Event::ToolEnded(done)),
         [json!({"type": "tool_compact", "data": expected})]
     );
 }
@@ -107,26 +107,26 @@ fn who_wants_it_gets_the_use_of_a_tool_in_one() {
 // SS-54, SS-59
 #[test]
 fn progress_thoughts_and_plans_are_progress() {
-    let mut teller = teller(&[]);
+    let mut mapper = mapper(&[]);
     let progress =
         Progress { message: "m".into(), context_usage: Some(7), ephemeral: false, verification: true };
     let expected = json!({"message": "m", "context_usage": 7, "ephemeral": false, "verification_agent": true,
         "session_id": "s"});
     assert_eq!(
-        told(&mut teller, &Event::Progress(progress)),
+        mapped(&mut mapper, &Event::Progress(progress)),
         [json!({"type": "progress", "data": expected})]
     );
-    let thought = told(&mut teller, &Event::Thought { stream: StreamId(1), text: "hm".into() });
+    let thought = mapped(&mut mapper, &Event::Thought { stream: StreamId(1), text: "hm".into() });
     assert_eq!(
         (&thought[0]["data"]["reasoning"], &thought[0]["data"]["context_usage"]),
         (&json!("hm"), &json!(7))
     );
     let entry =
         PlanEntry { content: "a".into(), priority: PlanPriority::High, status: PlanStatus::Completed };
-    let plan = told(&mut teller, &Event::Plan(vec![entry]));
+    let plan = mapped(&mut mapper, &Event::Plan(vec![entry]));
     assert_eq!(plan[0]["data"]["message"], "[x] a");
     let output = Event::ToolOutput { id: ToolId("t".into()), text: "o".into() };
-    assert_eq!(told(&mut teller, &output)[0]["data"]["tool_id"], "t");
+    assert_eq!(mapped(&mut mapper, &output)[0]["data"]["tool_id"], "t");
 }
 
 // SS-60
@@ -142,17 +142,17 @@ fn approvals_keep_their_options_and_are_asked_once() {
     };
     let id = ApprovalId("auth-1".into());
     let approval = Approval { id: id.clone(), request, asked_at: Timestamp(0), seen: false };
-    let mut teller = teller(&[]);
+    let mut mapper = mapper(&[]);
     let expected = json!({"auth_id": "auth-1", "tool_name": "execute_command", "parameters": {"command": "ls"},
         "reason": "why", "session_id": "s", "options": [{"id": "y", "label": "Yes", "kind": "allow_once"}]});
     let asked = Event::ApprovalAsked(approval.clone());
-    assert_eq!(told(&mut teller, &asked), [json!({"type": "authorization_request", "data": expected})]);
-    assert!(told(&mut teller, &asked).is_empty());
+    assert_eq!(mapped(&mut mapper, &asked), [json!({"type": "authorization_request", "data": expected})]);
+    assert!(mapped(&mut mapper, &asked).is_empty());
     let verdict = Verdict { approved: true, option: None, always: false };
     let settled = Event::ApprovalSettled { id, decision: Decision::Decided(verdict) };
-    assert!(told(&mut teller, &settled).is_empty());
-    let mut teller = super::tests::teller(&["settled"]);
-    assert_eq!(told(&mut teller, &settled)[0]["data"]["approved"], true);
+    assert!(mapped(&mut mapper, &settled).is_empty());
+    let mut mapper = super::tests::mapper(&["settled"]);
+    assert_eq!(mapped(&mut mapper, &settled)[0]["data"]["approved"], true);
 }
 
 // SS-64, SS-65
@@ -166,25 +166,25 @@ fn several_questions_have_the_shape_the_client_reads() {
         request: request.clone(),
         asked_at: Timestamp(0),
     });
-    let plain = told(&mut teller(&["chat"]), &asked);
+    let plain = mapped(&mut mapper(&["chat"]), &asked);
     assert_eq!(plain[0]["data"]["questions"], json!({"q_1": "a", "q_2": "b"}));
-    let listed = told(&mut teller(&["questions"]), &asked);
+    let listed = mapped(&mut mapper(&["questions"]), &asked);
     let item = json!({"question": "a", "options": ["A"]});
     assert_eq!(listed[0]["data"]["questions"][0], item);
     let single = swb_chat::QuestionRequest { multi: false, ..request };
     let single = Question { id: QuestionId("q".into()), request: single, asked_at: Timestamp(0) };
-    let single = told(&mut teller(&["questions"]), &Event::QuestionAsked(single));
+    let single = mapped(&mut mapper(&["questions"]), &Event::QuestionAsked(single));
     assert_eq!(single[0]["data"].get("questions"), None);
     assert_eq!(single[0]["data"]["multi_mode"], false);
 }
 
 #[test]
-fn a_change_of_place_is_told_to_who_wants_to_know() {
-    let mut seats = teller(&["seats"]);
-    assert!(seats.tell(&Event::Seated, true).is_empty());
-    let told = seats.tell(&Event::Seated, false);
+fn a_change_of_owner_is_sent_to_clients_that_support_it() {
+    let mut supported = mapper(&["seats"]);
+    assert!(supported.map(&Event::Seated, true).is_empty());
+    let mapped = supported.map(&Event::Seated, false);
     let expected = SessionSeat { session_id: "s".into(), owner: false, gone: false };
-    assert_eq!(told, [ServerMessage::SessionSeat(expected)]);
-    assert!(teller(&[]).tell(&Event::Seated, false).is_empty());
-    assert!(teller(&[]).tell(&Event::Ended { ending: Ending::Complete }, true).is_empty());
+    assert_eq!(mapped, [ServerMessage::SessionSeat(expected)]);
+    assert!(mapper(&[]).map(&Event::Seated, false).is_empty());
+    assert!(mapper(&[]).map(&Event::Ended { ending: Ending::Complete }, true).is_empty());
 }

@@ -5,14 +5,14 @@ use tokio::time::Instant;
 
 /// Lets a second's worth of messages through at once, then so many per second.
 #[derive(Debug)]
-pub(super) struct Throttle {
+pub(super) struct RateLimit {
     per_second: f64,
     /// Messages that may come without a wait.
     left: f64,
     at: Instant,
 }
 
-impl Throttle {
+impl RateLimit {
     pub(super) fn new(per_second: u32, now: Instant) -> Self {
         let per_second = f64::from(per_second.max(1));
         Self { per_second, left: per_second, at: now }
@@ -35,15 +35,15 @@ mod tests {
     #[test]
     fn more_than_a_second_allows_has_to_wait() {
         let start = Instant::now();
-        let mut throttle = Throttle::new(10, start);
+        let mut rate_limit = RateLimit::new(10, start);
         for _ in 0..10 {
-            assert_eq!(throttle.wait(start), Duration::ZERO);
+            assert_eq!(rate_limit.wait(start), Duration::ZERO);
         }
-        let first = throttle.wait(start);
+        let first = rate_limit.wait(start);
         assert!((0.09..0.11).contains(&first.as_secs_f64()), "{first:?}");
-        assert_eq!(throttle.wait(start + Duration::from_secs(1)), Duration::ZERO);
+        assert_eq!(rate_limit.wait(start + Duration::from_secs(1)), Duration::ZERO);
         let later = start + Duration::from_secs(100);
-        let free = (0..20).filter(|_| throttle.wait(later).is_zero()).count();
+        let free = (0..20).filter(|_| rate_limit.wait(later).is_zero()).count();
         assert_eq!(free, 10);
     }
 }
