@@ -2,7 +2,8 @@
 //!
 //! An adapter keeps only what belongs to one connection: handshake, role, place in the output. What
 //! outlives a connection is the engine's. Common to all: listening safely ([`listen`]), accepting and
-//! reading (`conn.rs`), noticing that a peer has left (`peer.rs`), and sending output straight from the ring (`outlet.rs`).
+//! reading (`conn.rs`), noticing that a peer has left (`peer.rs`), queues of messages to send (`outbound.rs`), and sending
+//! output straight from the ring (`outlet.rs`).
 
 pub mod clippy;
 mod conn;
@@ -10,6 +11,7 @@ pub mod coop;
 pub mod keepty;
 pub mod limits;
 pub mod listen;
+mod outbound;
 mod outlet;
 mod peer;
 pub mod scriptschnell;

@@ -53,8 +53,8 @@ pub const KEEPTY_PATH: usize = 104;
 pub const CLIPPY_HANDSHAKE: Duration = Duration::from_secs(30);
 /// clippy: bytes that wait for one peer; with more it is disconnected (CB-59).
 pub const CLIPPY_QUEUE: usize = 64 << 20;
-/// clippy: bytes of answers that wait for one peer; with more no further request is read.
-pub const CLIPPY_ANSWERS: usize = 1 << 20;
+/// clippy: bytes of replies that wait for one peer; with more no further request is read.
+pub const CLIPPY_REPLIES: usize = 1 << 20;
 /// clippy: sessions one connection can register; wrappers register one (CB-39).
 pub const CLIPPY_SESSIONS: usize = 64;
 /// clippy: bytes of requests taken from one peer before the others get their turn, and what one costs at least.

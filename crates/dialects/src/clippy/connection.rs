@@ -1,9 +1,10 @@
 //! A clippy connection: a greeting, then one answer per request.
 
-use super::frame_queue::{Frame, QueueInjector, FrameQueue};
+use super::frame_queue::{self, Frame, FrameQueue, QueueInjector};
 use super::request_handler::RequestHandler;
 use crate::conn::read_some;
 use crate::limits;
+use crate::outbound::OutboundQueue;
 use std::sync::Arc;
 use swb_engine::Relay;
 use swb_wire::clippy::{
@@ -15,7 +16,7 @@ use tokio::net::UnixStream;
 pub(super) struct Connection {
     relay: Relay,
     stream: Arc<UnixStream>,
-    queue: Arc<FrameQueue>,
+    outbound: Arc<OutboundQueue<FrameQueue>>,
 }
 
 /// The connection is to be closed; whatever there was to say has been queued.
@@ -23,26 +24,26 @@ pub(super) struct Close;
 
 impl Connection {
     pub(super) fn new(relay: Relay, stream: UnixStream) -> Self {
-        Self { relay, stream: Arc::new(stream), queue: Arc::default() }
+        Self { relay, stream: Arc::new(stream), outbound: Arc::default() }
     }
 
     pub(super) async fn run(self) {
         // A peer that left without waiting for answers has still said what it said.
         let sending = async {
-            self.queue.serve(&self.stream).await;
+            self.outbound.serve(&self.stream).await;
             std::future::pending::<()>().await;
         };
         tokio::select! {
             _close = self.converse() => {}
             () = sending => {}
-            () = self.queue.overflowed() => {
+            () = self.outbound.given_up() => {
                 tracing::info!("closing the connection of a clippy peer that does not read");
                 return;
             }
         }
-        self.queue.close();
+        self.outbound.lock().close();
         // Whatever was asked before the end is answered, if the peer still listens.
-        let _sent = tokio::time::timeout(limits::GOODBYE, self.queue.drain(&self.stream)).await;
+        let _sent = tokio::time::timeout(limits::GOODBYE, self.outbound.drain(&self.stream)).await;
     }
 
     /// Greets and obeys until the peer goes away or says something impossible. Sessions that it registered
@@ -54,7 +55,8 @@ impl Connection {
             Ok(Ok(role)) => role,
             Ok(Err(Close)) | Err(_) => return Close,
         };
-        let injector = QueueInjector { queue: Arc::clone(&self.queue), stream: Arc::clone(&self.stream) };
+        let injector =
+            QueueInjector { outbound: Arc::clone(&self.outbound), stream: Arc::clone(&self.stream) };
         let mut handler = RequestHandler::new(self.relay.clone(), role, injector);
         let mut since_yield = 0;
         loop {
@@ -64,13 +66,13 @@ impl Connection {
             if self.handle(&mut handler, &frame).await.is_err() {
                 return Close;
             }
-            // Who sends much at once leaves the others their turn.
+            // Bounded work: CLIPPY_TURN bytes of requests, then the other connections get their turn.
             since_yield += frame.len() + limits::CLIPPY_REQUEST;
             if since_yield >= limits::CLIPPY_TURN {
                 since_yield = 0;
                 tokio::task::yield_now().await;
             }
-            self.queue.room().await;
+            self.outbound.wait_until(FrameQueue::has_room).await;
         }
     }
 
@@ -139,10 +141,10 @@ impl Connection {
     fn send(&self, message: &Message<'_>) -> Result<(), Close> {
         let mut head = Vec::new();
         encode_message(message, &mut head).map_err(|_| Close)?;
-        self.push(Frame { head, content: None, answer: true })
+        self.push(Frame { head, content: None, reply: true })
     }
 
     fn push(&self, frame: Frame) -> Result<(), Close> {
-        self.queue.push(frame).then_some(()).ok_or(Close)
+        frame_queue::push(&self.outbound, frame).then_some(()).ok_or(Close)
     }
 }

@@ -193,7 +193,7 @@ fn found(info: &TurnInfo, content: Arc<Vec<u8>>, response: Response<'_>) -> Fram
     };
     let mut head = Vec::new();
     match response_head(&response, Some(content.len()), &mut head) {
-        Ok(()) => Frame { head, content: Some(content), answer: true },
+        Ok(()) => Frame { head, content: Some(content), reply: true },
         Err(_) => refused(response.id, Reason::PayloadTooLarge.as_str()),
     }
 }
@@ -201,7 +201,7 @@ fn found(info: &TurnInfo, content: Arc<Vec<u8>>, response: Response<'_>) -> Fram
 fn plain(response: &Response<'_>) -> Frame {
     let mut head = Vec::new();
     match response_head(response, None, &mut head) {
-        Ok(()) => Frame { head, content: None, answer: true },
+        Ok(()) => Frame { head, content: None, reply: true },
         Err(_) => refused(response.id, Reason::PayloadTooLarge.as_str()),
     }
 }
@@ -211,7 +211,7 @@ fn refused(id: u32, reason: &str) -> Frame {
     let response = Response { error: Some(reason), ..Response::ok(id) };
     // A few words always fit into a frame.
     let _fits = encode_message(&Message::Response(response), &mut head);
-    Frame { head, content: None, answer: true }
+    Frame { head, content: None, reply: true }
 }
 
 /// Lengths have 32 bits on the wire.

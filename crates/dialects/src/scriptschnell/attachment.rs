@@ -130,7 +130,11 @@ pub(super) struct ConnectionPresence {
 }
 
 impl ConnectionPresence {
-    pub(super) fn new(stream: &Weak<UnixStream>, outbound: &Arc<Outbound>, leave: &CancellationToken) -> Arc<Self> {
+    pub(super) fn new(
+        stream: &Weak<UnixStream>,
+        outbound: &Arc<Outbound>,
+        leave: &CancellationToken,
+    ) -> Arc<Self> {
         Arc::new(Self { stream: Weak::clone(stream), outbound: Arc::clone(outbound), leave: leave.clone() })
     }
 }

@@ -1,8 +1,8 @@
 //! Prompts, approvals and questions.
 
+use super::attachment::SessionAttachment;
 use super::errors::{invalid, mapped, not_allowed};
 use super::request_handler::{Answer, RequestHandler};
-use super::attachment::SessionAttachment;
 use std::collections::BTreeMap;
 use swb_chat::{Answers, Approval, ApprovalId, Question, QuestionId, Refused, Settings, Verdict};
 use swb_engine::chat::{ChatError, PromptOptions};

@@ -1,10 +1,10 @@
 //! A scriptschnell connection: reading, writing and keeping time, each on its own (SS-51).
 
 use super::ScriptSchnell;
-use super::idle::Due;
 use super::errors::invalid;
-use super::request_handler::{Next, RequestHandler};
+use super::idle::Due;
 use super::outbound::Outbound;
+use super::request_handler::{Next, RequestHandler};
 use crate::conn::read_some;
 use crate::{limits, peer};
 use std::sync::Arc;
@@ -47,7 +47,8 @@ impl Connection {
         // The client is detached from its sessions when this ends, however it does.
         let ended = CancellationToken::new();
         let guard = ended.clone().drop_guard();
-        let handler = RequestHandler::new(self.front.clone(), Arc::clone(&self.outbound), &self.stream, ended);
+        let handler =
+            RequestHandler::new(self.front.clone(), Arc::clone(&self.outbound), &self.stream, ended);
         let sending = async {
             self.outbound.queue.serve(&self.stream).await;
             // The requests of a client that left without waiting for replies are handled all the same.

@@ -2,6 +2,7 @@
 
 use super::idle::IdleClock;
 use super::line_queue::LineQueue;
+use crate::outbound::OutboundQueue;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 use swb_types::Timestamp;
@@ -42,7 +43,7 @@ impl Capabilities {
 pub(super) struct Outbound {
     /// The name of the connection (SS-14).
     pub(super) id: String,
-    pub(super) queue: LineQueue,
+    pub(super) queue: OutboundQueue<LineQueue>,
     /// Number of this connection's generations that run.
     pub(super) generations: watch::Sender<usize>,
     clock: Mutex<IdleClock>,
@@ -53,7 +54,7 @@ impl Outbound {
     pub(super) fn new(id: String) -> Self {
         Self {
             id,
-            queue: LineQueue::default(),
+            queue: OutboundQueue::default(),
             generations: watch::Sender::new(0),
             clock: Mutex::new(IdleClock::new(Instant::now())),
             capabilities: Mutex::default(),
@@ -63,7 +64,9 @@ impl Outbound {
     pub(super) fn send(&self, message: &ServerMessage, request_id: Option<&str>) {
         let mut line = Vec::new();
         encode(message, request_id, Timestamp::of(SystemTime::now()), &mut line);
-        self.queue.push(line, message.can_wait());
+        if !self.queue.fill(|queue| queue.push(line, message.can_wait())) {
+            self.queue.give_up();
+        }
         let mut clock = self.clock();
         clock.sent = Instant::now();
         // a ping of ours does not show that the client is alive.

@@ -4,11 +4,11 @@
 //! Requests are handled in order. None of them waits for an agent: the task of a [`SessionAttachment`] reports the end of
 //! a generation.
 
+use super::attachment::SessionAttachment;
 use super::auth::{self, Admission, Gate};
 use super::errors::{invalid, not_allowed};
-use super::attachment::SessionAttachment;
-use super::rate_limit::RateLimit;
 use super::outbound::{Capabilities, Outbound};
+use super::rate_limit::RateLimit;
 use super::{ScriptSchnell, Settings};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -71,7 +71,17 @@ impl RequestHandler {
     ) -> Self {
         let rate_limit = RateLimit::new(front.settings.messages_per_second, Instant::now());
         let (attachments, workspace, gate) = (Vec::new(), None, Gate::default());
-        Self { front, outbound, stream: Arc::downgrade(stream), ended, attachments, workspace, gate, welcome: false, rate_limit }
+        Self {
+            front,
+            outbound,
+            stream: Arc::downgrade(stream),
+            ended,
+            attachments,
+            workspace,
+            gate,
+            welcome: false,
+            rate_limit,
+        }
     }
 
     pub(super) fn settings(&self) -> &Settings {
@@ -87,8 +97,10 @@ impl RequestHandler {
                     let next = match self.read(message.get()).await {
                         Some((request_id, Request::Batch(_))) => {
                             //
-                            self.outbound
-                                .send_error(invalid("a batch cannot hold another one"), request_id.as_deref());
+                            self.outbound.send_error(
+                                invalid("a batch cannot hold another one"),
+                                request_id.as_deref(),
+                            );
                             Next::Go
                         }
                         Some((request_id, request)) => self.answer(request_id, request).await,
@@ -204,7 +216,7 @@ impl RequestHandler {
                 tracing::info!(connection, "authenticated");
                 let capabilities = Capabilities::new(auth.capabilities.as_deref().unwrap_or_default());
                 let batch = if settings.batching && capabilities.batch { settings.batch_size } else { 0 };
-                self.outbound.queue.batch(batch);
+                self.outbound.queue.lock().batch(batch);
                 self.outbound.set_capabilities(capabilities);
                 self.welcome = true;
                 Ok(ServerMessage::AuthResponse(AuthResponse {
@@ -222,14 +234,15 @@ impl RequestHandler {
     /// SS-74
     fn flow(&self, flow: &FlowControl, request_id: Option<&str>) -> Option<ServerMessage> {
         let paused = flow.pause.unwrap_or(false);
-        self.outbound.queue.pause(paused);
+        self.outbound.queue.fill(|queue| queue.pause(paused));
         request_id.map(|_| ServerMessage::FlowControl(FlowState { paused }))
     }
 
     /// SS-27
     async fn close(&mut self, close: &Close) {
         if close.preserve_session == Some(false) {
-            for attached in std::mem::take(&mut self.attachments).into_iter().filter(SessionAttachment::owns) {
+            for attached in std::mem::take(&mut self.attachments).into_iter().filter(SessionAttachment::owns)
+            {
                 let name = attached.name().to_owned();
                 let dropped = self.front.chats.drop_live(&attached.chat).await;
                 self.log_session("removed from memory", &name);

@@ -1,10 +1,10 @@
 //! Sessions: create, attach, load, detach, delete, save and list.
 
+use super::attachment::{ConnectionPresence, SessionAttachment};
 use super::errors::{invalid, mapped};
+use super::event_mapper::usage_info;
 use super::history;
 use super::request_handler::RequestHandler;
-use super::attachment::{ConnectionPresence, SessionAttachment};
-use super::event_mapper::usage_info;
 use crate::limits;
 use std::time::{Duration, SystemTime};
 use swb_chat::{Place, Saved, Settings};
@@ -137,7 +137,8 @@ impl RequestHandler {
         let client = self.front.chats.client();
         let mut attachment = mapped(chat.attach(client, presence, takeover, history).await)?;
         let (place, saved) = (attachment.place, attachment.saved.take());
-        let attached = SessionAttachment::new(attachment, &self.outbound, &self.front.fronts.tasks, leave, &self.ended);
+        let attached =
+            SessionAttachment::new(attachment, &self.outbound, &self.front.fronts.tasks, leave, &self.ended);
         Ok((attached, place, saved))
     }
 
