@@ -7,11 +7,11 @@ use crate::ask::{
     Answers, Approval, ApprovalId, ApprovalRequest, Decision, Question, QuestionId, QuestionRequest,
     Unanswered, Verdict,
 };
+use crate::clients::{AttachedClients, ClientId, ClientRole};
 use crate::event::{Event, PlanEntry, Progress, StreamId};
 use crate::limits;
 use crate::message::{Ending, Message, Part, Role, Usage};
 use crate::saved::{Saved, Summary};
-use crate::seats::{ClientId, Place, Seats};
 use crate::settings::Settings;
 use crate::tool::{ToolCall, ToolContent, ToolId, ToolResult};
 use serde_json::Value;
@@ -62,7 +62,7 @@ pub enum Refused {
     #[error("nothing of that name waits for an answer")]
     NotAsked,
     /// Only its owner may do that.
-    #[error("another client owns this session; this one may only look")]
+    #[error("another client owns this session")]
     NotOwner,
     /// Too many at once.
     #[error("{0}")]
@@ -74,7 +74,7 @@ pub enum Refused {
 pub struct Conversation {
     saved: Saved,
     state: State,
-    seats: Seats,
+    clients: AttachedClients,
     events: VecDeque<Event>,
     /// The answer that is being given.
     answer: Option<Answer>,
@@ -87,9 +87,9 @@ pub struct Conversation {
     changed: bool,
 }
 
-/// What was said of an answer in the making, for whoever comes in the middle of it.
+/// The part of an unfinished answer that a client gets when it attaches.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SoFar {
+pub struct PartialAnswer {
     /// The stream that goes on.
     pub stream: StreamId,
     /// The text of its pieces until now.
@@ -136,7 +136,7 @@ impl Conversation {
             bytes: saved.messages.iter().map(Message::size).sum(),
             next_message: saved.messages.last().map_or(1, |message| message.number + 1),
             saved,
-            seats: Seats::default(),
+            clients: AttachedClients::default(),
             events: VecDeque::new(),
             answer: None,
             approvals: BTreeMap::new(),
@@ -172,33 +172,33 @@ impl Conversation {
 
     // ---- clients ----
 
-    /// Gives a client a place.
-    pub fn attach(&mut self, client: ClientId, takeover: bool) -> Result<Place, Refused> {
-        let owner = self.seats.owner();
-        let place = self.seats.take(client, takeover);
-        let place = place.ok_or(Refused::Limit("too many clients look at this session"))?;
-        if self.seats.owner() != owner {
-            self.events.push_back(Event::Seated);
+    /// Attaches a client, which becomes the owner if there is none or with `takeover`.
+    pub fn attach(&mut self, client: ClientId, takeover: bool) -> Result<ClientRole, Refused> {
+        let owner = self.clients.owner();
+        let role = self.clients.attach(client, takeover);
+        let role = role.ok_or(Refused::Limit("too many clients are attached to this session"))?;
+        if self.clients.owner() != owner {
+            self.events.push_back(Event::OwnerChanged);
         }
-        Ok(place)
+        Ok(role)
     }
 
-    /// Takes a client's place away. What only its owner could decide is denied when that one leaves (SS-62).
+    /// Detaches a client. If it was the owner, the approvals that only it could decide are denied (SS-62).
     pub fn detach(&mut self, client: ClientId) {
-        if self.seats.leave(client) {
+        if self.clients.detach(client) {
             self.settle_approvals(&Decision::Lapsed);
-            self.events.push_back(Event::Seated);
+            self.events.push_back(Event::OwnerChanged);
         }
     }
 
-    /// The place of a client, if it has one.
-    pub fn place(&self, client: ClientId) -> Option<Place> {
-        self.seats.place(client)
+    /// The role of a client, if it is attached.
+    pub fn role(&self, client: ClientId) -> Option<ClientRole> {
+        self.clients.role(client)
     }
 
-    /// Whether somebody owns it.
+    /// The client that owns it.
     pub fn owner(&self) -> Option<ClientId> {
-        self.seats.owner()
+        self.clients.owner()
     }
 
     // ---- a generation ----
@@ -346,9 +346,9 @@ impl Conversation {
     }
 
     /// What a client that comes now has missed of it.
-    pub fn so_far(&self) -> Option<SoFar> {
+    pub fn partial_answer(&self) -> Option<PartialAnswer> {
         let answer = self.answer.as_ref().filter(|answer| answer.begun)?;
-        Some(SoFar { stream: answer.stream, text: answer.message.text() })
+        Some(PartialAnswer { stream: answer.stream, text: answer.message.text() })
     }
 
     // ---- approvals and questions ----

@@ -61,7 +61,7 @@ pub enum Event {
         answers: Result<Answers, Unanswered>,
     },
     /// Another client owns the conversation, or none.
-    Seated,
+    OwnerChanged,
     /// Its state has changed.
     State(State),
     /// A piece of the agent's text.

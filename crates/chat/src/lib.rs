@@ -7,13 +7,13 @@
 
 mod archive;
 mod ask;
+mod clients;
 mod conversation;
 mod event;
 pub mod limits;
 mod message;
 mod names;
 mod saved;
-mod seats;
 mod settings;
 mod tool;
 mod workspace;
@@ -23,12 +23,12 @@ pub use ask::{
     Answers, Approval, ApprovalId, ApprovalOption, ApprovalRequest, Decision, OptionKind, Question,
     QuestionId, QuestionItem, QuestionRequest, Unanswered, Verdict,
 };
-pub use conversation::{Conversation, Now, Refused, SoFar, State};
+pub use clients::{ClientId, ClientRole};
+pub use conversation::{Conversation, Now, PartialAnswer, Refused, State};
 pub use event::{Event, PlanEntry, PlanPriority, PlanStatus, Progress, StreamId};
 pub use message::{Attachment, Ending, Message, Part, Role, Usage};
 pub use names::three_words;
 pub use saved::{Saved, Summary};
-pub use seats::{ClientId, Place};
 pub use settings::Settings;
 pub use tool::{Location, ToolCall, ToolContent, ToolId, ToolKind, ToolResult, ToolStatus};
 pub use workspace::Workspace;

@@ -6,8 +6,8 @@ mod talk;
 
 use std::time::Duration;
 use swb_chat::{
-    Conversation, Ending, Event, Message, Part, Place, Refused, Role, State, StreamId, ToolContent, ToolId,
-    ToolResult, ToolStatus, limits,
+    ClientRole, Conversation, Ending, Event, Message, Part, Refused, Role, State, StreamId, ToolContent,
+    ToolId, ToolResult, ToolStatus, limits,
 };
 use swb_types::Timestamp;
 use talk::{A, B, C, Talk, tool};
@@ -170,20 +170,20 @@ fn clearing_leaves_system_messages_and_needs_a_pause() {
 #[test]
 fn the_owner_is_followed_by_whoever_came_next() {
     let mut talk = Talk::new();
-    assert_eq!(talk.chat.attach(B, false), Ok(Place::Observer));
-    assert_eq!(talk.chat.attach(C, false), Ok(Place::Observer));
-    assert_eq!(talk.chat.attach(B, false), Ok(Place::Observer), "again is the same");
+    assert_eq!(talk.chat.attach(B, false), Ok(ClientRole::Observer));
+    assert_eq!(talk.chat.attach(C, false), Ok(ClientRole::Observer));
+    assert_eq!(talk.chat.attach(B, false), Ok(ClientRole::Observer), "again is the same");
     assert_eq!(talk.events(), [], "nobody else owns it");
     talk.chat.detach(A);
-    assert_eq!((talk.chat.owner(), talk.events()), (Some(B), vec![Event::Seated]));
+    assert_eq!((talk.chat.owner(), talk.events()), (Some(B), vec![Event::OwnerChanged]));
     talk.chat.detach(C);
     assert_eq!((talk.chat.owner(), talk.events()), (Some(B), vec![]));
     talk.chat.detach(C);
-    assert_eq!(talk.chat.attach(A, true), Ok(Place::Owner));
-    assert_eq!((talk.chat.place(B), talk.events()), (Some(Place::Observer), vec![Event::Seated]));
+    assert_eq!(talk.chat.attach(A, true), Ok(ClientRole::Owner));
+    assert_eq!((talk.chat.role(B), talk.events()), (Some(ClientRole::Observer), vec![Event::OwnerChanged]));
     talk.chat.detach(A);
     talk.chat.detach(B);
-    assert_eq!((talk.chat.owner(), talk.chat.place(A), talk.chat.place(B)), (None, None, None));
+    assert_eq!((talk.chat.owner(), talk.chat.role(A), talk.chat.role(B)), (None, None, None));
 }
 
 // A generation goes on when everybody has left, and its answer is there for whoever comes back.
@@ -194,7 +194,7 @@ fn a_generation_does_not_need_an_audience() {
     talk.chat.text("for later");
     talk.end(Ending::Complete);
     assert_eq!(talk.chat.saved().messages[1].text(), "for later");
-    assert_eq!(talk.chat.attach(B, false), Ok(Place::Owner));
+    assert_eq!(talk.chat.attach(B, false), Ok(ClientRole::Owner));
 }
 
 #[test]

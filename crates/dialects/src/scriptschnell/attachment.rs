@@ -6,7 +6,7 @@ use super::outbound::Outbound;
 use crate::limits;
 use crate::peer::{has_closed, has_stopped_sending};
 use std::sync::{Arc, Weak};
-use swb_chat::{ClientId, Event, SoFar};
+use swb_chat::{ClientId, Event, PartialAnswer};
 use swb_engine::chat::{Attachment, Chat, ChatError, Outcome, Presence, PromptOptions, Sent};
 use swb_wire::scriptschnell::{ChatEnd, ErrorInfo, ServerMessage};
 use tokio::net::UnixStream;
@@ -60,7 +60,7 @@ impl SessionAttachment {
         ended: &CancellationToken,
     ) -> Self {
         let (chat, client) = (attachment.chat.clone(), attachment.client);
-        let owner = attachment.place == swb_chat::Place::Owner;
+        let owner = attachment.role == swb_chat::ClientRole::Owner;
         let event_mapper = EventMapper::new(chat.name().to_string(), outbound.capabilities(), owner);
         let (sends, pending) = mpsc::channel(limits::CHAT_SENDS);
         let forwarder = EventForwarder {
@@ -167,7 +167,7 @@ struct EventForwarder {
 
 impl EventForwarder {
     async fn run(mut self, attachment: Attachment) {
-        self.send_so_far(attachment.so_far.as_ref());
+        self.send_partial_answer(attachment.partial_answer.as_ref());
         self.send_waiting();
         let mut attachment = Some(attachment);
         let mut pending: Option<Pending> = None;
@@ -211,8 +211,8 @@ impl EventForwarder {
     }
 
     /// SS-53: a client that attaches in the middle of an answer gets its beginning in one piece.
-    fn send_so_far(&mut self, so_far: Option<&SoFar>) {
-        if let Some(SoFar { stream, text }) = so_far.cloned() {
+    fn send_partial_answer(&mut self, partial_answer: Option<&PartialAnswer>) {
+        if let Some(PartialAnswer { stream, text }) = partial_answer.cloned() {
             self.forward(&Event::Text { stream, text, last: false });
         }
     }
@@ -231,7 +231,7 @@ impl EventForwarder {
     }
 
     fn forward(&mut self, event: &Event) {
-        let owner = matches!(event, Event::Seated) && self.chat.owner() == Some(self.client);
+        let owner = matches!(event, Event::OwnerChanged) && self.chat.owner() == Some(self.client);
         let messages = self.event_mapper.map(event, owner);
         self.send(messages);
     }

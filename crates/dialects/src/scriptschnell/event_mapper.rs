@@ -74,7 +74,7 @@ impl EventMapper {
                     .into_iter()
                     .collect()
             }
-            Event::Seated => self.ownership(owner, false).into_iter().collect(),
+            Event::OwnerChanged => self.ownership(owner, false).into_iter().collect(),
             Event::Text { stream, text, last } => {
                 let index = self.next_piece(*stream);
                 vec![self.piece("assistant", *stream, index, text, *last)]

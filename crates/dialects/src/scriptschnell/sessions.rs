@@ -7,7 +7,7 @@ use super::history;
 use super::request_handler::RequestHandler;
 use crate::limits;
 use std::time::{Duration, SystemTime};
-use swb_chat::{Place, Saved, Settings};
+use swb_chat::{ClientRole, Saved, Settings};
 use swb_engine::chat::{Chat, ListedChat, NewChat};
 use swb_types::{SessionName, Timestamp};
 use swb_wire::scriptschnell as wire;
@@ -33,14 +33,14 @@ impl RequestHandler {
             mapped(chat.configure(None, Settings { agent, ..Settings::default() }).await)?;
         }
         self.log_session("created", chat.name().as_str());
-        let (attached, place, _) = self.attach(&chat, false, false).await?;
+        let (attached, role, _) = self.attach(&chat, false, false).await?;
         let answer = SessionCreated {
             session_id: chat.name().to_string(),
             status: "created".to_owned(),
             workspace: chat.workspace().display().to_string(),
             working_dir: chat.working_dir().display().to_string(),
             created_at: Time(chat.created()),
-            owner: place == Place::Owner,
+            owner: role == ClientRole::Owner,
             running: false,
             terminal: self.is_on_terminal(&chat),
         };
@@ -111,8 +111,8 @@ impl RequestHandler {
             self.attachments.push(attached);
             return Ok((owns, None));
         }
-        let (attached, place, saved) = self.attach(chat, takeover, history).await?;
-        let owner = place == Place::Owner;
+        let (attached, role, saved) = self.attach(chat, takeover, history).await?;
+        let owner = role == ClientRole::Owner;
         self.attachments.push(attached);
         self.log_session(if owner { "attached" } else { "observed" }, chat.name().as_str());
         Ok((owner, saved))
@@ -125,7 +125,7 @@ impl RequestHandler {
         chat: &Chat,
         takeover: bool,
         history: bool,
-    ) -> Result<(SessionAttachment, Place, Option<Saved>), ErrorInfo> {
+    ) -> Result<(SessionAttachment, ClientRole, Option<Saved>), ErrorInfo> {
         let most = self.settings().max_sessions_per_connection.max(1);
         while self.attachments.len() >= most {
             let left = self.attachments.remove(0);
@@ -136,10 +136,10 @@ impl RequestHandler {
         let presence = ConnectionPresence::new(&self.stream, &self.outbound, &leave);
         let client = self.front.chats.client();
         let mut attachment = mapped(chat.attach(client, presence, takeover, history).await)?;
-        let (place, saved) = (attachment.place, attachment.saved.take());
+        let (role, saved) = (attachment.role, attachment.saved.take());
         let attached =
             SessionAttachment::new(attachment, &self.outbound, &self.front.fronts.tasks, leave, &self.ended);
-        Ok((attached, place, saved))
+        Ok((attached, role, saved))
     }
 
     /// SS-37

@@ -1,4 +1,4 @@
-//! What clients hold of a conversation: a handle, and a place while they are attached.
+//! What clients hold of a conversation: a handle, and an attachment while they are attached.
 
 use super::Outcome;
 use super::backend::PromptOptions;
@@ -8,8 +8,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use swb_chat::{
-    Answers, Approval, ApprovalId, ClientId, Event, Place, Question, QuestionId, Saved, Settings, SoFar,
-    State, Summary, Verdict,
+    Answers, Approval, ApprovalId, ClientId, ClientRole, Event, PartialAnswer, Question, QuestionId, Saved,
+    Settings, State, Summary, Verdict,
 };
 use swb_types::{SessionName, Timestamp};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -54,38 +54,38 @@ pub struct ChatView {
 
 /// What a front knows of a client that is attached.
 pub trait Presence: fmt::Debug + Send + Sync {
-    /// Whether the client has left, or will have once its front has handled what the client sent before. The place of
-    /// such a client is given up soon after.
+    /// Whether the client has left, or will have once its front has handled what the client sent before. Such a
+    /// client is detached soon after.
     fn is_leaving(&self) -> bool;
 }
 
-/// A client's place at a conversation; given up when it is dropped.
+/// A client that is attached to a conversation, until this is dropped.
 #[derive(Debug)]
 pub struct Attachment {
     /// The conversation.
     pub chat: Chat,
     /// Who is attached.
     pub client: ClientId,
-    /// Whether it owned the conversation when it came.
-    pub place: Place,
+    /// Its role when it was attached.
+    pub role: ClientRole,
     /// Everything that happens from then on. Whoever falls behind further than this holds has lost something.
     pub events: broadcast::Receiver<Arc<Event>>,
     /// What was said until then, if it was asked for.
     pub saved: Option<Saved>,
-    /// What was said of the answer in the making until then.
-    pub so_far: Option<SoFar>,
-    _seat: Seat,
+    /// The unfinished answer until then.
+    pub partial_answer: Option<PartialAnswer>,
+    _guard: DetachGuard,
 }
 
-/// A client's seat at a conversation; given back when it is dropped, wherever that is.
+/// Detaches a client when it is dropped, wherever that is.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct DetachGuard {
     pub(super) client: ClientId,
     pub(super) presence: Arc<dyn Presence>,
     leave: Option<mpsc::OwnedPermit<ClientId>>,
 }
 
-impl Drop for Seat {
+impl Drop for DetachGuard {
     fn drop(&mut self) {
         if let Some(leave) = self.leave.take() {
             leave.send(self.client);
@@ -93,14 +93,14 @@ impl Drop for Seat {
     }
 }
 
-/// What the owner gives to a client that comes.
+/// What the task of a conversation gives to a client that attaches.
 #[derive(Debug)]
 pub(super) struct Attached {
-    pub(super) place: Place,
+    pub(super) role: ClientRole,
     pub(super) events: broadcast::Receiver<Arc<Event>>,
     pub(super) saved: Option<Saved>,
-    pub(super) so_far: Option<SoFar>,
-    pub(super) seat: Seat,
+    pub(super) partial_answer: Option<PartialAnswer>,
+    pub(super) guard: DetachGuard,
 }
 
 /// How a conversation leaves memory.
@@ -124,7 +124,7 @@ pub(super) type Reply<T> = oneshot::Sender<Result<T, ChatError>>;
 /// What handles ask of the owner. `by` is the client that asks, nobody for those who may do everything.
 #[derive(Debug)]
 pub(super) enum Command {
-    Attach { seat: Seat, takeover: bool, history: bool, reply: Reply<Box<Attached>> },
+    Attach { guard: DetachGuard, takeover: bool, history: bool, reply: Reply<Box<Attached>> },
     TakeOver { client: ClientId, reply: Reply<()> },
     Send { by: Option<ClientId>, prompt: String, options: PromptOptions, reply: Reply<Sent> },
     Stop { by: Option<ClientId>, reply: Reply<()> },
@@ -224,10 +224,10 @@ impl Chat {
     ) -> Result<Attachment, ChatError> {
         let leave = self.shared.leaving.clone().reserve_owned().await.map_err(|_| self.gone())?;
         self.settle_owner(client).await;
-        let seat = Seat { client, presence, leave: Some(leave) };
-        let attached = self.ask(|reply| Command::Attach { seat, takeover, history, reply }).await?;
-        let Attached { place, events, saved, so_far, seat } = *attached;
-        Ok(Attachment { chat: self.clone(), client, place, events, saved, so_far, _seat: seat })
+        let guard = DetachGuard { client, presence, leave: Some(leave) };
+        let attached = self.ask(|reply| Command::Attach { guard, takeover, history, reply }).await?;
+        let Attached { role, events, saved, partial_answer, guard } = *attached;
+        Ok(Attachment { chat: self.clone(), client, role, events, saved, partial_answer, _guard: guard })
     }
 
     /// Makes a client the owner that is attached.

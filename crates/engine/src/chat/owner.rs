@@ -11,8 +11,8 @@ use crate::registry::{ChatName, NameHold};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use swb_chat::{
-    Answers, ApprovalId, ClientId, Conversation, Decision, Ending, Event, Part, Place, QuestionId, Refused,
-    Settings, Unanswered,
+    Answers, ApprovalId, ClientId, ClientRole, Conversation, Decision, Ending, Event, Part, QuestionId,
+    Refused, Settings, Unanswered,
 };
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -151,8 +151,8 @@ impl Owner {
 
     /// Whether a client may act: the owner, and whoever asks for nobody in particular.
     fn may_act(&self, by: Option<ClientId>) -> Result<(), ChatError> {
-        match by.map(|client| self.conversation.place(client)) {
-            None | Some(Some(Place::Owner)) => Ok(()),
+        match by.map(|client| self.conversation.role(client)) {
+            None | Some(Some(ClientRole::Owner)) => Ok(()),
             Some(_) => Err(Refused::NotOwner.into()),
         }
     }
@@ -160,22 +160,22 @@ impl Owner {
     fn obey(&mut self, command: Command) {
         // An answer that nobody waits for is no loss.
         match command {
-            Command::Attach { seat, takeover, history, reply } => {
-                let place = self.conversation.attach(seat.client, takeover).map_err(ChatError::from);
-                let attached = place.map(|place| {
-                    self.clients.insert(seat.client, Arc::clone(&seat.presence));
+            Command::Attach { guard, takeover, history, reply } => {
+                let role = self.conversation.attach(guard.client, takeover).map_err(ChatError::from);
+                let attached = role.map(|role| {
+                    self.clients.insert(guard.client, Arc::clone(&guard.presence));
                     Attached {
-                        place,
+                        role,
                         events: self.events.subscribe(),
                         saved: history.then(|| self.conversation.saved().clone()),
-                        so_far: self.conversation.so_far(),
-                        seat,
+                        partial_answer: self.conversation.partial_answer(),
+                        guard,
                     }
                 });
                 let _told = reply.send(attached.map(Box::new));
             }
             Command::TakeOver { client, reply } => {
-                let attached = self.conversation.place(client).ok_or(ChatError::from(Refused::NotOwner));
+                let attached = self.conversation.role(client).ok_or(ChatError::from(Refused::NotOwner));
                 let taken = attached.and_then(|_| Ok(self.conversation.attach(client, true)?));
                 let _told = reply.send(taken.map(drop));
             }

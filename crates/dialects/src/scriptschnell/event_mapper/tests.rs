@@ -181,10 +181,10 @@ fn several_questions_have_the_shape_the_client_reads() {
 #[test]
 fn a_change_of_owner_is_sent_to_clients_that_support_it() {
     let mut supported = mapper(&["seats"]);
-    assert!(supported.map(&Event::Seated, true).is_empty());
-    let mapped = supported.map(&Event::Seated, false);
+    assert!(supported.map(&Event::OwnerChanged, true).is_empty());
+    let mapped = supported.map(&Event::OwnerChanged, false);
     let expected = SessionSeat { session_id: "s".into(), owner: false, gone: false };
     assert_eq!(mapped, [ServerMessage::SessionSeat(expected)]);
-    assert!(mapper(&[]).map(&Event::Seated, false).is_empty());
+    assert!(mapper(&[]).map(&Event::OwnerChanged, false).is_empty());
     assert!(mapper(&[]).map(&Event::Ended { ending: Ending::Complete }, true).is_empty());
 }
