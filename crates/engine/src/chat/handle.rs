@@ -327,3 +327,76 @@ fn is_leaving(view: &ChatView, by: ClientId) -> bool {
     let presence = view.owner_presence.as_ref().filter(|_| view.owner != Some(by));
     presence.is_some_and(|presence| presence.is_leaving())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chat::owner::view_of;
+    use crate::chat::saving::Saving;
+    use std::path::Path;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    const A: ClientId = ClientId(1);
+    const B: ClientId = ClientId(2);
+
+    #[derive(Debug, Default)]
+    struct FakePresence(AtomicBool);
+
+    impl Presence for FakePresence {
+        fn is_leaving(&self) -> bool {
+            self.0.load(Ordering::Relaxed)
+        }
+    }
+
+    /// A conversation without a task that is owned by `A`, and what changes its view.
+    fn owned_by_a(leaving: bool) -> (Chat, watch::Sender<ChatView>, Arc<FakePresence>) {
+        let presence = Arc::new(FakePresence(AtomicBool::new(leaving)));
+        let (name, dir) = (SessionName::new("s").unwrap(), Path::new("/w"));
+        let conversation = swb_chat::Conversation::new(name.clone(), dir, dir, Timestamp(1));
+        let owner_presence: Option<Arc<dyn Presence>> = Some(Arc::<FakePresence>::clone(&presence));
+        let view = view_of(&conversation, &Saving::default());
+        let (sender, view) = watch::channel(ChatView { owner: Some(A), owner_presence, ..view });
+        let shared = Shared {
+            name,
+            workspace: dir.to_owned(),
+            working_dir: dir.to_owned(),
+            created: Timestamp(1),
+            commands: mpsc::channel(1).0,
+            leaving: mpsc::channel(1).0,
+            view,
+        };
+        (Chat { shared: Arc::new(shared) }, sender, presence)
+    }
+
+    async fn waits(chat: &Chat, by: ClientId) -> bool {
+        let short = limits::OWNER_LEAVES / 10;
+        tokio::time::timeout(short, chat.settle_owner(by)).await.is_err()
+    }
+
+    // SS-36
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_client_waits_until_a_leaving_owner_has_been_removed() {
+        let (chat, view, _) = owned_by_a(true);
+        assert!(waits(&chat, B).await && !waits(&chat, A).await);
+        let settled = chat.settle_owner(B);
+        let removed = async { view.send_modify(|view| (view.owner, view.owner_presence) = (Some(B), None)) };
+        let begin = tokio::time::Instant::now();
+        tokio::join!(settled, removed);
+        assert!(begin.elapsed() < limits::OWNER_LEAVES);
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn an_owner_that_stays_keeps_nobody_waiting() {
+        let (chat, view, presence) = owned_by_a(false);
+        assert!(!waits(&chat, B).await);
+        presence.0.store(true, Ordering::Relaxed);
+        let settled = chat.settle_owner(B);
+        let stays = async {
+            presence.0.store(false, Ordering::Relaxed);
+            view.send_modify(|_| {});
+        };
+        let begin = tokio::time::Instant::now();
+        tokio::join!(settled, stays);
+        assert!(begin.elapsed() < limits::OWNER_LEAVES);
+    }
+}
