@@ -218,7 +218,8 @@ impl Client<'_> {
             let sent = outlet.send_output(&header, cursor, end);
             match tokio::time::timeout(limits::KEEPTY_WRITE, sent).await {
                 Ok(Ok(())) => return Some(()),
-                // The program outran us before anything was sent: take what is newest now.
+                // The program outran us before anything was sent: take what is newest now. The yield keeps a program
+                // that does so again and again from holding up the other connections.
                 Ok(Err(OutputError::Lost)) => tokio::task::yield_now().await,
                 Ok(Err(OutputError::Broken)) | Err(_) => return None,
             }
@@ -269,6 +270,7 @@ impl Client<'_> {
             }
             pieces += 1;
             if pieces % limits::PIECES_PER_TURN == 0 {
+                // Bounded work: a few frames, then the other connections get their turn.
                 tokio::task::yield_now().await;
                 if self.connection.stop.is_cancelled() {
                     return;
