@@ -105,7 +105,7 @@ pub(super) struct Attached {
 
 /// How a conversation leaves memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Farewell {
+pub(super) enum CloseMode {
     /// For good, and with it what was started for it.
     Delete,
     /// What was started for it goes too; what is to be saved by itself is.
@@ -135,7 +135,7 @@ pub(super) enum Command {
     Decide { by: Option<ClientId>, id: ApprovalId, verdict: Verdict, reply: Reply<()> },
     Answer { by: Option<ClientId>, id: QuestionId, answers: Answers, reply: Reply<()> },
     Saved { reply: Reply<Saved> },
-    Close { farewell: Farewell, reply: Reply<()> },
+    Close { mode: CloseMode, reply: Reply<()> },
 }
 
 impl Chat {
@@ -179,7 +179,7 @@ impl Chat {
     pub(crate) fn detached(name: SessionName) -> Self {
         let dir = std::path::Path::new("/w");
         let conversation = swb_chat::Conversation::new(name.clone(), dir, dir, Timestamp(1));
-        let view = super::owner::view_of(&conversation, &super::saving::Saving::default());
+        let view = super::task::view_of(&conversation, &super::saving::Saving::default());
         let shared = Shared {
             name,
             workspace: dir.to_owned(),
@@ -295,8 +295,8 @@ impl Chat {
         self.ask(|reply| Command::Saved { reply }).await
     }
 
-    pub(super) async fn close(&self, farewell: Farewell) -> Result<(), ChatError> {
-        self.ask(|reply| Command::Close { farewell, reply }).await
+    pub(super) async fn close(&self, mode: CloseMode) -> Result<(), ChatError> {
+        self.ask(|reply| Command::Close { mode, reply }).await
     }
 
     /// Asks on behalf of a client, which may own the conversation only since the last owner left.
@@ -331,8 +331,8 @@ fn is_leaving(view: &ChatView, by: ClientId) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chat::owner::view_of;
     use crate::chat::saving::Saving;
+    use crate::chat::task::view_of;
     use std::path::Path;
     use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,6 +1,6 @@
 //! Conversations with agents, whoever answers and whatever protocol their clients speak.
 //!
-//! [`Chats`] is the door: create, find, load, list, delete. Each conversation is one task (`owner.rs`) that owns a
+//! [`Chats`] is the door: create, find, load, list, delete. Each conversation is one task (`task.rs`) that owns a
 //! [`Conversation`]; clients hold a [`Chat`] and, while they are attached, an [`Attachment`] with everything that
 //! happens. Agents are behind [`Backend`]; each generation is a task of its own, so that nothing an agent does keeps
 //! its conversation from listening.
@@ -12,9 +12,9 @@ mod backend;
 mod error;
 mod git;
 mod handle;
-mod memory;
-mod owner;
+mod recovery;
 mod saving;
+mod task;
 mod workspaces;
 
 pub use backend::{Agent, Backend, Backends, Boxed, Exchange, Failure, Opening, PromptOptions};
@@ -27,9 +27,8 @@ use crate::api::Engine;
 use crate::limits;
 use crate::registry::{ChatName, NameHold, NameRefusal, Registry};
 use crate::session::Session;
-use handle::{Farewell, Shared};
-use memory::{Entry, Left, Memory};
-use owner::{Owner, view_of};
+use handle::{CloseMode, Shared};
+use recovery::{Entry, RecoveredChat, RecoveryJournal};
 use saving::Saving;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -42,6 +41,7 @@ use swb_chat::{
     Approval, Archive, ArchiveError, ClientId, Conversation, Hit, Now, Saved, Summary, Workspace, three_words,
 };
 use swb_types::{PtyId, SessionName, Timestamp};
+use task::{ConversationTask, view_of};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -125,7 +125,7 @@ struct Inner {
     archive: Arc<dyn Archive>,
     git: Arc<dyn Git>,
     workspaces: Workspaces,
-    memory: Mutex<Memory>,
+    recovery: Mutex<RecoveryJournal>,
     /// Names of conversations that the next daemon goes on with; nothing else may take them until then.
     left: Mutex<Vec<ChatName>>,
     clients: AtomicU64,
@@ -142,7 +142,7 @@ impl fmt::Debug for Chats {
 impl Chats {
     /// Conversations beside the sessions of `engine`; those that an earlier daemon was cut off in go on.
     pub fn new(engine: &Engine, options: ChatOptions) -> Self {
-        let (memory, left) = Memory::new(engine.keeper().clone(), engine.take_chats());
+        let (recovery, left) = RecoveryJournal::new(engine.keeper().clone(), engine.take_chats());
         let workspaces = Workspaces::new(options.workspaces, Arc::clone(&options.archive));
         let chats = Self {
             inner: Arc::new(Inner {
@@ -152,7 +152,7 @@ impl Chats {
                 archive: options.archive,
                 git: options.git,
                 workspaces,
-                memory: Mutex::new(memory),
+                recovery: Mutex::new(recovery),
                 left: Mutex::default(),
                 clients: AtomicU64::new(1),
                 tasks: TaskTracker::new(),
@@ -163,7 +163,7 @@ impl Chats {
         chats
     }
 
-    fn resume(&self, left: Left) {
+    fn resume(&self, left: RecoveredChat) {
         self.inner.workspaces.touch(&left.saved.working_dir);
         let saving = Saving::new(left.held.auto_save.map(Duration::from_secs));
         let hold = if left.held.reserved { NameHold::Own } else { NameHold::Shared };
@@ -184,7 +184,7 @@ impl Chats {
     }
 
     fn note(&self, entries: &[Entry]) {
-        self.inner.memory.lock().unwrap_or_else(PoisonError::into_inner).note(entries);
+        self.inner.recovery.lock().unwrap_or_else(PoisonError::into_inner).note(entries);
     }
 
     /// A name for a client that nobody else has had.
@@ -282,7 +282,7 @@ impl Chats {
         });
         if let Some(chat) = idle.min_by_key(|chat| chat.view().summary.updated) {
             // If it goes by itself meanwhile there is room as well.
-            let _put_away = chat.close(Farewell::PutAway).await;
+            let _put_away = chat.close(CloseMode::PutAway).await;
         }
     }
 
@@ -404,7 +404,7 @@ impl Chats {
             if by.is_some() && owner.is_some() && owner != by {
                 return Err(swb_chat::Refused::NotOwner.into());
             }
-            chat.close(Farewell::Delete).await?;
+            chat.close(CloseMode::Delete).await?;
         }
         let kept = name.to_owned();
         let deleted = self.archived(move |archive| archive.delete(&kept)).await?;
@@ -417,7 +417,7 @@ impl Chats {
 
     /// Removes a conversation from memory, and what was started for it; what is kept on disk stays.
     pub async fn drop_live(&self, chat: &Chat) -> Result<(), ChatError> {
-        chat.close(Farewell::Drop).await
+        chat.close(CloseMode::Drop).await
     }
 
     /// Approvals that wait in any conversation, oldest first.
@@ -441,7 +441,7 @@ impl Chats {
             tracing::warn!("some conversations did not end in time");
         }
         if forget {
-            self.inner.memory.lock().unwrap_or_else(PoisonError::into_inner).forget();
+            self.inner.recovery.lock().unwrap_or_else(PoisonError::into_inner).forget();
         }
     }
 
@@ -490,7 +490,7 @@ impl Chats {
             }),
         };
         let name = enter(&chat).map_err(|refusal| refused(refusal, chat.name()))?;
-        let owner = Owner {
+        let task = ConversationTask {
             chats: self.clone(),
             conversation,
             commands: to_do,
@@ -508,8 +508,8 @@ impl Chats {
             questions: BTreeMap::new(),
         };
         // Before anything else is noted of it.
-        owner.note_head();
-        self.inner.tasks.spawn(owner.run());
+        task.note_head();
+        self.inner.tasks.spawn(task.run());
         Ok(chat)
     }
 

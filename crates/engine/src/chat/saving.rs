@@ -2,7 +2,7 @@
 
 use super::error::ChatError;
 use super::handle::Reply;
-use super::owner::Owner;
+use super::task::ConversationTask;
 use crate::limits;
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,7 +52,7 @@ impl Saving {
     }
 }
 
-impl Owner {
+impl ConversationTask {
     /// Has it written to disk, again if it is being written; whoever asks is told when it is.
     pub(super) fn save(&mut self, reply: Option<Reply<Saved>>) {
         self.saving.due = None;

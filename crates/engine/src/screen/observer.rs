@@ -206,6 +206,7 @@ impl Observer {
             if self.cursor.offset() >= goal {
                 break;
             }
+            // Bounded work: one round of output, then the other screens get their turn.
             tokio::task::yield_now().await;
         }
         self.take_marks();

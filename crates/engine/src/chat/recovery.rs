@@ -1,4 +1,4 @@
-//! What a daemon that dies leaves of its conversations: a journal in the keeper's hands.
+//! How conversations survive a crash of the daemon: a journal in shared memory, held by the keeper.
 //!
 //! Everything that is said is added as it is said, so that the next daemon has it up to the last piece. When the journal
 //! has grown to a multiple of what it says, it is written anew in new memory, by a thread of its own: it may be long, and
@@ -20,7 +20,7 @@ use swb_types::SessionName;
 #[serde(rename_all = "snake_case")]
 pub(super) enum Entry {
     /// Everything but the messages.
-    Head(Box<Saved>, Held),
+    Head(Box<Saved>, RecoverySettings),
     /// A complete message.
     Message(SessionName, Message),
     /// A message whose parts follow.
@@ -33,33 +33,33 @@ pub(super) enum Entry {
     Gone(SessionName),
 }
 
-/// How a conversation is held.
+/// What the next daemon needs to know of a conversation besides its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Held {
+pub(super) struct RecoverySettings {
     /// Seconds after which it is saved by itself.
     pub(super) auto_save: Option<u64>,
     /// Whether its name is its own, and not that of a session it is about.
     pub(super) reserved: bool,
 }
 
-/// A conversation that an earlier daemon left.
+/// A conversation that an earlier daemon left behind.
 #[derive(Debug)]
-pub(super) struct Left {
+pub(super) struct RecoveredChat {
     pub(super) saved: Saved,
-    pub(super) held: Held,
+    pub(super) held: RecoverySettings,
     unfinished: Option<Message>,
 }
 
 /// The journal of all conversations, in the keeper's hands.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(super) struct RecoveryJournal {
     keeper: Keeper,
-    chronicle: Option<Chronicle>,
+    compacted: Option<CompactedJournal>,
 }
 
-impl Memory {
+impl RecoveryJournal {
     /// Goes on with what an earlier daemon left, and gives the conversations in it.
-    pub(super) fn new(keeper: Keeper, left: Option<OwnedFd>) -> (Self, Vec<Left>) {
+    pub(super) fn new(keeper: Keeper, left: Option<OwnedFd>) -> (Self, Vec<RecoveredChat>) {
         let resumed = left.and_then(|memory| Journal::resume(memory, limits::CHAT_MEMORY).ok());
         let mut conversations = resumed.map(|(_, text)| fold(&text)).unwrap_or_default();
         for left in conversations.values_mut() {
@@ -68,22 +68,22 @@ impl Memory {
                 left.saved.messages.push(message);
             }
         }
-        let mut memory = Self { keeper, chronicle: None };
+        let mut recovery = Self { keeper, compacted: None };
         shorten(&mut conversations, limits::CHAT_KEPT);
-        match Chronicle::begin(&conversations, limits::CHAT_SLACK) {
-            Ok((chronicle, shared)) => {
-                memory.keeper.hold_chats(shared);
-                memory.chronicle = Some(chronicle);
+        match CompactedJournal::begin(&conversations, limits::CHAT_SLACK) {
+            Ok((compacted, shared)) => {
+                recovery.keeper.hold_chats(shared);
+                recovery.compacted = Some(compacted);
             }
-            Err(error) => memory.give_up(&error),
+            Err(error) => recovery.give_up(&error),
         }
-        (memory, conversations.into_values().collect())
+        (recovery, conversations.into_values().collect())
     }
 
     /// Adds lines.
     pub(super) fn note(&mut self, entries: &[Entry]) {
-        let Some(chronicle) = &mut self.chronicle else { return };
-        match chronicle.add(&text_of(entries)) {
+        let Some(compacted) = &mut self.compacted else { return };
+        match compacted.add(&text_of(entries)) {
             Ok(Some(shared)) => self.keeper.hold_chats(shared),
             Ok(None) => {}
             Err(error) => self.give_up(&error),
@@ -92,7 +92,7 @@ impl Memory {
 
     /// Forgets everything: the daemon stops in order.
     pub(super) fn forget(&mut self) {
-        self.chronicle = None;
+        self.compacted = None;
         self.keeper.drop_chats();
     }
 
@@ -102,9 +102,9 @@ impl Memory {
     }
 }
 
-/// A journal that never is much longer than what it says.
+/// A journal that is rewritten when it has grown to a multiple of its content.
 #[derive(Debug)]
-struct Chronicle {
+struct CompactedJournal {
     journal: Journal,
     /// Its length when it was last written anew, and what it may grow by besides.
     compact: u64,
@@ -120,9 +120,12 @@ struct Rewriting {
     end: u64,
 }
 
-impl Chronicle {
+impl CompactedJournal {
     /// What is known of these conversations; and its memory, for the keeper.
-    fn begin(conversations: &BTreeMap<SessionName, Left>, slack: u64) -> io::Result<(Self, OwnedFd)> {
+    fn begin(
+        conversations: &BTreeMap<SessionName, RecoveredChat>,
+        slack: u64,
+    ) -> io::Result<(Self, OwnedFd)> {
         let journal = written(conversations)?;
         let shared = journal.share()?;
         Ok((Self { compact: journal.len(), journal, slack, rewriting: None }, shared))
@@ -152,7 +155,7 @@ impl Chronicle {
             shorten(&mut conversations, limits::CHAT_KEPT);
             written(&conversations)
         };
-        let thread = thread::Builder::new().name("chronicle".into()).spawn(rewrite)?;
+        let thread = thread::Builder::new().name("chat-journal".into()).spawn(rewrite)?;
         Ok(Rewriting { thread, end })
     }
 
@@ -166,7 +169,7 @@ impl Chronicle {
     }
 }
 
-fn written(conversations: &BTreeMap<SessionName, Left>) -> io::Result<Journal> {
+fn written(conversations: &BTreeMap<SessionName, RecoveredChat>) -> io::Result<Journal> {
     let mut journal = Journal::begin("swb-chats")?;
     for left in conversations.values() {
         journal.append(&text_of(&entries(left)))?;
@@ -179,8 +182,8 @@ fn text_of(entries: &[Entry]) -> String {
     lines.map(|line| line + "\n").collect()
 }
 
-fn fold(text: &str) -> BTreeMap<SessionName, Left> {
-    let mut all: BTreeMap<SessionName, Left> = BTreeMap::new();
+fn fold(text: &str) -> BTreeMap<SessionName, RecoveredChat> {
+    let mut all: BTreeMap<SessionName, RecoveredChat> = BTreeMap::new();
     for entry in text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
         match entry {
             Entry::Head(mut saved, held) => match all.get_mut(&saved.name) {
@@ -189,7 +192,7 @@ fn fold(text: &str) -> BTreeMap<SessionName, Left> {
                     (left.saved, left.held) = (*saved, held);
                 }
                 None => {
-                    all.insert(saved.name.clone(), Left { saved: *saved, held, unfinished: None });
+                    all.insert(saved.name.clone(), RecoveredChat { saved: *saved, held, unfinished: None });
                 }
             },
             Entry::Message(name, message) => {
@@ -224,8 +227,8 @@ fn fold(text: &str) -> BTreeMap<SessionName, Left> {
 
 /// Forgets the oldest messages of the longest conversations until all of them have at most so many bytes. It is done
 /// rarely, and nobody waits long for it: an older half goes at a time.
-fn shorten(conversations: &mut BTreeMap<SessionName, Left>, most: usize) {
-    let size = |left: &Left| left.saved.messages.iter().map(Message::size).sum::<usize>();
+fn shorten(conversations: &mut BTreeMap<SessionName, RecoveredChat>, most: usize) {
+    let size = |left: &RecoveredChat| left.saved.messages.iter().map(Message::size).sum::<usize>();
     let mut sizes: BTreeMap<SessionName, usize> =
         conversations.iter().map(|(name, left)| (name.clone(), size(left))).collect();
     while sizes.values().sum::<usize>() > most {
@@ -240,7 +243,7 @@ fn shorten(conversations: &mut BTreeMap<SessionName, Left>, most: usize) {
     }
 }
 
-fn entries(left: &Left) -> Vec<Entry> {
+fn entries(left: &RecoveredChat) -> Vec<Entry> {
     let name = &left.saved.name;
     let mut entries = vec![Entry::Head(Box::new(left.saved.without_messages()), left.held)];
     let messages = left.saved.messages.iter();
@@ -255,7 +258,7 @@ mod tests {
     use swb_chat::{Conversation, Role};
     use swb_types::Timestamp;
 
-    const HELD: Held = Held { auto_save: Some(5), reserved: true };
+    const HELD: RecoverySettings = RecoverySettings { auto_save: Some(5), reserved: true };
 
     fn head(name: &str) -> Entry {
         let name = SessionName::new(name).unwrap();
@@ -274,7 +277,7 @@ mod tests {
         }
         let mut all = fold(&text_of(&journal));
         shorten(&mut all, 30_000);
-        let numbers = |all: &BTreeMap<SessionName, Left>, which: &str| -> Vec<u64> {
+        let numbers = |all: &BTreeMap<SessionName, RecoveredChat>, which: &str| -> Vec<u64> {
             all[&name(which)].saved.messages.iter().map(|message| message.number).collect()
         };
         assert_eq!(numbers(&all, "short").len(), 100);
@@ -313,18 +316,18 @@ mod tests {
     #[test]
     fn nothing_is_lost_while_a_journal_is_written_anew() {
         let name = SessionName::new("a").unwrap();
-        let (mut chronicle, mut kept) = Chronicle::begin(&BTreeMap::new(), 4096).unwrap();
-        chronicle.add(&text_of(&[head("a")])).unwrap();
+        let (mut compacted, mut kept) = CompactedJournal::begin(&BTreeMap::new(), 4096).unwrap();
+        compacted.add(&text_of(&[head("a")])).unwrap();
         let mut answer = Message::text_of(1, Role::Assistant, "", Timestamp(3));
         answer.parts.clear();
-        chronicle.add(&text_of(&[Entry::Began(name.clone(), answer)])).unwrap();
+        compacted.add(&text_of(&[Entry::Began(name.clone(), answer)])).unwrap();
         let (mut said, mut added, mut moves) = (String::new(), 0, 0);
         while moves < 3 {
             let word = format!("{} ", said.len());
             said.push_str(&word);
             let line = text_of(&[Entry::Part(name.clone(), Box::new(Part::Text(word)))]);
             added += line.len() as u64;
-            if let Some(memory) = chronicle.add(&line).unwrap() {
+            if let Some(memory) = compacted.add(&line).unwrap() {
                 (kept, moves) = (memory, moves + 1);
             }
         }

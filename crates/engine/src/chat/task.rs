@@ -1,9 +1,10 @@
-//! The task that owns a conversation: it passes on what clients and the agent do, and keeps time.
+//! The task that owns a conversation: it handles the requests of clients and the output of the agent, sends events, and
+//! keeps time.
 
 use super::backend::{Backend, Exchange, Failure, Opening, PromptOptions, Update, updates};
 use super::error::ChatError;
-use super::handle::{Attached, ChatView, Command, Farewell, Presence, Reply, Sent};
-use super::memory::{Entry, Held};
+use super::handle::{Attached, ChatView, CloseMode, Command, Presence, Reply, Sent};
+use super::recovery::{Entry, RecoverySettings};
 use super::saving::{Saving, written};
 use super::{Chats, Outcome, now};
 use crate::limits;
@@ -19,7 +20,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-pub(super) struct Owner {
+pub(super) struct ConversationTask {
     pub(super) chats: Chats,
     pub(super) conversation: Conversation,
     pub(super) commands: mpsc::Receiver<Command>,
@@ -42,14 +43,14 @@ pub(super) struct Owner {
 }
 
 /// What a generation leaves: the agent, unless it is gone, and how it went.
-type Left = (Option<Box<dyn Backend>>, Result<(), Failure>);
+type GenerationEnd = (Option<Box<dyn Backend>>, Result<(), Failure>);
 
 /// What the use of a tool counts among the bytes that are noted of an answer.
 const NOTED_TOOL: usize = 4096;
 
 /// A generation that runs.
 pub(super) struct Running {
-    task: JoinHandle<Left>,
+    task: JoinHandle<GenerationEnd>,
     updates: mpsc::Receiver<Update>,
     stop: CancellationToken,
     /// When it is made to stop.
@@ -57,10 +58,10 @@ pub(super) struct Running {
     done: oneshot::Sender<Outcome>,
 }
 
-/// What a wait brought.
-enum News {
+/// What the task waited for.
+enum Wake {
     Command(Option<Command>),
-    Left(ClientId),
+    Detached(ClientId),
     Update(Update),
     Finished(Option<Box<dyn Backend>>, Result<(), Failure>),
     Saved(Result<(), ChatError>),
@@ -68,47 +69,47 @@ enum News {
     Stop,
 }
 
-impl Owner {
+impl ConversationTask {
     pub(super) async fn run(mut self) {
         loop {
-            let news = self.next().await;
-            let close = match news {
-                News::Command(Some(Command::Close { farewell, reply })) => Some((farewell, Some(reply))),
-                News::Stop | News::Command(None) => Some((Farewell::Stop, None)),
-                News::Command(Some(command)) => {
-                    self.obey(command);
+            let wake = self.next().await;
+            let close = match wake {
+                Wake::Command(Some(Command::Close { mode, reply })) => Some((mode, Some(reply))),
+                Wake::Stop | Wake::Command(None) => Some((CloseMode::Stop, None)),
+                Wake::Command(Some(command)) => {
+                    self.handle(command);
                     None
                 }
-                News::Left(client) => {
+                Wake::Detached(client) => {
                     self.conversation.detach(client);
                     self.clients.remove(&client);
                     None
                 }
-                News::Update(update) => {
-                    self.hear(update);
+                Wake::Update(update) => {
+                    self.handle_update(update);
                     None
                 }
-                News::Finished(backend, result) => {
+                Wake::Finished(backend, result) => {
                     self.finish(backend, result);
                     None
                 }
-                News::Saved(result) => {
+                Wake::Saved(result) => {
                     self.saved(result);
                     None
                 }
-                News::Time => {
+                Wake::Time => {
                     self.keep_time();
                     None
                 }
             };
-            self.tell();
-            if let Some((farewell, reply)) = close {
-                return self.close(farewell, reply).await;
+            self.send_events();
+            if let Some((mode, reply)) = close {
+                return self.close(mode, reply).await;
             }
         }
     }
 
-    async fn next(&mut self) -> News {
+    async fn next(&mut self) -> Wake {
         let deadline = self.deadline();
         let (update, finished) = match &mut self.running {
             Some(running) => (Some(&mut running.updates), Some(&mut running.task)),
@@ -118,13 +119,13 @@ impl Owner {
         tokio::select! {
             // Clients first: an agent that says much must not keep them from stopping it.
             biased;
-            () = self.chats.inner.stop.cancelled() => News::Stop,
-            Some(client) = self.leaving.recv() => News::Left(client),
-            command = self.commands.recv() => News::Command(command),
-            Some(update) = received(update) => News::Update(update),
-            (backend, result) = ended(finished) => News::Finished(backend, result),
-            result = written(saving) => News::Saved(result),
-            () = at(deadline) => News::Time,
+            () = self.chats.inner.stop.cancelled() => Wake::Stop,
+            Some(client) = self.leaving.recv() => Wake::Detached(client),
+            command = self.commands.recv() => Wake::Command(command),
+            Some(update) = received(update) => Wake::Update(update),
+            (backend, result) = ended(finished) => Wake::Finished(backend, result),
+            result = written(saving) => Wake::Saved(result),
+            () = at(deadline) => Wake::Time,
         }
     }
 
@@ -157,7 +158,7 @@ impl Owner {
         }
     }
 
-    fn obey(&mut self, command: Command) {
+    fn handle(&mut self, command: Command) {
         // An answer that nobody waits for is no loss.
         match command {
             Command::Attach { guard, takeover, history, reply } => {
@@ -172,30 +173,30 @@ impl Owner {
                         guard,
                     }
                 });
-                let _told = reply.send(attached.map(Box::new));
+                let _sent = reply.send(attached.map(Box::new));
             }
             Command::TakeOver { client, reply } => {
                 let attached = self.conversation.role(client).ok_or(ChatError::from(Refused::NotOwner));
                 let taken = attached.and_then(|_| Ok(self.conversation.attach(client, true)?));
-                let _told = reply.send(taken.map(drop));
+                let _sent = reply.send(taken.map(drop));
             }
             Command::Send { by, prompt, options, reply } => {
-                let _told = reply.send(self.may_act(by).and_then(|()| self.send(prompt, options)));
+                let _sent = reply.send(self.may_act(by).and_then(|()| self.send(prompt, options)));
             }
             Command::Stop { by, reply } => {
-                let _told = reply.send(self.may_act(by).map(|()| self.stop()));
+                let _sent = reply.send(self.may_act(by).map(|()| self.stop()));
             }
             Command::Clear { by, reply } => {
-                let _told = reply.send(self.may_act(by).and_then(|()| self.clear()));
+                let _sent = reply.send(self.may_act(by).and_then(|()| self.clear()));
             }
             Command::Configure { by, settings, reply } => {
-                let _told = reply.send(self.may_act(by).map(|()| self.configure(*settings)));
+                let _sent = reply.send(self.may_act(by).map(|()| self.configure(*settings)));
             }
             Command::Save { by, title, reply } => match self.may_act(by) {
                 Ok(()) => {
                     if let Some(title) = title {
                         self.conversation.rename(&title, now());
-                        self.tell();
+                        self.send_events();
                     }
                     self.save(Some(reply));
                 }
@@ -205,18 +206,18 @@ impl Owner {
                 let seen = self.conversation.acknowledge(&id, now()).map_err(ChatError::from);
                 // No event tells it, but whoever looks at the queue sees it.
                 self.show();
-                let _told = reply.send(seen);
+                let _sent = reply.send(seen);
             }
             Command::Decide { by, id, verdict, reply } => {
                 let allowed = self.may_act(by);
-                let _told = reply.send(allowed.and_then(|()| Ok(self.conversation.decide(&id, verdict)?)));
+                let _sent = reply.send(allowed.and_then(|()| Ok(self.conversation.decide(&id, verdict)?)));
             }
             Command::Answer { by, id, answers, reply } => {
                 let allowed = self.may_act(by);
-                let _told = reply.send(allowed.and_then(|()| Ok(self.conversation.answer(&id, answers)?)));
+                let _sent = reply.send(allowed.and_then(|()| Ok(self.conversation.answer(&id, answers)?)));
             }
             Command::Saved { reply } => {
-                let _told = reply.send(Ok(self.conversation.saved().clone()));
+                let _sent = reply.send(Ok(self.conversation.saved().clone()));
             }
             // Handled by `run`, which it ends.
             Command::Close { .. } => {}
@@ -315,30 +316,30 @@ impl Owner {
 
     // ---- the agent ----
 
-    fn hear(&mut self, update: Update) {
-        let talk = &mut self.conversation;
+    fn handle_update(&mut self, update: Update) {
+        let conversation = &mut self.conversation;
         match update {
-            Update::Text(text) => talk.text(&text),
-            Update::Thought(text) => talk.thought(&text),
-            Update::ToolCalled(call) => talk.tool_called(*call),
-            Update::ToolOutput(id, text) => talk.tool_output(id, text),
-            Update::ToolEnded(result) => talk.tool_ended(*result),
-            Update::Progress(progress) => talk.progress(progress),
-            Update::Plan(entries) => talk.plan(entries),
-            Update::Usage(usage) => talk.used(&usage),
-            Update::Resume(state) => talk.resume_with(state),
+            Update::Text(text) => conversation.text(&text),
+            Update::Thought(text) => conversation.thought(&text),
+            Update::ToolCalled(call) => conversation.tool_called(*call),
+            Update::ToolOutput(id, text) => conversation.tool_output(id, text),
+            Update::ToolEnded(result) => conversation.tool_ended(*result),
+            Update::Progress(progress) => conversation.progress(progress),
+            Update::Plan(entries) => conversation.plan(entries),
+            Update::Usage(usage) => conversation.used(&usage),
+            Update::Resume(state) => conversation.resume_with(state),
             Update::Withdraw(id) => {
                 // It may have been settled at the same moment.
-                let _settled = talk.withdraw(&id);
+                let _settled = conversation.withdraw(&id);
             }
             Update::Approve(id, request, reply) => {
                 // Whoever asks learns from the reply being dropped that it was refused.
-                if talk.ask_approval(id.clone(), *request, now()).is_ok() {
+                if conversation.ask_approval(id.clone(), *request, now()).is_ok() {
                     self.approvals.insert(id, reply);
                 }
             }
             Update::Ask(id, request, reply) => {
-                if talk.ask_question(id.clone(), *request, now()).is_ok() {
+                if conversation.ask_question(id.clone(), *request, now()).is_ok() {
                     self.questions.insert(id, reply);
                 }
             }
@@ -350,7 +351,7 @@ impl Owner {
         let Some(mut running) = self.running.take() else { return };
         running.task.abort();
         while let Ok(update) = running.updates.try_recv() {
-            self.hear(update);
+            self.handle_update(update);
         }
         self.backend = backend;
         let stopping = running.stop.is_cancelled();
@@ -369,28 +370,28 @@ impl Owner {
         if let Some(message) = saved.messages.last() {
             self.chats.note(&[Entry::Message(saved.name.clone(), message.clone())]);
         }
-        self.tell();
+        self.send_events();
         // Told last: whoever waits for it has seen everything else by then.
         let _told = running.done.send(outcome);
     }
 
-    // ---- telling and keeping ----
+    // ---- events and the journal ----
 
-    /// Passes on what happened, to clients, to whoever waits, and to the journal.
-    fn tell(&mut self) {
+    /// Sends the events to the clients, to those who wait for decisions and answers, and to the journal.
+    fn send_events(&mut self) {
         let name = self.conversation.saved().name.clone();
         let mut noted = Vec::new();
-        let mut told = false;
+        let mut changed = false;
         while let Some(event) = self.conversation.poll_event() {
             match &event {
                 Event::ApprovalSettled { id, decision } => {
                     if let Some(reply) = self.approvals.remove(id) {
-                        let _told = reply.send(decision.clone());
+                        let _sent = reply.send(decision.clone());
                     }
                 }
                 Event::QuestionSettled { id, answers } => {
                     if let Some(reply) = self.questions.remove(id) {
-                        let _told = reply.send(answers.clone());
+                        let _sent = reply.send(answers.clone());
                     }
                 }
                 Event::Cleared => noted.push(Entry::Cleared(name.clone())),
@@ -400,7 +401,7 @@ impl Owner {
                     }
                 }
             }
-            told |= changes_view(&event);
+            changed |= changes_view(&event);
             // Nobody may be attached.
             let _receivers = self.events.send(Arc::new(event));
         }
@@ -408,13 +409,13 @@ impl Owner {
             self.chats.note(&noted);
         }
         if self.conversation.take_changed() {
-            told = true;
+            changed = true;
             self.saving.changes += 1;
             self.note_head();
             let every = self.saving.every;
             self.saving.due = self.saving.due.or_else(|| every.map(|every| Instant::now() + every));
         }
-        if told {
+        if changed {
             self.show();
         }
     }
@@ -437,7 +438,7 @@ impl Owner {
     /// Everything but the messages.
     fn head(&self) -> Entry {
         let auto_save = self.saving.every.map(|every| every.as_secs());
-        let held = Held { auto_save, reserved: self.name.hold() == NameHold::Own };
+        let held = RecoverySettings { auto_save, reserved: self.name.hold() == NameHold::Own };
         Entry::Head(Box::new(self.conversation.saved().without_messages()), held)
     }
 
@@ -456,7 +457,7 @@ impl Owner {
         self.chats.inner.backends.open(opening).await.ok()
     }
 
-    async fn close(mut self, farewell: Farewell, reply: Option<Reply<()>>) {
+    async fn close(mut self, mode: CloseMode, reply: Option<Reply<()>>) {
         // From here on nobody is listened to; whoever asks learns at once that it is gone.
         self.commands.close();
         while self.commands.try_recv().is_ok() {}
@@ -464,17 +465,17 @@ impl Owner {
             running.stop.cancel();
             self.finish(None, Ok(()));
         }
-        self.finish_saving(farewell != Farewell::Delete).await;
-        if matches!(farewell, Farewell::Delete | Farewell::Drop) {
+        self.finish_saving(mode != CloseMode::Delete).await;
+        if matches!(mode, CloseMode::Delete | CloseMode::Drop) {
             self.conversation.delete();
-            self.tell();
+            self.send_events();
             if let Some(backend) = self.last_backend().await {
                 backend.delete().await;
             }
         }
         self.chats.closed(&self.conversation.saved().name, self.name);
         if let Some(reply) = reply {
-            let _told = reply.send(Ok(()));
+            let _sent = reply.send(Ok(()));
         }
     }
 }
@@ -524,7 +525,7 @@ async fn received(updates: Option<&mut mpsc::Receiver<Update>>) -> Option<Update
     }
 }
 
-async fn ended(task: Option<&mut JoinHandle<Left>>) -> Left {
+async fn ended(task: Option<&mut JoinHandle<GenerationEnd>>) -> GenerationEnd {
     match task {
         Some(task) => task.await.unwrap_or_else(|error| {
             let what = if error.is_panic() { "the agent's adapter failed" } else { "it was cut off" };
