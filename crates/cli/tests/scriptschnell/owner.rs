@@ -327,7 +327,7 @@ fn a_crowd_comes_and_goes() {
 
 // SS-34, SS-36, SS-42: an owner that has hung up is none any more for whoever says something after that.
 #[test]
-fn who_comes_after_an_owner_has_gone_finds_none() {
+fn a_client_that_follows_a_departed_owner_becomes_the_owner() {
     let swb = Swb::scripted(EXE, "");
     drop(swb.chat_in("talk"));
     for round in 0..ROUNDS {
