@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 /// Who may depend on whom, within the project. Development dependencies are free.
-const ALLOWED: [(&str, &[&str]); 17] = [
+const ALLOWED: [(&str, &[&str]); 18] = [
     ("swb-types", &[]),
     ("swb-wire", &["swb-types"]),
     ("swb-vt", &["swb-types"]),
@@ -18,7 +18,8 @@ const ALLOWED: [(&str, &[&str]); 17] = [
     ("swb-engine", &["swb-chat", "swb-turns", "swb-types", "swb-keeper", "swb-vt"]),
     ("swb-backends", &["swb-chat", "swb-engine", "swb-turns", "swb-types", "swb-vt"]),
     ("swb-programs", &["swb-engine", "swb-keeper"]),
-    ("swb-dialects", &["swb-chat", "swb-turns", "swb-types", "swb-wire", "swb-engine", "swb-vt"]),
+    ("swb-operations", &["swb-chat", "swb-turns", "swb-types", "swb-wire", "swb-engine", "swb-vt"]),
+    ("swb-dialects", &["swb-chat", "swb-types", "swb-wire", "swb-engine", "swb-operations"]),
     (
         "swb-daemon",
         &[
@@ -27,6 +28,7 @@ const ALLOWED: [(&str, &[&str]); 17] = [
             "swb-dialects",
             "swb-engine",
             "swb-keeper",
+            "swb-operations",
             "swb-programs",
             "swb-store",
             "swb-turns",

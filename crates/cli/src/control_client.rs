@@ -84,7 +84,7 @@ impl ControlClient {
     fn handshake(&mut self) -> Result<(), Failure> {
         self.stream.set_read_timeout(Some(HANDSHAKE_WAIT))?;
         let mut message = Vec::new();
-        control::encode_json(&Handshake { version: control::VERSION }, &mut message)
+        control::encode_json(&Handshake::full(), &mut message)
             .map_err(|error| Failure::general(error.to_string()))?;
         self.send(&message)?;
         control::parse_reply::<HandshakeReply>(&self.receive()?)?;

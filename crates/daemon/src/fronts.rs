@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use swb_dialects::coop::{Coop, Door};
+use swb_dialects::control::Control;
 use swb_dialects::keepty::Keepty;
 use swb_dialects::scriptschnell::Settings;
 use swb_dialects::{Fronts, listen};
@@ -215,11 +215,11 @@ impl OpenFronts {
     }
 
     /// Lets clients in.
-    pub(crate) fn serve(coop: &Coop, listeners: impl IntoIterator<Item = (Door, OwnedFd)>) -> Result<()> {
-        for (door, listener) in listeners {
-            coop.listen(listener, door)?;
+    pub(crate) fn serve(control: &Control, listener: OwnedFd, coop: Option<OwnedFd>) -> Result<()> {
+        if let Some(coop) = coop {
+            swb_dialects::coop::listen(control, coop)?;
         }
-        Ok(())
+        Ok(control.listen(listener)?)
     }
 
     /// Takes the sockets away for good.

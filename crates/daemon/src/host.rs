@@ -2,13 +2,19 @@
 
 use crate::upgrade::{ProgramUpgrade, check_program};
 use std::future::Future;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
-use swb_dialects::coop::Host;
+use swb_dialects::control::Stopper;
 use swb_engine::Engine;
+use swb_operations::{Host, HostAction};
 use swb_wire::control::{DaemonStatus, DialectStatus, KeeperStatus, StatusReply};
 use tokio::sync::mpsc;
+
+/// Connections of clients that asked for the end of the daemon. The end of the process closes them, which shows the
+/// clients that it is over; hence a static. At most as many as the control socket serves.
+static LEAVING: Mutex<Vec<OwnedFd>> = Mutex::new(Vec::new());
 
 /// Why the daemon stops.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,11 +52,6 @@ impl Host for DaemonHost {
         }
     }
 
-    fn shut_down(&self) {
-        // If one is waiting already, that is the same wish.
-        let _sent = self.stop.try_send(StopReason::Asked);
-    }
-
     fn prepare_upgrade(
         &self,
         exe: Option<PathBuf>,
@@ -66,10 +67,20 @@ impl Host for DaemonHost {
             Ok(())
         })
     }
+}
 
-    fn upgrade(&self) {
-        if let Some(upgrade) = self.prepared.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            let _sent = self.stop.try_send(StopReason::Upgrade(upgrade));
-        }
+impl Stopper for DaemonHost {
+    fn act(&self, action: HostAction, client: OwnedFd) {
+        // A full queue means that a stop is under way already.
+        let _sent = match action {
+            HostAction::ShutDown => {
+                LEAVING.lock().unwrap_or_else(PoisonError::into_inner).push(client);
+                self.stop.try_send(StopReason::Asked)
+            }
+            HostAction::Upgrade => {
+                let prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner).take();
+                prepared.map_or(Ok(()), |upgrade| self.stop.try_send(StopReason::Upgrade(upgrade)))
+            }
+        };
     }
 }

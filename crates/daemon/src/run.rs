@@ -15,11 +15,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 use swb_dialects::Fronts;
 use swb_dialects::clippy::Clippy;
-use swb_dialects::coop::{Coop, Door, Settings};
+use swb_dialects::control::Control;
 use swb_dialects::scriptschnell::ScriptSchnell;
 use swb_engine::Engine;
 use swb_engine::chat::Chats;
 use swb_keeper::Spec;
+use swb_operations::{Operations, Settings};
 use swb_types::Paths;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -74,7 +75,8 @@ pub fn run(options: Options) -> Result<()> {
 
 /// Sockets at which clients wait.
 struct Listeners {
-    coop: Vec<(Door, OwnedFd)>,
+    control: OwnedFd,
+    coop: Option<OwnedFd>,
     clippy: Option<OwnedFd>,
     scriptschnell: Option<OwnedFd>,
 }
@@ -119,9 +121,10 @@ impl DaemonSetup {
             stop,
             prepared: Mutex::new(None),
         });
-        let coop = Coop::new(engine.clone(), fronts.clone(), host, self.coop_settings());
-        let coop = coop.with_chats(chats.clone());
-        OpenFronts::serve(&coop, listeners.coop)?;
+        let operations = Operations::new(engine.clone(), host.clone(), self.settings(), fronts.tasks.clone());
+        let operations = operations.with_chats(chats.clone());
+        let control = Control::new(operations, fronts.clone(), host.clone());
+        OpenFronts::serve(&control, listeners.control, listeners.coop)?;
         if let Some(listener) = listeners.scriptschnell {
             let settings =
                 fronts::scriptschnell_settings(&self.config.scriptschnell, &self.paths, self.umask);
@@ -162,8 +165,7 @@ impl DaemonSetup {
         let coop = opened.coop(&self.config, &self.paths, engine)?;
         let control = opened.control(&self.paths, engine)?;
         let scriptschnell = opened.scriptschnell(&self.config, &self.paths, engine);
-        let coop = coop.map(|listener| (Door::Coop, listener)).into_iter();
-        Ok(Listeners { coop: coop.chain([(Door::Control, control)]).collect(), clippy, scriptschnell })
+        Ok(Listeners { control, coop, clippy, scriptschnell })
     }
 
     fn conversations(&self, engine: &Engine) -> Chats {
@@ -237,7 +239,7 @@ impl DaemonSetup {
         Spec { argv, env, dir: "/".into(), umask: self.umask }
     }
 
-    fn coop_settings(&self) -> Settings {
+    fn settings(&self) -> Settings {
         Settings::new(environment(), self.umask, self.paths.home.join(".config/coop/default.toml"))
     }
 }

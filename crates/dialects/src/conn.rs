@@ -6,8 +6,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
-use swb_engine::{Cursor, InputError, Pty};
+use swb_engine::{InputError, Pty};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -138,14 +137,6 @@ pub(crate) async fn read_some(stream: &UnixStream, mut push: impl FnMut(&[u8])) 
             Err(_) => return false,
         }
     }
-}
-
-/// Waits until there is something new to be looked at, and a little longer for what belongs to it.
-pub(crate) async fn next_look(cursor: &Cursor, pause: Duration) {
-    cursor.wait().await;
-    // The output does not wait for somebody who only looks now and then.
-    cursor.falls_behind();
-    tokio::time::sleep(pause).await;
 }
 
 /// Delivers input completely, however long the program takes to read it; the connection is not read

@@ -7,6 +7,7 @@
 
 pub mod clippy;
 mod conn;
+pub mod control;
 pub mod coop;
 pub mod keepty;
 pub mod limits;

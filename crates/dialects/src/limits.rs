@@ -7,14 +7,6 @@ use std::time::Duration;
 pub const OUTPUT_FRAME: u64 = 64 * 1024;
 /// Pieces sent to one client before the others get their turn.
 pub const PIECES_PER_TURN: u32 = 4;
-/// Pause between two pictures for somebody who looks on from a terminal of another size: smooth to the eye.
-pub const VIEW_PAUSE: Duration = Duration::from_millis(33);
-/// Pause between two looks of somebody who waits for something on a screen.
-pub const WAIT_PAUSE: Duration = Duration::from_millis(20);
-/// Size of a compiled regular expression; one that a person types takes a fraction of it.
-pub const REGEX: usize = 1 << 20;
-/// Bytes of content and of text in the answer to a question; JSON makes six of one at worst, and a frame holds that.
-pub const ANSWER: usize = 100 * 1024;
 /// Bytes taken from a socket per read.
 pub const READ_BUFFER: usize = 16 * 1024;
 /// Things a connection's reading half may tell its writing half before it waits.
@@ -31,10 +23,6 @@ pub const PLACE: Duration = Duration::from_millis(20);
 
 /// coop: a connection that has not said its version by then is closed.
 pub const COOP_HANDSHAKE: Duration = Duration::from_secs(30);
-/// coop: how long `kill` waits for the end before it answers; the killing goes on.
-pub const COOP_KILL_ANSWER: Duration = Duration::from_secs(1);
-/// coop: Coopfiles longer than this are refused.
-pub const COOPFILE: u64 = 1 << 20;
 
 /// keepty: connections per session (KP-19).
 pub const KEEPTY_CONNECTIONS: usize = 32;

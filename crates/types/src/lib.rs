@@ -6,12 +6,14 @@
 mod exit;
 mod name;
 pub mod paths;
+mod role;
 mod size;
 mod time;
 
 pub use exit::ExitStatus;
 pub use name::{NameError, SessionName};
 pub use paths::Paths;
+pub use role::{Role, Scope};
 pub use size::Size;
 pub use time::Timestamp;
 

@@ -13,9 +13,9 @@ use swb_wire::control::{
 fn requests_are_read_and_written() {
     for text in [
         json!({"cmd": "approvals"}),
-        json!({"cmd": "approval", "id": "auth-1"}),
-        json!({"cmd": "approval", "id": "auth-1", "ack": true}),
-        json!({"cmd": "approval", "id": "auth-1", "approved": false, "option": "o", "always": true}),
+        json!({"cmd": "approval", "approval": "auth-1"}),
+        json!({"cmd": "approval", "approval": "auth-1", "ack": true}),
+        json!({"cmd": "approval", "approval": "auth-1", "approved": false, "option": "o", "always": true}),
         json!({"cmd": "history"}),
         json!({"cmd": "history", "workspace": "/w", "search": "a b", "offset": 5, "limit": 7}),
         json!({"cmd": "conversation", "session": "a"}),
@@ -28,18 +28,17 @@ fn requests_are_read_and_written() {
     ] {
         round_trip(&text);
     }
-    let nulls =
-        json!({"cmd": "approval", "id": "a", "approved": null, "option": null, "always": null, "ack": null});
+    let nulls = json!({"cmd": "approval", "approval": "a", "approved": null, "option": null, "always": null, "ack": null});
     let request = parse_operation(nulls.to_string().as_bytes()).expect("null means nothing");
-    assert_eq!(serde_json::to_value(request).expect("JSON"), json!({"cmd": "approval", "id": "a"}));
+    assert_eq!(serde_json::to_value(request).expect("JSON"), json!({"cmd": "approval", "approval": "a"}));
 }
 
 #[test]
 fn what_makes_no_sense_is_refused() {
     for text in [
         json!({"cmd": "approval"}),
-        json!({"cmd": "approval", "id": 5}),
-        json!({"cmd": "approval", "id": "a", "approved": "yes"}),
+        json!({"cmd": "approval", "approval": 5}),
+        json!({"cmd": "approval", "approval": "a", "approved": "yes"}),
         json!({"cmd": "history", "limit": -1}),
         json!({"cmd": "history", "search": ["a"]}),
         json!({"cmd": "conversation"}),

@@ -86,7 +86,7 @@ impl ResumePoint {
         let socket = UnixStream::from(socket);
         let mut message = Vec::new();
         let request = Operation::Attach(self.request(from, size));
-        control::encode_json(&Handshake { version: control::VERSION }, &mut message)
+        control::encode_json(&Handshake::full(), &mut message)
             .and_then(|()| control::encode_json(&request, &mut message))
             .map_err(io::Error::other)?;
         // A fresh socket takes a few hundred bytes at once.

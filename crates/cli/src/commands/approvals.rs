@@ -57,7 +57,7 @@ fn waiting(context: &Context) -> Result<Vec<ApprovalItem>, Failure> {
 
 fn show(context: &Context, id: &str) -> Outcome {
     let id = named(&waiting(context)?, id)?.id.clone();
-    let request = Approval { id, ack: true, ..Approval::default() };
+    let request = Approval { approval: id, ack: true, ..Approval::default() };
     let reply: ApprovalReply = context.ask(&Operation::Approval(request))?;
     context.answer(&reply.approval, |approval| details(approval, now(), &context.paths.home))?;
     Ok(0)
@@ -67,7 +67,7 @@ fn decide(context: &Context, id: &str, approved: bool, option: Option<String>, a
     let waiting = waiting(context)?;
     let approval = named(&waiting, id)?;
     let request = Approval {
-        id: approval.id.clone(),
+        approval: approval.id.clone(),
         approved: Some(approved),
         option: option.clone(),
         always,

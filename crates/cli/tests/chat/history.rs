@@ -273,13 +273,40 @@ fn a_workspace_is_made_as_a_working_tree() {
     assert!(said(&none).contains("no git repository"), "{}", said(&none));
 }
 
-/// The clients of coop know nothing of all this.
+// CO-49: what coop does not define is unknown on its socket.
 #[test]
-fn only_our_own_command_line_may_ask() {
+fn coop_has_exactly_its_own_commands() {
     let swb = Swb::scripted(EXE, "");
-    for command in ["approvals", "history", "workspaces", "agents"] {
-        let refused = swb.coop().ask(&json!({"cmd": command}));
+    for command in [
+        "agents",
+        "approval",
+        "approvals",
+        "ask",
+        "capture",
+        "conversation",
+        "events",
+        "explain",
+        "forget",
+        "history",
+        "hook",
+        "keys",
+        "paste",
+        "relay",
+        "screen",
+        "send",
+        "status",
+        "turn",
+        "turns",
+        "upgrade",
+        "wait",
+        "workspace",
+        "workspaces",
+    ] {
+        let refused = swb.coop().ask(&json!({"cmd": command, "session": "x"}));
         assert_eq!(refused["error"], "INVALID_COMMAND", "{refused}");
+        assert_eq!(refused["message"], format!("unknown command '{command}'"));
+    }
+    for command in ["agents", "approvals", "history", "status", "workspaces"] {
         let answered = swb.control().ask(&json!({"cmd": command}));
         assert_eq!(answered["ok"], true, "{answered}");
     }

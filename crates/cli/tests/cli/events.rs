@@ -172,39 +172,6 @@ fn a_terminal_shows_the_list_on_a_screen_of_its_own_and_gets_its_own_back() {
 }
 
 #[test]
-fn what_is_hidden_from_coop_is_hidden_there_only() {
-    let swb = Swb::start(EXE);
-    let mut stranger = swb.coop();
-    stranger.ok(&json!({"cmd": "events"}));
-    swb.ok(&["run", "-d", "-n", "secret", "--hide", "coop", "--", "sh", "-c", AGENT]);
-    becomes(&swb, "secret", "ready");
-    swb.ok(&["ask", "secret", "hello"]);
-    swb.ok(&["run", "-d", "-n", "open", "--", "sh", "-c", AGENT]);
-    let (_, first) = stranger.event("opened");
-    assert_eq!(first["session"], "open");
-    let mut coop = swb.coop();
-    for request in [
-        json!({"cmd": "turns", "session": "secret"}),
-        json!({"cmd": "turn", "session": "secret"}),
-        json!({"cmd": "capture", "session": "secret"}),
-        json!({"cmd": "explain", "session": "secret"}),
-        json!({"cmd": "ask", "session": "secret", "text": "x"}),
-        json!({"cmd": "hook", "session": "secret", "state": "ready"}),
-        json!({"cmd": "relay", "from": "secret", "to": "open"}),
-        json!({"cmd": "wait", "session": "secret", "until": "ready"}),
-    ] {
-        assert_eq!(coop.error(&request), "SESSION_NOT_FOUND", "{request}");
-    }
-    for request in [
-        json!({"cmd": "turn", "turn_id": "secret:1"}),
-        json!({"cmd": "capture", "turn_id": "secret:1"}),
-        json!({"cmd": "relay", "from": "secret:1", "to": "open"}),
-    ] {
-        assert_eq!(coop.error(&request), "TURN_NOT_FOUND", "{request}");
-    }
-}
-
-#[test]
 fn whoever_follows_and_does_not_read_disturbs_nobody() {
     let swb = Swb::start(EXE);
     start(&swb, "main", &["sh", "-c", AGENT], "ready");

@@ -434,13 +434,13 @@ fn no_content_no_secret_and_no_environment_is_ever_logged_or_stored() {
     let mut keepty = joined(&swb, "x", Role::Writer);
     keepty.type_in(b"hunter2-keepty");
     keepty.until("hunter2-keepty");
-    swb.coop().ok(&json!({"cmd": "send", "session": "x", "text": "hunter2-sent"}));
+    swb.control().ok(&json!({"cmd": "send", "session": "x", "text": "hunter2-sent"}));
     coop.until("hunter2-sent");
     swb.coop().ok(&json!({"cmd": "logs", "session": "x"}));
     // Whatever is refused is not repeated in the log either.
     swb.coop().error(&json!({"cmd": "serve", "token": "hunter2-token"}));
     swb.coop().error(&json!({"cmd": "hunter2-command"}));
-    swb.coop().error(&json!({"cmd": "send", "session": "x", "text": ["hunter2-wrong"]}));
+    swb.control().error(&json!({"cmd": "send", "session": "x", "text": ["hunter2-wrong"]}));
     swb.coop().error(&json!({
         "cmd": "create", "name": "y", "workspace": swb.workspace(""), "argv": ["/no/such"], "env": {"A": "hunter2-failed"},
     }));

@@ -11,8 +11,8 @@ pub struct Approvals {}
 /// Looks at an approval, or decides it: with `approved` or `option` it is decided, without both only shown.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Approval {
-    /// Which one.
-    pub id: String,
+    /// Id of the approval.
+    pub approval: String,
     /// Whether it may happen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<bool>,
@@ -25,6 +25,13 @@ pub struct Approval {
     /// A person has seen it and needs time to decide.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub ack: bool,
+}
+
+impl Approval {
+    /// Whether it changes anything: decides, or asks for time to decide.
+    pub fn decides(&self) -> bool {
+        self.approved.is_some() || self.option.is_some() || self.ack
+    }
 }
 
 /// Lists conversations, or looks for words in those that are kept.

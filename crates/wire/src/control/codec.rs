@@ -6,12 +6,13 @@
 
 use super::control::{ClientControl, Event};
 use super::error::{BadMessage, ErrorReply};
-use super::operation::{Kill, Operation, Send};
+use super::operation::{Handshake, Kill, Operation, Send};
 use super::screen::Wait;
 use super::turns::{Capture, Happening, Turn};
 use crate::frame::{LengthPrefixed, PREFIX, prefix};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::borrow::Cow;
+use swb_types::{Role, Scope, SessionName};
 
 /// The only protocol version there is (CO-11).
 pub const VERSION: u32 = 1;
@@ -48,6 +49,24 @@ pub fn parse_handshake(body: &[u8]) -> Result<i128, BadMessage> {
         version: i128,
     }
     fields::<Version>(object(body)?, "handshake").map(|handshake| handshake.version)
+}
+
+/// Reads the role and the scope that a client limits itself to in its handshake; nothing if it does not.
+pub fn parse_caller(body: &[u8]) -> Result<Option<(Role, Scope)>, BadMessage> {
+    let limits: Handshake = fields(object(body)?, "handshake")?;
+    let scope = match (limits.session, limits.workspace) {
+        (None, None) if limits.role.is_none() => return Ok(None),
+        (None, None) => Scope::All,
+        (Some(name), None) => {
+            let name = SessionName::new(&name).map_err(|error| BadMessage::new(error.to_string()))?;
+            Scope::Session(name)
+        }
+        (None, Some(path)) => Scope::Workspace(path.into()),
+        (Some(_), Some(_)) => {
+            return Err(BadMessage::new("invalid handshake: at most one of `session` and `workspace`"));
+        }
+    };
+    Ok(Some((limits.role.unwrap_or(Role::Owner), scope)))
 }
 
 /// Gives the name of the operation that a message asks for.
@@ -186,6 +205,18 @@ pub enum EncodeError {
 /// After an error `out` is as it was.
 pub fn encode_json(value: &impl Serialize, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     append_json(&[], value, out)
+}
+
+/// Makes a reply without its frame, at most as long as a frame may be.
+pub fn encode_body(value: &impl Serialize) -> Result<Vec<u8>, EncodeError> {
+    let body = serde_json::to_vec(value)?;
+    let len = body.len();
+    if len > MAX_FRAME { Err(EncodeError::TooLarge { len, max: MAX_FRAME }) } else { Ok(body) }
+}
+
+/// Puts a reply of [`encode_body`] into a frame of command mode.
+pub fn encode_frame(body: &[u8]) -> Vec<u8> {
+    [prefix(body.len()).as_slice(), body].concat()
 }
 
 /// Appends a control frame of stream mode (CO-52).

@@ -29,8 +29,9 @@ pub use chat::{
 };
 pub use codec::{
     EncodeError, MAX_DATA, MAX_FRAME, ReplyError, StreamFrame, VERSION, command_frames, data_header,
-    encode_control, encode_data, encode_json, enter_stream, operation_name, parse_client_control,
-    parse_event, parse_handshake, parse_happening, parse_operation, parse_reply, parse_stream,
+    encode_body, encode_control, encode_data, encode_frame, encode_json, enter_stream, operation_name,
+    parse_caller, parse_client_control, parse_event, parse_handshake, parse_happening, parse_operation,
+    parse_reply, parse_stream,
 };
 pub use control::{ClientControl, Event};
 pub use error::{BadMessage, ErrorCode, ErrorReply};

@@ -10,7 +10,7 @@ use super::screen::{Keys, Screen, Wait};
 use super::turns::{Ask, Capture, Events, Explain, Hook, Paste, Relay, Turn, Turns};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
-use swb_types::{Offset, PtyId};
+use swb_types::{Offset, PtyId, Role};
 
 /// Terminal width when an `attach` or `shell` names none, in columns (CO-29).
 const DEFAULT_COLS: u16 = 120;
@@ -22,6 +22,22 @@ const DEFAULT_ROWS: u16 = 40;
 pub struct Handshake {
     /// Protocol version the client speaks.
     pub version: u32,
+    /// Role that the client limits itself to; everything its user may do if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    /// The one session that the client limits itself to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The one workspace that the client limits itself to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+}
+
+impl Handshake {
+    /// The handshake of a client that does everything its user may do.
+    pub fn full() -> Self {
+        Self { version: super::codec::VERSION, role: None, session: None, workspace: None }
+    }
 }
 
 /// A command; on the wire, `cmd` holds the variant's name in lower case.
@@ -100,6 +116,50 @@ pub enum Operation {
     Workspace(Workspace),
     /// *Addition*: lists the agents that can answer.
     Agents(Agents),
+}
+
+impl Operation {
+    /// The operation's name on the wire.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Agents(_) => "agents",
+            Self::Approval(_) => "approval",
+            Self::Approvals(_) => "approvals",
+            Self::Ask(_) => "ask",
+            Self::Attach(_) => "attach",
+            Self::Capture(_) => "capture",
+            Self::Conversation(_) => "conversation",
+            Self::Create(_) => "create",
+            Self::Detach => "detach",
+            Self::Events(_) => "events",
+            Self::Explain(_) => "explain",
+            Self::Forget(_) => "forget",
+            Self::History(_) => "history",
+            Self::Hook(_) => "hook",
+            Self::Keys(_) => "keys",
+            Self::Kill(_) => "kill",
+            Self::Logs(_) => "logs",
+            Self::Ls(_) => "ls",
+            Self::Paste(_) => "paste",
+            Self::Relay(_) => "relay",
+            Self::Restart(_) => "restart",
+            Self::Screen(_) => "screen",
+            Self::Send(_) => "send",
+            Self::Serve(_) => "serve",
+            Self::SessionKill(_) => "sessionkill",
+            Self::SessionLs(_) => "sessionls",
+            Self::Shell(_) => "shell",
+            Self::Shutdown(_) => "shutdown",
+            Self::Status => "status",
+            Self::Tunnel(_) => "tunnel",
+            Self::Turn(_) => "turn",
+            Self::Turns(_) => "turns",
+            Self::Upgrade(_) => "upgrade",
+            Self::Wait(_) => "wait",
+            Self::Workspace(_) => "workspace",
+            Self::Workspaces(_) => "workspaces",
+        }
+    }
 }
 
 /// Makes a session (CO-19).

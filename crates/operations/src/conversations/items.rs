@@ -18,7 +18,7 @@ const DEPTH: usize = 16;
 const LINE: usize = 2048;
 
 /// An approval; texts in what the tool is given are cut to `most` bytes.
-pub(super) fn approval(chat: &Chat, approval: &swb_chat::Approval, most: usize) -> ApprovalItem {
+pub(crate) fn approval(chat: &Chat, approval: &swb_chat::Approval, most: usize) -> ApprovalItem {
     item(chat.name(), chat.working_dir(), approval, most)
 }
 
@@ -52,7 +52,7 @@ fn item(name: &SessionName, dir: &Path, approval: &swb_chat::Approval, most: usi
 }
 
 /// A dialog on a terminal, under the name it has as an approval.
-pub(super) fn dialog(session: &Session, dialog: &Dialog, id: ApprovalId, most: usize) -> ApprovalItem {
+pub(crate) fn dialog(session: &Session, dialog: &Dialog, id: ApprovalId, most: usize) -> ApprovalItem {
     let (request, asked_at) = (approval_of(dialog), Timestamp(session.view().status.since.millis()));
     let approval = swb_chat::Approval { id, request, asked_at, seen: true };
     let mut item = item(session.name(), session.workspace(), &approval, most);
@@ -82,11 +82,11 @@ fn option_kind(kind: OptionKind) -> &'static str {
     }
 }
 
-pub(super) fn conversation(listed: &ListedChat) -> ConversationItem {
+pub(crate) fn conversation(listed: &ListedChat) -> ConversationItem {
     ConversationItem { saved: listed.saved, ..summary(&listed.summary, listed.live, listed.running) }
 }
 
-pub(super) fn summary(summary: &Summary, live: bool, running: bool) -> ConversationItem {
+pub(crate) fn summary(summary: &Summary, live: bool, running: bool) -> ConversationItem {
     ConversationItem {
         session: summary.name.to_string(),
         title: clipped(&summary.title, LINE).to_owned(),
@@ -102,7 +102,7 @@ pub(super) fn summary(summary: &Summary, live: bool, running: bool) -> Conversat
     }
 }
 
-pub(super) fn hit(hit: &Hit, live: Option<&Chat>) -> HitItem {
+pub(crate) fn hit(hit: &Hit, live: Option<&Chat>) -> HitItem {
     let running = live.is_some_and(|chat| chat.view().state.is_running());
     HitItem {
         conversation: ConversationItem { saved: true, ..summary(&hit.summary, live.is_some(), running) },
@@ -113,7 +113,7 @@ pub(super) fn hit(hit: &Hit, live: Option<&Chat>) -> HitItem {
     }
 }
 
-pub(super) fn workspace(workspace: &Workspace, facts: &GitFacts, sessions: usize) -> WorkspaceItem {
+pub(crate) fn workspace(workspace: &Workspace, facts: &GitFacts, sessions: usize) -> WorkspaceItem {
     let paths = |list: &[PathBuf]| list.iter().take(ENTRIES).map(|one| path(one)).collect();
     let texts =
         |list: &[String]| list.iter().take(ENTRIES).map(|one| clipped(one, LINE).to_owned()).collect();
@@ -138,7 +138,7 @@ pub(super) fn workspace(workspace: &Workspace, facts: &GitFacts, sessions: usize
 }
 
 /// What a tool is given, with no text in it longer than `most` bytes; `cut` is set if something was left out.
-pub(super) fn shortened(value: &Value, most: usize, depth: usize, cut: &mut bool) -> Value {
+pub(crate) fn shortened(value: &Value, most: usize, depth: usize, cut: &mut bool) -> Value {
     match value {
         Value::String(text) if text.len() > most => {
             *cut = true;
@@ -164,7 +164,7 @@ pub(super) fn shortened(value: &Value, most: usize, depth: usize, cut: &mut bool
 }
 
 /// The beginning of a text that has `most` bytes at most.
-pub(super) fn clipped(text: &str, most: usize) -> &str {
+pub(crate) fn clipped(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }
 

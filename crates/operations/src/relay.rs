@@ -1,27 +1,29 @@
-//! Turns passed on: typed into other sessions, ours or those of somebody else.
+//! Passing turns on: `relay` and `paste`, typed into sessions of ours or into those of wrappers.
 
-use super::connection::{Answer, Connection, Next, invalid, ok, refused};
-use super::errors;
-use super::turns::turn_text;
+use crate::errors::{engine_error, input_error, invalid, relay_error};
+use crate::execute::Call;
+use crate::reply::{Answer, done};
+use crate::turns::turn_text;
 use swb_engine::limits::TAKE_SILENT;
-use swb_engine::{Session, Submit, TypedText, TypingError, TypingReport};
-use swb_wire::control::{ErrorCode, ErrorReply, Relay, RelayReply};
+use swb_engine::{RelayError, Session, StoredTurn, Submit, TypedText, TypingError, TypingReport};
+use swb_types::Scope;
+use swb_wire::control::{ErrorCode, ErrorReply, OkReply, Paste, Relay, RelayReply};
 use tokio::time::sleep;
 
-impl Connection {
-    pub(super) async fn relay_turn(&self, relay: Relay) -> Answer {
+impl Call<'_> {
+    pub(crate) async fn relay_turn(&self, relay: Relay) -> Answer {
         if relay.raw && (relay.template.is_some() || relay.prefix.is_some()) {
             return Err(invalid("raw goes with neither template nor prefix"));
         }
         let turn = match self.latest_turn(&relay.from) {
-            Err(unknown) => self.turn_named(&relay.from).map_err(|no_turn| {
+            Err(unknown) => self.turn_by_id(&relay.from).map_err(|no_turn| {
                 // Of a name without a number, that there is no such session says more.
                 if relay.from.contains(':') { no_turn } else { unknown }
             })?,
             Ok(turn) => turn,
         };
         let id = turn.info.id.to_string();
-        let text = if relay.raw {
+        let material = if relay.raw {
             TypedText::Raw(turn.content.to_vec())
         } else {
             let text = turn_text(&turn);
@@ -31,12 +33,12 @@ impl Connection {
             };
             TypedText::Text(relay.prefix.unwrap_or_default() + &filled)
         };
-        let typed = match self.resolve_live(&relay.to) {
+        let typed = match self.live_session(&relay.to) {
             Ok(session) => {
                 let submit = if relay.submit { Submit::Prompt } else { Submit::No };
-                self.type_into(&session, text, submit).await?
+                self.type_into(&session, material, submit).await?
             }
-            Err(unknown) => self.type_elsewhere(&relay.to, text, relay.submit, unknown).await?,
+            Err(unknown) => self.type_elsewhere(&relay.to, material, relay.submit, unknown).await?,
         };
         let reply = RelayReply {
             ok: true,
@@ -44,19 +46,49 @@ impl Connection {
             bytes: typed.bytes,
             warning: typed.warning.map(str::to_owned),
         };
-        Ok((ok(&reply)?, Next::Request))
+        done(&reply)
+    }
+
+    /// Types the relay buffer into a session: as it is for callers that may type anything (CB-43), else as text that
+    /// can press no key.
+    pub(crate) async fn paste(&self, paste: &Paste) -> Answer {
+        let session = self.turn_owner(&paste.session)?;
+        let ours = self.session(&session).ok();
+        if let Some(ours) = &ours {
+            ours.start(None).await.ok();
+        }
+        if self.caller.may_type() {
+            if *self.caller.scope() != Scope::All {
+                self.buffered_turn(&session)?;
+            }
+            self.relay().paste(&session).map_err(|error| relay_error(&error, &session))?;
+        } else {
+            let text = TypedText::Text(turn_text(&self.buffered_turn(&session)?));
+            match ours {
+                Some(ours) => self.type_into(&ours, text, Submit::No).await?,
+                None => self.type_elsewhere(&session, text, false, no_session(&session)).await?,
+            };
+        }
+        done(&OkReply::default())
+    }
+
+    /// The turn in the relay buffer; one from outside the caller's scope does not exist for it.
+    fn buffered_turn(&self, session: &str) -> Result<StoredTurn, ErrorReply> {
+        let turn = self.relay().relayed().map_err(|error| relay_error(&error, session))?;
+        let seen = self.turn_owner(turn.info.id.session()).is_ok();
+        if seen { Ok(turn) } else { Err(relay_error(&RelayError::Empty, session)) }
     }
 
     /// Types into a session of ours; Enter is pressed when its program has taken the text.
-    pub(super) async fn type_into(
+    pub(crate) async fn type_into(
         &self,
         session: &Session,
-        text: TypedText,
+        material: TypedText,
         submit: Submit,
     ) -> Result<TypingReport, ErrorReply> {
-        session.type_into(text, submit).await.map_err(|error| match error {
-            TypingError::Session(error) => refused(error),
-            TypingError::Input(error) => errors::input(error),
+        session.type_into(material, submit).await.map_err(|error| match error {
+            TypingError::Session(error) => engine_error(&error),
+            TypingError::Input(error) => input_error(error),
             TypingError::Asks { .. } | TypingError::Stopped => {
                 let what = format!("nothing was submitted to session '{}': {error}", session.name());
                 ErrorReply::new(ErrorCode::AgentBusy, what)
@@ -68,23 +100,28 @@ impl Connection {
     async fn type_elsewhere(
         &self,
         to: &str,
-        text: TypedText,
+        material: TypedText,
         submit: bool,
         unknown: ErrorReply,
     ) -> Result<TypingReport, ErrorReply> {
         let relay = self.relay();
-        if !relay.sessions().iter().any(|listed| listed.id == to) {
+        let enrolled = relay.sessions().iter().any(|listed| listed.id == to);
+        if !enrolled || !self.caller.covers(to, None) {
             return Err(unknown);
         }
-        let (bytes, warning) = text.encode(false);
+        let (bytes, warning) = material.encode(false);
         let length = bytes.len() as u64;
-        relay.inject(to, bytes).map_err(|error| errors::relay(&error, to))?;
+        relay.inject(to, bytes).map_err(|error| relay_error(&error, to))?;
         if submit {
             sleep(TAKE_SILENT).await;
-            relay.inject(to, b"\r".to_vec()).map_err(|error| errors::relay(&error, to))?;
+            relay.inject(to, b"\r".to_vec()).map_err(|error| relay_error(&error, to))?;
         }
         Ok(TypingReport { bytes: length, warning })
     }
+}
+
+fn no_session(name: &str) -> ErrorReply {
+    relay_error(&RelayError::NoSession, name)
 }
 
 /// Fills in a template, in one pass: what is filled in is not looked at again.

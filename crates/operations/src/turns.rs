@@ -1,105 +1,57 @@
-//! Completed turns, the buffer that passes them on, and what agents are doing.
+//! Completed turns, and what agents are doing.
 
-use super::connection::{Answer, Connection, Next, invalid, ok, refused};
-use super::{Door, LABEL, errors};
-use swb_engine::{ProcessPhase, Relay, Session, TurnId, TurnInfo};
+use crate::errors::relay_error;
+use crate::execute::Call;
+use crate::limits;
+use crate::reply::{Answer, done};
+use swb_engine::{ProcessPhase, Session, TurnInfo};
 use swb_turns::{State, Status, strip_text};
-use swb_types::{Offset, PtyId};
+use swb_types::Offset;
 use swb_wire::control::{
-    AgentItem, AgentState, Base64, Capture, CaptureReply, ErrorReply, EvidenceItem, Explain, ExplainReply,
-    Hook, HookState, OkReply, Paste, Turn, TurnItem, TurnObject, TurnReply, Turns, TurnsReply,
+    AgentItem, AgentState, Base64, Capture, CaptureReply, EvidenceItem, Explain, ExplainReply, Turn,
+    TurnItem, TurnObject, TurnReply, Turns, TurnsReply,
 };
 
-/// Bytes of content and of text in one answer at most. Base64 makes four bytes of three, and JSON two of a line
-/// break; what needs more is cut further.
-const PIECE: usize = 300 * 1024;
-
-impl Connection {
-    /// Turns as whoever asks may see them.
-    pub(super) fn relay(&self) -> Relay {
-        match self.door {
-            Door::Control => self.coop.engine.relay().clone(),
-            Door::Coop => self.coop.engine.relay().seen_by(LABEL),
-        }
-    }
-
-    /// The name by which turns of a session are known; it may be one that somebody else runs.
-    pub(super) fn turn_owner(&self, text: &str) -> String {
-        self.resolve(text).map_or_else(|_| text.to_owned(), |session| session.name().to_string())
-    }
-
-    pub(super) fn turns(&self, turns: &Turns) -> Answer {
-        let session = self.turn_owner(&turns.session);
+impl Call<'_> {
+    pub(crate) fn turns(&self, turns: &Turns) -> Answer {
+        let session = self.turn_owner(&turns.session)?;
         let limit = turns.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
         let list = self.relay().turns(&session, limit).map_err(|error| self.no_turns(&error, &session))?;
         let turns = list.iter().map(turn_item).collect();
-        Ok((ok(&TurnsReply { ok: true, session, turns })?, Next::Request))
+        done(&TurnsReply { ok: true, session, turns })
     }
 
-    pub(super) fn turn(&self, turn: &Turn) -> Answer {
+    pub(crate) fn turn(&self, turn: &Turn) -> Answer {
         let found = match (&turn.turn_id, &turn.session) {
-            (Some(id), _) => self.turn_named(id)?,
+            (Some(id), _) => self.turn_by_id(id)?,
             (None, session) => self.latest_turn(session.as_deref().unwrap_or_default())?,
         };
-        let mut most = PIECE;
+        let mut most = limits::TURN_PIECE;
         loop {
             let object = turn_object(&found, turn, most);
-            match ok(&TurnReply { ok: true, turn: object }) {
+            match done(&TurnReply { ok: true, turn: object }) {
                 Err(_) if most > 1 => most /= 2,
-                answer => return Ok((answer?, Next::Request)),
+                answer => return answer,
             }
         }
     }
 
-    pub(super) fn turn_named(&self, id: &str) -> Result<swb_engine::StoredTurn, ErrorReply> {
-        let error = |error| errors::relay(&error, id);
-        let id: TurnId = id.parse().map_err(|_| error(swb_engine::RelayError::NoSuchTurn))?;
-        self.relay().turn(&id).map_err(error)
-    }
-
-    pub(super) fn latest_turn(&self, session: &str) -> Result<swb_engine::StoredTurn, ErrorReply> {
-        let session = self.turn_owner(session);
-        self.relay().latest(&session).map_err(|error| self.no_turns(&error, &session))
-    }
-
-    /// Why there are no turns; those of a session that has ended are gone with it (CB-35).
-    fn no_turns(&self, error: &swb_engine::RelayError, session: &str) -> ErrorReply {
-        match self.resolve_remembered(session) {
-            Ok(ended) if *error == swb_engine::RelayError::NoSession => {
-                refused(swb_engine::Error::Ended(ended.name().clone()))
-            }
-            _ => errors::relay(error, session),
-        }
-    }
-
-    pub(super) fn capture(&self, capture: &Capture) -> Answer {
+    pub(crate) fn capture(&self, capture: &Capture) -> Answer {
         let captured = match (&capture.turn_id, &capture.session) {
-            (Some(id), _) => {
-                let named = id.parse().map_err(|_| swb_engine::RelayError::NoSuchTurn);
-                named
-                    .and_then(|named| self.relay().capture_by_id(&named))
-                    .map_err(|error| errors::relay(&error, id))
+            (Some(text), _) => {
+                let id = self.turn_id(text)?;
+                self.relay().capture_by_id(&id).map_err(|error| relay_error(&error, text))
             }
             (None, session) => {
-                let session = self.turn_owner(session.as_deref().unwrap_or_default());
-                self.relay().capture(&session).map_err(|error| errors::relay(&error, &session))
+                let session = self.turn_owner(session.as_deref().unwrap_or_default())?;
+                self.relay().capture(&session).map_err(|error| relay_error(&error, &session))
             }
         }?;
-        let reply = CaptureReply { ok: true, turn_id: captured.id.to_string(), size: captured.size };
-        Ok((ok(&reply)?, Next::Request))
+        done(&CaptureReply { ok: true, turn_id: captured.id.to_string(), size: captured.size })
     }
 
-    pub(super) async fn paste(&self, paste: &Paste) -> Answer {
-        let session = self.turn_owner(&paste.session);
-        if let Ok(session) = self.resolve(&session) {
-            session.start(None).await.ok();
-        }
-        self.relay().paste(&session).map_err(|error| errors::relay(&error, &session))?;
-        Ok((ok(&OkReply::default())?, Next::Request))
-    }
-
-    pub(super) fn explain(&self, explain: &Explain) -> Answer {
-        let session = self.resolve_remembered(&explain.session)?;
+    pub(crate) fn explain(&self, explain: &Explain) -> Answer {
+        let session = self.remembered_session(&explain.session)?;
         let name = session.name().to_string();
         let status = session.view().status;
         let evidence = status.evidence.iter().map(|evidence| EvidenceItem {
@@ -117,12 +69,12 @@ impl Connection {
             session: name,
             last_turn: last,
         };
-        Ok((ok(&reply)?, Next::Request))
+        done(&reply)
     }
 
     /// What the agent of a session is doing.
-    pub(super) fn agent(&self, session: &Session) -> AgentItem {
-        let profile = self.coop.engine.profile_of(session).map(|profile| profile.name().to_owned());
+    pub(crate) fn agent(&self, session: &Session) -> AgentItem {
+        let profile = self.engine().profile_of(session).map(|profile| profile.name().to_owned());
         let view = session.view();
         match view.ptys.first().map(|agent| agent.phase) {
             // That its process is gone is known before whoever watches its screen has noticed.
@@ -131,34 +83,6 @@ impl Connection {
             }
             _ => agent_item(&view.status, profile),
         }
-    }
-
-    pub(super) async fn hook(&self, hook: &Hook) -> Answer {
-        let session = self.resolve_live(&hook.session)?;
-        let agent = session.pty(PtyId::AGENT).map_err(refused)?;
-        let state = match hook.state {
-            HookState::Working => swb_turns::Hook::Working,
-            HookState::Ready | HookState::Done => swb_turns::Hook::Ready,
-            HookState::Asking => swb_turns::Hook::Asking,
-            HookState::Error => swb_turns::Hook::Error,
-        };
-        agent.pty.hook(state).await.map_err(refused)?;
-        Ok((ok(&OkReply::default())?, Next::Request))
-    }
-
-    /// Checks the profile that a new session is to be read by.
-    pub(super) fn checked_profile(&self, name: Option<String>) -> Result<Option<String>, ErrorReply> {
-        let Some(name) = name else { return Ok(None) };
-        let Some(profiles) = self.coop.engine.profiles() else {
-            return Err(invalid("turns are not looked for, so there are no profiles"));
-        };
-        if profiles.named(&name).is_some() {
-            return Ok(Some(name));
-        }
-        let mut known: Vec<&str> = profiles.iter().map(swb_turns::Profile::name).collect();
-        known.sort_unstable();
-        known.dedup();
-        Err(invalid(format!("there is no profile '{name}'; there are: {}", known.join(", "))))
     }
 }
 
@@ -172,7 +96,7 @@ fn agent_item(status: &Status, profile: Option<String>) -> AgentItem {
     }
 }
 
-pub(super) fn agent_state(state: State) -> AgentState {
+pub(crate) fn agent_state(state: State) -> AgentState {
     match state {
         State::Starting => AgentState::Starting,
         State::Working => AgentState::Working,
@@ -195,7 +119,7 @@ fn turn_item(info: &TurnInfo) -> TurnItem {
 }
 
 /// The text of a turn; of one that somebody else has seen, what is left of its bytes.
-pub(super) fn turn_text(turn: &swb_engine::StoredTurn) -> String {
+pub(crate) fn turn_text(turn: &swb_engine::StoredTurn) -> String {
     turn.details.text.clone().unwrap_or_else(|| {
         let lines: Vec<String> = turn.content.split(|byte| *byte == b'\n').map(strip_text).collect();
         lines.join("\n").trim_end().to_owned()
@@ -203,7 +127,7 @@ pub(super) fn turn_text(turn: &swb_engine::StoredTurn) -> String {
 }
 
 /// A turn with at most `most` bytes of content and of text from where they are wanted.
-pub(super) fn turn_object(found: &swb_engine::StoredTurn, wanted: &Turn, most: usize) -> TurnObject {
+pub(crate) fn turn_object(found: &swb_engine::StoredTurn, wanted: &Turn, most: usize) -> TurnObject {
     let (info, details) = (&found.info, &found.details);
     let content = &found.content;
     let from = place(wanted.from, content.len());
@@ -250,7 +174,7 @@ fn boundary(text: &str, at: usize) -> usize {
 mod tests {
     use super::*;
     use std::sync::Arc;
-    use swb_engine::TurnDetails;
+    use swb_engine::{TurnDetails, TurnId};
 
     fn turn(content: &[u8], text: Option<&str>) -> swb_engine::StoredTurn {
         let info = TurnInfo {

@@ -1,17 +1,16 @@
-//! Approvals that wait: those of conversations, and dialogs on terminals that no conversation is about.
+//! The queue of approvals: those of conversations, and dialogs on terminals that no conversation is about.
 
-use super::super::connection::{Answer, Connection, Next, invalid, ok};
-use super::{as_many, items, reply};
+use crate::conversations::items;
+use crate::errors::{chat_error, dialog_error, invalid};
+use crate::execute::Call;
+use crate::limits::APPROVAL_TEXT_LENGTHS;
+use crate::reply::{Answer, done, first_items};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use swb_chat::{ApprovalId, ApprovalOption, OptionKind, Refused, Verdict};
 use swb_engine::chat::Chat;
-use swb_engine::{DialogError, Session, TypingError, chosen};
+use swb_engine::{Session, chosen};
 use swb_turns::{Dialog, State};
 use swb_wire::control::{Approval, ApprovalItem, ApprovalReply, ApprovalsReply, ErrorCode, ErrorReply};
-
-/// Bytes of each text in what a tool is given. A list has to fit one frame, so long ones are cut when they would take
-/// the room of others.
-const PARAMETER_LENGTHS: [usize; 4] = [64 << 10, 4 << 10, 256, 32];
 
 /// Something that waits for a decision.
 enum Waiting {
@@ -31,7 +30,9 @@ impl Waiting {
 
     async fn acknowledge(&self) -> Result<(), ErrorReply> {
         match self {
-            Self::Chat(chat, one) => chat.acknowledge(one.id.clone()).await.map_err(|error| reply(&error)),
+            Self::Chat(chat, one) => {
+                chat.acknowledge(one.id.clone()).await.map_err(|error| chat_error(&error))
+            }
             // A terminal waits as long as it takes.
             Self::Terminal(..) => Ok(()),
         }
@@ -42,13 +43,13 @@ impl Waiting {
         match self {
             Self::Chat(chat, approval) => match verdict(request, &approval.request.options)? {
                 Some(verdict) => {
-                    chat.decide(None, approval.id.clone(), verdict).await.map_err(|error| reply(&error))
+                    chat.decide(None, approval.id.clone(), verdict).await.map_err(|error| chat_error(&error))
                 }
                 None => Ok(()),
             },
             Self::Terminal(session, dialog) => match choice(request, dialog)? {
                 Some(option) => {
-                    session.answer_dialog(&dialog.id, &option).await.map_err(|error| unanswered(&error))
+                    session.answer_dialog(&dialog.id, &option).await.map_err(|error| dialog_error(&error))
                 }
                 None => Ok(()),
             },
@@ -56,38 +57,45 @@ impl Waiting {
     }
 }
 
-impl Connection {
-    pub(in super::super) async fn approvals(&self) -> Answer {
-        let waiting = self.waiting("approvals").await?;
-        for most in PARAMETER_LENGTHS {
+impl Call<'_> {
+    pub(crate) async fn approvals(&self) -> Answer {
+        let waiting = self.waiting().await?;
+        for most in APPROVAL_TEXT_LENGTHS {
             let approvals = waiting.iter().map(|one| one.item(most)).collect();
-            if let Ok(answer) = ok(&ApprovalsReply { ok: true, approvals, more: false }) {
-                return Ok((answer, Next::Request));
+            if let Ok(answer) = done(&ApprovalsReply { ok: true, approvals, more: false }) {
+                return Ok(answer);
             }
         }
         let all: Vec<ApprovalItem> = waiting.iter().map(|one| one.item(0)).collect();
-        as_many(&all, |some, more| ok(&ApprovalsReply { ok: true, approvals: some.to_vec(), more }))
+        first_items(&all, usize::MAX, |some, more| ApprovalsReply {
+            ok: true,
+            approvals: some.to_vec(),
+            more,
+        })
     }
 
-    pub(in super::super) async fn approval(&self, request: Approval) -> Answer {
-        let waiting = self.waiting("approval").await?;
-        let found = waiting.into_iter().find(|one| one.item(0).id == request.id);
-        let found = found.ok_or_else(|| reply(&Refused::NotAsked.into()))?;
+    pub(crate) async fn approval(&self, request: Approval) -> Answer {
+        let waiting = self.waiting().await?;
+        let found = waiting.into_iter().find(|one| one.item(0).id == request.approval);
+        let found = found.ok_or_else(|| chat_error(&Refused::NotAsked.into()))?;
         if request.ack {
             found.acknowledge().await?;
         }
         found.decide(&request).await?;
-        let mut lengths = PARAMETER_LENGTHS.into_iter().map(|most| most * 8).chain([0]);
-        let shown = lengths.find_map(|most| ok(&ApprovalReply { ok: true, approval: found.item(most) }).ok());
-        let long = || ErrorReply::new(ErrorCode::InternalError, "the answer is too long");
-        shown.map(|answer| (answer, Next::Request)).ok_or_else(long)
+        let mut lengths = APPROVAL_TEXT_LENGTHS.into_iter().map(|most| most * 8).chain([0]);
+        let shown =
+            lengths.find_map(|most| done(&ApprovalReply { ok: true, approval: found.item(most) }).ok());
+        shown.ok_or_else(|| ErrorReply::new(ErrorCode::InternalError, "the reply is too long"))
     }
 
     /// Everything that waits, oldest first.
-    async fn waiting(&self, command: &str) -> Result<Vec<Waiting>, ErrorReply> {
-        let chats = self.chats(command)?.approvals();
-        let mut all: Vec<Waiting> = chats.into_iter().map(|(chat, one)| Waiting::Chat(chat, one)).collect();
-        for session in self.coop.engine.sessions() {
+    async fn waiting(&self) -> Result<Vec<Waiting>, ErrorReply> {
+        let chats = self.chats()?.approvals().into_iter();
+        let mut all: Vec<Waiting> = chats
+            .filter(|(chat, _)| self.caller.covers(chat.name().as_str(), Some(chat.workspace())))
+            .map(|(chat, one)| Waiting::Chat(chat, one))
+            .collect();
+        for session in self.engine().sessions().into_iter().filter(|session| self.caller.sees(session)) {
             // The one who holds the conversation about it decides there.
             let chats =
                 |one: &Waiting| matches!(one, Waiting::Chat(chat, _) if chat.name() == session.name());
@@ -157,17 +165,6 @@ fn no_option<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> ErrorRep
 
 fn opposite(wanted: &str) -> ErrorReply {
     invalid(format!("the option '{wanted}' means the opposite"))
-}
-
-fn unanswered(error: &DialogError) -> ErrorReply {
-    let code = match error {
-        DialogError::Gone => ErrorCode::ApprovalNotFound,
-        DialogError::NoOption(_) => ErrorCode::InvalidCommand,
-        DialogError::Terminal(TypingError::Input(input)) => return super::super::errors::input(*input),
-        DialogError::Terminal(TypingError::Session(error)) => return super::super::errors::reply(error),
-        DialogError::Terminal(TypingError::Asks { .. } | TypingError::Stopped) => ErrorCode::AgentBusy,
-    };
-    ErrorReply::new(code, error.to_string())
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! What lists show of sessions and PTYs.
 
-use super::{LABEL, RUN};
+use crate::RUN;
+use crate::caller::local_clients;
 use swb_engine::{ProcessPhase, PtyView, Session};
 use swb_types::{Offset, PtyId};
 use swb_wire::control::{AgentItem, Origin, PtyItem, PtyRole, SessionDetails, SessionItem, SessionStatus};
 
 /// Shows a session, with details if it is known what its agent is doing; of each command line about `most` bytes.
-pub(super) fn session(session: &Session, doing: Option<AgentItem>, most: usize) -> SessionItem {
+pub(crate) fn session(session: &Session, doing: Option<AgentItem>, most: usize) -> SessionItem {
     let view = session.view();
     let agent = view.ptys.first().filter(|agent| agent.pty.id() == PtyId::AGENT);
     SessionItem {
@@ -16,7 +17,7 @@ pub(super) fn session(session: &Session, doing: Option<AgentItem>, most: usize) 
         created: session.created(),
         ptys: view.ptys.iter().map(|view| pty(view, most)).collect(),
         web_clients: 0,
-        local_clients: session.clients(Some(LABEL)) as u32,
+        local_clients: local_clients(session) as u32,
         details: agent.zip(doing).map(|(agent, doing)| detail(session, agent, doing, most)),
     }
 }
@@ -44,7 +45,7 @@ fn detail(session: &Session, agent: &PtyView, doing: AgentItem, most: usize) -> 
     }
 }
 
-pub(super) fn pty(view: &PtyView, most: usize) -> PtyItem {
+pub(crate) fn pty(view: &PtyView, most: usize) -> PtyItem {
     PtyItem {
         id: view.pty.id(),
         role: if view.pty.id() == PtyId::AGENT { PtyRole::Agent } else { PtyRole::Shell },

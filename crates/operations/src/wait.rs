@@ -1,142 +1,63 @@
-//! Looking at a terminal without attaching to it: its screen as data, waiting for something on it, keys.
+//! The conditions of `wait`: text on the screen, quiet, an exit, a state of the agent, a turn.
 
-use super::connection::{Answer, Connection, Next, invalid, ok, refused};
-use super::errors;
-use crate::conn::next_look;
+use crate::errors::{invalid, refused, relay_error};
+use crate::execute::Call;
 use crate::limits;
-use crate::peer;
+use crate::reply::{Answer, done};
+use crate::screen::text_since;
 use regex::{Regex, RegexBuilder};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
-use swb_engine::{Cursor, Mark, Pty, ScreenView, Session, Step};
-use swb_types::{ExitStatus, Offset, PtyId, Size};
-use swb_vt::{Contents, Key};
-use swb_wire::control::{
-    Base64, ErrorReply, Keys, KeysReply, Met, Screen, ScreenFormat, ScreenReply, Wait, WaitReply, WaitUntil,
-};
+use swb_engine::{AgentChange, AgentWatch, Cursor, Error, Mark, Pty, RelayError, Session, Step};
+use swb_turns::State;
+use swb_types::{ExitStatus, Offset};
+use swb_wire::control::{ErrorReply, Met, Wait, WaitReply, WaitUntil};
 use tokio::time::Instant;
 
-impl Connection {
-    /// A session by name, also one that has ended, and one of its PTYs.
-    fn resolve_screen(&self, text: &str, pty: PtyId) -> Result<(Session, Arc<Pty>), ErrorReply> {
-        let session = self.resolve_remembered(text)?;
-        let view = session.pty(pty).map_err(refused)?;
-        Ok((session, view.pty))
-    }
-
-    pub(super) async fn screen(&self, screen: Screen) -> Answer {
-        let (session, pty) = self.resolve_screen(&screen.session, screen.pty())?;
-        let mut lines = usize::try_from(screen.scrollback()).unwrap_or(usize::MAX);
-        let format = screen.format();
-        loop {
-            let (shown, offset, size, there) =
-                pty.look(true, move |sight| render(sight, format, lines)).await.map_err(refused)?;
-            let mut reply = ScreenReply {
-                ok: true,
-                session: session.name().to_string(),
-                pty: pty.id(),
-                offset: Offset(offset),
-                cols: None,
-                rows: None,
-                data: None,
-                screen: None,
-            };
-            match shown {
-                Shown::Contents(contents) => reply.screen = Some(*contents),
-                Shown::Bytes(bytes) => {
-                    reply.data = Some(Base64(bytes));
-                    (reply.cols, reply.rows) = (Some(size.cols()), Some(size.rows()));
-                }
-            }
-            match ok(&reply) {
-                Ok(bytes) => return Ok((bytes, Next::Request)),
-                Err(error) if there == 0 => return Err(error),
-                // It has to fit one frame; the newest lines matter most.
-                Err(_) => lines = there / 2,
-            }
-        }
-    }
-
-    pub(super) async fn wait(&self, wait: Wait) -> Answer {
-        let (session, pty) = self.resolve_screen(&wait.session, wait.pty())?;
+impl Call<'_> {
+    pub(crate) async fn wait(&self, wait: Wait) -> Answer {
+        let (session, pty) = self.remembered_pty(&wait.session, wait.pty())?;
         let condition = Condition::new(&wait)?;
-        let timeout = async {
-            match wait.timeout_ms {
-                Some(timeout) => tokio::time::sleep(Duration::from_millis(timeout)).await,
-                None => std::future::pending().await,
-            }
-        };
         let reply = tokio::select! {
             biased;
             reply = condition.holds(&pty), if condition.looks() => reply?,
             reply = self.until(&session, &wait), if waits_for_agent(&wait) => Some(reply?),
-            () = timeout => {
+            () = after(wait.timeout_ms) => {
                 let offset = Offset(pty.head());
                 Some(WaitReply { ok: true, met: Met::Timeout, text: None, code: None, turn_id: None, offset })
             }
-            () = self.client_leaves() => return Ok((Vec::new(), Next::Close)),
         };
         let ended = || refused(swb_engine::Error::Ended(session.name().clone()));
-        Ok((ok(&reply.ok_or_else(ended)?)?, Next::Request))
+        done(&reply.ok_or_else(ended)?)
     }
 
-    /// Waits until the client has closed its connection. One that has only stopped sending still gets its reply.
-    pub(super) async fn client_leaves(&self) {
-        peer::closes(&self.stream).await;
-    }
-
-    pub(super) async fn keys(&self, keys: Keys) -> Answer {
-        let session = self.resolve_live(&keys.session)?;
-        let pty = session.pty(keys.pty()).map_err(refused)?.pty;
-        session.start(None).await.ok();
-        let typed = pty.look(false, move |sight| encode(&keys, sight)).await.map_err(refused)?;
-        pty.input(&typed).await.map_err(errors::input)?;
-        Ok((ok(&KeysReply { ok: true, bytes: typed.len() as u64 })?, Next::Request))
-    }
-}
-
-/// A screen in the form that was asked for.
-enum Shown {
-    Contents(Box<Contents>),
-    Bytes(Vec<u8>),
-}
-
-/// Renders a screen with at most `lines` of scrollback; says how many there were.
-fn render(sight: &ScreenView<'_>, format: ScreenFormat, lines: usize) -> (Shown, u64, Size, usize) {
-    let screen = sight.screen();
-    let lines = lines.min(screen.scrollback_len());
-    let shown = match format {
-        ScreenFormat::Json => Shown::Contents(Box::new(screen.contents(lines))),
-        ScreenFormat::Text => Shown::Bytes(text_since(screen, lines).into_bytes()),
-        ScreenFormat::Ansi => Shown::Bytes(screen.to_ansi(lines)),
-        ScreenFormat::Svg => Shown::Bytes(screen.to_svg().into_bytes()),
-        ScreenFormat::Snapshot => Shown::Bytes(screen.snapshot_limited(lines)),
-    };
-    (shown, sight.offset(), screen.size(), lines)
-}
-
-/// The text of the screen behind that of so many lines of scrollback.
-fn text_since(screen: &swb_vt::Screen, lines: usize) -> String {
-    let mut text = String::new();
-    for line in screen.scrollback(lines) {
-        text.push_str(line.text().trim_end());
-        text.push('\n');
-    }
-    text.push_str(&screen.text());
-    text
-}
-
-fn encode(keys: &Keys, sight: &ScreenView<'_>) -> Vec<u8> {
-    let modes = sight.screen().modes();
-    let mut typed = Vec::new();
-    for item in &keys.keys {
-        match Key::parse(item).filter(|_| !keys.literal) {
-            Some(key) => key.encode(&modes, &mut typed),
-            None => typed.extend_from_slice(item.as_bytes()),
+    /// Waits until an agent has come to something; for ever if it ends before and `exit` is asked for as well.
+    async fn until(&self, session: &Session, wait: &Wait) -> Result<WaitReply, ErrorReply> {
+        let mut watch = self.engine().watch(session);
+        let before = wait.after.unwrap_or_else(|| watch.newest());
+        loop {
+            let view = session.view();
+            let offset = Offset(view.ptys.first().map_or(0, |agent| agent.pty.head()));
+            let met = |met| WaitReply { ok: true, met, text: None, code: None, turn_id: None, offset };
+            match (wait.until, view.status.state) {
+                (Some(WaitUntil::Ready), State::Ready | State::Error) => return Ok(met(Met::Ready)),
+                (Some(WaitUntil::Asking), State::Asking) => return Ok(met(Met::Asking)),
+                (Some(WaitUntil::Turn), _) => {
+                    if let Some(turn_id) = turn_after(&watch, session, before)? {
+                        return Ok(WaitReply { turn_id: Some(turn_id), ..met(Met::Turn) });
+                    }
+                }
+                _ => {}
+            }
+            if view.ended || watch.changed().await == AgentChange::Gone {
+                if wait.exit {
+                    return std::future::pending().await;
+                }
+                return Err(refused(Error::Ended(session.name().clone())));
+            }
         }
     }
-    typed
 }
 
 /// What a wait is for.
@@ -255,4 +176,30 @@ async fn next_change(cursor: &Cursor, at: Option<Instant>) {
         Some(at) => drop(tokio::time::timeout_at(at, change).await),
         None => change.await,
     }
+}
+
+/// Name of the first turn behind the one of this number.
+fn turn_after(watch: &AgentWatch, session: &Session, before: u64) -> Result<Option<String>, ErrorReply> {
+    let turn = watch.turn_after(before).map_err(|error| no_turn(&error, session))?;
+    Ok(turn.map(|turn| turn.info.id.to_string()))
+}
+
+pub(crate) fn no_turn(error: &RelayError, session: &Session) -> ErrorReply {
+    relay_error(error, session.name().as_str())
+}
+
+/// Waits that long, or for ever.
+pub(crate) async fn after(milliseconds: Option<u64>) {
+    match milliseconds {
+        Some(milliseconds) => tokio::time::sleep(Duration::from_millis(milliseconds)).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for something new on a terminal, and a little longer for what belongs to it.
+pub(crate) async fn next_look(cursor: &Cursor, pause: Duration) {
+    cursor.wait().await;
+    // The output does not wait for a reader that looks only now and then.
+    cursor.falls_behind();
+    tokio::time::sleep(pause).await;
 }

@@ -1,10 +1,9 @@
 //! Long things in answers of bounded length.
 
-use super::super::connection::{Answer, Next};
 use super::items::{clipped, shortened};
 use std::fmt;
 use swb_chat::{Ending, Message, Part, ToolCall, ToolResult, ToolStatus};
-use swb_wire::control::{ErrorReply, MessageItem, PartItem};
+use swb_wire::control::{MessageItem, PartItem};
 
 /// Room that is enough for any one part after it was cut.
 pub(super) const LEAST: usize = 4096;
@@ -154,21 +153,6 @@ fn size(part: &PartItem) -> usize {
         PartItem::Text { text } | PartItem::Thought { text } => text.len(),
         PartItem::Tool { parameters, output, .. } => output.len() + parameters.to_string().len(),
         _ => 0,
-    }
-}
-
-/// The first items, as many as are wanted and fit into an answer, which is told whether there are more.
-pub(super) fn cut<T>(
-    items: &[T],
-    most: usize,
-    encode: impl Fn(&[T], bool) -> Result<Vec<u8>, ErrorReply>,
-) -> Answer {
-    let mut count = items.len().min(most);
-    loop {
-        match encode(&items[..count], count < items.len()) {
-            Err(_) if count > 0 => count /= 2,
-            answer => return Ok((answer?, Next::Request)),
-        }
     }
 }
 

@@ -1,0 +1,173 @@
+//! Roles and scopes, as a client of the control socket limits itself to them in its handshake.
+
+use crate::support::agents::{AGENT, start};
+use serde_json::{Value, json};
+use swb_testkit::{CoopClient, QUIET, StreamItem, Swb};
+
+const EXE: &str = env!("CARGO_BIN_EXE_swb");
+
+/// A client that limits itself to a role, and perhaps to a session or a workspace.
+fn limited(swb: &Swb, role: &str, scope: &Value) -> CoopClient {
+    let mut client = CoopClient::connect(&swb.paths().control_socket()).unwrap();
+    let mut handshake = json!({"version": 1, "role": role});
+    handshake.as_object_mut().unwrap().extend(scope.as_object().unwrap().clone());
+    assert_eq!(client.ask(&handshake), json!({"version": 1, "ok": true}));
+    client
+}
+
+fn names(client: &mut CoopClient) -> Vec<String> {
+    let list = client.ok(&json!({"cmd": "ls"}));
+    list["sessions"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn watch_reads_and_changes_nothing() {
+    let swb = Swb::start(EXE);
+    swb.make("x", &["cat"]);
+    let mut client = limited(&swb, "watch", &json!({}));
+    assert_eq!(names(&mut client), ["x"]);
+    client.ok(&json!({"cmd": "screen", "session": "x"}));
+    client.ok(&json!({"cmd": "status"}));
+    for refused in [
+        json!({"cmd": "send", "session": "x", "text": "y"}),
+        json!({"cmd": "keys", "session": "x", "keys": ["Enter"]}),
+        json!({"cmd": "ask", "session": "x", "text": "y"}),
+        json!({"cmd": "kill", "session": "x"}),
+        json!({"cmd": "create", "workspace": swb.workspace("")}),
+        json!({"cmd": "shell", "session": "x"}),
+        json!({"cmd": "shutdown"}),
+    ] {
+        assert_eq!(client.error(&refused), "FORBIDDEN", "{refused}");
+    }
+    let text = client.ask(&json!({"cmd": "kill", "session": "x"}))["message"].clone();
+    assert_eq!(text, "'kill' needs the role 'drive'; this connection has 'watch'");
+    assert_eq!(names(&mut client), ["x"], "the connection goes on, and so does the session");
+}
+
+#[test]
+fn a_watcher_attaches_without_input() {
+    let swb = Swb::start(EXE);
+    swb.make("x", &["sh", "-c", "stty -echo; echo ready; read line; echo got:$line; exec cat"]);
+    let mut client = limited(&swb, "watch", &json!({}));
+    let size = swb.session("x").unwrap()["cols"].clone();
+    client.ok(&json!({"cmd": "attach", "session": "x", "cols": 33, "rows": 11}));
+    client.until("ready");
+    client.type_in(b"typed\r");
+    let refused = loop {
+        match client.item(swb_testkit::LIMIT) {
+            Some(StreamItem::Control(control)) => break control,
+            Some(StreamItem::Data(_)) => {}
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!((&refused["ok"], &refused["error"]), (&json!(false), &json!("FORBIDDEN")));
+    assert_eq!(swb.session("x").unwrap()["cols"], size, "attaching does not resize");
+    swb.control().ok(&json!({"cmd": "send", "session": "x", "text": "sent\r"}));
+    client.until("got:sent");
+}
+
+#[test]
+fn prompt_pastes_text_that_can_press_no_key() {
+    let swb = Swb::start(EXE);
+    start(&swb, "a", &["sh", "-c", AGENT], "ready");
+    swb.ok(&["ask", "a", "hello"]);
+    swb.make("b", &["sh", "-c", "stty raw -echo; echo ready; exec cat -v"]);
+    let mut view = swb.attach("b");
+    view.until("ready\n");
+    let mut client = limited(&swb, "prompt", &json!({}));
+    client.ok(&json!({"cmd": "capture", "session": "a"}));
+    assert_eq!(
+        client.error(&json!({"cmd": "relay", "from": "a", "to": "b", "raw": true})),
+        "FORBIDDEN",
+        "raw bytes can press keys"
+    );
+    client.ok(&json!({"cmd": "paste", "session": "b"}));
+    let turn = swb.control().ok(&json!({"cmd": "turn", "session": "a"}))["text"].clone();
+    let last = turn.as_str().unwrap().lines().last().unwrap().to_owned();
+    let seen = String::from_utf8_lossy(&view.until(&last)).into_owned();
+    assert!(!seen.contains("^[") && !seen.contains("^M"), "{seen:?}");
+    assert_eq!(client.error(&json!({"cmd": "keys", "session": "b", "keys": ["Enter"]})), "FORBIDDEN");
+}
+
+#[test]
+fn other_sessions_do_not_exist_for_a_scope_of_one() {
+    let swb = Swb::start(EXE);
+    swb.make("mine", &["cat"]);
+    swb.make("other", &["cat"]);
+    let mut client = limited(&swb, "owner", &json!({"session": "mine"}));
+    assert_eq!(names(&mut client), ["mine"]);
+    for hidden in [
+        json!({"cmd": "attach", "session": "other"}),
+        json!({"cmd": "screen", "session": "other"}),
+        json!({"cmd": "turns", "session": "other"}),
+        json!({"cmd": "capture", "session": "other"}),
+        json!({"cmd": "explain", "session": "other"}),
+        json!({"cmd": "ask", "session": "other", "text": "x"}),
+        json!({"cmd": "hook", "session": "other", "state": "ready"}),
+        json!({"cmd": "relay", "from": "other", "to": "mine"}),
+        json!({"cmd": "wait", "session": "other", "until": "ready"}),
+        json!({"cmd": "kill", "session": "other"}),
+    ] {
+        assert_eq!(client.error(&hidden), "SESSION_NOT_FOUND", "{hidden}");
+    }
+    for unknown in
+        [json!({"cmd": "turn", "turn_id": "other:1"}), json!({"cmd": "capture", "turn_id": "other:1"})]
+    {
+        assert_eq!(client.error(&unknown), "TURN_NOT_FOUND", "{unknown}");
+    }
+    for whole in
+        [json!({"cmd": "create", "workspace": swb.workspace("")}), json!({"cmd": "kill", "all": true})]
+    {
+        assert_eq!(client.error(&whole), "FORBIDDEN", "{whole}");
+    }
+    client.ok(&json!({"cmd": "kill", "session": "mine"}));
+    assert_eq!(swb.session("other").unwrap()["status"], "running");
+}
+
+#[test]
+fn events_of_other_sessions_are_not_sent_to_a_scope_of_one() {
+    let swb = Swb::start(EXE);
+    let mut client = limited(&swb, "watch", &json!({"session": "mine"}));
+    client.ok(&json!({"cmd": "events"}));
+    swb.make("other", &["cat"]);
+    swb.make("mine", &["cat"]);
+    let (_, first) = client.event("opened");
+    assert_eq!(first["session"], "mine");
+}
+
+#[test]
+fn a_workspace_is_a_scope() {
+    let swb = Swb::start(EXE);
+    let (inside, outside) = (swb.workspace("inside"), swb.workspace("outside"));
+    let mut client = limited(&swb, "drive", &json!({"workspace": inside}));
+    let create = |name: &str, dir: &std::path::Path| json!({"cmd": "create", "name": name, "workspace": dir, "argv": ["cat"]});
+    assert_eq!(client.error(&create("x", &outside)), "FORBIDDEN");
+    swb.control().ok(&create("far", &outside));
+    client.ok(&create("near", &inside));
+    assert_eq!(names(&mut client), ["near"]);
+    assert_eq!(client.error(&json!({"cmd": "logs", "session": "far"})), "SESSION_NOT_FOUND");
+}
+
+#[test]
+fn a_role_that_does_not_exist_is_refused_in_the_handshake() {
+    let swb = Swb::start(EXE);
+    for wrong in [json!({"role": "king"}), json!({"session": "a", "workspace": "/w"}), json!({"session": ""})]
+    {
+        let mut client = CoopClient::connect(&swb.paths().control_socket()).unwrap();
+        let mut handshake = json!({"version": 1});
+        handshake.as_object_mut().unwrap().extend(wrong.as_object().unwrap().clone());
+        assert_eq!(client.error(&handshake), "INVALID_COMMAND", "{wrong}");
+        client.closed();
+    }
+}
+
+#[test]
+fn a_coop_client_is_no_client_of_roles() {
+    let swb = Swb::start(EXE);
+    swb.make("x", &["cat"]);
+    let mut client = CoopClient::connect(&swb.paths().coop_socket()).unwrap();
+    // Coop knows no roles, so the field is ignored like any other that it does not know.
+    assert_eq!(client.ask(&json!({"version": 1, "role": "watch"})), json!({"version": 1, "ok": true}));
+    client.ok(&json!({"cmd": "kill", "session": "x"}));
+    assert_eq!(client.item(QUIET), None);
+}

@@ -1,0 +1,68 @@
+//! The control socket: the transport by which our own command line reaches the operations.
+//!
+//! It reads operations, has them executed for a caller, and sends what they come to: replies, terminal frames, events.
+//! What an operation means, and who may ask for it, is decided in `swb_operations`. Coop's clients use the same framing
+//! on a socket of their own ([`crate::coop`]), with fewer commands.
+
+mod connection;
+mod terminal;
+
+use crate::conn::Fronts;
+use crate::limits;
+use connection::Connection;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use swb_operations::{Caller, HostAction, Operations};
+use swb_wire::control::{BadMessage, Operation, parse_operation};
+
+/// What the daemon does on behalf of a client of the control socket.
+pub trait Stopper: Send + Sync {
+    /// Begins an orderly stop or an upgrade; returns at once. `client` is the connection that asked for it: closing it
+    /// shows the client that the daemon is gone, so it stays open until then.
+    fn act(&self, action: HostAction, client: OwnedFd);
+}
+
+/// What all connections of the socket share.
+#[derive(Clone)]
+pub struct Control {
+    operations: Operations,
+    fronts: Fronts,
+    stopper: Arc<dyn Stopper>,
+}
+
+/// How the messages of one socket are read, and for whom.
+#[derive(Clone)]
+pub(crate) struct Protocol {
+    /// Reads an operation.
+    pub(crate) parse: fn(&[u8]) -> Result<Operation, BadMessage>,
+    /// On whose behalf operations are executed.
+    pub(crate) caller: Caller,
+    /// Whether the handshake may ask for a lesser role.
+    pub(crate) roles: bool,
+}
+
+impl Control {
+    /// Makes the transport; [`Control::listen`] opens its socket.
+    pub fn new(operations: Operations, fronts: Fronts, stopper: Arc<dyn Stopper>) -> Self {
+        Self { operations, fronts, stopper }
+    }
+
+    /// Serves the connections of the control socket until the daemon stops. A peer of our own user is an owner.
+    pub fn listen(&self, listener: OwnedFd) -> io::Result<()> {
+        self.serve(listener, Protocol { parse: parse_operation, caller: Caller::owner(), roles: true })
+    }
+
+    /// Serves the connections of a socket with this framing.
+    pub(crate) fn serve(&self, listener: OwnedFd, protocol: Protocol) -> io::Result<()> {
+        let control = self.clone();
+        let serve = move |stream, room| {
+            let connection = Connection::new(control.clone(), protocol.clone(), stream);
+            async move {
+                connection.run().await;
+                drop(room);
+            }
+        };
+        self.fronts.accept(listener, self.fronts.stop.clone(), limits::CONNECTIONS, serve)
+    }
+}

@@ -1,0 +1,170 @@
+//! Opening terminals: `attach`, `shell` and `logs`.
+
+use crate::create::markers;
+use crate::errors::{invalid, refused};
+use crate::execute::Call;
+use crate::reply::{Answer, Then, follow};
+use crate::terminal::{OpenTerminal, Opening, is_terminal};
+use std::sync::Arc;
+use swb_engine::{ProcessPhase, Pty, Session, ShellSpec};
+use swb_types::{Offset, PtyId, Size};
+use swb_wire::control::{Attach, Attached, Base64, Logs, LogsReply, Shell, StreamOptions};
+
+impl Call<'_> {
+    pub(crate) async fn attach(&self, attach: Attach) -> Answer {
+        let options = self.allowed(attach.stream_options());
+        let session = match options.wants_offsets() || options.repaint {
+            // Our own clients may look at what an ended session has left.
+            true => self.remembered_session(&attach.session)?,
+            false => self.session(&attach.session)?,
+        };
+        let pty = session.pty(attach.pty()).map_err(refused)?.pty;
+        let (cols, rows) = attach.size();
+        let size = Size::or_current(cols, rows, pty.size());
+        if !options.watch {
+            if pty.id() == PtyId::AGENT {
+                session.start(Some(size)).await.ok();
+            }
+            // CO-32; an ended session has no size to set.
+            session.fit(pty.id(), size).await.ok();
+        }
+        let mut answer = self.stream(session, &pty, size, options, None).await?;
+        if let Then::Terminal(terminal) = &mut answer.then
+            && options.watch
+            && !attach.watch
+        {
+            terminal.output.limit_to(self.caller.role());
+        }
+        Ok(answer)
+    }
+
+    pub(crate) async fn shell(&self, shell: Shell) -> Answer {
+        let session = self.session(&shell.session)?;
+        let options = shell.stream_options();
+        let (cols, rows) = shell.size();
+        let size = Size::or_current(cols, rows, Size::DEFAULT);
+        let argv = match (shell.argv, &shell.command) {
+            (Some(argv), _) if !argv.is_empty() => argv,
+            (_, Some(command)) => command.split_whitespace().map(str::to_owned).collect(),
+            (_, None) => vec!["/bin/sh".to_owned()],
+        };
+        if argv.is_empty() {
+            return Err(invalid("command is empty"));
+        }
+        // CO-36
+        if shell.force_new == Some(false)
+            && let Some(pty) = running_shell(&session, &argv)
+        {
+            session.fit(pty.id(), size).await.map_err(refused)?;
+            let id = Some(pty.id());
+            return self.stream(session, &pty, size, options, id).await;
+        }
+        let env = shell.env.or_else(|| {
+            let mut env = session.env().clone();
+            env.extend(markers(session.name().as_str(), session.workspace(), session.created()));
+            Some(env)
+        });
+        let pty = session.open_shell(ShellSpec { argv, env, size }).await.map_err(refused)?;
+        let id = Some(pty.id());
+        self.stream(session, &pty, size, options, id).await
+    }
+
+    /// A caller that may not type only watches.
+    fn allowed(&self, options: StreamOptions) -> StreamOptions {
+        StreamOptions { watch: options.watch || !self.caller.may_type(), ..options }
+    }
+
+    /// Opens a terminal; `window` is the size of the client's terminal, `pty_id` is told to clients of
+    /// `shell` (CO-34).
+    async fn stream(
+        &self,
+        session: Session,
+        pty: &Arc<Pty>,
+        window: Size,
+        options: StreamOptions,
+        pty_id: Option<PtyId>,
+    ) -> Answer {
+        let head = pty.head();
+        let kept =
+            |offset: &Offset| (pty.oldest()..=head).contains(&offset.0) && !pty.has_answered_behind(offset.0);
+        let opening = match options.resume.filter(|offset| kept(offset) || !options.repaint) {
+            Some(Offset(resume)) => Opening::Output(pty.cursor(resume.min(head))),
+            None if options.repaint => {
+                let lines =
+                    options.scrollback.map_or(usize::MAX, |lines| lines.try_into().unwrap_or(usize::MAX));
+                Opening::Picture(pty.picture(lines, is_terminal(&options)).await.map_err(refused)?)
+            }
+            None => {
+                let from = pty.oldest().max(head.saturating_sub(options.history()));
+                Opening::Output(pty.cursor(from))
+            }
+        };
+        let from = opening.offset();
+        let mut reply = Attached { pty: pty_id, ..Attached::default() };
+        if options.wants_offsets() {
+            let pid = session.pty(pty.id()).map_or(0, |view| view.pid);
+            let size = pty.size();
+            reply.pty = Some(pty.id());
+            reply.offset = Some(Offset(from));
+            reply.head = Some(Offset(head.max(from)));
+            reply.pid = Some(pid.max(0) as u32);
+            (reply.cols, reply.rows) = (Some(size.cols()), Some(size.rows()));
+        }
+        let terminal = OpenTerminal::new(self.caller, session, pty, opening, head, window, options);
+        follow(&reply, Then::Terminal(Box::new(terminal)))
+    }
+
+    pub(crate) fn logs(&self, logs: &Logs) -> Answer {
+        let (session, pty) = self.pty(&logs.session, logs.pty.unwrap_or(PtyId::AGENT))?;
+        let head = pty.head();
+        let (mut data, end) = pty.history(head.saturating_sub(LogsReply::MAX_DATA as u64));
+        // From here on the output waits for this reader, however long the answer takes to be made.
+        let options = StreamOptions { watch: true, ..StreamOptions::default() };
+        let opening = Opening::Output(pty.cursor(end));
+        let terminal = logs
+            .follow
+            .then(|| OpenTerminal::new(self.caller, session, &pty, opening, end, pty.size(), options));
+        // What came while we copied may have made it longer than an answer can be.
+        let surplus = data.len().saturating_sub(LogsReply::MAX_DATA);
+        data.drain(..surplus);
+        if let Some(lines) = logs.tail_lines {
+            let from = tail(&data, lines);
+            data.drain(..from);
+        }
+        let then = terminal.map_or(Then::Nothing, |terminal| Then::Terminal(Box::new(terminal)));
+        follow(&LogsReply { ok: true, log_data: Base64(data) }, then)
+    }
+}
+
+fn running_shell(session: &Session, argv: &[String]) -> Option<Arc<Pty>> {
+    let view = session.view();
+    let shells =
+        view.ptys.iter().filter(|view| view.pty.id() != PtyId::AGENT && view.phase == ProcessPhase::Running);
+    shells.filter(|view| *view.argv == *argv).map(|view| Arc::clone(&view.pty)).next()
+}
+
+/// Where the last `lines` lines of `data` begin; a line break at the very end begins no line.
+fn tail(data: &[u8], lines: u64) -> usize {
+    let body = data.strip_suffix(b"\n").unwrap_or(data);
+    let breaks = body.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
+    match usize::try_from(lines).ok().and_then(|lines| lines.checked_sub(1)) {
+        None => data.len(),
+        Some(skip) => breaks.map(|(at, _)| at + 1).nth(skip).unwrap_or(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tail_counts_lines_from_the_end() {
+        let data = b"one\r\ntwo\r\nthree\r\n";
+        assert_eq!(&data[tail(data, 1)..], b"three\r\n");
+        assert_eq!(&data[tail(data, 2)..], b"two\r\nthree\r\n");
+        assert_eq!(tail(data, 9), 0);
+        assert_eq!(tail(data, 0), data.len());
+        assert_eq!(tail(b"", 3), 0);
+        assert_eq!(&b"a\nb"[tail(b"a\nb", 1)..], b"b");
+    }
+}

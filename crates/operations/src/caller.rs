@@ -1,0 +1,81 @@
+//! Callers: on whose behalf an operation is executed.
+
+use std::path::Path;
+use swb_engine::Session;
+use swb_types::{Role, Scope};
+
+/// Label under which attached terminals count as local clients (CO-39).
+const LOCAL: &str = "local";
+
+/// Somebody who asks for operations over some transport.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    role: Role,
+    scope: Scope,
+    /// Front whose sessions alone the caller sees; our own transports see all.
+    front: Option<&'static str>,
+}
+
+impl Caller {
+    /// The user: may do everything.
+    pub fn owner() -> Self {
+        Self::new(Role::Owner, Scope::All)
+    }
+
+    /// A caller with a role and a scope.
+    pub fn new(role: Role, scope: Scope) -> Self {
+        Self { role, scope, front: None }
+    }
+
+    /// Limits the caller to the sessions that are offered to a front.
+    #[must_use]
+    pub fn through(mut self, front: &'static str) -> Self {
+        self.front = Some(front);
+        self
+    }
+
+    /// What the caller may do.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// The sessions the caller can reach.
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    pub(crate) fn front(&self) -> Option<&'static str> {
+        self.front
+    }
+
+    /// Label that counts the caller's open terminals.
+    pub(crate) fn counted_as(&self) -> &'static str {
+        LOCAL
+    }
+
+    /// Whether the caller may type into terminals and resize them.
+    pub(crate) fn may_type(&self) -> bool {
+        self.role.includes(Role::Drive)
+    }
+
+    /// Whether a session exists for this caller.
+    pub(crate) fn sees(&self, session: &Session) -> bool {
+        self.front.is_none_or(|front| session.is_offered_to(front))
+            && self.covers(session.name().as_str(), Some(session.workspace()))
+    }
+
+    /// Whether something of this name and workspace is within the scope: a session, a conversation, or a wrapper's
+    /// session, whose workspace is not known.
+    pub(crate) fn covers(&self, name: &str, workspace: Option<&Path>) -> bool {
+        match &self.scope {
+            Scope::All => true,
+            Scope::Workspace(path) => workspace == Some(path.as_path()),
+            Scope::Session(session) => session.as_str() == name,
+        }
+    }
+}
+
+/// Number of clients that count as local (CO-39).
+pub(crate) fn local_clients(session: &Session) -> usize {
+    session.clients(Some(LOCAL))
+}

@@ -1,0 +1,118 @@
+//! Conversations with agents: listing, searching, reading and forgetting them, and the agents there are.
+
+pub(crate) mod items;
+mod pages;
+
+use crate::errors::{chat_error, invalid};
+use crate::execute::Call;
+use crate::limits;
+use crate::reply::{Answer, done, first_items};
+use pages::Cursor;
+use std::path::Path;
+use swb_chat::{Saved, Summary};
+use swb_engine::chat::{Chat, ChatError, Chats};
+use swb_types::Scope;
+use swb_wire::control::{
+    AgentsReply, ChatAgentItem, Conversation, ConversationReply, ErrorCode, ErrorReply, Forget, History,
+    HistoryReply, OkReply,
+};
+
+impl Call<'_> {
+    /// The conversations, if the daemon holds any.
+    pub(crate) fn chats(&self) -> Result<&Chats, ErrorReply> {
+        let none = || ErrorReply::new(ErrorCode::NotImplemented, "this daemon holds no conversations");
+        self.operations.chats.as_ref().ok_or_else(none)
+    }
+
+    fn covers_conversation(&self, summary: &Summary) -> bool {
+        self.caller.covers(summary.name.as_str(), Some(&summary.workspace))
+    }
+
+    /// A conversation, live or saved, within the caller's scope.
+    async fn saved_conversation(&self, chats: &Chats, name: &str) -> Result<Saved, ErrorReply> {
+        let saved = chats.saved(name).await.map_err(|error| chat_error(&error))?;
+        let unknown = || chat_error(&ChatError::NotFound(name.to_owned()));
+        if self.covers_conversation(&saved.summary()) { Ok(saved) } else { Err(unknown()) }
+    }
+
+    pub(crate) async fn history(&self, history: History) -> Answer {
+        let chats = self.chats()?;
+        let workspace = history.workspace.as_deref().map(Path::new);
+        let offset = usize::try_from(history.offset.unwrap_or(0)).unwrap_or(usize::MAX);
+        if let Some(words) = &history.search {
+            let most = history.limit.unwrap_or(limits::HITS).min(limits::HITS * 10);
+            let most = usize::try_from(most).unwrap_or(0);
+            // One more tells whether there are more.
+            let looked = most.saturating_add(offset).saturating_add(1);
+            let hits = chats.search(words, workspace, looked).await.map_err(|error| chat_error(&error))?;
+            let shown = |hit: &swb_chat::Hit| items::hit(hit, chats.live(hit.summary.name.as_str()).as_ref());
+            let hits = hits.iter().filter(|hit| self.covers_conversation(&hit.summary));
+            let hits: Vec<_> = hits.skip(offset).map(shown).collect();
+            return first_items(&hits, most, |some, more| HistoryReply {
+                ok: true,
+                conversations: Vec::new(),
+                hits: some.to_vec(),
+                more,
+            });
+        }
+        let listed = chats.list(workspace).await.map_err(|error| chat_error(&error))?;
+        // A terminal without a single message has no history.
+        let listed = listed
+            .iter()
+            .filter(|one| !one.live || one.summary.message_count > 0)
+            .filter(|one| self.covers_conversation(&one.summary));
+        let listed: Vec<_> = listed.skip(offset).map(items::conversation).collect();
+        let most = usize::try_from(history.limit.unwrap_or(limits::LISTED)).unwrap_or(usize::MAX);
+        first_items(&listed, most, |some, more| HistoryReply {
+            ok: true,
+            conversations: some.to_vec(),
+            hits: Vec::new(),
+            more,
+        })
+    }
+
+    pub(crate) async fn conversation(&self, request: Conversation) -> Answer {
+        let chats = self.chats()?;
+        let cursor = match &request.cursor {
+            Some(text) => Cursor::parse(text).ok_or_else(|| invalid("not a valid cursor"))?,
+            None => Cursor::default(),
+        };
+        let saved = self.saved_conversation(chats, &request.session).await?;
+        let live = chats.live(&request.session);
+        let conversation =
+            items::summary(&saved.summary(), live.is_some(), live.is_some_and(|chat| is_running(&chat)));
+        let mut room = limits::PAGE;
+        loop {
+            let (messages, next) = pages::page(&saved.messages, cursor, room);
+            let next = next.map(|next| next.to_string());
+            let page = ConversationReply { ok: true, conversation: conversation.clone(), messages, next };
+            match done(&page) {
+                Err(_) if room > pages::LEAST => room /= 2,
+                answer => return answer,
+            }
+        }
+    }
+
+    pub(crate) async fn forget(&self, request: Forget) -> Answer {
+        let chats = self.chats()?;
+        if *self.caller.scope() != Scope::All {
+            self.saved_conversation(chats, &request.session).await?;
+        }
+        chats.delete(&request.session, None).await.map_err(|error| chat_error(&error))?;
+        done(&OkReply::default())
+    }
+
+    pub(crate) fn agents(&self) -> Answer {
+        let agents = self.chats()?.backends().agents().into_iter();
+        let agents = agents.map(|agent| ChatAgentItem {
+            name: agent.name,
+            kind: agent.kind.to_owned(),
+            detail: agent.detail,
+        });
+        done(&AgentsReply { ok: true, agents: agents.collect() })
+    }
+}
+
+fn is_running(chat: &Chat) -> bool {
+    chat.view().state.is_running()
+}

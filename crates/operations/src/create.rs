@@ -1,0 +1,177 @@
+//! Making sessions: from a command line, or from Coopfiles.
+
+use crate::coopfile::{Coopfile, env_value};
+use crate::errors::{invalid, refused};
+use crate::execute::Call;
+use crate::reply::{Answer, done};
+use crate::{COOP, RUN, limits, roles};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use swb_engine::{RestartPolicy, SessionSpec, Start};
+use swb_types::{PtyId, Scope, SessionName, Size};
+use swb_wire::control::{
+    Create, Created, DialectState, DialectStatus, ErrorCode, ErrorReply, Start as WireStart,
+};
+
+/// Size of an agent's terminal until a client attaches: what `attach` defaults to (CO-29).
+const AGENT_SIZE: (u16, u16) = (120, 40);
+
+/// Variable in which a process finds the name of its session.
+const NAME_VARIABLE: &str = "SWB_SESSION";
+
+impl Call<'_> {
+    pub(crate) async fn create(&self, create: Create) -> Answer {
+        let spec = self.spec(create).await?;
+        let session = self.engine().create(spec).await.map_err(refused)?;
+        let pid = session.pty(PtyId::AGENT).map_or(0, |agent| agent.pid);
+        let created = Created { ok: true, session: session.name().to_string(), pid: pid.max(0) as u32 };
+        // CO-25: no stream follows, whatever `detach` says.
+        done(&created)
+    }
+
+    async fn spec(&self, create: Create) -> Result<SessionSpec, ErrorReply> {
+        let workspace = workspace(&create.workspace)?;
+        if let Scope::Workspace(scope) = self.caller.scope()
+            && *scope != workspace
+        {
+            return Err(roles::forbidden(format!("'create' is limited to {}", self.caller.scope())));
+        }
+        let name = match &create.name {
+            Some(name) => SessionName::new(name),
+            // CO-20: as it was given, which may be a link; what people call a directory need not be a name.
+            None => {
+                let given = Path::new(&create.workspace).file_name();
+                let base = given.or(workspace.file_name()).map(|base| base.to_string_lossy());
+                SessionName::new(base.as_deref().unwrap_or("root"))
+            }
+        };
+        let name = name.map_err(|error| invalid(error.to_string()))?;
+        let (cols, rows) = if create.argv.is_some() { (80, 24) } else { AGENT_SIZE };
+        let size = Size::new(create.cols.unwrap_or(cols), create.rows.unwrap_or(rows));
+        let required = self.required(&create)?;
+        let profile = self.checked_profile(create.profile)?;
+        let mut spec = SessionSpec {
+            name,
+            unique: create.unique,
+            workspace,
+            bind_workspace: false,
+            origin: RUN.to_owned(),
+            argv: Vec::new(),
+            env: BTreeMap::new(),
+            umask: create.umask.unwrap_or(self.operations.settings.umask) & 0o777,
+            size: size.unwrap_or(Size::DEFAULT),
+            start: match create.start.unwrap_or_default() {
+                WireStart::Now => Start::Now,
+                WireStart::Writer => Start::FirstClient,
+            },
+            restart: RestartPolicy::NEVER,
+            profile,
+            // XS-9: the only variable of ours, and only for processes made here.
+            name_variable: (create.announce || create.argv.is_none()).then(|| NAME_VARIABLE.to_owned()),
+            hidden: create.hide,
+            required,
+        };
+        match create.argv {
+            Some(argv) if argv.is_empty() => return Err(invalid("argv is empty")),
+            Some(argv) => {
+                spec.argv = argv;
+                spec.env = create.env.unwrap_or_else(|| self.operations.settings.env.clone());
+            }
+            None => self.apply_coopfiles(&mut spec, create.coopfile.as_deref(), create.env)?,
+        }
+        if let Some(auto) = create.restart {
+            spec.restart = RestartPolicy { auto, ..RestartPolicy::ALWAYS };
+        }
+        Ok(spec)
+    }
+
+    /// Fronts without which there is to be no session. This one is no endpoint the engine could ask.
+    fn required(&self, create: &Create) -> Result<Vec<String>, ErrorReply> {
+        let (own, others): (Vec<String>, Vec<String>) =
+            create.require.iter().cloned().partition(|front| front == COOP);
+        let listening =
+            |dialect: &DialectStatus| dialect.name == COOP && dialect.state == DialectState::Listening;
+        let offered = || {
+            !create.hide.iter().any(|front| front == COOP)
+                && self.operations.host.status().dialects.iter().any(listening)
+        };
+        if own.is_empty() || offered() {
+            return Ok(others);
+        }
+        let text = format!("the {COOP} front does not offer this session");
+        Err(ErrorReply::new(ErrorCode::FrontFailed, text))
+    }
+
+    /// Fills in what Coopfiles decide (CO-26 to CO-28).
+    fn apply_coopfiles(
+        &self,
+        spec: &mut SessionSpec,
+        text: Option<&str>,
+        env: Option<BTreeMap<String, String>>,
+    ) -> Result<(), ErrorReply> {
+        let settings = &self.operations.settings;
+        let mut coopfile = Coopfile::default();
+        let merge = |coopfile: &mut Coopfile| -> Result<(), String> {
+            coopfile.merge_file(&settings.default_coopfile, limits::COOPFILE)?;
+            coopfile.merge_file(&spec.workspace.join("coop.toml"), limits::COOPFILE)?;
+            coopfile.merge(text.unwrap_or_default()).map_err(|error| format!("coopfile: {error}"))
+        };
+        merge(&mut coopfile).map_err(invalid)?;
+        if !coopfile.unused.is_empty() {
+            let sections = coopfile.unused.join(", ");
+            tracing::info!(session = %spec.name, sections, "sections of its Coopfiles are not used");
+        }
+        let daemon = env.unwrap_or_else(|| settings.env.clone());
+        let shell = daemon.get("SHELL").filter(|shell| !shell.is_empty());
+        let fallback = || shell.cloned().unwrap_or_else(|| "/bin/sh".to_owned());
+        spec.restart = coopfile.restart();
+        spec.origin = COOP.to_owned();
+        spec.bind_workspace = true;
+        spec.argv = vec![coopfile.command.unwrap_or_else(fallback)];
+        spec.argv.extend(coopfile.args);
+        let configured = coopfile.env.iter().map(|(key, value)| (key.clone(), env_value(value, &daemon)));
+        let configured: Vec<_> = configured.collect();
+        spec.env = daemon;
+        spec.env.extend(markers(spec.name.as_str(), &spec.workspace, unix_now()));
+        spec.env.extend(configured);
+        Ok(())
+    }
+
+    /// Checks that the detection profile of a new session exists.
+    fn checked_profile(&self, name: Option<String>) -> Result<Option<String>, ErrorReply> {
+        let Some(name) = name else { return Ok(None) };
+        let Some(profiles) = self.engine().profiles() else {
+            return Err(invalid("turn detection is off, so there are no detection profiles"));
+        };
+        if profiles.named(&name).is_some() {
+            return Ok(Some(name));
+        }
+        let mut known: Vec<&str> = profiles.iter().map(swb_turns::Profile::name).collect();
+        known.sort_unstable();
+        known.dedup();
+        Err(invalid(format!("no detection profile '{name}'; available: {}", known.join(", "))))
+    }
+}
+
+fn workspace(text: &str) -> Result<PathBuf, ErrorReply> {
+    let path = Path::new(text);
+    if !path.is_absolute() {
+        return Err(invalid(format!("the workspace '{text}' is not an absolute path")));
+    }
+    // CO-24
+    let path = path.canonicalize().ok().filter(|path| path.is_dir());
+    path.ok_or_else(|| invalid(format!("the workspace '{text}' is not a directory")))
+}
+
+/// The variables by which processes know that coop made them (CO-28).
+pub(crate) fn markers(session: &str, workspace: &Path, created: u64) -> [(String, String); 3] {
+    [
+        ("COOP_SESSION".to_owned(), session.to_owned()),
+        ("COOP_WORKSPACE".to_owned(), workspace.to_string_lossy().into_owned()),
+        ("COOP_CREATED".to_owned(), created.to_string()),
+    ]
+}
+
+fn unix_now() -> u64 {
+    std::time::UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_secs())
+}

@@ -1,0 +1,54 @@
+//! The daemon as a whole: its status, its upgrade, its end.
+
+use crate::errors::invalid;
+use crate::execute::Call;
+use crate::reply::{Answer, Then, done, follow};
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use swb_wire::control::{OkReply, Shutdown, StatusReply, Upgrade};
+
+/// What operations need of the daemon around them.
+pub trait Host: Send + Sync {
+    /// How the daemon is doing.
+    fn status(&self) -> StatusReply;
+
+    /// Checks that the program at `exe` (or the present one) can take over, and remembers it.
+    fn prepare_upgrade(
+        &self,
+        exe: Option<PathBuf>,
+        keeper: bool,
+    ) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>>;
+}
+
+/// What the daemon does once the reply has been sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HostAction {
+    /// Stop in an orderly way.
+    ShutDown,
+    /// Let the program that was prepared take over.
+    Upgrade,
+}
+
+impl Call<'_> {
+    pub(crate) fn status(&self) -> Answer {
+        done(&self.operations.host.status())
+    }
+
+    pub(crate) async fn shut_down(&self, shutdown: &Shutdown) -> Answer {
+        if shutdown.kill {
+            let sessions = self.engine().sessions();
+            self.end(&sessions, swb_engine::limits::KILL_GRACE).await;
+            for session in &sessions {
+                session.ended().await;
+            }
+        }
+        follow(&OkReply::default(), Then::Host(HostAction::ShutDown))
+    }
+
+    pub(crate) async fn upgrade(&self, upgrade: Upgrade) -> Answer {
+        let exe = upgrade.exe.map(PathBuf::from);
+        self.operations.host.prepare_upgrade(exe, upgrade.keeper).await.map_err(invalid)?;
+        follow(&OkReply::default(), Then::Host(HostAction::Upgrade))
+    }
+}

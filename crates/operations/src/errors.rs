@@ -1,0 +1,100 @@
+//! Errors of the engine as error replies.
+
+use swb_chat::Refused;
+use swb_engine::chat::ChatError;
+use swb_engine::{DialogError, Error, InputError, RelayError, TypingError};
+use swb_wire::control::{BadMessage, ErrorCode, ErrorReply};
+
+pub(crate) fn engine_error(error: &Error) -> ErrorReply {
+    let code = match error {
+        Error::Name(_) => ErrorCode::InvalidCommand,
+        Error::NameTaken(name) | Error::WorkspaceTaken(name) => {
+            // CO-21
+            return ErrorReply::new(ErrorCode::SessionExists, error.to_string()).with_session(name.as_str());
+        }
+        Error::NoSession(_) => ErrorCode::SessionNotFound,
+        Error::NoPty { .. } | Error::NoScreen => ErrorCode::PtyNotFound,
+        Error::Ended(_) => ErrorCode::SessionEnded,
+        Error::CannotStart { .. } => ErrorCode::SpawnFailed,
+        Error::Limit(_) => ErrorCode::LimitReached,
+        Error::Endpoint(_) => ErrorCode::FrontFailed,
+        Error::Keeper(_) | Error::Screens(_) => ErrorCode::InternalError,
+    };
+    ErrorReply::new(code, error.to_string())
+}
+
+pub(crate) fn input_error(error: InputError) -> ErrorReply {
+    let code = match error {
+        InputError::Ended => ErrorCode::SessionEnded,
+        InputError::TooMuch => ErrorCode::LimitReached,
+    };
+    ErrorReply::new(code, error.to_string())
+}
+
+/// An error of the relay about a session or turn of this name.
+pub(crate) fn relay_error(error: &RelayError, name: &str) -> ErrorReply {
+    let code = match error {
+        RelayError::NoSession => return engine_error(&Error::NoSession(name.to_owned())),
+        RelayError::NoTurn | RelayError::NoSuchTurn | RelayError::Empty => ErrorCode::TurnNotFound,
+        RelayError::Disconnected => ErrorCode::SessionEnded,
+        RelayError::Busy | RelayError::Limit(_) => ErrorCode::LimitReached,
+        RelayError::Taken => ErrorCode::SessionExists,
+        RelayError::File(_) | RelayError::Clipboard(_) | RelayError::Memory(_) => ErrorCode::InternalError,
+    };
+    let text = match error {
+        RelayError::NoTurn => format!("session '{name}' has no completed turn"),
+        RelayError::NoSuchTurn => format!("there is no turn '{name}'"),
+        other => other.to_string(),
+    };
+    ErrorReply::new(code, text)
+}
+
+/// An engine error, for `map_err`.
+pub(crate) fn refused(error: Error) -> ErrorReply {
+    engine_error(&error)
+}
+
+/// The reply to an operation whose fields make no sense.
+pub(crate) fn invalid(text: impl Into<String>) -> ErrorReply {
+    BadMessage(text.into()).into()
+}
+
+/// An error about a conversation.
+pub(crate) fn chat_error(error: &ChatError) -> ErrorReply {
+    let code = match error {
+        ChatError::Agent(_) | ChatError::Store(_) => ErrorCode::InternalError,
+        ChatError::Exists(_) => ErrorCode::SessionExists,
+        ChatError::Limit(_) | ChatError::Refused(Refused::Limit(_)) => ErrorCode::LimitReached,
+        ChatError::Name(_)
+        | ChatError::NoAgent(..)
+        | ChatError::Refused(Refused::Empty | Refused::NotOwner)
+        | ChatError::Terminal(_)
+        | ChatError::WorkspaceDenied(_)
+        | ChatError::WorkspaceInvalid(_) => ErrorCode::InvalidCommand,
+        ChatError::NotFound(_) => ErrorCode::SessionNotFound,
+        ChatError::Refused(Refused::Busy) => ErrorCode::AgentBusy,
+        ChatError::Refused(Refused::NotAsked) => ErrorCode::ApprovalNotFound,
+    };
+    let text = match error {
+        ChatError::Refused(Refused::NotAsked) => "no such approval is pending".to_owned(),
+        other => other.to_string(),
+    };
+    ErrorReply::new(code, text)
+}
+
+/// An error about the dialog on a terminal.
+pub(crate) fn dialog_error(error: &DialogError) -> ErrorReply {
+    let code = match error {
+        DialogError::Gone => ErrorCode::ApprovalNotFound,
+        DialogError::NoOption(_) => ErrorCode::InvalidCommand,
+        DialogError::Terminal(TypingError::Input(input)) => return input_error(*input),
+        DialogError::Terminal(TypingError::Session(error)) => return engine_error(error),
+        DialogError::Terminal(TypingError::Asks { .. } | TypingError::Stopped) => ErrorCode::AgentBusy,
+    };
+    ErrorReply::new(code, error.to_string())
+}
+
+/// A task of ours that ended without a result.
+pub(crate) fn task_error(error: &tokio::task::JoinError) -> ErrorReply {
+    ErrorReply::new(ErrorCode::InternalError, error.to_string())
+}

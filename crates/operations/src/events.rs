@@ -1,0 +1,112 @@
+//! Events as they happen, for as long as a caller follows them.
+
+use crate::errors::invalid;
+use crate::execute::Call;
+use crate::reply::{Answer, Then, follow};
+use crate::turns::agent_state;
+use crate::{Caller, Operations};
+use std::collections::VecDeque;
+use swb_engine::{EventCursor, EventFollower, EventKind, SessionEvent};
+use swb_types::Offset;
+use swb_wire::control::{Events, EventsReply, Happened, Happening};
+use tokio::sync::broadcast::error::RecvError;
+
+/// A caller's place in the stream of events.
+pub struct EventStream {
+    operations: Operations,
+    caller: Caller,
+    following: EventFollower,
+    /// Events that were kept for a caller that named its place.
+    past: VecDeque<SessionEvent>,
+    /// Position behind the last event given out, as the caller named it or as we did.
+    since: String,
+    /// Only events of these sessions, if there are any.
+    sessions: Vec<String>,
+}
+
+impl Call<'_> {
+    pub(crate) fn events(&self, events: Events) -> Answer {
+        let since = events.since.as_deref().map(str::parse::<EventCursor>).transpose();
+        let since = since.map_err(|()| invalid("since is not a valid event cursor"))?;
+        let following = self.engine().follow(since);
+        let reply = EventsReply { ok: true, cursor: following.cursor.to_string() };
+        let since = events.since.unwrap_or_else(|| reply.cursor.clone());
+        let (operations, caller) = (self.operations.clone(), self.caller.clone());
+        let past = VecDeque::new();
+        let stream = EventStream { operations, caller, following, past, since, sessions: events.sessions };
+        follow(&reply, Then::Events(Box::new(stream.with_past())))
+    }
+}
+
+impl EventStream {
+    /// The next event that the caller may see; nothing at the end of the daemon. Nothing is lost when the future is
+    /// dropped.
+    pub async fn next(&mut self) -> Option<Happening> {
+        loop {
+            if std::mem::take(&mut self.following.missed) {
+                return Some(self.missed());
+            }
+            let event = match self.past.pop_front() {
+                Some(event) => event,
+                None => match self.following.next.recv().await {
+                    Ok(event) => event,
+                    Err(RecvError::Lagged(_)) => {
+                        // Too slow for the queue; what it has lost may still be kept.
+                        self.following = self.operations.engine.follow(self.since.parse().ok());
+                        self.past = std::mem::take(&mut self.following.past).into();
+                        continue;
+                    }
+                    Err(RecvError::Closed) => return None,
+                },
+            };
+            self.since = self.following.behind(&event).to_string();
+            if let Some(what) = self.shown(&event) {
+                let session = Some(event.session.to_string());
+                return Some(Happening { cursor: self.since.clone(), at: event.at, session, what });
+            }
+        }
+    }
+
+    fn with_past(mut self) -> Self {
+        self.past = std::mem::take(&mut self.following.past).into();
+        self
+    }
+
+    /// Tells a caller that it missed events. The position stays, so that one that loses the connection now is told
+    /// again.
+    fn missed(&self) -> Happening {
+        let at = std::time::UNIX_EPOCH.elapsed().map_or(0, |now| now.as_millis() as u64);
+        Happening { cursor: self.since.clone(), at, session: None, what: Happened::Missed }
+    }
+
+    fn shown(&self, event: &SessionEvent) -> Option<Happened> {
+        let name = event.session.as_str();
+        let asked_for = self.sessions.is_empty() || self.sessions.iter().any(|session| session == name);
+        happened(&event.kind).filter(|_| asked_for && self.may_see(name))
+    }
+
+    fn may_see(&self, session: &str) -> bool {
+        let call = Call { operations: &self.operations, caller: &self.caller };
+        let names_it = self.caller.front().is_none() && self.caller.covers(session, None);
+        names_it || call.remembered_session(session).is_ok()
+    }
+}
+
+/// An event as the protocol has it; nothing for one that it does not define.
+fn happened(kind: &EventKind) -> Option<Happened> {
+    Some(match kind {
+        EventKind::Opened => Happened::Opened,
+        EventKind::Found => Happened::Found,
+        EventKind::Closed => Happened::Closed,
+        EventKind::Started(pty) => Happened::Started { pty: *pty },
+        EventKind::Exited(pty, status) => Happened::Exited { pty: *pty, code: status.code() },
+        EventKind::Status(status) => Happened::Status {
+            state: agent_state(status.state),
+            signal: status.evidence.as_ref().map(|evidence| evidence.signal.name().to_owned()),
+        },
+        EventKind::TurnStarted(offset) => Happened::Submitted { offset: Offset(*offset) },
+        EventKind::Asked(offset) => Happened::Dialog { offset: Offset(*offset) },
+        EventKind::TurnCompleted { turn, .. } => Happened::Turn { turn_id: turn.to_string() },
+        _ => return None,
+    })
+}

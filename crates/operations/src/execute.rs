@@ -1,0 +1,83 @@
+//! The one place where operations are executed.
+
+use crate::reply::{Answer, Then, follow};
+use crate::{Caller, Operations, Outcome, roles};
+use swb_engine::Engine;
+use swb_wire::control::{ErrorCode, ErrorReply, OkReply, Operation};
+
+/// One operation under way for a caller.
+pub(crate) struct Call<'a> {
+    pub(crate) operations: &'a Operations,
+    pub(crate) caller: &'a Caller,
+}
+
+impl Operations {
+    /// Executes an operation for a caller, if its role and scope allow that.
+    ///
+    /// Dropping the future gives up a wait ([`waits`]); any other operation is to be awaited to its end even if the
+    /// caller has left, since a client that leaves without waiting for a reply has still asked (CO-54, CO-60).
+    pub async fn execute(&self, caller: &Caller, operation: Operation) -> Result<Outcome, ErrorReply> {
+        roles::check(caller, &operation)?;
+        Call { operations: self, caller }.run(operation).await
+    }
+}
+
+/// Whether an operation waits for an agent or a terminal, possibly for ever, and is given up when its caller leaves.
+pub fn waits(operation: &Operation) -> bool {
+    matches!(operation, Operation::Ask(_) | Operation::Wait(_))
+}
+
+impl Call<'_> {
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.operations.engine
+    }
+
+    async fn run(&self, operation: Operation) -> Answer {
+        match operation {
+            Operation::Agents(_) => self.agents(),
+            Operation::Approval(approval) => self.approval(approval).await,
+            Operation::Approvals(_) => self.approvals().await,
+            Operation::Ask(ask) => self.ask(ask).await,
+            Operation::Attach(attach) => self.attach(attach).await,
+            Operation::Capture(capture) => self.capture(&capture),
+            Operation::Conversation(conversation) => self.conversation(conversation).await,
+            Operation::Create(create) => self.create(create).await,
+            // CO-50
+            Operation::Detach => follow(&OkReply::default(), Then::Close),
+            Operation::Events(events) => self.events(events),
+            Operation::Explain(explain) => self.explain(&explain),
+            Operation::Forget(forget) => self.forget(forget).await,
+            Operation::History(history) => self.history(history).await,
+            Operation::Hook(hook) => self.hook(&hook).await,
+            Operation::Keys(keys) => self.keys(keys).await,
+            Operation::Kill(kill) => self.kill(kill).await,
+            Operation::Logs(logs) => self.logs(&logs),
+            Operation::Ls(ls) => self.list(&ls),
+            Operation::Paste(paste) => self.paste(&paste).await,
+            Operation::Relay(relay) => self.relay_turn(relay).await,
+            Operation::Restart(restart) => self.restart(&restart).await,
+            Operation::Screen(screen) => self.screen(screen).await,
+            Operation::Send(send) => self.send(send).await,
+            Operation::Serve(_) => Err(not_offered("serve")),
+            Operation::SessionKill(kill) => self.session_kill(&kill).await,
+            Operation::SessionLs(ls) => self.session_ls(&ls),
+            Operation::Shell(shell) => self.shell(shell).await,
+            Operation::Shutdown(shutdown) => self.shut_down(&shutdown).await,
+            Operation::Status => self.status(),
+            Operation::Tunnel(tunnel) => {
+                self.session(&tunnel.session)?;
+                Err(not_offered("tunnel"))
+            }
+            Operation::Turn(turn) => self.turn(&turn),
+            Operation::Turns(turns) => self.turns(&turns),
+            Operation::Upgrade(upgrade) => self.upgrade(upgrade).await,
+            Operation::Wait(wait) => self.wait(wait).await,
+            Operation::Workspace(workspace) => self.workspace(workspace).await,
+            Operation::Workspaces(_) => self.workspaces().await,
+        }
+    }
+}
+
+fn not_offered(name: &str) -> ErrorReply {
+    ErrorReply::new(ErrorCode::NotImplemented, format!("this version of the daemon does not offer '{name}'"))
+}

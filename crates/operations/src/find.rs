@@ -1,0 +1,97 @@
+//! Looking up sessions and turns within a caller's scope. What is outside it does not exist for the caller.
+
+use crate::errors::{engine_error, relay_error};
+use crate::execute::Call;
+use std::path::Path;
+use std::sync::Arc;
+use swb_engine::{Error, Pty, Relay, RelayError, Session, StoredTurn, TurnId};
+use swb_types::PtyId;
+use swb_wire::control::ErrorReply;
+
+impl Call<'_> {
+    /// A live session by name or, if the text has a slash, by workspace (CO-30).
+    pub(crate) fn session(&self, text: &str) -> Result<Session, ErrorReply> {
+        let found = self.engine().find(text).ok().or_else(|| {
+            let path = Path::new(text).canonicalize().ok().filter(|_| text.contains('/'))?;
+            self.engine().of_workspace(&path, |session| self.caller.sees(session))
+        });
+        let seen = found.filter(|session| self.caller.sees(session));
+        seen.ok_or_else(|| engine_error(&Error::NoSession(text.to_owned())))
+    }
+
+    /// A live session, or the newest ended one of that name that is still remembered.
+    pub(crate) fn remembered_session(&self, text: &str) -> Result<Session, ErrorReply> {
+        self.session(text).or_else(|unknown| {
+            let remembered = self.engine().find_remembered(text).ok();
+            remembered.filter(|session| self.caller.sees(session)).ok_or(unknown)
+        })
+    }
+
+    /// A live session; the error of one that has ended says so.
+    pub(crate) fn live_session(&self, text: &str) -> Result<Session, ErrorReply> {
+        self.session(text).map_err(|unknown| {
+            let ended = self.remembered_session(text).map(|session| session.name().clone());
+            ended.map_or(unknown, |name| engine_error(&Error::Ended(name)))
+        })
+    }
+
+    /// A live session and one of its PTYs.
+    pub(crate) fn pty(&self, text: &str, pty: PtyId) -> Result<(Session, Arc<Pty>), ErrorReply> {
+        with_pty(self.session(text)?, pty)
+    }
+
+    /// A session, also one that has ended, and one of its PTYs.
+    pub(crate) fn remembered_pty(&self, text: &str, pty: PtyId) -> Result<(Session, Arc<Pty>), ErrorReply> {
+        with_pty(self.remembered_session(text)?, pty)
+    }
+
+    /// Turns as the caller sees them.
+    pub(crate) fn relay(&self) -> Relay {
+        match self.caller.front() {
+            Some(front) => self.engine().relay().seen_by(front),
+            None => self.engine().relay().clone(),
+        }
+    }
+
+    /// The name under which a session's turns are kept; it may be the name of a wrapper's session.
+    pub(crate) fn turn_owner(&self, text: &str) -> Result<String, ErrorReply> {
+        match self.session(text) {
+            Ok(session) => Ok(session.name().to_string()),
+            Err(_) if self.caller.covers(text, None) => Ok(text.to_owned()),
+            Err(unknown) => Err(unknown),
+        }
+    }
+
+    /// A turn by its id.
+    pub(crate) fn turn_by_id(&self, text: &str) -> Result<StoredTurn, ErrorReply> {
+        let id = self.turn_id(text)?;
+        self.relay().turn(&id).map_err(|error| relay_error(&error, text))
+    }
+
+    /// The id of a turn within the caller's scope.
+    pub(crate) fn turn_id(&self, text: &str) -> Result<TurnId, ErrorReply> {
+        let unknown = || relay_error(&RelayError::NoSuchTurn, text);
+        let id: TurnId = text.parse().map_err(|_| unknown())?;
+        self.turn_owner(id.session()).map_err(|_| unknown())?;
+        Ok(id)
+    }
+
+    /// The newest turn of a session.
+    pub(crate) fn latest_turn(&self, session: &str) -> Result<StoredTurn, ErrorReply> {
+        let session = self.turn_owner(session)?;
+        self.relay().latest(&session).map_err(|error| self.no_turns(&error, &session))
+    }
+
+    /// Why there are no turns; those of a session that has ended are gone with it (CB-35).
+    pub(crate) fn no_turns(&self, error: &RelayError, session: &str) -> ErrorReply {
+        match self.remembered_session(session) {
+            Ok(ended) if *error == RelayError::NoSession => engine_error(&Error::Ended(ended.name().clone())),
+            _ => relay_error(error, session),
+        }
+    }
+}
+
+fn with_pty(session: Session, pty: PtyId) -> Result<(Session, Arc<Pty>), ErrorReply> {
+    let view = session.pty(pty).map_err(|error| engine_error(&error))?;
+    Ok((session, view.pty))
+}

@@ -1,0 +1,59 @@
+//! Input without attaching: bytes, keys by name, and what an agent's hooks report.
+
+use crate::errors::{input_error, invalid, refused};
+use crate::execute::Call;
+use crate::reply::{Answer, done};
+use swb_engine::ScreenView;
+use swb_types::PtyId;
+use swb_vt::Key;
+use swb_wire::control::{Base64, Hook, HookState, Keys, KeysReply, OkReply, Send};
+
+impl Call<'_> {
+    pub(crate) async fn send(&self, send: Send) -> Answer {
+        let session = self.live_session(&send.session)?;
+        let pty = session.pty(send.pty.unwrap_or(PtyId::AGENT)).map_err(refused)?.pty;
+        let bytes = match (send.text, send.data) {
+            (Some(text), None) => text.into_bytes(),
+            (None, Some(Base64(data))) => data,
+            _ => return Err(invalid("send takes either text or data")),
+        };
+        session.start(None).await.ok();
+        pty.input(&bytes).await.map_err(input_error)?;
+        done(&OkReply::default())
+    }
+
+    pub(crate) async fn keys(&self, keys: Keys) -> Answer {
+        let session = self.live_session(&keys.session)?;
+        let pty = session.pty(keys.pty()).map_err(refused)?.pty;
+        session.start(None).await.ok();
+        let typed = pty.look(false, move |sight| encode_keys(&keys, sight)).await.map_err(refused)?;
+        pty.input(&typed).await.map_err(input_error)?;
+        done(&KeysReply { ok: true, bytes: typed.len() as u64 })
+    }
+
+    pub(crate) async fn hook(&self, hook: &Hook) -> Answer {
+        let session = self.live_session(&hook.session)?;
+        let agent = session.pty(PtyId::AGENT).map_err(refused)?;
+        let state = match hook.state {
+            HookState::Working => swb_turns::Hook::Working,
+            HookState::Ready | HookState::Done => swb_turns::Hook::Ready,
+            HookState::Asking => swb_turns::Hook::Asking,
+            HookState::Error => swb_turns::Hook::Error,
+        };
+        agent.pty.hook(state).await.map_err(refused)?;
+        done(&OkReply::default())
+    }
+}
+
+/// The bytes of the keys, as the program's present modes want them; an item that names no key is text.
+fn encode_keys(keys: &Keys, sight: &ScreenView<'_>) -> Vec<u8> {
+    let modes = sight.screen().modes();
+    let mut typed = Vec::new();
+    for item in &keys.keys {
+        match Key::parse(item).filter(|_| !keys.literal) {
+            Some(key) => key.encode(&modes, &mut typed),
+            None => typed.extend_from_slice(item.as_bytes()),
+        }
+    }
+    typed
+}

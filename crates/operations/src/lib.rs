@@ -1,0 +1,104 @@
+//! What Switchboard can do, executed for a caller.
+//!
+//! The operations are a closed list of types ([`swb_wire::control::Operation`]). A transport (the control socket, later
+//! the web, a tunnel, MCP, editors) reads an operation, calls [`Operations::execute`] for its [`Caller`], and carries
+//! the [`Outcome`] back: a reply, and for some operations an open terminal or a stream of events. Whatever two
+//! transports would otherwise both decide is decided here.
+//!
+//! A tour in the order in which an operation travels:
+//!
+//! 1. `execute.rs` checks the caller against the table in `roles.rs` and calls the one method for the operation.
+//! 2. `find.rs` looks sessions and turns up, within the caller's scope.
+//! 3. One file per subject does the work: `create.rs`, `sessions.rs`, `attach.rs`, `input.rs`, `screen.rs`, `wait.rs`,
+//!    `ask.rs`, `turns.rs`, `relay.rs`, `events.rs`, `approvals.rs`, `conversations/`, `workspaces.rs`, `daemon.rs`.
+//! 4. `reply.rs` makes the reply and keeps it within the size of a frame.
+//! 5. `terminal/` is what follows an `attach`: output, pictures and events one way, input and resizes the other.
+
+mod approvals;
+mod ask;
+mod attach;
+mod caller;
+mod conversations;
+mod coopfile;
+mod create;
+mod daemon;
+mod errors;
+mod events;
+mod execute;
+mod find;
+mod input;
+mod items;
+pub mod limits;
+mod relay;
+mod reply;
+mod roles;
+mod screen;
+mod sessions;
+mod terminal;
+mod turns;
+mod wait;
+mod workspaces;
+
+pub use caller::Caller;
+pub use daemon::{Host, HostAction};
+pub use events::EventStream;
+pub use execute::waits;
+pub use reply::{Outcome, Then};
+pub use terminal::{OpenTerminal, Piece, TerminalInput, TerminalOutput};
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use swb_engine::Engine;
+use swb_engine::chat::Chats;
+use tokio_util::task::TaskTracker;
+
+/// Origin of sessions made from Coopfiles, and the front that other coop clients see sessions through.
+pub const COOP: &str = "coop";
+/// Origin of sessions made from a command line.
+pub const RUN: &str = "run";
+
+/// Everything that operations work on.
+#[derive(Clone)]
+pub struct Operations {
+    engine: Engine,
+    /// Conversations with agents, if the daemon holds any.
+    chats: Option<Chats>,
+    host: Arc<dyn Host>,
+    settings: Arc<Settings>,
+    /// Owns what goes on after its caller has left, such as the end of a killed session.
+    tasks: TaskTracker,
+}
+
+/// What new sessions start from.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Settings {
+    /// Environment of the daemon; agents get it (CO-28).
+    pub env: BTreeMap<String, String>,
+    /// File mode creation mask of agents.
+    pub umask: u32,
+    /// The user's own Coopfile.
+    pub default_coopfile: PathBuf,
+}
+
+impl Settings {
+    /// Puts the settings together.
+    pub fn new(env: BTreeMap<String, String>, umask: u32, default_coopfile: PathBuf) -> Self {
+        Self { env, umask, default_coopfile }
+    }
+}
+
+impl Operations {
+    /// Makes the operations of a daemon.
+    pub fn new(engine: Engine, host: Arc<dyn Host>, settings: Settings, tasks: TaskTracker) -> Self {
+        Self { engine, chats: None, host, settings: Arc::new(settings), tasks }
+    }
+
+    /// Adds the conversations with agents.
+    #[must_use]
+    pub fn with_chats(mut self, chats: Chats) -> Self {
+        self.chats = Some(chats);
+        self
+    }
+}

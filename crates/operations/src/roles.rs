@@ -1,0 +1,172 @@
+//! The table of roles: which operation needs which role, and how far a scope must reach for it.
+//!
+//! `execute.rs` checks it before anything else happens, and nothing else does. Two rules depend on what an operation
+//! says rather than on its name: raw bytes can press keys, so they need `drive`; looking at an approval needs
+//! `watch`, deciding it needs `approve`. `attach` is open to every role: a caller that may not type only watches.
+
+use crate::caller::Caller;
+use swb_types::{Role, Scope};
+use swb_wire::control::{ErrorCode, ErrorReply, Operation};
+
+/// How far a caller's scope must reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// Any scope: the operation concerns one session, or shows only what is within the scope.
+    Session,
+    /// A workspace, or everything.
+    Workspace,
+    /// Everything.
+    All,
+}
+
+/// What an operation needs.
+fn needs(operation: &Operation) -> (Role, Reach) {
+    use Operation as Op;
+    match operation {
+        Op::Agents(_)
+        | Op::Approvals(_)
+        | Op::Attach(_)
+        | Op::Conversation(_)
+        | Op::Detach
+        | Op::Events(_)
+        | Op::Explain(_)
+        | Op::History(_)
+        | Op::Logs(_)
+        | Op::Ls(_)
+        | Op::Screen(_)
+        | Op::SessionLs(_)
+        | Op::Status
+        | Op::Turn(_)
+        | Op::Turns(_)
+        | Op::Wait(_)
+        | Op::Workspaces(_) => (Role::Watch, Reach::Session),
+        Op::Ask(_) | Op::Capture(_) | Op::Paste(_) => (Role::Prompt, Reach::Session),
+        Op::Relay(relay) if relay.raw => (Role::Drive, Reach::Session),
+        Op::Relay(_) => (Role::Prompt, Reach::Session),
+        Op::Approval(approval) if approval.decides() => (Role::Approve, Reach::Session),
+        Op::Approval(_) => (Role::Watch, Reach::Session),
+        Op::Create(_) => (Role::Drive, Reach::Workspace),
+        Op::Kill(kill) if kill.all => (Role::Drive, Reach::All),
+        Op::Hook(_)
+        | Op::Keys(_)
+        | Op::Kill(_)
+        | Op::Restart(_)
+        | Op::Send(_)
+        | Op::SessionKill(_)
+        | Op::Shell(_) => (Role::Drive, Reach::Session),
+        Op::Forget(_) => (Role::Owner, Reach::Session),
+        Op::Serve(_) | Op::Shutdown(_) | Op::Tunnel(_) | Op::Upgrade(_) | Op::Workspace(_) => {
+            (Role::Owner, Reach::All)
+        }
+    }
+}
+
+/// Refuses an operation that the caller may not ask for; the refusal says what it needs.
+pub(crate) fn check(caller: &Caller, operation: &Operation) -> Result<(), ErrorReply> {
+    let (role, reach) = needs(operation);
+    let name = operation.name();
+    if !caller.role().includes(role) {
+        let text = format!("'{name}' needs the role '{role}'; this connection has '{}'", caller.role());
+        return Err(forbidden(text));
+    }
+    let reaches = match (reach, caller.scope()) {
+        (Reach::Session, _) | (_, Scope::All) => true,
+        (Reach::Workspace, Scope::Workspace(_)) => true,
+        (Reach::Workspace, Scope::Session(_)) | (Reach::All, _) => false,
+    };
+    if !reaches {
+        return Err(forbidden(format!(
+            "'{name}' is not limited to {}, but this connection is",
+            caller.scope()
+        )));
+    }
+    Ok(())
+}
+
+/// The refusal of an operation that a role or a scope does not allow.
+pub(crate) fn forbidden(text: impl AsRef<str>) -> ErrorReply {
+    ErrorReply::new(ErrorCode::Forbidden, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+    use swb_types::SessionName;
+    use swb_wire::control::parse_operation;
+
+    fn operation(value: &Value) -> Operation {
+        parse_operation(value.to_string().as_bytes()).unwrap_or_else(|bad| panic!("{value}: {bad}"))
+    }
+
+    fn allowed(role: Role, scope: Scope, value: &Value) -> Result<(), String> {
+        check(&Caller::new(role, scope), &operation(value)).map_err(|error| {
+            assert_eq!(error.error, ErrorCode::Forbidden);
+            error.message
+        })
+    }
+
+    /// One operation of each kind, with the role that it needs.
+    fn table() -> Vec<(Value, Role)> {
+        let s = "s";
+        vec![
+            (json!({"cmd": "ls"}), Role::Watch),
+            (json!({"cmd": "attach", "session": s}), Role::Watch),
+            (json!({"cmd": "screen", "session": s}), Role::Watch),
+            (json!({"cmd": "logs", "session": s}), Role::Watch),
+            (json!({"cmd": "turns", "session": s}), Role::Watch),
+            (json!({"cmd": "events"}), Role::Watch),
+            (json!({"cmd": "history"}), Role::Watch),
+            (json!({"cmd": "approvals"}), Role::Watch),
+            (json!({"cmd": "approval", "approval": "a"}), Role::Watch),
+            (json!({"cmd": "approval", "approval": "a", "approved": true}), Role::Approve),
+            (json!({"cmd": "approval", "approval": "a", "option": "1"}), Role::Approve),
+            (json!({"cmd": "ask", "session": s, "text": "t"}), Role::Prompt),
+            (json!({"cmd": "relay", "from": "a", "to": "b"}), Role::Prompt),
+            (json!({"cmd": "relay", "from": "a", "to": "b", "raw": true}), Role::Drive),
+            (json!({"cmd": "paste", "session": s}), Role::Prompt),
+            (json!({"cmd": "send", "session": s, "text": "t"}), Role::Drive),
+            (json!({"cmd": "keys", "session": s, "keys": ["Enter"]}), Role::Drive),
+            (json!({"cmd": "create", "workspace": "/w"}), Role::Drive),
+            (json!({"cmd": "shell", "session": s}), Role::Drive),
+            (json!({"cmd": "restart", "session": s}), Role::Drive),
+            (json!({"cmd": "kill", "session": s}), Role::Drive),
+            (json!({"cmd": "kill", "all": true}), Role::Drive),
+            (json!({"cmd": "forget", "session": s}), Role::Owner),
+            (json!({"cmd": "workspace", "path": "/w"}), Role::Owner),
+            (json!({"cmd": "upgrade"}), Role::Owner),
+            (json!({"cmd": "shutdown"}), Role::Owner),
+        ]
+    }
+
+    #[test]
+    fn each_role_may_do_what_it_includes_and_nothing_else() {
+        for (value, needed) in table() {
+            for role in [Role::Watch, Role::Prompt, Role::Approve, Role::Drive, Role::Owner] {
+                let result = allowed(role, Scope::All, &value);
+                assert_eq!(result.is_ok(), role.includes(needed), "{role} {value}: {result:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_the_role_that_is_needed() {
+        let refused = allowed(Role::Prompt, Scope::All, &json!({"cmd": "keys", "session": "s", "keys": []}));
+        assert_eq!(refused, Err("'keys' needs the role 'drive'; this connection has 'prompt'".to_owned()));
+    }
+
+    #[test]
+    fn a_scope_forbids_what_concerns_everything() {
+        let session = || Scope::Session(SessionName::new("s").unwrap());
+        let workspace = || Scope::Workspace("/w".into());
+        let (create, kill_all) =
+            (json!({"cmd": "create", "workspace": "/w"}), json!({"cmd": "kill", "all": true}));
+        assert!(allowed(Role::Owner, session(), &create).is_err());
+        assert!(allowed(Role::Owner, workspace(), &create).is_ok());
+        for scope in [session(), workspace()] {
+            assert!(allowed(Role::Owner, scope.clone(), &kill_all).is_err());
+            assert!(allowed(Role::Owner, scope.clone(), &json!({"cmd": "shutdown"})).is_err());
+            assert!(allowed(Role::Owner, scope, &json!({"cmd": "kill", "session": "s"})).is_ok());
+        }
+    }
+}

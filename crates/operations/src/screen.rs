@@ -1,0 +1,74 @@
+//! What a terminal shows, as data.
+
+use crate::errors::refused;
+use crate::execute::Call;
+use crate::reply::{Answer, done};
+use swb_engine::ScreenView;
+use swb_types::{Offset, Size};
+use swb_vt::Contents;
+use swb_wire::control::{Base64, Screen, ScreenFormat, ScreenReply};
+
+impl Call<'_> {
+    pub(crate) async fn screen(&self, screen: Screen) -> Answer {
+        let (session, pty) = self.remembered_pty(&screen.session, screen.pty())?;
+        let mut lines = usize::try_from(screen.scrollback()).unwrap_or(usize::MAX);
+        let format = screen.format();
+        loop {
+            let (shown, offset, size, there) =
+                pty.look(true, move |sight| render(sight, format, lines)).await.map_err(refused)?;
+            let mut reply = ScreenReply {
+                ok: true,
+                session: session.name().to_string(),
+                pty: pty.id(),
+                offset: Offset(offset),
+                cols: None,
+                rows: None,
+                data: None,
+                screen: None,
+            };
+            match shown {
+                Shown::Contents(contents) => reply.screen = Some(*contents),
+                Shown::Bytes(bytes) => {
+                    reply.data = Some(Base64(bytes));
+                    (reply.cols, reply.rows) = (Some(size.cols()), Some(size.rows()));
+                }
+            }
+            match done(&reply) {
+                // It has to fit one frame; the newest lines matter most.
+                Err(_) if there > 0 => lines = there / 2,
+                answer => return answer,
+            }
+        }
+    }
+}
+
+/// A screen in the form that was asked for.
+enum Shown {
+    Contents(Box<Contents>),
+    Bytes(Vec<u8>),
+}
+
+/// Renders a screen with at most `lines` of scrollback; says how many there were.
+fn render(sight: &ScreenView<'_>, format: ScreenFormat, lines: usize) -> (Shown, u64, Size, usize) {
+    let screen = sight.screen();
+    let lines = lines.min(screen.scrollback_len());
+    let shown = match format {
+        ScreenFormat::Json => Shown::Contents(Box::new(screen.contents(lines))),
+        ScreenFormat::Text => Shown::Bytes(text_since(screen, lines).into_bytes()),
+        ScreenFormat::Ansi => Shown::Bytes(screen.to_ansi(lines)),
+        ScreenFormat::Svg => Shown::Bytes(screen.to_svg().into_bytes()),
+        ScreenFormat::Snapshot => Shown::Bytes(screen.snapshot_limited(lines)),
+    };
+    (shown, sight.offset(), screen.size(), lines)
+}
+
+/// The text of the screen behind that of so many lines of scrollback.
+pub(crate) fn text_since(screen: &swb_vt::Screen, lines: usize) -> String {
+    let mut text = String::new();
+    for line in screen.scrollback(lines) {
+        text.push_str(line.text().trim_end());
+        text.push('\n');
+    }
+    text.push_str(&screen.text());
+    text
+}

@@ -1,0 +1,87 @@
+//! Listing sessions and their PTYs, restarting and killing them.
+
+use crate::errors::{invalid, refused};
+use crate::execute::Call;
+use crate::items;
+use crate::limits;
+use crate::reply::{Answer, done};
+use std::time::Duration;
+use swb_engine::Session;
+use swb_types::PtyId;
+use swb_wire::control::{
+    Kill, Ls, LsReply, OkReply, Restart, RestartReply, SessionKill, SessionLs, SessionLsReply,
+};
+
+impl Call<'_> {
+    pub(crate) fn list(&self, ls: &Ls) -> Answer {
+        let mut sessions = self.engine().sessions();
+        if ls.all {
+            sessions.extend(self.engine().remembered());
+        }
+        sessions.retain(|session| self.caller.sees(session));
+        let listed = |most| {
+            let agent = |session| ls.details.then(|| self.agent(session));
+            let sessions =
+                sessions.iter().map(|session| items::session(session, agent(session), most)).collect();
+            done(&LsReply { ok: true, sessions })
+        };
+        let [whole, cut, short] = limits::COMMAND_LENGTHS;
+        listed(whole).or_else(|_| listed(cut)).or_else(|_| listed(short))
+    }
+
+    pub(crate) fn session_ls(&self, ls: &SessionLs) -> Answer {
+        let session = self.session(&ls.session)?;
+        let ptys = session.view().ptys.iter().map(|view| items::pty(view, usize::MAX)).collect();
+        let reply = SessionLsReply { ok: true, session: session.name().to_string(), ptys };
+        done(&reply)
+    }
+
+    pub(crate) async fn kill(&self, kill: Kill) -> Answer {
+        let grace = if kill.force { Duration::ZERO } else { swb_engine::limits::KILL_GRACE };
+        let sessions = if kill.all {
+            self.engine().forget(None);
+            self.engine().sessions().into_iter().filter(|session| self.caller.sees(session)).collect()
+        } else {
+            let name = kill.session.as_deref().ok_or_else(|| invalid("kill needs a session"))?;
+            match self.session(name) {
+                Ok(session) => vec![session],
+                Err(unknown) => {
+                    // An ended session is removed from the list.
+                    self.remembered_session(name).map_err(|_| unknown)?;
+                    self.engine().forget(Some(name));
+                    vec![]
+                }
+            }
+        };
+        self.end(&sessions, grace).await;
+        done(&OkReply::default())
+    }
+
+    /// Ends sessions; waits for a while, and what is left ends by itself.
+    pub(crate) async fn end(&self, sessions: &[Session], grace: Duration) {
+        let tasks: Vec<_> = sessions
+            .iter()
+            .cloned()
+            .map(|session| self.operations.tasks.spawn(async move { session.kill(grace).await }))
+            .collect();
+        let all = async {
+            for task in tasks {
+                let _ended = task.await;
+            }
+        };
+        let _in_time = tokio::time::timeout(limits::KILL_REPLY, all).await;
+    }
+
+    pub(crate) async fn session_kill(&self, kill: &SessionKill) -> Answer {
+        let session = self.session(&kill.session)?;
+        session.kill_pty(kill.pty).await.map_err(refused)?;
+        done(&OkReply::default())
+    }
+
+    pub(crate) async fn restart(&self, restart: &Restart) -> Answer {
+        let session = self.session(&restart.session)?;
+        let pty = restart.pty.unwrap_or(PtyId::AGENT);
+        let pid = session.restart(pty).await.map_err(refused)?;
+        done(&RestartReply { ok: true, pid: pid.max(0) as u32, pty })
+    }
+}

@@ -1,0 +1,78 @@
+//! The input half of an open terminal.
+
+use super::{ClientState, is_terminal};
+use crate::{Caller, roles};
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, PoisonError};
+use swb_engine::{ClientGuard, Pty, Seat, Session};
+use swb_types::{Role, Size};
+use swb_wire::control::{ErrorReply, StreamOptions};
+use tokio::sync::watch;
+
+/// What a client may type into, and resize.
+pub struct TerminalInput {
+    session: Session,
+    pty: Arc<Pty>,
+    /// The client asked to watch, or may do no more.
+    watch: bool,
+    /// Held by clients that are terminals; takes answers to queries out of what they send if another one answers.
+    seat: Option<Seat>,
+    client: watch::Sender<ClientState>,
+    /// Counts the client among the session's until it is gone (CO-39).
+    counted: Mutex<Option<ClientGuard>>,
+}
+
+impl TerminalInput {
+    pub(super) fn new(
+        caller: &Caller,
+        session: Session,
+        pty: Arc<Pty>,
+        options: &StreamOptions,
+        client: watch::Sender<ClientState>,
+    ) -> Self {
+        // Other clients than our own are promised that each byte is delivered (CO-56).
+        let seat = is_terminal(options).then(|| pty.seat(!options.repaint));
+        let counted = Mutex::new(Some(session.join(caller.counted_as())));
+        Self { session, pty, watch: options.watch, seat, client, counted }
+    }
+
+    /// The PTY that input goes to.
+    pub fn pty(&self) -> &Pty {
+        &self.pty
+    }
+
+    /// What of the client's bytes is input for the program; nothing from a watcher.
+    pub fn typed<'a>(&self, bytes: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+        if self.watch {
+            self.refuse();
+            return None;
+        }
+        Some(self.seat.as_ref().map_or(Cow::Borrowed(bytes), |seat| seat.typed(bytes)))
+    }
+
+    /// The client's window has a new size; a watcher's changes what it sees, never what the program does.
+    pub async fn resize(&self, cols: u16, rows: u16) {
+        let Some(size) = Size::new(cols, rows) else { return };
+        self.client.send_modify(|client| client.window = size);
+        if self.watch {
+            return self.refuse();
+        }
+        // CO-58: there is no reply, also none when the PTY is gone.
+        let _resized = self.session.resize(self.pty.id(), size).await;
+    }
+
+    /// Stops counting the client: it has left, though its input is still being delivered.
+    pub fn leave(&self) {
+        drop(self.counted.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    fn refuse(&self) {
+        self.client.send_modify(|client| client.refusals += 1);
+    }
+}
+
+/// The refusal of input from a caller whose role does not allow it.
+pub(super) fn refusal(role: Role) -> ErrorReply {
+    let drive = Role::Drive;
+    roles::forbidden(format!("typing and resizing need the role '{drive}'; this connection has '{role}'"))
+}

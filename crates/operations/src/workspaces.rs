@@ -1,0 +1,81 @@
+//! Workspaces: the directories agents work in.
+
+use crate::conversations::items;
+use crate::errors::{chat_error, invalid, task_error};
+use crate::execute::Call;
+use crate::limits;
+use crate::reply::{Answer, done, first_items};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use swb_engine::chat::{self, ChatError};
+use swb_types::{Scope, Timestamp};
+use swb_wire::control::{ErrorReply, Workspace, WorkspaceItem, WorkspaceReply, WorkspacesReply};
+
+impl Call<'_> {
+    pub(crate) async fn workspaces(&self) -> Answer {
+        let chats = self.chats()?;
+        let (mut known, git) = (chats.workspaces().all(), chats.git());
+        if let Scope::Workspace(scope) = self.caller.scope() {
+            known.retain(|one| one.path == *scope);
+        }
+        // Saved sessions that cannot be read are no reason to show nothing.
+        let sessions = chats.list(None).await.unwrap_or_default();
+        let looked = move || -> Vec<WorkspaceItem> {
+            let count = |path: &Path| sessions.iter().filter(|one| one.summary.workspace == path).count();
+            known.iter().map(|one| items::workspace(one, &git.facts(&one.path), count(&one.path))).collect()
+        };
+        let all = tokio::task::spawn_blocking(looked).await.map_err(|error| task_error(&error))?;
+        first_items(&all, usize::MAX, |some, more| WorkspacesReply {
+            ok: true,
+            workspaces: some.to_vec(),
+            more,
+        })
+    }
+
+    pub(crate) async fn workspace(&self, request: Workspace) -> Answer {
+        let chats = self.chats()?;
+        let mut path = directory(&request.path).await?;
+        request
+            .agent
+            .as_deref()
+            .map_or(Ok(()), |agent| chats.check_agent(agent))
+            .map_err(|error| chat_error(&error))?;
+        let context_dirs = match &request.context_dirs {
+            Some(dirs) if dirs.len() > limits::CONTEXT_DIRS => {
+                return Err(invalid(format!(
+                    "a workspace has at most {} context directories",
+                    limits::CONTEXT_DIRS
+                )));
+            }
+            Some(dirs) => {
+                let mut found = Vec::with_capacity(dirs.len());
+                for dir in dirs {
+                    found.push(directory(dir).await?);
+                }
+                Some(found)
+            }
+            None => None,
+        };
+        if let Some(name) = &request.worktree {
+            let umask = request.umask.unwrap_or(self.operations.settings.umask);
+            path = chats.git().create_worktree(&path, name, umask).await.map_err(invalid)?;
+        }
+        let mut workspace = chats.workspaces().get(&path).as_ref().clone();
+        workspace.context_dirs = context_dirs.unwrap_or(workspace.context_dirs);
+        workspace.agent = request.agent.or(workspace.agent);
+        workspace.last_accessed = Timestamp::of(SystemTime::now());
+        let kept = chats.workspaces().keep(workspace.clone()).await;
+        kept.map_err(|error| chat_error(&ChatError::Store(error.to_string())))?;
+        let git = chats.git();
+        let facts = tokio::task::spawn_blocking(move || git.facts(&path))
+            .await
+            .map_err(|error| task_error(&error))?;
+        let workspace = items::workspace(&workspace, &facts, 0);
+        done(&WorkspaceReply { ok: true, workspace })
+    }
+}
+
+/// A directory that exists, by its full path.
+async fn directory(text: &str) -> Result<PathBuf, ErrorReply> {
+    chat::directory(Path::new(text)).await.map_err(|error| chat_error(&error))
+}
