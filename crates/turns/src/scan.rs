@@ -5,6 +5,7 @@
 
 use crate::limits;
 use serde::{Deserialize, Serialize};
+use swb_vt::{Csi, Sequence, Token, Tokenizer};
 
 /// Something a program said besides what to show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,106 +28,60 @@ pub(crate) enum Report {
     Alternate(bool),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-enum State {
-    #[default]
-    Ground,
-    Escape,
-    Csi,
-    Osc,
-    OscEscape,
-    /// DCS, APC, PM, SOS: of no interest, but what is in them must not be taken for something else.
-    Other,
-    OtherEscape,
-}
-
 /// Reads output, cut anywhere.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Scanner {
-    state: State,
-    buffer: Vec<u8>,
+    // A daemon of another version may have saved something else.
+    #[serde(default)]
+    tokenizer: Tokenizer,
 }
 
 impl Scanner {
     /// Reads on to the next report; gives it with the number of bytes that were read. Everything was read
     /// when there is none.
     pub(crate) fn next(&mut self, bytes: &[u8]) -> Option<(usize, Report)> {
-        let mut at = 0;
-        while at < bytes.len() {
-            if self.state == State::Ground {
-                at += memchr::memchr(0x1b, &bytes[at..])?;
-            }
-            let found = self.byte(bytes[at]);
-            at += 1;
-            if let Some(report) = found {
-                return Some((at, report));
+        let mut rest = bytes;
+        while let Some(token) = self.tokenizer.next(&mut rest) {
+            if let Token::Sequence(raw) = token
+                && let Some(report) = report(raw)
+            {
+                return Some((bytes.len() - rest.len(), report));
             }
         }
         None
     }
+}
 
-    fn byte(&mut self, byte: u8) -> Option<Report> {
-        match (self.state, byte) {
-            // CAN and SUB end everything, ESC begins anew except in strings, where it may be half of ST.
-            (_, 0x18 | 0x1a) => self.state = State::Ground,
-            (State::Osc, 0x1b) => self.state = State::OscEscape,
-            (State::Other, 0x1b) => self.state = State::OtherEscape,
-            (State::Osc, 0x07) | (State::OscEscape, b'\\') => {
-                self.state = State::Ground;
-                return command(&self.buffer);
-            }
-            (State::Other, 0x07) | (State::OtherEscape, b'\\') => self.state = State::Ground,
-            (State::OscEscape | State::OtherEscape | State::Escape, _) => self.begin(byte),
-            (State::Ground | State::Csi, 0x1b) => self.state = State::Escape,
-            (State::Csi, 0x40..=0x7e) => {
-                self.state = State::Ground;
-                return mode(&self.buffer, byte);
-            }
-            (State::Csi | State::Osc, _) => {
-                if self.buffer.len() < limits::STRING_BYTES {
-                    self.buffer.push(byte);
-                }
-            }
-            (State::Ground | State::Other, _) => {}
-        }
-        None
+fn report(raw: &[u8]) -> Option<Report> {
+    // Nearly all sequences change colours or move the cursor, and need not be taken apart.
+    if !matches!(raw, [_, b'[', b'?', .., b'h' | b'l'] | [_, b']', ..]) {
+        return None;
     }
-
-    fn begin(&mut self, byte: u8) {
-        self.buffer.clear();
-        self.state = match byte {
-            b'[' => State::Csi,
-            b']' => State::Osc,
-            b'P' | b'X' | b'^' | b'_' => State::Other,
-            0x1b => State::Escape,
-            _ => State::Ground,
-        };
+    match Sequence::parse(raw) {
+        Sequence::Csi(csi) if csi.intermediate == 0 => mode(&csi),
+        Sequence::Osc(content, _) => command(content),
+        _ => None,
     }
 }
 
 /// The modes a sequence sets or resets; of several in one, the one that matters most.
-fn mode(buffer: &[u8], action: u8) -> Option<Report> {
-    let on = match action {
-        b'h' => true,
-        b'l' => false,
-        _ => return None,
-    };
-    let numbers = buffer.strip_prefix(b"?")?;
-    let has = |number: &[u8]| numbers.split(|byte| *byte == b';').any(|part| part == number);
-    if has(b"2026") {
+fn mode(csi: &Csi) -> Option<Report> {
+    let on = csi.action == b'h';
+    let has = |modes: &[u16]| csi.params().iter().any(|mode| modes.contains(mode));
+    if has(&[2026]) {
         Some(Report::Sync(on))
-    } else if has(b"2004") {
+    } else if has(&[2004]) {
         Some(Report::Paste(on))
-    } else if has(b"1049") || has(b"1047") || has(b"47") {
+    } else if has(&[1049, 1047, 47]) {
         Some(Report::Alternate(on))
     } else {
         None
     }
 }
 
-fn command(buffer: &[u8]) -> Option<Report> {
-    let split = memchr::memchr(b';', buffer)?;
-    let (number, rest) = (&buffer[..split], &buffer[split + 1..]);
+fn command(content: &[u8]) -> Option<Report> {
+    let split = memchr::memchr(b';', content)?;
+    let (number, rest) = (&content[..split], &content[split + 1..]);
     let text = || clean(rest);
     match number {
         b"0" | b"2" => Some(Report::Title(text())),
@@ -142,6 +97,7 @@ fn command(buffer: &[u8]) -> Option<Report> {
 }
 
 fn clean(bytes: &[u8]) -> String {
+    let bytes = &bytes[..bytes.len().min(limits::STRING_BYTES)];
     String::from_utf8_lossy(bytes).chars().filter(|c| !c.is_control()).collect()
 }
 

@@ -2,70 +2,60 @@
 //!
 //! Works on a whole line that was gathered before, so that a sequence split across reads is whole here.
 
-const ESC: u8 = 0x1b;
+use swb_vt::{Token, Tokenizer};
 
-/// The bytes of `line` that are text: without control sequences (CSI), strings (OSC, DCS, APC, PM, SOS)
-/// ended by BEL or ST, charset selections, two-byte escapes and controls. A carriage return starts the
-/// line anew, as on a screen; a backspace takes one character back.
+/// The bytes of `line` that are text: without escape sequences, finished or not, and without controls. A carriage
+/// return starts the line anew, as on a screen; a backspace takes one character back.
 pub fn strip(line: &[u8]) -> Vec<u8> {
-    let mut text = Vec::with_capacity(line.len());
-    let mut rest = line;
-    let mut returned = false;
-    while let Some((&byte, after)) = rest.split_first() {
-        if byte == ESC {
-            rest = &rest[sequence_len(rest)..];
-            continue;
+    let mut text = Text { bytes: Vec::with_capacity(line.len()), returned: false };
+    let (mut tokenizer, mut rest) = (Tokenizer::default(), line);
+    while let Some(token) = tokenizer.next(&mut rest) {
+        match token {
+            Token::Text(bytes) => text.push(bytes),
+            Token::Control(byte, _) => text.control(byte),
+            Token::Sequence(_) | Token::Cut(_) | Token::Ignored(_) => {}
         }
-        rest = after;
-        match byte {
-            b'\r' => returned = true,
-            0x08 => take_back(&mut text),
-            b'\t' | 0x20..=0x7e | 0x80.. => {
-                // What follows a return overwrites the line; a return at the end leaves it.
-                if std::mem::take(&mut returned) {
-                    text.clear();
-                }
-                text.push(byte);
+    }
+    text.bytes
+}
+
+struct Text {
+    bytes: Vec<u8>,
+    /// What follows a return overwrites the line; a return at the end leaves it.
+    returned: bool,
+}
+
+impl Text {
+    fn push(&mut self, mut bytes: &[u8]) {
+        let is_control = |byte: &u8| matches!(byte, 0..0x20 | 0x7f) && *byte != b'\t';
+        while let Some(&byte) = bytes.first() {
+            let end = bytes.iter().position(is_control).unwrap_or(bytes.len());
+            if end == 0 {
+                self.control(byte);
+                bytes = &bytes[1..];
+                continue;
             }
+            if std::mem::take(&mut self.returned) {
+                self.bytes.clear();
+            }
+            self.bytes.extend_from_slice(&bytes[..end]);
+            bytes = &bytes[end..];
+        }
+    }
+
+    fn control(&mut self, byte: u8) {
+        match byte {
+            b'\r' => self.returned = true,
+            b'\t' => self.push(b"\t"),
+            0x08 => while self.bytes.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {},
             _ => {}
         }
     }
-    text
 }
 
 /// The same as text; bytes that are not UTF-8 become replacement characters.
 pub fn strip_text(line: &[u8]) -> String {
     String::from_utf8_lossy(&strip(line)).into_owned()
-}
-
-fn take_back(text: &mut Vec<u8>) {
-    while text.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {}
-}
-
-/// Bytes of the sequence at the start of `bytes`, which begins with ESC; all of them if it does not end.
-fn sequence_len(bytes: &[u8]) -> usize {
-    let end = match bytes.get(1) {
-        None => None,
-        Some(b'[') => bytes.iter().skip(2).position(|byte| matches!(byte, 0x40..=0x7e)).map(|n| n + 3),
-        Some(b']' | b'P' | b'X' | b'^' | b'_') => string_len(bytes),
-        // Intermediates, then a final byte: charset selection and its kin.
-        Some(0x20..=0x2f) => {
-            bytes.iter().skip(2).position(|byte| !matches!(byte, 0x20..=0x2f)).map(|n| n + 3)
-        }
-        Some(_) => Some(2),
-    };
-    end.unwrap_or(bytes.len())
-}
-
-fn string_len(bytes: &[u8]) -> Option<usize> {
-    let mut at = 2;
-    loop {
-        match *bytes.get(at)? {
-            0x07 => return Some(at + 1),
-            ESC => return Some(if bytes.get(at + 1) == Some(&b'\\') { at + 2 } else { at }),
-            _ => at += 1,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Controls, escape sequences and control sequences.
 
 use crate::csi::Csi;
-use crate::filter::ENQ;
+use crate::grammar::{ENQ, Sequence};
 use crate::modes;
-use crate::parser::{Sequence, Sink};
+use crate::parser::Sink;
 use crate::query::only_asks;
 use crate::sgr;
 use crate::terminal::{CursorStyle, Saved, Terminal, default_tab};
@@ -13,7 +13,7 @@ impl Sink for Terminal {
         self.print(text);
     }
 
-    fn invalid(&mut self, _bytes: &[u8]) {
+    fn invalid(&mut self) {
         self.print_char(char::REPLACEMENT_CHARACTER);
     }
 
@@ -42,18 +42,18 @@ impl Sink for Terminal {
         self.settle();
     }
 
-    fn sequence(&mut self, sequence: Sequence<'_>, _raw: &[u8]) {
+    fn sequence(&mut self, sequence: &Sequence<'_>) {
         let last = self.last.take();
         // A question changes nothing, so that what is shown is the same with and without it.
-        let asks = last.is_some() && only_asks(&sequence);
+        let asks = last.is_some() && only_asks(sequence);
         match sequence {
             Sequence::Csi(csi) if (csi.private, csi.intermediate, csi.action) == (0, 0, b'b') => {
                 // A screen full of it is as good as any more, and takes bounded time.
                 self.repeat(last, csi.count(0).min(self.cols() * self.rows()));
             }
             Sequence::Csi(csi) => self.csi(csi),
-            Sequence::Escape(intermediates, action) => self.escape(intermediates, action),
-            Sequence::Osc(content, bel) => self.osc(content, bel),
+            Sequence::Escape(intermediates, action) => self.escape(intermediates, *action),
+            Sequence::Osc(content, bel) => self.osc(content, *bel),
             Sequence::Dcs(content) => self.dcs(content),
             Sequence::Apc(_) | Sequence::Other => {}
         }

@@ -4,12 +4,13 @@ use crate::limits;
 
 /// A control sequence without its `ESC [`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Csi {
+pub struct Csi {
     /// One of `<=>?`, or 0.
-    pub(crate) private: u8,
+    pub private: u8,
     /// The last intermediate, or 0. No sequence we know has two.
-    pub(crate) intermediate: u8,
-    pub(crate) action: u8,
+    pub intermediate: u8,
+    /// The final byte: what it does.
+    pub action: u8,
     params: [u16; limits::CSI_PARAMS],
     /// Bit `n` is set when parameter `n` follows a colon.
     colons: u32,
@@ -34,12 +35,6 @@ impl Csi {
             rest = head;
         }
         csi.parse_params(rest).then_some(csi)
-    }
-
-    /// Whether something that starts so can still become a sequence we look at.
-    pub(crate) fn is_prefix(bytes: &[u8]) -> bool {
-        let last_two = bytes.split_at(bytes.len().saturating_sub(2)).1;
-        !matches!(*last_two, [_, b'<'..=b'?'] | [0x20..0x30, _])
     }
 
     fn parse_params(&mut self, bytes: &[u8]) -> bool {
@@ -68,22 +63,22 @@ impl Csi {
     }
 
     /// All parameters; empty ones are 0.
-    pub(crate) fn params(&self) -> &[u16] {
+    pub fn params(&self) -> &[u16] {
         &self.params[..usize::from(self.len)]
     }
 
     /// Parameter `n`, or 0.
-    pub(crate) fn param(&self, n: usize) -> u16 {
+    pub fn param(&self, n: usize) -> u16 {
         self.params().get(n).copied().unwrap_or(0)
     }
 
     /// Parameter `n` as a count: neither absent nor 0.
-    pub(crate) fn count(&self, n: usize) -> usize {
+    pub fn count(&self, n: usize) -> usize {
         usize::from(self.param(n).max(1))
     }
 
     /// The parameters in groups that are joined by colons.
-    pub(crate) fn groups(&self) -> impl Iterator<Item = &[u16]> {
+    pub fn groups(&self) -> impl Iterator<Item = &[u16]> {
         let params = self.params();
         let mut at = 0;
         std::iter::from_fn(move || {

@@ -1,12 +1,9 @@
 //! Old output without the questions in it.
 
-use crate::parser::{Parser, Sequence, Sink};
+use crate::grammar::{CAN, ENQ, ESC, Sequence, Token, Tokenizer};
 use crate::query;
+use memchr::memchr_iter;
 
-pub(crate) const ENQ: u8 = 0x05;
-const ESC: u8 = 0x1b;
-/// Ends an unfinished sequence without effect.
-const CAN: u8 = 0x18;
 /// Controls within one sequence whose place is remembered; later ones come before it.
 const HELD: usize = 64;
 
@@ -16,17 +13,13 @@ const HELD: usize = 64;
 /// [`QueryFilter::finish`] gives it back when live bytes follow, which may complete it.
 #[derive(Debug, Default)]
 pub struct QueryFilter {
-    parser: Parser,
-    output: Output,
-}
-
-#[derive(Debug, Default)]
-struct Output {
-    bytes: Vec<u8>,
+    tokenizer: Tokenizer,
     /// Controls that came within the sequence that is held, and where.
     held: Vec<(usize, u8)>,
-    /// What was appended last is a sequence, or a part of a character, that only what follows it ends.
+    /// What was appended last is a sequence that only what follows it ends.
     open: bool,
+    /// The last bytes of the text that was appended last, at most a character's worth.
+    tail: Vec<u8>,
 }
 
 impl QueryFilter {
@@ -37,91 +30,100 @@ impl QueryFilter {
 
     /// Takes more of the stream and appends what may be shown to `out`.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        std::mem::swap(&mut self.output.bytes, out);
-        self.parser.feed(bytes, &mut self.output);
-        std::mem::swap(&mut self.output.bytes, out);
-    }
-
-    /// Ends the stream: appends the sequence that is still incomplete, if any.
-    pub fn finish(self, out: &mut Vec<u8>) {
-        let mut output = self.output;
-        std::mem::swap(&mut output.bytes, out);
-        // While a sequence is ignored, what there was of it is out already.
-        if !self.parser.is_ignoring() {
-            output.with_held(self.parser.pending(), true);
-        } else if self.parser.pending().last() == Some(&ESC) {
-            output.bytes.push(ESC);
-        }
-        std::mem::swap(&mut output.bytes, out);
-    }
-}
-
-impl Output {
-    /// Appends a sequence with the controls that came within it, or only these.
-    fn with_held(&mut self, raw: &[u8], keep: bool) {
-        let mut done = 0;
-        for (at, byte) in self.held.drain(..) {
-            let at = at.clamp(done, raw.len());
-            if keep {
-                self.bytes.extend_from_slice(&raw[done..at]);
+        let mut tokenizer = std::mem::take(&mut self.tokenizer);
+        let mut rest = bytes;
+        while let Some(token) = tokenizer.next(&mut rest) {
+            match token {
+                Token::Text(text) => self.text(text, out),
+                Token::Control(byte, at) => self.control(byte, at, out),
+                Token::Sequence(raw) => self.sequence(raw, out),
+                Token::Cut(raw) | Token::Ignored(raw) => {
+                    self.open = true;
+                    self.with_held(raw, true, out);
+                }
             }
-            self.bytes.push(byte);
-            done = at;
         }
-        if keep {
-            self.bytes.extend_from_slice(&raw[done..]);
-        }
+        self.tokenizer = tokenizer;
     }
-}
 
-impl Sink for Output {
-    fn text(&mut self, text: &str) {
+    /// Ends the stream: appends the sequence that is still incomplete, if any. What follows begins a new one.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        let tokenizer = std::mem::take(&mut self.tokenizer);
+        // While a sequence is ignored, what there was of it is out already.
+        if !tokenizer.is_ignoring() {
+            self.with_held(tokenizer.pending(), true, out);
+        } else if tokenizer.pending().last() == Some(&ESC) {
+            out.push(ESC);
+        }
+        *self = Self::default();
+    }
+
+    fn text(&mut self, text: &[u8], out: &mut Vec<u8>) {
         self.open = false;
-        self.bytes.extend_from_slice(text.as_bytes());
-    }
-
-    fn invalid(&mut self, bytes: &[u8]) {
-        // Only what follows shows that it is no character.
-        self.open = true;
-        self.bytes.extend_from_slice(bytes);
-    }
-
-    fn control(&mut self, byte: u8) {
-        if byte != ENQ {
-            self.open = false;
-            self.bytes.push(byte);
+        let start = out.len();
+        let mut from = 0;
+        for at in memchr_iter(ENQ, text) {
+            out.extend_from_slice(&text[from..at]);
+            from = at + 1;
+        }
+        out.extend_from_slice(&text[from..]);
+        let shown = &out[start..];
+        if shown.last().is_some_and(u8::is_ascii) {
+            self.tail.clear();
+        } else {
+            self.tail.extend_from_slice(&shown[shown.len().saturating_sub(4)..]);
+            self.tail.drain(..self.tail.len().saturating_sub(4));
         }
     }
 
-    fn control_within(&mut self, byte: u8, at: usize) {
+    fn control(&mut self, byte: u8, at: usize, out: &mut Vec<u8>) {
         if byte == ENQ {
         } else if self.held.len() < HELD {
             self.held.push((at, byte));
         } else {
-            self.bytes.push(byte);
+            out.push(byte);
         }
     }
 
-    fn sequence(&mut self, sequence: Sequence<'_>, raw: &[u8]) {
-        let asks = query::is_query(&sequence);
-        if asks && self.open {
-            // The question has cut off the sequence before it; without it something else has to.
-            self.bytes.push(CAN);
+    fn sequence(&mut self, raw: &[u8], out: &mut Vec<u8>) {
+        let sequence = Sequence::parse(raw);
+        let keep = !query::is_query(&sequence);
+        if !keep && (self.open || is_cut_character(&self.tail)) {
+            // The question has cut off what is before it; without it something else has to.
+            out.push(CAN);
         }
-        self.open = !asks && matches!(sequence, Sequence::Other);
-        self.with_held(raw, !asks);
+        self.open = false;
+        self.tail.clear();
+        self.with_held(raw, keep, out);
         // A command that both sets and asks keeps its first half.
-        if let (true, Sequence::Osc(content, bel)) = (asks, sequence)
+        if let (false, Sequence::Osc(content, bel)) = (keep, sequence)
             && let Some(rest) = query::osc_without_queries(content)
         {
-            self.bytes.extend_from_slice(b"\x1b]");
-            self.bytes.extend_from_slice(&rest);
-            self.bytes.extend_from_slice(if bel { b"\x07" } else { b"\x1b\\" });
+            out.extend_from_slice(b"\x1b]");
+            out.extend_from_slice(&rest);
+            out.extend_from_slice(if bel { b"\x07" } else { b"\x1b\\" });
         }
     }
 
-    fn ignored(&mut self, bytes: &[u8]) {
-        self.open = true;
-        self.with_held(bytes, true);
+    /// Appends a sequence with the controls that came within it, or only these.
+    fn with_held(&mut self, raw: &[u8], keep: bool, out: &mut Vec<u8>) {
+        let mut done = 0;
+        for (at, byte) in self.held.drain(..) {
+            let at = at.clamp(done, raw.len());
+            if keep {
+                out.extend_from_slice(&raw[done..at]);
+            }
+            out.push(byte);
+            done = at;
+        }
+        if keep {
+            out.extend_from_slice(&raw[done..]);
+        }
     }
+}
+
+/// Whether text ends in the middle of a character.
+fn is_cut_character(text: &[u8]) -> bool {
+    let start = text.iter().rposition(|byte| byte & 0xc0 != 0x80).unwrap_or(0);
+    std::str::from_utf8(&text[start..]).is_err_and(|error| error.error_len().is_none())
 }

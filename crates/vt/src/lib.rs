@@ -1,8 +1,8 @@
 //! A terminal's screen as a value: bytes of a program go in, and the screen comes out as cells, as text, as
 //! data, as a picture, or as bytes that bring another terminal into the same state.
 //!
-//! Pure: no I/O, no clock, no environment. The way of a byte: `parser` finds characters, controls and
-//! sequences at any split; `control`, `osc` and `reply` say what they mean; `terminal` and `buffer` do it,
+//! Pure: no I/O, no clock, no environment. The way of a byte: `grammar` finds text and sequences
+//! at any split, `parser` characters and controls in the text; `control`, `osc` and `reply` say what they mean; `terminal` and `buffer` do it,
 //! on the grid of `alacritty_terminal`; `snapshot` turns the result back into bytes. `skip` finds the bytes that can
 //! be spared all this, and `keys` knows the way back, from keys to what a program reads.
 //!
@@ -26,6 +26,7 @@ mod csi;
 mod data;
 mod event;
 mod filter;
+mod grammar;
 mod keys;
 pub mod limits;
 mod link;
@@ -48,9 +49,11 @@ mod terminal;
 mod view;
 
 pub use cell::{Color, Link, Underline};
+pub use csi::Csi;
 pub use data::{Contents, Cursor, CursorShape, Line, Modes, Run, Style};
 pub use event::{Event, Mark, Progress};
 pub use filter::QueryFilter;
+pub use grammar::{Sequence, Token, Tokenizer};
 pub use keys::Key;
 pub use palette::Rgb;
 pub use report::without_answers;

@@ -1,14 +1,14 @@
 //! What a terminal answers: sequences that must not be in history, because they would be answered again.
 
 use crate::csi::Csi;
+use crate::grammar::Sequence;
 use crate::osc::{parse_number, split};
-use crate::parser::Sequence;
 
 /// Whether some terminal would answer this.
 pub(crate) fn is_query(sequence: &Sequence<'_>) -> bool {
     match *sequence {
         Sequence::Apc(content) => is_answered_image(content),
-        Sequence::Csi(csi) => is_csi_query(csi),
+        Sequence::Csi(csi) => is_csi_query(&csi),
         // DECRQSS, XTGETTCAP.
         Sequence::Dcs(content) => content.starts_with(b"$q") || content.starts_with(b"+q"),
         Sequence::Escape(intermediates, action) => intermediates.is_empty() && action == b'Z',
