@@ -1,8 +1,8 @@
-//! Old output without the questions in it.
+//! Old output without what must not happen a second time.
 
-use crate::grammar::{CAN, ENQ, ESC, Sequence, Token, Tokenizer};
-use crate::query;
-use memchr::memchr_iter;
+use crate::grammar::{BEL, CAN, ENQ, ESC, Sequence, Token, Tokenizer};
+use crate::query::{self, Effect};
+use memchr::memchr2_iter;
 
 /// Controls within one sequence whose place is remembered; later ones come before it.
 const HELD: usize = 64;
@@ -14,6 +14,8 @@ const HELD: usize = 64;
 #[derive(Debug, Default)]
 pub struct QueryFilter {
     tokenizer: Tokenizer,
+    /// Whether bells, notifications and clipboard writes are removed too.
+    replay: bool,
     /// Controls that came within the sequence that is held, and where.
     held: Vec<(usize, u8)>,
     /// What was appended last is a sequence that only what follows it ends.
@@ -26,6 +28,11 @@ impl QueryFilter {
     /// Makes a filter for a stream that begins between two sequences.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Makes a filter that also removes what belongs to its moment: bells, notifications, clipboard writes.
+    pub fn for_replay() -> Self {
+        Self { replay: true, ..Self::default() }
     }
 
     /// Takes more of the stream and appends what may be shown to `out`.
@@ -55,14 +62,14 @@ impl QueryFilter {
         } else if tokenizer.pending().last() == Some(&ESC) {
             out.push(ESC);
         }
-        *self = Self::default();
+        *self = Self { replay: self.replay, ..Self::default() };
     }
 
     fn text(&mut self, text: &[u8], out: &mut Vec<u8>) {
         self.open = false;
         let start = out.len();
         let mut from = 0;
-        for at in memchr_iter(ENQ, text) {
+        for at in memchr2_iter(ENQ, if self.replay { BEL } else { ENQ }, text) {
             out.extend_from_slice(&text[from..at]);
             from = at + 1;
         }
@@ -77,7 +84,7 @@ impl QueryFilter {
     }
 
     fn control(&mut self, byte: u8, at: usize, out: &mut Vec<u8>) {
-        if byte == ENQ {
+        if byte == ENQ || (byte == BEL && self.replay) {
         } else if self.held.len() < HELD {
             self.held.push((at, byte));
         } else {
@@ -87,9 +94,13 @@ impl QueryFilter {
 
     fn sequence(&mut self, raw: &[u8], out: &mut Vec<u8>) {
         let sequence = Sequence::parse(raw);
-        let keep = !query::is_query(&sequence);
+        let keep = match query::effect(&sequence) {
+            Effect::Lasting => true,
+            Effect::Momentary => !self.replay,
+            Effect::Query => false,
+        };
         if !keep && (self.open || is_cut_character(&self.tail)) {
-            // The question has cut off what is before it; without it something else has to.
+            // The sequence has cut off what is before it; without it something else has to.
             out.push(CAN);
         }
         self.open = false;
@@ -97,7 +108,7 @@ impl QueryFilter {
         self.with_held(raw, keep, out);
         // A command that both sets and asks keeps its first half.
         if let (false, Sequence::Osc(content, bel)) = (keep, sequence)
-            && let Some(rest) = query::osc_without_queries(content)
+            && let Some(rest) = query::without_queries(content)
         {
             out.extend_from_slice(b"\x1b]");
             out.extend_from_slice(&rest);

@@ -1,28 +1,40 @@
-//! What a terminal answers: sequences that must not be in history, because they would be answered again.
+//! What a sequence does besides drawing: the one table of what terminals answer and what belongs to its moment.
+//!
+//! The model asks it which sequences change nothing, [`crate::QueryFilter`] which must not be in history. It has what
+//! xterm documents ("XTerm Control Sequences") and what kitty and iTerm have added.
 
 use crate::csi::Csi;
 use crate::grammar::Sequence;
 use crate::osc::{parse_number, split};
 
-/// Whether some terminal would answer this.
-pub(crate) fn is_query(sequence: &Sequence<'_>) -> bool {
-    match *sequence {
-        Sequence::Apc(content) => is_answered_image(content),
-        Sequence::Csi(csi) => is_csi_query(&csi),
-        // DECRQSS, XTGETTCAP.
-        Sequence::Dcs(content) => content.starts_with(b"$q") || content.starts_with(b"+q"),
-        Sequence::Escape(intermediates, action) => intermediates.is_empty() && action == b'Z',
-        Sequence::Osc(content, _) => osc_without_queries(content).as_deref() != Some(content),
-        Sequence::Other => false,
-    }
+/// What happens when a terminal reads a sequence a second time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// It draws or sets something: the terminal is in the same state again.
+    Lasting,
+    /// It notifies the user or writes to the clipboard, which belongs to the moment it was written.
+    Momentary,
+    /// Some terminal answers it, as if the user had typed the answer.
+    Query,
 }
 
-/// Whether nothing is left of this without the questions in it.
+pub(crate) fn effect(sequence: &Sequence<'_>) -> Effect {
+    let asks = match sequence {
+        Sequence::Osc(content, _) => return osc_effect(content),
+        Sequence::Apc(content) => is_answered_image(content),
+        Sequence::Csi(csi) => is_csi_query(csi),
+        // DECRQSS, XTGETTCAP, XTGETXRES.
+        Sequence::Dcs(content) => [b"$q", b"+q", b"+Q"].iter().any(|start| content.starts_with(*start)),
+        Sequence::Escape(intermediates, action) => intermediates.is_empty() && *action == b'Z',
+        Sequence::Other => false,
+    };
+    if asks { Effect::Query } else { Effect::Lasting }
+}
+
+/// Whether nothing is left of this without the queries in it.
 pub(crate) fn only_asks(sequence: &Sequence<'_>) -> bool {
-    match *sequence {
-        Sequence::Osc(content, _) => osc_without_queries(content).is_none(),
-        _ => is_query(sequence),
-    }
+    let sets = |content| without_queries(content).is_some();
+    effect(sequence) == Effect::Query && !matches!(sequence, Sequence::Osc(content, _) if sets(content))
 }
 
 fn is_csi_query(csi: &Csi) -> bool {
@@ -34,40 +46,63 @@ fn is_csi_query(csi: &Csi) -> bool {
         // DECRQCRA, DECRQDE, DECRQPSR, DECRQTSR, DECRQUPSS, DECRQLP.
         (0, b'*', b'y') | (0, b'"', b'v') | (0, b'$', b'w' | b'u') | (0, b'&', b'u') => true,
         (0, b'\'', b'|') => true,
+        // XTREPORTSGR, XTREPORTCOLORS, XTQFMTKEYS.
+        (0, b'#', b'|' | b'R') | (b'?', 0, b'g') => true,
         // Reports of the window: state, place, sizes, titles.
         (0, 0, b't') => matches!(csi.param(0), 11 | 13..=16 | 18..=21),
         _ => false,
     }
 }
 
-/// The command without the questions in it; nothing when nothing else is left.
-pub(crate) fn osc_without_queries(content: &[u8]) -> Option<Vec<u8>> {
+fn osc_effect(content: &[u8]) -> Effect {
     let (number, rest) = split(content);
-    let (Some(number), Some(rest)) = (parse_number(number), rest) else {
-        return Some(content.to_vec());
-    };
+    let Some(number) = parse_number(number) else { return Effect::Lasting };
+    let rest = rest.unwrap_or_default();
     let parts = || rest.split(|byte| *byte == b';');
-    let asks = match number {
-        4 | 5 => return colors_without_queries(number, rest),
-        10..=19 => parts().any(|part| part == b"?"),
-        // Pointer shapes, clipboard, program status.
-        22 | 52 | 7501 => parts().any(|part| part == b"?"),
-        // kitty's colours.
-        21 => parts().any(|part| part.ends_with(b"=?")),
+    match number {
+        // Titles, directories, links, marks and sized text may contain question marks; resets ask nothing.
+        0..=2 | 7 | 8 | 66 | 104..=119 | 133 | 633 => Effect::Lasting,
+        // Progress is a state; other messages of this number are notifications.
+        9 if parts().next() == Some(b"4") => Effect::Lasting,
+        9 | 777 => Effect::Momentary,
         // Notifications: what the terminal can do, and which are alive.
-        99 => parts().next().is_some_and(|meta| {
-            let mut pairs = meta.split(|byte| *byte == b':');
-            pairs.any(|pair| pair == b"p=?" || pair == b"p=alive")
-        }),
-        // kitty's and iTerm's questions about themselves.
-        60..=62 => true,
-        1337 => {
-            let asks: [&[u8]; 4] = [b"Capabilities", b"ReportCellSize", b"ReportVariable", b"RequestUpload"];
-            asks.iter().any(|name| rest.starts_with(name))
-        }
-        _ => false,
-    };
-    (!asks).then(|| content.to_vec())
+        99 => match parts().next().is_some_and(asks_about_notifications) {
+            true => Effect::Query,
+            false => Effect::Momentary,
+        },
+        // kitty's colours; features that xterm allows.
+        21 if parts().any(|part| part.ends_with(b"=?")) => Effect::Query,
+        60..=62 => Effect::Query,
+        1337 => iterm_effect(rest),
+        // Colours, fonts, pointer shapes, clipboard, program status: all are asked for in the same way.
+        _ if parts().any(|part| part == b"?") => Effect::Query,
+        52 => Effect::Momentary,
+        _ => Effect::Lasting,
+    }
+}
+
+fn asks_about_notifications(meta: &[u8]) -> bool {
+    meta.split(|byte| *byte == b':').any(|pair| pair == b"p=?" || pair == b"p=alive")
+}
+
+fn iterm_effect(command: &[u8]) -> Effect {
+    let is_one_of = |names: &[&[u8]]| names.iter().any(|name| command.starts_with(name));
+    if is_one_of(&[b"Capabilities", b"Report", b"RequestUpload"]) {
+        Effect::Query
+    } else if is_one_of(&[b"Copy", b"RequestAttention", b"StealFocus"]) {
+        Effect::Momentary
+    } else {
+        Effect::Lasting
+    }
+}
+
+/// What a command with queries in it sets besides; nothing when it only asks.
+pub(crate) fn without_queries(content: &[u8]) -> Option<Vec<u8>> {
+    let (number, rest) = split(content);
+    match (parse_number(number)?, rest?) {
+        (number @ (4 | 5), rest) => colors_without_queries(number, rest),
+        _ => None,
+    }
 }
 
 /// Of several colours in one command, those that are set stay.

@@ -160,3 +160,95 @@ fn a_question_changes_nothing_that_follows() {
         assert_eq!(shown.contents(0).lines[0].runs[0].text, "aaa", "{asks:?}");
     }
 }
+
+fn replayed(output: &[u8]) -> String {
+    let run = |pieces: [&[u8]; 2]| {
+        let (mut filter, mut out) = (QueryFilter::for_replay(), Vec::new());
+        for piece in pieces {
+            filter.feed(piece, &mut out);
+        }
+        filter.finish(&mut out);
+        String::from_utf8(out).unwrap()
+    };
+    let whole = run([output, b""]);
+    for cut in 0..=output.len() {
+        assert_eq!(run([&output[..cut], &output[cut..]]), whole, "cut at {cut}");
+    }
+    whole
+}
+
+#[test]
+fn a_replay_has_neither_queries_nor_effects_of_the_moment() {
+    for question in [
+        "\x1b[c",
+        "\x1b[0c",
+        "\x1b[>c",
+        "\x1b[=c",
+        "\x1b[5n",
+        "\x1b[6n",
+        "\x1b[?6n",
+        "\x1b[?996n",
+        "\x1b[?2026$p",
+        "\x1b[?u",
+        "\x1b[>0q",
+        "\x1b[14t",
+        "\x1b[18t",
+        "\x1b[?4m",
+        "\x1b]11;?\x07",
+        "\x1b]4;1;?\x1b\\",
+        "\x1b]52;c;?\x07",
+        "\x1bP+q544e\x1b\\",
+        "\x1bP$qm\x1b\\",
+        "\x1b_Gi=1,a=q;AAAA\x1b\\",
+        "\x1bZ",
+        "\x05",
+        "\x07",
+        "\x1b]9;done\x07",
+        "\x1b]777;notify;a;b\x07",
+        "\x1b]21;foreground=?\x07",
+        "\x1b]50;?\x07",
+        "\x1b]52;c;aGk=\x07",
+        "\x1b]60\x07",
+        "\x1b]99;i=1;hello\x1b\\",
+        "\x1b]1337;RequestAttention=yes\x07",
+        "\x1b[#|",
+        "\x1b[#R",
+        "\x1b[?4g",
+        "\x1b[1$w",
+        "\x1bP+Q666f6e74\x1b\\",
+        "\x1b_Gi=1;AAAA\x1b\\",
+    ] {
+        assert_eq!(replayed(format!("a{question}b").as_bytes()), "ab", "{question:?}");
+    }
+}
+
+#[test]
+fn a_replay_draws_the_same() {
+    for drawing in [
+        "\x1b[1;31mred\x1b[m",
+        "\x1b[2J\x1b[H",
+        "\x1b[>4;2m",
+        "\x1b[>1u",
+        "\x1b[?25h",
+        "\x1b[22;0t",
+        "\x1b]0;what?\x07",
+        "\x1b]8;;http://x/?\x1b\\",
+        "\x1b]9;4;1;50\x07",
+        "\x1b]11;#000\x07",
+        "\x1bPq#0\x1b\\",
+        "\x1b[4 q",
+        "\x1b[!p",
+        "\x1b[?6c",
+        "\x1b]4;1;#ff0000\x07",
+        "\x1b]66;s=2;?\x07",
+        "\x1b]104;1\x07",
+        "\x1b_Gq=2,i=1;AAAA\x1b\\",
+    ] {
+        assert_eq!(replayed(drawing.as_bytes()), drawing, "{drawing:?}");
+    }
+}
+
+#[test]
+fn a_replay_ends_in_the_sequence_that_live_output_continues() {
+    assert_eq!(replayed(b"text\x1b[6"), "text\x1b[6");
+}

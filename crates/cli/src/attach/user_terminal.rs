@@ -6,7 +6,6 @@
 
 use super::follow::timespec;
 use super::inbox::Inbox;
-use crate::terminal::history::History;
 use crate::terminal::modes::Modes;
 use crate::terminal::raw::RawMode;
 use crate::terminal::size;
@@ -18,6 +17,7 @@ use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
+use swb_vt::QueryFilter;
 
 /// Ranges of output gathered into one write at most.
 const GATHER: usize = 16;
@@ -36,7 +36,7 @@ pub(crate) struct UserTerminal {
     /// What the program changed; followed only on a terminal.
     modes: Option<Modes>,
     raw: Option<RawMode>,
-    history: History,
+    history: QueryFilter,
     /// Old output without what must not happen twice; goes before `ranges`.
     filtered: Vec<u8>,
     filtered_done: usize,
@@ -56,7 +56,7 @@ impl UserTerminal {
             own: reopen_output(terminal),
             modes: (terminal && keyboard).then(Modes::default),
             raw,
-            history: History::default(),
+            history: QueryFilter::for_replay(),
             filtered: Vec::new(),
             filtered_done: 0,
             ranges: Vec::with_capacity(GATHER),
@@ -99,7 +99,7 @@ impl UserTerminal {
     ///
     /// A terminal that waits for the end of a sequence would swallow all of it.
     pub(crate) fn gap(&mut self) {
-        self.history = History::default();
+        self.history = QueryFilter::for_replay();
         if let Some(modes) = &self.modes {
             self.filtered.extend_from_slice(modes.abort());
         }

@@ -5,7 +5,6 @@
 //! modifyOtherKeys). All of them name the same key. The start of such a sequence has to be held back until
 //! it is decided; [`Matcher::patience`] says for how long, because a lone escape character is a key too.
 
-use super::escape::number;
 use std::time::Duration;
 
 /// How long an escape character, or `ESC [`, may be a key of its own that waits for nothing. Terminals send
@@ -225,6 +224,15 @@ fn advance(held: &[u8]) -> Step {
         (4..=MAX_HELD, Some(b'u' | b'~')) => Step::Ended,
         _ => Step::Other,
     }
+}
+
+/// Reads a decimal number; sub-parameters behind a colon do not count.
+fn number(text: &[u8]) -> Option<u32> {
+    let digits = text.split(|byte| *byte == b':').next().filter(|digits| !digits.is_empty())?;
+    let add = |sum: u32, digit: &u8| {
+        digit.is_ascii_digit().then(|| sum.saturating_mul(10).saturating_add(u32::from(digit - b'0')))
+    };
+    digits.iter().try_fold(0_u32, add)
 }
 
 /// Reads `CSI code[:shifted[:base]] ; modifiers[:event] [; text] u` and `CSI 27 ; modifiers ; code ~`.

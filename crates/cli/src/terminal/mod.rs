@@ -1,11 +1,8 @@
 //! The user's own terminal: its modes, its size, its keys, and how it is given back.
 //!
-//! [`escape`], [`modes`], [`history`] and [`detach`] are pure: bytes in, decisions out, and a stream cut at
-//! any byte gives the same result. [`raw`], [`signals`] and [`size`] touch the real terminal.
+//! [`modes`] and [`detach`] are pure: bytes in, decisions out, and a stream cut at any byte gives the same result. [`raw`], [`signals`] and [`size`] touch the real terminal.
 
 pub(crate) mod detach;
-pub(crate) mod escape;
-pub(crate) mod history;
 pub(crate) mod modes;
 pub(crate) mod raw;
 pub(crate) mod signals;

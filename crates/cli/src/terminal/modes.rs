@@ -4,7 +4,7 @@
 //! the program really changed is undone, because not every terminal ignores what it does not know. What
 //! happened before the first byte that was fed is unknown and left alone.
 
-use super::escape::{Control, Item, Kind, Standing, Tokenizer, number};
+use swb_vt::{Csi, Sequence, Token, Tokenizer};
 
 /// Private modes that are off in a fresh terminal; each becomes one bit of [`State::set`].
 const OFF_BY_DEFAULT: [u16; 26] = [
@@ -111,12 +111,15 @@ enum Line {
 impl Modes {
     /// Takes output on its way to the terminal.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
-        let state = &mut self.state;
-        self.tokenizer.feed(bytes, |item| match item {
-            Item::Text(text) => state.text(text),
-            Item::Sequence(kind, raw) => state.sequence(kind, raw),
-            Item::Opaque(_) => {}
-        });
+        let mut rest = bytes;
+        while let Some(token) = self.tokenizer.next(&mut rest) {
+            match token {
+                Token::Text(text) => self.state.text(text),
+                Token::Control(byte, _) => self.state.text(&[byte]),
+                Token::Sequence(raw) => self.state.sequence(&Sequence::parse(raw)),
+                Token::Cut(_) | Token::Ignored(_) => {}
+            }
+        }
     }
 
     /// Gives the shortest bytes that bring the terminal back and leave the cursor on a fresh line.
@@ -128,10 +131,12 @@ impl Modes {
 
     /// Gives the bytes that end a sequence whose rest will not come.
     pub(crate) fn abort(&self) -> &'static [u8] {
-        match self.tokenizer.standing() {
-            Standing::Ground => b"",
-            Standing::Sequence => b"\x18",
-            Standing::Text => b"\x1b\\",
+        if self.tokenizer.is_ground() {
+            b""
+        } else if self.tokenizer.is_in_string() {
+            b"\x1b\\"
+        } else {
+            b"\x18"
         }
     }
 }
@@ -152,59 +157,54 @@ impl State {
         };
     }
 
-    fn sequence(&mut self, kind: Kind, raw: &[u8]) {
-        match kind {
-            Kind::Control => {
-                if let Some(control) = Control::parse(raw) {
-                    self.control(control);
-                }
-            }
-            Kind::Escape => self.escape(raw.get(1..).unwrap_or_default()),
-            Kind::System => self.system(raw.get(2..).unwrap_or_default()),
-            Kind::Device | Kind::Application => {}
+    fn sequence(&mut self, sequence: &Sequence<'_>) {
+        match sequence {
+            Sequence::Csi(csi) => self.control(csi),
+            Sequence::Escape(intermediates, action) => self.escape(intermediates, *action),
+            Sequence::Osc(content, _) => self.system(content),
+            Sequence::Apc(_) | Sequence::Dcs(_) | Sequence::Other => {}
         }
     }
 
-    fn escape(&mut self, body: &[u8]) {
-        match body {
-            b"=" => self.set_private(KEYPAD, true),
-            b">" => self.set_private(KEYPAD, false),
-            b"7" => self.saved = self.pen,
-            b"8" => {
+    fn escape(&mut self, intermediates: &[u8], action: u8) {
+        match (intermediates, action) {
+            (b"", b'=') => self.set_private(KEYPAD, true),
+            (b"", b'>') => self.set_private(KEYPAD, false),
+            (b"", b'7') => self.saved = self.pen,
+            (b"", b'8') => {
                 self.pen = self.saved;
                 self.line = Line::Used;
             }
-            b"c" => *self = Self { titles: self.titles, line: Line::Fresh, ..Self::default() },
-            b"n" | b"o" => self.pen.shifted_out = true,
-            [b'(', .., last] => self.pen.charset = *last != b'B',
-            b"D" | b"E" | b"M" => self.line = Line::Used,
+            (b"", b'c') => *self = Self { titles: self.titles, line: Line::Fresh, ..Self::default() },
+            (b"", b'n' | b'o') => self.pen.shifted_out = true,
+            ([b'(', ..], _) => self.pen.charset = action != b'B',
+            (b"", b'D' | b'E' | b'M') => self.line = Line::Used,
             _ => {}
         }
     }
 
-    fn control(&mut self, control: Control<'_>) {
-        match (control.prefix, control.intermediates, control.last) {
-            (b'?', b"", b'h' | b'l') => {
-                for mode in control.numbers().flatten() {
-                    self.set_private(u16::try_from(mode).unwrap_or(u16::MAX), control.last == b'h');
+    fn control(&mut self, csi: &Csi) {
+        match (csi.private, csi.intermediate, csi.action) {
+            (b'?', 0, b'h' | b'l') => {
+                for mode in csi.params() {
+                    self.set_private(*mode, csi.action == b'h');
                 }
             }
-            (0, b"", b'h' | b'l') => self.set_ansi(control),
-            (0, b"", b'm') => self.pen.attributes = control.params.iter().any(|b| !matches!(b, b'0' | b';')),
-            (b'>', b"", b'm') => self.set_key_resource(control),
-            (b'>', b"", b'n') if control.first_or(0) == 4 => self.modify_other_keys = false,
-            (b'>', b"", b'f') if control.first_or(0) == 4 => {
-                self.format_other_keys = control.numbers().nth(1).flatten().unwrap_or(0) != 0;
-            }
-            (b'>' | b'<' | b'=', b"", b'u') => self.set_keyboard(control),
-            (0, b" ", b'q') => self.cursor_shape = control.first_or(0) != 0,
-            (0, b"!", b'p') => self.soft_reset(),
-            (0, b"", b'r') => {
-                self.scroll_region = !control.params.is_empty();
+            (0, 0, b'h' | b'l') => self.set_ansi(csi),
+            (0, 0, b'm') => self.pen.attributes = csi.params().iter().any(|param| *param != 0),
+            (b'>', 0, b'm') if csi.params().is_empty() => self.modify_other_keys = false,
+            (b'>', 0, b'm') if csi.param(0) == 4 => self.modify_other_keys = csi.param(1) != 0,
+            (b'>', 0, b'n') if csi.param(0) == 4 => self.modify_other_keys = false,
+            (b'>', 0, b'f') if csi.param(0) == 4 => self.format_other_keys = csi.param(1) != 0,
+            (b'>' | b'<' | b'=', 0, b'u') => self.set_keyboard(csi),
+            (0, b' ', b'q') => self.cursor_shape = csi.param(0) != 0,
+            (0, b'!', b'p') => self.soft_reset(),
+            (0, 0, b'r') => {
+                self.scroll_region = !csi.params().is_empty();
                 self.line = Line::Used;
             }
-            (0, b"", b't') => self.window(control),
-            (0, b"", b'A'..=b'I' | b'Z' | b'`' | b'a' | b'd' | b'e' | b'f' | b'u') => self.line = Line::Used,
+            (0, 0, b't') => self.window(csi),
+            (0, 0, b'A'..=b'I' | b'Z' | b'`' | b'a' | b'd' | b'e' | b'f' | b'u') => self.line = Line::Used,
             _ => {}
         }
     }
@@ -240,9 +240,9 @@ impl State {
         }
     }
 
-    fn set_ansi(&mut self, control: Control<'_>) {
-        let on = control.last == b'h';
-        for mode in control.numbers().flatten() {
+    fn set_ansi(&mut self, csi: &Csi) {
+        let on = csi.action == b'h';
+        for mode in csi.params() {
             match mode {
                 4 => self.insert = on,
                 20 => self.newline = on,
@@ -251,27 +251,18 @@ impl State {
         }
     }
 
-    fn set_key_resource(&mut self, control: Control<'_>) {
-        let mut numbers = control.numbers();
-        match numbers.next().flatten() {
-            Some(4) => self.modify_other_keys = numbers.next().flatten().unwrap_or(0) != 0,
-            None => self.modify_other_keys = false,
-            Some(_) => {}
-        }
-    }
-
-    fn set_keyboard(&mut self, control: Control<'_>) {
+    fn set_keyboard(&mut self, csi: &Csi) {
         let [primary, alternate] = &mut self.keyboard;
         let keyboard = if self.alternate.is_some() { alternate } else { primary };
-        match control.prefix {
+        match csi.private {
             b'>' => keyboard.pushed = keyboard.pushed.saturating_add(1),
             b'<' => {
-                let count = u16::try_from(control.first_or(1).max(1)).unwrap_or(u16::MAX);
+                let count = csi.param(0).max(1);
                 // Popping more than there is empties the stack and with it the flags set below it.
                 keyboard.base &= count <= keyboard.pushed;
                 keyboard.pushed = keyboard.pushed.saturating_sub(count);
             }
-            _ if keyboard.pushed == 0 => keyboard.base = control.first_or(0) != 0,
+            _ if keyboard.pushed == 0 => keyboard.base = csi.param(0) != 0,
             _ => {}
         }
     }
@@ -291,38 +282,32 @@ impl State {
         self.line = Line::Used;
     }
 
-    fn window(&mut self, control: Control<'_>) {
-        let mut numbers = control.numbers();
-        let operation = numbers.next().flatten();
-        let which = numbers.next().flatten().unwrap_or(0);
-        let Some(pushed) = self.titles.get_mut(which as usize) else {
+    fn window(&mut self, csi: &Csi) {
+        let Some(pushed) = self.titles.get_mut(usize::from(csi.param(1))) else {
             return;
         };
-        match operation {
-            Some(22) => *pushed = pushed.saturating_add(1),
-            Some(23) => *pushed = pushed.saturating_sub(1),
+        match csi.param(0) {
+            22 => *pushed = pushed.saturating_add(1),
+            23 => *pushed = pushed.saturating_sub(1),
             _ => {}
         }
     }
 
-    fn system(&mut self, body: &[u8]) {
-        let body = body.strip_suffix(b"\x07").or_else(|| body.strip_suffix(b"\x1b\\")).unwrap_or(body);
-        let (code, rest) = match memchr::memchr(b';', body) {
-            Some(at) => (number(&body[..at]), &body[at + 1..]),
-            None => (number(body), &b""[..]),
-        };
+    fn system(&mut self, content: &[u8]) {
+        let (code, rest) = content.split_at(memchr::memchr(b';', content).unwrap_or(content.len()));
+        let rest = rest.get(1..).unwrap_or_default();
         let asks = rest.ends_with(b"?");
         match code {
-            Some(4) if !asks => self.colours.palette = true,
-            Some(8) => self.link = !rest.ends_with(b";"),
-            Some(9) if rest.starts_with(b"4;") => self.progress = !rest.starts_with(b"4;0"),
-            Some(10) if !asks => self.colours.foreground = true,
-            Some(11) if !asks => self.colours.background = true,
-            Some(12) if !asks => self.colours.cursor = true,
-            Some(104) if rest.is_empty() => self.colours.palette = false,
-            Some(110) => self.colours.foreground = false,
-            Some(111) => self.colours.background = false,
-            Some(112) => self.colours.cursor = false,
+            b"4" if !asks => self.colours.palette = true,
+            b"8" => self.link = !rest.ends_with(b";"),
+            b"9" if rest.starts_with(b"4;") => self.progress = !rest.starts_with(b"4;0"),
+            b"10" if !asks => self.colours.foreground = true,
+            b"11" if !asks => self.colours.background = true,
+            b"12" if !asks => self.colours.cursor = true,
+            b"104" if rest.is_empty() => self.colours.palette = false,
+            b"110" => self.colours.foreground = false,
+            b"111" => self.colours.background = false,
+            b"112" => self.colours.cursor = false,
             _ => {}
         }
     }
