@@ -3,10 +3,11 @@
 //! The record is a memfd of little-endian `u64` words, each descriptor written as its number plus one so
 //! that zero means none. The new image finds the record's descriptor in its arguments.
 
+use crate::daemon::Daemon;
 use crate::proto::KEYS;
 use crate::pty::{self, Child};
 use crate::ring;
-use crate::server::{Daemon, Keeper};
+use crate::server::Keeper;
 use crate::slot::Slot;
 use crate::spec::{Spec, read_memfd, sealed_memfd};
 use crate::successor::Successor;

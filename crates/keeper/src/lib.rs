@@ -11,6 +11,7 @@
 //! nobody; a descriptor it holds for the daemon is never looked into, except the one that says how to
 //! start the next daemon.
 
+mod daemon;
 mod handover;
 mod link;
 pub mod proto;
