@@ -5,6 +5,7 @@
 
 mod exit;
 mod name;
+mod offset;
 pub mod paths;
 mod role;
 mod size;
@@ -12,6 +13,7 @@ mod time;
 
 pub use exit::ExitStatus;
 pub use name::{NameError, SessionName};
+pub use offset::Offset;
 pub use paths::Paths;
 pub use role::{Role, Scope};
 pub use size::Size;
@@ -19,17 +21,6 @@ pub use time::Timestamp;
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
-
-/// Absolute position in the output of one PTY: the number of bytes before it since the PTY was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Offset(pub u64);
-
-impl fmt::Display for Offset {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// Number of a PTY within its session: 0 is the agent, the others are shells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
