@@ -8,6 +8,7 @@
 
 use std::io::{self, IoSlice};
 use swb_engine::Cursor;
+use swb_types::Offset;
 use tokio::net::UnixStream;
 
 /// Why output was not sent.
@@ -50,7 +51,7 @@ impl<'a> Outlet<'a> {
         &self,
         head: &[u8],
         cursor: &mut Cursor,
-        to: u64,
+        to: Offset,
     ) -> Result<(), OutputError> {
         let from = cursor.offset();
         let sent = self.send_range(head, cursor, from, to).await;
@@ -60,7 +61,13 @@ impl<'a> Outlet<'a> {
         sent
     }
 
-    async fn send_range(&self, head: &[u8], cursor: &Cursor, from: u64, to: u64) -> Result<(), OutputError> {
+    async fn send_range(
+        &self,
+        head: &[u8],
+        cursor: &Cursor,
+        from: Offset,
+        to: Offset,
+    ) -> Result<(), OutputError> {
         let ring = cursor.ring().ok_or(OutputError::Lost)?;
         if ring.head() - from > ring.keep() / 2 {
             let mut copy = head.to_vec();

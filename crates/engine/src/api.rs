@@ -128,7 +128,7 @@ impl Engine {
                     adoption.slots.insert(record.pty, (slot, record, adopted));
                 }
                 Some(Err(error)) => {
-                    tracing::warn!(slot, %error, "leaving a terminal alone whose record is unreadable")
+                    tracing::warn!(%slot, %error, "leaving a terminal alone whose record is unreadable")
                 }
                 None => self.context.keeper.free_slot(slot),
             }

@@ -15,7 +15,7 @@ use std::str::FromStr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use swb_turns::Status;
-use swb_types::{ExitStatus, PtyId, SessionName};
+use swb_types::{ExitStatus, Offset, PtyId, SessionName};
 use tokio::sync::broadcast;
 
 /// Something that happened to a session.
@@ -49,9 +49,9 @@ pub enum EventKind {
     /// The agent does something else than before.
     Status(Status),
     /// Input was submitted to the agent, at this offset of its output.
-    TurnStarted(u64),
+    TurnStarted(Offset),
     /// The agent asks something in the middle of a turn, at this offset of its output.
-    Asked(u64),
+    Asked(Offset),
     /// A turn on a PTY was completed.
     TurnCompleted {
         /// The PTY.

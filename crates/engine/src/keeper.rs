@@ -5,15 +5,15 @@
 
 use crate::error::Error;
 use crate::limits;
-use crate::pty::Pty;
+use crate::pty::{self, Pty};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use swb_keeper::proto::{GLOBAL, KEY_DAEMON, KEYS, Kind, Packet, Received, SlotFlags, Stage, VERSION};
-use swb_keeper::{Doorbell, Link, MAX_SLOTS, Reader, Spec};
-use swb_types::{ExitStatus, Size};
+use swb_keeper::proto::{KEY_DAEMON, Kind, Packet, Received, SlotFlags, Stage, VERSION};
+use swb_keeper::{Doorbell, KEYS, Link, MAX_SLOTS, Reader, SlotId, Spec};
+use swb_types::{ExitStatus, Offset, Size};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc;
@@ -58,12 +58,12 @@ pub(crate) enum KeeperEvent {
 #[derive(Debug, Clone)]
 pub(crate) struct SlotOwner {
     pub(crate) pty: Arc<Pty>,
-    pub(crate) events: mpsc::Sender<(u32, KeeperEvent)>,
+    pub(crate) events: mpsc::Sender<(SlotId, KeeperEvent)>,
 }
 
 #[derive(Debug)]
 struct KeeperShared {
-    slots: BTreeMap<u32, Option<SlotOwner>>,
+    slots: BTreeMap<SlotId, Option<SlotOwner>>,
     queue: VecDeque<(Packet, Vec<OwnedFd>)>,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Keeper {
     shared: Arc<Mutex<KeeperShared>>,
     /// Cancelled when the keeper is gone.
     pub(crate) lost: CancellationToken,
-    pub(crate) bell: Arc<Doorbell>,
+    bell: Arc<Doorbell>,
     pub(crate) pid: i32,
     pub(crate) restarts: u64,
 }
@@ -93,7 +93,7 @@ pub(crate) struct AdoptedSlot {
 /// Everything a former daemon left with the keeper.
 #[derive(Debug, Default)]
 pub(crate) struct AdoptedState {
-    pub(crate) slots: BTreeMap<u32, AdoptedSlot>,
+    pub(crate) slots: BTreeMap<SlotId, AdoptedSlot>,
     pub(crate) global: BTreeMap<u16, OwnedFd>,
 }
 
@@ -119,21 +119,21 @@ impl Keeper {
     }
 
     /// Takes the lowest free slot.
-    pub(crate) fn reserve_slot(&self) -> Result<u32, Error> {
+    pub(crate) fn reserve_slot(&self) -> Result<SlotId, Error> {
         let mut shared = self.lock();
-        let free = (0..MAX_SLOTS as u32).find(|slot| !shared.slots.contains_key(slot));
+        let free = (0..MAX_SLOTS as u32).map(SlotId).find(|slot| !shared.slots.contains_key(slot));
         let slot = free.ok_or(Error::Limit("no room for another terminal"))?;
         shared.slots.insert(slot, None);
         Ok(slot)
     }
 
     /// Says who hears about a slot from now on.
-    pub(crate) fn own_slot(&self, slot: u32, owner: SlotOwner) {
+    pub(crate) fn own_slot(&self, slot: SlotId, owner: SlotOwner) {
         self.lock().slots.insert(slot, Some(owner));
     }
 
     /// Gives a slot and everything held with it up. Its process, if any, must have ended.
-    pub(crate) fn free_slot(&self, slot: u32) {
+    pub(crate) fn free_slot(&self, slot: SlotId) {
         {
             let mut shared = self.lock();
             if let Some(Some(owner)) = shared.slots.remove(&slot) {
@@ -144,25 +144,40 @@ impl Keeper {
         self.send_queued();
     }
 
-    pub(crate) fn spawn(&self, slot: u32, spec: &Spec, size: Size, ring: usize) -> io::Result<()> {
+    pub(crate) fn spawn(&self, slot: SlotId, spec: &Spec, size: Size, ring: usize) -> io::Result<()> {
         let spec = spec.to_memfd()?;
         let size = u64::from(size.cols()) << 16 | u64::from(size.rows());
         self.send(Packet::new(Kind::Spawn, slot).args(size, ring as u64), vec![spec]);
         Ok(())
     }
 
-    pub(crate) fn signal(&self, slot: u32, signal: i32) {
+    pub(crate) fn signal(&self, slot: SlotId, signal: i32) {
         self.send(Packet::new(Kind::Signal, slot).args(signal as u64, 0), vec![]);
     }
 
     /// Says how far the keeper may write in a slot before the readers have caught up.
-    pub(crate) fn set_gate(&self, slot: u32, offset: Option<u64>) {
-        if self.bell.set_gate(slot, offset) {
+    pub(crate) fn set_gate(&self, slot: SlotId, offset: Option<Offset>) {
+        if self.bell.set_gate(slot, offset.map(pty::keepers)) {
             self.send(Packet::new(Kind::GoOn, slot), vec![]);
         }
     }
 
-    pub(crate) fn hold(&self, slot: u32, key: u16, fd: OwnedFd) {
+    /// Asks to be woken when the output of a slot has reached `offset`, see [`Doorbell::arm`].
+    pub(crate) fn arm(&self, slot: SlotId, offset: Offset) {
+        self.bell.arm(slot, pty::keepers(offset));
+    }
+
+    /// Leaves a note about a slot for the next daemon.
+    pub(crate) fn leave_note(&self, slot: SlotId, note: u64) {
+        self.bell.leave_note(slot, note);
+    }
+
+    /// The note a former daemon left about a slot; 0 if there is none.
+    pub(crate) fn note(&self, slot: SlotId) -> u64 {
+        self.bell.note(slot)
+    }
+
+    pub(crate) fn hold(&self, slot: SlotId, key: u16, fd: OwnedFd) {
         self.send(Packet::new(Kind::Hold, slot).key(key), vec![fd]);
     }
 
@@ -178,36 +193,36 @@ impl Keeper {
         self.send_queued();
     }
 
-    pub(crate) fn drop_held(&self, slot: u32, key: u16) {
+    pub(crate) fn drop_held(&self, slot: SlotId, key: u16) {
         self.send(Packet::new(Kind::Drop, slot).key(key), vec![]);
     }
 
     pub(crate) fn hold_front(&self, index: u16, fd: OwnedFd) {
-        self.hold(GLOBAL, KEY_FRONT + index, fd);
+        self.hold(SlotId::GLOBAL, KEY_FRONT + index, fd);
     }
 
     pub(crate) fn drop_front(&self, index: u16) {
-        self.drop_held(GLOBAL, KEY_FRONT + index);
+        self.drop_held(SlotId::GLOBAL, KEY_FRONT + index);
     }
 
     pub(crate) fn hold_turns(&self, memory: OwnedFd) {
-        self.hold(GLOBAL, KEY_TURNS, memory);
+        self.hold(SlotId::GLOBAL, KEY_TURNS, memory);
     }
 
     pub(crate) fn hold_events(&self, memory: OwnedFd) {
-        self.hold(GLOBAL, KEY_EVENTS, memory);
+        self.hold(SlotId::GLOBAL, KEY_EVENTS, memory);
     }
 
     pub(crate) fn hold_chats(&self, memory: OwnedFd) {
-        self.hold(GLOBAL, KEY_CHATS, memory);
+        self.hold(SlotId::GLOBAL, KEY_CHATS, memory);
     }
 
     pub(crate) fn drop_chats(&self) {
-        self.drop_held(GLOBAL, KEY_CHATS);
+        self.drop_held(SlotId::GLOBAL, KEY_CHATS);
     }
 
     pub(crate) fn drop_turns(&self) {
-        self.drop_held(GLOBAL, KEY_TURNS);
+        self.drop_held(SlotId::GLOBAL, KEY_TURNS);
     }
 
     pub(crate) fn front_key(index: u16) -> u16 {
@@ -215,21 +230,21 @@ impl Keeper {
     }
 
     pub(crate) fn leave_successor(&self, spec: &Spec) -> io::Result<()> {
-        self.hold(GLOBAL, KEY_DAEMON, spec.to_memfd()?);
+        self.hold(SlotId::GLOBAL, KEY_DAEMON, spec.to_memfd()?);
         Ok(())
     }
 
     pub(crate) fn replace_keeper(&self, spec: &Spec) -> io::Result<()> {
-        self.send(Packet::new(Kind::Replace, GLOBAL), vec![spec.to_memfd()?]);
+        self.send(Packet::new(Kind::Replace, SlotId::GLOBAL), vec![spec.to_memfd()?]);
         Ok(())
     }
 
     pub(crate) fn hand_over(&self, patience_ms: u64) {
-        self.send(Packet::new(Kind::Handover, GLOBAL).args(patience_ms, 0), vec![]);
+        self.send(Packet::new(Kind::Handover, SlotId::GLOBAL).args(patience_ms, 0), vec![]);
     }
 
     pub(crate) fn goodbye(&self) {
-        self.send(Packet::new(Kind::Goodbye, GLOBAL), vec![]);
+        self.send(Packet::new(Kind::Goodbye, SlotId::GLOBAL), vec![]);
     }
 
     /// Waits until the keeper has been given everything.
@@ -314,7 +329,7 @@ impl Keeper {
     }
 
     fn lose(&self) {
-        let owners: Vec<(u32, SlotOwner)> = {
+        let owners: Vec<(SlotId, SlotOwner)> = {
             let mut shared = self.lock();
             self.lost.cancel();
             shared.queue.clear();
@@ -359,22 +374,22 @@ impl Keeper {
             }
             Kind::Refused => {
                 let error = io::Error::from_raw_os_error(packet.a as i32);
-                tracing::warn!(slot = packet.slot, request = packet.b, %error, "the keeper refused a request");
+                tracing::warn!(slot = %packet.slot, request = packet.b, %error, "the keeper refused a request");
                 return;
             }
             _ => return,
         };
         match owner {
             Some(owner) => tell(&owner, packet.slot, news),
-            None => tracing::debug!(slot = packet.slot, "news about a slot nobody owns"),
+            None => tracing::debug!(slot = %packet.slot, "news about a slot nobody owns"),
         }
     }
 }
 
-fn tell(owner: &SlotOwner, slot: u32, news: KeeperEvent) {
+fn tell(owner: &SlotOwner, slot: SlotId, news: KeeperEvent) {
     // The queue has room for all news a session can have; it is closed when the session is gone.
     if let Err(mpsc::error::TrySendError::Full(_)) = owner.events.try_send((slot, news)) {
-        tracing::error!(slot, "a session does not listen to its keeper");
+        tracing::error!(%slot, "a session does not listen to its keeper");
     }
 }
 
@@ -413,7 +428,7 @@ async fn adopt(link: &AsyncFd<Link>) -> io::Result<(Doorbell, u64, AdoptedState)
             Kind::Held => {
                 let Some(fd) = first else { continue };
                 match packet.slot {
-                    GLOBAL => left.global.insert(packet.key, fd),
+                    SlotId::GLOBAL => left.global.insert(packet.key, fd),
                     slot => left.slots.entry(slot).or_default().held.insert(packet.key, fd),
                 };
             }

@@ -1,22 +1,19 @@
 //! The keeper's side of the daemon's connection: requests are fulfilled, news is sent, and a daemon that went
 //! without a goodbye is replaced.
 
-use crate::proto::{self, GLOBAL, KEY_DAEMON, KEYS, Kind, Packet, Received};
+use crate::id::SlotId;
+use crate::limits::{self, KEYS, MAX_SLOTS};
+use crate::proto::{self, KEY_DAEMON, Kind, Packet, Received};
 use crate::pty::{self, Child};
-use crate::server::{Keeper, Source, data};
-use crate::slot::Slot;
-use crate::wake::MAX_SLOTS;
+use crate::server::Keeper;
+use crate::slot::{self, Slot};
+use crate::source::Source;
 use rustix::event::epoll::{self, EventFlags};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::SocketFlags;
 use rustix::process::{WaitId, WaitIdOptions};
 use std::time::{Duration, Instant};
-
-/// Packets taken from the daemon before the PTYs get their turn.
-const PACKETS_PER_ROUND: usize = 64;
-/// How long a replacement waits for children that are just being started or have just ended.
-const REPLACE_WAIT: Duration = Duration::from_secs(1);
 
 /// A daemon's connection.
 #[derive(Debug)]
@@ -33,7 +30,7 @@ impl Keeper {
     /// Nobody reads any more: children must not wait for them.
     fn open_gates(&mut self) {
         for index in 0..self.slots.len() as u32 {
-            self.bell.set_gate(index, None);
+            self.bell.set_gate(SlotId(index), None);
         }
     }
 
@@ -55,7 +52,7 @@ impl Keeper {
         // The former daemon may have died without our having looked at its connection since.
         self.serve_daemon();
         if let Some(daemon) = self.daemon.as_ref().filter(|daemon| daemon.welcomed) {
-            let busy = Packet::new(Kind::Busy, GLOBAL).args(daemon.pid, 0);
+            let busy = Packet::new(Kind::Busy, SlotId::GLOBAL).args(daemon.pid, 0);
             // If it cannot be told it will notice the closed connection.
             let _sent = proto::send(&socket, busy, &[]);
             return;
@@ -68,7 +65,7 @@ impl Keeper {
     }
 
     pub(crate) fn serve_daemon(&mut self) {
-        for _ in 0..PACKETS_PER_ROUND {
+        for _ in 0..limits::PACKETS_PER_ROUND {
             let Some(daemon) = &self.daemon else { return };
             if self.next_image.is_some() {
                 // What comes behind a replacement is for the next image.
@@ -120,11 +117,12 @@ impl Keeper {
                 Ok(())
             }
             Kind::Handover => {
-                self.successor.expect_back(Instant::now() + Duration::from_millis(packet.a.min(60_000)));
+                let wait = Duration::from_millis(packet.a.min(limits::HANDOVER_MS));
+                self.successor.expect_back(wait, Instant::now());
                 Ok(())
             }
             Kind::Replace => {
-                self.next_image = Some((fd.ok_or(Errno::BADF)?, Instant::now() + REPLACE_WAIT));
+                self.next_image = Some((fd.ok_or(Errno::BADF)?, Instant::now()));
                 Ok(())
             }
             _ => Err(Errno::NOSYS),
@@ -136,7 +134,7 @@ impl Keeper {
             return Ok(());
         };
         let about = self.successor.restarts() << 32 | u64::from(std::process::id());
-        let packet = Packet::new(Kind::Welcome, GLOBAL).args(proto::VERSION, about);
+        let packet = Packet::new(Kind::Welcome, SlotId::GLOBAL).args(proto::VERSION, about);
         proto::send(&daemon.socket, packet, &[self.bell.memory(), self.bell.event()])?;
         daemon.welcomed = true;
         daemon.adopting = true;
@@ -150,15 +148,12 @@ impl Keeper {
         Ok(())
     }
 
-    fn slot(&mut self, index: u32) -> Result<&mut Slot, Errno> {
-        let index = index as usize;
-        if index >= MAX_SLOTS {
-            return Err(Errno::INVAL);
+    fn slot(&mut self, id: SlotId) -> Result<&mut Slot, Errno> {
+        let count = id.index().checked_add(1).filter(|count| *count <= MAX_SLOTS).ok_or(Errno::INVAL)?;
+        if count > self.slots.len() {
+            self.slots.resize_with(count, Slot::default);
         }
-        if index >= self.slots.len() {
-            self.slots.resize_with(index + 1, Slot::default);
-        }
-        Ok(&mut self.slots[index])
+        self.slots.get_mut(id.index()).ok_or(Errno::INVAL)
     }
 
     fn spawn(&mut self, packet: &Packet, spec: OwnedFd) -> Result<(), Errno> {
@@ -174,14 +169,14 @@ impl Keeper {
     fn hold(&mut self, packet: &Packet, fd: Option<OwnedFd>) -> Result<(), Errno> {
         let key = usize::from(packet.key);
         let places = match packet.slot {
-            GLOBAL => &mut self.global,
+            SlotId::GLOBAL => &mut self.global,
             slot => &mut self.slot(slot)?.held,
         };
         *places.get_mut(key).ok_or(Errno::INVAL)? = fd;
         Ok(())
     }
 
-    fn free(&mut self, index: u32) -> Result<(), Errno> {
+    fn free(&mut self, index: SlotId) -> Result<(), Errno> {
         let slot = self.slot(index)?;
         if slot.child.is_some() {
             // The pidfd is closed with the slot; a reaped-by-nobody child would stay a zombie, so it is
@@ -199,7 +194,7 @@ impl Keeper {
     pub(crate) fn replace_when_quiet(&mut self) {
         let unfinished = |slot: &Slot| slot.starting || slot.draining.is_some();
         let busy = self.news || self.slots.iter().any(unfinished);
-        let due = |(_, deadline): &mut (OwnedFd, Instant)| !busy || *deadline <= Instant::now();
+        let due = |(_, since): &mut (OwnedFd, Instant)| !busy || since.elapsed() >= limits::REPLACE_WAIT;
         let Some((spec, _)) = self.next_image.take_if(due) else {
             return;
         };
@@ -209,7 +204,7 @@ impl Keeper {
             Errno::from_io_error(&crate::handover::exec(self, &spec)).unwrap_or(Errno::IO)
         };
         if let Some(daemon) = &self.daemon {
-            refuse(daemon, &Packet::new(Kind::Replace, GLOBAL), errno);
+            refuse(daemon, &Packet::new(Kind::Replace, SlotId::GLOBAL), errno);
         }
     }
 
@@ -222,19 +217,16 @@ impl Keeper {
         let socket = daemon.socket.as_fd();
         let mut send_all = || -> rustix::io::Result<()> {
             while self.global_unsent != 0 {
-                let key = self.global_unsent.trailing_zeros() as usize;
-                if let Some(fd) = &self.global[key] {
-                    proto::send(socket, Packet::new(Kind::Held, GLOBAL).key(key as u16), &[fd.as_fd()])?;
-                }
-                self.global_unsent &= !(1 << key);
+                slot::send_held(SlotId::GLOBAL, self.global_unsent, &self.global, socket)?;
+                self.global_unsent = slot::without_lowest(self.global_unsent);
             }
-            for (index, slot) in self.slots.iter_mut().enumerate() {
+            for (index, slot) in (0..).zip(&mut self.slots) {
                 while slot.unsent.any() {
-                    slot.send_news(index as u32, socket)?;
+                    slot.send_news(SlotId(index), socket)?;
                 }
             }
             if daemon.adopting {
-                proto::send(socket, Packet::new(Kind::Adopted, GLOBAL), &[])?;
+                proto::send(socket, Packet::new(Kind::Adopted, SlotId::GLOBAL), &[])?;
             }
             Ok(())
         };
@@ -244,11 +236,11 @@ impl Keeper {
         self.news = !matches!(sent, Ok(()) | Err(Errno::PIPE | Errno::CONNRESET));
         // Wait for room only when something is left: a writable socket is always ready.
         let interest = if self.news { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
-        let _modified = epoll::modify(&self.epoll, &daemon.socket, data(Source::Daemon, 0), interest);
+        let _modified = epoll::modify(&self.epoll, &daemon.socket, Source::Daemon.data(), interest);
     }
 
     pub(crate) fn start_daemon(&mut self, now: Instant) {
-        let Some(spec) = &self.global[usize::from(KEY_DAEMON)] else {
+        let Some(Some(spec)) = self.global.get(usize::from(KEY_DAEMON)) else {
             return self.successor.goodbye();
         };
         let started = pty::spawn(spec, None, self.limits);
@@ -279,7 +271,7 @@ fn has_ended(child: &Child) -> bool {
 }
 
 fn bits(held: &[Option<OwnedFd>; KEYS]) -> u8 {
-    held.iter().enumerate().fold(0, |bits, (key, fd)| bits | u8::from(fd.is_some()) << key)
+    held.iter().rev().fold(0, |bits, fd| bits << 1 | u8::from(fd.is_some()))
 }
 
 #[cfg(test)]
@@ -301,7 +293,7 @@ mod tests {
         let (socket, daemon) = pair();
         keeper.daemon = Some(Daemon { socket, pid: 1, welcomed: false, adopting: false });
         keeper.watch_daemon().unwrap();
-        proto::send(&daemon, Packet::new(Kind::Hello, GLOBAL).args(proto::VERSION, 0), &[]).unwrap();
+        proto::send(&daemon, Packet::new(Kind::Hello, SlotId::GLOBAL).args(proto::VERSION, 0), &[]).unwrap();
         keeper.serve_daemon();
         keeper.send_news();
         (keeper, daemon)
@@ -310,7 +302,7 @@ mod tests {
     #[test]
     fn the_last_words_of_a_daemon_count_also_if_it_did_not_listen_any_more() {
         let (mut keeper, daemon) = served();
-        proto::send(&daemon, Packet::new(Kind::Goodbye, GLOBAL), &[]).unwrap();
+        proto::send(&daemon, Packet::new(Kind::Goodbye, SlotId::GLOBAL), &[]).unwrap();
         drop(daemon);
         keeper.serve_daemon();
         assert!(keeper.daemon.is_none());

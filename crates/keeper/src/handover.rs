@@ -4,7 +4,8 @@
 //! that zero means none. The new image finds the record's descriptor in its arguments.
 
 use crate::daemon::Daemon;
-use crate::proto::KEYS;
+use crate::id::SlotId;
+use crate::limits;
 use crate::pty::{self, Child};
 use crate::ring;
 use crate::server::Keeper;
@@ -12,7 +13,7 @@ use crate::slot::Slot;
 use crate::spec::{Spec, read_memfd, sealed_memfd};
 use crate::successor::Successor;
 use crate::sys::adopt_fd;
-use crate::wake::{Doorbell, MAX_SLOTS};
+use crate::wake::Doorbell;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::FdFlags;
 use rustix::process::{Pid, PidfdFlags, Rlimit, WaitId, WaitIdOptions};
@@ -20,9 +21,6 @@ use std::io;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"SWBKEEP\0");
 const FORMAT: u64 = 1;
-const WORDS_PER_SLOT: usize = 6 + KEYS;
-/// Largest record read back.
-const MAX_LEN: usize = 8 * (64 + MAX_SLOTS * WORDS_PER_SLOT);
 
 /// Becomes the program of `spec`; returns only with the reason why that failed, everything as before.
 pub(crate) fn exec(keeper: &Keeper, spec: &OwnedFd) -> io::Error {
@@ -47,7 +45,7 @@ pub(crate) fn exec(keeper: &Keeper, spec: &OwnedFd) -> io::Error {
 fn record(keeper: &Keeper) -> io::Result<(OwnedFd, Vec<BorrowedFd<'_>>)> {
     let mut words = vec![MAGIC, FORMAT];
     let mut kept = Vec::new();
-    let number = |fd: Option<BorrowedFd<'_>>| fd.map_or(0, |fd| fd.as_raw_fd() as u64 + 1);
+    let number = |fd: Option<BorrowedFd<'_>>| fd.map_or(0, |fd| (fd.as_raw_fd() as u64).saturating_add(1));
     for fd in [
         Some(keeper.listener.as_fd()),
         Some(keeper.lock.as_fd()),
@@ -110,7 +108,7 @@ fn broken() -> io::Error {
 /// Takes over what the former image of this process left behind `record`.
 pub(crate) fn resume(record: i32) -> io::Result<Keeper> {
     let record = adopt_fd(record).ok_or_else(broken)?;
-    let bytes = read_memfd(&record, MAX_LEN)?;
+    let bytes = read_memfd(&record, limits::HANDOVER)?;
     let mut words = Words(bytes.chunks_exact(8));
     if (words.next()?, words.next()?) != (MAGIC, FORMAT) {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "a hand-over record of another format"));
@@ -131,7 +129,7 @@ pub(crate) fn resume(record: i32) -> io::Result<Keeper> {
     for index in 0..u32::try_from(count).map_err(|_| broken())? {
         let slot = resume_slot(&mut words)?;
         keeper.slots.push(slot);
-        keeper.watch(index)?;
+        keeper.watch(SlotId(index))?;
     }
     // The daemon was welcomed by the former image, which answered everything before it went.
     keeper.daemon = socket.map(|socket| Daemon { socket, pid: daemon_pid, welcomed: true, adopting: false });

@@ -11,23 +11,45 @@
 //! nobody; a descriptor it holds for the daemon is never looked into, except the one that says how to
 //! start the next daemon.
 
+// A panic here would end every session: what can go wrong is an error or a saturated number instead.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::arithmetic_side_effects,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::print_stderr,
+        clippy::string_slice,
+        clippy::todo,
+        clippy::unimplemented,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
+
 mod daemon;
 mod handover;
+mod id;
+mod limits;
 mod link;
 pub mod proto;
 mod pty;
 mod ring;
 mod server;
 mod slot;
+mod source;
 mod spec;
 mod start;
 mod successor;
 mod sys;
 mod wake;
 
+pub use id::{Offset, SlotId};
+pub use limits::{KEYS, MAX_SLOTS};
 pub use link::Link;
 pub use pty::resize;
-pub use ring::{KEEP_RANGE, Pieces, Reader};
+pub use ring::{Pieces, Reader};
 pub use spec::{Spec, read_memfd, sealed_memfd};
 pub use start::run;
-pub use wake::{Doorbell, MAX_SLOTS};
+pub use wake::Doorbell;

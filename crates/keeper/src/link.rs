@@ -1,6 +1,7 @@
 //! The daemon's end of the connection to the keeper.
 
-use crate::proto::{self, GLOBAL, Kind, Packet, Received};
+use crate::id::SlotId;
+use crate::proto::{self, Kind, Packet, Received};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -26,7 +27,7 @@ impl Link {
                 "the keeper belongs to another user",
             ));
         }
-        match proto::send(&socket, Packet::new(Kind::Hello, GLOBAL).args(proto::VERSION, 0), &[]) {
+        match proto::send(&socket, Packet::new(Kind::Hello, SlotId::GLOBAL).args(proto::VERSION, 0), &[]) {
             // A keeper that serves another daemon says so and closes at once; that can still be read.
             Ok(()) | Err(Errno::PIPE) => Ok(Self { socket }),
             Err(error) => Err(error.into()),

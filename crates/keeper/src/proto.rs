@@ -5,6 +5,8 @@
 //! travels as a memfd. Kinds are append-only, and a receiver ignores kinds it does not know, so that
 //! neighbouring versions understand each other; [`VERSION`] rises with what was added.
 
+use crate::id::SlotId;
+use crate::limits::{self, MAX_FDS};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
@@ -15,14 +17,8 @@ use std::mem::MaybeUninit;
 
 /// Version of the protocol spoken here.
 pub const VERSION: u64 = 1;
-/// Slot number that means the keeper as a whole.
-pub const GLOBAL: u32 = u32::MAX;
-/// Descriptors the keeper holds per slot, by key.
-pub const KEYS: usize = 8;
 /// Global key under which the daemon leaves the [`crate::Spec`] of its own successor.
 pub const KEY_DAEMON: u16 = 0;
-/// Descriptors that travel with one packet at most.
-pub const MAX_FDS: usize = 2;
 
 const LEN: usize = 24;
 
@@ -143,7 +139,8 @@ impl Stage {
 /// How a child ended, as one number: its code, or 256 plus the signal.
 pub fn encode_exit(code: Option<i32>, signal: Option<i32>) -> u64 {
     match (code, signal) {
-        (_, Some(signal)) => 256 + signal as u64,
+        // Signals are numbered below 128.
+        (_, Some(signal)) => 256 | (signal as u64 & 0xff),
         (code, None) => code.unwrap_or(255) as u64 & 0xff,
     }
 }
@@ -155,8 +152,8 @@ pub struct Packet {
     pub kind: Kind,
     /// Key of a held descriptor, or flags.
     pub key: u16,
-    /// Slot it concerns, or [`GLOBAL`].
-    pub slot: u32,
+    /// Slot it concerns, or [`SlotId::GLOBAL`].
+    pub slot: SlotId,
     /// First argument.
     pub a: u64,
     /// Second argument.
@@ -165,7 +162,7 @@ pub struct Packet {
 
 impl Packet {
     /// Makes a packet that needs no more than its kind and slot.
-    pub fn new(kind: Kind, slot: u32) -> Self {
+    pub fn new(kind: Kind, slot: SlotId) -> Self {
         Self { kind, key: 0, slot, a: 0, b: 0 }
     }
 
@@ -180,12 +177,11 @@ impl Packet {
     }
 
     fn encode(self) -> [u8; LEN] {
+        let fields = (self.kind as u16).to_le_bytes().into_iter().chain(self.key.to_le_bytes());
+        let fields = fields.chain(self.slot.0.to_le_bytes());
+        let fields = fields.chain(self.a.to_le_bytes()).chain(self.b.to_le_bytes());
         let mut bytes = [0; LEN];
-        bytes[..2].copy_from_slice(&(self.kind as u16).to_le_bytes());
-        bytes[2..4].copy_from_slice(&self.key.to_le_bytes());
-        bytes[4..8].copy_from_slice(&self.slot.to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.a.to_le_bytes());
-        bytes[16..].copy_from_slice(&self.b.to_le_bytes());
+        bytes.iter_mut().zip(fields).for_each(|(byte, field)| *byte = field);
         bytes
     }
 
@@ -198,7 +194,7 @@ impl Packet {
         Some(Self {
             kind: Kind::from_u16(u16::from_le_bytes(*kind))?,
             key: u16::from_le_bytes(*key),
-            slot: u32::from_le_bytes(*slot),
+            slot: SlotId(u32::from_le_bytes(*slot)),
             a: u64::from_le_bytes(*a),
             b: u64::from_le_bytes(*b),
         })
@@ -233,7 +229,7 @@ pub fn send(socket: impl AsFd, packet: Packet, fds: &[BorrowedFd<'_>]) -> rustix
 
 /// Receives one packet without waiting.
 pub fn receive(socket: impl AsFd) -> rustix::io::Result<Received> {
-    let mut bytes = [0; 64];
+    let mut bytes = [0; limits::PACKET];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
@@ -249,7 +245,7 @@ pub fn receive(socket: impl AsFd) -> rustix::io::Result<Received> {
     if got.bytes == 0 {
         return Ok(Received::Closed);
     }
-    Ok(match Packet::decode(&bytes[..got.bytes]) {
+    Ok(match bytes.get(..got.bytes).and_then(Packet::decode) {
         Some(packet) => Received::Packet(packet, fds),
         None => Received::Unknown,
     })
@@ -269,7 +265,7 @@ mod tests {
     fn packets_carry_their_descriptors() {
         let (a, b) = pair();
         let held = crate::spec::sealed_memfd("x", b"content").unwrap();
-        let packet = Packet::new(Kind::Hold, 7).key(3).args(1, u64::MAX);
+        let packet = Packet::new(Kind::Hold, SlotId(7)).key(3).args(1, u64::MAX);
         send(&a, packet, &[held.as_fd()]).unwrap();
         let Received::Packet(got, [Some(fd), None]) = receive(&b).unwrap() else { panic!("one packet") };
         assert_eq!(got, packet);
@@ -286,10 +282,18 @@ mod tests {
             assert!(matches!(receive(&b).unwrap(), Received::Unknown));
         }
         // A longer packet of a known kind is read as far as this version knows it.
-        let mut longer = Packet::new(Kind::Hello, GLOBAL).args(2, 0).encode().to_vec();
+        let mut longer = Packet::new(Kind::Hello, SlotId::GLOBAL).args(2, 0).encode().to_vec();
         longer.extend_from_slice(&[9; 8]);
         rustix::io::write(&a, &longer).unwrap();
         assert!(matches!(receive(&b).unwrap(), Received::Packet(Packet { kind: Kind::Hello, a: 2, .. }, _)));
+    }
+
+    #[test]
+    fn fields_have_their_places() {
+        let packet = Packet { kind: Kind::Refused, key: 0x0201, slot: SlotId(0x0605_0403), a: 7, b: 8 };
+        let bytes = [109, 0, 1, 2, 3, 4, 5, 6, 7, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(packet.encode(), bytes);
+        assert_eq!(Packet::decode(&bytes), Some(packet));
     }
 
     #[test]

@@ -54,11 +54,9 @@ pub(crate) fn spawn(spec: &OwnedFd, terminal: Option<&OwnedFd>, limits: Rlimit) 
     match sys::fork()? {
         Fork::Child => {
             let (stage, error) = become_program(spec, terminal, limits);
-            let mut bytes = [0; 5];
-            bytes[0] = stage as u8;
-            bytes[1..].copy_from_slice(&error.raw_os_error().unwrap_or(0).to_le_bytes());
+            let [a, b, c, d] = error.raw_os_error().unwrap_or(0).to_le_bytes();
             // Nobody is left to tell when even this fails.
-            let _written = rustix::io::write(&report, &bytes);
+            let _written = rustix::io::write(&report, &[stage as u8, a, b, c, d]);
             sys::exit_now(127)
         }
         Fork::Parent(pid) => {

@@ -17,62 +17,85 @@
 //! `reserved - capacity` on was intact. `capacity` exceeds `keep` by the largest reservation, hence
 //! the newest `keep` bytes can be read at any moment.
 
-use crate::sys::Mapping;
+use crate::id::Offset;
+use crate::limits::{KEEP_RANGE, RESERVE};
+use crate::sys::{self, Mapping};
 use rustix::fd::OwnedFd;
 use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags};
+use rustix::io::Errno;
 use rustix::thread::futex;
 use std::io::{self, IoSlice};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::mem::offset_of;
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"SWBRING\0");
 const LAYOUT: u32 = 1;
 /// One page, so that the data starts page-aligned.
 const HEADER: usize = 4096;
-const AT_LAYOUT: usize = 8;
-const AT_HEADER: usize = 12;
-const AT_CAPACITY: usize = 16;
-const AT_KEEP: usize = 24;
-const AT_HEAD: usize = 64;
-const AT_RESERVED: usize = 72;
 
-/// Bytes the writer may reserve at once. A PTY read returns about 4 KiB whatever it is offered.
-pub(crate) const RESERVE: usize = 16 * 1024;
-/// Smallest and largest `keep` a ring can be made with.
-pub const KEEP_RANGE: std::ops::RangeInclusive<usize> = 4096..=256 * 1024 * 1024;
+/// The header page, as the table above describes it.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Header {
+    magic: AtomicU64,
+    layout: AtomicU32,
+    header: AtomicU32,
+    capacity: AtomicU64,
+    keep: AtomicU64,
+    /// Keeps what changes all the time away from what never does.
+    constants_end: [AtomicU64; 4],
+    head: AtomicU64,
+    reserved: AtomicU64,
+    rest: [AtomicU64; 502],
+}
+
+// Two versions of this program share a ring: its layout is fixed.
+const _: () = assert!(
+    offset_of!(Header, layout) == 8
+        && offset_of!(Header, header) == 12
+        && offset_of!(Header, capacity) == 16
+        && offset_of!(Header, keep) == 24
+        && offset_of!(Header, head) == 64
+        && offset_of!(Header, reserved) == 72
+        && size_of::<Header>() == HEADER
+);
 
 /// The writing half; the keeper has the only one.
 #[derive(Debug)]
 pub(crate) struct Writer {
-    map: Mapping,
+    map: Mapping<Header>,
     fd: OwnedFd,
-    capacity: usize,
-    head: u64,
+    capacity: NonZeroU64,
+    head: Offset,
 }
 
 impl Writer {
     /// Makes a ring whose newest `keep` bytes stay readable.
-    pub(crate) fn create(keep: usize) -> io::Result<Self> {
-        if !KEEP_RANGE.contains(&keep) {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        let capacity = keep.next_multiple_of(4096) + RESERVE;
+    pub(crate) fn create(keep: u64) -> io::Result<Self> {
+        let keep = Some(keep).filter(|keep| KEEP_RANGE.contains(keep)).ok_or(io::ErrorKind::InvalidInput)?;
+        let pages = keep.checked_next_multiple_of(4096);
+        let capacity = pages.and_then(|pages| NonZeroU64::new(pages.checked_add(RESERVE)?));
+        let capacity = capacity.ok_or(io::ErrorKind::InvalidInput)?;
+        let len = capacity.get().saturating_add(HEADER as u64);
         let fd = rustix::fs::memfd_create("swb-ring", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-        rustix::fs::ftruncate(&fd, (HEADER + capacity) as u64)?;
+        rustix::fs::ftruncate(&fd, len)?;
         // Without these seals a truncated file would kill every reader with SIGBUS.
         rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
-        let map = Mapping::new(&fd, HEADER + capacity, true)?;
-        map.word64(AT_CAPACITY).store(capacity as u64, Ordering::Relaxed);
-        map.word64(AT_KEEP).store(keep as u64, Ordering::Relaxed);
-        map.word32(AT_LAYOUT).store(LAYOUT, Ordering::Relaxed);
-        map.word32(AT_HEADER).store(HEADER as u32, Ordering::Relaxed);
-        map.word64(0).store(MAGIC, Ordering::Release);
-        Ok(Self { map, fd, capacity, head: 0 })
+        let map = Mapping::<Header>::new(&fd, len as usize, true)?;
+        let words = map.words();
+        words.capacity.store(capacity.get(), Ordering::Relaxed);
+        words.keep.store(keep, Ordering::Relaxed);
+        words.layout.store(LAYOUT, Ordering::Relaxed);
+        words.header.store(HEADER as u32, Ordering::Relaxed);
+        words.magic.store(MAGIC, Ordering::Release);
+        Ok(Self { map, fd, capacity, head: Offset(0) })
     }
 
     /// Maps a ring that a former image of this process has written.
     pub(crate) fn reopen(fd: OwnedFd) -> io::Result<Self> {
         let (map, capacity, _) = open(&fd, true)?;
-        let head = map.word64(AT_HEAD).load(Ordering::Acquire);
+        let head = Offset(map.words().head.load(Ordering::Acquire));
         Ok(Self { map, fd, capacity, head })
     }
 
@@ -84,31 +107,33 @@ impl Writer {
         &mut self,
         read: impl FnOnce(&mut [u8]) -> rustix::io::Result<usize>,
     ) -> rustix::io::Result<usize> {
-        let at = (self.head % self.capacity as u64) as usize;
-        let len = RESERVE.min(self.capacity - at);
+        let (at, room) = position(self.head, self.capacity);
+        let len = room.min(RESERVE as usize);
         // SeqCst: the reservation must be visible before the first byte changes.
-        self.map.word64(AT_RESERVED).store(self.head + len as u64, Ordering::SeqCst);
-        let n = read(&mut self.map.io_slice_mut(HEADER + at, len))?.min(len);
-        self.head += n as u64;
+        self.map.words().reserved.store(self.head.after(len as u64).0, Ordering::SeqCst);
+        let mut space = self.map.io_slice_mut(at, len).ok_or(Errno::FAULT)?;
+        let n = read(&mut space)?.min(len);
+        self.head = self.head.after(n as u64);
         // SeqCst pairs with a reader that arms its wake flag and then looks at the head once more.
-        self.map.word64(AT_HEAD).store(self.head, Ordering::SeqCst);
+        self.map.words().head.store(self.head.0, Ordering::SeqCst);
         Ok(n)
     }
 
     /// Wakes whoever sleeps on the head.
     pub(crate) fn wake(&self) {
+        let word = sys::low_half(&self.map.words().head);
         // A failure could only mean that nobody can be asleep here.
-        let _woken = futex::wake(futex_word(&self.map), futex::Flags::empty(), u32::MAX);
+        let _woken = futex::wake(word, futex::Flags::empty(), u32::MAX);
     }
 
-    /// Bytes written so far.
-    pub(crate) fn head(&self) -> u64 {
+    /// Offset of the next byte.
+    pub(crate) fn head(&self) -> Offset {
         self.head
     }
 
     /// Bytes it has room for.
     pub(crate) fn capacity(&self) -> u64 {
-        self.capacity as u64
+        self.capacity.get()
     }
 
     /// The memfd, for handing on to the next image of this process.
@@ -124,36 +149,37 @@ impl Writer {
     }
 }
 
-fn futex_word(map: &Mapping) -> &AtomicU32 {
-    // The low half of the head on a little-endian machine: it changes with every byte.
-    const _: () = assert!(cfg!(target_endian = "little"), "the ring's layout is little-endian");
-    map.word32(AT_HEAD)
+/// Where the byte at `offset` lies in the data, and how many bytes there are from there to the end of it.
+fn position(offset: Offset, capacity: NonZeroU64) -> (usize, usize) {
+    let at = offset.0 % capacity;
+    (at as usize, capacity.get().saturating_sub(at) as usize)
 }
 
-fn open(fd: &OwnedFd, writable: bool) -> io::Result<(Mapping, usize, usize)> {
+fn open(fd: &OwnedFd, writable: bool) -> io::Result<(Mapping<Header>, NonZeroU64, u64)> {
     let len = usize::try_from(rustix::fs::fstat(fd)?.st_size).map_err(|_| io::ErrorKind::InvalidData)?;
     let bad = || io::Error::new(io::ErrorKind::InvalidData, "not a ring of a layout known here");
     if len < HEADER {
         return Err(bad());
     }
-    let map = Mapping::new(fd, len, writable)?;
-    let capacity = map.word64(AT_CAPACITY).load(Ordering::Relaxed) as usize;
-    let keep = map.word64(AT_KEEP).load(Ordering::Relaxed) as usize;
-    let sound = map.word64(0).load(Ordering::Acquire) == MAGIC
-        && map.word32(AT_LAYOUT).load(Ordering::Relaxed) == LAYOUT
-        && map.word32(AT_HEADER).load(Ordering::Relaxed) as usize == HEADER
-        && capacity.checked_add(HEADER) == Some(len)
+    let map = Mapping::<Header>::new(fd, len, writable)?;
+    let words = map.words();
+    let capacity = NonZeroU64::new(words.capacity.load(Ordering::Relaxed)).ok_or_else(bad)?;
+    let keep = words.keep.load(Ordering::Relaxed);
+    let sound = words.magic.load(Ordering::Acquire) == MAGIC
+        && words.layout.load(Ordering::Relaxed) == LAYOUT
+        && words.header.load(Ordering::Relaxed) as usize == HEADER
+        && capacity.get().checked_add(HEADER as u64) == Some(len as u64)
         && KEEP_RANGE.contains(&keep)
-        && keep < capacity;
+        && keep < capacity.get();
     if sound { Ok((map, capacity, keep)) } else { Err(bad()) }
 }
 
 /// A read-only view of a ring; any number of cursors may use one.
 #[derive(Debug)]
 pub struct Reader {
-    map: Mapping,
-    capacity: usize,
-    keep: usize,
+    map: Mapping<Header>,
+    capacity: NonZeroU64,
+    keep: u64,
 }
 
 /// Bytes of the ring as they lie in memory: at most two pieces.
@@ -166,46 +192,45 @@ impl Reader {
         Ok(Self { map, capacity, keep })
     }
 
-    /// Bytes written so far: the offset of the next byte.
-    pub fn head(&self) -> u64 {
-        self.map.word64(AT_HEAD).load(Ordering::SeqCst)
+    /// Offset of the next byte that will be written.
+    pub fn head(&self) -> Offset {
+        Offset(self.map.words().head.load(Ordering::SeqCst))
     }
 
     /// Newest bytes that are always readable.
     pub fn keep(&self) -> u64 {
-        self.keep as u64
+        self.keep
     }
 
     /// The oldest offset that is promised to be readable when the head is at `head`.
-    pub fn oldest(&self, head: u64) -> u64 {
-        head.saturating_sub(self.keep as u64)
+    pub fn oldest(&self, head: Offset) -> Offset {
+        head.before(self.keep)
     }
 
     /// Whether everything from `from` on was intact up to this moment.
-    pub fn intact(&self, from: u64) -> bool {
-        let reserved = self.map.word64(AT_RESERVED).load(Ordering::SeqCst);
-        reserved.saturating_sub(self.capacity as u64) <= from
+    pub fn intact(&self, from: Offset) -> bool {
+        let reserved = Offset(self.map.words().reserved.load(Ordering::SeqCst));
+        reserved.before(self.capacity.get()) <= from
     }
 
     /// The bytes `[from, to)` in place, for a system call to take; ask [`Reader::intact`] afterwards.
     ///
     /// Nothing when the range is not (or no longer) in the ring.
-    pub fn pieces(&self, from: u64, to: u64) -> Option<Pieces<'_>> {
+    pub fn pieces(&self, from: Offset, to: Offset) -> Option<Pieces<'_>> {
         let (at, first, rest) = self.place(from, to)?;
-        Some([self.map.io_slice(HEADER + at, first), self.map.io_slice(HEADER, rest)])
+        Some([self.map.io_slice(at, first)?, self.map.io_slice(0, rest)?])
     }
 
     /// Appends the bytes `[from, to)` to `out`, or leaves it as it was and says `false` when they are gone.
-    pub fn copy(&self, from: u64, to: u64, out: &mut Vec<u8>) -> bool {
-        let Some((at, first, rest)) = self.place(from, to) else {
-            return false;
-        };
+    pub fn copy(&self, from: Offset, to: Offset, out: &mut Vec<u8>) -> bool {
         let before = out.len();
-        self.map.copy_to(HEADER + at, first, out);
-        self.map.copy_to(HEADER, rest, out);
+        let copied = self.place(from, to).and_then(|(at, first, rest)| {
+            self.map.copy_to(at, first, out)?;
+            self.map.copy_to(0, rest, out)
+        });
         // The copies above must not be moved behind the check.
         std::sync::atomic::fence(Ordering::SeqCst);
-        let intact = self.intact(from);
+        let intact = copied.is_some() && self.intact(from);
         if !intact {
             out.truncate(before);
         }
@@ -213,23 +238,25 @@ impl Reader {
     }
 
     /// Sleeps until the head differs from `seen`, or `timeout` has passed.
-    pub fn sleep(&self, seen: u64, timeout: std::time::Duration) {
+    pub fn sleep(&self, seen: Offset, timeout: std::time::Duration) {
         let timeout = rustix::fs::Timespec {
             tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: timeout.subsec_nanos().into(),
         };
+        let word = sys::low_half(&self.map.words().head);
         // Every error means the same to the caller as a wake-up: look again.
-        let _woken = futex::wait(futex_word(&self.map), futex::Flags::empty(), seen as u32, Some(&timeout));
+        let _woken = futex::wait(word, futex::Flags::empty(), seen.0 as u32, Some(&timeout));
     }
 
-    fn place(&self, from: u64, to: u64) -> Option<(usize, usize, usize)> {
-        let len = usize::try_from(to.checked_sub(from)?).ok().filter(|len| *len <= self.capacity)?;
+    /// Where the bytes lie: a position, the bytes there, and the rest of them at the beginning of the data.
+    fn place(&self, from: Offset, to: Offset) -> Option<(usize, usize, usize)> {
+        let len = from.until(to).filter(|len| *len <= self.capacity.get())? as usize;
         if to > self.head() || !self.intact(from) {
             return None;
         }
-        let at = (from % self.capacity as u64) as usize;
-        let first = len.min(self.capacity - at);
-        Some((at, first, len - first))
+        let (at, room) = position(from, self.capacity);
+        let first = len.min(room);
+        Some((at, first, len.saturating_sub(first)))
     }
 }
 
@@ -261,7 +288,7 @@ mod tests {
 
     fn get(reader: &Reader, from: u64, to: u64) -> Option<Vec<u8>> {
         let mut out = Vec::new();
-        reader.copy(from, to, &mut out).then_some(out)
+        reader.copy(Offset(from), Offset(to), &mut out).then_some(out)
     }
 
     proptest! {
@@ -276,10 +303,10 @@ mod tests {
                 put(&mut writer, &bytes);
                 all.extend_from_slice(&bytes);
                 let head = all.len() as u64;
-                prop_assert_eq!(reader.head(), head);
-                let oldest = reader.oldest(head);
+                prop_assert_eq!(reader.head(), Offset(head));
+                let Offset(oldest) = reader.oldest(Offset(head));
                 prop_assert_eq!(get(&reader, oldest, head).unwrap(), &all[oldest as usize..]);
-                let pieces = reader.pieces(oldest, head).unwrap();
+                let pieces = reader.pieces(Offset(oldest), Offset(head)).unwrap();
                 prop_assert_eq!([&pieces[0][..], &pieces[1][..]].concat(), &all[oldest as usize..]);
             }
         }
@@ -293,8 +320,8 @@ mod tests {
         assert_eq!(get(&reader, 0, 10), None);
         assert_eq!(get(&reader, 99_999, 100_001), None);
         assert_eq!(get(&reader, 10, 5), None);
-        assert!(reader.pieces(0, 100_000).is_none());
-        assert!(!reader.intact(0));
+        assert!(reader.pieces(Offset(0), Offset(100_000)).is_none());
+        assert!(!reader.intact(Offset(0)));
     }
 
     #[test]
@@ -302,13 +329,12 @@ mod tests {
         let mut writer = Writer::create(4096).unwrap();
         let reader = reader_of(&writer);
         put(&mut writer, &[7; 30_000]);
-        let oldest = reader.oldest(30_000);
+        let oldest = reader.oldest(Offset(30_000));
         let mut seen = None;
         writer
             .fill(|space| {
-                let lost_before = 30_000 + space.len() as u64 - 20_480;
-                seen =
-                    Some((lost_before <= oldest, reader.intact(lost_before), reader.intact(lost_before - 1)));
+                let lost = Offset(30_000 + space.len() as u64 - 20_480);
+                seen = Some((lost <= oldest, reader.intact(lost), reader.intact(lost.before(1))));
                 space[0] = 9;
                 Ok(1)
             })
@@ -322,21 +348,21 @@ mod tests {
         let reader = Arc::new(reader_of(&writer));
         let sleeper = Arc::clone(&reader);
         let thread = std::thread::spawn(move || {
-            while sleeper.head() == 0 {
-                sleeper.sleep(0, Duration::from_secs(20));
+            while sleeper.head() == Offset(0) {
+                sleeper.sleep(Offset(0), Duration::from_secs(20));
             }
             sleeper.head()
         });
         put(&mut writer, b"x");
         writer.wake();
-        assert_eq!(thread.join().unwrap(), 1);
+        assert_eq!(thread.join().unwrap(), Offset(1));
     }
 
     #[test]
     fn a_reader_cannot_get_a_writable_mapping() {
         let writer = Writer::create(4096).unwrap();
         let fd = writer.read_only().unwrap();
-        assert!(Mapping::new(&fd, HEADER, true).is_err());
+        assert!(Mapping::<Header>::new(&fd, HEADER, true).is_err());
         assert!(rustix::fs::ftruncate(writer.fd(), 0).is_err(), "sealed against shrinking");
     }
 
@@ -347,6 +373,6 @@ mod tests {
         rustix::fs::ftruncate(&fd, 3 * 4096).unwrap();
         assert!(Reader::open(fd).is_err());
         assert!(Writer::create(1).is_err());
-        assert!(Writer::create(usize::MAX).is_err());
+        assert!(Writer::create(u64::MAX).is_err());
     }
 }

@@ -4,42 +4,18 @@
 //! in a queue, so a daemon that does not read costs nothing and misses nothing.
 
 use crate::daemon::Daemon;
-use crate::proto::KEYS;
+use crate::id::{Offset, SlotId};
+use crate::limits::{self, KEYS};
 use crate::slot::{Rest, Slot, Wait};
+use crate::source::Source;
 use crate::successor::Successor;
-use crate::wake::{Doorbell, MAX_SLOTS, PATIENCE};
-use rustix::event::epoll::{self, EventData, EventFlags};
+use crate::wake::Doorbell;
+use rustix::event::epoll::{self, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::process::Rlimit;
 use std::io;
 use std::time::{Duration, Instant};
-
-/// How long a keeper that nobody has ever spoken to waits for its first daemon.
-const FIRST_HELLO: Duration = Duration::from_secs(10);
-/// How long the output of children that ended while no daemon ran is kept for the next one.
-const LINGER: Duration = Duration::from_secs(24 * 60 * 60);
-/// How often a terminal is looked at that its child has closed: seldom enough to cost nothing, and the
-/// little that fits the terminal's own buffer waits no longer than this.
-const REOPENING: Duration = Duration::from_millis(200);
-/// Epoll events taken per round; the kernel rotates through what is left.
-const EVENTS_PER_ROUND: usize = 128;
-
-/// What an epoll event is about; the slot is in the low half of the event's data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u32)]
-pub(crate) enum Source {
-    Listener = 0,
-    Daemon = 1,
-    DaemonProcess = 2,
-    Master = 3,
-    Process = 4,
-    Started = 5,
-}
-
-pub(crate) fn data(source: Source, slot: u32) -> EventData {
-    EventData::new_u64(u64::from(source as u32) << 32 | u64::from(slot))
-}
 
 /// The keeper's whole state.
 #[derive(Debug)]
@@ -58,10 +34,10 @@ pub(crate) struct Keeper {
     pub(crate) epoll: OwnedFd,
     idle_since: Instant,
     /// Slots to look at without an event: draining, or waiting for something.
-    pub(crate) restless: Vec<u32>,
+    pub(crate) restless: Vec<SlotId>,
     /// Some slot has something to tell the daemon.
     pub(crate) news: bool,
-    /// What this keeper is to become as soon as no child is between two states, and until when it tries.
+    /// What this keeper is to become as soon as no child is between two states, and since when it tries.
     pub(crate) next_image: Option<(OwnedFd, Instant)>,
 }
 
@@ -78,7 +54,7 @@ impl Keeper {
         successor: Successor,
     ) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &listener, data(Source::Listener, 0), EventFlags::IN)?;
+        epoll::add(&epoll, &listener, Source::Listener.data(), EventFlags::IN)?;
         Ok(Self {
             listener,
             lock,
@@ -92,22 +68,22 @@ impl Keeper {
             epoll,
             idle_since: Instant::now(),
             // Room for all there can be, so that the loop never allocates.
-            restless: Vec::with_capacity(MAX_SLOTS),
+            restless: Vec::with_capacity(limits::MAX_SLOTS),
             news: false,
             next_image: None,
         })
     }
 
     /// Watches a slot's descriptors after the slot was filled.
-    pub(crate) fn watch(&self, index: u32) -> io::Result<()> {
-        let slot = &self.slots[index as usize];
+    pub(crate) fn watch(&self, index: SlotId) -> io::Result<()> {
+        let Some(slot) = self.slots.get(index.index()) else { return Ok(()) };
         if let Some(master) = &slot.master {
-            epoll::add(&self.epoll, master, data(Source::Master, index), EventFlags::IN)?;
+            epoll::add(&self.epoll, master, Source::Master(index).data(), EventFlags::IN)?;
         }
         if let Some(child) = &slot.child {
-            epoll::add(&self.epoll, &child.pidfd, data(Source::Process, index), EventFlags::IN)?;
+            epoll::add(&self.epoll, &child.pidfd, Source::Process(index).data(), EventFlags::IN)?;
             if slot.starting {
-                epoll::add(&self.epoll, &child.started, data(Source::Started, index), EventFlags::IN)?;
+                epoll::add(&self.epoll, &child.started, Source::Started(index).data(), EventFlags::IN)?;
             }
         }
         Ok(())
@@ -116,7 +92,7 @@ impl Keeper {
     /// Watches the daemon's connection.
     pub(crate) fn watch_daemon(&self) -> io::Result<()> {
         if let Some(daemon) = &self.daemon {
-            epoll::add(&self.epoll, &daemon.socket, data(Source::Daemon, 0), EventFlags::IN)?;
+            epoll::add(&self.epoll, &daemon.socket, Source::Daemon.data(), EventFlags::IN)?;
         }
         Ok(())
     }
@@ -124,14 +100,14 @@ impl Keeper {
     /// Watches the daemon's process, if this one is its parent.
     pub(crate) fn watch_successor(&self) -> io::Result<()> {
         if let Some(child) = self.successor.process() {
-            epoll::add(&self.epoll, &child.pidfd, data(Source::DaemonProcess, 0), EventFlags::IN)?;
+            epoll::add(&self.epoll, &child.pidfd, Source::DaemonProcess.data(), EventFlags::IN)?;
         }
         Ok(())
     }
 
     /// Runs until nobody needs this keeper any more.
     pub(crate) fn run(&mut self) -> io::Result<()> {
-        let mut events = Vec::with_capacity(EVENTS_PER_ROUND);
+        let mut events = Vec::with_capacity(limits::EVENTS_PER_ROUND);
         loop {
             let Some(timeout) = self.before_sleep() else {
                 return Ok(());
@@ -160,46 +136,47 @@ impl Keeper {
         }
         if self.daemon.is_some() || self.successor.awaited() {
             self.idle_since = now;
-            return Some(self.successor.until_due(now).unwrap_or(LINGER));
+            return Some(self.successor.until_due(now).unwrap_or(limits::LINGER));
         }
         let patience = if self.slots.iter().any(Slot::busy) {
-            return Some(LINGER);
+            return Some(limits::LINGER);
         } else if self.slots.iter().any(Slot::occupied) {
-            LINGER
+            limits::LINGER
         } else if self.successor.was_served() {
             return None;
         } else {
-            FIRST_HELLO
+            limits::FIRST_HELLO
         };
         patience.checked_sub(now.duration_since(self.idle_since))
     }
 
     /// When a slot has to be looked at without an event.
     fn soonest_restless(&self, now: Instant) -> Option<Duration> {
-        let until = |index: &u32| match self.slots[*index as usize].waiting {
-            Some((since, wait)) => (since + patience(wait)).saturating_duration_since(now),
+        let until = |index: &SlotId| match self.slots.get(index.index()).and_then(|slot| slot.waiting) {
+            Some((since, wait)) => patience(wait).saturating_sub(now.duration_since(since)),
             None => Duration::ZERO,
         };
         self.restless.iter().map(until).min()
     }
 
     fn round(&mut self, events: &[epoll::Event]) {
+        let sources = || events.iter().filter_map(|event| Source::of(event.data));
         // Control first: a key pressed in one session does not wait for the flood of another.
-        let source = |event: &epoll::Event| (event.data.u64() >> 32) as u32;
-        for event in events.iter().filter(|e| source(e) <= Source::DaemonProcess as u32) {
-            match source(event) {
-                0 => self.accept(),
-                1 => self.serve_daemon(),
-                _ => self.reap_daemon(),
+        for source in sources() {
+            match source {
+                Source::Listener => self.accept(),
+                Source::Daemon => self.serve_daemon(),
+                Source::DaemonProcess => self.reap_daemon(),
+                Source::Master(_) | Source::Process(_) | Source::Started(_) => {}
             }
         }
         let mut ring = false;
-        for event in events.iter().filter(|e| source(e) > Source::DaemonProcess as u32) {
-            let index = event.data.u64() as u32;
-            match source(event) {
-                3 => ring |= self.read_output(index),
-                4 => self.reap(index),
-                _ => self.note_start(index),
+        for source in sources() {
+            match source {
+                Source::Listener | Source::Daemon | Source::DaemonProcess => {}
+                Source::Master(slot) => ring |= self.read_output(slot),
+                Source::Process(slot) => self.reap(slot),
+                Source::Started(slot) => self.note_start(slot),
             }
         }
         ring |= self.look_after_restless();
@@ -210,8 +187,8 @@ impl Keeper {
         self.replace_when_quiet();
     }
 
-    fn read_output(&mut self, index: u32) -> bool {
-        let slot = &mut self.slots[index as usize];
+    fn read_output(&mut self, index: SlotId) -> bool {
+        let Some(slot) = self.slots.get_mut(index.index()) else { return false };
         let (n, rest) = slot.read(self.bell.gate(index));
         if matches!(rest, Rest::End | Rest::Gate)
             && let Some(master) = &slot.master
@@ -221,7 +198,7 @@ impl Keeper {
             let _deleted = epoll::delete(&self.epoll, master);
         }
         let wait = match rest {
-            Rest::Gate => Some(Wait::Gate(self.bell.gate(index).unwrap_or(0))),
+            Rest::Gate => Some(Wait::Gate(self.bell.gate(index).unwrap_or(Offset(0)))),
             Rest::End if slot.child.is_some() => Some(Wait::Reopening),
             _ => None,
         };
@@ -238,30 +215,37 @@ impl Keeper {
         let mut ring = false;
         let mut at = 0;
         while let Some(&index) = self.restless.get(at) {
-            let slot = &mut self.slots[index as usize];
-            if slot.waiting.is_some() {
-                self.try_again(index);
-            } else if slot.draining.is_some() {
-                if let Some(master) = slot.drain() {
-                    // The daemon's duplicate keeps it registered beyond our close.
-                    let _deleted = epoll::delete(&self.epoll, &master);
-                }
-                self.news |= slot.unsent.any();
-                ring |= slot.announce(index, &self.bell);
-            }
-            let slot = &self.slots[index as usize];
-            if slot.waiting.is_none() && slot.draining.is_none() {
+            ring |= self.look_after(index);
+            let rests = |slot: &Slot| slot.waiting.is_none() && slot.draining.is_none();
+            if self.slots.get(index.index()).is_none_or(rests) {
                 self.restless.swap_remove(at);
             } else {
-                at += 1;
+                at = at.saturating_add(1);
             }
         }
         ring
     }
 
+    fn look_after(&mut self, index: SlotId) -> bool {
+        let Some(slot) = self.slots.get_mut(index.index()) else { return false };
+        if slot.waiting.is_some() {
+            self.try_again(index);
+            return false;
+        }
+        if slot.draining.is_none() {
+            return false;
+        }
+        if let Some(master) = slot.drain() {
+            // The daemon's duplicate keeps it registered beyond our close.
+            let _deleted = epoll::delete(&self.epoll, &master);
+        }
+        self.news |= slot.unsent.any();
+        slot.announce(index, &self.bell)
+    }
+
     /// Goes on with a slot that has what it waited for, or has waited for long enough.
-    fn try_again(&mut self, index: u32) {
-        let slot = &mut self.slots[index as usize];
+    fn try_again(&mut self, index: SlotId) {
+        let Some(slot) = self.slots.get_mut(index.index()) else { return };
         let Some((since, wait)) = slot.waiting else { return };
         let waits = slot.child.is_some()
             && match wait {
@@ -279,12 +263,12 @@ impl Keeper {
         slot.waiting = None;
         self.bell.set_held(index, false);
         if let Some(master) = &slot.master {
-            let _added = epoll::add(&self.epoll, master, data(Source::Master, index), EventFlags::IN);
+            let _added = epoll::add(&self.epoll, master, Source::Master(index).data(), EventFlags::IN);
         }
     }
 
-    fn reap(&mut self, index: u32) {
-        let slot = &mut self.slots[index as usize];
+    fn reap(&mut self, index: SlotId) {
+        let Some(slot) = self.slots.get_mut(index.index()) else { return };
         slot.reap();
         self.news |= slot.unsent.any();
         if slot.draining.is_some() && slot.waiting.is_none() {
@@ -292,8 +276,8 @@ impl Keeper {
         }
     }
 
-    fn note_start(&mut self, index: u32) {
-        let slot = &mut self.slots[index as usize];
+    fn note_start(&mut self, index: SlotId) {
+        let Some(slot) = self.slots.get_mut(index.index()) else { return };
         if let Some(child) = &slot.child {
             let _deleted = epoll::delete(&self.epoll, &child.started);
         }
@@ -305,7 +289,7 @@ impl Keeper {
 /// How long a slot waits before it is tried again without what it waits for.
 fn patience(wait: Wait) -> Duration {
     match wait {
-        Wait::Gate(_) => PATIENCE,
-        Wait::Reopening => REOPENING,
+        Wait::Gate(_) => limits::GATE_WAIT,
+        Wait::Reopening => limits::REOPENING,
     }
 }

@@ -1,6 +1,8 @@
 //! One slot: a PTY with its child and ring, and the descriptors held with it.
 
-use crate::proto::{self, KEYS, Kind, Packet, SlotFlags, Stage};
+use crate::id::{Offset, SlotId};
+use crate::limits::{self, KEYS};
+use crate::proto::{self, Kind, Packet, SlotFlags, Stage};
 use crate::pty::{self, Child};
 use crate::ring;
 use crate::wake::Doorbell;
@@ -9,18 +11,6 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Rlimit, Signal, WaitId, WaitIdOptions};
 use std::io;
 use std::time::Instant;
-
-/// Bytes read from one PTY before the others get their turn: sixteen of the kernel's 4 KiB portions.
-const READ_ROUND: usize = 64 * 1024;
-/// A shorter read is a key's echo or the like, and nothing follows at once. After a longer one there is
-/// mostly more by the time it could be read, and asking costs less than sleeping and being woken.
-const BULK: usize = 512;
-/// Bytes read after a child's end at most, in case something it left behind floods the terminal.
-const DRAIN_LIMIT: u64 = 4 * 1024 * 1024;
-
-/// How often a gate that does not move is waited for before it is ignored: until a reader that stopped has
-/// fallen off the ring, and once more for those behind it to say so.
-const GIVE_UP: u32 = 3;
 
 /// What the daemon has not been told yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -51,8 +41,8 @@ pub(crate) struct Slot {
     pub(crate) starting: bool,
     /// How the child ended ([`proto::encode_exit`]), once its output is complete.
     pub(crate) exit: Option<u64>,
-    /// It ended, and output may be left in the PTY; the second number is where draining stops.
-    pub(crate) draining: Option<(u64, u64)>,
+    /// It ended, and output may be left in the PTY; the offset is where draining stops.
+    pub(crate) draining: Option<(u64, Offset)>,
     /// It waits: since when, and for what.
     pub(crate) waiting: Option<(Instant, Wait)>,
     /// The gate it last waited for in vain.
@@ -64,18 +54,18 @@ pub(crate) struct Slot {
 /// A gate that did not move in time, and what is done about that until it does.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stuck {
-    gate: u64,
+    gate: Offset,
     /// How often it was waited for in vain.
     times: u32,
     /// Where it is waited for again.
-    limit: u64,
+    limit: Offset,
 }
 
 /// What a slot's reading waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// For this gate to move.
-    Gate(u64),
+    Gate(Offset),
     /// For somebody to open the terminal again that its child has closed.
     Reopening,
 }
@@ -107,8 +97,7 @@ impl Slot {
     pub(crate) fn spawn(&mut self, spec: &OwnedFd, request: &Packet, limits: Rlimit) -> io::Result<()> {
         let (cols, rows) = ((request.a >> 16) as u16, request.a as u16);
         if self.ring.is_none() {
-            let keep = usize::try_from(request.b).map_err(|_| io::ErrorKind::InvalidInput)?;
-            self.ring = Some(ring::Writer::create(keep)?);
+            self.ring = Some(ring::Writer::create(request.b)?);
         }
         let (master, slave) = pty::open(cols, rows)?;
         let child = pty::spawn(spec, Some(&slave), limits)?;
@@ -121,24 +110,25 @@ impl Slot {
     }
 
     /// Moves output from the PTY into the ring, at most one round of it, and not far beyond `gate`.
-    pub(crate) fn read(&mut self, gate: Option<u64>) -> (usize, Rest) {
+    pub(crate) fn read(&mut self, gate: Option<Offset>) -> (usize, Rest) {
         let (Some(ring), Some(master)) = (&mut self.ring, &self.master) else {
             return (0, Rest::End);
         };
         let limit = match (gate, self.stuck) {
-            (None, _) => u64::MAX,
+            (None, _) => Offset::MAX,
             (Some(gate), Some(stuck)) if stuck.gate == gate => stuck.limit,
             (Some(gate), _) => gate,
         };
-        let mut total = 0;
-        while total < READ_ROUND {
+        // Saturating: one round reads little more than its bound.
+        let mut total = 0usize;
+        while total < limits::READ_ROUND {
             if ring.head() >= limit {
                 return (total, Rest::Gate);
             }
             match ring.fill(|space| rustix::io::read(master, space)) {
                 Ok(0) | Err(Errno::IO) => return (total, Rest::End),
-                Ok(n) if n < BULK => return (total + n, Rest::Empty),
-                Ok(n) => total += n,
+                Ok(n) if n < limits::BULK => return (total.saturating_add(n), Rest::Empty),
+                Ok(n) => total = total.saturating_add(n),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return (total, Rest::Empty),
                 Err(_) => return (total, Rest::End),
@@ -151,16 +141,16 @@ impl Slot {
     ///
     /// First by half a ring at a time: behind a reader that stopped there may be others that do read, and
     /// once it has fallen off the ring they move the gate.
-    pub(crate) fn go_beyond(&mut self, gate: u64) {
+    pub(crate) fn go_beyond(&mut self, gate: Offset) {
         let before = self.stuck.filter(|stuck| stuck.gate == gate);
-        let times = before.map_or(0, |stuck| stuck.times) + 1;
+        let times = before.map_or(0, |stuck| stuck.times).saturating_add(1);
         let ring = self.ring.as_ref().map_or(0, ring::Writer::capacity);
-        let limit = if times < GIVE_UP { self.head() + ring / 2 } else { u64::MAX };
+        let limit = if times < limits::GATE_WAITS { self.head().after(ring / 2) } else { Offset::MAX };
         self.stuck = Some(Stuck { gate, times, limit });
     }
 
     /// Tells sleepers about new bytes; says whether the daemon's bell is to be rung.
-    pub(crate) fn announce(&self, index: u32, bell: &Doorbell) -> bool {
+    pub(crate) fn announce(&self, index: SlotId, bell: &Doorbell) -> bool {
         if let Some(ring) = &self.ring {
             ring.wake();
         }
@@ -181,7 +171,7 @@ impl Slot {
             self.note_start();
         }
         self.child = None;
-        self.draining = Some((status, self.head() + DRAIN_LIMIT));
+        self.draining = Some((status, self.head().after(limits::DRAIN)));
     }
 
     /// Reads on after the child's end; once nothing is left the exit can be reported.
@@ -222,12 +212,12 @@ impl Slot {
             .or_else(|_| rustix::process::kill_process(child.pid, signal))
     }
 
-    pub(crate) fn head(&self) -> u64 {
-        self.ring.as_ref().map_or(0, ring::Writer::head)
+    pub(crate) fn head(&self) -> Offset {
+        self.ring.as_ref().map_or(Offset(0), ring::Writer::head)
     }
 
     /// Sends the most important thing the daemon does not know yet about this slot.
-    pub(crate) fn send_news(&mut self, index: u32, socket: BorrowedFd<'_>) -> rustix::io::Result<()> {
+    pub(crate) fn send_news(&mut self, index: SlotId, socket: BorrowedFd<'_>) -> rustix::io::Result<()> {
         if self.unsent.state {
             self.send_state(index, socket)?;
             self.unsent = Unsent { held: self.unsent.held, ..Unsent::default() };
@@ -240,20 +230,17 @@ impl Slot {
             self.send_with_fds(packet, socket)?;
             self.unsent.spawned = false;
         } else if self.unsent.exited {
-            let packet = Packet::new(Kind::Exited, index).args(self.exit.unwrap_or(0), self.head());
+            let packet = Packet::new(Kind::Exited, index).args(self.exit.unwrap_or(0), self.head().0);
             proto::send(socket, packet, &[])?;
             self.unsent.exited = false;
         } else if self.unsent.held != 0 {
-            let key = self.unsent.held.trailing_zeros() as usize;
-            if let Some(fd) = &self.held[key] {
-                proto::send(socket, Packet::new(Kind::Held, index).key(key as u16), &[fd.as_fd()])?;
-            }
-            self.unsent.held &= !(1 << key);
+            send_held(index, self.unsent.held, &self.held, socket)?;
+            self.unsent.held = without_lowest(self.unsent.held);
         }
         Ok(())
     }
 
-    fn send_state(&self, index: u32, socket: BorrowedFd<'_>) -> rustix::io::Result<()> {
+    fn send_state(&self, index: SlotId, socket: BorrowedFd<'_>) -> rustix::io::Result<()> {
         let mut flags = 0;
         for (set, flag) in [
             (self.ring.is_some(), SlotFlags::RING),
@@ -279,4 +266,23 @@ impl Slot {
             _ => proto::send(socket, packet, &[]),
         }
     }
+}
+
+/// Sends the descriptor of the lowest key in `unsent`.
+pub(crate) fn send_held(
+    slot: SlotId,
+    unsent: u8,
+    held: &[Option<OwnedFd>; KEYS],
+    socket: BorrowedFd<'_>,
+) -> rustix::io::Result<()> {
+    let key = unsent.trailing_zeros();
+    match held.get(key as usize) {
+        Some(Some(fd)) => proto::send(socket, Packet::new(Kind::Held, slot).key(key as u16), &[fd.as_fd()]),
+        _ => Ok(()),
+    }
+}
+
+/// Clears the lowest bit that is set.
+pub(crate) fn without_lowest(bits: u8) -> u8 {
+    bits & bits.wrapping_sub(1)
 }

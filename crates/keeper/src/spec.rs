@@ -4,15 +4,13 @@
 //! Format: fields ended by NUL: directory, umask (octal), number of arguments, the arguments, then
 //! `KEY=VALUE` entries to the end.
 
+use crate::limits;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags};
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
-
-/// Largest description accepted: what the kernel allows `execve` for arguments and environment.
-const MAX_LEN: usize = 6 * 1024 * 1024;
 
 /// A program to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +48,7 @@ impl Spec {
         for (key, value) in &self.env {
             field(&[key.as_bytes(), b"=", value.as_bytes()])?;
         }
-        if bytes.len() > MAX_LEN {
+        if bytes.len() > limits::SPEC {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "command and environment are too long"));
         }
         sealed_memfd("swb-spec", &bytes)
@@ -58,7 +56,7 @@ impl Spec {
 
     /// Reads a description back.
     pub fn from_memfd(fd: impl AsFd) -> io::Result<Self> {
-        let bytes = read_memfd(fd, MAX_LEN)?;
+        let bytes = read_memfd(fd, limits::SPEC)?;
         Self::parse(&bytes)
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not a command description"))
     }
@@ -72,8 +70,8 @@ impl Spec {
         let argv: Vec<_> = fields.by_ref().take(count).map(os).collect();
         let env = fields
             .map(|entry| {
-                let at = entry.iter().position(|b| *b == b'=')?;
-                Some((os(&entry[..at]), os(&entry[at + 1..])))
+                let mut sides = entry.splitn(2, |b| *b == b'=');
+                Some((os(sides.next()?), os(sides.next()?)))
             })
             .collect::<Option<_>>()?;
         (argv.len() == count && count > 0).then_some(Self { argv, env, dir, umask })
@@ -109,7 +107,7 @@ pub fn sealed_memfd(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
     let fd = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     let mut rest = bytes;
     while !rest.is_empty() {
-        rest = &rest[rustix::io::write(&fd, rest)?..];
+        rest = rest.get(rustix::io::write(&fd, rest)?..).unwrap_or_default();
     }
     let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL;
     rustix::fs::fcntl_add_seals(&fd, seals)?;
@@ -124,12 +122,15 @@ pub fn read_memfd(fd: impl AsFd, max: usize) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "stored data is too long"));
     }
     let mut bytes = vec![0; len];
-    let mut at = 0;
-    while at < len {
-        match rustix::io::pread(fd, &mut bytes[at..], at as u64)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            n => at += n,
+    let mut at = 0u64;
+    let mut rest = bytes.as_mut_slice();
+    while !rest.is_empty() {
+        let n = rustix::io::pread(fd, &mut *rest, at)?;
+        if n == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
         }
+        at = at.saturating_add(n as u64);
+        rest = rest.get_mut(n..).unwrap_or_default();
     }
     Ok(bytes)
 }

@@ -1,5 +1,6 @@
 //! The keeper's start: lock, socket, own session, then the loop.
 
+use crate::limits;
 use crate::server::Keeper;
 use crate::sys::{self, Fork};
 use rustix::fd::OwnedFd;
@@ -7,7 +8,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::{Resource, Rlimit};
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// Exit code when another keeper has the directory; the caller connects to that one.
@@ -27,7 +28,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> i32 {
         _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "the keeper is started by `swb daemon`")),
     };
     outcome.unwrap_or_else(|error| {
-        eprintln!("swb keeper: {error}");
+        // Unlike `eprintln!` it must not panic when nobody reads.
+        let _written = writeln!(io::stderr(), "swb keeper: {error}");
         1
     })
 }
@@ -86,7 +88,7 @@ fn listen(path: &Path) -> io::Result<OwnedFd> {
     let bound = rustix::net::bind(&socket, &SocketAddrUnix::new(path)?);
     rustix::process::umask(umask);
     bound?;
-    rustix::net::listen(&socket, 16)?;
+    rustix::net::listen(&socket, limits::BACKLOG)?;
     Ok(socket)
 }
 

@@ -2,22 +2,9 @@
 //!
 //! A pure state machine; the loop tells it what happened and asks what is due.
 
+use crate::limits::{FAILURES, FIRST_PAUSE, HELLO, LONGEST_PAUSE, PAUSE_AFTER_LIFE, STABLE};
 use crate::pty::Child;
 use std::time::{Duration, Instant};
-
-/// A daemon that lived at least this long was not part of a crash loop.
-const STABLE: Duration = Duration::from_secs(5);
-/// First pause in a series of failures; it doubles.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-/// Longest pause after a daemon that had come up. It is back within a second however often it is killed,
-/// and one that crashes at once costs little.
-const PAUSE_AFTER_LIFE: Duration = Duration::from_millis(200);
-/// Longest pause after one that never said hello: it will hardly work the next moment, and sessions wait.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// Failures in a row after which a keeper that holds nothing gives up.
-const GIVE_UP: u32 = 8;
-/// How long a started daemon may take to say hello before another one is tried.
-const HELLO: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Default)]
 pub(crate) struct Successor {
@@ -57,9 +44,9 @@ impl Successor {
         self.said_goodbye = true;
     }
 
-    /// The daemon announces that it will be back by itself until `deadline`.
-    pub(crate) fn expect_back(&mut self, deadline: Instant) {
-        self.due = Some(deadline);
+    /// The daemon announces that it will be back by itself within `wait`.
+    pub(crate) fn expect_back(&mut self, wait: Duration, now: Instant) {
+        self.due = Some(after(now, wait));
     }
 
     /// The connection ended without a goodbye.
@@ -68,11 +55,11 @@ impl Successor {
             return;
         }
         let lived = self.came.take().map_or(Duration::ZERO, |came| now.duration_since(came));
-        self.short_lives = if lived >= STABLE { 0 } else { self.short_lives + 1 };
+        self.short_lives = if lived >= STABLE { 0 } else { self.short_lives.saturating_add(1) };
         if self.due.is_none_or(|due| due <= now) {
             // The first failure is repaired at once; only a series of them is slowed down.
             let pause = if self.short_lives <= 2 { Duration::ZERO } else { pause(self.short_lives) };
-            self.due = Some(now + pause.min(PAUSE_AFTER_LIFE));
+            self.due = Some(after(now, pause.min(PAUSE_AFTER_LIFE)));
         }
     }
 
@@ -85,8 +72,9 @@ impl Successor {
     }
 
     pub(crate) fn started(&mut self, process: Option<Child>, now: Instant) {
-        self.restarts += 1;
-        self.due = Some(now + if process.is_some() { HELLO } else { pause(self.stillbirths) });
+        self.restarts = self.restarts.saturating_add(1);
+        let wait = if process.is_some() { HELLO } else { pause(self.stillbirths) };
+        self.due = Some(after(now, wait));
         self.former = self.process.take().or(self.former.take());
         self.process = process;
     }
@@ -117,12 +105,12 @@ impl Successor {
         if connected || self.said_goodbye {
             return;
         }
-        if self.came.is_none() && self.due.is_some_and(|due| due > now + LONGEST_PAUSE) {
+        if self.came.is_none() && self.due.is_some_and(|due| due > after(now, LONGEST_PAUSE)) {
             // It ended before it said hello.
-            self.stillbirths += 1;
-            self.due = Some(now + pause(self.stillbirths));
+            self.stillbirths = self.stillbirths.saturating_add(1);
+            self.due = Some(after(now, pause(self.stillbirths)));
         }
-        if self.short_lives.max(self.stillbirths) >= GIVE_UP && !needed {
+        if self.short_lives.max(self.stillbirths) >= FAILURES && !needed {
             self.due = None;
         }
     }
@@ -140,6 +128,11 @@ impl Successor {
     pub(crate) fn restarts(&self) -> u64 {
         self.restarts
     }
+}
+
+/// The moment `wait` after `now`; at once if the clock cannot express it.
+fn after(now: Instant, wait: Duration) -> Instant {
+    now.checked_add(wait).unwrap_or(now)
 }
 
 fn pause(failures: u32) -> Duration {
@@ -212,7 +205,7 @@ mod tests {
         let now = Instant::now();
         let mut successor = Successor::default();
         successor.daemon_came(now);
-        successor.expect_back(now + Duration::from_secs(3));
+        successor.expect_back(Duration::from_secs(3), now);
         successor.daemon_left(true, now);
         assert!(!successor.due(now + Duration::from_secs(2)));
         assert!(successor.due(now + Duration::from_secs(3)));

@@ -9,25 +9,42 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// A shared mapping of a whole memfd, unmapped on drop.
+/// The words at the front of a shared mapping.
+///
+/// # Safety
+///
+/// Other processes change them at any time: every field is an atomic or an array of atomics, there is no padding,
+/// and the alignment is at most a page.
+pub(crate) unsafe trait SharedWords {}
+
+// SAFETY: atomics only, in a `repr(C)` whose offsets are asserted beside it.
+unsafe impl SharedWords for crate::ring::Header {}
+// SAFETY: as above.
+unsafe impl SharedWords for crate::wake::Table {}
+
+/// A shared mapping of a whole memfd, words first and bytes behind them; unmapped on drop.
 ///
 /// Another process changes the memory at any time. Words are therefore only reached as atomics, and
 /// bytes only as arguments of system calls or by volatile-free copies that the caller validates.
 #[derive(Debug)]
-pub(crate) struct Mapping {
-    base: NonNull<u8>,
+pub(crate) struct Mapping<W> {
+    base: NonNull<W>,
+    /// Bytes mapped, at least those of the words.
     len: usize,
     writable: bool,
 }
 
 // SAFETY: the mapping is plain shared memory; all access goes through atomics or system calls.
-unsafe impl Send for Mapping {}
+unsafe impl<W> Send for Mapping<W> {}
 // SAFETY: as above.
-unsafe impl Sync for Mapping {}
+unsafe impl<W> Sync for Mapping<W> {}
 
-impl Mapping {
+impl<W: SharedWords> Mapping<W> {
     /// Maps `len` bytes of `fd`, whose length the caller has checked.
     pub(crate) fn new(fd: impl AsFd, len: usize, writable: bool) -> io::Result<Self> {
+        if len < size_of::<W>() {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
         let prot = if writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
         // SAFETY: a fresh mapping at an address the kernel chooses touches no existing memory.
         let base = unsafe { mm::mmap(std::ptr::null_mut(), len, prot, MapFlags::SHARED, fd, 0)? };
@@ -35,58 +52,62 @@ impl Mapping {
         Ok(Self { base, len, writable })
     }
 
-    fn checked(&self, at: usize, len: usize) -> *mut u8 {
-        assert!(at.checked_add(len).is_some_and(|end| end <= self.len), "offset inside the mapping");
+    /// The words at the front. In a read-only mapping they can only be loaded.
+    pub(crate) fn words(&self) -> &W {
+        // SAFETY: mapped while `self` lives, long enough (`new`), page-aligned, and atomics only (`SharedWords`).
+        unsafe { self.base.as_ref() }
+    }
+
+    /// Where `len` bytes lie from position `at` behind the words on; nothing if the mapping ends before.
+    fn bytes(&self, at: usize, len: usize) -> Option<NonNull<u8>> {
+        let from = at.checked_add(size_of::<W>())?;
+        let inside = from.checked_add(len)? <= self.len;
         // SAFETY: just checked to lie inside the mapping.
-        unsafe { self.base.as_ptr().add(at) }
-    }
-
-    /// The 64-bit word at `at`, which is a multiple of eight.
-    pub(crate) fn word64(&self, at: usize) -> &AtomicU64 {
-        assert!(at.is_multiple_of(8), "aligned word");
-        // SAFETY: in bounds, aligned (mappings start on a page), and only used atomically everywhere.
-        unsafe { &*self.checked(at, 8).cast::<AtomicU64>() }
-    }
-
-    /// The 32-bit word at `at`, which is a multiple of four.
-    pub(crate) fn word32(&self, at: usize) -> &AtomicU32 {
-        assert!(at.is_multiple_of(4), "aligned word");
-        // SAFETY: as in `word64`.
-        unsafe { &*self.checked(at, 4).cast::<AtomicU32>() }
+        inside.then(|| unsafe { self.base.cast().add(from) })
     }
 
     /// Bytes for a system call to read from. The contents may change meanwhile; see [`Mapping`].
-    pub(crate) fn io_slice(&self, at: usize, len: usize) -> IoSlice<'_> {
+    pub(crate) fn io_slice(&self, at: usize, len: usize) -> Option<IoSlice<'_>> {
+        let bytes = self.bytes(at, len)?;
         // SAFETY: in bounds and mapped while `self` lives. The slice is only handed to the kernel, which
         // copies whatever is there; the ring's caller validates afterwards that it was not overwritten.
-        IoSlice::new(unsafe { std::slice::from_raw_parts(self.checked(at, len), len) })
+        Some(IoSlice::new(unsafe { std::slice::from_raw_parts(bytes.as_ptr(), len) }))
     }
 
-    /// Bytes for a system call to write into.
-    pub(crate) fn io_slice_mut(&mut self, at: usize, len: usize) -> IoSliceMut<'_> {
-        assert!(self.writable, "mapping is writable");
+    /// Bytes for a system call to write into; nothing if the mapping is read-only.
+    pub(crate) fn io_slice_mut(&mut self, at: usize, len: usize) -> Option<IoSliceMut<'_>> {
+        let bytes = self.bytes(at, len).filter(|_| self.writable)?;
         // SAFETY: in bounds, writable, and `&mut self` makes this process's access exclusive.
-        IoSliceMut::new(unsafe { std::slice::from_raw_parts_mut(self.checked(at, len), len) })
+        Some(IoSliceMut::new(unsafe { std::slice::from_raw_parts_mut(bytes.as_ptr(), len) }))
     }
 
     /// Appends bytes to `out`; the caller validates afterwards that they were not overwritten.
-    pub(crate) fn copy_to(&self, at: usize, len: usize, out: &mut Vec<u8>) {
+    pub(crate) fn copy_to(&self, at: usize, len: usize, out: &mut Vec<u8>) -> Option<()> {
+        let from = self.bytes(at, len)?;
+        let end = out.len().checked_add(len)?;
         out.reserve(len);
-        let from = self.checked(at, len);
         // SAFETY: source in bounds, destination reserved above, and the two cannot overlap. Torn bytes are
         // possible and are discarded by the caller's validation.
         unsafe {
-            std::ptr::copy_nonoverlapping(from, out.as_mut_ptr().add(out.len()), len);
-            out.set_len(out.len() + len);
+            std::ptr::copy_nonoverlapping(from.as_ptr(), out.as_mut_ptr().add(out.len()), len);
+            out.set_len(end);
         }
+        Some(())
     }
 }
 
-impl Drop for Mapping {
+impl<W> Drop for Mapping<W> {
     fn drop(&mut self) {
         // SAFETY: unmaps exactly what `new` mapped, and no borrow outlives `self`.
         let _unmapped = unsafe { mm::munmap(self.base.as_ptr().cast(), self.len) };
     }
+}
+
+/// The half of a shared word that changes with every step of it, for the kernel to sleep on.
+pub(crate) fn low_half(word: &AtomicU64) -> &AtomicU32 {
+    const _: () = assert!(cfg!(target_endian = "little"), "the low half comes first");
+    // SAFETY: four of the eight bytes, aligned for both, and only ever used atomically.
+    unsafe { &*std::ptr::from_ref(word).cast::<AtomicU32>() }
 }
 
 /// What `fork` returned.

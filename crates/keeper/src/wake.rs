@@ -9,38 +9,50 @@
 //! The other way round the daemon sets a `gate` per slot: the offset up to which the keeper may write
 //! before the slowest live reader has caught up. A keeper that stands before a gate says so in `held`,
 //! and a daemon that raises the gate sends it on. The gate is a courtesy, not a lock: the keeper waits
-//! `PATIENCE` at most a few times and then ignores a gate that does not move, so that neither a reader that
+//! [`crate::limits::GATE_WAIT`] a few times at most and then ignores a gate that does not move, so that neither a reader that
 //! stopped nor a daemon that hangs can stall a child.
 //!
 //! One more word per slot is the daemon's own: a note to the daemon that follows it.
 
+use crate::id::{Offset, SlotId};
+use crate::limits::MAX_SLOTS;
 use crate::sys::Mapping;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags};
 use std::io;
-use std::sync::atomic::Ordering;
+use std::mem::offset_of;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Slots a keeper has at most: four times what the largest measured user needs.
-pub const MAX_SLOTS: usize = 8192;
-
-const AT_PENDING: usize = 0;
-const PENDING_WORDS: usize = MAX_SLOTS / 64;
-const AT_ALARM: usize = PENDING_WORDS * 8;
-const AT_HELD: usize = AT_ALARM + MAX_SLOTS * 8;
-const AT_GATE: usize = AT_HELD + MAX_SLOTS * 4;
-const AT_NOTE: usize = AT_GATE + MAX_SLOTS * 8;
-const LEN: usize = AT_NOTE + MAX_SLOTS * 8;
-
-/// How long the keeper stands before a gate that does not move. Long enough for a reader on a busy
-/// machine to get its turn, short enough to be no stall.
-pub(crate) const PATIENCE: std::time::Duration = std::time::Duration::from_millis(100);
 /// No gate: an offset that is never reached. Zero, so that fresh memory is open.
 const OPEN: u64 = 0;
 
-/// One side's view of the doorbell.
+/// The shared memory, a word of each kind per slot.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Table {
+    /// One bit per slot that rang.
+    pending: [AtomicU64; MAX_SLOTS / 64],
+    alarm: [AtomicU64; MAX_SLOTS],
+    held: [AtomicU32; MAX_SLOTS],
+    gate: [AtomicU64; MAX_SLOTS],
+    note: [AtomicU64; MAX_SLOTS],
+}
+
+const LEN: usize = size_of::<Table>();
+
+// Two versions of this program share a doorbell: its layout is fixed.
+const _: () = assert!(
+    offset_of!(Table, alarm) == 1024
+        && offset_of!(Table, held) == 66_560
+        && offset_of!(Table, gate) == 99_328
+        && offset_of!(Table, note) == 164_864
+        && LEN == 230_400
+);
+
+/// One side's view of the doorbell. A slot beyond [`MAX_SLOTS`] has no words: nothing happens with it.
 #[derive(Debug)]
 pub struct Doorbell {
-    map: Mapping,
+    map: Mapping<Table>,
     memory: OwnedFd,
     event: OwnedFd,
 }
@@ -66,49 +78,62 @@ impl Doorbell {
 
     /// Asks to be woken when the output of `slot` has reached `offset`, or earlier if somebody else asked for
     /// that. Look at the ring's head again before sleeping; once it rings, everybody has to ask anew.
-    pub fn arm(&self, slot: u32, offset: u64) {
-        // Kept upside down, so that fresh memory is no alarm and the larger word is the earlier one.
-        self.map.word64(alarm_at(slot)).fetch_max(!offset, Ordering::SeqCst);
+    pub fn arm(&self, slot: SlotId, offset: Offset) {
+        if let Some(alarm) = self.map.words().alarm.get(slot.index()) {
+            // Kept upside down, so that fresh memory is no alarm and the larger word is the earlier one.
+            alarm.fetch_max(!offset.0, Ordering::SeqCst);
+        }
     }
 
     /// Marks `slot`, whose output ends at `head` now, for the daemon if it asked for that; says whether
     /// [`Doorbell::ring`] is due.
-    pub(crate) fn published(&self, slot: u32, head: u64) -> bool {
-        let alarm = self.map.word64(alarm_at(slot));
-        if head < !alarm.load(Ordering::SeqCst) {
+    pub(crate) fn published(&self, slot: SlotId, head: Offset) -> bool {
+        let Table { alarm, pending, .. } = self.map.words();
+        let (Some(alarm), Some(pending)) = (alarm.get(slot.index()), pending.get(slot.index() / 64)) else {
+            return false;
+        };
+        if head < Offset(!alarm.load(Ordering::SeqCst)) {
             return false;
         }
         alarm.store(0, Ordering::SeqCst);
-        let (word, bit) = (slot as usize / 64, slot % 64);
-        self.map.word64(AT_PENDING + word * 8).fetch_or(1 << bit, Ordering::SeqCst);
+        pending.fetch_or(1 << (slot.0 % 64), Ordering::SeqCst);
         true
     }
 
     /// Lets the keeper write up to `offset` in `slot`, or without bound. Says whether it stood before the
     /// former gate and is to be sent on.
-    pub fn set_gate(&self, slot: u32, offset: Option<u64>) -> bool {
-        self.map.word64(gate_at(slot)).store(offset.unwrap_or(OPEN), Ordering::SeqCst);
-        self.map.word32(held_at(slot)).load(Ordering::SeqCst) != 0
+    pub fn set_gate(&self, slot: SlotId, offset: Option<Offset>) -> bool {
+        let Table { gate, held, .. } = self.map.words();
+        let (Some(gate), Some(held)) = (gate.get(slot.index()), held.get(slot.index())) else {
+            return false;
+        };
+        gate.store(offset.map_or(OPEN, |offset| offset.0), Ordering::SeqCst);
+        held.load(Ordering::SeqCst) != 0
     }
 
     /// The gate of `slot`, if there is one.
-    pub(crate) fn gate(&self, slot: u32) -> Option<u64> {
-        Some(self.map.word64(gate_at(slot)).load(Ordering::SeqCst)).filter(|gate| *gate != OPEN)
+    pub(crate) fn gate(&self, slot: SlotId) -> Option<Offset> {
+        let gate = self.map.words().gate.get(slot.index())?.load(Ordering::SeqCst);
+        (gate != OPEN).then_some(Offset(gate))
     }
 
     /// Says whether the keeper stands before the gate of `slot`.
-    pub(crate) fn set_held(&self, slot: u32, held: bool) {
-        self.map.word32(held_at(slot)).store(u32::from(held), Ordering::SeqCst);
+    pub(crate) fn set_held(&self, slot: SlotId, stands: bool) {
+        if let Some(held) = self.map.words().held.get(slot.index()) {
+            held.store(u32::from(stands), Ordering::SeqCst);
+        }
     }
 
     /// Leaves a note about `slot` for a daemon that follows this one. The keeper does not read it.
-    pub fn leave_note(&self, slot: u32, note: u64) {
-        self.map.word64(note_at(slot)).store(note, Ordering::Relaxed);
+    pub fn leave_note(&self, slot: SlotId, text: u64) {
+        if let Some(note) = self.map.words().note.get(slot.index()) {
+            note.store(text, Ordering::Relaxed);
+        }
     }
 
     /// The note a former daemon left about `slot`; 0 if there is none.
-    pub fn note(&self, slot: u32) -> u64 {
-        self.map.word64(note_at(slot)).load(Ordering::Relaxed)
+    pub fn note(&self, slot: SlotId) -> u64 {
+        self.map.words().note.get(slot.index()).map_or(0, |note| note.load(Ordering::Relaxed))
     }
 
     pub(crate) fn ring(&self) {
@@ -117,18 +142,18 @@ impl Doorbell {
     }
 
     /// Takes the slots that got output since the last call and passes each to `woken`.
-    pub fn answer(&self, mut woken: impl FnMut(u32)) {
+    pub fn answer(&self, mut woken: impl FnMut(SlotId)) {
         // The counter's value says nothing; reading it only silences the bell.
         let _count = rustix::io::read(&self.event, &mut [0u8; 8]);
-        for word in 0..PENDING_WORDS {
-            let pending = self.map.word64(AT_PENDING + word * 8);
+        for (first, pending) in (0..).step_by(64).zip(&self.map.words().pending) {
             if pending.load(Ordering::Relaxed) == 0 {
                 continue;
             }
             let mut bits = pending.swap(0, Ordering::SeqCst);
             while bits != 0 {
-                woken(word as u32 * 64 + bits.trailing_zeros());
-                bits &= bits - 1;
+                woken(SlotId(first | bits.trailing_zeros()));
+                // Clears the lowest bit that is set.
+                bits &= bits.wrapping_sub(1);
             }
         }
     }
@@ -143,27 +168,11 @@ impl Doorbell {
     }
 }
 
-fn held_at(slot: u32) -> usize {
-    AT_HELD + (slot as usize % MAX_SLOTS) * 4
-}
-
-fn gate_at(slot: u32) -> usize {
-    AT_GATE + (slot as usize % MAX_SLOTS) * 8
-}
-
-fn alarm_at(slot: u32) -> usize {
-    AT_ALARM + (slot as usize % MAX_SLOTS) * 8
-}
-
-fn note_at(slot: u32) -> usize {
-    AT_NOTE + (slot as usize % MAX_SLOTS) * 8
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn answered(bell: &Doorbell) -> Vec<u32> {
+    fn answered(bell: &Doorbell) -> Vec<SlotId> {
         let mut slots = Vec::new();
         bell.answer(|slot| slots.push(slot));
         slots
@@ -177,38 +186,55 @@ mod tests {
             keeper.event().try_clone_to_owned().unwrap(),
         )
         .unwrap();
-        assert!(!keeper.published(5, u64::MAX - 1));
+        assert!(!keeper.published(SlotId(5), Offset(u64::MAX - 1)));
         for slot in [0, 5, 63, 64, MAX_SLOTS as u32 - 1] {
-            daemon.arm(slot, 1);
+            daemon.arm(SlotId(slot), Offset(1));
         }
-        for slot in [5, 64, MAX_SLOTS as u32 - 1] {
-            assert!(keeper.published(slot, 1));
+        let rung = [5, 64, MAX_SLOTS as u32 - 1].map(SlotId);
+        for slot in rung {
+            assert!(keeper.published(slot, Offset(1)));
         }
-        assert!(!keeper.published(5, 2), "disarmed by the first one");
+        assert!(!keeper.published(SlotId(5), Offset(2)), "disarmed by the first one");
         keeper.ring();
-        assert_eq!(answered(&daemon), [5, 64, MAX_SLOTS as u32 - 1]);
-        assert_eq!(answered(&daemon), [] as [u32; 0]);
+        assert_eq!(answered(&daemon), rung);
+        assert_eq!(answered(&daemon), []);
     }
 
     #[test]
     fn the_earliest_alarm_rings() {
         let bell = Doorbell::create().unwrap();
-        bell.arm(3, 500);
-        bell.arm(3, 100);
-        bell.arm(3, 900);
-        assert!(!bell.published(3, 99));
-        assert!(bell.published(3, 100));
-        assert!(!bell.published(3, 1000), "everybody has to ask anew");
+        bell.arm(SlotId(3), Offset(500));
+        bell.arm(SlotId(3), Offset(100));
+        bell.arm(SlotId(3), Offset(900));
+        assert!(!bell.published(SlotId(3), Offset(99)));
+        assert!(bell.published(SlotId(3), Offset(100)));
+        assert!(!bell.published(SlotId(3), Offset(1000)), "everybody has to ask anew");
     }
 
     #[test]
     fn a_gate_is_open_until_it_is_set_and_tells_who_stands_before_it() {
         let bell = Doorbell::create().unwrap();
-        assert_eq!(bell.gate(7), None);
-        assert!(!bell.set_gate(7, Some(100)));
-        assert_eq!((bell.gate(7), bell.gate(6), bell.gate(8)), (Some(100), None, None));
-        bell.set_held(7, true);
-        assert!(bell.set_gate(7, None));
-        assert_eq!(bell.gate(7), None);
+        assert_eq!(bell.gate(SlotId(7)), None);
+        assert!(!bell.set_gate(SlotId(7), Some(Offset(100))));
+        assert_eq!(
+            (bell.gate(SlotId(7)), bell.gate(SlotId(6)), bell.gate(SlotId(8))),
+            (Some(Offset(100)), None, None)
+        );
+        bell.set_held(SlotId(7), true);
+        assert!(bell.set_gate(SlotId(7), None));
+        assert_eq!(bell.gate(SlotId(7)), None);
+    }
+
+    #[test]
+    fn a_slot_beyond_the_last_does_nothing() {
+        let bell = Doorbell::create().unwrap();
+        for slot in [SlotId(MAX_SLOTS as u32), SlotId::GLOBAL] {
+            bell.arm(slot, Offset(0));
+            bell.set_held(slot, true);
+            bell.leave_note(slot, 1);
+            assert!(!bell.published(slot, Offset::MAX) && !bell.set_gate(slot, Some(Offset(1))));
+            assert_eq!((bell.gate(slot), bell.note(slot)), (None, 0));
+        }
+        assert_eq!(answered(&bell), []);
     }
 }

@@ -86,9 +86,9 @@ impl Call<'_> {
     ) -> Answer {
         let head = pty.head();
         let kept =
-            |offset: &Offset| (pty.oldest()..=head).contains(&offset.0) && !pty.has_answered_behind(offset.0);
+            |offset: &Offset| (pty.oldest()..=head).contains(offset) && !pty.has_answered_behind(*offset);
         let opening = match options.resume.filter(|offset| kept(offset) || !options.repaint) {
-            Some(Offset(resume)) => Opening::Output(pty.cursor(resume.min(head))),
+            Some(resume) => Opening::Output(pty.cursor(resume.min(head))),
             None if options.repaint => {
                 let lines =
                     options.scrollback.map_or(usize::MAX, |lines| lines.try_into().unwrap_or(usize::MAX));
@@ -105,8 +105,8 @@ impl Call<'_> {
             let pid = session.pty(pty.id()).map_or(0, |view| view.pid);
             let size = pty.size();
             reply.pty = Some(pty.id());
-            reply.offset = Some(Offset(from));
-            reply.head = Some(Offset(head.max(from)));
+            reply.offset = Some(from);
+            reply.head = Some(head.max(from));
             reply.pid = Some(pid.max(0) as u32);
             (reply.cols, reply.rows) = (Some(size.cols()), Some(size.rows()));
         }

@@ -7,7 +7,6 @@ use crate::turns::agent_state;
 use crate::{Caller, Operations};
 use std::collections::VecDeque;
 use swb_engine::{EventCursor, EventFollower, EventKind, SessionEvent};
-use swb_types::Offset;
 use swb_wire::control::{Events, EventsReply, Happened, Happening};
 use tokio::sync::broadcast::error::RecvError;
 
@@ -104,8 +103,8 @@ fn happened(kind: &EventKind) -> Option<Happened> {
             state: agent_state(status.state),
             signal: status.evidence.as_ref().map(|evidence| evidence.signal.name().to_owned()),
         },
-        EventKind::TurnStarted(offset) => Happened::Submitted { offset: Offset(*offset) },
-        EventKind::Asked(offset) => Happened::Dialog { offset: Offset(*offset) },
+        EventKind::TurnStarted(offset) => Happened::Submitted { offset: *offset },
+        EventKind::Asked(offset) => Happened::Dialog { offset: *offset },
         EventKind::TurnCompleted { turn, .. } => Happened::Turn { turn_id: turn.to_string() },
         _ => return None,
     })

@@ -3,7 +3,7 @@
 use crate::RUN;
 use crate::caller::local_clients;
 use swb_engine::{ProcessPhase, PtyView, Session};
-use swb_types::{Offset, PtyId};
+use swb_types::PtyId;
 use swb_wire::control::{AgentItem, Origin, PtyItem, PtyRole, SessionDetails, SessionItem, SessionStatus};
 
 /// Shows a session, with details if it is known what its agent is doing; of each command line about `most` bytes.
@@ -40,7 +40,7 @@ fn detail(session: &Session, agent: &PtyView, doing: AgentItem, most: usize) -> 
         rows: size.rows(),
         clients: session.clients(None) as u32,
         origin: if session.origin() == RUN { Origin::Run } else { Origin::Coop },
-        offset: Offset(agent.pty.head()),
+        offset: agent.pty.head(),
         agent: Some(doing),
     }
 }

@@ -20,7 +20,7 @@ impl Call<'_> {
                 ok: true,
                 session: session.name().to_string(),
                 pty: pty.id(),
-                offset: Offset(offset),
+                offset,
                 cols: None,
                 rows: None,
                 data: None,
@@ -49,7 +49,7 @@ enum Shown {
 }
 
 /// Renders a screen with at most `lines` of scrollback; says how many there were.
-fn render(sight: &ScreenView<'_>, format: ScreenFormat, lines: usize) -> (Shown, u64, Size, usize) {
+fn render(sight: &ScreenView<'_>, format: ScreenFormat, lines: usize) -> (Shown, Offset, Size, usize) {
     let screen = sight.screen();
     let lines = lines.min(screen.scrollback_len());
     let shown = match format {

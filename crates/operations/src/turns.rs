@@ -6,7 +6,6 @@ use crate::limits;
 use crate::reply::{Answer, done};
 use swb_engine::{ProcessPhase, Session, TurnInfo};
 use swb_turns::{State, Status, strip_text};
-use swb_types::Offset;
 use swb_wire::control::{
     AgentItem, AgentState, Base64, Capture, CaptureReply, EvidenceItem, Explain, ExplainReply, Turn,
     TurnItem, TurnObject, TurnReply, Turns, TurnsReply,
@@ -146,10 +145,10 @@ pub(crate) fn turn_object(found: &swb_engine::StoredTurn, wanted: &Turn, most: u
         truncated: info.truncated,
         signal: details.signal.clone(),
         profile: details.profile.clone(),
-        submit_offset: details.submit.map(Offset),
-        start_offset: details.start.map(Offset),
-        end_offset: details.end.map(Offset),
-        dialogs: details.dialogs.iter().copied().map(Offset).collect(),
+        submit_offset: details.submit,
+        start_offset: details.start,
+        end_offset: details.end,
+        dialogs: details.dialogs.clone(),
         evidence: details.evidence.clone(),
         content: Base64(piece.to_vec()),
         from: from as u64,

@@ -24,7 +24,7 @@ impl Call<'_> {
             reply = condition.holds(&pty), if condition.looks() => reply?,
             reply = self.until(&session, &wait), if waits_for_agent(&wait) => Some(reply?),
             () = after(wait.timeout_ms) => {
-                let offset = Offset(pty.head());
+                let offset = pty.head();
                 Some(WaitReply { ok: true, met: Met::Timeout, text: None, code: None, turn_id: None, offset })
             }
         };
@@ -38,7 +38,7 @@ impl Call<'_> {
         let before = wait.after.unwrap_or_else(|| watch.newest());
         loop {
             let view = session.view();
-            let offset = Offset(view.ptys.first().map_or(0, |agent| agent.pty.head()));
+            let offset = view.ptys.first().map_or(Offset::START, |agent| agent.pty.head());
             let met = |met| WaitReply { ok: true, met, text: None, code: None, turn_id: None, offset };
             match (wait.until, view.status.state) {
                 (Some(WaitUntil::Ready), State::Ready | State::Error) => return Ok(met(Met::Ready)),
@@ -78,7 +78,7 @@ struct Glance {
     /// Tells screens apart that look different.
     fingerprint: u64,
     scrolled: u64,
-    offset: u64,
+    offset: Offset,
 }
 
 impl Condition {
@@ -115,7 +115,7 @@ impl Condition {
                 text: None,
                 code: None,
                 turn_id: None,
-                offset: Offset(glance.offset),
+                offset: glance.offset,
             };
             if glance.found.is_some() {
                 return Ok(Some(WaitReply { text: glance.found, ..met(Met::Text) }));

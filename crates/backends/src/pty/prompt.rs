@@ -8,7 +8,7 @@ use swb_chat::Progress;
 use swb_engine::chat::{Exchange, Failure};
 use swb_engine::{AgentChange, AgentWatch, Engine, Pty, Session, StoredTurn, Submit, TypedText, TypingError};
 use swb_turns::{Growth, Profile, State, Time, box_holds, strip_text};
-use swb_types::PtyId;
+use swb_types::{Offset, PtyId};
 use tokio::time::{Instant, sleep, timeout_at};
 
 /// One prompt and its answer.
@@ -25,10 +25,10 @@ struct Growing {
     pty: Arc<Pty>,
     growth: Growth,
     /// Where the output stood when the prompt was typed: what was asked before is none of this.
-    from: u64,
+    from: Offset,
     began: Instant,
     /// Where the output stood at the last look, and when it moved.
-    seen: u64,
+    seen: Offset,
     moved: Instant,
     /// When the next look is due.
     next: Instant,
@@ -251,7 +251,7 @@ impl Growing {
         }
         let so_far = self.pty.answer_so_far().await.ok().flatten();
         self.next = now + limits::LOOK.max(now.elapsed() * limits::LOOK_SHARE);
-        let so_far = so_far.filter(|so_far| so_far.submit.0 >= self.from)?;
+        let so_far = so_far.filter(|so_far| so_far.submit >= self.from)?;
         self.growth.grow(&so_far.text, time(self.began.elapsed()))
     }
 }

@@ -111,7 +111,7 @@ impl<'a> Stream<'a> {
     }
 
     /// Sends output straight from the ring.
-    async fn send_range(&self, output: &mut TerminalOutput, to: u64) -> Result<(), OutputError> {
+    async fn send_range(&self, output: &mut TerminalOutput, to: Offset) -> Result<(), OutputError> {
         let outlet = Outlet::new(self.socket);
         let cursor = output.cursor();
         let header = data_header((to - cursor.offset()) as usize);
@@ -125,10 +125,10 @@ impl<'a> Stream<'a> {
     }
 
     /// Sends bytes that are no output but show the screen, announced by an event if the client asked for that.
-    async fn send_picture(&self, picture: &[u8], announced: Option<u64>) -> Result<(), OutputError> {
+    async fn send_picture(&self, picture: &[u8], announced: Option<Offset>) -> Result<(), OutputError> {
         let mut frames = Vec::with_capacity(picture.len() + 64);
         if let Some(offset) = announced {
-            let event = Event::Repaint { offset: Offset(offset), bytes: picture.len() as u64 };
+            let event = Event::Repaint { offset, bytes: picture.len() as u64 };
             encode_control(&event, &mut frames).map_err(|_| OutputError::Broken)?;
         }
         for piece in picture.chunks(limits::OUTPUT_FRAME as usize) {

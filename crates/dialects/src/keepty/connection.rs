@@ -7,7 +7,7 @@ use crate::outlet::{Outlet, OutputError};
 use crate::peer::has_stopped_sending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use swb_engine::{ClientGuard, Cursor, Mark, ProcessPhase, Pty, Seat, Session, Step};
-use swb_types::{PtyId, Size};
+use swb_types::{Offset, PtyId, Size};
 use swb_wire::keepty::{Decoder, MAX_PAYLOAD, Message, Role, encode, output_header};
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
@@ -185,7 +185,7 @@ impl Client<'_> {
     }
 
     async fn greet_before_start(&self, size: Size) -> Option<Cursor> {
-        let mut cursor = self.pty.cursor(0);
+        let mut cursor = self.pty.cursor(Offset::START);
         if self.role == Role::Writer {
             cursor.answers();
             // KP-20, KP-21: the answer first, then the command, so that no byte of it is missed.

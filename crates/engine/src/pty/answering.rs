@@ -5,6 +5,7 @@ use super::Pty;
 use crate::limits;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use swb_types::Offset;
 use tokio::time::Instant;
 
 /// The note left for the next daemon while a terminal answers: wherever it has got to by then.
@@ -26,9 +27,9 @@ pub(super) struct Answering {
 impl Pty {
     /// Goes on where a former daemon stopped.
     pub(super) fn resume_answering(&self) {
-        let note = self.keeper.bell.note(self.slot);
+        let note = self.keeper.note(self.slot);
         // A terminal that was attached comes back and answers what it has not seen yet.
-        let answered = if note == A_TERMINAL_DOES { self.head() } else { note };
+        let answered = if note == A_TERMINAL_DOES { self.head().0 } else { note };
         self.answering.answered.store(answered, Ordering::Relaxed);
         if note == A_TERMINAL_DOES {
             *self.expected() = Some(Instant::now() + limits::TERMINAL_RETURNS);
@@ -50,52 +51,52 @@ impl Pty {
     }
 
     /// Questions before this offset have been answered, or will be by a terminal.
-    pub(crate) fn answered(&self) -> u64 {
+    pub(crate) fn answered(&self) -> Offset {
         match self.has_terminal() {
-            true => u64::MAX,
-            false => self.answering.answered.load(Ordering::SeqCst),
+            true => Offset::MAX,
+            false => Offset(self.answering.answered.load(Ordering::SeqCst)),
         }
     }
 
     /// Settles all questions before `offset`; says whether the newest of them are the caller's to answer.
-    pub(crate) fn take_questions(&self, offset: u64) -> bool {
-        let before = self.answering.answered.fetch_max(offset, Ordering::SeqCst);
+    pub(crate) fn take_questions(&self, offset: Offset) -> bool {
+        let before = Offset(self.answering.answered.fetch_max(offset.0, Ordering::SeqCst));
         if self.has_terminal() {
             return false;
         }
         if before < offset && !self.is_over() {
             // Before the answer goes out: better none than two.
-            self.keeper.bell.leave_note(self.slot, offset);
+            self.keeper.leave_note(self.slot, offset.0);
         }
         before < offset
     }
 
     /// The model answers something that was asked before `offset`.
-    pub(crate) fn speaks(&self, offset: u64) {
-        self.answering.spoken.store(offset, Ordering::SeqCst);
+    pub(crate) fn speaks(&self, offset: Offset) {
+        self.answering.spoken.store(offset.0, Ordering::SeqCst);
     }
 
     /// Whether the model has answered something that is asked behind `offset`: a terminal that is shown that output
     /// would answer it again.
-    pub fn has_answered_behind(&self, offset: u64) -> bool {
-        self.answering.spoken.load(Ordering::SeqCst) > offset
+    pub fn has_answered_behind(&self, offset: Offset) -> bool {
+        self.answering.spoken.load(Ordering::SeqCst) > offset.0
     }
 
     pub(super) fn terminal_comes(&self) {
         self.answering.terminals.fetch_add(1, Ordering::SeqCst);
         *self.expected() = None;
         if !self.is_over() {
-            self.keeper.bell.leave_note(self.slot, A_TERMINAL_DOES);
+            self.keeper.leave_note(self.slot, A_TERMINAL_DOES);
         }
         self.observer.notify_one();
     }
 
     /// A terminal that has seen everything before `offset` is gone.
-    pub(super) fn terminal_leaves(&self, offset: u64) {
-        let answered = self.answering.answered.fetch_max(offset, Ordering::SeqCst).max(offset);
+    pub(super) fn terminal_leaves(&self, offset: Offset) {
+        let answered = self.answering.answered.fetch_max(offset.0, Ordering::SeqCst).max(offset.0);
         let last = self.answering.terminals.fetch_sub(1, Ordering::SeqCst) == 1;
         if last && !self.is_over() {
-            self.keeper.bell.leave_note(self.slot, answered);
+            self.keeper.leave_note(self.slot, answered);
         }
         self.observer.notify_one();
     }

@@ -1,15 +1,15 @@
 //! A reader's place in the output of one PTY.
 
 use super::pace::{Place, Reach};
-use super::{Mark, Pty};
+use super::{Mark, OutputRing, Pty};
 use std::sync::Arc;
-use swb_keeper::Reader;
+use swb_types::Offset;
 
 /// A reader's place in the output and among its marks. It costs a few words and delays nobody.
 #[derive(Debug)]
 pub struct Cursor {
     pty: Arc<Pty>,
-    offset: u64,
+    offset: Offset,
     next_mark: u64,
     place: Arc<Place>,
     /// It feeds a terminal that answers the program's questions.
@@ -22,21 +22,21 @@ pub enum Step {
     /// Output from the cursor up to this offset can be taken; then call [`Cursor::advance`].
     Output {
         /// End of the bytes.
-        to: u64,
+        to: Offset,
     },
     /// Something happened here. The cursor is already past it.
     Mark(Mark),
     /// The reader was too slow: bytes up to at least this offset are gone. Call [`Cursor::skip`].
     Lost {
         /// Oldest offset that can still be read.
-        oldest: u64,
+        oldest: Offset,
     },
     /// Nothing yet; [`Cursor::wait`].
     Idle,
 }
 
 impl Cursor {
-    pub(super) fn new(pty: Arc<Pty>, offset: u64, reach: Reach) -> Self {
+    pub(super) fn new(pty: Arc<Pty>, offset: Offset, reach: Reach) -> Self {
         let next_mark = pty.marks.for_newcomer();
         let place = pty.pace.enter(offset, reach);
         pty.update_gate();
@@ -79,7 +79,7 @@ impl Cursor {
     }
 
     /// Offset of the next byte it will take.
-    pub fn offset(&self) -> u64 {
+    pub fn offset(&self) -> Offset {
         self.offset
     }
 
@@ -89,7 +89,7 @@ impl Cursor {
     }
 
     /// The ring the bytes are in; there is one whenever a step gave [`Step::Output`].
-    pub fn ring(&self) -> Option<&Reader> {
+    pub fn ring(&self) -> Option<&OutputRing> {
         self.pty.ring()
     }
 
@@ -111,9 +111,7 @@ impl Cursor {
             return Step::Idle;
         }
         match self.pty.ring() {
-            Some(ring) if ring.intact(self.offset) => {
-                Step::Output { to: limit.min(self.offset.saturating_add(most)) }
-            }
+            Some(ring) if ring.intact(self.offset) => Step::Output { to: limit.min(self.offset + most) },
             Some(ring) => Step::Lost { oldest: ring.oldest(ring.head()) },
             None => Step::Idle,
         }
@@ -129,11 +127,11 @@ impl Cursor {
 
     /// Goes back to old output, at most `most` bytes of it, and gives the offset of its end: the newest byte
     /// there is, or the next mark.
-    pub fn rewind(&mut self, most: u64) -> u64 {
+    pub fn rewind(&mut self, most: u64) -> Offset {
         let head = self.pty.head();
         let end = self.pty.marks.get(self.next_mark).map_or(head, |(_, offset, _)| offset.min(head));
         // By the same head: what is overrun meanwhile is found out when it is sent.
-        let oldest = self.pty.ring().map_or(0, |ring| ring.oldest(head));
+        let oldest = self.pty.ring().map_or(Offset::START, |ring| ring.oldest(head));
         self.offset = end.saturating_sub(most).max(oldest).min(end);
         self.place.advance(self.offset);
         self.pty.update_gate();
@@ -141,7 +139,7 @@ impl Cursor {
     }
 
     /// Goes on at `offset` after a loss.
-    pub fn skip(&mut self, offset: u64) {
+    pub fn skip(&mut self, offset: Offset) {
         self.offset = self.offset.max(offset);
         self.place.advance(self.offset);
         self.place.set_lagging(true);
@@ -155,7 +153,7 @@ impl Cursor {
             tokio::pin!(changed);
             changed.as_mut().enable();
             // First ask to be woken, then look again: see `swb_keeper::Doorbell`.
-            self.pty.keeper.bell.arm(self.pty.slot, self.offset + 1);
+            self.pty.keeper.arm(self.pty.slot, self.offset + 1);
             if self.pty.head() > self.offset || self.has_mark() {
                 return;
             }

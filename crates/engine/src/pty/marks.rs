@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use swb_types::{ExitStatus, Size};
+use swb_types::{ExitStatus, Offset, Size};
 
 /// Something that happened at a certain place in the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,11 +29,11 @@ pub enum Mark {
 pub(crate) struct Marks {
     /// Number of the next mark. Readers compare it with theirs and take the lock only if it differs.
     count: AtomicU64,
-    list: Mutex<VecDeque<(u64, Mark)>>,
+    list: Mutex<VecDeque<(Offset, Mark)>>,
 }
 
 impl Marks {
-    pub(crate) fn push(&self, offset: u64, mark: Mark, most: usize) {
+    pub(crate) fn push(&self, offset: Offset, mark: Mark, most: usize) {
         let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         if list.len() == most {
             list.pop_front();
@@ -48,7 +48,7 @@ impl Marks {
     }
 
     /// The first mark numbered `from` or later that is still there, with its number and offset.
-    pub(crate) fn get(&self, from: u64) -> Option<(u64, u64, Mark)> {
+    pub(crate) fn get(&self, from: u64) -> Option<(u64, Offset, Mark)> {
         if self.count() <= from {
             return None;
         }
@@ -79,20 +79,20 @@ mod tests {
     fn old_marks_give_way_and_numbers_stay() {
         let marks = Marks::default();
         for n in 0..5 {
-            marks.push(u64::from(n) * 10, resized(n), 3);
+            marks.push(Offset(u64::from(n) * 10), resized(n), 3);
         }
-        assert_eq!(marks.get(0), Some((2, 20, resized(2))));
-        assert_eq!(marks.get(4), Some((4, 40, resized(4))));
+        assert_eq!(marks.get(0), Some((2, Offset(20), resized(2))));
+        assert_eq!(marks.get(4), Some((4, Offset(40), resized(4))));
         assert_eq!(marks.get(5), None);
     }
 
     #[test]
     fn only_the_end_concerns_a_newcomer() {
         let marks = Marks::default();
-        marks.push(1, resized(1), 3);
+        marks.push(Offset(1), resized(1), 3);
         assert_eq!(marks.for_newcomer(), 1);
-        marks.push(9, Mark::Exited(ExitStatus::Code(3)), 3);
+        marks.push(Offset(9), Mark::Exited(ExitStatus::Code(3)), 3);
         assert_eq!(marks.for_newcomer(), 1);
-        assert_eq!(marks.get(1), Some((1, 9, Mark::Exited(ExitStatus::Code(3)))));
+        assert_eq!(marks.get(1), Some((1, Offset(9), Mark::Exited(ExitStatus::Code(3)))));
     }
 }

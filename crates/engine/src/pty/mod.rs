@@ -9,6 +9,7 @@ mod input;
 mod marks;
 mod pace;
 mod queue;
+mod ring;
 mod seat;
 mod typed;
 
@@ -16,6 +17,8 @@ pub use cursor::{Cursor, Step};
 pub use input::InputError;
 pub(crate) use input::QueuedInput;
 pub use marks::Mark;
+pub use ring::OutputRing;
+pub(crate) use ring::keepers;
 pub use seat::Seat;
 
 use crate::keeper::{KEY_SCREEN, Keeper};
@@ -29,8 +32,8 @@ use seat::Seats;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use swb_keeper::Reader;
-use swb_types::{ExitStatus, PtyId, Size};
+use swb_keeper::{Reader, SlotId};
+use swb_types::{ExitStatus, Offset, PtyId, Size};
 use tokio::sync::{Notify, mpsc, watch};
 use typed::Typed;
 
@@ -38,14 +41,15 @@ use typed::Typed;
 #[derive(Debug)]
 pub struct Pty {
     id: PtyId,
-    slot: u32,
+    slot: SlotId,
     keeper: Keeper,
     /// Set with the first start.
-    ring: OnceLock<Reader>,
+    ring: OnceLock<OutputRing>,
     /// Woken when the ring has grown or a mark was set.
     changed: Notify,
     /// Woken when the output has reached `alarm`, a mark was set, or a terminal came or left.
     observer: Notify,
+    /// The offset that gives the observer reason to look.
     alarm: AtomicU64,
     looks: mpsc::Sender<ScreenRequest>,
     /// Its slot was given up; nobody finds it any more.
@@ -79,12 +83,12 @@ pub(crate) enum Line {
 impl Pty {
     /// Makes a PTY whose screen is kept by `screens`.
     pub(crate) fn new(
-        (id, slot, size): (PtyId, u32, Size),
+        (id, slot, size): (PtyId, SlotId, Size),
         keeper: Keeper,
         screens: &Screens,
         known: ObserverStart,
     ) -> Arc<Self> {
-        keeper.bell.leave_note(slot, 0);
+        keeper.leave_note(slot, 0);
         let (pty, looks) = Self::unobserved(id, slot, size, keeper);
         screens.observe(Arc::clone(&pty), looks, known);
         pty
@@ -92,7 +96,7 @@ impl Pty {
 
     /// Takes a PTY over whose process an earlier daemon started, with what that one knew of its screen.
     pub(crate) fn adopt(
-        (id, slot, size): (PtyId, u32, Size),
+        (id, slot, size): (PtyId, SlotId, Size),
         keeper: Keeper,
         screens: &Screens,
         running: Option<(Reader, Option<OwnedFd>)>,
@@ -109,7 +113,7 @@ impl Pty {
 
     fn unobserved(
         id: PtyId,
-        slot: u32,
+        slot: SlotId,
         size: Size,
         keeper: Keeper,
     ) -> (Arc<Self>, mpsc::Receiver<ScreenRequest>) {
@@ -144,7 +148,7 @@ impl Pty {
         self.id
     }
 
-    pub(crate) fn slot(&self) -> u32 {
+    pub(crate) fn slot(&self) -> SlotId {
         self.slot
     }
 
@@ -155,27 +159,27 @@ impl Pty {
     }
 
     /// Offset of the next byte of output.
-    pub fn head(&self) -> u64 {
-        self.ring.get().map_or(0, Reader::head)
+    pub fn head(&self) -> Offset {
+        self.ring.get().map_or(Offset::START, OutputRing::head)
     }
 
     /// Offset of the oldest byte that is still kept.
-    pub fn oldest(&self) -> u64 {
-        self.ring.get().map_or(0, |ring| ring.oldest(ring.head()))
+    pub fn oldest(&self) -> Offset {
+        self.ring.get().map_or(Offset::START, |ring| ring.oldest(ring.head()))
     }
 
     /// The output, once a process has been started.
-    pub fn ring(&self) -> Option<&Reader> {
+    pub fn ring(&self) -> Option<&OutputRing> {
         self.ring.get()
     }
 
     /// Copies the output from `from` (or the oldest kept byte) up to now, and says where it ends.
-    pub fn history(&self, from: u64) -> (Vec<u8>, u64) {
+    pub fn history(&self, from: Offset) -> (Vec<u8>, Offset) {
         let Some(ring) = self.ring.get() else {
-            return (Vec::new(), 0);
+            return (Vec::new(), Offset::START);
         };
         let mut out = Vec::new();
-        let mut head = 0;
+        let mut head = Offset::START;
         // The writer can outrun one copy, hardly two, and never the guarantee of `keep` for long.
         for _ in 0..8 {
             head = ring.head();
@@ -187,20 +191,20 @@ impl Pty {
     }
 
     /// A reader of the output from `from` on; everything kept before that can be reached too.
-    pub fn cursor(self: &Arc<Self>, from: u64) -> Cursor {
+    pub fn cursor(self: &Arc<Self>, from: Offset) -> Cursor {
         Cursor::new(Arc::clone(self), from, Reach::Half)
     }
 
     /// The cursor of whoever keeps its screen.
-    pub(crate) fn observing_cursor(self: &Arc<Self>, from: u64) -> Cursor {
+    pub(crate) fn observing_cursor(self: &Arc<Self>, from: Offset) -> Cursor {
         Cursor::new(Arc::clone(self), from, Reach::Most)
     }
 
     /// Waits until the observer has reason to look: the output has reached `alarm`, or something else happened.
-    pub(crate) async fn beckons(&self, cursor: &Cursor, alarm: u64) {
-        self.alarm.store(alarm, Ordering::SeqCst);
+    pub(crate) async fn beckons(&self, cursor: &Cursor, alarm: Offset) {
+        self.alarm.store(alarm.0, Ordering::SeqCst);
         // First ask to be woken, then look again: see `swb_keeper::Doorbell`.
-        self.keeper.bell.arm(self.slot, alarm);
+        self.keeper.arm(self.slot, alarm);
         if self.head() < alarm && !cursor.has_mark() && !self.is_released() {
             self.observer.notified().await;
         }
@@ -241,12 +245,12 @@ impl Pty {
     /// Bytes of output are there, or a mark was set: everybody who waits looks again.
     pub(crate) fn wake(&self) {
         self.changed.notify_waiters();
-        let alarm = self.alarm.load(Ordering::SeqCst);
+        let alarm = Offset(self.alarm.load(Ordering::SeqCst));
         if self.head() >= alarm {
             self.observer.notify_one();
-        } else if alarm != u64::MAX {
+        } else if alarm != Offset::MAX {
             // It rang for somebody else, and everybody has to ask anew.
-            self.keeper.bell.arm(self.slot, alarm);
+            self.keeper.arm(self.slot, alarm);
         }
     }
 
@@ -272,7 +276,7 @@ impl Pty {
 
     fn connect(&self, ring: Reader, master: Option<OwnedFd>) {
         // A process that is started again goes on in the ring that is already mapped.
-        let _first = self.ring.set(ring);
+        let _first = self.ring.set(OutputRing::new(ring));
         if let Some(master) = master {
             self.line.send_replace(Line::Open(Arc::new(master)));
         }

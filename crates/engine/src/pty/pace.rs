@@ -4,9 +4,10 @@
 //! are live, or most of a ring behind one that can do with that; a reader that fell off the ring is no longer waited for until it has caught up once. How
 //! long the keeper respects a gate is its own decision (`swb_keeper::Doorbell`).
 
+use super::OutputRing;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use swb_keeper::Reader;
+use swb_types::Offset;
 
 /// Progress after which the gate is looked at again, as a power of two: often enough for the keeper never
 /// to stand before it, seldom enough to cost nothing.
@@ -41,9 +42,9 @@ impl Reach {
 
 impl Place {
     /// Notes progress; says whether the gate is due.
-    pub(super) fn advance(&self, to: u64) -> bool {
-        let from = self.offset.swap(to, Ordering::Relaxed);
-        from >> STEP_BITS != to >> STEP_BITS
+    pub(super) fn advance(&self, to: Offset) -> bool {
+        let from = self.offset.swap(to.0, Ordering::Relaxed);
+        from >> STEP_BITS != to.0 >> STEP_BITS
     }
 
     /// Notes that the reader lost its place, or has caught up; says whether that is news.
@@ -59,8 +60,8 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    pub(super) fn enter(&self, offset: u64, reach: Reach) -> Arc<Place> {
-        let offset = AtomicU64::new(offset);
+    pub(super) fn enter(&self, offset: Offset, reach: Reach) -> Arc<Place> {
+        let offset = AtomicU64::new(offset.0);
         let place = Arc::new(Place { reach, offset, lagging: AtomicBool::new(false) });
         self.lock().push(Arc::clone(&place));
         place
@@ -71,11 +72,11 @@ impl Pace {
     }
 
     /// The offset up to which the keeper may write; nothing when nobody needs to be waited for.
-    pub(super) fn gate(&self, ring: &Reader) -> Option<u64> {
+    pub(super) fn gate(&self, ring: &OutputRing) -> Option<Offset> {
         let oldest = ring.oldest(ring.head());
         let places = self.lock();
         let live = places.iter().filter(|place| !place.lagging.load(Ordering::Relaxed));
-        let offsets = live.map(|place| (place.offset.load(Ordering::Relaxed), place.reach));
+        let offsets = live.map(|place| (Offset(place.offset.load(Ordering::Relaxed)), place.reach));
         offsets
             .filter(|(offset, _)| *offset >= oldest)
             .map(|(offset, reach)| (offset + reach.bytes(ring.keep())).saturating_sub(1 << STEP_BITS))

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
+use swb_types::Offset;
 
 /// Input that was not followed yet.
 #[derive(Debug, Default)]
@@ -24,7 +25,7 @@ struct Queue {
 #[derive(Debug)]
 pub(crate) struct Entry {
     /// Where the output stood.
-    pub(crate) offset: u64,
+    pub(crate) offset: Offset,
     /// When.
     pub(crate) at: SystemTime,
     /// The bytes; of a long piece its beginning and its end.
@@ -36,7 +37,7 @@ impl Typed {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, offset: u64, input: &[u8]) {
+    fn push(&self, offset: Offset, input: &[u8]) {
         let half = limits::TYPED_PIECE / 2;
         let bytes = match input.len() > limits::TYPED_PIECE {
             true => [&input[..half], &input[input.len() - half..]].concat(),
@@ -51,7 +52,7 @@ impl Typed {
         }
     }
 
-    fn next(&self, before: u64) -> Option<Entry> {
+    fn next(&self, before: Offset) -> Option<Entry> {
         let mut queue = self.lock();
         queue.entries.front().filter(|entry| entry.offset <= before)?;
         let entry = queue.entries.pop_front()?;
@@ -74,12 +75,12 @@ impl Pty {
     }
 
     /// Offset of the output at the oldest input that was not taken yet.
-    pub(crate) fn typed_at(&self) -> Option<u64> {
+    pub(crate) fn typed_at(&self) -> Option<Offset> {
         self.typed.lock().entries.front().map(|entry| entry.offset)
     }
 
     /// Takes the oldest input that was typed when the output had not passed `offset`.
-    pub(crate) fn take_typed(&self, offset: u64) -> Option<Entry> {
+    pub(crate) fn take_typed(&self, offset: Offset) -> Option<Entry> {
         self.typed.next(offset)
     }
 }
@@ -91,16 +92,16 @@ mod tests {
     #[test]
     fn input_comes_in_its_place_and_is_bounded() {
         let typed = Typed::default();
-        typed.push(5, b"one");
-        typed.push(9, b"two");
-        assert!(typed.next(4).is_none());
-        assert_eq!(typed.next(7).map(|entry| entry.bytes), Some(b"one".to_vec()));
-        assert!(typed.next(8).is_none());
+        typed.push(Offset(5), b"one");
+        typed.push(Offset(9), b"two");
+        assert!(typed.next(Offset(4)).is_none());
+        assert_eq!(typed.next(Offset(7)).map(|entry| entry.bytes), Some(b"one".to_vec()));
+        assert!(typed.next(Offset(8)).is_none());
         let long = vec![b'x'; 10 * limits::TYPED_PIECE];
         for _ in 0..100 {
-            typed.push(9, &long);
+            typed.push(Offset(9), &long);
         }
         assert!(typed.lock().bytes <= limits::TYPED);
-        assert_eq!(typed.next(9).unwrap().bytes.len(), limits::TYPED_PIECE);
+        assert_eq!(typed.next(Offset(9)).unwrap().bytes.len(), limits::TYPED_PIECE);
     }
 }

@@ -90,12 +90,16 @@ fn content_is_kept_as_it_is_up_to_the_limit() {
         assert_eq!((&**kept.content, kept.info.truncated), (content, false));
         assert_eq!(kept.info.byte_length, content.len() as u64);
     }
-    let details = TurnDetails { text: Some("fünf ü".into()), end: Some(9), ..TurnDetails::default() };
+    let details = TurnDetails {
+        text: Some("fünf ü".into()),
+        end: Some(swb_types::Offset(9)),
+        ..TurnDetails::default()
+    };
     let long = NewTurn { interrupted: true, timestamp: 5, details, ..turn(b"1234567") };
     let kept = relay.turn(&relay.complete_enrolled("s", long).unwrap()).unwrap();
     assert_eq!((&**kept.content, kept.info.byte_length), (&b"123456"[..], 7));
     assert!(kept.info.truncated && kept.info.interrupted && kept.info.timestamp == 5);
-    assert_eq!((kept.details.text.as_deref(), kept.details.end), (Some("fünf "), Some(9)));
+    assert_eq!((kept.details.text.as_deref(), kept.details.end), (Some("fünf "), Some(swb_types::Offset(9))));
     // Whoever reports a turn may have cut it already.
     let cut = NewTurn { byte_length: 100, ..turn(b"1") };
     let kept = relay.turn(&relay.complete_enrolled("s", cut).unwrap()).unwrap();

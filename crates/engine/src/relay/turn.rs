@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
+use swb_types::Offset;
 
 /// Name of a turn: `<session>:<number>` (CR-4).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -111,19 +112,19 @@ pub struct TurnDetails {
     pub text: Option<String>,
     /// Offset in the output at which the input was submitted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub submit: Option<u64>,
+    pub submit: Option<Offset>,
     /// Offset at which the bytes of the turn begin.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub start: Option<u64>,
+    pub start: Option<Offset>,
     /// Offset at which the turn was over.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub end: Option<u64>,
+    pub end: Option<Offset>,
     /// When the input was submitted, in Unix milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub submitted_at: Option<u64>,
     /// Offsets at which the program asked something in between.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub dialogs: Vec<u64>,
+    pub dialogs: Vec<Offset>,
     /// The profile by which the program was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,

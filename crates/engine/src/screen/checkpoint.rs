@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use swb_turns::Saved;
-use swb_types::Size;
+use swb_types::{Offset, Size};
 use swb_vt::{Options, Screen};
 
 /// Version of what is stored; a checkpoint of another one is as good as none.
@@ -25,7 +25,7 @@ pub(crate) struct Checkpoint {
 struct CheckpointHead {
     version: u32,
     /// The picture shows all output before this offset.
-    offset: u64,
+    offset: Offset,
     cols: u16,
     rows: u16,
     /// Lines that had left the screen; what a detector knows counts them.
@@ -40,7 +40,7 @@ impl Checkpoint {
     /// Puts a screen away that shows all output before `offset`. What it takes is bounded: of a scrollback full
     /// of colours the oldest lines are left out.
     /// With what a detector knows, if there is one.
-    pub(crate) fn new(offset: u64, screen: &Screen, saved: Option<&Saved>) -> io::Result<Self> {
+    pub(crate) fn new(offset: Offset, screen: &Screen, saved: Option<&Saved>) -> io::Result<Self> {
         let (cols, rows) = (screen.size().cols(), screen.size().rows());
         let saved = saved.map(serde_json::to_vec).transpose()?.unwrap_or_default();
         let scrolled = screen.scrolled();
@@ -75,7 +75,7 @@ impl Checkpoint {
         self.memory.as_fd().try_clone_to_owned()
     }
 
-    pub(crate) fn offset(&self) -> u64 {
+    pub(crate) fn offset(&self) -> Offset {
         self.head.offset
     }
 
@@ -122,9 +122,9 @@ mod tests {
         screen.feed(b"line\r\n".repeat(20).as_slice());
         screen.feed(b"\x1b[2J\x1b[1;31mred\x1b[?2004h");
         assert!(screen.scrolled() > 0);
-        let stored = Checkpoint::new(19, &screen, None).unwrap();
+        let stored = Checkpoint::new(Offset(19), &screen, None).unwrap();
         let opened = Checkpoint::open(stored.share().unwrap()).unwrap();
-        assert_eq!((opened.offset(), opened.size()), (19, screen.size()));
+        assert_eq!((opened.offset(), opened.size()), (Offset(19), screen.size()));
         let restored = opened.restore(Options::default()).unwrap();
         assert_eq!(restored.state(), screen.state());
         assert_eq!(restored.scrolled(), screen.scrolled());

@@ -35,7 +35,7 @@ impl Detection {
     pub(super) fn resume(&mut self, saved: Saved, pty: &Pty) {
         self.detector = Detector::restore(Arc::clone(&self.profile), saved);
         self.resumed = true;
-        let Some((Offset(from), length)) = self.detector.open_output() else { return };
+        let Some((from, length)) = self.detector.open_output() else { return };
         let mut bytes = Vec::new();
         if pty.ring().is_some_and(|ring| ring.copy(from, from + length, &mut bytes)) {
             self.detector.refill(&bytes);
@@ -47,13 +47,13 @@ impl Detection {
     }
 
     /// Output that the screen shows from now on.
-    pub(super) fn output(&mut self, screen: &mut Screen, bytes: &[u8], offset: u64) {
-        self.detector.output(screen, bytes, Offset(offset), now());
+    pub(super) fn output(&mut self, screen: &mut Screen, bytes: &[u8], offset: Offset) {
+        self.detector.output(screen, bytes, offset, now());
     }
 
     /// Output that the screen passes over.
-    pub(super) fn passed(&mut self, bytes: &[u8], offset: u64) {
-        self.detector.passed(bytes, Offset(offset), now());
+    pub(super) fn passed(&mut self, bytes: &[u8], offset: Offset) {
+        self.detector.passed(bytes, offset, now());
     }
 
     pub(super) fn input(&mut self, screen: &Screen, bytes: &[u8], at: SystemTime) {

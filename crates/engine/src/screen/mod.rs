@@ -21,6 +21,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use swb_turns::{Dialog, Event, Hook, Profile, SoFar};
+use swb_types::Offset;
 use swb_vt::{Modes, Options, Screen};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
@@ -54,7 +55,7 @@ impl ScreenView<'_> {
     }
 
     /// The place: it shows all output before this offset.
-    pub fn offset(&self) -> u64 {
+    pub fn offset(&self) -> Offset {
         self.cursor.offset()
     }
 }

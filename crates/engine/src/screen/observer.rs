@@ -7,7 +7,7 @@ use crate::limits;
 use crate::pty::{Cursor, Mark, Pty, Step};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use swb_types::Size;
+use swb_types::{Offset, Size};
 use swb_vt::Screen;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -43,7 +43,7 @@ impl Observer {
         checkpoint: Option<Checkpoint>,
         detection: Option<Detection>,
     ) -> Self {
-        let offset = checkpoint.as_ref().map_or(0, Checkpoint::offset);
+        let offset = checkpoint.as_ref().map_or(Offset::START, Checkpoint::offset);
         let now = Instant::now();
         Self {
             screens,
@@ -90,10 +90,10 @@ impl Observer {
     }
 
     /// The offset whose being reached is reason to look.
-    fn alarm(&self) -> u64 {
+    fn alarm(&self) -> Offset {
         let lazy = self.again.is_some() || self.is_idle();
         match (self.screens.follow, lazy) {
-            (false, _) => u64::MAX,
+            (false, _) => Offset::MAX,
             (_, true) => self.cursor.offset() + limits::SCREEN_LAZY,
             (_, false) => self.cursor.offset() + 1,
         }
@@ -129,7 +129,7 @@ impl Observer {
 
     /// Bytes of output that have not been looked at.
     fn behind(&self) -> u64 {
-        self.pty.head().saturating_sub(self.cursor.offset())
+        self.pty.head() - self.cursor.offset()
     }
 
     /// Takes note of new output, no more thoroughly than necessary.
@@ -225,7 +225,7 @@ impl Observer {
 
     /// Draws output up to `to`, unless it is overrun meanwhile, which the next step finds out; questions in what a
     /// terminal has seen are its to answer.
-    fn draw(&mut self, to: u64) {
+    fn draw(&mut self, to: Offset) {
         let from = self.cursor.offset();
         let middle = self.pty.answered().clamp(from, to);
         for (from, to) in [(from, middle), (middle, to)] {
@@ -249,7 +249,7 @@ impl Observer {
     }
 
     /// Answers what the program has asked before `offset`, unless it is for others to do so.
-    fn answer(&mut self, offset: u64) {
+    fn answer(&mut self, offset: Offset) {
         let Some(screen) = &mut self.screen else { return };
         // Nobody follows these yet, and they must not pile up.
         drop(screen.take_events());
@@ -271,13 +271,13 @@ impl Observer {
     }
 
     /// Copies output to where nobody overwrites it; `false` if that has happened already.
-    fn copy(&mut self, from: u64, to: u64) -> bool {
+    fn copy(&mut self, from: Offset, to: Offset) -> bool {
         self.scratch.clear();
         self.pty.ring().is_some_and(|ring| ring.copy(from, to, &mut self.scratch))
     }
 
     /// Does what happened before the next output; gives the end of that output, at most `most` bytes of it.
-    fn next_output(&mut self, most: u64) -> Option<u64> {
+    fn next_output(&mut self, most: u64) -> Option<Offset> {
         loop {
             match self.cursor.step(most) {
                 Step::Output { to } => return Some(to),
@@ -318,8 +318,8 @@ impl Observer {
     }
 
     /// Goes on behind output that is gone. What the program had set before that most likely still holds.
-    fn lose(&mut self, oldest: u64) {
-        tracing::debug!(pty = %self.pty.id(), from = self.cursor.offset(), to = oldest, "output was not followed");
+    fn lose(&mut self, oldest: Offset) {
+        tracing::debug!(pty = %self.pty.id(), from = %self.cursor.offset(), to = %oldest, "output was not followed");
         // Ends a sequence or character whose rest is missing.
         self.screen().feed(b"\x18");
         self.cursor.skip(oldest);
@@ -428,7 +428,7 @@ impl Observer {
 
     /// Stores a checkpoint if a daemon that follows this one could not do without it, but not all the time.
     fn store_if_due(&mut self) {
-        let offset = self.checkpoint.as_ref().map_or(0, Checkpoint::offset);
+        let offset = self.checkpoint.as_ref().map_or(Offset::START, Checkpoint::offset);
         let stale = self.cursor.offset() - offset >= limits::SCREEN_STALE;
         if (stale || self.is_unsaved()) && self.store_at() <= Instant::now() {
             self.store();

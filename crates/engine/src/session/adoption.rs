@@ -12,19 +12,20 @@ use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
-use swb_types::{PtyId, Size};
+use swb_keeper::SlotId;
+use swb_types::{Offset, PtyId, Size};
 
 /// A session as a former daemon left it: its PTYs' records and slots.
 pub(crate) struct SessionAdoption {
     pub(crate) uid: u64,
-    pub(crate) slots: BTreeMap<u32, (u32, PtyRecord, AdoptedSlot)>,
+    pub(crate) slots: BTreeMap<PtyId, (SlotId, PtyRecord, AdoptedSlot)>,
 }
 
 impl SessionAdoption {
     /// Whether it is to be entered as a live session: not if it was being killed, so that its name is free
     /// already, and not if all that is left of it is its output.
     fn is_live(&self) -> bool {
-        let Some((_, record, adopted)) = self.slots.get(&0) else { return false };
+        let Some((_, record, adopted)) = self.slots.get(&PtyId::AGENT) else { return false };
         let RecordBody::Session { spec, ending, .. } = &record.body else { return false };
         let stays_down = !spec.restart.auto || record.dismissed;
         let over = adopted.exit.is_some() && stays_down && self.slots.len() == 1;
@@ -37,7 +38,7 @@ impl SessionTask {
     pub(crate) fn adopt(adoption: SessionAdoption, context: SessionContext) -> Option<Self> {
         let live = adoption.is_live();
         let SessionAdoption { uid, mut slots } = adoption;
-        let (slot, record, adopted) = slots.remove(&0)?;
+        let (slot, record, adopted) = slots.remove(&PtyId::AGENT)?;
         let RecordBody::Session { spec, created, next_pty, ending } = record.body else {
             return None;
         };
@@ -59,8 +60,8 @@ impl SessionTask {
         for (pty, (slot, record, adopted)) in slots {
             if let RecordBody::Shell { spec } = record.body {
                 let (argv, size) = (spec.argv.clone(), spec.size);
-                task.adopt_terminal(PtyId(pty), slot, &argv, Some(spec), adopted, size);
-                dismissed.extend(record.dismissed.then_some(PtyId(pty)));
+                task.adopt_terminal(pty, slot, &argv, Some(spec), adopted, size);
+                dismissed.extend(record.dismissed.then_some(pty));
             }
         }
         dismissed.into_iter().for_each(|id| task.dismiss(id));
@@ -83,7 +84,7 @@ impl SessionTask {
     fn adopt_terminal(
         &mut self,
         id: PtyId,
-        slot: u32,
+        slot: SlotId,
         argv: &[String],
         shell: Option<ShellSpec>,
         mut state: AdoptedSlot,
@@ -97,11 +98,11 @@ impl SessionTask {
         let running = state.ring.and_then(keeper::open_ring).map(|ring| (ring, state.master));
         let checkpoint = state.held.remove(&KEY_SCREEN).and_then(|memory| {
             let checkpoint = Checkpoint::open(memory);
-            checkpoint.inspect_err(|error| tracing::warn!(slot, %error, "its screen is not known")).ok()
+            checkpoint.inspect_err(|error| tracing::warn!(%slot, %error, "its screen is not known")).ok()
         });
         if id == PtyId::AGENT {
             // After an orderly stop its output is still there, but its turns are gone with the daemon that found them.
-            let head = running.as_ref().map_or(0, |(ring, _)| ring.head());
+            let head = running.as_ref().map_or(Offset::START, |(ring, _)| Offset(ring.head().0));
             self.turns_to = (!self.context.continues).then_some(head);
         }
         let known = match id {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use swb_types::PtyId;
 
 /// Version of this record; a daemon leaves slots alone whose record it cannot read.
 const VERSION: u32 = 1;
@@ -16,7 +17,7 @@ pub(crate) struct PtyRecord {
     version: u32,
     /// Tells sessions apart that bear the same name one after the other.
     pub(crate) uid: u64,
-    pub(crate) pty: u32,
+    pub(crate) pty: PtyId,
     /// Its process is not to be started again, whatever the policy says: it is being ended, or has ended for
     /// good.
     #[serde(default)]
@@ -41,7 +42,7 @@ pub(crate) enum RecordBody {
 }
 
 impl PtyRecord {
-    pub(crate) fn new(uid: u64, pty: u32, dismissed: bool, body: RecordBody) -> Self {
+    pub(crate) fn new(uid: u64, pty: PtyId, dismissed: bool, body: RecordBody) -> Self {
         Self { version: VERSION, uid, pty, dismissed, body }
     }
 

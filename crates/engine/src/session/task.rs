@@ -22,9 +22,9 @@ use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
-use swb_keeper::Spec;
+use swb_keeper::{SlotId, Spec};
 use swb_turns::{Event as Finding, Profile, Profiles, Status, Turn};
-use swb_types::{ExitStatus, PtyId, SessionName};
+use swb_types::{ExitStatus, Offset, PtyId, SessionName};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -55,15 +55,15 @@ pub(crate) struct SessionTask {
     pub(super) context: SessionContext,
     pub(super) view: watch::Sender<SessionView>,
     pub(super) commands: mpsc::Receiver<SessionCommand>,
-    pub(super) keeper_events: mpsc::Receiver<(u32, KeeperEvent)>,
-    pub(super) keeper_event_sender: mpsc::Sender<(u32, KeeperEvent)>,
+    pub(super) keeper_events: mpsc::Receiver<(SlotId, KeeperEvent)>,
+    pub(super) keeper_event_sender: mpsc::Sender<(SlotId, KeeperEvent)>,
     /// What is found about the agent.
     pub(super) findings: mpsc::Receiver<Finding>,
     pub(super) findings_sender: mpsc::Sender<Finding>,
     pub(super) status: Status,
     /// Turns that ended before this offset of the agent's output are known already, or not to be known (CB-57);
     /// nothing if a former daemon's turns are yet to be looked up.
-    pub(super) turns_to: Option<u64>,
+    pub(super) turns_to: Option<Offset>,
     pub(super) terminals: BTreeMap<PtyId, PtyState>,
     pub(super) next_pty: u32,
     pub(super) ending: Option<SessionEnding>,
@@ -123,7 +123,7 @@ impl SessionTask {
             findings,
             findings_sender,
             status: Status::default(),
-            turns_to: Some(0),
+            turns_to: Some(Offset::START),
             terminals: BTreeMap::new(),
             next_pty: 1,
             ending: None,
@@ -165,7 +165,7 @@ impl SessionTask {
     }
 
     /// Takes away what an earlier daemon left of the endpoints of a session that nobody is to enter.
-    pub(super) fn clear_endpoints(&self, slot: u32, kept: &mut BTreeMap<u16, OwnedFd>) {
+    pub(super) fn clear_endpoints(&self, slot: SlotId, kept: &mut BTreeMap<u16, OwnedFd>) {
         for (index, endpoint) in self.context.endpoints.iter().enumerate() {
             if self.session.is_offered_to(endpoint.label()) {
                 let key = KEY_ENDPOINT + index as u16;
@@ -230,8 +230,8 @@ impl SessionTask {
         &self.session.shared.spec
     }
 
-    fn agent_slot(&self) -> u32 {
-        self.terminals.get(&PtyId::AGENT).map_or(u32::MAX, |terminal| terminal.pty.slot())
+    fn agent_slot(&self) -> SlotId {
+        self.terminals.get(&PtyId::AGENT).map_or(SlotId::GLOBAL, |terminal| terminal.pty.slot())
     }
 
     /// PTY 0 has no process and will get none, whatever its shells do.
@@ -303,7 +303,7 @@ impl SessionTask {
                     ending: self.ending.is_some(),
                 },
             };
-            let (uid, pty) = (self.session.shared.uid, terminal.pty.id().0);
+            let (uid, pty) = (self.session.shared.uid, terminal.pty.id());
             match PtyRecord::new(uid, pty, terminal.dismissed, body).to_memfd() {
                 Ok(record) => self.context.keeper.hold(terminal.pty.slot(), KEY_RECORD, record),
                 Err(error) => tracing::error!(session = %self.session.name(), %error, "storing its record"),
@@ -354,8 +354,8 @@ impl SessionTask {
                 self.status = status.clone();
                 EventKind::Status(status)
             }
-            Finding::TurnStarted { submit, .. } => EventKind::TurnStarted(submit.0),
-            Finding::Dialog { offset } => EventKind::Asked(offset.0),
+            Finding::TurnStarted { submit, .. } => EventKind::TurnStarted(submit),
+            Finding::Dialog { offset } => EventKind::Asked(offset),
             Finding::TurnEnded(turn) => return self.complete(*turn),
         };
         self.context.events.emit(self.session.name(), event);
@@ -365,19 +365,23 @@ impl SessionTask {
     fn complete(&mut self, turn: Turn) {
         let relay = &self.context.relay;
         let known = self.turns_to.get_or_insert_with(|| {
-            relay.latest(self.session.name().as_str()).ok().and_then(|latest| latest.details.end).unwrap_or(0)
+            relay
+                .latest(self.session.name().as_str())
+                .ok()
+                .and_then(|latest| latest.details.end)
+                .unwrap_or(Offset::START)
         });
-        if turn.end.0 <= *known {
+        if turn.end <= *known {
             return;
         }
-        *known = turn.end.0;
+        *known = turn.end;
         let details = TurnDetails {
             text: Some(turn.text),
-            submit: Some(turn.submit.0),
-            start: Some(turn.start.0),
-            end: Some(turn.end.0),
+            submit: Some(turn.submit),
+            start: Some(turn.start),
+            end: Some(turn.end),
             submitted_at: Some(turn.submitted_at.millis()),
-            dialogs: turn.dialogs.iter().map(|offset| offset.0).collect(),
+            dialogs: turn.dialogs,
             profile: self.profile().map(|profile| profile.name().to_owned()),
             signal: Some(turn.signal.name().to_owned()),
             evidence: self.status.evidence.iter().map(|evidence| evidence.detail.clone()).collect(),
@@ -539,7 +543,7 @@ impl SessionTask {
 
     // ---- what the keeper tells ----
 
-    fn handle_keeper_event(&mut self, slot: u32, event: KeeperEvent) {
+    fn handle_keeper_event(&mut self, slot: SlotId, event: KeeperEvent) {
         let Some(id) = self.terminals.values().find(|t| t.pty.slot() == slot).map(|t| t.pty.id()) else {
             return;
         };

@@ -7,7 +7,7 @@ use super::bracketed_paste::TypedText;
 use crate::error::Error;
 use crate::limits;
 use crate::pty::{InputError, Pty};
-use swb_types::PtyId;
+use swb_types::{Offset, PtyId};
 use swb_vt::{Key, Modes};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -138,7 +138,7 @@ fn key_bytes(name: &str, modes: &Modes) -> Vec<u8> {
 }
 
 /// Waits until a program has taken what was typed: until its output has moved and come to rest, or for a short time.
-async fn taken(pty: &Pty, before: u64) {
+async fn taken(pty: &Pty, before: Offset) {
     let start = Instant::now();
     let (mut head, mut moved) = (before, None);
     loop {

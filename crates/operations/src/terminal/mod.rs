@@ -12,7 +12,7 @@ pub use output::{Piece, TerminalOutput};
 use crate::Caller;
 use std::sync::Arc;
 use swb_engine::{Cursor, Picture, Pty, Session};
-use swb_types::Size;
+use swb_types::{Offset, Size};
 use swb_wire::control::{StreamOptions, Until};
 use tokio::sync::watch;
 
@@ -34,7 +34,7 @@ pub(crate) enum Opening {
 
 impl Opening {
     /// Offset of the first byte of output behind it.
-    pub(crate) fn offset(&self) -> u64 {
+    pub(crate) fn offset(&self) -> Offset {
         match self {
             Self::Output(cursor) => cursor.offset(),
             Self::Picture(picture) => picture.cursor.offset(),
@@ -59,7 +59,7 @@ impl OpenTerminal {
         session: Session,
         pty: &Arc<Pty>,
         mut opening: Opening,
-        head: u64,
+        head: Offset,
         window: Size,
         options: StreamOptions,
     ) -> Self {

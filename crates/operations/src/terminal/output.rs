@@ -23,12 +23,12 @@ pub enum Piece {
     /// calls [`TerminalOutput::lost`].
     Output {
         /// Offset behind the last byte.
-        to: u64,
+        to: Offset,
     },
     /// Bytes that are no output but show the screen as it was at `offset`.
     Picture {
         /// Offset of the next byte of output.
-        offset: u64,
+        offset: Offset,
         /// What to send to the client's terminal.
         bytes: Vec<u8>,
         /// Whether the client asked for an event in front of pictures.
@@ -56,7 +56,7 @@ pub struct TerminalOutput {
     cursor: Cursor,
     options: StreamOptions,
     /// Where a stream that does not follow the output ends.
-    until: Option<u64>,
+    until: Option<Offset>,
     client: watch::Receiver<ClientState>,
     refusals: u64,
     /// The role that does not allow input, of a client that did not ask to watch.
@@ -70,7 +70,7 @@ impl TerminalOutput {
     pub(super) fn new(
         opening: Opening,
         options: StreamOptions,
-        until: Option<u64>,
+        until: Option<Offset>,
         client: watch::Receiver<ClientState>,
     ) -> Self {
         let (cursor, picture) = match opening {
@@ -137,10 +137,10 @@ impl TerminalOutput {
 
     async fn next_output(&mut self) -> Option<Piece> {
         if self.until.is_some_and(|until| self.cursor.offset() >= until) {
-            return Some(Piece::End(Event::End { offset: Offset(self.cursor.offset()) }));
+            return Some(Piece::End(Event::End { offset: self.cursor.offset() }));
         }
         match self.cursor.step(limits::OUTPUT_PIECE) {
-            Step::Output { to } => Some(Piece::Output { to: to.min(self.until.unwrap_or(u64::MAX)) }),
+            Step::Output { to } => Some(Piece::Output { to: to.min(self.until.unwrap_or(Offset::MAX)) }),
             Step::Mark(mark) => self.mark(mark),
             Step::Lost { .. } => {
                 self.repaint_lagging().await;
@@ -181,7 +181,7 @@ impl TerminalOutput {
         let newest = || pty.oldest().max(pty.head().saturating_sub(StreamOptions::DEFAULT_HISTORY));
         let to = picture.as_ref().map_or_else(newest, |picture| picture.cursor.offset()).max(before);
         let dropped = (to - before).div_ceil(limits::OUTPUT_PIECE).max(1);
-        let offset = self.options.wants_offsets().then_some(Offset(to));
+        let offset = self.options.wants_offsets().then_some(to);
         self.queue.push_back(Piece::Event(Event::Lagged { dropped, offset }));
         match picture {
             Some(Picture { bytes, cursor }) => {
@@ -199,7 +199,7 @@ impl TerminalOutput {
         self.push_picture(self.cursor.offset(), [swb_vt::RESET, picture].concat());
     }
 
-    fn push_picture(&mut self, offset: u64, bytes: Vec<u8>) {
+    fn push_picture(&mut self, offset: Offset, bytes: Vec<u8>) {
         self.queue.push_back(Piece::Picture { offset, bytes, announced: self.options.repaint });
     }
 

@@ -1,0 +1,74 @@
+//! Every bound of the keeper, with its unit and reason.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// Slots a keeper has at most: four times what the largest measured user needs.
+pub const MAX_SLOTS: usize = 8192;
+/// Descriptors the keeper holds per slot, and globally, by key: one byte of flags says which are unsent.
+pub const KEYS: usize = 8;
+/// Descriptors that travel with one packet at most: a ring and a master.
+pub(crate) const MAX_FDS: usize = 2;
+/// Bytes of a packet that are read: room for what a later version appends to its 24.
+pub(crate) const PACKET: usize = 64;
+/// Connections that wait to be accepted. There is one daemon, and perhaps the next one.
+pub(crate) const BACKLOG: i32 = 16;
+
+/// Bytes the writer of a ring may reserve at once. A PTY read returns about 4 KiB whatever it is offered.
+pub(crate) const RESERVE: u64 = 16 * 1024;
+/// Newest bytes a ring can be made to keep: at least a page, and little enough that all rings fit a machine.
+pub(crate) const KEEP_RANGE: RangeInclusive<u64> = 4096..=256 * 1024 * 1024;
+
+/// Bytes read from one PTY before the others get their turn: sixteen of the kernel's 4 KiB portions.
+pub(crate) const READ_ROUND: usize = 64 * 1024;
+/// A shorter read, in bytes, is a key's echo or the like, and nothing follows at once. After a longer one there
+/// is mostly more by the time it could be read, and asking costs less than sleeping and being woken.
+pub(crate) const BULK: usize = 512;
+/// Bytes read after a child's end at most, in case something it left behind floods the terminal.
+pub(crate) const DRAIN: u64 = 4 * 1024 * 1024;
+
+/// How long the keeper stands before a gate that does not move. Long enough for a reader on a busy
+/// machine to get its turn, short enough to be no stall.
+pub(crate) const GATE_WAIT: Duration = Duration::from_millis(100);
+/// How often a gate that does not move is waited for before it is ignored: until a reader that stopped has
+/// fallen off the ring, and once more for those behind it to move the gate.
+pub(crate) const GATE_WAITS: u32 = 3;
+/// How often a terminal is read that its child has closed: seldom enough to cost nothing, and the
+/// little that fits the terminal's own buffer waits no longer than this.
+pub(crate) const REOPENING: Duration = Duration::from_millis(200);
+
+/// Packets taken from the daemon before the PTYs get their turn: more than one session's start needs.
+pub(crate) const PACKETS_PER_ROUND: usize = 64;
+/// Epoll events taken per round; the kernel rotates through what is left.
+pub(crate) const EVENTS_PER_ROUND: usize = 128;
+
+/// How long a keeper that has never had a daemon waits for its first one.
+pub(crate) const FIRST_HELLO: Duration = Duration::from_secs(10);
+/// How long the output of children that ended while no daemon ran is kept for the next one: a day.
+pub(crate) const LINGER: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long a replacement waits for children that are just being started or have just ended.
+pub(crate) const REPLACE_WAIT: Duration = Duration::from_secs(1);
+/// Longest time, in milliseconds, for which a daemon may announce that it comes back by itself: one that
+/// does not is replaced after a minute at the latest.
+pub(crate) const HANDOVER_MS: u64 = 60_000;
+
+/// A daemon that lived at least this long was not part of a crash loop.
+pub(crate) const STABLE: Duration = Duration::from_secs(5);
+/// First pause in a series of failures; it doubles.
+pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(50);
+/// Longest pause after a daemon that had come up. It is back within a second however often it is killed,
+/// and one that crashes at once costs little.
+pub(crate) const PAUSE_AFTER_LIFE: Duration = Duration::from_millis(200);
+/// Longest pause after one that never said hello: it will hardly work the next moment, and sessions wait.
+pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// Failures in a row after which a keeper that holds nothing gives up.
+pub(crate) const FAILURES: u32 = 8;
+/// How long a started daemon may take to say hello before another one is tried.
+pub(crate) const HELLO: Duration = Duration::from_secs(20);
+
+/// Bytes of the description of a program: what the kernel allows `execve` for arguments and environment.
+pub(crate) const SPEC: usize = 6 * 1024 * 1024;
+/// Words a slot takes in the record of a hand-over: ring, master, child, held descriptors, and how it ended.
+const WORDS_PER_SLOT: usize = 6 + KEYS;
+/// Bytes of the record of a hand-over: every slot, and some words about the keeper itself.
+pub(crate) const HANDOVER: usize = 8 * (64 + MAX_SLOTS * WORDS_PER_SLOT);
