@@ -1,13 +1,13 @@
-//! What can go wrong in the engine, by cause.
+//! Errors of the engine, by cause.
 
 use swb_types::{NameError, PtyId, SessionName};
 
 /// Why an operation of the engine was refused or failed.
 ///
-/// Exhaustive on purpose: a new kind has to find its words in every dialect before it compiles.
+/// Exhaustive on purpose: every dialect must map a new kind before it compiles.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// A name that cannot be used.
+    /// The name is not a valid session name.
     #[error(transparent)]
     Name(#[from] NameError),
     /// The name belongs to a live session.
@@ -38,19 +38,19 @@ pub enum Error {
         /// Why, in words.
         reason: String,
     },
-    /// The screen of a terminal that nobody can reach any more.
-    #[error("the terminal and its screen are gone")]
+    /// The terminal's slot was freed, and its screen with it.
+    #[error("the terminal and its screen no longer exist")]
     NoScreen,
-    /// No thread can be started that keeps screens.
-    #[error("the screens cannot be kept: {0}")]
+    /// The thread for screens cannot be started.
+    #[error("cannot start the screen thread: {0}")]
     Screens(String),
     /// One of the limits was reached.
     #[error("{0}")]
     Limit(&'static str),
-    /// An endpoint that the creator insists on could not be opened.
+    /// An endpoint that the session requires cannot be opened.
     #[error("{0}")]
     Endpoint(String),
-    /// The keeper is gone or refuses.
+    /// The keeper does not run, or refused the connection.
     #[error("the keeper is not available: {0}")]
     Keeper(String),
 }

@@ -1,6 +1,6 @@
-//! Lines in shared memory that outlive the daemon: the keeper holds the same memory.
+//! Lines of text in shared memory that outlive the daemon: the keeper holds the same memory.
 //!
-//! Lines are only added, so that a daemon that dies leaves at most one that is not finished; that one is not there.
+//! Lines are only appended, so a daemon that dies leaves at most one incomplete line, which readers ignore.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,7 +19,7 @@ impl Journal {
         Ok(Self { memory, length: 0 })
     }
 
-    /// Goes on with what an earlier daemon left, and gives its lines.
+    /// Continues the journal that an earlier daemon left, and returns its lines.
     pub(crate) fn resume(memory: OwnedFd, most: usize) -> io::Result<(Self, String)> {
         let mut bytes = swb_keeper::read_memfd(&memory, most)?;
         let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
@@ -33,12 +33,12 @@ impl Journal {
         self.memory.as_fd().try_clone_to_owned()
     }
 
-    /// Bytes in it.
+    /// Its length in bytes.
     pub(crate) fn len(&self) -> u64 {
         self.length
     }
 
-    /// Adds whole lines.
+    /// Appends whole lines.
     pub(crate) fn append(&mut self, lines: &str) -> io::Result<()> {
         let mut rest = lines.as_bytes();
         while !rest.is_empty() {
@@ -49,12 +49,12 @@ impl Journal {
         Ok(())
     }
 
-    /// The same lines for another thread; those that are added later are not among them.
+    /// A second handle for another thread; it does not include lines that are appended later.
     pub(crate) fn as_it_is(&self) -> io::Result<Self> {
         Ok(Self { memory: self.share()?, length: self.length })
     }
 
-    /// Its lines from one that begins at `offset`.
+    /// Its lines from `offset` on, where a line begins.
     pub(crate) fn read(&self, offset: u64) -> io::Result<String> {
         let length = usize::try_from(self.length.saturating_sub(offset)).map_err(io::Error::other)?;
         let mut bytes = vec![0; length];
@@ -68,7 +68,7 @@ impl Journal {
         String::from_utf8(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))
     }
 
-    /// Writes it anew, in the same memory: whoever holds it holds that.
+    /// Replaces its text in the same memory, so that the keeper's duplicate shows it too.
     pub(crate) fn rewrite(&mut self, lines: &str) -> io::Result<()> {
         rustix::fs::ftruncate(&self.memory, 0)?;
         self.length = 0;

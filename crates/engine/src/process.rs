@@ -1,4 +1,4 @@
-//! Looking at processes: who belongs to a terminal session, and what a signal would do to them.
+//! Processes of a terminal session: which ones belong to it, and signals to all of them.
 
 use rustix::process::{Pid, Signal};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What to make: the description of a session or a shell, and the restart policy.
+//! Descriptions of sessions and shells to create, and the restart policy.
 
 use crate::limits;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub struct SessionSpec {
     pub workspace: PathBuf,
     /// Refuse when the workspace has another live session made with this flag, and bind it to this one.
     pub bind_workspace: bool,
-    /// Label of whoever makes it, for listings.
+    /// Label of the front that creates it, for listings.
     pub origin: String,
     /// Program and arguments of PTY 0.
     pub argv: Vec<String>,
@@ -28,26 +28,26 @@ pub struct SessionSpec {
     pub env: BTreeMap<String, String>,
     /// File mode creation mask.
     pub umask: u32,
-    /// Size of the terminal until a client says otherwise.
+    /// Size of the terminal until a client resizes it.
     pub size: Size,
     /// When the process starts.
     pub start: Start,
     /// What happens when it ends.
     pub restart: RestartPolicy,
-    /// Name of the profile by which its agent's turns are found; by default its command tells.
+    /// Name of the agent's detection profile; by default the one that matches the command.
     #[serde(default)]
     pub profile: Option<String>,
-    /// Variable in which its processes find the name it was given.
+    /// Environment variable that holds the session's name for its processes.
     #[serde(default)]
     pub name_variable: Option<String>,
     /// Labels of endpoints and fronts that do not offer this session.
     pub hidden: Vec<String>,
-    /// Labels of endpoints without which it is not to be made.
+    /// Labels of endpoints without which the session is not created.
     pub required: Vec<String>,
 }
 
 impl SessionSpec {
-    /// The profile by which its agent's turns are found.
+    /// The detection profile of its agent.
     pub(crate) fn profile_in(&self, profiles: &Profiles) -> Option<Arc<Profile>> {
         let named = self.profile.as_deref().and_then(|name| profiles.named(name));
         named.or_else(|| profiles.for_command(self.argv.iter().map(String::as_str)))
@@ -60,7 +60,7 @@ impl SessionSpec {
 pub enum Start {
     /// At once.
     Now,
-    /// When the first interactive client comes, with its size.
+    /// When the first interactive client attaches, with its size.
     FirstClient,
 }
 
@@ -87,7 +87,7 @@ pub struct RestartPolicy {
 impl RestartPolicy {
     /// Ends with its process.
     pub const NEVER: Self = Self { auto: false, delay_ms: 0 };
-    /// Starts again after the pause that clients of restarting sessions know.
+    /// Starts again after one second, as clients of restarting sessions expect.
     pub const ALWAYS: Self = Self { auto: true, delay_ms: 1000 };
 
     /// Decides after a run of `ran` (unknown when an earlier daemon started it); `short` counts short

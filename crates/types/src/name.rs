@@ -14,10 +14,10 @@ pub struct SessionName(Arc<str>);
 /// Why a text cannot be a session name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// There is nothing in it.
+    /// The name is empty.
     #[error("a session name cannot be empty")]
     Empty,
-    /// It would name a directory entry that means something else.
+    /// It would be a directory entry with another meaning.
     #[error("a session cannot be named '.' or '..'")]
     Reserved,
     /// It contains `/`, NUL or another control character.
@@ -29,10 +29,10 @@ pub enum NameError {
 }
 
 impl SessionName {
-    /// Bytes in a name at most: it has to fit into a file name together with a prefix and a suffix.
+    /// Maximum length in bytes: it has to fit into a file name together with a prefix and a suffix.
     pub const MAX_LEN: usize = 200;
 
-    /// Checks a name that somebody chose.
+    /// Checks a name from a client.
     pub fn new(name: &str) -> Result<Self, NameError> {
         if name.is_empty() {
             return Err(NameError::Empty);
@@ -49,7 +49,7 @@ impl SessionName {
         Ok(Self(name.into()))
     }
 
-    /// Makes a name of our own from the last component of a path, replacing what shells find awkward.
+    /// Makes a name from the last component of a path, replacing characters that need quoting in a shell.
     pub fn from_path_component(component: &str) -> Self {
         let keep = |c: char| {
             if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' }
@@ -59,7 +59,7 @@ impl SessionName {
         Self::new(name).unwrap_or_else(|_| Self("session".into()))
     }
 
-    /// Gives the name with a number behind it, for when the plain one is taken.
+    /// The name with a number appended, for when the plain one is taken.
     pub fn numbered(&self, n: u32) -> Self {
         let mut end = self.0.len().min(Self::MAX_LEN - 11);
         while !self.0.is_char_boundary(end) {

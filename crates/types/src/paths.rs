@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The places a daemon and its clients agree on, all derived from three environment variables.
+/// The paths that the daemon and its clients agree on, derived from environment variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paths {
     /// `$HOME`.
@@ -19,9 +19,9 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Derives the places from environment variables; an empty variable counts as unset.
+    /// Derives the paths from environment variables; an empty variable counts as unset.
     ///
-    /// Without `HOME` there is no private place for sockets, hence no answer.
+    /// Without `HOME` there is no private directory for sockets, hence `None`.
     pub fn from_env(var: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
         let dir = |key: &str| var(key).filter(|v| !v.is_empty()).map(PathBuf::from);
         let home = dir("HOME")?;
@@ -62,12 +62,12 @@ impl Paths {
         self.state_dir().join("daemon.log")
     }
 
-    /// Configuration file used unless another is named.
+    /// Default configuration file.
     pub fn config_file(&self) -> PathBuf {
         self.config_home.join("switchboard/config.toml")
     }
 
-    /// Directory of the user's own profiles, by which turns of agents are found.
+    /// Directory of the user's own detection profiles.
     pub fn profiles_dir(&self) -> PathBuf {
         self.config_home.join("switchboard/profiles")
     }

@@ -11,7 +11,7 @@ pub struct Size {
 }
 
 impl Size {
-    /// The size of a session nobody has sized yet.
+    /// The size of a session that no client has resized.
     pub const DEFAULT: Self = Self { cols: 80, rows: 24 };
 
     /// Makes a size, or nothing when either side is zero.
@@ -35,7 +35,7 @@ impl Size {
         self.rows
     }
 
-    /// One column less, if any column is left then.
+    /// One column less, unless there is only one.
     pub fn narrower(self) -> Option<Self> {
         Self::new(self.cols - 1, self.rows)
     }

@@ -1,16 +1,16 @@
-//! Points in time as they are kept and told.
+//! Timestamps.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::SystemTime;
 
-/// A point in time: milliseconds since 1970, told as RFC 3339 in UTC.
+/// A point in time: milliseconds since 1970, written as RFC 3339 in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
-    /// What a clock shows; 0 if it shows a time before 1970.
+    /// The time of a clock; 0 for a time before 1970.
     pub fn of(time: SystemTime) -> Self {
         let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Self(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))

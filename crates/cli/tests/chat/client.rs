@@ -181,7 +181,7 @@ fn failures_have_their_codes() {
     assert!(taken.status.code() == Some(1) && said(&taken).contains("without --new"), "{}", said(&taken));
     let unknown = swb.run(&["chat", "--new", "--agent", "nobody", "-m", "say:x"]);
     assert!(
-        unknown.status.code() == Some(1) && said(&unknown).contains("there are: scripted"),
+        unknown.status.code() == Some(1) && said(&unknown).contains("configured agents: scripted"),
         "{}",
         said(&unknown)
     );

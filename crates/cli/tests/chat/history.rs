@@ -242,7 +242,7 @@ fn workspaces_are_listed_and_kept() {
     assert_eq!(find(swb.json(&["workspace"]), p).unwrap()["agent"], "scripted");
     let unknown = swb.run(&["workspace", "add", p, "--agent", "nobody"]);
     assert_eq!(unknown.status.code(), Some(1));
-    assert!(said(&unknown).contains("there are: scripted"), "{}", said(&unknown));
+    assert!(said(&unknown).contains("configured agents: scripted"), "{}", said(&unknown));
     assert_eq!(swb.run(&["workspace", "add", "/does/not/exist"]).status.code(), Some(1));
 }
 

@@ -242,7 +242,7 @@ fn lines_that_may_be_submissions_are_warned_of() {
     swb.ok(&["run", "-d", "-n", "to", "--", "cat"]);
     swb.ok(&["ask", "from", "seq 1 3"]);
     let relayed = swb.run(&["relay", "from", "to", "--submit"]);
-    assert!(said(&relayed).contains("takes no pastes"), "{}", said(&relayed));
+    assert!(said(&relayed).contains("does not support bracketed paste"), "{}", said(&relayed));
     wrote(&swb, "to", "\r\n3\r\n");
     assert!(swb.json(&["relay", "from", "to"])["warning"].is_string());
     swb.ok(&["ask", "from", "echo one line"]);

@@ -1,4 +1,4 @@
-//! Agents that answer: what one has to be able to do, and what it is given.
+//! The interface of agents: what a backend implements, and what it gets.
 
 use crate::limits;
 use crate::session::Session;
@@ -15,45 +15,45 @@ use swb_types::SessionName;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-/// A future that can be kept in a box.
+/// A boxed future.
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Why an agent cannot answer.
+/// Why an agent failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// It failed: it ended, it could not be reached, it said something impossible.
+    /// It ended, could not be reached, or violated its protocol.
     #[error("{0}")]
     Agent(String),
-    /// There is none, and this says what to configure.
+    /// No agent is configured; the text says what to configure.
     #[error("{0}")]
     NotConfigured(String),
 }
 
 /// An agent in one conversation.
 ///
-/// It is dropped when it does not stop in time, when the conversation is deleted and when the daemon stops: nothing it
-/// has started may outlive that.
+/// It is dropped when it does not stop in time, when the conversation is deleted and when the daemon stops: no process
+/// it has started may outlive that.
 pub trait Backend: Send {
     /// Answers one prompt. Returns when the answer is complete, or soon after `exchange.stopped()`.
     fn generate<'a>(&'a mut self, exchange: &'a Exchange) -> Boxed<'a, Result<(), Failure>>;
 
-    /// The conversation begins anew: what the agent remembers of it is void.
+    /// The conversation was cleared: the agent must forget its context.
     fn clear(&mut self) {}
 
-    /// The conversation is gone for good, and with it what was started for it alone.
+    /// The conversation is deleted: ends everything that was started for it alone.
     fn delete(self: Box<Self>) -> Boxed<'static, ()> {
         drop(self);
         Box::pin(async {})
     }
 }
 
-/// Gives conversations their agents.
+/// Opens agents for conversations.
 pub trait Backends: fmt::Debug + Send + Sync {
-    /// An agent for a conversation.
+    /// Opens an agent for a conversation.
     fn open(&self, opening: Opening) -> Boxed<'static, Result<Box<dyn Backend>, Failure>>;
 
-    /// What is left of an agent's `resume` state when its conversation is cleared: what belongs to the agent and not to
-    /// what was said. Nothing by default.
+    /// The part of an agent's `resume` state that survives when its conversation is cleared: what belongs to the agent and
+    /// not to the messages. Nothing by default.
     fn after_clear(&self, _resume: serde_json::Value) -> Option<serde_json::Value> {
         None
     }
@@ -61,7 +61,7 @@ pub trait Backends: fmt::Debug + Send + Sync {
     /// The agents that can be chosen, the default one first.
     fn agents(&self) -> Vec<Agent>;
 
-    /// What holds where a conversation's own settings say nothing.
+    /// The settings that apply where the conversation's own are empty.
     fn defaults(&self, settings: &Settings, workspace: &Workspace) -> Settings;
 }
 
@@ -72,7 +72,7 @@ pub struct Agent {
     pub name: String,
     /// How it is reached: `acp`, `llm` or `pty`.
     pub kind: &'static str,
-    /// What is behind it: a command or a model.
+    /// Its command or model.
     pub detail: String,
 }
 
@@ -81,30 +81,30 @@ pub struct Agent {
 pub struct Opening {
     /// Its name.
     pub name: SessionName,
-    /// Where the agent works.
+    /// The agent's working directory.
     pub working_dir: PathBuf,
-    /// What it may do there.
+    /// Its workspace, with its permissions.
     pub workspace: Arc<Workspace>,
-    /// What was set.
+    /// The conversation's settings.
     pub settings: Settings,
-    /// What the agent said it needs to go on.
+    /// The state by which the agent resumes, as it reported it.
     pub resume: Option<serde_json::Value>,
     /// The session with a terminal that the conversation is about.
     pub terminal: Option<Session>,
 }
 
-/// What differs for one prompt.
+/// Options of one prompt.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PromptOptions {
-    /// How freely it is to be answered.
+    /// Sampling temperature.
     pub temperature: Option<f64>,
-    /// Tokens of the answer at most.
+    /// Maximum number of tokens in the answer.
     pub max_tokens: Option<u32>,
 }
 
-/// One prompt and the way back: what the agent says, does and asks.
+/// One prompt, and the channel for everything the agent reports while it answers.
 ///
-/// Everything said through it after the generation was stopped is dropped.
+/// Reports after the generation was stopped are dropped.
 #[derive(Debug)]
 pub struct Exchange {
     pub(super) name: SessionName,
@@ -118,7 +118,7 @@ pub struct Exchange {
     pub(super) stop: CancellationToken,
 }
 
-/// What an agent tells its conversation.
+/// A report of an agent to its conversation.
 #[derive(Debug)]
 pub(super) enum Update {
     Text(String),
@@ -141,101 +141,101 @@ impl Exchange {
         &self.name
     }
 
-    /// What was said to the agent.
+    /// The prompt.
     pub fn prompt(&self) -> &str {
         &self.prompt
     }
 
-    /// What is set for this prompt.
+    /// The options of this prompt.
     pub fn options(&self) -> &PromptOptions {
         &self.options
     }
 
-    /// What is set for the conversation.
+    /// The settings of the conversation.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// What was said before this prompt, oldest first.
+    /// The messages before this prompt, oldest first.
     pub fn history(&self) -> &[Message] {
         &self.history
     }
 
-    /// Where the agent works.
+    /// The agent's working directory.
     pub fn working_dir(&self) -> &std::path::Path {
         &self.working_dir
     }
 
-    /// What it may do there, as it stands now.
+    /// Its workspace, with its present permissions.
     pub fn workspace(&self) -> Arc<Workspace> {
         self.workspace.get(&self.working_dir)
     }
 
-    /// Lets a command be run in this workspace without asking from now on, and keeps that.
+    /// Allows a command in this workspace without an approval from now on, and saves that.
     pub async fn approve_command(&self, command: &str) {
         self.workspace.approve_command(&self.working_dir, command).await;
     }
 
-    /// Lets a domain be reached from this workspace without asking from now on, and keeps that.
+    /// Allows a domain in this workspace without an approval from now on, and saves that.
     pub async fn approve_domain(&self, domain: &str) {
         self.workspace.approve_domain(&self.working_dir, domain).await;
     }
 
-    /// Cancelled when the answer is not wanted any more.
+    /// Cancelled when the generation is stopped.
     pub fn stop(&self) -> &CancellationToken {
         &self.stop
     }
 
-    /// The agent says more. Empty text says nothing.
+    /// Reports more text of the answer. Empty text is ignored.
     pub async fn text(&self, text: impl Into<String>) {
         self.tell(Update::Text(text.into())).await;
     }
 
-    /// The agent thinks.
+    /// Reports a thought.
     pub async fn thought(&self, text: impl Into<String>) {
         self.tell(Update::Thought(text.into())).await;
     }
 
-    /// The agent uses a tool; called again for the same use, it says more about it.
+    /// Reports a tool call; a second report of the same call adds to it.
     pub async fn tool_called(&self, call: ToolCall) {
         self.tell(Update::ToolCalled(Box::new(call))).await;
     }
 
-    /// A tool that is at work says something.
+    /// Reports output of a running tool.
     pub async fn tool_output(&self, id: &ToolId, text: impl Into<String>) {
         self.tell(Update::ToolOutput(id.clone(), text.into())).await;
     }
 
-    /// What the use of a tool came to.
+    /// Reports the result of a tool call.
     pub async fn tool_ended(&self, result: ToolResult) {
         self.tell(Update::ToolEnded(Box::new(result))).await;
     }
 
-    /// How far the agent is.
+    /// Reports progress.
     pub async fn progress(&self, progress: Progress) {
         self.tell(Update::Progress(progress)).await;
     }
 
-    /// What the agent intends to do.
+    /// Reports the agent's plan.
     pub async fn plan(&self, entries: Vec<PlanEntry>) {
         self.tell(Update::Plan(entries)).await;
     }
 
-    /// What the answer has cost, besides what was told before.
+    /// Reports the tokens used since the last report.
     pub async fn used(&self, usage: Usage) {
         self.tell(Update::Usage(usage)).await;
     }
 
-    /// What the agent needs to go on with this conversation another time.
+    /// Reports the state by which the agent can resume this conversation later.
     pub async fn resume_with(&self, state: serde_json::Value) {
         self.tell(Update::Resume(state)).await;
     }
 
-    /// Asks for an approval and waits for what it comes to. Dropping the wait withdraws it.
+    /// Requests an approval and waits for the decision. Dropping the wait withdraws the request.
     pub async fn approve(&self, request: ApprovalRequest) -> Decision {
         let id = ApprovalId(format!("auth-{}", super::random_id()));
         let (reply, decision) = oneshot::channel();
-        // Room for taking it back is taken first, so that this never has to wait.
+        // Reserves room for the withdrawal first, so that withdrawing never waits.
         let Ok(room) = self.updates.clone().reserve_owned().await else { return Decision::Stopped };
         let withdrawal = Withdrawal { id: id.clone(), room: Some(room) };
         self.tell(Update::Approve(id, Box::new(request), reply)).await;
@@ -253,12 +253,12 @@ impl Exchange {
     }
 
     async fn tell(&self, update: Update) {
-        // The conversation may be gone; then nobody wants to know.
+        // The conversation may be gone.
         let _told = self.updates.send(update).await;
     }
 }
 
-/// Takes an approval back that nobody waits for any more.
+/// Withdraws a request for approval when the agent no longer waits for it.
 struct Withdrawal {
     id: ApprovalId,
     room: Option<mpsc::OwnedPermit<Update>>,
@@ -278,8 +278,8 @@ impl Drop for Withdrawal {
     }
 }
 
-/// The way from an agent to its conversation. Twice the number of approvals that can wait: each keeps room to be
-/// taken back.
+/// The channel from an agent to its conversation. Twice the number of pending approvals, as each reserves room for its
+/// withdrawal.
 pub(super) fn updates() -> (mpsc::Sender<Update>, mpsc::Receiver<Update>) {
     mpsc::channel(limits::CHAT_UPDATES)
 }

@@ -1,12 +1,12 @@
-//! What can go wrong with conversations, by cause.
+//! Errors of conversations, by cause.
 
 use std::path::PathBuf;
 use swb_chat::Refused;
 use swb_types::NameError;
 
-/// Why something about a conversation was refused or failed.
+/// Why an operation on a conversation was refused or failed.
 ///
-/// Exhaustive on purpose: a new kind has to find its words in every dialect before it compiles.
+/// Exhaustive on purpose: every dialect must map a new kind before it compiles.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChatError {
     /// The agent failed.
@@ -18,26 +18,26 @@ pub enum ChatError {
     /// One of the limits was reached.
     #[error("{0}")]
     Limit(&'static str),
-    /// A name that cannot be used.
+    /// The name is not a valid session name.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// There is no such agent; the others are named.
-    #[error("there is no agent '{0}'; there are: {1}")]
+    /// There is no such agent; the text lists the others.
+    #[error("no agent named '{0}'; configured agents: {1}")]
     NoAgent(String, String),
     /// There is no such session.
     #[error("no session named '{0}'")]
     NotFound(String),
-    /// It cannot be done now, or not by this client.
+    /// It is not possible now, or not for this client.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// It is a terminal that nobody has talked to: there is no conversation to act on.
+    /// It is a session without a conversation.
     #[error("'{0}' is a terminal, not a conversation; `swb kill {0}` ends it")]
     Terminal(String),
-    /// What is saved cannot be read or written.
-    #[error("saved sessions are not available: {0}")]
+    /// The database cannot be read or written.
+    #[error("cannot access saved sessions: {0}")]
     Store(String),
-    /// The directory may not be entered.
-    #[error("the workspace {} cannot be entered: permission denied", .0.display())]
+    /// The directory is not accessible.
+    #[error("cannot enter the workspace {}: permission denied", .0.display())]
     WorkspaceDenied(PathBuf),
     /// There is no such directory.
     #[error("the workspace {} does not exist or is not a directory", .0.display())]

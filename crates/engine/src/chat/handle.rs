@@ -31,24 +31,24 @@ pub(super) struct Shared {
     pub(super) view: watch::Receiver<ChatView>,
 }
 
-/// What a conversation shows of itself.
+/// The published state of a conversation.
 #[derive(Debug, Clone)]
 pub struct ChatView {
-    /// What a list shows of it.
+    /// Its summary, as in lists.
     pub summary: Summary,
-    /// What is set for it.
+    /// Its settings.
     pub settings: Settings,
     /// What it is doing.
     pub state: State,
-    /// Who may act, if anybody is attached.
+    /// The client that may act, if one is attached.
     pub owner: Option<ClientId>,
     /// What that client's front knows of it.
     pub(super) owner_presence: Option<Arc<dyn Presence>>,
-    /// Approvals that wait, oldest first.
+    /// Pending approvals, oldest first.
     pub approvals: Vec<Approval>,
-    /// Questions that wait, oldest first.
+    /// Pending questions, oldest first.
     pub questions: Vec<Question>,
-    /// Nothing would be lost without it: nothing was said, or all of it is saved.
+    /// Nothing would be lost with it: it is empty, or everything is saved.
     pub expendable: bool,
 }
 
@@ -64,13 +64,13 @@ pub trait Presence: fmt::Debug + Send + Sync {
 pub struct Attachment {
     /// The conversation.
     pub chat: Chat,
-    /// Who is attached.
+    /// The attached client.
     pub client: ClientId,
     /// Its role when it was attached.
     pub role: ClientRole,
-    /// Everything that happens from then on. Whoever falls behind further than this holds has lost something.
+    /// Events from then on. A client that falls behind further than the queue's capacity misses some.
     pub events: broadcast::Receiver<Arc<Event>>,
-    /// What was said until then, if it was asked for.
+    /// The messages until then, if requested.
     pub saved: Option<Saved>,
     /// The unfinished answer until then.
     pub partial_answer: Option<PartialAnswer>,
@@ -103,25 +103,25 @@ pub(super) struct Attached {
     pub(super) guard: DetachGuard,
 }
 
-/// How a conversation leaves memory.
+/// How a conversation is removed from memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CloseMode {
-    /// For good, and with it what was started for it.
+    /// Deleted, with everything that was started for it.
     Delete,
-    /// What was started for it goes too; what is to be saved by itself is.
+    /// Ended with everything that was started for it, after a pending automatic save.
     Drop,
-    /// It can be loaded again.
+    /// Unloaded; it can be loaded again.
     PutAway,
     /// The daemon stops.
     Stop,
 }
 
-/// A generation that was begun: how it ends.
+/// The outcome of a generation, once it has ended.
 pub type Sent = oneshot::Receiver<Outcome>;
 
 pub(super) type Reply<T> = oneshot::Sender<Result<T, ChatError>>;
 
-/// What handles ask of the owner. `by` is the client that asks, nobody for those who may do everything.
+/// Commands from handles to the conversation's task. `by` is the client; without one the caller may do everything.
 #[derive(Debug)]
 pub(super) enum Command {
     Attach { guard: DetachGuard, takeover: bool, history: bool, reply: Reply<Box<Attached>> },
@@ -154,22 +154,22 @@ impl Chat {
         &self.shared.working_dir
     }
 
-    /// When it was made.
+    /// When it was created.
     pub fn created(&self) -> Timestamp {
         self.shared.created
     }
 
-    /// What it shows of itself right now.
+    /// Its published state right now.
     pub fn view(&self) -> ChatView {
         self.shared.view.borrow().clone()
     }
 
-    /// Who owns it.
+    /// The client that owns it.
     pub fn owner(&self) -> Option<ClientId> {
         self.shared.view.borrow().owner
     }
 
-    /// Waits until it shows something else than when this was last called on the same receiver.
+    /// Subscribes to its published state.
     pub fn watch(&self) -> watch::Receiver<ChatView> {
         self.shared.view.clone()
     }
@@ -213,8 +213,8 @@ impl Chat {
         let _settled = tokio::time::timeout(limits::OWNER_LEAVES, settled).await;
     }
 
-    /// Attaches a client, which then owns the conversation if nobody else does, or if it takes over. With `history` it
-    /// is given what was said before.
+    /// Attaches a client, which then owns the conversation if no other client does, or if it takes over. With `history` the
+    /// attachment has the messages so far.
     pub async fn attach(
         &self,
         client: ClientId,
@@ -230,12 +230,12 @@ impl Chat {
         Ok(Attachment { chat: self.clone(), client, role, events, saved, partial_answer, _guard: guard })
     }
 
-    /// Makes a client the owner that is attached.
+    /// Makes an attached client the owner.
     pub async fn take_over(&self, attached: ClientId) -> Result<(), ChatError> {
         self.ask(|reply| Command::TakeOver { client: attached, reply }).await
     }
 
-    /// Begins a generation; its end is told through what is returned.
+    /// Starts a generation; the result gets its outcome.
     pub async fn send(
         &self,
         by: Option<ClientId>,
@@ -250,7 +250,7 @@ impl Chat {
         self.ask_as(by, |reply| Command::Stop { by, reply }).await
     }
 
-    /// Forgets what was said.
+    /// Removes all messages.
     pub async fn clear(&self, by: Option<ClientId>) -> Result<(), ChatError> {
         self.ask_as(by, |reply| Command::Clear { by, reply }).await
     }
@@ -260,12 +260,12 @@ impl Chat {
         self.ask_as(by, |reply| Command::Configure { by, settings: Box::new(settings), reply }).await
     }
 
-    /// Writes it to disk, under another title if one is given; gives what was written.
+    /// Saves it to disk, under another title if one is given; returns what was written.
     pub async fn save(&self, by: Option<ClientId>, title: Option<String>) -> Result<Saved, ChatError> {
         self.ask_as(by, |reply| Command::Save { by, title, reply }).await
     }
 
-    /// Takes note that somebody has seen an approval that is asked for.
+    /// Notes that a client has shown a pending approval.
     pub async fn acknowledge(&self, id: ApprovalId) -> Result<(), ChatError> {
         self.ask(|reply| Command::Acknowledge { id, reply }).await
     }
@@ -290,7 +290,7 @@ impl Chat {
         self.ask_as(by, |reply| Command::Answer { by, id, answers, reply }).await
     }
 
-    /// Everything of it that is kept, as it stands.
+    /// Everything of it that can be saved, as it is now.
     pub async fn saved(&self) -> Result<Saved, ChatError> {
         self.ask(|reply| Command::Saved { reply }).await
     }

@@ -1,4 +1,4 @@
-//! Conversations with agents, whoever answers and whatever protocol their clients speak.
+//! Conversations with agents, for any backend and any client protocol.
 //!
 //! [`Chats`] is the door: create, find, load, list, delete. Each conversation is one task (`task.rs`) that owns a
 //! [`Conversation`]; clients hold a [`Chat`] and, while they are attached, an [`Attachment`] with everything that
@@ -49,15 +49,15 @@ use tokio_util::task::TaskTracker;
 /// Label of sessions whose terminal was made for a conversation.
 pub const ORIGIN: &str = "chat";
 
-/// How conversations are to be held.
+/// Options of all conversations.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ChatOptions {
-    /// Label under which sessions with a terminal are offered for conversations.
+    /// Label of the front for which sessions can be hidden from conversations.
     pub label: &'static str,
-    /// Who answers.
+    /// The agents.
     pub backends: Arc<dyn Backends>,
-    /// Where those are kept that are to be kept.
+    /// The database of saved conversations.
     pub archive: Arc<dyn Archive>,
     /// Access to git repositories.
     pub git: Arc<dyn Git>,
@@ -77,38 +77,38 @@ impl ChatOptions {
     }
 }
 
-/// What a generation came to.
+/// The outcome of a generation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// The answer is complete.
     Completed,
     /// The agent failed.
     Failed(Failure),
-    /// Somebody stopped it.
+    /// A client stopped it.
     Stopped,
 }
 
-/// A conversation to be made.
+/// A conversation to create.
 #[derive(Debug, Clone)]
 pub struct NewChat {
-    /// Its name; three words if it has none.
+    /// Its name; three random words by default.
     pub name: Option<SessionName>,
     /// The directory it belongs to and its agent works in.
     pub directory: PathBuf,
-    /// The interval at which it is saved by itself.
+    /// The interval of automatic saves.
     pub auto_save: Option<Duration>,
 }
 
 /// A conversation in a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListedChat {
-    /// What it is.
+    /// Its summary.
     pub summary: Summary,
     /// Whether a generation runs.
     pub running: bool,
     /// Whether it is in memory.
     pub live: bool,
-    /// Whether something of it is kept on disk.
+    /// Whether it is saved on disk.
     pub saved: bool,
 }
 
@@ -126,7 +126,7 @@ struct Inner {
     git: Arc<dyn Git>,
     workspaces: Workspaces,
     recovery: Mutex<RecoveryJournal>,
-    /// Names of conversations that the next daemon goes on with; nothing else may take them until then.
+    /// Names of conversations that the next daemon resumes; nothing else may take them until then.
     left: Mutex<Vec<ChatName>>,
     clients: AtomicU64,
     tasks: TaskTracker,
@@ -140,7 +140,7 @@ impl fmt::Debug for Chats {
 }
 
 impl Chats {
-    /// Conversations beside the sessions of `engine`; those that an earlier daemon was cut off in go on.
+    /// The conversations beside the sessions of `engine`; resumes those of a daemon that crashed.
     pub fn new(engine: &Engine, options: ChatOptions) -> Self {
         let (recovery, left) = RecoveryJournal::new(engine.keeper().clone(), engine.take_chats());
         let workspaces = Workspaces::new(options.workspaces, Arc::clone(&options.archive));
@@ -187,7 +187,7 @@ impl Chats {
         self.inner.recovery.lock().unwrap_or_else(PoisonError::into_inner).note(entries);
     }
 
-    /// A name for a client that nobody else has had.
+    /// A new client id.
     pub fn client(&self) -> ClientId {
         ClientId(self.inner.clients.fetch_add(1, Ordering::Relaxed))
     }
@@ -213,7 +213,7 @@ impl Chats {
         Ok(self.inner.workspaces.touch(dir))
     }
 
-    /// Who can answer.
+    /// The agents.
     pub fn backends(&self) -> &dyn Backends {
         self.inner.backends.as_ref()
     }
@@ -228,7 +228,7 @@ impl Chats {
         Err(ChatError::NoAgent(name.to_owned(), known.join(", ")))
     }
 
-    /// Makes a conversation.
+    /// Creates a conversation.
     pub async fn create(&self, new: NewChat) -> Result<Chat, ChatError> {
         check_directory(&new.directory).await?;
         self.make_room().await;
@@ -249,7 +249,7 @@ impl Chats {
         Ok(chat)
     }
 
-    /// Begins a conversation with a name of three words that no other one has, live or kept.
+    /// Begins a conversation with a name of three words that no live or saved conversation has.
     async fn begin_unnamed(&self, dir: &Path, auto_save: Option<Duration>) -> Result<Chat, ChatError> {
         let kept = self.archived(|archive| archive.list(None)).await.unwrap_or_default();
         loop {
@@ -269,8 +269,7 @@ impl Chats {
         move |chat| registry.enter_chat(chat, hold)
     }
 
-    /// Where there is no room for a further conversation, the one that was not used for longest is put away, of those
-    /// that nobody looks at and that are saved.
+    /// At the limit of live conversations, unloads the least recently used one that is saved and has no client.
     async fn make_room(&self) {
         let live = self.all();
         if live.len() < limits::CHATS {
@@ -281,7 +280,7 @@ impl Chats {
             view.expendable && view.owner.is_none() && !view.state.is_running()
         });
         if let Some(chat) = idle.min_by_key(|chat| chat.view().summary.updated) {
-            // If it goes by itself meanwhile there is room as well.
+            // If it ends by itself meanwhile there is room as well.
             let _put_away = chat.close(CloseMode::PutAway).await;
         }
     }
@@ -291,14 +290,13 @@ impl Chats {
         self.registry().chat(name)
     }
 
-    /// A conversation that is in memory or kept, or one about the session of that name if that has a terminal. It is
-    /// live from then on.
+    /// A live conversation, a saved one, or a new one about the session of that name. It is live from then on.
     pub async fn load(&self, name: &str) -> Result<Chat, ChatError> {
         if let Some(chat) = self.live(name) {
             return Ok(chat);
         }
         match self.load_kept(name).await {
-            // Another client has loaded it meanwhile.
+            // Another client has loaded it in the meantime.
             Err(ChatError::Exists(name)) => self.live(&name).ok_or(ChatError::Exists(name)),
             loaded => loaded,
         }
@@ -307,7 +305,7 @@ impl Chats {
     async fn load_kept(&self, name: &str) -> Result<Chat, ChatError> {
         let kept = self.kept(name).await;
         match (self.terminal(name), kept) {
-            // What was said goes on with the terminal that it was said in, which has outlived the daemon.
+            // The conversation continues with its terminal, which has outlived the daemon.
             (Some(terminal), Ok(Some(saved))) if is_about(&saved.working_dir, &terminal) => {
                 self.restore(saved, NameHold::Shared)
             }
@@ -329,7 +327,7 @@ impl Chats {
         self.open(conversation, Saving::default(), self.entering(NameHold::Shared))
     }
 
-    /// Goes on with a conversation that was kept.
+    /// Restores a saved conversation.
     fn restore(&self, saved: Saved, hold: NameHold) -> Result<Chat, ChatError> {
         self.inner.workspaces.touch(&saved.working_dir);
         let messages = saved.messages.clone();
@@ -341,7 +339,7 @@ impl Chats {
         Ok(chat)
     }
 
-    /// Everything of a conversation that is kept or in memory.
+    /// Everything of a saved or live conversation.
     pub async fn saved(&self, name: &str) -> Result<Saved, ChatError> {
         if let Some(chat) = self.live(name) {
             return chat.saved().await;
@@ -349,7 +347,7 @@ impl Chats {
         self.kept(name).await?.ok_or_else(|| ChatError::NotFound(name.to_owned()))
     }
 
-    /// Live conversations, sessions that could be talked to, and those that are kept, each once; of one directory or all.
+    /// Live conversations, sessions without one, and saved conversations, each once; of one directory or all.
     pub async fn list(&self, workspace: Option<&Path>) -> Result<Vec<ListedChat>, ChatError> {
         let live = self.all();
         let mut listed: BTreeMap<SessionName, ListedChat> = BTreeMap::new();
@@ -381,7 +379,7 @@ impl Chats {
         Ok(all)
     }
 
-    /// Messages that are kept and have all these words; of one directory or all.
+    /// Saved messages that contain all these words; of one directory or all.
     pub async fn search(
         &self,
         words: &str,
@@ -392,8 +390,8 @@ impl Chats {
         self.archived(move |archive| archive.search(&words, dir.as_deref(), most)).await
     }
 
-    /// Removes a conversation from memory and from disk, and what was started for it. Refused to a client when another
-    /// one owns it.
+    /// Deletes a conversation from memory and from disk, and ends what was started for it. Refused to a client while
+    /// another one owns it.
     pub async fn delete(&self, name: &str, by: Option<ClientId>) -> Result<(), ChatError> {
         let live = self.live(name);
         if let Some(chat) = &live {
@@ -415,12 +413,12 @@ impl Chats {
         }
     }
 
-    /// Removes a conversation from memory, and what was started for it; what is kept on disk stays.
+    /// Removes a conversation from memory and ends what was started for it; its saved copy stays.
     pub async fn drop_live(&self, chat: &Chat) -> Result<(), ChatError> {
         chat.close(CloseMode::Drop).await
     }
 
-    /// Approvals that wait in any conversation, oldest first.
+    /// Pending approvals of all conversations, oldest first.
     pub fn approvals(&self) -> Vec<(Chat, Approval)> {
         let live = self.all();
         let mut all: Vec<(Chat, Approval)> = Vec::new();
@@ -432,8 +430,8 @@ impl Chats {
         all
     }
 
-    /// Ends all conversations in order: those that are to be saved by themselves are, agents end. With `forget` the
-    /// next daemon knows nothing of them; without, it goes on with them.
+    /// Ends all conversations: pending automatic saves are written, agents end. With `forget` the next daemon does not
+    /// resume them.
     pub async fn shutdown(&self, forget: bool) {
         self.inner.stop.cancel();
         self.inner.tasks.close();
@@ -445,17 +443,17 @@ impl Chats {
         }
     }
 
-    /// The session with a terminal behind a conversation of this name.
+    /// The session that a conversation of this name is held with.
     fn terminal(&self, name: &str) -> Option<Session> {
         self.inner.engine.find(name).ok().filter(|session| self.offers(session))
     }
 
-    /// Whether a terminal is behind a conversation.
+    /// Whether a conversation is held with a session.
     pub fn has_terminal(&self, chat: &Chat) -> bool {
         self.terminal(chat.name().as_str()).is_some()
     }
 
-    /// The program that answers in a conversation about a terminal that was there before it.
+    /// The program that answers in a conversation about a session that was not made for it.
     pub fn program(&self, chat: &Chat) -> Option<String> {
         let session = self.terminal(chat.name().as_str()).filter(|session| session.origin() != ORIGIN)?;
         let view = session.pty(PtyId::AGENT).ok()?;
@@ -507,29 +505,29 @@ impl Chats {
             approvals: BTreeMap::new(),
             questions: BTreeMap::new(),
         };
-        // Before anything else is noted of it.
+        // Before any other entry of it.
         task.note_head();
         self.inner.tasks.spawn(task.run());
         Ok(chat)
     }
 
-    /// A conversation has ended: its name is free, unless the daemon stops and the next one goes on with it.
+    /// Frees the name of a conversation that has ended, unless the daemon stops and the next one resumes it.
     fn closed(&self, name: &SessionName, entry: ChatName) {
         if self.inner.stop.is_cancelled() {
             return self.inner.left.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
         }
-        // While nobody else has the name: a new conversation of this name must not end with this.
+        // While the name is still held: this entry must not delete a new conversation of the same name.
         self.note(&[Entry::Gone(name.clone())]);
         drop(entry);
     }
 
-    /// A conversation as it is kept, if it is.
+    /// A saved conversation.
     async fn kept(&self, name: &str) -> Result<Option<Saved>, ChatError> {
         let name = name.to_owned();
         self.archived(move |archive| archive.load(&name)).await
     }
 
-    /// Asks the archive, off the thread that serves everybody.
+    /// Runs a query of the database on a thread for blocking work.
     async fn archived<T: Send + 'static>(
         &self,
         ask: impl FnOnce(&dyn Archive) -> Result<T, ArchiveError> + Send + 'static,
@@ -548,12 +546,12 @@ fn refused(refusal: NameRefusal, name: &SessionName) -> ChatError {
     }
 }
 
-/// Whether a conversation that is kept was about this terminal, and not about another of the same name.
+/// Whether a saved conversation was about this session, and not about another of the same name.
 fn is_about(working_dir: &Path, terminal: &Session) -> bool {
     terminal.workspace() == working_dir
 }
 
-/// SS-31. A directory may lie on a disk that does not answer, so nobody else waits for this.
+/// SS-31. The directory may lie on a disk that does not respond, so this runs on a thread for blocking work.
 async fn check_directory(dir: &Path) -> Result<(), ChatError> {
     looked_at(dir, check_now).await
 }
@@ -597,7 +595,7 @@ fn now() -> Now {
 
 fn random() -> u64 {
     let mut bytes = [0; 8];
-    // The kernel has randomness once it has booted; the time is better than nothing.
+    // The kernel always has randomness after boot; the time is a fallback.
     match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
         Ok(8) => u64::from_ne_bytes(bytes),
         _ => now().unix.0.wrapping_mul(0x9e37_79b9_7f4a_7c15),

@@ -1,8 +1,8 @@
 //! How conversations survive a crash of the daemon: a journal in shared memory, held by the keeper.
 //!
-//! Everything that is said is added as it is said, so that the next daemon has it up to the last piece. When the journal
-//! has grown to a multiple of what it says, it is written anew in new memory, by a thread of its own: it may be long, and
-//! nobody waits for it. Whatever happens meanwhile, the keeper holds a whole one.
+//! Every piece of a message is appended at once, so the next daemon has all of them. When the journal has grown to a
+//! multiple of its content, a thread of its own compacts it into new memory, and no conversation waits for that. The
+//! keeper holds a complete journal at any time.
 
 use crate::journal::Journal;
 use crate::keeper::Keeper;
@@ -25,18 +25,18 @@ pub(super) enum Entry {
     Message(SessionName, Message),
     /// A message whose parts follow.
     Began(SessionName, Message),
-    /// A further part of it.
+    /// A further part of that message.
     Part(SessionName, Box<Part>),
-    /// All messages are void.
+    /// All messages were removed.
     Cleared(SessionName),
-    /// It is gone.
+    /// The conversation has ended.
     Gone(SessionName),
 }
 
 /// What the next daemon needs to know of a conversation besides its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RecoverySettings {
-    /// Seconds after which it is saved by itself.
+    /// Interval of automatic saves in seconds.
     pub(super) auto_save: Option<u64>,
     /// Whether its name is its own, and not that of a session it is about.
     pub(super) reserved: bool,
@@ -50,7 +50,7 @@ pub(super) struct RecoveredChat {
     unfinished: Option<Message>,
 }
 
-/// The journal of all conversations, in the keeper's hands.
+/// The journal of all conversations, which the keeper holds too.
 #[derive(Debug)]
 pub(super) struct RecoveryJournal {
     keeper: Keeper,
@@ -58,7 +58,7 @@ pub(super) struct RecoveryJournal {
 }
 
 impl RecoveryJournal {
-    /// Goes on with what an earlier daemon left, and gives the conversations in it.
+    /// Continues the journal that an earlier daemon left, and returns the conversations in it.
     pub(super) fn new(keeper: Keeper, left: Option<OwnedFd>) -> (Self, Vec<RecoveredChat>) {
         let resumed = left.and_then(|memory| Journal::resume(memory, limits::CHAT_MEMORY).ok());
         let mut conversations = resumed.map(|(_, text)| fold(&text)).unwrap_or_default();
@@ -80,7 +80,7 @@ impl RecoveryJournal {
         (recovery, conversations.into_values().collect())
     }
 
-    /// Adds lines.
+    /// Appends entries.
     pub(super) fn note(&mut self, entries: &[Entry]) {
         let Some(compacted) = &mut self.compacted else { return };
         match compacted.add(&text_of(entries)) {
@@ -90,14 +90,14 @@ impl RecoveryJournal {
         }
     }
 
-    /// Forgets everything: the daemon stops in order.
+    /// Drops the journal, for an orderly stop.
     pub(super) fn forget(&mut self) {
         self.compacted = None;
         self.keeper.drop_chats();
     }
 
     fn give_up(&mut self, error: &io::Error) {
-        tracing::warn!(%error, "conversations will not outlive a crash of the daemon");
+        tracing::warn!(%error, "conversations will not survive a crash of the daemon");
         self.forget();
     }
 }
@@ -106,22 +106,22 @@ impl RecoveryJournal {
 #[derive(Debug)]
 struct CompactedJournal {
     journal: Journal,
-    /// Its length when it was last written anew, and what it may grow by besides.
+    /// Its length after the last compaction, and by how much more than twice that it may grow.
     compact: u64,
     slack: u64,
     rewriting: Option<Rewriting>,
 }
 
-/// A journal that is being written anew.
+/// A compaction that runs.
 #[derive(Debug)]
 struct Rewriting {
     thread: JoinHandle<io::Result<Journal>>,
-    /// The end of what it will say; everything after that is still to be added.
+    /// The end of what it covers; later entries are appended when it is done.
     end: u64,
 }
 
 impl CompactedJournal {
-    /// What is known of these conversations; and its memory, for the keeper.
+    /// A journal of these conversations, and its memory for the keeper.
     fn begin(
         conversations: &BTreeMap<SessionName, RecoveredChat>,
         slack: u64,
@@ -131,11 +131,11 @@ impl CompactedJournal {
         Ok((Self { compact: journal.len(), journal, slack, rewriting: None }, shared))
     }
 
-    /// Adds whole lines. If it is in other memory from now on, that is given, with everything in it.
+    /// Appends whole lines. Returns the new memory if a compaction has completed.
     fn add(&mut self, lines: &str) -> io::Result<Option<OwnedFd>> {
         self.journal.append(lines)?;
         if self.journal.len() > limits::CHAT_MEMORY as u64 {
-            return Err(io::Error::other("there is too much of it"));
+            return Err(io::Error::other("the journal of conversations is too long"));
         }
         match self.rewriting.take_if(|rewriting| rewriting.thread.is_finished()) {
             Some(done) => self.adopt(done).map(Some),
@@ -160,7 +160,7 @@ impl CompactedJournal {
     }
 
     fn adopt(&mut self, done: Rewriting) -> io::Result<OwnedFd> {
-        let panicked = |_| io::Error::other("it cannot be written anew");
+        let panicked = |_| io::Error::other("the compaction of the journal failed");
         let mut journal = done.thread.join().map_err(panicked)??;
         self.compact = journal.len();
         journal.append(&self.journal.read(done.end)?)?;
@@ -225,8 +225,8 @@ fn fold(text: &str) -> BTreeMap<SessionName, RecoveredChat> {
     all
 }
 
-/// Forgets the oldest messages of the longest conversations until all of them have at most so many bytes. It is done
-/// rarely, and nobody waits long for it: an older half goes at a time.
+/// Drops the oldest messages of the longest conversations until all of them have at most `most` bytes: the older half of
+/// a conversation at a time, which is fast.
 fn shorten(conversations: &mut BTreeMap<SessionName, RecoveredChat>, most: usize) {
     let size = |left: &RecoveredChat| left.saved.messages.iter().map(Message::size).sum::<usize>();
     let mut sizes: BTreeMap<SessionName, usize> =

@@ -10,24 +10,24 @@ use swb_chat::Saved;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-/// When and how a conversation is saved. The disk may be slow: nobody but those who asked waits for it.
+/// When and how a conversation is saved. The disk may be slow: only callers that requested a save wait for it.
 #[derive(Debug, Default)]
 pub(super) struct Saving {
-    /// The interval at which it is saved by itself.
+    /// The interval of automatic saves.
     pub(super) every: Option<Duration>,
-    /// When, if it has changed since it was last saved.
+    /// When it is saved next, if it has changed since the last save.
     pub(super) due: Option<Instant>,
-    /// What is being written, and who wants to know.
+    /// The save that runs, with its callers.
     pub(super) running: Option<Save>,
-    /// It is to be written once more after that, and who wants to know.
+    /// Whether another save follows, and its callers.
     again: bool,
     waiting: Vec<Reply<Saved>>,
-    /// How often it has changed, and how often it had when it was last saved.
+    /// Number of changes, and that number at the last save.
     pub(super) changes: u64,
     saved: Option<u64>,
 }
 
-/// A conversation that is being written.
+/// A save that runs.
 #[derive(Debug)]
 pub(super) struct Save {
     pub(super) task: JoinHandle<Result<(), ChatError>>,
@@ -42,7 +42,7 @@ impl Saving {
         Self { every, ..Self::default() }
     }
 
-    /// Of a conversation that was just loaded.
+    /// The state of a conversation that was just loaded.
     pub(super) fn loaded() -> Self {
         Self { saved: Some(0), ..Self::default() }
     }
@@ -53,7 +53,7 @@ impl Saving {
 }
 
 impl ConversationTask {
-    /// Has it written to disk, again if it is being written; whoever asks is told when it is.
+    /// Saves it to disk, again if a save runs; `reply` gets the result.
     pub(super) fn save(&mut self, reply: Option<Reply<Saved>>) {
         self.saving.due = None;
         if self.saving.running.is_some() {
@@ -71,13 +71,13 @@ impl ConversationTask {
         self.saving.running = Some(Save { task, what, changes: self.saving.changes, replies });
     }
 
-    /// It was written, or could not be.
+    /// Handles the end of a save.
     pub(super) fn saved(&mut self, result: Result<(), ChatError>) {
         let Some(save) = self.saving.running.take() else { return };
         match &result {
             Ok(()) => self.saving.saved = Some(save.changes),
             Err(error) => {
-                tracing::warn!(session = %save.what.name, %error, "a session could not be saved");
+                tracing::warn!(session = %save.what.name, %error, "cannot save a session");
                 self.saving.due = self.saving.every.map(|every| Instant::now() + every);
             }
         }
@@ -91,7 +91,7 @@ impl ConversationTask {
         }
     }
 
-    /// Waits for what is being written, and has the rest written if it is to be saved by itself.
+    /// Waits for the save that runs, and saves the rest if automatic saves are enabled.
     pub(super) async fn finish_saving(&mut self, by_itself: bool) {
         if by_itself && self.saving.every.is_some() && self.saving.due.is_some() {
             self.save(None);
@@ -103,7 +103,7 @@ impl ConversationTask {
     }
 }
 
-/// What became of what was being written; never, if nothing is.
+/// Waits for the save that runs; forever if there is none.
 pub(super) async fn written(task: Option<&mut JoinHandle<Result<(), ChatError>>>) -> Result<(), ChatError> {
     match task {
         Some(task) => task.await.unwrap_or_else(|error| Err(ChatError::Store(error.to_string()))),

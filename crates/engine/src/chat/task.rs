@@ -32,9 +32,9 @@ pub(super) struct ConversationTask {
     pub(super) saving: Saving,
     pub(super) backend: Option<Box<dyn Backend>>,
     pub(super) running: Option<Running>,
-    /// Another agent is to answer from the next prompt on.
+    /// Another agent answers from the next prompt on.
     pub(super) reopen: bool,
-    /// Bytes noted of the answer in the making.
+    /// Bytes of the unfinished answer in the journal.
     pub(super) noted: usize,
     /// Its entry in the registry of names.
     pub(super) name: ChatName,
@@ -42,10 +42,10 @@ pub(super) struct ConversationTask {
     pub(super) questions: BTreeMap<QuestionId, oneshot::Sender<Result<Answers, Unanswered>>>,
 }
 
-/// What a generation leaves: the agent, unless it is gone, and how it went.
+/// The result of a generation: the agent, unless it is gone, and its outcome.
 type GenerationEnd = (Option<Box<dyn Backend>>, Result<(), Failure>);
 
-/// What the use of a tool counts among the bytes that are noted of an answer.
+/// Bytes that a tool call counts towards the limit of the unfinished answer in the journal.
 const NOTED_TOOL: usize = 4096;
 
 /// A generation that runs.
@@ -53,7 +53,7 @@ pub(super) struct Running {
     task: JoinHandle<GenerationEnd>,
     updates: mpsc::Receiver<Update>,
     stop: CancellationToken,
-    /// When it is made to stop.
+    /// When it is dropped, after a request to stop.
     patience: Option<Instant>,
     done: oneshot::Sender<Outcome>,
 }
@@ -117,7 +117,7 @@ impl ConversationTask {
         };
         let saving = self.saving.running.as_mut().map(|save| &mut save.task);
         tokio::select! {
-            // Clients first: an agent that says much must not keep them from stopping it.
+            // Clients first: an agent that sends much output must not keep them from stopping it.
             biased;
             () = self.chats.inner.stop.cancelled() => Wake::Stop,
             Some(client) = self.leaving.recv() => Wake::Detached(client),
@@ -140,7 +140,7 @@ impl ConversationTask {
         self.conversation.handle_timeout(now.into_std());
         let late = |running: &&Running| running.patience.is_some_and(|patience| patience <= now);
         if self.running.as_ref().filter(late).is_some() {
-            tracing::info!(session = %self.conversation.saved().name, "an agent did not stop by itself");
+            tracing::info!(session = %self.conversation.saved().name, "an agent did not stop in time");
             self.finish(None, Ok(()));
         }
         if self.saving.due.is_some_and(|due| due <= now) {
@@ -150,7 +150,7 @@ impl ConversationTask {
 
     // ---- clients ----
 
-    /// Whether a client may act: the owner, and whoever asks for nobody in particular.
+    /// Whether a caller may act: the owner, and callers that are no clients.
     fn may_act(&self, by: Option<ClientId>) -> Result<(), ChatError> {
         match by.map(|client| self.conversation.role(client)) {
             None | Some(Some(ClientRole::Owner)) => Ok(()),
@@ -159,7 +159,7 @@ impl ConversationTask {
     }
 
     fn handle(&mut self, command: Command) {
-        // An answer that nobody waits for is no loss.
+        // The caller may be gone; its reply is dropped then.
         match command {
             Command::Attach { guard, takeover, history, reply } => {
                 let role = self.conversation.attach(guard.client, takeover).map_err(ChatError::from);
@@ -204,7 +204,7 @@ impl ConversationTask {
             },
             Command::Acknowledge { id, reply } => {
                 let seen = self.conversation.acknowledge(&id, now()).map_err(ChatError::from);
-                // No event tells it, but whoever looks at the queue sees it.
+                // There is no event for this, but the published state shows it.
                 self.show();
                 let _sent = reply.send(seen);
             }
@@ -219,7 +219,7 @@ impl ConversationTask {
             Command::Saved { reply } => {
                 let _sent = reply.send(Ok(self.conversation.saved().clone()));
             }
-            // Handled by `run`, which it ends.
+            // Handled by `run`.
             Command::Close { .. } => {}
         }
     }
@@ -333,7 +333,7 @@ impl ConversationTask {
                 let _settled = conversation.withdraw(&id);
             }
             Update::Approve(id, request, reply) => {
-                // Whoever asks learns from the reply being dropped that it was refused.
+                // Dropping the reply refuses the request.
                 if conversation.ask_approval(id.clone(), *request, now()).is_ok() {
                     self.approvals.insert(id, reply);
                 }
@@ -346,7 +346,7 @@ impl ConversationTask {
         }
     }
 
-    /// The generation is over, by itself or because it did not stop.
+    /// Ends the generation, which has completed or was dropped.
     fn finish(&mut self, backend: Option<Box<dyn Backend>>, result: Result<(), Failure>) {
         let Some(mut running) = self.running.take() else { return };
         running.task.abort();
@@ -356,7 +356,7 @@ impl ConversationTask {
         self.backend = backend;
         let stopping = running.stop.is_cancelled();
         let (ending, outcome) = match result {
-            // Nobody wanted this: the daemon goes away.
+            // No client stopped it: the daemon shuts down.
             _ if self.chats.inner.stop.is_cancelled() => {
                 let why = "the daemon goes away; the answer was interrupted".to_owned();
                 (Ending::Interrupted, Outcome::Failed(Failure::Agent(why)))
@@ -371,7 +371,7 @@ impl ConversationTask {
             self.chats.note(&[Entry::Message(saved.name.clone(), message.clone())]);
         }
         self.send_events();
-        // Told last: whoever waits for it has seen everything else by then.
+        // Sent last: the caller has received all events by then.
         let _told = running.done.send(outcome);
     }
 
@@ -402,7 +402,7 @@ impl ConversationTask {
                 }
             }
             changed |= changes_view(&event);
-            // Nobody may be attached.
+            // There may be no client.
             let _receivers = self.events.send(Arc::new(event));
         }
         if !noted.is_empty() {
@@ -426,7 +426,7 @@ impl ConversationTask {
         self.view.send_replace(ChatView { owner_presence, ..view_of(&self.conversation, &self.saving) });
     }
 
-    /// Whether a part of the answer in the making is noted: as much as is kept of it in the end.
+    /// Whether a part of the unfinished answer goes to the journal: up to the limit of a message.
     fn worth_noting(&mut self, part: &Part) -> bool {
         self.noted += match part {
             Part::Text(text) | Part::Thought(text) => text.len(),
@@ -446,7 +446,7 @@ impl ConversationTask {
         self.chats.note(&[self.head()]);
     }
 
-    /// The agent, to be dismissed. One that left a terminal behind it is found there if it is not in memory.
+    /// The agent, to be deleted. One that runs in a terminal of an earlier daemon is opened for that.
     async fn last_backend(&mut self) -> Option<Box<dyn Backend>> {
         if let Some(backend) = self.backend.take() {
             return Some(backend);
@@ -458,7 +458,7 @@ impl ConversationTask {
     }
 
     async fn close(mut self, mode: CloseMode, reply: Option<Reply<()>>) {
-        // From here on nobody is listened to; whoever asks learns at once that it is gone.
+        // From here on commands fail at once.
         self.commands.close();
         while self.commands.try_recv().is_ok() {}
         if let Some(running) = &self.running {
@@ -494,7 +494,7 @@ pub(super) fn view_of(conversation: &Conversation, saving: &Saving) -> ChatView 
     }
 }
 
-/// Whether what a conversation shows of itself is another after this.
+/// Whether an event changes the published state.
 fn changes_view(event: &Event) -> bool {
     !matches!(
         event,
@@ -508,7 +508,7 @@ fn changes_view(event: &Event) -> bool {
     )
 }
 
-/// What an event adds to the answer in the making.
+/// The part that an event adds to the unfinished answer.
 fn part_of(event: &Event) -> Option<Part> {
     Some(match event {
         Event::Text { text, .. } if !text.is_empty() => Part::Text(text.clone()),
@@ -528,7 +528,8 @@ async fn received(updates: Option<&mut mpsc::Receiver<Update>>) -> Option<Update
 async fn ended(task: Option<&mut JoinHandle<GenerationEnd>>) -> GenerationEnd {
     match task {
         Some(task) => task.await.unwrap_or_else(|error| {
-            let what = if error.is_panic() { "the agent's adapter failed" } else { "it was cut off" };
+            let what =
+                if error.is_panic() { "the agent's adapter failed" } else { "the generation was aborted" };
             (None, Err(Failure::Agent(what.to_owned())))
         }),
         None => std::future::pending().await,

@@ -1,4 +1,4 @@
-//! The workspaces that are known, and what agents may do in them.
+//! The known workspaces, and what agents may do in them.
 
 use super::now;
 use crate::limits;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use swb_chat::{Archive, ArchiveError, Workspace};
 
-/// The workspaces that are known; cheap to clone.
+/// The known workspaces; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Workspaces {
     known: Arc<Mutex<BTreeMap<PathBuf, Arc<Workspace>>>>,
@@ -15,10 +15,10 @@ pub struct Workspaces {
 }
 
 impl Workspaces {
-    /// Those that are kept on disk, and those that are configured, which win.
+    /// Workspaces saved on disk and configured ones; configuration takes precedence.
     pub(super) fn new(configured: Vec<Workspace>, archive: Arc<dyn Archive>) -> Self {
         let kept = archive.workspaces().unwrap_or_else(|error| {
-            tracing::warn!(%error, "the workspaces that were kept cannot be read");
+            tracing::warn!(%error, "cannot read the saved workspaces");
             Vec::new()
         });
         let mut known: BTreeMap<PathBuf, Arc<Workspace>> = BTreeMap::new();
@@ -39,35 +39,35 @@ impl Workspaces {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A workspace; one that is not known is as if it were new.
+    /// A workspace; an unknown one has no permissions yet.
     pub fn get(&self, path: &Path) -> Arc<Workspace> {
         let known = self.lock().get(path).cloned();
         known.unwrap_or_else(|| Arc::new(Workspace::new(path, now().unix)))
     }
 
-    /// All that are known, by path.
+    /// All known workspaces by path.
     pub fn all(&self) -> Vec<Arc<Workspace>> {
         self.lock().values().cloned().collect()
     }
 
-    /// A workspace is used: it is known from now on (SS-71), for as long as this daemon runs.
+    /// Makes a workspace known (SS-71), for as long as this daemon runs.
     pub fn touch(&self, path: &Path) -> Arc<Workspace> {
         self.change(path, |workspace| workspace.last_accessed = now().unix)
     }
 
-    /// Keeps a workspace on disk.
+    /// Saves a workspace on disk.
     pub async fn keep(&self, workspace: Workspace) -> Result<(), ArchiveError> {
         let kept = workspace.clone();
         self.lock().insert(workspace.path.clone(), Arc::new(workspace));
         self.write(kept).await
     }
 
-    /// Lets a command be run without asking from now on.
+    /// Allows a command without an approval from now on.
     pub async fn approve_command(&self, path: &Path, command: &str) {
         self.approve(path, |workspace| add(&mut workspace.commands_approved, command)).await;
     }
 
-    /// Lets a domain be reached without asking from now on.
+    /// Allows a domain without an approval from now on.
     pub async fn approve_domain(&self, path: &Path, domain: &str) {
         self.approve(path, |workspace| add(&mut workspace.domains_approved, domain)).await;
     }
@@ -75,7 +75,7 @@ impl Workspaces {
     async fn approve(&self, path: &Path, add: impl FnOnce(&mut Workspace)) {
         let changed = self.change(path, add);
         if let Err(error) = self.write(changed.as_ref().clone()).await {
-            tracing::warn!(%error, "an approval is forgotten when the daemon stops");
+            tracing::warn!(%error, "cannot save an approval: it is valid until the daemon stops");
         }
     }
 
@@ -110,7 +110,7 @@ fn add(list: &mut Vec<String>, entry: &str) {
     }
 }
 
-/// What is configured, and besides that what was approved in the course of time.
+/// The configured permissions, and those that users approved.
 fn merged(mut configured: Workspace, kept: &Workspace) -> Workspace {
     for command in &kept.commands_approved {
         add(&mut configured.commands_approved, command);

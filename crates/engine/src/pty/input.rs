@@ -14,11 +14,11 @@ use tokio::io::Interest;
 /// Why input was not delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
-    /// The process it was meant for is gone.
+    /// The process has ended.
     #[error("the process has ended")]
     Ended,
-    /// Too many messages wait for the process to read already.
-    #[error("too much input waits for the program to read")]
+    /// The process does not read its input.
+    #[error("the session's input queue is full")]
     TooMuch,
 }
 
@@ -126,7 +126,7 @@ impl Pty {
         }
     }
 
-    /// Waits until the terminal takes bytes again, or its process is gone.
+    /// Waits until the terminal takes bytes again, or its process has ended.
     async fn room(&self, master: &Arc<OwnedFd>) -> Result<(), InputError> {
         let mut line = self.line.subscribe();
         let gone = line.wait_for(|line| !matches!(line, Line::Open(now) if Arc::ptr_eq(now, master)));

@@ -1,4 +1,4 @@
-//! The queue of those who write to a terminal. A place is taken synchronously, so that the order is the order of
+//! The queue of writers of a terminal. A place is taken synchronously, so that the order is the order of
 //! arrival and not the order in which futures are polled.
 
 use std::sync::{Mutex, PoisonError};
@@ -32,7 +32,7 @@ impl Queue {
 }
 
 impl Place {
-    /// Whether everybody before it has left.
+    /// Whether all places before it were dropped.
     pub(super) fn is_first(&mut self) -> bool {
         while let Some(Predecessor(left)) = &mut self.before {
             match left.try_recv() {
@@ -44,7 +44,7 @@ impl Place {
         true
     }
 
-    /// Waits until everybody before it has left. Nothing is lost when the wait is dropped.
+    /// Waits until all places before it were dropped. Dropping the wait loses nothing.
     pub(super) async fn first(&mut self) {
         while let Some(Predecessor(left)) = &mut self.before {
             self.before = left.await.ok().flatten();
@@ -54,10 +54,10 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // Passes over those who have left already, so that no chain of them grows behind one who stays.
+        // Skips places that were dropped already, so that no chain of them grows behind a place that stays.
         self.is_first();
         if let Some(after) = self.after.take() {
-            // The last place has nobody behind it yet; the one who comes finds this.
+            // There may be no place after this one yet; the next one to be taken receives this.
             let _received = after.send(self.before.take());
         }
     }

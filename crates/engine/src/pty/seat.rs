@@ -1,14 +1,14 @@
-//! Several terminals on one program: all of them type, one of them answers.
+//! Several terminals on one program: all of them type, one of them answers queries.
 //!
-//! Every attached terminal shows a question of the program and answers it. The program asked once, so the
-//! answers of all but one are taken out of what comes from them: of the one that was typed at last, or came
-//! last. Clients whose protocol promises to deliver each byte are left alone, and others give way to them.
+//! Every attached terminal shows a program's query and answers it. The program sent one query, so the replies of all
+//! terminals but one are removed from their input: that one is the terminal with the latest input, or the latest to
+//! attach. Input of clients whose protocol promises to deliver each byte is never changed; others give way to them.
 
 use super::Pty;
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Who sits before a program, the one that leads last.
+/// The terminals on one program; the last one answers queries.
 #[derive(Debug, Default)]
 pub(super) struct Seats {
     taken: Mutex<(u64, Vec<Place>)>,
@@ -17,11 +17,11 @@ pub(super) struct Seats {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
     number: u64,
-    /// What comes from there is passed on as it is.
+    /// Its input is passed on unchanged.
     verbatim: bool,
 }
 
-/// A client that types at a program, as long as this lives.
+/// A client that types into a program, as long as this lives.
 #[derive(Debug)]
 pub struct Seat {
     pty: Arc<Pty>,
@@ -29,7 +29,7 @@ pub struct Seat {
 }
 
 impl Pty {
-    /// Takes a seat for a client that types; with `verbatim` nothing is ever taken out of what it sends.
+    /// Adds a client that types; with `verbatim` its input is never changed.
     pub fn seat(self: &Arc<Self>, verbatim: bool) -> Seat {
         let place = self.seats.enter(verbatim);
         Seat { pty: Arc::clone(self), place }
@@ -37,7 +37,7 @@ impl Pty {
 }
 
 impl Seat {
-    /// What of `input` is for the program: all of it, or without the answers that another terminal gives.
+    /// The part of `input` for the program: all of it, or without the replies that another terminal sends.
     pub fn typed<'a>(&self, input: &'a [u8]) -> Cow<'a, [u8]> {
         self.pty.seats.typed(self.place, input)
     }

@@ -174,7 +174,7 @@ enum Step {
     DropChat,
 }
 
-/// What holds one name, as the module's documentation tells it.
+/// What holds one name, according to the module's documentation.
 #[derive(Default)]
 struct Model {
     wrapper: Option<WrapperName>,

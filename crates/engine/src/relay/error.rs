@@ -1,11 +1,11 @@
-//! What can go wrong with turns, by cause.
+//! Errors of the relay, by cause.
 
 use crate::pty::InputError;
 use std::io;
 
-/// Why the relay did not do what it was asked.
+/// Why an operation of the relay was refused or failed.
 ///
-/// Exhaustive on purpose: a new kind has to find its words in every dialect before it compiles.
+/// Exhaustive on purpose: every dialect must map a new kind before it compiles.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RelayError {
     /// There is no such session.
@@ -14,17 +14,17 @@ pub enum RelayError {
     /// The session has no turn.
     #[error("the session has no completed turn")]
     NoTurn,
-    /// There is no such turn, or not any more.
+    /// There is no such turn, or it is no longer kept.
     #[error("there is no such turn")]
     NoSuchTurn,
     /// Nothing has been captured yet.
     #[error("nothing has been captured")]
     Empty,
-    /// The session cannot be reached any more.
-    #[error("the session cannot be reached any more")]
+    /// The session's terminal or the wrapper's connection is gone.
+    #[error("the session is no longer connected")]
     Disconnected,
-    /// Too much waits for the session to read it.
-    #[error("too much waits for the session to read it")]
+    /// The session does not read its input.
+    #[error("the session's input queue is full")]
     Busy,
     /// The name belongs to a live session.
     #[error("a session of that name already exists")]
@@ -33,13 +33,13 @@ pub enum RelayError {
     #[error("{0}")]
     Limit(&'static str),
     /// The file cannot be written.
-    #[error("the file cannot be written: {0}")]
+    #[error("cannot write the file: {0}")]
     File(String),
     /// The clipboard cannot be set.
-    #[error("the clipboard cannot be set: {0}")]
+    #[error("cannot set the clipboard: {0}")]
     Clipboard(String),
     /// The system has no memory or thread for it.
-    #[error("the turn cannot be kept: {0}")]
+    #[error("cannot store the turn: {0}")]
     Memory(String),
 }
 

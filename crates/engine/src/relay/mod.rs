@@ -1,9 +1,9 @@
-//! Turns as objects: the newest of each session, one buffer to pass them on, and where that can go.
+//! Turns as objects: the newest of each session, one buffer that passes them on, and its sinks.
 //!
-//! A [`Relay`] is a handle to one table of turns. Sessions of ours are in it while they live; sessions that somebody
-//! else runs are in it from [`Relay::enroll`] until their [`Enrolment`] is dropped, in the same name
-//! space. All operations are serialised by one short lock and wait for nobody; only the slow sinks
-//! ([`Relay::to_file`], [`Relay::to_clipboard`]) are asynchronous, and hold no lock.
+//! A [`Relay`] is a handle to one table of turns. Sessions of ours are in it while they live; a session that a wrapper
+//! runs is in it from [`Relay::enroll`] until its [`Enrolment`] is dropped. All operations are serialised by one short
+//! lock and never wait; only the slow sinks ([`Relay::to_file`], [`Relay::to_clipboard`]) are asynchronous, and hold no
+//! lock.
 //!
 //! Bytes live in a journal in shared memory (`turn_store.rs`), so turns of our sessions and the buffer survive a crash of
 //! the daemon; an orderly stop drops it. `state.rs` is the state, `turn_ring.rs` the turns of one session.
@@ -37,7 +37,7 @@ use tokio_util::task::TaskTracker;
 use turn_ring::KeptTurn;
 use turn_store::TurnStore;
 
-/// How much is kept.
+/// How many turns are kept, and how much of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnLimits {
     /// Turns per session (CR-2).
@@ -54,32 +54,32 @@ impl Default for TurnLimits {
     }
 }
 
-/// The way into a session that somebody else runs.
+/// Delivers input to a session that a wrapper runs.
 pub trait Injector: Send + Sync {
-    /// Queues `content` as input for the session, without waiting; `false` if it can never get there. Called with
-    /// the relay locked: it must not call back.
+    /// Queues `content` as input for the session, without waiting; `false` if it cannot be delivered. Called with the
+    /// relay locked: it must not call the relay.
     fn inject(&self, content: &Arc<Vec<u8>>) -> bool;
 }
 
-/// A session of the table.
+/// A session in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelaySession {
     /// Its name.
     pub id: String,
-    /// Its process, 0 before the first.
+    /// Its process id, 0 before the first process.
     pub pid: u32,
     /// Whether it has a completed turn.
     pub has_turn: bool,
-    /// By what its prompt is known, if somebody else runs it.
+    /// Its prompt pattern, if a wrapper runs it.
     pub pattern: Option<String>,
 }
 
-/// What was put into the buffer.
+/// The turn that was put into the buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapturedTurn {
     /// The turn.
     pub id: TurnId,
-    /// Bytes in the buffer, which are those kept of the turn.
+    /// Bytes in the buffer: those that are kept of the turn.
     pub size: u64,
 }
 
@@ -98,7 +98,7 @@ struct RelayShared {
     keeper: Option<Keeper>,
     sinks: Sinks,
     clipboard: Option<Arc<dyn ClipboardSink>>,
-    /// Pastes that wait for programs to read.
+    /// Pastes that programs have not read yet.
     pastes: TaskTracker,
 }
 
@@ -109,8 +109,8 @@ impl std::fmt::Debug for Relay {
 }
 
 impl Relay {
-    /// The relay of a daemon, with what an earlier one left of it in `journal`. Turns of sessions that are not
-    /// found again are dropped by [`Relay::settle`].
+    /// The relay of a daemon, with the turns that an earlier daemon left in `journal`. [`Relay::settle`] drops the turns
+    /// of sessions that were not adopted.
     pub(crate) fn new(
         keeper: &Keeper,
         registry: Arc<Registry>,
@@ -128,7 +128,7 @@ impl Relay {
                 store
             }
             Some(Err(error)) => {
-                tracing::warn!(%error, "the turns of the former daemon cannot be read");
+                tracing::warn!(%error, "cannot read the turns of the former daemon");
                 TurnStore::new(hold(keeper.clone()))
             }
             None => TurnStore::new(hold(keeper.clone())),
@@ -163,7 +163,7 @@ impl Relay {
         Self { shared: Arc::new(shared), label: None }
     }
 
-    /// The same table as the front of this label sees it: without the sessions hidden from it.
+    /// The same relay without the sessions that are hidden from the front of this label.
     pub fn seen_by(&self, label: &'static str) -> Self {
         Self { shared: Arc::clone(&self.shared), label: Some(label) }
     }
@@ -172,18 +172,18 @@ impl Relay {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All sessions have been found again: the turns of others are gone.
+    /// Drops the turns of sessions that do not live, once all sessions are adopted.
     pub(crate) fn settle(&self) {
         let live: Vec<u64> = self.shared.registry.live().iter().map(Session::uid).collect();
         self.state().keep_native(|uid| live.contains(&uid));
     }
 
-    /// A session of ours is over, and its turns with it; its name must be free already.
+    /// Drops the turns of a session that has ended; its name must be free already.
     pub(crate) fn forget(&self, session: &Session) {
         self.state().forget_native(session.uid());
     }
 
-    /// An orderly stop: nothing is left for the next daemon.
+    /// Drops everything that is held for the next daemon, for an orderly stop.
     pub(crate) fn clear(&self) {
         if let Some(keeper) = &self.shared.keeper {
             keeper.drop_turns();
@@ -192,7 +192,7 @@ impl Relay {
 
     // ---- sessions ----
 
-    /// Enters a session that somebody else runs, until the result is dropped.
+    /// Enrolls a session that a wrapper runs, until the result is dropped.
     pub fn enroll(
         &self,
         id: &str,
@@ -202,7 +202,7 @@ impl Relay {
     ) -> Result<Enrolment, RelayError> {
         let mut state = self.state();
         if state.enrolled.len() >= limits::ENROLLED || id.len() > limits::ENROLLED_ID {
-            return Err(RelayError::Limit("no room for another session, or its name is too long"));
+            return Err(RelayError::Limit("too many wrapped sessions, or the session's name is too long"));
         }
         let name = self.shared.registry.claim_for_wrapper(id).ok_or(RelayError::Taken)?;
         let wrapper = name.id();
@@ -210,7 +210,7 @@ impl Relay {
         Ok(Enrolment { relay: self.clone(), id: id.to_owned(), wrapper })
     }
 
-    /// Takes a session out that somebody else runs, with its turns; says whether there was one.
+    /// Removes a wrapper's session and its turns; returns whether there was one.
     pub fn withdraw(&self, id: &str) -> bool {
         let mut state = self.state();
         match self.shared.registry.turn_source(id) {
@@ -219,7 +219,7 @@ impl Relay {
         }
     }
 
-    /// All sessions by name, those of others behind ours.
+    /// All sessions by name: ours, then those of wrappers.
     pub fn sessions(&self) -> Vec<RelaySession> {
         let state = self.state();
         let native = self.shared.registry.live().into_iter().filter(|session| self.sees(session));
@@ -260,12 +260,12 @@ impl Relay {
 
     // ---- turns ----
 
-    /// Stores a turn of a session of ours, and tells everybody.
+    /// Stores a turn of a session of ours, and emits an event.
     pub fn complete(&self, session: &Session, turn: NewTurn<'_>) -> Result<TurnId, RelayError> {
         let name = session.name();
         let id = {
             let mut state = self.state();
-            // Its turns go when it ends, so it must not get any after that.
+            // Its turns were dropped when it ended, so it must not get any after that.
             if !self.shared.registry.get(name.as_str()).is_some_and(|live| live.is(session)) {
                 return Err(RelayError::NoSession);
             }
@@ -276,7 +276,7 @@ impl Relay {
         Ok(id)
     }
 
-    /// Stores a turn of a session that somebody else runs.
+    /// Stores a turn of a session that a wrapper runs.
     pub fn complete_enrolled(&self, id: &str, turn: NewTurn<'_>) -> Result<TurnId, RelayError> {
         let mut state = self.state();
         match self.shared.registry.turn_source(id) {
@@ -297,7 +297,7 @@ impl Relay {
         latest.cloned().ok_or(RelayError::NoTurn)
     }
 
-    /// A turn by its name.
+    /// A turn by its id.
     pub fn turn(&self, id: &TurnId) -> Result<StoredTurn, RelayError> {
         self.kept(&self.state(), id)?.read()
     }
@@ -331,13 +331,13 @@ impl Relay {
         Ok(capture(&mut state, turn))
     }
 
-    /// What is in the buffer; it stays there whatever becomes of its session (CR-16).
+    /// The turn in the buffer, which outlives its session (CR-16).
     pub fn relayed(&self) -> Result<StoredTurn, RelayError> {
         self.state().relayed().ok_or(RelayError::Empty)?.read()
     }
 
-    /// Gives the buffer's bytes to a session as input: unchanged, and in order with all other input. They are queued
-    /// when this returns; nobody waits for the program to read them.
+    /// Sends the buffer's bytes to a session as input: unchanged, and in order with all other input. They are queued when
+    /// this returns, and may not be read yet.
     ///
     /// Must be called on the runtime on which terminals are served.
     pub fn paste(&self, session: &str) -> Result<(), RelayError> {
@@ -348,7 +348,7 @@ impl Relay {
         self.give(&mut state, session, content)
     }
 
-    /// Gives bytes to a session as input, as [`Relay::paste`] does with the buffer's.
+    /// Sends bytes to a session as input, as [`Relay::paste`] does with the buffer's.
     pub fn inject(&self, session: &str, content: Vec<u8>) -> Result<(), RelayError> {
         self.give(&mut self.state(), session, Arc::new(content))
     }
@@ -367,11 +367,11 @@ impl Relay {
         }
     }
 
-    /// Writes the buffer's bytes to a file, which must be named by an absolute path (CR-23).
+    /// Writes the buffer's bytes to a file; the path must be absolute (CR-23).
     pub async fn to_file(&self, path: PathBuf) -> Result<(), RelayError> {
         let content = self.relayed()?.content;
         if !path.is_absolute() {
-            return Err(RelayError::File("its path is not absolute".to_owned()));
+            return Err(RelayError::File("the path is not absolute".to_owned()));
         }
         self.shared.sinks.run(move || sinks::write_file(&path, &content)).await
     }
@@ -387,7 +387,7 @@ impl Relay {
 }
 
 impl RelayShared {
-    /// Queues input for a terminal of ours, for which `waiting` bytes wait already.
+    /// Queues input for a terminal of ours; `waiting` counts the pasted bytes that its program has not read yet.
     fn queue_input(
         &self,
         pty: Arc<Pty>,
@@ -417,7 +417,7 @@ impl RelayShared {
     }
 }
 
-/// Bytes that wait for a program, counted as long as they do.
+/// Counts pasted bytes until the program has read them.
 struct QueuedPaste(Arc<AtomicUsize>, usize);
 
 impl Drop for QueuedPaste {
@@ -426,7 +426,7 @@ impl Drop for QueuedPaste {
     }
 }
 
-/// A session that somebody else runs; it is in the table as long as this lives, unless it is withdrawn before.
+/// A wrapper's session; it is enrolled as long as this lives, unless it is withdrawn before.
 #[derive(Debug)]
 pub struct Enrolment {
     relay: Relay,

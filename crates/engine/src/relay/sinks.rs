@@ -1,7 +1,7 @@
-//! Where the relay buffer can go besides a terminal: a file, the clipboard.
+//! Sinks of the relay buffer besides a terminal: a file, the clipboard.
 //!
-//! Both can take as long as a disk or a foreign program likes, so they run on threads of their own, and only so many
-//! at a time. Nobody waits for such a thread when the daemon stops.
+//! A disk or another program can take any time, so sinks run on threads of their own, a limited number at a time. The
+//! daemon does not wait for them when it stops.
 
 use super::RelayError;
 use crate::limits;
@@ -29,7 +29,7 @@ impl Default for Sinks {
 }
 
 impl Sinks {
-    /// Does `work` on a thread of its own and waits for it.
+    /// Runs `work` on a thread of its own and waits for it.
     pub(super) async fn run(
         &self,
         work: impl FnOnce() -> Result<(), RelayError> + Send + 'static,
@@ -40,7 +40,7 @@ impl Sinks {
         let thread = move || {
             let outcome = work();
             drop(permit);
-            // Whoever asked may have left.
+            // The caller may be gone.
             let _told = done.send(outcome);
         };
         std::thread::Builder::new().name("sink".into()).spawn(thread).map_err(|error| broken(&error))?;
@@ -51,7 +51,7 @@ impl Sinks {
 /// Writes exactly `content` to the file at `path`, which is made if it is missing (CR-18, CR-24).
 pub(super) fn write_file(path: &Path, content: &[u8]) -> Result<(), RelayError> {
     let write = || -> io::Result<()> {
-        // Not waiting for somebody at the other end of a pipe.
+        // Does not wait for a process at the other end of a pipe.
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
         let fd = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?;
         if FileType::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode) != FileType::RegularFile {
@@ -94,7 +94,7 @@ mod tests {
         for path in [fifo.as_path(), dir.path(), Path::new("/dev/full"), &dir.path().join("no/file")] {
             assert!(matches!(write_file(path, b"x"), Err(RelayError::File(_))), "{}", path.display());
         }
-        // Nor while somebody reads it.
+        // Nor while another process reads it.
         let _reader =
             rustix::fs::open(&fifo, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())
                 .unwrap();

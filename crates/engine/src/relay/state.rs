@@ -1,4 +1,4 @@
-//! The state behind the relay: who is there, their turns, and the buffer. Whoever has the lock has all of it.
+//! The state behind the relay's lock: wrappers, the turns of all sessions, and the buffer.
 
 use super::turn::{NewTurn, TurnId};
 use super::turn_ring::{KeptTurn, TurnNote, TurnRing};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-/// What an entry of the journal is.
+/// An entry of the journal.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum JournalNote {
@@ -22,9 +22,9 @@ pub(super) enum JournalNote {
     },
 }
 
-/// A session that somebody else runs.
+/// A session that a wrapper runs.
 pub(super) struct EnrolledWrapper {
-    /// Its name in the registry, which is free again when this entry goes.
+    /// Its name in the registry, which dropping this entry frees.
     pub(super) _name: WrapperName,
     pub(super) pid: u32,
     pub(super) pattern: String,
@@ -32,23 +32,23 @@ pub(super) struct EnrolledWrapper {
     pub(super) ring: TurnRing,
 }
 
-/// A session of ours.
+/// The turns of a session of ours.
 #[derive(Debug, Default)]
 struct SessionTurns {
     ring: TurnRing,
-    /// Bytes that were pasted and wait for its program.
+    /// Pasted bytes that its program has not read yet.
     waiting: Arc<AtomicUsize>,
 }
 
-/// What the relay buffer holds.
+/// The turn in the relay buffer.
 #[derive(Debug)]
 struct RelayBuffer {
     turn: KeptTurn,
-    /// Says so to the next daemon.
+    /// The journal entry by which the next daemon finds it.
     _entry: Option<Arc<Extent>>,
 }
 
-/// Whose ring of turns: by what no other session will ever have.
+/// The owner of a ring of turns, by an id that is never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TurnOwner {
     /// The session of ours with this uid.
@@ -60,7 +60,7 @@ pub(super) struct RelayState {
     /// First, so that it is dropped before what is in it: see its `drop`.
     store: TurnStore,
     turn_limits: TurnLimits,
-    /// Our own sessions by their uid, as far as there is something to know of them.
+    /// Sessions of ours by their uid, if they have turns or pastes.
     native: BTreeMap<u64, SessionTurns>,
     pub(super) enrolled: BTreeMap<WrapperId, EnrolledWrapper>,
     buffer: Option<RelayBuffer>,
@@ -71,7 +71,7 @@ impl RelayState {
         Self { store, turn_limits, native: BTreeMap::new(), enrolled: BTreeMap::new(), buffer: None }
     }
 
-    /// Takes over what an earlier daemon kept: turns of sessions that can be found again, and the buffer.
+    /// Restores what an earlier daemon kept: the turns of its own sessions, and the buffer.
     pub(super) fn restore(&mut self, entries: Vec<Arc<Extent>>) {
         let mut turns = BTreeMap::new();
         let mut relayed = None;
@@ -82,9 +82,9 @@ impl RelayState {
                     let kept = KeptTurn { info: note.info(), extent: Arc::clone(&extent) };
                     turns.insert(extent.at(), (note.uid, kept));
                 }
-                // The latest is the one that counts.
+                // The latest entry wins.
                 Some(JournalNote::Relay { at }) => relayed = Some((at, extent)),
-                None => tracing::warn!("an unreadable turn is left out"),
+                None => tracing::warn!("skipping an unreadable turn"),
             }
         }
         self.buffer = relayed.and_then(|(at, entry)| {
@@ -96,7 +96,7 @@ impl RelayState {
         }
     }
 
-    /// Forgets the turns of all sessions of ours that are not among these.
+    /// Forgets the turns of all sessions of ours but those that are `live`.
     pub(super) fn keep_native(&mut self, live: impl Fn(u64) -> bool) {
         self.native.retain(|uid, _| live(*uid));
     }
@@ -106,12 +106,12 @@ impl RelayState {
         self.native.remove(&uid);
     }
 
-    /// Bytes that wait for the program of a live session of ours.
+    /// Counter of the pasted bytes that a session's program has not read yet.
     pub(super) fn waiting(&mut self, uid: u64) -> Arc<AtomicUsize> {
         Arc::clone(&self.native.entry(uid).or_default().waiting)
     }
 
-    /// Enters a session that somebody else runs.
+    /// Enters a session that a wrapper runs.
     pub(super) fn enter(&mut self, name: WrapperName, pid: u32, pattern: &str, injector: Arc<dyn Injector>) {
         let pattern = pattern.chars().take(limits::PATTERN).collect();
         let id = name.id();
@@ -174,8 +174,8 @@ impl RelayState {
         self.store.put(&note, content).map_err(RelayError::memory)
     }
 
-    /// Stays within the memory for all turns: whoever takes most of it loses an old turn first. The only turn of a
-    /// session is the last to go, and then the oldest of those.
+    /// Keeps all turns within their memory: the session that takes most loses its oldest turn first. The only turn of a
+    /// session goes last, and of those the oldest.
     fn make_room(&mut self) {
         while self.store.live() > self.turn_limits.total_bytes {
             let enrolled = self.enrolled.values_mut().map(|entry| &mut entry.ring);
@@ -185,7 +185,7 @@ impl RelayState {
                 Some(only) if ring.len() == 1 => (false, u64::MAX - only.extent.at()),
                 _ => (true, ring.bytes()),
             });
-            // What is left then is in the buffer and in use, and bounded by that.
+            // What is left is in the buffer or in use, and bounded by that.
             if !victim.is_some_and(TurnRing::drop_oldest) {
                 return;
             }
@@ -195,9 +195,10 @@ impl RelayState {
     /// Puts a turn into the relay buffer in place of what was there.
     pub(super) fn relay(&mut self, turn: KeptTurn) {
         let note = JournalNote::Relay { at: turn.extent.at() };
-        // Without the entry the next daemon will not know; this one does.
-        let entry =
-            self.put(&note, b"").inspect_err(|error| tracing::warn!(%error, "noting what is relayed"));
+        // Without the entry only the next daemon lacks the buffer.
+        let entry = self
+            .put(&note, b"")
+            .inspect_err(|error| tracing::warn!(%error, "cannot store the relay buffer for the next daemon"));
         self.buffer = Some(RelayBuffer { turn, _entry: entry.ok() });
     }
 

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What is noted about a turn beside its bytes.
+/// The journal's note about a turn, beside its bytes.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct TurnNote {
     pub(super) session: String,
-    /// The session itself, whatever it is called; 0 for one that cannot be found again.
+    /// The uid of its session; 0 for a wrapper's, which no later daemon can adopt.
     pub(super) uid: u64,
     pub(super) seq: u64,
     pub(super) timestamp: u64,
@@ -34,7 +34,7 @@ impl TurnNote {
     }
 }
 
-/// A turn that is kept: what is known of it here, its bytes and details in the store.
+/// A kept turn: its info here, its bytes and details in the store.
 #[derive(Debug, Clone)]
 pub(super) struct KeptTurn {
     pub(super) info: TurnInfo,
@@ -42,7 +42,7 @@ pub(super) struct KeptTurn {
 }
 
 impl KeptTurn {
-    /// Everything that is kept of it.
+    /// Reads its bytes and details.
     pub(super) fn read(&self) -> Result<StoredTurn, RelayError> {
         let content = self.extent.content().map_err(RelayError::memory)?;
         let note = self.extent.note().map_err(RelayError::memory)?;
@@ -87,7 +87,7 @@ impl TurnRing {
         }
     }
 
-    /// Forgets the oldest turn; says whether there was one.
+    /// Forgets the oldest turn; returns whether there was one.
     pub(super) fn drop_oldest(&mut self) -> bool {
         let oldest = self.turns.pop_front();
         self.bytes -= oldest.as_ref().map_or(0, |oldest| oldest.extent.pages());

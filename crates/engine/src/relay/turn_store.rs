@@ -15,11 +15,11 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Entries begin at multiples of this, so that each can be given back alone.
+/// Entries begin at multiples of this, so that the pages of each can be freed separately.
 const PAGE: u64 = 4096;
 /// Bytes of an entry's head.
 const HEAD: usize = 24;
-/// Notes and contents longer than this are not ours.
+/// Maximum length of notes and contents; longer ones are not ours.
 const LONGEST: u64 = 1 << 30;
 
 const PENDING: u64 = u64::from_le_bytes(*b"SWBTURN0");
@@ -40,36 +40,36 @@ struct StoreMemory {
     fd: OwnedFd,
     /// Bytes of the entries that live, in whole pages.
     live: AtomicU64,
-    /// This daemon goes: what it lets go of is for the next one.
+    /// The daemon ends: dropped entries stay for the next one.
     left: AtomicBool,
 }
 
-/// A live entry; it dies with the last one of these.
+/// A handle to a live entry; the entry is freed with its last handle.
 #[derive(Debug)]
 pub(crate) struct Extent {
     memory: Arc<StoreMemory>,
     at: u64,
     note: u32,
     content: u64,
-    /// The content, while anybody uses it.
+    /// The content, while it is in use.
     read: Mutex<Weak<Vec<u8>>>,
 }
 
 impl TurnStore {
-    /// An empty journal; its memory is made with the first entry, and `keep` is given a duplicate of it.
+    /// An empty journal. Its memory is created with the first entry, and `keep` gets a duplicate of it.
     pub(crate) fn new(keep: impl Fn(OwnedFd) + Send + 'static) -> Self {
         Self { memory: None, end: 0, keep: Box::new(keep) }
     }
 
-    /// Goes on with the journal of an earlier daemon; gives the entries that live, in the order in which
-    /// they were written. Those the caller drops are gone.
+    /// Continues the journal of an earlier daemon; returns its live entries in the order in which they were written.
+    /// Dropping one frees it.
     pub(crate) fn reopen(
         fd: OwnedFd,
         keep: impl Fn(OwnedFd) + Send + 'static,
     ) -> io::Result<(Self, Vec<Arc<Extent>>)> {
         let memory = Arc::new(StoreMemory { fd, live: AtomicU64::new(0), left: AtomicBool::new(false) });
         let (entries, end) = memory.walk()?;
-        // Behind it is nothing that could be made sense of.
+        // After this there is no valid entry.
         rustix::fs::ftruncate(&memory.fd, end)?;
         Ok((Self { memory: Some(memory), end, keep: Box::new(keep) }, entries))
     }
@@ -87,12 +87,12 @@ impl TurnStore {
         Ok(extent)
     }
 
-    /// Writes all of an entry but what makes it one.
+    /// Writes an entry as pending.
     fn begin(&mut self, note: &[u8], content: &[u8]) -> io::Result<Arc<Extent>> {
         let memory = self.memory()?;
         let at = self.end;
         memory.write(&head(PENDING, note.len() as u32, content.len() as u64), at)?;
-        // From here on whatever is left half-done is given back by dropping the extent.
+        // From here on an incomplete entry is freed by dropping the extent.
         let extent = StoreMemory::extent(&memory, at, note.len() as u32, content.len() as u64);
         memory.write(note, at + HEAD as u64)?;
         memory.write(content, at + (HEAD + note.len()) as u64)?;
@@ -121,7 +121,7 @@ impl std::fmt::Debug for TurnStore {
 
 impl Drop for TurnStore {
     fn drop(&mut self) {
-        // The daemon ends or makes way for another program; ends in order drop the keeper's duplicate instead.
+        // The daemon crashes or is replaced; an orderly stop drops the keeper's duplicate instead.
         if let Some(memory) = &self.memory {
             memory.left.store(true, Ordering::Relaxed);
         }
@@ -135,7 +135,7 @@ impl StoreMemory {
         Arc::new(extent)
     }
 
-    /// All entries that live, and where the next one goes.
+    /// All live entries, and the offset of the next one.
     fn walk(self: &Arc<Self>) -> io::Result<(Vec<Arc<Extent>>, u64)> {
         let size = u64::try_from(rustix::fs::fstat(&self.fd)?.st_size).unwrap_or(0);
         let (mut entries, mut at) = (Vec::new(), 0);
@@ -150,12 +150,12 @@ impl StoreMemory {
                 break;
             };
             match state {
-                // A hole that is no hole because the system keeps larger pages.
+                // A freed page that is still there because the system uses larger pages.
                 0 => at += PAGE,
                 LIVE | DEAD | PENDING => {
                     let extent = Self::extent(self, at, note, content);
                     at += extent.pages();
-                    // The others die here.
+                    // Other entries are freed here.
                     entries.extend((state == LIVE).then_some(extent));
                 }
                 _ => break,
@@ -203,7 +203,7 @@ impl StoreMemory {
 }
 
 impl Extent {
-    /// Where it is in the journal; no other entry ever was or will be there while this one lives.
+    /// Its offset in the journal, which no other entry uses while this one lives.
     pub(crate) fn at(&self) -> u64 {
         self.at
     }
@@ -218,14 +218,14 @@ impl Extent {
         (HEAD as u64 + u64::from(self.note) + self.content).next_multiple_of(PAGE)
     }
 
-    /// What was noted about the content.
+    /// The note about the content.
     pub(crate) fn note(&self) -> io::Result<Vec<u8>> {
         let mut note = vec![0; self.note as usize];
         self.memory.read(&mut note, self.at + HEAD as u64)?;
         Ok(note)
     }
 
-    /// The content. All who use it at one time share it.
+    /// The content; concurrent users share it.
     pub(crate) fn content(&self) -> io::Result<Arc<Vec<u8>>> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(content) = read.upgrade() {
@@ -245,14 +245,14 @@ impl Drop for Extent {
         if self.memory.left.load(Ordering::Relaxed) {
             return;
         }
-        // The mark first and the page with it last: whenever this is cut short, the rest is known to be dead.
+        // The mark is written first and its page is freed last: after a crash in between, the rest is known to be dead.
         let given_back = self
             .memory
             .write(&DEAD.to_le_bytes(), self.at)
             .and_then(|()| self.memory.punch(self.at + PAGE, self.at + self.pages()))
             .and_then(|()| self.memory.punch(self.at, self.at + PAGE));
         if let Err(error) = given_back {
-            tracing::warn!(%error, "memory of a turn stays in use");
+            tracing::warn!(%error, "cannot free the memory of a turn");
         }
     }
 }
@@ -265,7 +265,7 @@ fn head(state: u64, note: u32, content: u64) -> [u8; HEAD] {
     bytes
 }
 
-/// State and lengths; nothing if they cannot be right.
+/// State and lengths, if they are valid.
 fn parse(bytes: &[u8; HEAD]) -> Option<(u64, u32, u64)> {
     let (state, rest) = bytes.split_first_chunk()?;
     let (note, rest) = rest.split_first_chunk()?;
@@ -325,7 +325,7 @@ mod tests {
     fn an_entry_that_was_cut_short_is_not_there() {
         let (mut store, kept) = store();
         let whole = store.put(b"whole", b"content").unwrap();
-        // Written by somebody who died before the last write, with something that looks like an entry inside.
+        // Written by a daemon that died before the last write, with something that looks like an entry inside.
         let mut content = vec![0; 3 * PAGE as usize];
         content[PAGE as usize - HEAD..PAGE as usize].copy_from_slice(&head(LIVE, 0, 5));
         let half = store.begin(b"", &content).unwrap();

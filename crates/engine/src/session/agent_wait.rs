@@ -1,4 +1,4 @@
-//! Waiting for an agent: until it is free, has answered, asks something itself, or is gone.
+//! Waiting for an agent: until it is free, has completed a turn, waits for an answer, or has ended.
 
 use super::Session;
 use crate::api::Engine;
@@ -12,7 +12,7 @@ use tokio::sync::MutexGuard;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
-/// Follows one session for whoever waits for its agent.
+/// Follows the agent of one session.
 #[derive(Debug)]
 pub struct AgentWatch {
     engine: Engine,
@@ -20,54 +20,54 @@ pub struct AgentWatch {
     following: EventFollower,
 }
 
-/// What an event means for whoever waits for an agent.
+/// What an event means to a caller that waits for an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentChange {
-    /// The agent asks.
+    /// The agent waits for an answer.
     Asks,
-    /// The agent is gone.
+    /// The agent has ended.
     Gone,
-    /// Nothing, or something may have been missed: look at everything again.
+    /// Something else, or events may have been missed: check all conditions again.
     Look,
 }
 
-/// Why an agent cannot be asked.
+/// Why an agent does not take a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AgentBusy {
-    /// It asks something itself.
-    #[error("asks something")]
+    /// It waits for an answer.
+    #[error("is waiting for an answer")]
     Asking,
     /// It has ended.
     #[error("has ended")]
     Gone,
     /// It was not ready in time.
-    #[error("has not been ready yet")]
+    #[error("is not ready yet")]
     Starting,
     /// It works on something else.
     #[error("is working")]
     Working,
 }
 
-/// What became of a question.
+/// The outcome of a prompt.
 #[derive(Debug)]
 pub enum AskOutcome {
-    /// The agent asks something itself.
+    /// The agent waits for an answer.
     Asks,
-    /// The agent is gone.
+    /// The agent has ended.
     Gone,
-    /// It has answered.
+    /// It has completed a turn.
     Turn(Box<StoredTurn>),
 }
 
 impl Engine {
-    /// Follows a session from now on.
+    /// Follows a session's agent from now on.
     pub fn watch(&self, session: &Session) -> AgentWatch {
         AgentWatch { engine: self.clone(), session: session.clone(), following: self.follow(None) }
     }
 }
 
 impl Session {
-    /// Lets one ask the agent at a time: of several who do each gets the answer to its own question.
+    /// Locks the agent for one prompt, so that each of several callers gets the turn of its own prompt.
     pub async fn alone(&self) -> MutexGuard<'_, ()> {
         self.shared.asking.lock().await
     }
@@ -80,14 +80,14 @@ impl AgentWatch {
         turns.ok().and_then(|turns| turns.first().map(|turn| turn.id.seq())).unwrap_or(0)
     }
 
-    /// The first turn behind the one of this number.
+    /// The first turn after the one of this number.
     pub fn turn_after(&self, before: u64) -> Result<Option<StoredTurn>, RelayError> {
         let turns = self.engine.relay().turns(self.session.name().as_str(), None).unwrap_or_default();
         let first = turns.iter().rev().find(|turn| turn.id.seq() > before);
         first.map(|first| self.engine.relay().turn(&first.id)).transpose()
     }
 
-    /// Waits for the next event of the session. Nothing is lost when the wait is given up.
+    /// Waits for the next event of the session. Dropping the wait loses nothing.
     pub async fn changed(&mut self) -> AgentChange {
         loop {
             let event = match self.following.next.recv().await {
@@ -114,13 +114,13 @@ impl AgentWatch {
         }
     }
 
-    /// Waits while an agent starts; refuses one that has something else to do.
+    /// Waits while the agent starts; fails if it is busy.
     pub async fn free(&mut self, patience: Duration) -> Result<(), AgentBusy> {
         tokio::time::timeout(patience, self.not_busy()).await.unwrap_or(Err(AgentBusy::Starting))
     }
 
     async fn not_busy(&mut self) -> Result<(), AgentBusy> {
-        // That a turn is complete is told before what follows from it.
+        // The event of a completed turn comes before the status that follows from it.
         let doubt = Instant::now() + limits::BUSY_DOUBT;
         loop {
             let busy = match self.session.view().status.state {
@@ -139,7 +139,7 @@ impl AgentWatch {
         }
     }
 
-    /// Waits for the first turn behind that of the number `before`, or until the agent asks something itself.
+    /// Waits for the first turn after the one numbered `before`, or until the agent waits for an answer.
     pub async fn answered(&mut self, before: u64) -> Result<AskOutcome, RelayError> {
         loop {
             if let Some(turn) = self.turn_after(before)? {
@@ -156,7 +156,7 @@ impl AgentWatch {
         }
     }
 
-    /// What an agent that is gone said last, which may be found a moment later.
+    /// The last turn of an agent that has ended, which may be detected a moment later.
     pub async fn last_turn(&self, before: u64) -> Result<Option<StoredTurn>, RelayError> {
         tokio::time::sleep(limits::LAST_TURN).await;
         self.turn_after(before)

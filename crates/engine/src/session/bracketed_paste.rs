@@ -1,12 +1,13 @@
-//! Text as bytes for a program: in a bracketed paste if the program takes one, and never such that it presses a key.
+//! Text as bytes for a program: in a bracketed paste if the program supports it, and never such that it presses a key.
 
-/// What begins and ends a paste.
+/// Start and end of a bracketed paste.
 const PASTE: (&[u8], &[u8]) = (b"\x1b[200~", b"\x1b[201~");
 
-/// What to tell when several lines were typed where each may be a submission.
-const LINES: &str = "the target takes no pastes, so each line break may have been a submission";
+/// Warning when several lines were typed into a program where each may have been submitted.
+const LINES: &str =
+    "the target does not support bracketed paste, so each line may have been submitted separately";
 
-/// What is to be typed.
+/// Input to type.
 #[derive(Debug, Clone)]
 pub enum TypedText {
     /// Text; it cannot press keys.
@@ -16,7 +17,7 @@ pub enum TypedText {
 }
 
 impl TypedText {
-    /// The bytes to type, and what the user should know about them.
+    /// The bytes to type, and a warning for the user.
     pub fn encode(self, bracketed: bool) -> (Vec<u8>, Option<&'static str>) {
         match self {
             Self::Raw(bytes) => (bytes, None),

@@ -1,4 +1,4 @@
-//! Dialogs in which an agent waits: read from its screen, and answered with its keys.
+//! Dialogs in which an agent waits for an answer: read from its screen, answered by pressing keys.
 
 use super::Session;
 use super::typing::{TypingError, press};
@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DialogError {
     /// Another dialog is shown, or none.
-    #[error("the agent does not ask that any more")]
+    #[error("the agent no longer shows this dialog")]
     Gone,
     /// It has no such option.
     #[error("the dialog has no option '{0}'")]
@@ -26,8 +26,7 @@ pub enum DialogError {
 }
 
 impl Session {
-    /// The dialog in which its agent waits; nothing if it does not ask. One without options can be answered in
-    /// the terminal alone.
+    /// The dialog in which its agent waits, if it does. One without options can be answered only in the terminal.
     pub async fn dialog(&self) -> Option<Dialog> {
         if self.view().status.state != State::Asking {
             return None;
@@ -36,10 +35,10 @@ impl Session {
         pty.dialog().await.ok().flatten().map(|(dialog, _)| dialog)
     }
 
-    /// Presses the keys of an option, if the same dialog is still shown. Returns when it has gone, or after a while.
+    /// Presses the keys of an option, if the same dialog is still shown. Returns when it has closed, or after a timeout.
     pub async fn answer_dialog(&self, dialog: &str, option: &str) -> Result<(), DialogError> {
         let pty = self.pty(PtyId::AGENT).map_err(TypingError::from)?.pty;
-        // Held until it is gone: whoever answers the same dialog a moment later must not press into the next one.
+        // Held until the dialog has closed: a second answer to it must not press keys in the next one.
         let _alone = self.shared.typing.lock().await;
         self.dialog_stands().await;
         let shown = pty.dialog().await.map_err(TypingError::from)?;
@@ -66,7 +65,7 @@ impl Session {
 }
 
 impl Session {
-    /// Waits until the mark of a dialog has come to an option: only then is it safe to choose it.
+    /// Waits until the dialog's selection has reached an option: only then is it safe to choose it.
     async fn marked(&self, pty: &Pty, dialog: &str, option: &str) -> Result<(), DialogError> {
         let patience = Instant::now() + limits::DIALOG_GONE;
         while Instant::now() < patience {
@@ -80,7 +79,7 @@ impl Session {
         Err(DialogError::NoOption(option.to_owned()))
     }
 
-    /// Waits until its dialog has been there for a moment: agents ignore keys that come too early to be an answer.
+    /// Waits until the dialog was shown for a moment: agents ignore keys that come too early.
     async fn dialog_stands(&self) {
         let since = UNIX_EPOCH + Duration::from_micros(self.view().status.since.0);
         let stood = SystemTime::now().duration_since(since).unwrap_or_default();
@@ -88,7 +87,7 @@ impl Session {
     }
 }
 
-/// A dialog as an approval that is asked for.
+/// A dialog as a request for approval.
 pub fn approval_of(dialog: &Dialog) -> ApprovalRequest {
     let options = dialog.options.iter().filter_map(|option| {
         let kind = match option.meaning {
@@ -113,19 +112,19 @@ pub fn approval_of(dialog: &Dialog) -> ApprovalRequest {
     }
 }
 
-/// The option that a verdict chooses, by its name; nothing if there is none of that kind.
+/// The name of the option that a verdict chooses, if there is one of that kind.
 pub fn chosen(dialog: &Dialog, verdict: &Verdict) -> Option<String> {
     let named = verdict.option.as_deref().and_then(|id| dialog.options.iter().find(|option| option.id == id));
     let of = |meaning: Meaning| dialog.options.iter().find(move |option| option.meaning == meaning);
     let found: Option<&DialogOption> = match (verdict.approved, verdict.always) {
         _ if named.is_some() => named,
         (true, true) => of(Meaning::AllowAlways).or_else(|| of(Meaning::AllowOnce)),
-        // What is allowed once must not be allowed for good.
+        // What is allowed once must not be allowed permanently.
         (true, false) => of(Meaning::AllowOnce),
         (false, true) => of(Meaning::RejectAlways).or_else(|| of(Meaning::RejectOnce)),
         (false, false) => of(Meaning::RejectOnce).or_else(|| of(Meaning::RejectAlways)),
     };
-    // An option that says otherwise than the verdict was named by mistake.
+    // An option that contradicts the verdict was chosen by mistake.
     let fits = |option: &&DialogOption| match verdict.approved {
         true => !option.meaning.rejects(),
         false => !option.meaning.allows(),

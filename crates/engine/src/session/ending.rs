@@ -1,4 +1,4 @@
-//! Ending a session: politely first, then for good, and nothing of it left behind.
+//! Killing a session: SIGTERM, then SIGKILL to everything that is left of it.
 
 use super::ProcessPhase;
 use super::pty_state::PtyState;
@@ -17,7 +17,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 pub(super) struct SessionEnding {
     pub(super) deadline: Instant,
     pub(super) waiting: Vec<oneshot::Sender<()>>,
-    /// Terminal sessions, by their first process, whose stragglers are killed at the deadline.
+    /// Terminal sessions, by the pid of their leader, whose remaining processes are killed at the deadline.
     pub(super) sids: Vec<i32>,
     /// The daemon stops, and the deadline was moved because of that.
     hurried: bool,
@@ -37,9 +37,9 @@ impl SessionTask {
     pub(super) fn begin_ending(&mut self, grace: Duration, done: Option<oneshot::Sender<()>>) {
         self.context.registry.remove(&self.session);
         self.context.relay.forget(&self.session);
-        // The name is free, and so must be its endpoints; who is inside stays to the end.
+        // The name is free, and so must be its endpoints; connected clients stay to the end.
         self.close_endpoints();
-        // Without any time to use it, a polite word would only decide how the process dies (CO-41).
+        // Without time to react, SIGTERM would only change the exit status (CO-41).
         let polite = !grace.is_zero();
         let deadline = Instant::now() + grace;
         let ending = self.ending.get_or_insert_with(|| SessionEnding {
@@ -58,7 +58,7 @@ impl SessionTask {
                 continue;
             };
             terminal.dismissed = true;
-            // Only of a process that lives: the number of one that is gone may be somebody else's by now.
+            // Only of a live process: the pid of a dead one may belong to another process by now.
             if terminal.phase == ProcessPhase::Running
                 && let Some(ending) = &mut self.ending
             {
@@ -80,8 +80,7 @@ impl SessionTask {
         self.ending.as_ref().is_some_and(|ending| !ending.hurried)
     }
 
-    /// The daemon stops: what was asked to end and has not is killed now, because nobody will be there
-    /// to do it later.
+    /// The daemon stops: processes that have not ended yet are killed now, as no daemon will do it later.
     pub(super) fn hurry(&mut self, now: Instant) {
         if let Some(ending) = &mut self.ending {
             ending.hurried = true;
@@ -91,8 +90,7 @@ impl SessionTask {
     }
 }
 
-/// Sends the polite signal. A process that ignores it, as interactive shells do, gets the one a closing
-/// terminal would send.
+/// Sends SIGTERM. A process that ignores it, as interactive shells do, gets SIGHUP, as from a closing terminal.
 pub(super) fn ask_to_end(keeper: &Keeper, terminal: &PtyState) {
     keeper.signal(terminal.pty.slot(), Signal::TERM.as_raw());
     if process::ignores_sigterm(terminal.pid) {
@@ -101,7 +99,7 @@ pub(super) fn ask_to_end(keeper: &Keeper, terminal: &PtyState) {
     keeper.signal(terminal.pty.slot(), Signal::CONT.as_raw());
 }
 
-/// Kills what is left of terminal sessions at the deadline, or as soon as the daemon stops.
+/// Kills the remaining processes of terminal sessions at the deadline, or as soon as the daemon stops.
 pub(super) async fn end_stragglers(ending: &SessionEnding, stopping: &CancellationToken) {
     if ending.sids.iter().any(|sid| process::session_lives(*sid)) {
         tokio::select! {

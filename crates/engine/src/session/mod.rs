@@ -1,7 +1,7 @@
-//! A session: its handle, what it publishes, and who is looking.
+//! A session: its handle, the view it publishes, and its clients.
 //!
-//! [`Session`] is what everybody holds. The state behind it belongs to one task, `task::SessionTask`; handles
-//! send it commands and read the [`SessionView`] it publishes.
+//! [`Session`] is a handle. The state behind it belongs to one task, `task::SessionTask`; handles send it commands and
+//! read the [`SessionView`] it publishes.
 
 mod adoption;
 mod agent_wait;
@@ -50,23 +50,23 @@ struct SessionShared {
     commands: mpsc::Sender<SessionCommand>,
     view: watch::Receiver<SessionView>,
     clients: Mutex<BTreeMap<&'static str, usize>>,
-    /// Whoever types and submits, or asks and waits for the answer, has the agent alone until it is done.
+    /// Locks the agent while a caller types and submits, and while it prompts and waits for the turn.
     typing: tokio::sync::Mutex<()>,
     asking: tokio::sync::Mutex<()>,
 }
 
-/// What a session shows of itself.
+/// The published state of a session.
 #[derive(Debug, Clone, Default)]
 pub struct SessionView {
-    /// Its PTYs by number: PTY 0 and the shells that live.
+    /// Its PTYs by number: PTY 0 and the live shells.
     pub ptys: Vec<PtyView>,
-    /// What its agent is doing, and how that is known.
+    /// Its agent's state and the evidence for it.
     pub status: Status,
     /// The session is over: it has no process and will get none.
     pub ended: bool,
 }
 
-/// What a PTY shows of itself.
+/// The published state of a PTY.
 #[derive(Debug, Clone)]
 pub struct PtyView {
     /// The PTY.
@@ -75,14 +75,14 @@ pub struct PtyView {
     pub argv: Arc<[String]>,
     /// Process id of its latest process, 0 before the first.
     pub pid: i32,
-    /// Where it is in its life.
+    /// The phase of its process.
     pub phase: ProcessPhase,
 }
 
-/// Where a PTY's process is in its life.
+/// The phase of a PTY's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessPhase {
-    /// It starts when the first interactive client comes.
+    /// It starts when the first interactive client attaches.
     Waiting,
     /// It is being started.
     Starting,
@@ -96,7 +96,7 @@ pub enum ProcessPhase {
 
 pub(crate) type ReplySender<T> = oneshot::Sender<Result<T, Error>>;
 
-/// What handles ask of the owner.
+/// Commands from handles to the session's task.
 #[derive(Debug)]
 pub(crate) enum SessionCommand {
     /// Start PTY 0 if it waits for its first client, with this size if given.
@@ -142,7 +142,7 @@ impl Session {
         &self.shared.name
     }
 
-    /// Tells it from others that bear the same name one after the other, also across daemons.
+    /// Unique id: distinguishes it from earlier and later sessions of the same name, also across daemons.
     pub(crate) fn uid(&self) -> u64 {
         self.shared.uid
     }
@@ -152,12 +152,12 @@ impl Session {
         &self.shared.spec.workspace
     }
 
-    /// When it was made, in Unix seconds.
+    /// When it was created, in Unix seconds.
     pub fn created(&self) -> u64 {
         self.shared.created
     }
 
-    /// Label of whoever made it.
+    /// Label of the front that created it.
     pub fn origin(&self) -> &str {
         &self.shared.spec.origin
     }
@@ -172,22 +172,22 @@ impl Session {
         !self.shared.spec.hidden.iter().any(|hidden| hidden == label)
     }
 
-    /// The profile by which its agent's turns are found.
+    /// The detection profile of its agent.
     pub(crate) fn profile_in(&self, profiles: &Profiles) -> Option<Arc<Profile>> {
         self.shared.spec.profile_in(profiles)
     }
 
-    /// Environment its first process was given.
+    /// Environment of its first process.
     pub fn env(&self) -> &BTreeMap<String, String> {
         &self.shared.spec.env
     }
 
-    /// What it shows of itself right now.
+    /// Its published state right now.
     pub fn view(&self) -> SessionView {
         self.shared.view.borrow().clone()
     }
 
-    /// Waits until PTY 0 is not being started any more, and shows it then.
+    /// Waits until PTY 0 is no longer starting, and returns its state.
     pub async fn settled(&self) -> Result<PtyView, Error> {
         let mut view = self.shared.view.clone();
         let starting =
@@ -198,7 +198,7 @@ impl Session {
 
     /// Waits until the session is over.
     pub async fn ended(&self) {
-        // An owner that is gone has no process left either.
+        // A task that is gone has no process left either.
         let mut view = self.shared.view.clone();
         let _view = view.wait_for(|view| view.ended).await;
     }
@@ -216,7 +216,7 @@ impl Session {
         ClientGuard { session: self.clone(), label }
     }
 
-    /// Clients that are looking, of one front or of all.
+    /// Number of attached clients, of one front or of all.
     pub fn clients(&self, label: Option<&str>) -> usize {
         let clients = self.clients_table();
         clients.iter().filter(|(front, _)| label.is_none_or(|label| label == **front)).map(|(_, n)| n).sum()
@@ -226,7 +226,7 @@ impl Session {
         self.shared.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts PTY 0 if it has waited for its first client; afterwards it is running or being started.
+    /// Starts PTY 0 if it waits for its first client; afterwards it runs or is starting.
     pub async fn start(&self, size: Option<Size>) -> Result<(), Error> {
         self.ask(|reply| SessionCommand::Start { size, reply }).await
     }
@@ -241,22 +241,22 @@ impl Session {
         self.ask(|reply| SessionCommand::Resize { pty, size, only_if_changed: false, reply }).await
     }
 
-    /// Sets a PTY's size for a newcomer: a size that is no news is not announced.
+    /// Sets a PTY's size for a new client; an unchanged size is not announced.
     pub async fn fit(&self, pty: PtyId, size: Size) -> Result<(), Error> {
         self.ask(|reply| SessionCommand::Resize { pty, size, only_if_changed: true, reply }).await
     }
 
-    /// Makes the program on a PTY redraw, by a size that changes for a moment.
+    /// Makes the program on a PTY redraw, by changing its size for a moment.
     pub async fn nudge(&self, pty: PtyId) {
         let _sent = self.shared.commands.send(SessionCommand::Nudge { pty }).await;
     }
 
-    /// Tells the program once more to look at its size, unless it was resized since `generation`.
+    /// Sends SIGWINCH to the program again, unless it was resized since `generation`.
     pub async fn winch(&self, pty: PtyId, generation: u32) {
         let _sent = self.shared.commands.send(SessionCommand::Winch { pty, generation }).await;
     }
 
-    /// Ends the process on a PTY and starts it anew; gives the new process id.
+    /// Ends the process on a PTY and starts it again; returns the new process id.
     pub async fn restart(&self, pty: PtyId) -> Result<i32, Error> {
         self.ask(|reply| SessionCommand::Restart { pty, reply }).await
     }
@@ -266,7 +266,7 @@ impl Session {
         self.ask(|reply| SessionCommand::KillPty { pty, reply }).await
     }
 
-    /// Ends all its processes: politely, and those that live after `grace` for good.
+    /// Ends all its processes with SIGTERM; those that live after `grace` get SIGKILL.
     ///
     /// Its name is free at once. Returns when they have ended; dropping the call stops nothing.
     pub async fn kill(&self, grace: Duration) {
@@ -283,7 +283,7 @@ impl Session {
         answer.await.map_err(|_| gone())?
     }
 
-    /// Takes the endpoints' descriptors back from the keeper, for an orderly stop.
+    /// Removes the endpoints' descriptors from the keeper, for an orderly stop.
     pub(crate) fn leave_endpoints(&self, context: &SessionContext) {
         if let Ok(agent) = self.pty(PtyId::AGENT) {
             for index in 0..context.endpoints.len() {

@@ -1,4 +1,4 @@
-//! One PTY as the session's owner sees it: its process, its deadlines, and who waits for it to start.
+//! The state of one PTY in its session's task: its process, its deadlines, and the callers that wait for its start.
 
 use super::{ProcessPhase, ReplySender};
 use crate::error::Error;
@@ -7,7 +7,7 @@ use crate::spec::ShellSpec;
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// One PTY as its owner sees it.
+/// The state of one PTY in its session's task.
 pub(super) struct PtyState {
     pub(super) pty: Arc<Pty>,
     pub(super) argv: Arc<[String]>,
@@ -19,7 +19,7 @@ pub(super) struct PtyState {
     pub(super) starters: Vec<StartWaiter>,
     /// The program could not be run; its process is about to end.
     pub(super) failed: bool,
-    /// Not to be started again, whatever the policy says.
+    /// Not to be started again, regardless of the restart policy.
     pub(super) dismissed: bool,
     /// To be started again as soon as it has ended.
     pub(super) restart_wanted: bool,
@@ -28,7 +28,7 @@ pub(super) struct PtyState {
     pub(super) restore_size_at: Option<Instant>,
 }
 
-/// Who waits for a process to run.
+/// A caller that waits for a process to run.
 pub(super) enum StartWaiter {
     First(ReplySender<()>),
     Shell(ReplySender<Arc<Pty>>),
@@ -65,7 +65,7 @@ impl PtyState {
 
     pub(super) fn notify_starters(&mut self, outcome: Result<(), Error>) {
         for starter in self.starters.drain(..) {
-            // A starter that went away does not need to know.
+            // The caller may be gone.
             match starter {
                 StartWaiter::First(reply) => drop(reply.send(outcome.clone())),
                 StartWaiter::Shell(reply) => {
