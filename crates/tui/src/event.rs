@@ -4,9 +4,9 @@ use serde_json::Value;
 
 /// Something that happened in a conversation, or to the connection.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Event {
+pub enum ChatEvent {
     /// An approval is asked for.
-    Approval(Approval),
+    Approval(ApprovalPrompt),
     /// The daemon closes the connection.
     Closed {
         /// Why.
@@ -28,7 +28,7 @@ pub enum Event {
         thought: Option<String>,
     },
     /// Something is asked.
-    Question(Question),
+    Question(QuestionPrompt),
     /// A piece of what the agent says; the last one ends the answer.
     Said {
         /// The piece.
@@ -49,7 +49,7 @@ pub enum Event {
         id: String,
     },
     /// A tool is used.
-    ToolCalled(Tool),
+    ToolCalled(ToolUse),
     /// What that came to.
     ToolEnded {
         /// Which use of a tool.
@@ -65,7 +65,7 @@ pub enum Event {
 
 /// The use of a tool.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Tool {
+pub struct ToolUse {
     /// Identifies this use.
     pub id: String,
     /// The name of the tool.
@@ -78,7 +78,7 @@ pub struct Tool {
 
 /// An approval that is asked for.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Approval {
+pub struct ApprovalPrompt {
     /// Identifies this approval.
     pub id: String,
     /// The tool that the agent asks to use.
@@ -88,12 +88,12 @@ pub struct Approval {
     /// Why it is asked for.
     pub reason: String,
     /// The ways to answer; yes and no if there are none.
-    pub options: Vec<Choice>,
+    pub options: Vec<ApprovalChoice>,
 }
 
 /// One way to answer an approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
+pub struct ApprovalChoice {
     /// Identifies this option.
     pub id: String,
     /// What it is called.
@@ -106,7 +106,7 @@ pub struct Choice {
 
 /// A question, or several at once.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Question {
+pub struct QuestionPrompt {
     /// Identifies this question.
     pub id: String,
     /// What is asked, or what stands above several questions.
@@ -114,12 +114,12 @@ pub struct Question {
     /// Whether it was asked with several items at once.
     pub multi: bool,
     /// The questions.
-    pub items: Vec<Item>,
+    pub items: Vec<QuestionEntry>,
 }
 
 /// One question and the answers to choose from; anything if there are none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Item {
+pub struct QuestionEntry {
     /// The question.
     pub question: String,
     /// The answers to choose from.
@@ -128,7 +128,7 @@ pub struct Item {
 
 /// A message of a conversation that is loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Message {
+pub struct TranscriptMessage {
     /// Whether the user wrote it, not the agent.
     pub user: bool,
     /// Its text.

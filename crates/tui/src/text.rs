@@ -1,6 +1,6 @@
 //! Styled text: what a terminal is to show, measured and folded to its width.
 //!
-//! Everything that comes from elsewhere passes [`visible`] on its way into a [`Span`], so that no agent can move the
+//! Everything that comes from elsewhere passes [`visible`] on its way into a [`StyledSpan`], so that no agent can move the
 //! cursor, change modes or reorder what people read.
 
 use std::borrow::Cow;
@@ -12,7 +12,7 @@ const TAB: usize = 4;
 
 /// How a piece of text looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Style {
+pub struct TextStyle {
     /// Bold.
     pub bold: bool,
     /// Dim.
@@ -40,7 +40,7 @@ pub enum Colour {
     Yellow,
 }
 
-impl Style {
+impl TextStyle {
     /// Nothing special.
     pub const PLAIN: Self =
         Self { bold: false, dim: false, italic: false, strike: false, underline: false, colour: None };
@@ -75,42 +75,42 @@ impl Style {
 
 /// Text of one look. Its text has no control characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Span {
-    style: Style,
+struct StyledSpan {
+    style: TextStyle,
     text: String,
 }
 
 /// One line as it was meant; how many rows it takes depends on the terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Line {
-    spans: Vec<Span>,
+pub struct StyledLine {
+    spans: Vec<StyledSpan>,
     /// Columns by which further rows are indented.
     hang: usize,
     /// Folded anywhere instead of between words.
     verbatim: bool,
 }
 
-impl Line {
+impl StyledLine {
     /// A line of one look.
-    pub fn new(style: Style, text: &str) -> Self {
+    pub fn new(style: TextStyle, text: &str) -> Self {
         let mut line = Self::default();
         line.push(style, text);
         line
     }
 
     /// Adds text; control characters in it become visible.
-    pub fn push(&mut self, style: Style, text: &str) {
+    pub fn push(&mut self, style: TextStyle, text: &str) {
         let text = visible(text);
         match self.spans.last_mut() {
             _ if text.is_empty() => {}
             Some(last) if last.style == style => last.text.push_str(&text),
-            _ => self.spans.push(Span { style, text: text.into_owned() }),
+            _ => self.spans.push(StyledSpan { style, text: text.into_owned() }),
         }
     }
 
     /// Adds text; the line reads well in one call.
     #[must_use]
-    pub fn with(mut self, style: Style, text: &str) -> Self {
+    pub fn with(mut self, style: TextStyle, text: &str) -> Self {
         self.push(style, text);
         self
     }
@@ -138,15 +138,15 @@ impl Line {
     }
 
     /// Folds it into rows of at most `width` columns.
-    pub fn fold(&self, width: usize) -> Vec<Row> {
+    pub fn fold(&self, width: usize) -> Vec<StyledRow> {
         let width = width.max(1);
         let hang = if self.hang < width / 2 { self.hang } else { 0 };
-        let mut rows = vec![Row::default()];
+        let mut rows = vec![StyledRow::default()];
         for (style, piece) in self.pieces() {
             let last = rows.len() - 1;
             let fits = rows[last].width + columns(piece) <= width;
             if !fits && !piece.trim().is_empty() && !rows[last].is_blank(if last > 0 { hang } else { 0 }) {
-                rows.push(Row::indented(hang));
+                rows.push(StyledRow::indented(hang));
             }
             for grapheme in piece.graphemes(true) {
                 let last = rows.len() - 1;
@@ -154,7 +154,7 @@ impl Line {
                     if grapheme.trim().is_empty() && !self.verbatim {
                         continue;
                     }
-                    rows.push(Row::indented(hang));
+                    rows.push(StyledRow::indented(hang));
                 }
                 let last = rows.len() - 1;
                 rows[last].add(style, grapheme);
@@ -164,7 +164,7 @@ impl Line {
     }
 
     /// What stays together: words and the spaces between them, or single characters if it is verbatim.
-    fn pieces(&self) -> impl Iterator<Item = (Style, &str)> {
+    fn pieces(&self) -> impl Iterator<Item = (TextStyle, &str)> {
         let cut = |text| if self.verbatim { text_graphemes(text) } else { words(text) };
         self.spans.iter().flat_map(move |span| cut(&span.text).into_iter().map(|piece| (span.style, piece)))
     }
@@ -189,26 +189,26 @@ fn words(text: &str) -> Vec<&str> {
 
 /// One row of a terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Row {
-    spans: Vec<Span>,
+pub struct StyledRow {
+    spans: Vec<StyledSpan>,
     /// Columns it takes.
     pub width: usize,
 }
 
-impl Row {
+impl StyledRow {
     fn indented(by: usize) -> Self {
         let mut row = Self::default();
         if by > 0 {
-            row.add(Style::PLAIN, &" ".repeat(by));
+            row.add(TextStyle::PLAIN, &" ".repeat(by));
         }
         row
     }
 
-    fn add(&mut self, style: Style, text: &str) {
+    fn add(&mut self, style: TextStyle, text: &str) {
         self.width += columns(text);
         match self.spans.last_mut() {
             Some(last) if last.style == style => last.text.push_str(text),
-            _ => self.spans.push(Span { style, text: text.to_owned() }),
+            _ => self.spans.push(StyledSpan { style, text: text.to_owned() }),
         }
     }
 
@@ -291,29 +291,29 @@ fn acts(c: char) -> bool {
 mod tests {
     use super::*;
 
-    fn folded(line: &Line, width: usize) -> Vec<String> {
-        line.fold(width).iter().map(Row::plain).collect()
+    fn folded(line: &StyledLine, width: usize) -> Vec<String> {
+        line.fold(width).iter().map(StyledRow::plain).collect()
     }
 
     #[test]
     fn lines_fold_between_words() {
-        let line = Line::new(Style::PLAIN, "• one two three four").hanging(2);
+        let line = StyledLine::new(TextStyle::PLAIN, "• one two three four").hanging(2);
         assert_eq!(folded(&line, 10), ["• one two ", "  three ", "  four"]);
         assert_eq!(folded(&line, 80), ["• one two three four"]);
-        assert_eq!(folded(&Line::default(), 10), [""]);
+        assert_eq!(folded(&StyledLine::default(), 10), [""]);
     }
 
     #[test]
     fn what_is_longer_than_a_row_is_cut() {
-        assert_eq!(folded(&Line::new(Style::PLAIN, "abcdefghij"), 4), ["abcd", "efgh", "ij"]);
-        let code = Line::new(Style::PLAIN, "a b  c d").verbatim();
+        assert_eq!(folded(&StyledLine::new(TextStyle::PLAIN, "abcdefghij"), 4), ["abcd", "efgh", "ij"]);
+        let code = StyledLine::new(TextStyle::PLAIN, "a b  c d").verbatim();
         assert_eq!(folded(&code, 3), ["a b", "  c", " d"]);
     }
 
     #[test]
     fn wide_characters_take_two_columns() {
         assert_eq!((columns("日本"), columns("é"), columns("e\u{301}"), columns("👩‍👩‍👧")), (4, 1, 1, 2));
-        assert_eq!(folded(&Line::new(Style::PLAIN, "日本語日本語"), 5), ["日本", "語日", "本語"]);
+        assert_eq!(folded(&StyledLine::new(TextStyle::PLAIN, "日本語日本語"), 5), ["日本", "語日", "本語"]);
         assert_eq!((shortened("日本語", 5).as_str(), shortened("abc", 3).as_str()), ("日本…", "abc"));
     }
 
@@ -322,13 +322,15 @@ mod tests {
         assert_eq!(visible("a\x1b[2Jb\u{9b}c\x07\x7f"), "a␛[2Jb<U+009B>c␇␡");
         assert_eq!(visible("abc\u{202e}def"), "abc<U+202E>def");
         assert_eq!(visible("größe 日本 👩‍👩‍👧"), "größe 日本 👩‍👩‍👧");
-        let line = Line::new(Style::BOLD, "x\x1b]0;title\x07\r\n");
+        let line = StyledLine::new(TextStyle::BOLD, "x\x1b]0;title\x07\r\n");
         assert_eq!(line.fold(80)[0].ansi(true), "\x1b[1mx␛]0;title␇␍␊\x1b[m");
     }
 
     #[test]
     fn looks_begin_and_end_with_their_text() {
-        let line = Line::new(Style::BOLD, "a").with(Style::PLAIN, "b").with(Style::of(Colour::Red), "c");
+        let line = StyledLine::new(TextStyle::BOLD, "a")
+            .with(TextStyle::PLAIN, "b")
+            .with(TextStyle::of(Colour::Red), "c");
         assert_eq!(line.fold(9)[0].ansi(true), "\x1b[1ma\x1b[mb\x1b[31mc\x1b[m");
         assert_eq!(line.fold(9)[0].ansi(false), "abc");
         assert_eq!(line.plain(), "abc");

@@ -21,9 +21,9 @@ use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
-use swb_tui::event::Event;
+use swb_tui::event::ChatEvent;
 use swb_tui::input::keys::{Key, Keys};
-use swb_tui::text::{Line, Row, Style};
+use swb_tui::text::{StyledLine, StyledRow, TextStyle};
 use swb_tui::view::canvas::{Canvas, Changing};
 use swb_types::Size;
 use swb_wire::control::{self, AgentsReply};
@@ -256,7 +256,7 @@ impl ChatLoop<'_> {
         let now = Instant::now();
         while let Some(incoming) = self.link.as_mut().and_then(ChatConnection::next) {
             match incoming {
-                ServerItem::Event(Event::Closed { reconnect, .. }) => self.dismissed |= !reconnect,
+                ServerItem::Event(ChatEvent::Closed { reconnect, .. }) => self.dismissed |= !reconnect,
                 ServerItem::Event(event) => self.state.event(event, now),
                 ServerItem::Answer { id, result } => {
                     if let Some(purpose) = self.pending.remove(&id) {
@@ -322,7 +322,9 @@ impl ChatLoop<'_> {
         let width = cols.saturating_sub(1).max(1);
         self.state.transcript.width = width;
         self.state.transcript.limit((rows / 3).max(1));
-        let fold = |lines: Vec<Line>| lines.iter().flat_map(|line| line.fold(width)).collect::<Vec<Row>>();
+        let fold = |lines: Vec<StyledLine>| {
+            lines.iter().flat_map(|line| line.fold(width)).collect::<Vec<StyledRow>>()
+        };
         let staying = fold(self.state.transcript.take());
         let mut above = fold(self.state.transcript.changing(now, self.state.is_asked()));
         above.extend(fold(self.state.hints()));
@@ -336,12 +338,12 @@ impl ChatLoop<'_> {
     }
 
     /// The rows of what is typed, as many as there is room for, and the cursor in them.
-    fn typed(&self, width: usize, room: usize) -> (Vec<Row>, (usize, usize)) {
-        let Some(prompt) = self.state.prompt() else { return (vec![Row::default()], (0, 0)) };
+    fn typed(&self, width: usize, room: usize) -> (Vec<StyledRow>, (usize, usize)) {
+        let Some(prompt) = self.state.prompt() else { return (vec![StyledRow::default()], (0, 0)) };
         let (rows, (row, column)) = self.state.editor.rows(prompt, width);
         let from = (row + 1).saturating_sub(room);
         let shown = rows.iter().skip(from).take(room);
-        let line = |row: &String| Line::new(Style::PLAIN, row).verbatim();
+        let line = |row: &String| StyledLine::new(TextStyle::PLAIN, row).verbatim();
         (shown.flat_map(|row| line(row).fold(width + 1)).collect(), (row - from, column))
     }
 

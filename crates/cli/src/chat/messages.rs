@@ -1,8 +1,10 @@
 //! Messages of the protocol to events of the chat, and decisions back to requests.
 
-use swb_tui::event::{Approval, Choice, Event, Item, Message, Question, Tool};
-use swb_tui::view::asks::Decision;
-use swb_tui::view::transcript::Usage;
+use swb_tui::event::{
+    ApprovalChoice, ApprovalPrompt, ChatEvent, QuestionEntry, QuestionPrompt, ToolUse, TranscriptMessage,
+};
+use swb_tui::view::asks::UserDecision;
+use swb_tui::view::transcript::AnswerUsage;
 use swb_wire::scriptschnell::{
     Answers, AuthorizationRequest, AuthorizationResponse, ChatEnd, ChatMessage, ErrorInfo, HistoryItem,
     ProgressInfo, QuestionRequest, QuestionResponse, Questions, Received, Request, ServerMessage, ToolResult,
@@ -19,7 +21,7 @@ pub(super) enum ServerItem {
         result: Result<ServerMessage, ErrorInfo>,
     },
     /// Something that happened.
-    Event(Event),
+    Event(ChatEvent),
 }
 
 impl ServerItem {
@@ -33,18 +35,20 @@ impl ServerItem {
     }
 }
 
-fn event(message: ServerMessage) -> Option<Event> {
+fn event(message: ServerMessage) -> Option<ChatEvent> {
     Some(match message {
-        ServerMessage::AuthorizationRequest(request) => Event::Approval(approval(request)),
-        ServerMessage::AuthorizationSettled(settled) => Event::Settled { id: settled.auth_id },
+        ServerMessage::AuthorizationRequest(request) => ChatEvent::Approval(approval(request)),
+        ServerMessage::AuthorizationSettled(settled) => ChatEvent::Settled { id: settled.auth_id },
         ServerMessage::ChatMessage(message) => said(message)?,
-        ServerMessage::Closed(closed) => Event::Closed { reason: closed.reason, reconnect: closed.reconnect },
-        ServerMessage::Error(error) => Event::Error(error.message),
+        ServerMessage::Closed(closed) => {
+            ChatEvent::Closed { reason: closed.reason, reconnect: closed.reconnect }
+        }
+        ServerMessage::Error(error) => ChatEvent::Error(error.message),
         ServerMessage::Progress(progress) => self::progress(progress),
-        ServerMessage::QuestionRequest(request) => Event::Question(question(request)),
-        ServerMessage::QuestionSettled(settled) => Event::Settled { id: settled.question_id },
-        ServerMessage::SessionSeat(seat) => Event::Seat { owner: seat.owner, gone: seat.gone },
-        ServerMessage::ToolCall(call) => Event::ToolCalled(Tool {
+        ServerMessage::QuestionRequest(request) => ChatEvent::Question(question(request)),
+        ServerMessage::QuestionSettled(settled) => ChatEvent::Settled { id: settled.question_id },
+        ServerMessage::SessionSeat(seat) => ChatEvent::Seat { owner: seat.owner, gone: seat.gone },
+        ServerMessage::ToolCall(call) => ChatEvent::ToolCalled(ToolUse {
             id: call.tool_id,
             name: call.tool_name,
             description: call.description.unwrap_or_default(),
@@ -55,16 +59,16 @@ fn event(message: ServerMessage) -> Option<Event> {
     })
 }
 
-fn said(message: ChatMessage) -> Option<Event> {
+fn said(message: ChatMessage) -> Option<ChatEvent> {
     match message.role.as_str() {
-        "user" => Some(Event::Prompt(message.content)),
-        "assistant" => Some(Event::Said { text: message.content, last: message.is_final }),
+        "user" => Some(ChatEvent::Prompt(message.content)),
+        "assistant" => Some(ChatEvent::Said { text: message.content, last: message.is_final }),
         _ => None,
     }
 }
 
-fn progress(progress: ProgressInfo) -> Event {
-    Event::Progress {
+fn progress(progress: ProgressInfo) -> ChatEvent {
+    ChatEvent::Progress {
         message: progress.message,
         // Nothing is used before something was told.
         context: Some(progress.context_usage.into()).filter(|percent| *percent > 0),
@@ -73,22 +77,22 @@ fn progress(progress: ProgressInfo) -> Event {
     }
 }
 
-fn tool_ended(result: ToolResult) -> Event {
+fn tool_ended(result: ToolResult) -> ChatEvent {
     let error = match (result.status.as_str(), result.error) {
         ("failed", error) => Some(error.unwrap_or_default()),
         (_, error) => error,
     };
-    Event::ToolEnded { id: result.tool_id, output: result.result, error }
+    ChatEvent::ToolEnded { id: result.tool_id, output: result.result, error }
 }
 
-fn approval(request: AuthorizationRequest) -> Approval {
-    let options = request.options.into_iter().map(|option| Choice {
+fn approval(request: AuthorizationRequest) -> ApprovalPrompt {
+    let options = request.options.into_iter().map(|option| ApprovalChoice {
         id: option.id,
         label: option.label,
         allows: option.kind.starts_with("allow"),
         always: option.kind.ends_with("always"),
     });
-    Approval {
+    ApprovalPrompt {
         id: request.auth_id,
         tool: request.tool_name,
         parameters: request.parameters,
@@ -97,36 +101,40 @@ fn approval(request: AuthorizationRequest) -> Approval {
     }
 }
 
-fn question(request: QuestionRequest) -> Question {
-    let mut items: Vec<Item> = match request.questions {
-        Some(Questions::Listed(items)) => {
-            items.into_iter().map(|item| Item { question: item.question, options: item.options }).collect()
-        }
+fn question(request: QuestionRequest) -> QuestionPrompt {
+    let mut items: Vec<QuestionEntry> = match request.questions {
+        Some(Questions::Listed(items)) => items
+            .into_iter()
+            .map(|item| QuestionEntry { question: item.question, options: item.options })
+            .collect(),
         // Keys are `q_1`, `q_2` …; ten and more would not sort by their text.
         Some(Questions::Named(items)) => (1..=items.len())
             .filter_map(|n| items.get(&format!("q_{n}")))
-            .map(|question| Item { question: question.clone(), options: Vec::new() })
+            .map(|question| QuestionEntry { question: question.clone(), options: Vec::new() })
             .collect(),
         None => Vec::new(),
     };
     if items.is_empty() {
-        items.push(Item { question: request.question.clone(), options: request.options });
+        items.push(QuestionEntry { question: request.question.clone(), options: request.options });
     }
-    Question { id: request.question_id, text: request.question, multi: request.multi_mode, items }
+    QuestionPrompt { id: request.question_id, text: request.question, multi: request.multi_mode, items }
 }
 
 /// The messages of a conversation that people have said or read.
-pub(super) fn messages(items: Vec<HistoryItem>) -> Vec<Message> {
+pub(super) fn messages(items: Vec<HistoryItem>) -> Vec<TranscriptMessage> {
     let told = |item: &HistoryItem| matches!(item.role.as_str(), "user" | "assistant");
-    let message =
-        |item: HistoryItem| Message { user: item.role == "user", text: item.content, ending: item.ending };
+    let message = |item: HistoryItem| TranscriptMessage {
+        user: item.role == "user",
+        text: item.content,
+        ending: item.ending,
+    };
     items.into_iter().filter(told).map(message).collect()
 }
 
 /// What the answer to a prompt tells about its cost.
-pub(super) fn usage(end: &ChatEnd) -> Usage {
+pub(super) fn usage(end: &ChatEnd) -> AnswerUsage {
     let usage = end.usage.clone().unwrap_or_default();
-    Usage {
+    AnswerUsage {
         tokens: usage.total_tokens.filter(|tokens| *tokens > 0),
         cost: usage.total_cost,
         context: end.context_usage.map(u64::from),
@@ -134,9 +142,9 @@ pub(super) fn usage(end: &ChatEnd) -> Usage {
 }
 
 /// The request that tells the daemon what a person has decided.
-pub(super) fn request(decision: &Decision) -> Request {
+pub(super) fn request(decision: &UserDecision) -> Request {
     match decision.clone() {
-        Decision::Approval { id, approved, option, always } => {
+        UserDecision::Approval { id, approved, option, always } => {
             Request::AuthorizationResponse(AuthorizationResponse {
                 auth_id: Some(id),
                 approved: Some(approved),
@@ -145,7 +153,7 @@ pub(super) fn request(decision: &Decision) -> Request {
                 ..AuthorizationResponse::default()
             })
         }
-        Decision::Answer { id, answers, multi } => {
+        UserDecision::Answer { id, answers, multi } => {
             let mut response = QuestionResponse { question_id: Some(id), ..QuestionResponse::default() };
             if multi {
                 let named = answers.into_iter().enumerate().map(|(n, text)| (format!("q_{}", n + 1), text));
@@ -174,12 +182,15 @@ mod tests {
             one(&json!({"type": "chat_message", "data": {"role": role, "content": "hi", "session_id": "s",
                 "stream_id": "x", "chunk_index": 0, "is_final": true}}))
         };
-        assert_eq!(said("assistant"), Some(ServerItem::Event(Event::Said { text: "hi".into(), last: true })));
-        assert_eq!(said("user"), Some(ServerItem::Event(Event::Prompt("hi".into()))));
+        assert_eq!(
+            said("assistant"),
+            Some(ServerItem::Event(ChatEvent::Said { text: "hi".into(), last: true }))
+        );
+        assert_eq!(said("user"), Some(ServerItem::Event(ChatEvent::Prompt("hi".into()))));
         assert_eq!(said("system"), None);
         let failed = json!({"type": "tool_result",
             "data": {"tool_id": "t", "result": "", "error": "no", "status": "failed", "session_id": "s"}});
-        let ended = Event::ToolEnded { id: "t".into(), output: String::new(), error: Some("no".into()) };
+        let ended = ChatEvent::ToolEnded { id: "t".into(), output: String::new(), error: Some("no".into()) };
         assert_eq!(one(&failed), Some(ServerItem::Event(ended)));
         assert_eq!(one(&json!({"type": "ping"})), None);
     }
@@ -192,7 +203,7 @@ mod tests {
         let refused = one(&json!({"type": "error", "request_id": "1", "error": error}));
         assert!(matches!(refused, Some(ServerItem::Answer { result: Err(_), .. })));
         let alone = one(&json!({"type": "error", "error": error}));
-        assert!(matches!(alone, Some(ServerItem::Event(Event::Error(_)))));
+        assert!(matches!(alone, Some(ServerItem::Event(ChatEvent::Error(_)))));
     }
 
     #[test]
@@ -200,13 +211,13 @@ mod tests {
         let asked = |mut data: Value| {
             data["session_id"] = "s".into();
             match one(&json!({"type": "question_request", "data": data})) {
-                Some(ServerItem::Event(Event::Question(question))) => question,
+                Some(ServerItem::Event(ChatEvent::Question(question))) => question,
                 other => panic!("{other:?}"),
             }
         };
         let single =
             asked(json!({"question_id": "q", "question": "Which?", "multi_mode": false, "options": ["a"]}));
-        assert_eq!(single.items, [Item { question: "Which?".into(), options: vec!["a".into()] }]);
+        assert_eq!(single.items, [QuestionEntry { question: "Which?".into(), options: vec!["a".into()] }]);
         let several = asked(json!({"question_id": "q", "question": "Both:", "multi_mode": true,
             "questions": [{"question": "A?", "options": ["x", "y"]}, {"question": "B?"}]}));
         assert_eq!((several.items.len(), several.items[0].options.len()), (2, 2));
@@ -215,7 +226,7 @@ mod tests {
         assert_eq!(named.items[1].question, "B?");
     }
 
-    fn sent(decision: &Decision) -> Value {
+    fn sent(decision: &UserDecision) -> Value {
         serde_json::to_value(request(decision)).unwrap()["data"].clone()
     }
 
@@ -223,7 +234,7 @@ mod tests {
     fn a_decision_becomes_an_authorization_response() {
         let decided = |approved, option: Option<&str>, always| {
             let option = option.map(str::to_owned);
-            sent(&Decision::Approval { id: "auth-1".into(), approved, option, always })
+            sent(&UserDecision::Approval { id: "auth-1".into(), approved, option, always })
         };
         assert_eq!(decided(true, None, false), json!({"auth_id": "auth-1", "approved": true}));
         assert_eq!(decided(false, None, false), json!({"auth_id": "auth-1", "approved": false}));
@@ -235,7 +246,7 @@ mod tests {
     fn answers_are_numbered_if_several_were_asked_for() {
         let answered = |id: &str, answers: &[&str], multi| {
             let answers = answers.iter().map(|answer| (*answer).to_owned()).collect();
-            sent(&Decision::Answer { id: id.into(), answers, multi })
+            sent(&UserDecision::Answer { id: id.into(), answers, multi })
         };
         let several = json!({"question_id": "q", "answers_map": {"q_1": "y", "q_2": "other"}});
         assert_eq!(answered("q", &["y", "other"], true), several);

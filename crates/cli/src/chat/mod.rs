@@ -28,7 +28,7 @@ use rustix::termios::isatty;
 const LONGEST: usize = 8 << 20;
 
 /// Talks, or says one thing and prints the answer.
-pub(crate) fn run(context: &Context, args: &args::Chat) -> Outcome {
+pub(crate) fn run(context: &Context, args: &args::ChatArgs) -> Outcome {
     let here = std::env::var("SWB_SESSION").ok();
     if let Some(name) = &args.name {
         context::checked_name(name)?;
@@ -85,7 +85,7 @@ fn connect(context: &Context, endpoint: &ChatEndpoint) -> Result<ChatConnection,
 }
 
 /// What is to be said at once; nothing if somebody is there to talk.
-fn prompt(args: &args::Chat, json: bool) -> Result<Option<String>, Failure> {
+fn prompt(args: &args::ChatArgs, json: bool) -> Result<Option<String>, Failure> {
     let keyboard = isatty(stdin());
     let prompt = match args.message.as_deref() {
         Some("-") => input()?,

@@ -19,11 +19,11 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
-use swb_tui::event::Event;
+use swb_tui::event::ChatEvent;
 use swb_tui::input::keys::Key;
-use swb_tui::text::{Line, visible};
-use swb_tui::view::asks::{Ask, Asks, Reply, answered, verdict};
-use swb_tui::view::transcript::{Ending, Transcript};
+use swb_tui::text::{StyledLine, visible};
+use swb_tui::view::asks::{DecisionReply, PendingAsk, PendingAsks, answered, verdict};
+use swb_tui::view::transcript::{AnswerEnd, Transcript};
 use swb_wire::scriptschnell::{
     AuthorizationAck, ChatEnd, ChatSend, ErrorInfo, Request, ServerMessage, SessionName, SessionSave,
 };
@@ -57,7 +57,7 @@ struct OneShotRun {
     link: ChatConnection,
     session: String,
     judge: Approver,
-    asks: Asks,
+    asks: PendingAsks,
     /// Nobody has said how to decide.
     unattended: bool,
     /// The cursor stands behind what asks for an answer.
@@ -85,7 +85,7 @@ pub(super) fn run(
     link: ChatConnection,
     opened: OpenedSession,
     prompt: String,
-    args: &args::Chat,
+    args: &args::ChatArgs,
     json: bool,
 ) -> Outcome {
     let mut signals = Signals::catch(&[SIGHUP, SIGINT, SIGTERM])?;
@@ -95,7 +95,7 @@ pub(super) fn run(
         link,
         session: opened.name.clone(),
         judge: judge(args),
-        asks: Asks::default(),
+        asks: PendingAsks::default(),
         unattended: !args.yes && !args.no,
         prompting: false,
         typed: Vec::new(),
@@ -126,7 +126,7 @@ pub(super) fn run(
     run.finish(ending, args.save)
 }
 
-fn judge(args: &args::Chat) -> Approver {
+fn judge(args: &args::ChatArgs) -> Approver {
     if args.yes || args.no || !isatty(stderr()) {
         return Approver::Rule(args.yes);
     }
@@ -135,7 +135,7 @@ fn judge(args: &args::Chat) -> Approver {
 }
 
 impl OneShotRun {
-    fn until_answered(&mut self, sent: &str, signals: &mut Signals) -> Result<Ending, Failure> {
+    fn until_answered(&mut self, sent: &str, signals: &mut Signals) -> Result<AnswerEnd, Failure> {
         loop {
             while let Some(incoming) = self.link.next() {
                 match incoming {
@@ -145,16 +145,16 @@ impl OneShotRun {
                 }
             }
             if self.link.is_closed() {
-                return Ok(Ending::Interrupted);
+                return Ok(AnswerEnd::Interrupted);
             }
             if self.stopping.is_some_and(|limit| Instant::now() >= limit) {
-                return Ok(Ending::Stopped);
+                return Ok(AnswerEnd::Stopped);
             }
             self.wait(signals)?;
             for _signal in signals.take() {
                 // Whoever insists does not want to wait.
                 if self.stopping.is_some() {
-                    return Ok(Ending::Stopped);
+                    return Ok(AnswerEnd::Stopped);
                 }
                 self.stopping = Some(Instant::now() + STOP);
                 self.link.send(&Request::ChatStop(SessionName::default()));
@@ -187,32 +187,32 @@ impl OneShotRun {
         Ok(())
     }
 
-    fn ending(&mut self, result: Result<ServerMessage, ErrorInfo>) -> Ending {
+    fn ending(&mut self, result: Result<ServerMessage, ErrorInfo>) -> AnswerEnd {
         match result {
             Ok(ServerMessage::ChatSend(end)) => {
                 let stopped = end.status == "stopped";
                 self.end = Some(priced(end));
-                if stopped { Ending::Stopped } else { Ending::Completed }
+                if stopped { AnswerEnd::Stopped } else { AnswerEnd::Completed }
             }
-            Ok(_) => Ending::Completed,
-            Err(error) if error.message.is_empty() => Ending::Failed(error.code.to_string()),
-            Err(error) => Ending::Failed(error.message),
+            Ok(_) => AnswerEnd::Completed,
+            Err(error) if error.message.is_empty() => AnswerEnd::Failed(error.code.to_string()),
+            Err(error) => AnswerEnd::Failed(error.message),
         }
     }
 
     /// An answer that ends without anybody here wanting it was cut off if the daemon goes away as well.
-    fn judged(&mut self, ending: Ending) -> Result<Ending, Failure> {
+    fn judged(&mut self, ending: AnswerEnd) -> Result<AnswerEnd, Failure> {
         let limit = match &ending {
-            Ending::Stopped if self.stopping.is_none() => Instant::now() + GOODBYE,
-            Ending::Failed(reason) if reason.contains(LEAVING) => {
+            AnswerEnd::Stopped if self.stopping.is_none() => Instant::now() + GOODBYE,
+            AnswerEnd::Failed(reason) if reason.contains(LEAVING) => {
                 self.closed = Some(SHUTDOWN.to_owned());
-                return Ok(Ending::Interrupted);
+                return Ok(AnswerEnd::Interrupted);
             }
             _ => return Ok(ending),
         };
         while !self.link.is_closed() && self.closed.is_none() {
             while let Some(incoming) = self.link.next() {
-                if let ServerItem::Event(Event::Closed { reason, .. }) = incoming {
+                if let ServerItem::Event(ChatEvent::Closed { reason, .. }) = incoming {
                     self.closed = Some(reason);
                 }
             }
@@ -223,14 +223,14 @@ impl OneShotRun {
             self.link.wait(left)?;
         }
         self.closed.get_or_insert_with(|| SHUTDOWN.to_owned());
-        Ok(Ending::Interrupted)
+        Ok(AnswerEnd::Interrupted)
     }
 
-    fn event(&mut self, event: Event) -> Result<(), Failure> {
+    fn event(&mut self, event: ChatEvent) -> Result<(), Failure> {
         self.watch(&event)?;
         match event {
-            Event::Said { text, .. } if text.is_empty() => Ok(()),
-            Event::Said { text, .. } => {
+            ChatEvent::Said { text, .. } if text.is_empty() => Ok(()),
+            ChatEvent::Said { text, .. } => {
                 self.ends_line = text.ends_with('\n');
                 if self.json {
                     if self.text.len() < LONGEST {
@@ -242,42 +242,45 @@ impl OneShotRun {
                 // Programs get it as it is; a terminal does nothing that an agent says.
                 print(if self.shown { harmless(&text) } else { text }.as_bytes())
             }
-            Event::Progress { thought: Some(thought), .. } => {
+            ChatEvent::Progress { thought: Some(thought), .. } => {
                 self.tell(|| json!({"event": "thought", "text": thought}))
             }
-            Event::Progress { message, context, .. } => {
+            ChatEvent::Progress { message, context, .. } => {
                 self.tell(|| json!({"event": "progress", "message": message, "context_usage": context}))
             }
-            Event::ToolCalled(tool) => self.tell(|| {
+            ChatEvent::ToolCalled(tool) => self.tell(|| {
                 json!({"event": "tool_call", "id": tool.id, "name": tool.name, "description": tool.description,
                     "parameters": tool.parameters})
             }),
-            Event::ToolEnded { id, output, error } => {
+            ChatEvent::ToolEnded { id, output, error } => {
                 self.tell(|| json!({"event": "tool_result", "id": id, "output": output, "error": error}))
             }
-            Event::Approval(approval) => {
+            ChatEvent::Approval(approval) => {
                 let ack = AuthorizationAck { auth_id: Some(approval.id.clone()) };
                 self.link.tell(&Request::AuthorizationAck(ack));
-                self.ask(Ask::Approval(approval))
+                self.ask(PendingAsk::Approval(approval))
             }
-            Event::Question(question) => self.ask(Ask::Question(question, Vec::new())),
-            Event::Settled { id } => {
+            ChatEvent::Question(question) => self.ask(PendingAsk::Question(question, Vec::new())),
+            ChatEvent::Settled { id } => {
                 if self.asks.settle(&id) {
                     self.show_ask()?;
                 }
                 Ok(())
             }
-            Event::Closed { reason, .. } => {
+            ChatEvent::Closed { reason, .. } => {
                 self.closed = Some(reason);
                 Ok(())
             }
-            Event::Prompt(_) | Event::Error(_) | Event::Seat { .. } => Ok(()),
+            ChatEvent::Prompt(_) | ChatEvent::Error(_) | ChatEvent::Seat { .. } => Ok(()),
         }
     }
 
     /// Tells on standard error what is not the answer.
-    fn watch(&mut self, event: &Event) -> Result<(), Failure> {
-        let told = matches!(event, Event::ToolCalled(_) | Event::ToolEnded { .. } | Event::Progress { .. });
+    fn watch(&mut self, event: &ChatEvent) -> Result<(), Failure> {
+        let told = matches!(
+            event,
+            ChatEvent::ToolCalled(_) | ChatEvent::ToolEnded { .. } | ChatEvent::Progress { .. }
+        );
         let Some(transcript) = self.transcript.as_mut().filter(|_| told) else { return Ok(()) };
         transcript.handle(event, Instant::now());
         let text = rendered(&transcript.take(), transcript.width);
@@ -306,7 +309,7 @@ impl OneShotRun {
 
     // ---- decisions ----
 
-    fn ask(&mut self, ask: Ask) -> Result<(), Failure> {
+    fn ask(&mut self, ask: PendingAsk) -> Result<(), Failure> {
         let allowed = match &self.judge {
             Approver::Person(_) => {
                 return if self.asks.push(ask) { self.show_ask() } else { Ok(()) };
@@ -317,15 +320,15 @@ impl OneShotRun {
     }
 
     /// Answers in the place of a person.
-    fn decide(&mut self, ask: &Ask, allowed: bool) -> Result<(), Failure> {
+    fn decide(&mut self, ask: &PendingAsk, allowed: bool) -> Result<(), Failure> {
         let reply = match ask {
-            Ask::Approval(approval) => {
+            PendingAsk::Approval(approval) => {
                 let fits = |always| {
                     approval.options.iter().find(|choice| choice.allows == allowed && choice.always == always)
                 };
                 verdict(approval, fits(false).or_else(|| fits(true)), allowed, false)
             }
-            Ask::Question(question, _) => {
+            PendingAsk::Question(question, _) => {
                 let nobody = question.items.iter().map(|_| NOBODY.to_owned()).collect::<Vec<_>>();
                 answered(question, &nobody)
             }
@@ -337,20 +340,20 @@ impl OneShotRun {
         self.reply(ask, &reply)
     }
 
-    fn reply(&mut self, ask: &Ask, reply: &Reply) -> Result<(), Failure> {
+    fn reply(&mut self, ask: &PendingAsk, reply: &DecisionReply) -> Result<(), Failure> {
         self.link.tell(&messages::request(&reply.decision));
         if self.transcript.is_some() {
             self.begin_line()?;
             let mark = if reply.allows { "✓" } else { "✗" };
-            let asked = ask.lines().first().map(Line::plain).unwrap_or_default();
+            let asked = ask.lines().first().map(StyledLine::plain).unwrap_or_default();
             say_text(&format!("{asked}\n{mark} {}\n", visible(&reply.said)));
         }
         self.tell(|| match ask {
-            Ask::Approval(approval) => {
+            PendingAsk::Approval(approval) => {
                 json!({"event": "approval", "id": approval.id, "tool": approval.tool,
                     "parameters": approval.parameters, "reason": approval.reason, "approved": reply.allows})
             }
-            Ask::Question(question, _) => {
+            PendingAsk::Question(question, _) => {
                 json!({"event": "question", "id": question.id, "question": question.text, "answer": reply.said})
             }
         })
@@ -406,27 +409,28 @@ impl OneShotRun {
 
     // ---- the end ----
 
-    fn finish(mut self, ending: Ending, save: bool) -> Outcome {
+    fn finish(mut self, ending: AnswerEnd, save: bool) -> Outcome {
         self.end_prompt();
         if !self.json && !self.ends_line {
             print(b"\n")?;
         }
         // Whatever comes of it, the answer is there.
-        let saved = match save && ending != Ending::Interrupted {
+        let saved = match save && ending != AnswerEnd::Interrupted {
             true => self.link.ask(&Request::SessionSave(SessionSave::default())).map(drop),
             false => Ok(()),
         };
         if let Some(transcript) = &mut self.transcript {
             let usage = self.end.as_ref().map(messages::usage).unwrap_or_default();
-            transcript.end(&Ending::Completed, &usage, Instant::now());
-            let lines: Vec<Line> = transcript.take().into_iter().filter(|line| !line.is_empty()).collect();
+            transcript.end(&AnswerEnd::Completed, &usage, Instant::now());
+            let lines: Vec<StyledLine> =
+                transcript.take().into_iter().filter(|line| !line.is_empty()).collect();
             say_text(&rendered(&lines, transcript.width));
         }
         let (status, code, error) = match &ending {
-            Ending::Completed => ("completed", 0, None),
-            Ending::Failed(reason) => ("failed", 1, Some(reason.clone())),
-            Ending::Interrupted => ("interrupted", 1, None),
-            Ending::Stopped => ("stopped", STOPPED, None),
+            AnswerEnd::Completed => ("completed", 0, None),
+            AnswerEnd::Failed(reason) => ("failed", 1, Some(reason.clone())),
+            AnswerEnd::Interrupted => ("interrupted", 1, None),
+            AnswerEnd::Stopped => ("stopped", STOPPED, None),
         };
         self.tell(|| {
             let end = self.end.as_ref();
@@ -435,11 +439,11 @@ impl OneShotRun {
                 "context_usage": end.and_then(|end| end.context_usage), "error": error})
         })?;
         match ending {
-            Ending::Failed(reason) => Err(Failure::general(crate::table::printable(&reason))),
-            Ending::Stopped if self.stopping.is_none() => {
+            AnswerEnd::Failed(reason) => Err(Failure::general(crate::table::printable(&reason))),
+            AnswerEnd::Stopped if self.stopping.is_none() => {
                 Err(Failure::general("the answer was stopped by another client"))
             }
-            Ending::Interrupted => {
+            AnswerEnd::Interrupted => {
                 Err(Failure::new(FailureKind::Disconnected, goodbye(self.closed.as_deref()))
                     .hint(format!("`swb chat {}` shows what there is of the answer", self.session)))
             }
@@ -479,12 +483,12 @@ fn key(line: &str) -> Option<Key> {
 }
 
 /// What to tell about something that nobody was there to decide, in one line.
-fn unattended(ask: &Ask) -> String {
+fn unattended(ask: &PendingAsk) -> String {
     match ask {
-        Ask::Approval(approval) => {
+        PendingAsk::Approval(approval) => {
             format!("[denied, since nobody is there to ask: {}; --yes approves]", visible(&approval.tool))
         }
-        Ask::Question(question, _) => {
+        PendingAsk::Question(question, _) => {
             let asked = question.items.first().map(|item| item.question.as_str()).unwrap_or_default();
             let asked = asked.lines().next().unwrap_or_default();
             format!("[nobody is there to answer: {}; --yes approves, but answers nothing]", visible(asked))
@@ -503,7 +507,7 @@ fn harmless(text: &str) -> String {
         .collect()
 }
 
-fn rendered(lines: &[Line], width: usize) -> String {
+fn rendered(lines: &[StyledLine], width: usize) -> String {
     let coloured = coloured() && isatty(stderr());
     lines.iter().flat_map(|line| line.fold(width)).map(|row| row.ansi(coloured) + "\n").collect()
 }

@@ -3,7 +3,7 @@
 use super::connection::{ChatConnection, RequestError};
 use super::messages;
 use crate::error::Failure;
-use swb_tui::event::{Message, text};
+use swb_tui::event::{TranscriptMessage, text};
 use swb_wire::scriptschnell::{
     ConfigGet, CreateOptions, Request, ServerMessage, SessionAttach, SessionCreate, SessionCreated,
     SessionFilter, SessionItem, SessionLoaded, SessionName,
@@ -32,7 +32,7 @@ pub(super) struct OpenedSession {
     pub(super) name: String,
     pub(super) directory: String,
     pub(super) title: String,
-    pub(super) messages: Vec<Message>,
+    pub(super) messages: Vec<TranscriptMessage>,
     /// Whether this client may act.
     pub(super) owner: bool,
     /// Whether an answer is being given.

@@ -1,6 +1,6 @@
 //! Emphasis, code and links within one line.
 
-use crate::text::{Colour, Line, Style};
+use crate::text::{Colour, StyledLine, TextStyle};
 
 /// How deep emphasis may stand in emphasis; agents do not nest it further, others would only cost time.
 const DEPTH: usize = 6;
@@ -8,7 +8,7 @@ const DEPTH: usize = 6;
 const LOOKED_AT: usize = 4 * 1024;
 
 /// Adds a text with its emphasis to a line.
-pub(super) fn spans(style: Style, text: &str, mut line: Line) -> Line {
+pub(super) fn spans(style: TextStyle, text: &str, mut line: StyledLine) -> StyledLine {
     if text.len() > LOOKED_AT {
         line.push(style, text);
     } else {
@@ -17,7 +17,7 @@ pub(super) fn spans(style: Style, text: &str, mut line: Line) -> Line {
     line
 }
 
-fn add(style: Style, text: &str, line: &mut Line, depth: usize) {
+fn add(style: TextStyle, text: &str, line: &mut StyledLine, depth: usize) {
     let mut rest = text;
     let mut before = ' ';
     let mut plain = String::new();
@@ -44,7 +44,7 @@ fn add(style: Style, text: &str, line: &mut Line, depth: usize) {
 struct Found<'t> {
     /// Bytes it takes in the source.
     length: usize,
-    style: Style,
+    style: TextStyle,
     text: &'t str,
     /// Shown as it is.
     literal: bool,
@@ -53,19 +53,19 @@ struct Found<'t> {
 }
 
 impl Found<'_> {
-    fn show(&self, line: &mut Line, depth: usize) {
+    fn show(&self, line: &mut StyledLine, depth: usize) {
         if self.literal {
             line.push(self.style, self.text);
         } else {
             add(self.style, self.text, line, depth - 1);
         }
         if let Some(target) = self.target.filter(|target| *target != self.text) {
-            line.push(Style::DIM, &format!(" ({target})"));
+            line.push(TextStyle::DIM, &format!(" ({target})"));
         }
     }
 }
 
-fn special<'t>(style: Style, rest: &'t str, before: char) -> Option<Found<'t>> {
+fn special<'t>(style: TextStyle, rest: &'t str, before: char) -> Option<Found<'t>> {
     match rest.as_bytes().first()? {
         b'`' => code(style, rest),
         b'*' | b'_' | b'~' => emphasis(style, rest, before),
@@ -74,14 +74,14 @@ fn special<'t>(style: Style, rest: &'t str, before: char) -> Option<Found<'t>> {
         b'<' if rest.starts_with("<http") => {
             let end = rest.find('>')?;
             let text = rest.get(1..end)?;
-            let style = Style { underline: true, ..style };
+            let style = TextStyle { underline: true, ..style };
             Some(Found { length: end + 1, style, text, literal: true, target: None })
         }
         _ => None,
     }
 }
 
-fn code<'t>(style: Style, rest: &'t str) -> Option<Found<'t>> {
+fn code<'t>(style: TextStyle, rest: &'t str) -> Option<Found<'t>> {
     let ticks = rest.len() - rest.trim_start_matches('`').len();
     let (fence, body) = rest.split_at_checked(ticks)?;
     let mut from = 0;
@@ -93,22 +93,22 @@ fn code<'t>(style: Style, rest: &'t str) -> Option<Found<'t>> {
             let text = body.get(..at)?;
             let inner = text.strip_prefix(' ').and_then(|text| text.strip_suffix(' '));
             let text = inner.filter(|inner| !inner.trim().is_empty()).unwrap_or(text);
-            let style = Style { colour: Some(Colour::Cyan), ..style };
+            let style = TextStyle { colour: Some(Colour::Cyan), ..style };
             return Some(Found { length: at + 2 * ticks, style, text, literal: true, target: None });
         }
         from = at + length;
     }
 }
 
-fn emphasis<'t>(style: Style, rest: &'t str, before: char) -> Option<Found<'t>> {
+fn emphasis<'t>(style: TextStyle, rest: &'t str, before: char) -> Option<Found<'t>> {
     let mark = rest.chars().next()?;
     let run = rest.chars().take_while(|c| *c == mark).count();
     let (width, look) = match (mark, run) {
-        ('~', 2) => (2, Style { strike: true, ..style }),
+        ('~', 2) => (2, TextStyle { strike: true, ..style }),
         ('~', _) => return None,
-        (_, 1) => (1, Style { italic: true, ..style }),
-        (_, 2) => (2, Style { bold: true, ..style }),
-        (_, 3) => (3, Style { bold: true, italic: true, ..style }),
+        (_, 1) => (1, TextStyle { italic: true, ..style }),
+        (_, 2) => (2, TextStyle { bold: true, ..style }),
+        (_, 3) => (3, TextStyle { bold: true, italic: true, ..style }),
         _ => return None,
     };
     let body = rest.get(width..)?;
@@ -134,13 +134,13 @@ fn emphasis<'t>(style: Style, rest: &'t str, before: char) -> Option<Found<'t>> 
     }
 }
 
-fn link<'t>(style: Style, rest: &'t str, skip: usize) -> Option<Found<'t>> {
+fn link<'t>(style: TextStyle, rest: &'t str, skip: usize) -> Option<Found<'t>> {
     let body = rest.get(skip + 1..)?;
     let end = matching(body, '[', ']')?;
     let target = body.get(end + 1..)?.strip_prefix('(')?;
     let close = matching(target, '(', ')')?;
     let length = skip + 1 + end + 2 + close + 1;
-    let style = Style { underline: true, ..style };
+    let style = TextStyle { underline: true, ..style };
     let address = target.get(..close)?.split_whitespace().next().unwrap_or_default();
     Some(Found { length, style, text: body.get(..end)?, literal: false, target: Some(address) })
 }
@@ -165,7 +165,7 @@ mod tests {
 
     /// The line with tags in place of looks.
     fn tagged(text: &str) -> String {
-        let line = spans(Style::PLAIN, text, Line::default());
+        let line = spans(TextStyle::PLAIN, text, StyledLine::default());
         let row = line.fold(500).remove(0).ansi(true);
         let tags = [("1;3", "bi"), ("1", "b"), ("3", "i"), ("9", "s"), ("36", "c"), ("4", "u"), ("2", "d")];
         tags.iter()
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn odd_lines_cost_no_time() {
         for text in ["*a".repeat(2000), "[".repeat(4000), "`a``".repeat(1000), "_a *b ".repeat(600)] {
-            assert!(!spans(Style::PLAIN, &text, Line::default()).is_empty());
+            assert!(!spans(TextStyle::PLAIN, &text, StyledLine::default()).is_empty());
         }
     }
 }

@@ -6,7 +6,7 @@
 
 mod inline;
 
-use crate::text::{Colour, Line, Style};
+use crate::text::{Colour, StyledLine, TextStyle};
 use inline::spans;
 
 /// Columns of a rule.
@@ -35,7 +35,7 @@ struct Fence {
 
 impl Markdown {
     /// Takes more text; gives the lines that are complete now.
-    pub fn push(&mut self, text: &str) -> Vec<Line> {
+    pub fn push(&mut self, text: &str) -> Vec<StyledLine> {
         let mut whole = std::mem::take(&mut self.rest);
         whole.push_str(text);
         let mut lines = Vec::new();
@@ -57,7 +57,7 @@ impl Markdown {
     }
 
     /// Gives the line that has no end, as something else comes in between.
-    pub fn finish(&mut self) -> Vec<Line> {
+    pub fn finish(&mut self) -> Vec<StyledLine> {
         let rest = std::mem::take(&mut self.rest);
         if rest.is_empty() {
             self.continued = false;
@@ -67,32 +67,32 @@ impl Markdown {
     }
 
     /// Gives the line that has no end; the text is over, and so is a block of code that was not closed.
-    pub fn end(&mut self) -> Vec<Line> {
+    pub fn end(&mut self) -> Vec<StyledLine> {
         let lines = self.finish();
         *self = Self { verbatim: self.verbatim, ..Self::default() };
         lines
     }
 
     /// Gives the first bytes of a line that is too long to wait for its end.
-    pub fn give_up_to(&mut self, bytes: usize) -> Line {
+    pub fn give_up_to(&mut self, bytes: usize) -> StyledLine {
         let end =
             (0..=bytes.min(self.rest.len())).rev().find(|at| self.rest.is_char_boundary(*at)).unwrap_or(0);
         let begin: String = self.rest.drain(..end).collect();
         self.continued = true;
         match self.fence {
             Some(fence) => code(&begin, fence.indent),
-            None => Line::new(Style::PLAIN, &begin).verbatim(),
+            None => StyledLine::new(TextStyle::PLAIN, &begin).verbatim(),
         }
     }
 
-    fn line(&mut self, line: &str) -> Option<Line> {
+    fn line(&mut self, line: &str) -> Option<StyledLine> {
         if self.verbatim {
-            return Some(Line::new(Style::PLAIN, line));
+            return Some(StyledLine::new(TextStyle::PLAIN, line));
         }
         if std::mem::take(&mut self.continued) {
             return Some(match self.fence {
                 Some(_) => code(line, 0),
-                None => spans(Style::PLAIN, line, Line::default()),
+                None => spans(TextStyle::PLAIN, line, StyledLine::default()),
             });
         }
         if let Some(fence) = self.fence {
@@ -104,7 +104,8 @@ impl Markdown {
         }
         if let Some((fence, language)) = Fence::open(line) {
             self.fence = Some(fence);
-            return (!language.is_empty()).then(|| Line::new(Style::DIM, &format!("    {language}")));
+            return (!language.is_empty())
+                .then(|| StyledLine::new(TextStyle::DIM, &format!("    {language}")));
         }
         Some(block(line))
     }
@@ -129,41 +130,41 @@ impl Fence {
     }
 }
 
-fn code(line: &str, indent: usize) -> Line {
+fn code(line: &str, indent: usize) -> StyledLine {
     let blanks = line.len() - line.trim_start_matches(' ').len();
     let text = line.get(blanks.min(indent)..).unwrap_or_default();
-    let line = Line::new(Style::PLAIN, "    ").with(Style::of(Colour::Cyan), text);
+    let line = StyledLine::new(TextStyle::PLAIN, "    ").with(TextStyle::of(Colour::Cyan), text);
     line.hanging(4).verbatim()
 }
 
 /// A line outside of code.
-fn block(line: &str) -> Line {
+fn block(line: &str) -> StyledLine {
     let body = line.trim_start();
     let indent = line.len() - body.len();
-    let plain = |text: &str| Line::new(Style::PLAIN, text);
+    let plain = |text: &str| StyledLine::new(TextStyle::PLAIN, text);
     if let Some(text) = heading(body) {
-        let style = Style { underline: body.starts_with("# "), ..Style::BOLD };
-        return spans(style, text, Line::default());
+        let style = TextStyle { underline: body.starts_with("# "), ..TextStyle::BOLD };
+        return spans(style, text, StyledLine::default());
     }
     if is_rule(body) {
-        return Line::new(Style::DIM, &"─".repeat(RULE));
+        return StyledLine::new(TextStyle::DIM, &"─".repeat(RULE));
     }
     if let Some(quoted) = body.strip_prefix('>') {
-        let line = plain(&" ".repeat(indent)).with(Style::DIM, "│ ");
-        let italic = Style { italic: true, ..Style::DIM };
+        let line = plain(&" ".repeat(indent)).with(TextStyle::DIM, "│ ");
+        let italic = TextStyle { italic: true, ..TextStyle::DIM };
         return spans(italic, quoted.trim_start(), line).hanging(indent + 2);
     }
     if body.starts_with('|') && body.trim_end().ends_with('|') && body.len() > 1 {
         let separator = body.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '));
-        let style = if separator { Style::DIM } else { Style::PLAIN };
-        return Line::new(style, line).verbatim();
+        let style = if separator { TextStyle::DIM } else { TextStyle::PLAIN };
+        return StyledLine::new(style, line).verbatim();
     }
     match item(body) {
         Some((mark, text)) => {
-            let line = plain(&" ".repeat(indent)).with(Style::of(Colour::Yellow), &mark);
-            spans(Style::PLAIN, text, line).hanging(indent + mark.chars().count())
+            let line = plain(&" ".repeat(indent)).with(TextStyle::of(Colour::Yellow), &mark);
+            spans(TextStyle::PLAIN, text, line).hanging(indent + mark.chars().count())
         }
-        None => spans(Style::PLAIN, body, plain(&" ".repeat(indent))).hanging(indent),
+        None => spans(TextStyle::PLAIN, body, plain(&" ".repeat(indent))).hanging(indent),
     }
 }
 
@@ -203,16 +204,16 @@ mod tests {
     const TEXT: &str = "# Title\n\nSome *text* with `code`.\n\n- one\n- **two**\n  1. three\n- [x] done\n\n\
         ```rust\nfn main() {\n    body();\n}\n```\n> quoted\n\n---\n| a | b |\n|---|---|\nlast";
 
-    fn lines(pieces: &[&str]) -> Vec<Line> {
+    fn lines(pieces: &[&str]) -> Vec<StyledLine> {
         let mut markdown = Markdown::default();
-        let mut lines: Vec<Line> = pieces.iter().flat_map(|piece| markdown.push(piece)).collect();
+        let mut lines: Vec<StyledLine> = pieces.iter().flat_map(|piece| markdown.push(piece)).collect();
         lines.extend(markdown.end());
         lines
     }
 
     #[test]
     fn blocks_are_told_apart() {
-        let shown: Vec<String> = lines(&[TEXT]).iter().map(Line::plain).collect();
+        let shown: Vec<String> = lines(&[TEXT]).iter().map(StyledLine::plain).collect();
         insta::assert_snapshot!(shown.join("\n"), @r"
         Title
 
@@ -251,7 +252,7 @@ mod tests {
         assert!(markdown.push("some **bo").is_empty());
         assert_eq!(markdown.partial(), "some **bo");
         let line = markdown.push("ld**\nnext").remove(0);
-        assert_eq!(line, Line::new(Style::PLAIN, "some ").with(Style::BOLD, "bold"));
+        assert_eq!(line, StyledLine::new(TextStyle::PLAIN, "some ").with(TextStyle::BOLD, "bold"));
         assert_eq!(markdown.partial(), "next");
     }
 
@@ -262,7 +263,7 @@ mod tests {
         assert_eq!(markdown.give_up_to(3).plain(), "- ", "no character is cut");
         assert_eq!(markdown.partial(), "ähnlich wie immer");
         assert_eq!(
-            markdown.push("\n- next\n").iter().map(Line::plain).collect::<Vec<_>>(),
+            markdown.push("\n- next\n").iter().map(StyledLine::plain).collect::<Vec<_>>(),
             ["ähnlich wie immer", "• next"]
         );
         assert_eq!(markdown.push(&"x".repeat(2 * LONGEST + 1)).len(), 2);
@@ -275,13 +276,14 @@ mod tests {
         for _ in 0..2 {
             let mut lines = markdown.push(text);
             lines.extend(markdown.end());
-            assert_eq!(lines.iter().map(Line::plain).collect::<Vec<_>>().join("\n"), text);
+            assert_eq!(lines.iter().map(StyledLine::plain).collect::<Vec<_>>().join("\n"), text);
         }
     }
 
     #[test]
     fn fences_hold_everything_until_their_like() {
-        let shown: Vec<String> = lines(&["````\n```\n# no\n````\n# yes\n"]).iter().map(Line::plain).collect();
+        let shown: Vec<String> =
+            lines(&["````\n```\n# no\n````\n# yes\n"]).iter().map(StyledLine::plain).collect();
         assert_eq!(shown, ["    ```", "    # no", "yes"]);
         assert_eq!(lines(&["  ```\n    x\n  ```\n"])[0].plain(), "      x");
         assert_eq!(lines(&["```inline``` text\n"])[0].plain(), "inline text");

@@ -1,9 +1,9 @@
 //! What waits for a person: approvals, answered with one key, and questions, answered with a number or words.
 
 use super::transcript::parameters;
-use crate::event::{Approval, Choice, Item, Question};
+use crate::event::{ApprovalChoice, ApprovalPrompt, QuestionEntry, QuestionPrompt};
 use crate::input::keys::Key;
-use crate::text::{Colour, Line, Style};
+use crate::text::{Colour, StyledLine, TextStyle};
 use std::collections::VecDeque;
 
 /// What may wait at the same time; an agent that asks more is not answered.
@@ -13,16 +13,16 @@ const LINES: usize = 400;
 
 /// Something that waits.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Ask {
+pub enum PendingAsk {
     /// An approval.
-    Approval(Approval),
+    Approval(ApprovalPrompt),
     /// A question, with the answers that were given so far.
-    Question(Question, Vec<String>),
+    Question(QuestionPrompt, Vec<String>),
 }
 
 /// What a person has decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Decision {
+pub enum UserDecision {
     /// Yes or no to an approval.
     Approval {
         /// Which approval.
@@ -47,9 +47,9 @@ pub enum Decision {
 
 /// What is to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
+pub struct DecisionReply {
     /// What was decided.
-    pub decision: Decision,
+    pub decision: UserDecision,
     /// What was decided, for people.
     pub said: String,
     /// Whether it lets something happen.
@@ -58,11 +58,11 @@ pub struct Reply {
 
 /// Everything that waits, in the order it was asked.
 #[derive(Debug, Clone, Default)]
-pub struct Asks(VecDeque<Ask>);
+pub struct PendingAsks(VecDeque<PendingAsk>);
 
-impl Asks {
+impl PendingAsks {
     /// Adds something; what was asked before is not asked again. Whether it is next.
-    pub fn push(&mut self, ask: Ask) -> bool {
+    pub fn push(&mut self, ask: PendingAsk) -> bool {
         if self.0.len() < WAITING && !self.0.iter().any(|known| known.id() == ask.id()) {
             self.0.push_back(ask);
             return self.0.len() == 1;
@@ -71,7 +71,7 @@ impl Asks {
     }
 
     /// What is to be answered next.
-    pub fn first(&self) -> Option<&Ask> {
+    pub fn first(&self) -> Option<&PendingAsk> {
         self.0.front()
     }
 
@@ -88,16 +88,16 @@ impl Asks {
     }
 
     /// Takes a key, if an approval waits; what is to be sent if that decides it.
-    pub fn press(&mut self, key: &Key) -> Option<Reply> {
-        let Some(Ask::Approval(approval)) = self.first() else { return None };
+    pub fn press(&mut self, key: &Key) -> Option<DecisionReply> {
+        let Some(PendingAsk::Approval(approval)) = self.first() else { return None };
         let reply = decide(approval, key)?;
         self.0.pop_front();
         Some(reply)
     }
 
     /// Takes a text, if a question waits; what is to be sent if that was the last answer.
-    pub fn answer(&mut self, text: &str) -> Option<Reply> {
-        let Some(Ask::Question(question, answers)) = self.0.front_mut() else { return None };
+    pub fn answer(&mut self, text: &str) -> Option<DecisionReply> {
+        let Some(PendingAsk::Question(question, answers)) = self.0.front_mut() else { return None };
         let item = question.items.get(answers.len())?;
         answers.push(chosen(item, text));
         if answers.len() < question.items.len() {
@@ -109,7 +109,7 @@ impl Asks {
     }
 }
 
-impl Ask {
+impl PendingAsk {
     /// Its name.
     pub fn id(&self) -> &str {
         match self {
@@ -119,7 +119,7 @@ impl Ask {
     }
 
     /// All that a person needs to know to answer.
-    pub fn lines(&self) -> Vec<Line> {
+    pub fn lines(&self) -> Vec<StyledLine> {
         match self {
             Self::Approval(approval) => approval_lines(approval),
             Self::Question(question, answers) => question_lines(question, answers.len()),
@@ -131,7 +131,7 @@ impl Ask {
         match self {
             Self::Approval(approval) if approval.options.is_empty() => "y yes · a always · n no".to_owned(),
             Self::Approval(approval) => {
-                let option = |(n, choice): (usize, &Choice)| {
+                let option = |(n, choice): (usize, &ApprovalChoice)| {
                     let letter =
                         letter(&approval.options, n).map_or_else(String::new, |letter| format!("{letter}/"));
                     format!("{letter}{} {}", n + 1, choice.label)
@@ -146,41 +146,44 @@ impl Ask {
     }
 }
 
-fn approval_lines(approval: &Approval) -> Vec<Line> {
-    let question = Style { bold: true, ..Style::of(Colour::Yellow) };
-    let mut lines = vec![Line::new(question, "? may it use ").with(question, &approval.tool)];
-    let reason = approval.reason.lines().map(|line| Line::new(Style::PLAIN, &format!("  {line}")).hanging(2));
+fn approval_lines(approval: &ApprovalPrompt) -> Vec<StyledLine> {
+    let question = TextStyle { bold: true, ..TextStyle::of(Colour::Yellow) };
+    let mut lines = vec![StyledLine::new(question, "? may it use ").with(question, &approval.tool)];
+    let reason = approval
+        .reason
+        .lines()
+        .map(|line| StyledLine::new(TextStyle::PLAIN, &format!("  {line}")).hanging(2));
     lines.extend(reason);
     lines.extend(parameters(&approval.parameters));
     if lines.len() > LINES {
         let more = lines.len() - LINES;
         lines.truncate(LINES);
         let text = format!("  … {more} more lines are NOT shown; `swb approvals show {}` does", approval.id);
-        lines.push(Line::new(Style::of(Colour::Red), &text));
+        lines.push(StyledLine::new(TextStyle::of(Colour::Red), &text));
     }
     lines
 }
 
-fn question_lines(question: &Question, at: usize) -> Vec<Line> {
-    let style = Style { bold: true, ..Style::of(Colour::Yellow) };
+fn question_lines(question: &QuestionPrompt, at: usize) -> Vec<StyledLine> {
+    let style = TextStyle { bold: true, ..TextStyle::of(Colour::Yellow) };
     let mut lines = Vec::new();
     let Some(item) = question.items.get(at) else { return lines };
     if question.multi && at == 0 && question.text != item.question {
-        lines.extend(question.text.lines().map(|line| Line::new(Style::BOLD, line)));
+        lines.extend(question.text.lines().map(|line| StyledLine::new(TextStyle::BOLD, line)));
     }
     let count = question.items.len();
     let number = if count > 1 { format!("{}/{count} ", at + 1) } else { String::new() };
-    lines.push(Line::new(style, &format!("? {number}{}", item.question)).hanging(2));
+    lines.push(StyledLine::new(style, &format!("? {number}{}", item.question)).hanging(2));
     for (n, option) in item.options.iter().enumerate() {
         let text = format!("  {} {option}", n + 1);
-        lines.push(Line::new(Style::PLAIN, &text).hanging(4));
+        lines.push(StyledLine::new(TextStyle::PLAIN, &text).hanging(4));
     }
     lines
 }
 
 /// The letter that stands for an option: the first of its meaning.
-fn letter(options: &[Choice], at: usize) -> Option<char> {
-    let meaning = |choice: &Choice| (choice.allows, choice.always);
+fn letter(options: &[ApprovalChoice], at: usize) -> Option<char> {
+    let meaning = |choice: &ApprovalChoice| (choice.allows, choice.always);
     let wanted = options.get(at).map(meaning)?;
     if options.iter().position(|choice| meaning(choice) == wanted) != Some(at) {
         return None;
@@ -194,7 +197,7 @@ fn letter(options: &[Choice], at: usize) -> Option<char> {
     }
 }
 
-fn decide(approval: &Approval, key: &Key) -> Option<Reply> {
+fn decide(approval: &ApprovalPrompt, key: &Key) -> Option<DecisionReply> {
     let options = &approval.options;
     let by_letter = |wanted: char| {
         let at = (0..options.len()).find(|n| letter(options, *n) == Some(wanted));
@@ -222,29 +225,34 @@ fn decide(approval: &Approval, key: &Key) -> Option<Reply> {
 }
 
 /// The reply that says yes or no.
-pub fn verdict(approval: &Approval, chosen: Option<&Choice>, approved: bool, always: bool) -> Reply {
+pub fn verdict(
+    approval: &ApprovalPrompt,
+    chosen: Option<&ApprovalChoice>,
+    approved: bool,
+    always: bool,
+) -> DecisionReply {
     let option = chosen.map(|choice| choice.id.clone());
-    let decision = Decision::Approval { id: approval.id.clone(), approved, option, always };
+    let decision = UserDecision::Approval { id: approval.id.clone(), approved, option, always };
     let said = match (chosen, approved, always) {
         (Some(choice), ..) if !choice.label.is_empty() => choice.label.clone(),
         (_, true, true) => "allowed from now on".to_owned(),
         (_, true, false) => "allowed".to_owned(),
         (_, false, _) => "denied".to_owned(),
     };
-    Reply { decision, said, allows: approved }
+    DecisionReply { decision, said, allows: approved }
 }
 
-fn chosen(item: &Item, text: &str) -> String {
+fn chosen(item: &QuestionEntry, text: &str) -> String {
     let text = text.trim();
     let number = text.parse::<usize>().ok().and_then(|n| item.options.get(n.checked_sub(1)?));
     number.map_or_else(|| text.to_owned(), Clone::clone)
 }
 
 /// The reply that answers a question.
-pub fn answered(question: &Question, answers: &[String]) -> Reply {
+pub fn answered(question: &QuestionPrompt, answers: &[String]) -> DecisionReply {
     let (id, multi) = (question.id.clone(), question.multi);
-    let decision = Decision::Answer { id, answers: answers.to_vec(), multi };
-    Reply { decision, said: answers.join(", "), allows: true }
+    let decision = UserDecision::Answer { id, answers: answers.to_vec(), multi };
+    DecisionReply { decision, said: answers.join(", "), allows: true }
 }
 
 #[cfg(test)]
@@ -252,23 +260,28 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn decided(approved: bool, option: Option<&str>, always: bool) -> Option<Decision> {
-        Some(Decision::Approval { id: "auth-1".into(), approved, option: option.map(str::to_owned), always })
+    fn decided(approved: bool, option: Option<&str>, always: bool) -> Option<UserDecision> {
+        Some(UserDecision::Approval {
+            id: "auth-1".into(),
+            approved,
+            option: option.map(str::to_owned),
+            always,
+        })
     }
 
-    fn answer(id: &str, answers: &[&str], multi: bool) -> Decision {
+    fn answer(id: &str, answers: &[&str], multi: bool) -> UserDecision {
         let answers = answers.iter().map(|answer| (*answer).to_owned()).collect();
-        Decision::Answer { id: id.into(), answers, multi }
+        UserDecision::Answer { id: id.into(), answers, multi }
     }
 
-    fn approval(options: &[(&str, bool, bool)]) -> Ask {
-        let choice = |(label, allows, always): &(&str, bool, bool)| Choice {
+    fn approval(options: &[(&str, bool, bool)]) -> PendingAsk {
+        let choice = |(label, allows, always): &(&str, bool, bool)| ApprovalChoice {
             id: format!("o-{label}"),
             label: (*label).to_owned(),
             allows: *allows,
             always: *always,
         };
-        Ask::Approval(Approval {
+        PendingAsk::Approval(ApprovalPrompt {
             id: "auth-1".into(),
             tool: "execute_command".into(),
             parameters: json!({"command": "rm -rf /\n\x1b[8mecho hidden"}),
@@ -277,8 +290,8 @@ mod tests {
         })
     }
 
-    fn pressed(ask: &Ask, key: char) -> Option<Decision> {
-        let mut asks = Asks::default();
+    fn pressed(ask: &PendingAsk, key: char) -> Option<UserDecision> {
+        let mut asks = PendingAsks::default();
         asks.push(ask.clone());
         asks.press(&Key::Char(key)).map(|reply| reply.decision)
     }
@@ -313,7 +326,7 @@ mod tests {
 
     #[test]
     fn all_of_it_is_shown_and_nothing_acts() {
-        let shown: Vec<String> = approval(&[]).lines().iter().map(Line::plain).collect();
+        let shown: Vec<String> = approval(&[]).lines().iter().map(StyledLine::plain).collect();
         let wanted = [
             "? may it use execute_command",
             "  deletes",
@@ -326,30 +339,34 @@ mod tests {
 
     #[test]
     fn questions_are_answered_one_by_one() {
-        let item = |question: &str, options: &[&str]| Item {
+        let item = |question: &str, options: &[&str]| QuestionEntry {
             question: question.into(),
             options: options.iter().map(|option| (*option).to_owned()).collect(),
         };
         let items = vec![item("A?", &["x", "y"]), item("B?", &[])];
-        let question = Question { id: "q".into(), text: "Both".into(), multi: true, items };
-        let mut asks = Asks::default();
-        assert!(asks.push(Ask::Question(question.clone(), Vec::new())));
-        assert!(!asks.push(Ask::Question(question, Vec::new())), "asked once");
+        let question = QuestionPrompt { id: "q".into(), text: "Both".into(), multi: true, items };
+        let mut asks = PendingAsks::default();
+        assert!(asks.push(PendingAsk::Question(question.clone(), Vec::new())));
+        assert!(!asks.push(PendingAsk::Question(question, Vec::new())), "asked once");
         assert_eq!(asks.first().unwrap().hint(), "1–2, or words");
         assert_eq!((asks.press(&Key::Char('y')), asks.answer("2")), (None, None));
         assert_eq!(asks.first().unwrap().lines()[0].plain(), "? 2/2 B?");
         let reply = asks.answer(" other \n").unwrap();
         assert_eq!(reply.decision, answer("q", &["y", "other"], true));
         assert!(asks.first().is_none());
-        let single =
-            Question { id: "s".into(), multi: false, items: vec![item("C?", &["x"])], ..Question::default() };
-        asks.push(Ask::Question(single, Vec::new()));
+        let single = QuestionPrompt {
+            id: "s".into(),
+            multi: false,
+            items: vec![item("C?", &["x"])],
+            ..QuestionPrompt::default()
+        };
+        asks.push(PendingAsk::Question(single, Vec::new()));
         assert_eq!(asks.answer("7").unwrap().decision, answer("s", &["7"], false));
     }
 
     #[test]
     fn what_is_settled_elsewhere_is_not_asked() {
-        let mut asks = Asks::default();
+        let mut asks = PendingAsks::default();
         asks.push(approval(&[]));
         assert!(!asks.settle("other") && asks.settle("auth-1") && asks.first().is_none());
     }

@@ -3,7 +3,7 @@
 //! Rows are written once and scroll away as those of any program do; only the changing rows are taken back, by moving
 //! up over them. The terminal is told to show each change at once, so that nothing flickers where it can.
 
-use crate::text::Row;
+use crate::text::StyledRow;
 use std::fmt::Write;
 
 const BEGIN: &str = "\x1b[?2026h";
@@ -23,7 +23,7 @@ pub struct Canvas {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changing {
     /// The rows.
-    pub rows: Vec<Row>,
+    pub rows: Vec<StyledRow>,
     /// Row and column of the cursor.
     pub cursor: (usize, usize),
 }
@@ -35,7 +35,7 @@ impl Canvas {
     }
 
     /// The bytes that add rows which stay and draw those that change anew, on a terminal of this width.
-    pub fn draw(&mut self, staying: &[Row], changing: &Changing, width: usize) -> String {
+    pub fn draw(&mut self, staying: &[StyledRow], changing: &Changing, width: usize) -> String {
         let mut out = String::from(BEGIN);
         self.take_back(width, &mut out);
         for row in staying {
@@ -89,11 +89,11 @@ impl Canvas {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::{Line, Style};
+    use crate::text::{StyledLine, TextStyle};
     use swb_types::Size;
 
-    fn rows(lines: &[&str]) -> Vec<Row> {
-        lines.iter().flat_map(|line| Line::new(Style::PLAIN, line).fold(80)).collect()
+    fn rows(lines: &[&str]) -> Vec<StyledRow> {
+        lines.iter().flat_map(|line| StyledLine::new(TextStyle::PLAIN, line).fold(80)).collect()
     }
 
     /// Rows that stay, rows that change, and the cursor in those.

@@ -12,11 +12,11 @@ use super::messages::usage;
 use super::open_session::OpenedSession;
 use super::slash_commands::SlashCommand;
 use std::time::Instant;
-use swb_tui::event::Event;
+use swb_tui::event::ChatEvent;
 use swb_tui::input::editor::Editor;
-use swb_tui::text::{Colour, Line, Style};
-use swb_tui::view::asks::{Ask, Asks};
-use swb_tui::view::transcript::{Ending, Transcript, Usage};
+use swb_tui::text::{Colour, StyledLine, TextStyle};
+use swb_tui::view::asks::{PendingAsk, PendingAsks};
+use swb_tui::view::transcript::{AnswerEnd, AnswerUsage, Transcript};
 use swb_wire::scriptschnell::{
     AuthorizationAck, ErrorCode, ErrorInfo, Request, ServerMessage, SessionItem, SessionName,
 };
@@ -60,7 +60,7 @@ pub(super) struct ChatState {
     pub(super) editor: Editor,
     /// The agents that can be chosen, as far as they are known.
     pub(super) agents: Vec<String>,
-    asks: Asks,
+    asks: PendingAsks,
     owner: bool,
     /// Our own prompt is being answered.
     own: bool,
@@ -93,7 +93,7 @@ impl ChatState {
             transcript: Transcript::default(),
             editor: Editor::default(),
             agents: Vec::new(),
-            asks: Asks::default(),
+            asks: PendingAsks::default(),
             owner: true,
             own: false,
             unheard: None,
@@ -148,13 +148,13 @@ impl ChatState {
     }
 
     /// The lines below what was told: what waits for a decision, and what to say until the next key.
-    pub(super) fn hints(&self) -> Vec<Line> {
+    pub(super) fn hints(&self) -> Vec<StyledLine> {
         let mut lines = Vec::new();
         if let Some(ask) = self.asks.first() {
-            lines.push(Line::new(Style::of(Colour::Yellow), &ask.hint()));
+            lines.push(StyledLine::new(TextStyle::of(Colour::Yellow), &ask.hint()));
         }
         if !self.notice.is_empty() {
-            lines.push(Line::new(Style::DIM, &self.notice));
+            lines.push(StyledLine::new(TextStyle::DIM, &self.notice));
         }
         lines
     }
@@ -162,8 +162,8 @@ impl ChatState {
     /// What stands before the text that is typed; nothing if none can be.
     pub(super) fn prompt(&self) -> Option<&'static str> {
         match self.asks.first() {
-            Some(Ask::Approval(_)) => None,
-            Some(Ask::Question(..)) => Some("? "),
+            Some(PendingAsk::Approval(_)) => None,
+            Some(PendingAsk::Question(..)) => Some("? "),
             None if !self.owner => Some("watching › "),
             None => Some("› "),
         }
@@ -218,48 +218,50 @@ impl ChatState {
     }
 
     /// Takes something that happened.
-    pub(super) fn event(&mut self, event: Event, now: Instant) {
+    pub(super) fn event(&mut self, event: ChatEvent, now: Instant) {
         self.transcript.handle(&event, now);
         match event {
-            Event::Prompt(_) => {
+            ChatEvent::Prompt(_) => {
                 self.known += 1;
                 self.unheard = None;
             }
-            Event::Said { last: true, .. } => self.answered(now),
-            Event::Approval(approval) if self.owner => {
+            ChatEvent::Said { last: true, .. } => self.answered(now),
+            ChatEvent::Approval(approval) if self.owner => {
                 let ack = AuthorizationAck { auth_id: Some(approval.id.clone()) };
                 let request = Request::AuthorizationAck(ack);
                 self.outgoing.push(OutgoingRequest { request, purpose: None });
-                self.ask(Ask::Approval(approval), now);
+                self.ask(PendingAsk::Approval(approval), now);
             }
-            Event::Approval(approval) => {
+            ChatEvent::Approval(approval) => {
                 let waits = format!("its owner is asked whether it may use {}", approval.tool);
                 self.transcript.note(&waits);
             }
-            Event::Question(question) if self.owner => self.ask(Ask::Question(question, Vec::new()), now),
-            Event::Question(question) => {
+            ChatEvent::Question(question) if self.owner => {
+                self.ask(PendingAsk::Question(question, Vec::new()), now)
+            }
+            ChatEvent::Question(question) => {
                 self.transcript.note(&format!("its owner is asked: {}", question.text));
             }
-            Event::Settled { id } if self.asks.settle(&id) => {
+            ChatEvent::Settled { id } if self.asks.settle(&id) => {
                 self.transcript.note("settled elsewhere, or too late");
                 self.show_ask(now);
             }
-            Event::Seat { gone: true, .. } => {
+            ChatEvent::Seat { gone: true, .. } => {
                 // With it goes the answer, of which nothing more will be heard.
                 (self.own, self.unheard) = (false, None);
                 if self.transcript.is_active() {
-                    self.transcript.end(&Ending::Stopped, &Usage::default(), now);
+                    self.transcript.end(&AnswerEnd::Stopped, &AnswerUsage::default(), now);
                 }
                 self.transcript.note("this session was deleted");
                 self.obey(SlashCommand::New, now);
             }
-            Event::Seat { owner, .. } => self.seat(owner, false),
-            Event::Error(error) => self.transcript.note(&error),
+            ChatEvent::Seat { owner, .. } => self.seat(owner, false),
+            ChatEvent::Error(error) => self.transcript.note(&error),
             _ => {}
         }
     }
 
-    fn ask(&mut self, ask: Ask, now: Instant) {
+    fn ask(&mut self, ask: PendingAsk, now: Instant) {
         if self.asks.push(ask) {
             self.show_ask(now);
         }
@@ -274,7 +276,7 @@ impl ChatState {
         }
         self.known += 1;
         if !self.own && self.transcript.is_active() {
-            self.transcript.end(&Ending::Completed, &Usage::default(), now);
+            self.transcript.end(&AnswerEnd::Completed, &AnswerUsage::default(), now);
         }
     }
 
@@ -357,12 +359,12 @@ impl ChatState {
         self.asks.clear();
         match result {
             Ok(ServerMessage::ChatSend(end)) => {
-                let ending = if end.status == "stopped" { Ending::Stopped } else { Ending::Completed };
+                let ending = if end.status == "stopped" { AnswerEnd::Stopped } else { AnswerEnd::Completed };
                 self.transcript.end(&ending, &usage(&end), now);
             }
             Ok(_) => {}
             Err(error) if self.transcript.is_active() => {
-                self.transcript.end(&Ending::Failed(error.message), &Usage::default(), now);
+                self.transcript.end(&AnswerEnd::Failed(error.message), &AnswerUsage::default(), now);
             }
             // Nothing came of it: what was typed is not lost.
             Err(error) => {

@@ -3,8 +3,8 @@
 use super::{AWAY, ChatState};
 use crate::chat::open_session::OpenedSession;
 use std::time::Instant;
-use swb_tui::event::{Event, Message};
-use swb_tui::view::transcript::{Ending, Usage};
+use swb_tui::event::{ChatEvent, TranscriptMessage};
+use swb_tui::view::transcript::{AnswerEnd, AnswerUsage};
 
 impl ChatState {
     /// The connection is gone.
@@ -19,7 +19,7 @@ impl ChatState {
     pub(in crate::chat) fn cut_off(&mut self, now: Instant) {
         self.notice.clear();
         if self.transcript.is_active() {
-            self.transcript.end(&Ending::Interrupted, &Usage::default(), now);
+            self.transcript.end(&AnswerEnd::Interrupted, &AnswerUsage::default(), now);
         }
     }
 
@@ -28,7 +28,7 @@ impl ChatState {
         self.notice.clear();
         (self.gap, self.away) = (false, false);
         self.transcript.set_verbatim(opened.terminal);
-        let mut messages = opened.messages.into_iter().skip(self.known).collect::<Vec<Message>>();
+        let mut messages = opened.messages.into_iter().skip(self.known).collect::<Vec<TranscriptMessage>>();
         if self.transcript.is_active() {
             if messages.first().is_some_and(|message| !message.user) {
                 self.complete(&messages.remove(0), now);
@@ -37,7 +37,7 @@ impl ChatState {
                 // What was said meanwhile is told when the answer is complete.
                 self.gap = true;
             } else {
-                self.transcript.end(&Ending::Interrupted, &Usage::default(), now);
+                self.transcript.end(&AnswerEnd::Interrupted, &AnswerUsage::default(), now);
             }
         }
         for message in &messages {
@@ -53,21 +53,21 @@ impl ChatState {
     }
 
     /// Tells the rest of an answer that was being told.
-    fn complete(&mut self, message: &Message, now: Instant) {
+    fn complete(&mut self, message: &TranscriptMessage, now: Instant) {
         match self.transcript.rest_of(&message.text) {
             Some(rest) => {
-                let rest = Event::Said { text: rest.to_owned(), last: true };
+                let rest = ChatEvent::Said { text: rest.to_owned(), last: true };
                 self.transcript.handle(&rest, now);
             }
-            None => self.transcript.recount(&[Message { ending: None, ..message.clone() }], now),
+            None => self.transcript.recount(&[TranscriptMessage { ending: None, ..message.clone() }], now),
         }
         let ending = match message.ending.as_deref() {
-            None => Ending::Completed,
-            Some("interrupted") => Ending::Interrupted,
-            Some("stopped") => Ending::Stopped,
-            Some(other) => Ending::Failed(other.to_owned()),
+            None => AnswerEnd::Completed,
+            Some("interrupted") => AnswerEnd::Interrupted,
+            Some("stopped") => AnswerEnd::Stopped,
+            Some(other) => AnswerEnd::Failed(other.to_owned()),
         };
-        self.transcript.end(&ending, &Usage::default(), now);
+        self.transcript.end(&ending, &AnswerUsage::default(), now);
     }
 
     /// The session is gone; another takes its place.

@@ -6,8 +6,8 @@ use crate::chat::slash_commands::{self, HELP, SlashCommand, TypedLine};
 use std::time::{Duration, Instant};
 use swb_tui::input::editor::Edited;
 use swb_tui::input::keys::Key;
-use swb_tui::text::{Colour, Line, Style};
-use swb_tui::view::asks::{Ask, Reply};
+use swb_tui::text::{Colour, StyledLine, TextStyle};
+use swb_tui::view::asks::{DecisionReply, PendingAsk};
 use swb_wire::scriptschnell::{
     ChatSend, ConfigSet, Request, Scalar, SessionAttach, SessionCreate, SessionFilter, SessionName,
     SessionSave,
@@ -32,7 +32,7 @@ impl ChatState {
             }
             _ => {}
         }
-        if matches!(self.asks.first(), Some(Ask::Approval(_))) {
+        if matches!(self.asks.first(), Some(PendingAsk::Approval(_))) {
             return self.approve(key, now);
         }
         self.typed = Some(now);
@@ -96,9 +96,9 @@ impl ChatState {
         }
     }
 
-    fn reply(&mut self, reply: Reply, now: Instant) {
+    fn reply(&mut self, reply: DecisionReply, now: Instant) {
         let (mark, colour) = if reply.allows { ("✓", Colour::Green) } else { ("✗", Colour::Red) };
-        let line = Line::new(Style::of(colour), &format!("{mark} {}", reply.said));
+        let line = StyledLine::new(TextStyle::of(colour), &format!("{mark} {}", reply.said));
         self.transcript.add(line);
         self.send(messages::request(&reply.decision), RequestPurpose::Decide);
         self.show_ask(now);
@@ -106,7 +106,7 @@ impl ChatState {
 
     /// Shows what is to be answered next.
     pub(super) fn show_ask(&mut self, now: Instant) {
-        if let Some(lines) = self.asks.first().map(Ask::lines) {
+        if let Some(lines) = self.asks.first().map(PendingAsk::lines) {
             self.transcript.insert(lines, now);
         }
     }

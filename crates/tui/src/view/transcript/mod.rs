@@ -6,9 +6,9 @@
 #[cfg(test)]
 mod tests;
 
-use crate::event::{Event, Message, Tool, text};
+use crate::event::{ChatEvent, ToolUse, TranscriptMessage, text};
 use crate::markdown::Markdown;
-use crate::text::{Colour, Line, Style, columns, shortened};
+use crate::text::{Colour, StyledLine, TextStyle, columns, shortened};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 use unicode_segmentation::UnicodeSegmentation;
@@ -24,7 +24,7 @@ const TOOL_LINES: usize = 500;
 
 /// How an answer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ending {
+pub enum AnswerEnd {
     /// The agent said all it had to say.
     Completed,
     /// It failed, with the reason.
@@ -37,7 +37,7 @@ pub enum Ending {
 
 /// What an answer has cost.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Usage {
+pub struct AnswerUsage {
     /// Tokens of the prompt and the answer.
     pub tokens: Option<u64>,
     /// Dollars.
@@ -52,9 +52,9 @@ pub struct Transcript {
     /// Columns of the terminal.
     pub width: usize,
     markdown: Markdown,
-    lines: Vec<Line>,
-    tools: Vec<(Tool, Instant)>,
-    last_tool: Option<(Tool, Result<String, String>)>,
+    lines: Vec<StyledLine>,
+    tools: Vec<(ToolUse, Instant)>,
+    last_tool: Option<(ToolUse, Result<String, String>)>,
     thought: Option<(String, Instant)>,
     status: String,
     context: Option<u64>,
@@ -89,33 +89,33 @@ impl Transcript {
     }
 
     /// The lines that stay.
-    pub fn take(&mut self) -> Vec<Line> {
+    pub fn take(&mut self) -> Vec<StyledLine> {
         std::mem::take(&mut self.lines)
     }
 
     /// Takes an event.
-    pub fn handle(&mut self, event: &Event, now: Instant) {
+    pub fn handle(&mut self, event: &ChatEvent, now: Instant) {
         match event {
-            Event::Prompt(prompt) => self.prompt(prompt, now),
-            Event::Said { text, .. } => self.say(text, now),
-            Event::Progress { thought: Some(thought), .. } => self.think(thought, now),
-            Event::Progress { message, context, ephemeral, .. } => {
+            ChatEvent::Prompt(prompt) => self.prompt(prompt, now),
+            ChatEvent::Said { text, .. } => self.say(text, now),
+            ChatEvent::Progress { thought: Some(thought), .. } => self.think(thought, now),
+            ChatEvent::Progress { message, context, ephemeral, .. } => {
                 self.context = context.or(self.context);
                 self.progress(message, *ephemeral, now);
             }
-            Event::ToolCalled(tool) => self.tool_called(tool, now),
-            Event::ToolEnded { id, output, error } => self.tool_ended(id, output, error.as_deref(), now),
-            Event::Approval(_)
-            | Event::Question(_)
-            | Event::Closed { .. }
-            | Event::Error(_)
-            | Event::Seat { .. }
-            | Event::Settled { .. } => {}
+            ChatEvent::ToolCalled(tool) => self.tool_called(tool, now),
+            ChatEvent::ToolEnded { id, output, error } => self.tool_ended(id, output, error.as_deref(), now),
+            ChatEvent::Approval(_)
+            | ChatEvent::Question(_)
+            | ChatEvent::Closed { .. }
+            | ChatEvent::Error(_)
+            | ChatEvent::Seat { .. }
+            | ChatEvent::Settled { .. } => {}
         }
     }
 
     /// Tells what was said before.
-    pub fn recount(&mut self, messages: &[Message], now: Instant) {
+    pub fn recount(&mut self, messages: &[TranscriptMessage], now: Instant) {
         for message in messages {
             if message.user {
                 self.prompt(&message.text, now);
@@ -137,43 +137,43 @@ impl Transcript {
     /// Says something that is not part of the conversation.
     pub fn note(&mut self, note: &str) {
         for line in note.lines() {
-            self.add(Line::new(Style::DIM, &format!("· {line}")).hanging(2));
+            self.add(StyledLine::new(TextStyle::DIM, &format!("· {line}")).hanging(2));
         }
     }
 
     /// Adds lines that somebody else has made, apart from what was said before.
-    pub fn insert(&mut self, lines: Vec<Line>, now: Instant) {
+    pub fn insert(&mut self, lines: Vec<StyledLine>, now: Instant) {
         self.flush(now);
         self.space();
         self.add_all(lines);
     }
 
     /// The answer is over.
-    pub fn end(&mut self, ending: &Ending, usage: &Usage, now: Instant) {
+    pub fn end(&mut self, ending: &AnswerEnd, usage: &AnswerUsage, now: Instant) {
         self.close(now);
         for (tool, since) in std::mem::take(&mut self.tools) {
             self.add(self.tool_line(&tool, "✗", Colour::Red, now.saturating_duration_since(since)));
         }
         match ending {
-            Ending::Completed => {}
-            Ending::Failed(reason) => self.mark(reason),
-            Ending::Interrupted => self.mark("interrupted: the daemon went away"),
-            Ending::Stopped => self.mark("stopped"),
+            AnswerEnd::Completed => {}
+            AnswerEnd::Failed(reason) => self.mark(reason),
+            AnswerEnd::Interrupted => self.mark("interrupted: the daemon went away"),
+            AnswerEnd::Stopped => self.mark("stopped"),
         }
         let took = self.since.take().map(|since| now.saturating_duration_since(since));
         let footer = footer(usage, self.context, took);
-        self.add(Line::new(Style::DIM, &footer));
+        self.add(StyledLine::new(TextStyle::DIM, &footer));
         self.status.clear();
         self.answer.clear();
         self.told = 0;
     }
 
     /// What may still change; nothing of what the agent is doing if it waits for the user.
-    pub fn changing(&self, now: Instant, waiting: bool) -> Vec<Line> {
+    pub fn changing(&self, now: Instant, waiting: bool) -> Vec<StyledLine> {
         let mut lines = Vec::new();
         let partial = self.markdown.partial();
         if !partial.is_empty() {
-            lines.push(Line::new(Style::PLAIN, partial).verbatim());
+            lines.push(StyledLine::new(TextStyle::PLAIN, partial).verbatim());
         }
         let room = self.width.saturating_sub(2);
         for (tool, since) in self.tools.iter().take(TOOLS) {
@@ -181,13 +181,13 @@ impl Transcript {
         }
         if let Some((thought, _)) = &self.thought {
             let last = thought.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-            let style = Style { italic: true, ..Style::DIM };
-            lines.push(Line::new(style, &shortened(&format!("∴ {}", last.trim()), room)));
+            let style = TextStyle { italic: true, ..TextStyle::DIM };
+            lines.push(StyledLine::new(style, &shortened(&format!("∴ {}", last.trim()), room)));
         }
         if let Some(since) = self.since.filter(|_| !waiting) {
             let doing = if self.status.is_empty() { "working" } else { &self.status };
             let told = format!("{doing} · {} · Ctrl+C stops", seconds(now.saturating_duration_since(since)));
-            lines.push(Line::new(Style::DIM, &shortened(&told, room)));
+            lines.push(StyledLine::new(TextStyle::DIM, &shortened(&told, room)));
         }
         lines
     }
@@ -210,22 +210,24 @@ impl Transcript {
     }
 
     /// The last tool that was used, in full.
-    pub fn last_tool(&self) -> Vec<Line> {
+    pub fn last_tool(&self) -> Vec<StyledLine> {
         let Some((tool, result)) = &self.last_tool else {
-            return vec![Line::new(Style::DIM, "· no tool was used yet")];
+            return vec![StyledLine::new(TextStyle::DIM, "· no tool was used yet")];
         };
-        let mut lines =
-            vec![Line::new(Style::BOLD, &tool.name).with(Style::DIM, &format!("  {}", tool.description))];
+        let mut lines = vec![
+            StyledLine::new(TextStyle::BOLD, &tool.name)
+                .with(TextStyle::DIM, &format!("  {}", tool.description)),
+        ];
         lines.extend(parameters(&tool.parameters));
         let (style, output) = match result {
-            Ok(output) => (Style::PLAIN, output),
-            Err(error) => (Style::of(Colour::Red), error),
+            Ok(output) => (TextStyle::PLAIN, output),
+            Err(error) => (TextStyle::of(Colour::Red), error),
         };
         let all = output.lines().count();
         let shown = output.lines().take(TOOL_LINES);
-        lines.extend(shown.map(|line| Line::new(style, &format!("  {line}")).hanging(2).verbatim()));
+        lines.extend(shown.map(|line| StyledLine::new(style, &format!("  {line}")).hanging(2).verbatim()));
         if all > TOOL_LINES {
-            lines.push(Line::new(Style::DIM, &format!("  … {} more lines", all - TOOL_LINES)));
+            lines.push(StyledLine::new(TextStyle::DIM, &format!("  … {} more lines", all - TOOL_LINES)));
         }
         lines
     }
@@ -235,7 +237,7 @@ impl Transcript {
         self.space();
         for (n, line) in prompt.lines().enumerate() {
             let mark = if n == 0 { "› " } else { "  " };
-            self.add(Line::new(Style::BOLD, &format!("{mark}{line}")).hanging(2));
+            self.add(StyledLine::new(TextStyle::BOLD, &format!("{mark}{line}")).hanging(2));
         }
         self.space();
         self.since = Some(now);
@@ -277,8 +279,8 @@ impl Transcript {
             let first = thought.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
             let took = seconds(now.saturating_duration_since(since));
             let told = format!("∴ thought for {took}: {}", first.trim());
-            let style = Style { italic: true, ..Style::DIM };
-            self.add(Line::new(style, &shortened(&told, self.width.saturating_sub(1))));
+            let style = TextStyle { italic: true, ..TextStyle::DIM };
+            self.add(StyledLine::new(style, &shortened(&told, self.width.saturating_sub(1))));
         }
     }
 
@@ -294,7 +296,7 @@ impl Transcript {
         self.note(message);
     }
 
-    fn tool_called(&mut self, tool: &Tool, now: Instant) {
+    fn tool_called(&mut self, tool: &ToolUse, now: Instant) {
         self.begin(now);
         self.flush(now);
         match self.tools.iter().position(|(known, _)| known.id == tool.id) {
@@ -307,12 +309,12 @@ impl Transcript {
     fn tool_ended(&mut self, id: &str, output: &str, error: Option<&str>, now: Instant) {
         self.flush(now);
         let at = self.tools.iter().position(|(tool, _)| tool.id == id);
-        let (tool, since) = at.map_or_else(|| (Tool::default(), now), |at| self.tools.remove(at));
+        let (tool, since) = at.map_or_else(|| (ToolUse::default(), now), |at| self.tools.remove(at));
         let (mark, colour) = if error.is_some() { ("✗", Colour::Red) } else { ("✓", Colour::Green) };
         let mut line = self.tool_line(&tool, mark, colour, now.saturating_duration_since(since));
         if let Some(error) = error {
             let room = self.width.saturating_sub(columns(&line.plain()) + 3);
-            line.push(Style::of(Colour::Red), &format!("  {}", shortened(first_line(error), room)));
+            line.push(TextStyle::of(Colour::Red), &format!("  {}", shortened(first_line(error), room)));
         }
         self.add(line);
         let kept = |text: &str| text.chars().take(KEPT).collect::<String>();
@@ -324,16 +326,16 @@ impl Transcript {
     }
 
     /// One line about the use of a tool.
-    fn tool_line(&self, tool: &Tool, mark: &str, colour: Colour, took: Duration) -> Line {
+    fn tool_line(&self, tool: &ToolUse, mark: &str, colour: Colour, took: Duration) -> StyledLine {
         let about =
             if tool.description.is_empty() { summary(&tool.parameters) } else { tool.description.clone() };
         let name = if tool.name.is_empty() { "tool" } else { &tool.name };
         let took = seconds(took);
         let room = self.width.saturating_sub(columns(name) + columns(&took) + 8);
-        Line::new(Style::of(colour), &format!("{mark} "))
-            .with(Style::BOLD, name)
-            .with(Style::PLAIN, &format!("  {}", shortened(first_line(&about), room)))
-            .with(Style::DIM, &format!("  {took}"))
+        StyledLine::new(TextStyle::of(colour), &format!("{mark} "))
+            .with(TextStyle::BOLD, name)
+            .with(TextStyle::PLAIN, &format!("  {}", shortened(first_line(&about), room)))
+            .with(TextStyle::DIM, &format!("  {took}"))
     }
 
     /// Ends a line that has none, and a thought, before something else is told.
@@ -351,34 +353,34 @@ impl Transcript {
     }
 
     fn mark(&mut self, what: &str) {
-        self.add(Line::new(Style::of(Colour::Red), &format!("✗ {what}")).hanging(2));
+        self.add(StyledLine::new(TextStyle::of(Colour::Red), &format!("✗ {what}")).hanging(2));
     }
 
     fn space(&mut self) {
         if !self.blank {
-            self.add(Line::default());
+            self.add(StyledLine::default());
         }
     }
 
-    fn add_all(&mut self, lines: Vec<Line>) {
+    fn add_all(&mut self, lines: Vec<StyledLine>) {
         lines.into_iter().for_each(|line| self.add(line));
     }
 
     /// Adds a line.
-    pub fn add(&mut self, line: Line) {
+    pub fn add(&mut self, line: StyledLine) {
         self.blank = line.is_empty();
         self.lines.push(line);
     }
 }
 
 /// What was given to a tool or is to be approved: all of it, one line or more for each value.
-pub(super) fn parameters(parameters: &Value) -> Vec<Line> {
-    let shown = |key: &str, value: &Value| -> Vec<Line> {
+pub(super) fn parameters(parameters: &Value) -> Vec<StyledLine> {
+    let shown = |key: &str, value: &Value| -> Vec<StyledLine> {
         let value = text(value);
         let mut lines = value.lines();
         let first = format!("  {key}: {}", lines.next().unwrap_or_default());
         let all = std::iter::once(first).chain(lines.map(|line| format!("    {line}")));
-        all.map(|line| Line::new(Style::of(Colour::Cyan), &line).hanging(4).verbatim()).collect()
+        all.map(|line| StyledLine::new(TextStyle::of(Colour::Cyan), &line).hanging(4).verbatim()).collect()
     };
     match parameters {
         Value::Null => Vec::new(),
@@ -397,7 +399,7 @@ fn first_line(text: &str) -> &str {
     text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim()
 }
 
-fn footer(usage: &Usage, context: Option<u64>, took: Option<Duration>) -> String {
+fn footer(usage: &AnswerUsage, context: Option<u64>, took: Option<Duration>) -> String {
     let context = usage.context.or(context).map(|percent| format!("context {percent}%"));
     let tokens = usage.tokens.map(|tokens| match tokens {
         0..1000 => format!("{tokens} tokens"),

@@ -15,7 +15,7 @@ impl Told {
         Self { transcript, now: Instant::now(), lines: Vec::new() }
     }
 
-    fn hear(&mut self, event: Event) -> &mut Self {
+    fn hear(&mut self, event: ChatEvent) -> &mut Self {
         self.now += Duration::from_millis(500);
         self.transcript.handle(&event, self.now);
         self.drain()
@@ -27,27 +27,32 @@ impl Told {
     }
 
     fn changing(&self) -> Vec<String> {
-        self.transcript.changing(self.now, false).iter().map(Line::plain).collect()
+        self.transcript.changing(self.now, false).iter().map(StyledLine::plain).collect()
     }
 }
 
-fn said(text: &str) -> Event {
-    Event::Said { text: text.into(), last: false }
+fn said(text: &str) -> ChatEvent {
+    ChatEvent::Said { text: text.into(), last: false }
 }
 
-fn tool(id: &str, name: &str, description: &str) -> Event {
+fn tool(id: &str, name: &str, description: &str) -> ChatEvent {
     let parameters = json!({"path": "main.rs"});
-    Event::ToolCalled(Tool { id: id.into(), name: name.into(), description: description.into(), parameters })
+    ChatEvent::ToolCalled(ToolUse {
+        id: id.into(),
+        name: name.into(),
+        description: description.into(),
+        parameters,
+    })
 }
 
-fn thought(text: &str) -> Event {
-    Event::Progress { message: String::new(), context: None, ephemeral: true, thought: Some(text.into()) }
+fn thought(text: &str) -> ChatEvent {
+    ChatEvent::Progress { message: String::new(), context: None, ephemeral: true, thought: Some(text.into()) }
 }
 
 #[test]
 fn an_answer_is_told_in_order_and_tools_are_folded() {
     let mut told = Told::new();
-    told.hear(Event::Prompt("explain\nthis".into()))
+    told.hear(ChatEvent::Prompt("explain\nthis".into()))
         .hear(thought("Let me see.\nIt is"))
         .hear(thought(" simple.\n"))
         .hear(said("First **thi"))
@@ -55,11 +60,11 @@ fn an_answer_is_told_in_order_and_tools_are_folded() {
     assert_eq!(told.changing(), ["- on", "working · 2.0s · Ctrl+C stops"]);
     told.hear(tool("1", "read_file", "Reading main.rs")).hear(tool("2", "search", ""));
     assert_eq!(told.changing()[..2], ["▸ read_file  Reading main.rs  0.5s", "▸ search  main.rs  0.0s"]);
-    told.hear(Event::ToolEnded { id: "1".into(), output: "fn main".into(), error: None })
-        .hear(Event::ToolEnded { id: "2".into(), output: String::new(), error: Some("no\nway".into()) })
+    told.hear(ChatEvent::ToolEnded { id: "1".into(), output: "fn main".into(), error: None })
+        .hear(ChatEvent::ToolEnded { id: "2".into(), output: String::new(), error: Some("no\nway".into()) })
         .hear(said("Done."));
-    let usage = Usage { tokens: Some(1234), cost: Some(0.012), context: Some(7) };
-    told.transcript.end(&Ending::Completed, &usage, told.now);
+    let usage = AnswerUsage { tokens: Some(1234), cost: Some(0.012), context: Some(7) };
+    told.transcript.end(&AnswerEnd::Completed, &usage, told.now);
     insta::assert_snapshot!(told.drain().lines.join("\n"), @r"
 
     › explain
@@ -78,17 +83,17 @@ fn an_answer_is_told_in_order_and_tools_are_folded() {
 
 #[test]
 fn what_passes_is_on_the_status_line_and_the_rest_stays() {
-    let progress = |message: &str, ephemeral| Event::Progress {
+    let progress = |message: &str, ephemeral| ChatEvent::Progress {
         message: message.into(),
         context: Some(12),
         ephemeral,
         thought: None,
     };
     let mut told = Told::new();
-    told.hear(Event::Prompt("x".into())).hear(progress("looking", true));
+    told.hear(ChatEvent::Prompt("x".into())).hear(progress("looking", true));
     assert_eq!(told.changing(), ["looking · 0.5s · Ctrl+C stops"]);
     told.hear(progress("one\ntwo", false));
-    told.transcript.end(&Ending::Stopped, &Usage::default(), told.now);
+    told.transcript.end(&AnswerEnd::Stopped, &AnswerUsage::default(), told.now);
     assert_eq!(told.drain().lines[3..], ["· one", "· two", "✗ stopped", "— context 12% · 1.0s"]);
 }
 
@@ -97,8 +102,8 @@ fn the_last_tool_is_told_in_full() {
     let mut told = Told::new();
     assert!(told.transcript.last_tool()[0].plain().contains("no tool"));
     told.hear(tool("1", "read_file", "Reading"));
-    told.hear(Event::ToolEnded { id: "1".into(), output: "one\n\x1b[2Jtwo".into(), error: None });
-    let full: Vec<String> = told.transcript.last_tool().iter().map(Line::plain).collect();
+    told.hear(ChatEvent::ToolEnded { id: "1".into(), output: "one\n\x1b[2Jtwo".into(), error: None });
+    let full: Vec<String> = told.transcript.last_tool().iter().map(StyledLine::plain).collect();
     assert_eq!(full, ["read_file  Reading", "  path: main.rs", "  one", "  ␛[2Jtwo"]);
 }
 
@@ -106,14 +111,14 @@ fn the_last_tool_is_told_in_full() {
 fn tools_without_an_end_get_one() {
     let mut told = Told::new();
     told.hear(tool("1", "run", "make"));
-    told.transcript.end(&Ending::Interrupted, &Usage::default(), told.now);
+    told.transcript.end(&AnswerEnd::Interrupted, &AnswerUsage::default(), told.now);
     assert_eq!(told.drain().lines[..2], ["✗ run  make  0.0s", "✗ interrupted: the daemon went away"]);
 }
 
 #[test]
 fn what_was_said_before_is_told_again() {
     let mut told = Told::new();
-    let message = |user, text: &str, ending: Option<&str>| Message {
+    let message = |user, text: &str, ending: Option<&str>| TranscriptMessage {
         user,
         text: text.into(),
         ending: ending.map(str::to_owned),
@@ -127,7 +132,7 @@ fn what_was_said_before_is_told_again() {
 #[test]
 fn a_long_line_does_not_fill_the_screen() {
     let mut told = Told::new();
-    told.hear(Event::Prompt("x".into())).hear(said(&"word ".repeat(200)));
+    told.hear(ChatEvent::Prompt("x".into())).hear(said(&"word ".repeat(200)));
     told.transcript.limit(3);
     assert!(columns(&told.changing()[0]) <= 180, "{:?}", told.changing());
     told.hear(said("end\n"));
@@ -138,13 +143,13 @@ fn a_long_line_does_not_fill_the_screen() {
 #[test]
 fn a_block_of_code_ends_with_its_message() {
     let mut told = Told::new();
-    told.hear(Event::Prompt("x".into())).hear(said("```\ncode\n")).hear(tool("1", "run", "make"));
+    told.hear(ChatEvent::Prompt("x".into())).hear(said("```\ncode\n")).hear(tool("1", "run", "make"));
     told.hear(said("# code\n"));
     assert_eq!(told.lines.last().map(String::as_str), Some("    # code"), "a tool comes in between");
-    told.transcript.end(&Ending::Stopped, &Usage::default(), told.now);
+    told.transcript.end(&AnswerEnd::Stopped, &AnswerUsage::default(), told.now);
     told.hear(said("# Title\n"));
     assert_eq!(told.lines.last().map(String::as_str), Some("Title"));
-    let message = |text: &str| Message { user: false, text: text.into(), ending: None };
+    let message = |text: &str| TranscriptMessage { user: false, text: text.into(), ending: None };
     told.transcript.recount(&[message("```\ncode"), message("# Title")], told.now);
     assert_eq!(told.drain().lines.last().map(String::as_str), Some("Title"));
 }
