@@ -15,7 +15,7 @@ Examples:
 
 An approval is named by its id, by the beginning of it, or by its session if that waits for one only. Nobody having
 looked at it within 30 seconds counts as no; `show` gives ten minutes.")]
-pub(crate) struct Approvals {
+pub(crate) struct ApprovalsArgs {
     /// Go on showing what waits; with --json, a list a line whenever something has changed
     #[arg(short, long)]
     pub(crate) watch: bool,

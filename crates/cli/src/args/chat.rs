@@ -21,7 +21,7 @@ With -m or piped input only the answer goes to standard output. Approvals are as
 if standard error is one, else denied.
 
 Exit codes: 0 the answer is complete, 1 it failed or was cut off, 130 Ctrl+C stopped it.")]
-pub(crate) struct Chat {
+pub(crate) struct ChatArgs {
     /// Session: a conversation, or any session with a terminal [default: this directory's latest]
     pub(crate) name: Option<String>,
     /// Say this, print the answer and end; `-` reads it from standard input

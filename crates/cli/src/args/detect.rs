@@ -15,7 +15,7 @@ Examples:
 A recording is a folder with a stream.jsonl, one event a line, or that file itself. What program it shows, and on
 what size of terminal, stands in the expected.json beside it; without one, the name of the folder or the
 program's greeting tells. With --json, there is an object a line: one for each turn, then a summary.")]
-pub(crate) struct Detect {
+pub(crate) struct DetectArgs {
     /// Recording
     #[arg(required_unless_present = "score", conflicts_with = "score")]
     pub(crate) recording: Option<PathBuf>,
@@ -38,7 +38,7 @@ fn parse_size(text: &str) -> Result<Size, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Cli;
+    use super::super::SwbCli;
     use super::*;
     use clap::Parser;
 
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn one_recording_or_a_folder_of_them() {
-        let parse = |args: &[&str]| Cli::try_parse_from([&["swb", "detect"], args].concat()).is_ok();
+        let parse = |args: &[&str]| SwbCli::try_parse_from([&["swb", "detect"], args].concat()).is_ok();
         assert!(parse(&["r"]) && parse(&["--score", "d"]));
         assert!(!parse(&[]) && !parse(&["r", "--score", "d"]));
     }

@@ -14,10 +14,10 @@ Examples:
   swb history rm brave-blue-otter
 
 Conversations are kept on disk when they are saved; others are listed while the daemon has them, and not searched.")]
-pub(crate) struct History {
+pub(crate) struct HistoryArgs {
     /// Which conversations
     #[command(flatten)]
-    pub(crate) scope: Scope,
+    pub(crate) scope: HistoryScope,
     /// What to do [default: ls]
     #[command(subcommand)]
     pub(crate) command: Option<HistoryCommand>,
@@ -25,7 +25,7 @@ pub(crate) struct History {
 
 /// Which conversations are meant.
 #[derive(Debug, Default, PartialEq, Eq, Args)]
-pub(crate) struct Scope {
+pub(crate) struct HistoryScope {
     /// Those of all directories
     #[arg(short, long)]
     pub(crate) all: bool,
@@ -39,7 +39,7 @@ pub(crate) struct Scope {
 pub(crate) enum HistoryCommand {
     /// List conversations, the newest first
     #[command(visible_alias = "list")]
-    Ls(Scope),
+    Ls(HistoryScope),
     /// Look for messages that have all these words
     Search {
         /// Words

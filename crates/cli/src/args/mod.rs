@@ -10,15 +10,18 @@ mod turns;
 mod workspace;
 mod wrap;
 
-pub(crate) use approvals::{Approvals, ApprovalsCommand};
-pub(crate) use chat::Chat;
-pub(crate) use detect::Detect;
-pub(crate) use history::{History, HistoryCommand, Scope};
-pub(crate) use recording::{Record, Replay};
-pub(crate) use screen::{Keys, Screen, Wait};
-pub(crate) use turns::{Ask, Capture, Events, Explain, Hook, HookState, Paste, Relay, Turn, Turns, Until};
-pub(crate) use workspace::{Workspace, WorkspaceCommand};
-pub(crate) use wrap::Wrap;
+pub(crate) use approvals::{ApprovalsArgs, ApprovalsCommand};
+pub(crate) use chat::ChatArgs;
+pub(crate) use detect::DetectArgs;
+pub(crate) use history::{HistoryArgs, HistoryCommand, HistoryScope};
+pub(crate) use recording::{RecordArgs, ReplayArgs};
+pub(crate) use screen::{KeysArgs, ScreenArgs, WaitArgs};
+pub(crate) use turns::{
+    AskArgs, CaptureArgs, EventsArgs, ExplainArgs, HookArgs, HookState, PasteArgs, RelayArgs, TurnArgs,
+    TurnsArgs, UntilState,
+};
+pub(crate) use workspace::{WorkspaceArgs, WorkspaceCommand};
+pub(crate) use wrap::WrapArgs;
 
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
@@ -66,7 +69,7 @@ Environment:
 /// Without a command, goes to the session of the current directory, or starts one with your shell.
 #[derive(Debug, Parser)]
 #[command(name = "swb", version, after_help = AFTER_HELP, disable_help_subcommand = true)]
-pub(crate) struct Cli {
+pub(crate) struct SwbCli {
     /// Configuration file to use instead of $XDG_CONFIG_HOME/switchboard/config.toml
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
@@ -77,70 +80,70 @@ pub(crate) struct Cli {
 
     /// What to do
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
+    pub(crate) command: Option<SwbCommand>,
 }
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum SwbCommand {
     /// Run a command in a new session
-    Run(Run),
+    Run(RunArgs),
     /// Go to a session that runs
-    Attach(Attach),
+    Attach(AttachArgs),
     /// Open another shell in a session
-    Shell(Shell),
+    Shell(ShellArgs),
     /// List sessions
     #[command(visible_alias = "list")]
-    Ls(Ls),
+    Ls(LsArgs),
     /// End sessions
-    Kill(Kill),
+    Kill(KillArgs),
     /// Type text into a session without going there
-    Send(Send),
+    Send(SendArgs),
     /// Press keys in a session without going there
-    Keys(Keys),
+    Keys(KeysArgs),
     /// Show what a session wrote
-    Logs(Logs),
+    Logs(LogsArgs),
     /// Show what is on a session's screen
-    Screen(Screen),
+    Screen(ScreenArgs),
     /// Wait until something is on a session's screen, or until it ends
-    Wait(Wait),
+    Wait(WaitArgs),
     /// Ask an agent something and print its answer
-    Ask(Ask),
+    Ask(AskArgs),
     /// Talk to an agent
-    Chat(Chat),
+    Chat(ChatArgs),
     /// List what an agent has answered
-    Turns(Turns),
+    Turns(TurnsArgs),
     /// Show one answer of an agent
-    Turn(Turn),
+    Turn(TurnArgs),
     /// Type an answer of one session into another
-    Relay(Relay),
+    Relay(RelayArgs),
     /// Put an answer into the relay buffer
-    Capture(Capture),
+    Capture(CaptureArgs),
     /// Type the relay buffer into a session
-    Paste(Paste),
+    Paste(PasteArgs),
     /// Tell what an agent is doing, and how that is known
-    Explain(Explain),
+    Explain(ExplainArgs),
     /// Follow what happens in all sessions
-    Events(Events),
+    Events(EventsArgs),
     /// Tell what the agent that calls this is doing; for hooks
-    Hook(Hook),
+    Hook(HookArgs),
     /// List what agents ask permission for, and decide it
-    Approvals(Approvals),
+    Approvals(ApprovalsArgs),
     /// List conversations with agents, and look for words in them
-    History(History),
+    History(HistoryArgs),
     /// List the directories that agents work in, and add some
-    Workspace(Workspace),
+    Workspace(WorkspaceArgs),
     /// Record a session into a file
-    Record(Record),
+    Record(RecordArgs),
     /// Play a recording
-    Replay(Replay),
+    Replay(ReplayArgs),
     /// Run a command on this terminal and let others have its answers
-    Wrap(Wrap),
+    Wrap(WrapArgs),
     /// Ask a clippy broker for turns and move them between sessions
     #[command(subcommand)]
     Clippyctl(crate::personalities::clippyctl::ClippyctlCommand),
     /// Find the turns in a recording of a terminal session
-    Detect(Detect),
+    Detect(DetectArgs),
     /// Show how the daemon is doing
     ///
     /// Exits with 1 when no daemon runs; it is not started.
@@ -149,15 +152,15 @@ pub(crate) enum Command {
     ///
     /// It logs to standard error, is ready when its sockets exist, and ends with exit code 0 on SIGTERM or
     /// SIGINT. Sessions live on and are all there when it runs again.
-    Daemon(Daemon),
+    Daemon(DaemonArgs),
     /// End the daemon; sessions live on unless --kill is given
-    Shutdown(Shutdown),
+    Shutdown(ShutdownArgs),
     /// Replace the running daemon by this program, under running sessions
-    Upgrade(Upgrade),
+    Upgrade(UpgradeArgs),
     /// Print a completion script
-    Completions(Completions),
+    Completions(CompletionsArgs),
     /// Print the manual page
-    Man(Man),
+    Man(ManArgs),
 }
 
 /// Arguments of `run`.
@@ -170,7 +173,7 @@ Examples:
   swb run -d --json -- make | jq -r .session
 
 The command gets your environment, file mode mask, TERM and terminal size.")]
-pub(crate) struct Run {
+pub(crate) struct RunArgs {
     /// Name of the session, made of letters, digits, '.', '_' and '-' [default: the directory's name]
     #[arg(short, long)]
     pub(crate) name: Option<String>,
@@ -204,7 +207,7 @@ Examples:
   swb attach api --pty 1     the first shell opened in it
 
 Survives a restart of the daemon. Exits with the exit code of the session's command.")]
-pub(crate) struct Attach {
+pub(crate) struct AttachArgs {
     /// Session [default: that of this directory]
     pub(crate) name: Option<String>,
     /// Look on: type nothing, change no size
@@ -227,7 +230,7 @@ pub(crate) struct Attach {
 Examples:
   swb shell api              a shell beside the command of 'api'
   swb shell api -- htop      another program instead")]
-pub(crate) struct Shell {
+pub(crate) struct ShellArgs {
     /// Session [default: that of this directory]
     pub(crate) name: Option<String>,
     /// Key that detaches, such as C-] or C-a; `none` for no key
@@ -247,7 +250,7 @@ Examples:
   swb ls --json | jq -r '.[] | select(.agent.state == \"asking\") | .name'
 
 Sessions that have ended are listed for a while, with their exit code; `swb kill` forgets one.")]
-pub(crate) struct Ls {
+pub(crate) struct LsArgs {
     /// Leave out sessions that have ended
     #[arg(long)]
     pub(crate) running: bool,
@@ -265,7 +268,7 @@ Examples:
   swb kill -f stuck
 
 Sends SIGTERM, waits up to 5 seconds, then sends SIGKILL.")]
-pub(crate) struct Kill {
+pub(crate) struct KillArgs {
     /// Sessions
     #[arg(value_name = "NAME", required_unless_present = "all", conflicts_with = "all")]
     pub(crate) names: Vec<String>,
@@ -286,7 +289,7 @@ Examples:
   swb send api - < prompt.txt
 
 Returns when the session's terminal has taken every byte.")]
-pub(crate) struct Send {
+pub(crate) struct SendArgs {
     /// Session
     pub(crate) name: String,
     /// What to type; `-` reads it from standard input
@@ -308,7 +311,7 @@ Examples:
   swb logs api --tail 50 --follow
 
 Shows the last megabyte of output as the program wrote it, escape sequences included.")]
-pub(crate) struct Logs {
+pub(crate) struct LogsArgs {
     /// Session [default: that of this directory]
     pub(crate) name: Option<String>,
     /// Terminal of the session: 0 is its command, the others are shells
@@ -324,7 +327,7 @@ pub(crate) struct Logs {
 
 /// Arguments of `daemon`.
 #[derive(Debug, Args)]
-pub(crate) struct Daemon {
+pub(crate) struct DaemonArgs {
     /// End when no longer needed; given when another command starts the daemon
     #[arg(long, hide = true)]
     pub(crate) auto: bool,
@@ -332,7 +335,7 @@ pub(crate) struct Daemon {
 
 /// Arguments of `shutdown`.
 #[derive(Debug, Args)]
-pub(crate) struct Shutdown {
+pub(crate) struct ShutdownArgs {
     /// End all sessions first
     #[arg(long)]
     pub(crate) kill: bool,
@@ -347,7 +350,7 @@ Examples:
   swb upgrade --keeper               the process that holds the terminals, too
 
 Sessions do not notice; attached terminals reconnect by themselves.")]
-pub(crate) struct Upgrade {
+pub(crate) struct UpgradeArgs {
     /// Program to run from now on [default: this one]
     #[arg(long, value_name = "PATH")]
     pub(crate) exe: Option<PathBuf>,
@@ -363,7 +366,7 @@ Examples:
   swb completions bash > ~/.local/share/bash-completion/completions/swb
   swb completions zsh > ~/.zfunc/_swb
   swb completions fish > ~/.config/fish/completions/swb.fish")]
-pub(crate) struct Completions {
+pub(crate) struct CompletionsArgs {
     /// Shell to complete for
     pub(crate) shell: clap_complete::Shell,
 }
@@ -374,7 +377,7 @@ pub(crate) struct Completions {
 Examples:
   swb man | man -l -
   swb man --dir ~/.local/share/man/man1")]
-pub(crate) struct Man {
+pub(crate) struct ManArgs {
     /// Write a page for every command into this directory instead
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
@@ -399,13 +402,13 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
 
-    fn command(args: &[&str]) -> Command {
-        Cli::try_parse_from(args).unwrap().command.unwrap()
+    fn command(args: &[&str]) -> SwbCommand {
+        SwbCli::try_parse_from(args).unwrap().command.unwrap()
     }
 
     #[test]
     fn the_definition_is_sound() {
-        Cli::command().debug_assert();
+        SwbCli::command().debug_assert();
     }
 
     #[test]
@@ -414,39 +417,41 @@ mod tests {
             &["swb", "run", "-d", "--", "ls", "-l", "--json"][..],
             &["swb", "run", "-d", "ls", "-l", "--json"],
         ] {
-            let Command::Run(run) = command(args) else { panic!("not run") };
+            let SwbCommand::Run(run) = command(args) else { panic!("not run") };
             assert!(run.detach);
             assert_eq!(run.command, ["ls", "-l", "--json"]);
         }
-        let Command::Shell(shell) = command(&["swb", "shell", "api", "--", "htop", "-d"]) else {
+        let SwbCommand::Shell(shell) = command(&["swb", "shell", "api", "--", "htop", "-d"]) else {
             panic!("not shell")
         };
         assert_eq!((shell.name.as_deref(), shell.command.len()), (Some("api"), 2));
-        let Command::Shell(shell) = command(&["swb", "shell", "--", "htop"]) else { panic!("not shell") };
+        let SwbCommand::Shell(shell) = command(&["swb", "shell", "--", "htop"]) else { panic!("not shell") };
         assert_eq!((shell.name, shell.command.len()), (None, 1));
     }
 
     #[test]
     fn options_that_belong_to_all_stand_anywhere() {
         for args in [["swb", "--json", "ls"], ["swb", "ls", "--json"]] {
-            assert!(Cli::try_parse_from(args).unwrap().json);
+            assert!(SwbCli::try_parse_from(args).unwrap().json);
         }
-        let cli = Cli::try_parse_from(["swb", "daemon", "--config", "/c", "--auto"]).unwrap();
+        let cli = SwbCli::try_parse_from(["swb", "daemon", "--config", "/c", "--auto"]).unwrap();
         assert_eq!(cli.config, Some("/c".into()));
     }
 
     #[test]
     fn kill_needs_names_or_all() {
-        assert!(Cli::try_parse_from(["swb", "kill"]).is_err());
-        assert!(Cli::try_parse_from(["swb", "kill", "a", "--all"]).is_err());
-        assert!(Cli::try_parse_from(["swb", "kill", "a", "b", "-f"]).is_ok());
+        assert!(SwbCli::try_parse_from(["swb", "kill"]).is_err());
+        assert!(SwbCli::try_parse_from(["swb", "kill", "a", "--all"]).is_err());
+        assert!(SwbCli::try_parse_from(["swb", "kill", "a", "b", "-f"]).is_ok());
     }
 
     #[test]
     fn text_may_look_like_an_option() {
-        let Command::Send(send) = command(&["swb", "send", "a", "-x", "--enter"]) else { panic!("not send") };
+        let SwbCommand::Send(send) = command(&["swb", "send", "a", "-x", "--enter"]) else {
+            panic!("not send")
+        };
         assert_eq!((send.text.as_str(), send.enter), ("-x", true));
-        let Command::Send(send) = command(&["swb", "send", "a", "-"]) else { panic!("not send") };
+        let SwbCommand::Send(send) = command(&["swb", "send", "a", "-"]) else { panic!("not send") };
         assert_eq!(send.text, "-");
     }
 }

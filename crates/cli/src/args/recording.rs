@@ -17,7 +17,7 @@ Examples:
 Begins with a picture of the screen and ends with the session, or on Ctrl+C; the session does not notice.
 The file is an asciicast (version 3), which `swb replay` and asciinema play. It can hold everything that
 was on the screen, so only you can read it.")]
-pub(crate) struct Record {
+pub(crate) struct RecordArgs {
     /// Session
     pub(crate) name: String,
     /// Where to write; `-` is standard output
@@ -39,7 +39,7 @@ Examples:
 
 Space pauses and goes on; q or Ctrl+C leaves. When standard output is no terminal, everything is written
 at once. Plays asciicast files of versions 2 and 3.")]
-pub(crate) struct Replay {
+pub(crate) struct ReplayArgs {
     /// Recording; `-` is standard input
     pub(crate) file: PathBuf,
     /// How many times as fast as it was

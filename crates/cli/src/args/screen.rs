@@ -1,6 +1,6 @@
 //! The arguments of the commands that look at a terminal and act on it from outside.
 
-use super::{Until, parse_pty};
+use super::{UntilState, parse_pty};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,7 +16,7 @@ Examples:
   swb screen api --json | jq .screen.cursor
 
 Works for sessions that have ended, too. FILE may be - for standard output.")]
-pub(crate) struct Screen {
+pub(crate) struct ScreenArgs {
     /// Session [default: that of this directory]
     pub(crate) name: Option<String>,
     /// Terminal of the session: 0 is its command, the others are shells
@@ -50,7 +50,7 @@ With several conditions the first to hold counts. The expression is looked for o
 the lines that leave it meanwhile; ^ and $ match at the ends of lines.
 
 Exits with 0 when a condition holds, 124 when the time is up, and 1 when the session ends before.")]
-pub(crate) struct Wait {
+pub(crate) struct WaitArgs {
     /// Session [default: that of this directory]
     pub(crate) name: Option<String>,
     /// Until this regular expression matches on the screen
@@ -64,7 +64,7 @@ pub(crate) struct Wait {
     pub(crate) exit: bool,
     /// Until the agent has come to this
     #[arg(long, value_name = "WHAT")]
-    pub(crate) until: Option<Until>,
+    pub(crate) until: Option<UntilState>,
     /// Terminal of the session: 0 is its command, the others are shells
     #[arg(long, value_name = "N", default_value = "0", value_parser = parse_pty)]
     pub(crate) pty: PtyId,
@@ -85,7 +85,7 @@ A KEY is a name such as Enter, Escape, Tab, BSpace, Up, PageDown or F5, with C-,
 Ctrl, Alt and Shift; anything else is typed as it stands. Put -- before keys that begin with a hyphen.
 
 Returns when the session's terminal has taken every byte.")]
-pub(crate) struct Keys {
+pub(crate) struct KeysArgs {
     /// Session
     pub(crate) name: String,
     /// Keys to press, or text to type
@@ -107,13 +107,13 @@ pub(super) fn parse_seconds(text: &str) -> Result<Duration, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Cli, Command};
+    use super::super::{SwbCli, SwbCommand};
     use super::*;
     use clap::Parser;
 
     #[test]
     fn a_wait_needs_something_to_wait_for() {
-        let parse = |args: &[&str]| Cli::try_parse_from([&["swb", "wait", "a"], args].concat());
+        let parse = |args: &[&str]| SwbCli::try_parse_from([&["swb", "wait", "a"], args].concat());
         assert!(parse(&[]).is_err());
         assert!(parse(&["--timeout", "5"]).is_err());
         for good in [&["--text", "x"][..], &["--stable", "50"], &["--exit"], &["--text", "x", "--exit"]] {
@@ -131,20 +131,20 @@ mod tests {
 
     #[test]
     fn keys_may_begin_with_a_hyphen_behind_two() {
-        let Some(Command::Keys(keys)) =
-            Cli::try_parse_from(["swb", "keys", "a", "-l", "--", "-x", "C-c"]).unwrap().command
+        let Some(SwbCommand::Keys(keys)) =
+            SwbCli::try_parse_from(["swb", "keys", "a", "-l", "--", "-x", "C-c"]).unwrap().command
         else {
             panic!("not keys")
         };
         assert!(keys.literal);
         assert_eq!(keys.keys, ["-x", "C-c"]);
-        assert!(Cli::try_parse_from(["swb", "keys", "a"]).is_err());
+        assert!(SwbCli::try_parse_from(["swb", "keys", "a"]).is_err());
     }
 
     #[test]
     fn a_screen_has_one_form() {
-        assert!(Cli::try_parse_from(["swb", "screen", "--ansi", "--svg", "x"]).is_err());
-        assert!(Cli::try_parse_from(["swb", "screen", "--png", "x", "--svg", "x"]).is_err());
-        assert!(Cli::try_parse_from(["swb", "screen", "a", "--svg", "-"]).is_ok());
+        assert!(SwbCli::try_parse_from(["swb", "screen", "--ansi", "--svg", "x"]).is_err());
+        assert!(SwbCli::try_parse_from(["swb", "screen", "--png", "x", "--svg", "x"]).is_err());
+        assert!(SwbCli::try_parse_from(["swb", "screen", "a", "--svg", "-"]).is_ok());
     }
 }

@@ -13,7 +13,7 @@ Examples:
   swb turns api --json | jq -r '.[0].turn_id'
 
 A turn is what an agent answered to one input, up to where it was ready again. The newest come first.")]
-pub(crate) struct Turns {
+pub(crate) struct TurnsArgs {
     /// Session [default: that of this directory]
     pub(crate) name: Option<String>,
     /// Only the newest N
@@ -29,7 +29,7 @@ Examples:
   swb turn api:3             that of the third
   swb turn api:3 --raw       as the program wrote it, escape sequences included
   swb turn api --json        with times, offsets and how its end was known")]
-pub(crate) struct Turn {
+pub(crate) struct TurnArgs {
     /// Turn, such as api:3; or a session, whose latest turn is meant
     pub(crate) id: String,
     /// Print the bytes as the program wrote them
@@ -49,7 +49,7 @@ Examples:
 
 There is one buffer, which clippy's clients use as well. It holds the bytes of the turn: pasted, its line breaks and
 escape sequences are keys. `swb relay` passes on the text instead.")]
-pub(crate) struct Capture {
+pub(crate) struct CaptureArgs {
     /// Session, whose latest turn is meant; or a turn, such as api:3
     pub(crate) id: String,
 }
@@ -59,7 +59,7 @@ pub(crate) struct Capture {
 #[command(after_help = "\
 Types what `swb capture` has put into the buffer, byte for byte, as clippy's `paste` does: a shell runs each line of
 it. `swb relay` makes sure that it presses no keys.")]
-pub(crate) struct Paste {
+pub(crate) struct PasteArgs {
     /// Session
     pub(crate) name: String,
 }
@@ -74,7 +74,7 @@ Examples:
 
 Types the text of a turn. Control characters are left out and it is marked as a paste where the program wants
 that, so that no text can press keys. In a template, {text}, {turn_id} and {session} stand for those of the turn.")]
-pub(crate) struct Relay {
+pub(crate) struct RelayArgs {
     /// Session, whose latest turn is meant; or a turn, such as api:3
     pub(crate) from: String,
     /// Session to type it into
@@ -106,7 +106,7 @@ waited for; one that works or asks something is not disturbed, unless --force is
 
 Exits with 0 when there is an answer, 5 when the agent asks something first (`swb screen` shows what,
 `swb keys` answers), 124 when the time is up, and 1 when the session ends before.")]
-pub(crate) struct Ask {
+pub(crate) struct AskArgs {
     /// Session
     pub(crate) name: String,
     /// What to ask; `-` reads it from standard input
@@ -126,7 +126,7 @@ pub(crate) struct Ask {
 Examples:
   swb explain api
   swb explain api --json | jq -r .state")]
-pub(crate) struct Explain {
+pub(crate) struct ExplainArgs {
     /// Session [default: that of this directory]
     pub(crate) name: Option<String>,
 }
@@ -141,7 +141,7 @@ Examples:
 
 Shows what happens from now on, or behind CURSOR, an event's `cursor`. Goes on when the daemon is restarted, and
 says so if something was missed. Runs until Ctrl+C.")]
-pub(crate) struct Events {
+pub(crate) struct EventsArgs {
     /// Only these sessions [default: all]
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
@@ -159,7 +159,7 @@ Examples:
 
 For hooks of agents: tells what the agent of the session is doing in which this runs (SWB_SESSION). Says
 nothing, changes nothing outside of sessions, always exits with 0, and takes a second at most.")]
-pub(crate) struct Hook {
+pub(crate) struct HookArgs {
     /// What the agent is doing
     #[arg(required_unless_present = "claude")]
     pub(crate) state: Option<HookState>,
@@ -185,7 +185,7 @@ pub(crate) enum HookState {
 
 /// What an agent can be waited for to come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Until {
+pub(crate) enum UntilState {
     /// It waits for input
     Ready,
     /// It asks for a permission or an answer
@@ -198,11 +198,11 @@ pub(crate) enum Until {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Cli;
+    use super::super::SwbCli;
     use clap::Parser;
 
     fn parses(line: &str) -> bool {
-        Cli::try_parse_from(line.split(' ')).is_ok()
+        SwbCli::try_parse_from(line.split(' ')).is_ok()
     }
 
     #[test]

@@ -10,7 +10,7 @@ Examples:
   swb workspace                              the directories agents know
   swb workspace add ~/src/api --context ~/src/docs --agent claude
   swb workspace create fix-login             a git working tree beside this repository, on a new branch")]
-pub(crate) struct Workspace {
+pub(crate) struct WorkspaceArgs {
     /// What to do [default: ls]
     #[command(subcommand)]
     pub(crate) command: Option<WorkspaceCommand>,

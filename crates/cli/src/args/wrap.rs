@@ -22,7 +22,7 @@ one; `clippyctl` takes them from there. The command runs on this terminal and en
 keeps one alive.
 
 Exits with the command's exit code, by the signal that ended it, or with 127 if it cannot be run.")]
-pub(crate) struct Wrap {
+pub(crate) struct WrapArgs {
     /// What the command's prompt looks like
     #[arg(long, value_name = "P", default_value = "generic")]
     pub(crate) pattern: String,
@@ -46,13 +46,13 @@ fn parse_bytes(text: &str) -> Result<usize, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Cli, Command};
+    use super::super::{SwbCli, SwbCommand};
     use super::*;
     use clap::Parser;
 
-    fn parse(args: &[&str]) -> Result<Wrap, clap::Error> {
-        let cli = Cli::try_parse_from([&["swb", "wrap"], args].concat())?;
-        let Some(Command::Wrap(wrap)) = cli.command else { panic!("not wrap") };
+    fn parse(args: &[&str]) -> Result<WrapArgs, clap::Error> {
+        let cli = SwbCli::try_parse_from([&["swb", "wrap"], args].concat())?;
+        let Some(SwbCommand::Wrap(wrap)) = cli.command else { panic!("not wrap") };
         Ok(wrap)
     }
 

@@ -30,7 +30,7 @@ struct Decided {
 }
 
 /// Lists approvals, shows one or decides it.
-pub(super) fn run(context: &Context, args: args::Approvals) -> Outcome {
+pub(super) fn run(context: &Context, args: args::ApprovalsArgs) -> Outcome {
     match args.command {
         None => list(context, args.watch),
         Some(ApprovalsCommand::Ls { watch }) => list(context, watch || args.watch),

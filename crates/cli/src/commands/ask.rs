@@ -17,7 +17,7 @@ use swb_wire::control::{
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Submits a text, waits for the turn and prints its text.
-pub(super) fn run(context: &Context, args: args::Ask) -> Outcome {
+pub(super) fn run(context: &Context, args: args::AskArgs) -> Outcome {
     let started = Instant::now();
     let text = if args.text == "-" { stdin::text(MAX_FRAME)? } else { args.text };
     let known = wait::newest(context, &args.name)?;

@@ -6,7 +6,7 @@ use crate::error::Outcome;
 use crate::session::{self, Target};
 
 /// Goes to the named session, or to that of this directory.
-pub(super) fn run(context: &Context, args: args::Attach) -> Outcome {
+pub(super) fn run(context: &Context, args: args::AttachArgs) -> Outcome {
     let session = context.session_or_here(args.name)?;
     let target = Target {
         pty: args.pty,

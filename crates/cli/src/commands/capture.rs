@@ -15,7 +15,7 @@ struct Captured {
 }
 
 /// Puts a turn into the buffer.
-pub(super) fn run(context: &Context, args: &args::Capture) -> Outcome {
+pub(super) fn run(context: &Context, args: &args::CaptureArgs) -> Outcome {
     let reply: CaptureReply = context.ask(&Operation::Capture(captured(&args.id)))?;
     let captured = Captured { turn_id: reply.turn_id, bytes: reply.size };
     context

@@ -6,6 +6,6 @@ use crate::context::Context;
 use crate::error::Outcome;
 
 /// Talks, or says one thing and prints the answer.
-pub(super) fn run(context: &Context, args: &args::Chat) -> Outcome {
+pub(super) fn run(context: &Context, args: &args::ChatArgs) -> Outcome {
     chat::run(context, args)
 }

@@ -1,14 +1,14 @@
 //! `swb completions`: scripts for shells.
 
-use crate::args::{Cli, Completions};
+use crate::args::{CompletionsArgs, SwbCli};
 use crate::console::print;
 use crate::error::Outcome;
 use clap::CommandFactory;
 
 /// Prints the completion script of one shell.
-pub(super) fn run(args: &Completions) -> Outcome {
+pub(super) fn run(args: &CompletionsArgs) -> Outcome {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "swb", &mut script);
+    clap_complete::generate(args.shell, &mut SwbCli::command(), "swb", &mut script);
     print(&script)?;
     Ok(0)
 }

@@ -5,7 +5,7 @@ use crate::error::{Failure, Outcome};
 use std::path::PathBuf;
 
 /// Runs the daemon until it is told to end.
-pub(super) fn run(config: Option<PathBuf>, args: &args::Daemon) -> Outcome {
+pub(super) fn run(config: Option<PathBuf>, args: &args::DaemonArgs) -> Outcome {
     let options = swb_daemon::Options { config, auto: args.auto };
     // The whole chain in one line: what failed, and what that came from.
     swb_daemon::run(options).map_err(|error| Failure::general(format!("{error:#}")))?;

@@ -22,7 +22,7 @@ const USUAL_SIZE: (u16, u16) = (100, 30);
 const DEPTH: usize = 8;
 
 /// Prints what is found in a recording, or how well it is found in many.
-pub(super) fn run(json: bool, args: &args::Detect) -> Outcome {
+pub(super) fn run(json: bool, args: &args::DetectArgs) -> Outcome {
     let bench = Bench { profiles: profiles::load("swb")?, args };
     match (&args.recording, &args.score) {
         (_, Some(dir)) => bench.score(dir, json)?,
@@ -35,7 +35,7 @@ pub(super) fn run(json: bool, args: &args::Detect) -> Outcome {
 /// Where recordings are tried.
 struct Bench<'a> {
     profiles: Profiles,
-    args: &'a args::Detect,
+    args: &'a args::DetectArgs,
 }
 
 /// What is told of a recording beside its events; all of it may be missing.

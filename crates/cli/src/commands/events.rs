@@ -12,7 +12,7 @@ use swb_wire::control::{Events, Happened, Happening};
 const DAY: u64 = 86_400;
 
 /// Shows events until it is interrupted: one a line, as JSON or for people.
-pub(super) fn run(context: &Context, args: args::Events) -> Outcome {
+pub(super) fn run(context: &Context, args: args::EventsArgs) -> Outcome {
     let request = Events { since: args.since, sessions: args.names };
     let mut events = EventStream::open(context, request, None)?;
     loop {

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use swb_wire::control::{Explain, ExplainReply, Operation};
 
 /// Tells what the agent of a session is doing.
-pub(super) fn run(context: &Context, args: args::Explain) -> Outcome {
+pub(super) fn run(context: &Context, args: args::ExplainArgs) -> Outcome {
     let session = context.session_or_here(args.name)?;
     let reply: ExplainReply = context.ask(&Operation::Explain(Explain { session }))?;
     context.answer(&reply, |reply| text(reply, table::now()))?;

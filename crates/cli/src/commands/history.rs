@@ -2,7 +2,7 @@
 
 mod transcript;
 
-use crate::args::{self, HistoryCommand, Scope};
+use crate::args::{self, HistoryCommand, HistoryScope};
 use crate::chat::dollars;
 use crate::context::{self, Context};
 use crate::error::{Failure, FailureKind, Outcome};
@@ -24,12 +24,12 @@ struct Removed {
 }
 
 /// Lists conversations, searches them, shows one or removes some.
-pub(super) fn run(context: &Context, args: args::History) -> Outcome {
+pub(super) fn run(context: &Context, args: args::HistoryArgs) -> Outcome {
     match args.command {
         None => list(context, &args.scope),
-        Some(HistoryCommand::Ls(scope)) if scope == Scope::default() => list(context, &args.scope),
+        Some(HistoryCommand::Ls(scope)) if scope == HistoryScope::default() => list(context, &args.scope),
         Some(HistoryCommand::Ls(scope)) => list(context, &scope),
-        Some(_) if args.scope != Scope::default() => {
+        Some(_) if args.scope != HistoryScope::default() => {
             Err(Failure::usage("--all and --workspace before a command are for `ls` only"))
         }
         Some(HistoryCommand::Search { words, workspace, limit }) => {
@@ -41,7 +41,7 @@ pub(super) fn run(context: &Context, args: args::History) -> Outcome {
     }
 }
 
-fn list(context: &Context, scope: &Scope) -> Outcome {
+fn list(context: &Context, scope: &HistoryScope) -> Outcome {
     let workspace = match scope.all {
         true => None,
         false => Some(context::workspace(scope.workspace.as_deref())?),

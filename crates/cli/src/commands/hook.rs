@@ -21,7 +21,7 @@ const LONGEST: Duration = Duration::from_secs(1);
 const EVENT: u64 = 1 << 20;
 
 /// Tells the daemon; whether it was told is nobody's concern.
-pub(super) fn run(args: &args::Hook) -> u8 {
+pub(super) fn run(args: &args::HookArgs) -> u8 {
     let Some(session) = std::env::var(SESSION).ok().filter(|session| !session.is_empty()) else { return 0 };
     let state = args.state.map(state);
     let (done, finished) = sync_channel(1);

@@ -14,7 +14,7 @@ struct Pressed {
 }
 
 /// Presses the keys and returns when the terminal has taken what they mean there.
-pub(super) fn run(context: &Context, args: args::Keys) -> Outcome {
+pub(super) fn run(context: &Context, args: args::KeysArgs) -> Outcome {
     let request =
         Keys { session: args.name.clone(), pty: Some(args.pty), keys: args.keys, literal: args.literal };
     let reply: KeysReply = context.tell(&Operation::Keys(request))?;

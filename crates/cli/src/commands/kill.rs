@@ -21,7 +21,7 @@ struct Failed {
 }
 
 /// Ends the named sessions, or all; goes on with the others when one cannot be ended.
-pub(crate) fn run(context: &Context, args: &args::Kill) -> Outcome {
+pub(crate) fn run(context: &Context, args: &args::KillArgs) -> Outcome {
     if args.all {
         return all(context, args.force);
     }

@@ -28,7 +28,7 @@ struct LogPrinter {
 }
 
 /// Shows old output, and then what comes if the user wants to follow.
-pub(crate) fn run(context: &Context, args: args::Logs) -> Outcome {
+pub(crate) fn run(context: &Context, args: args::LogsArgs) -> Outcome {
     if args.follow && context.json {
         return Err(Failure::usage("--follow and --json do not go together"));
     }

@@ -37,7 +37,7 @@ struct SessionSize {
 }
 
 /// Lists sessions, oldest first.
-pub(crate) fn run(context: &Context, args: &args::Ls) -> Outcome {
+pub(crate) fn run(context: &Context, args: &args::LsArgs) -> Outcome {
     if args.watch {
         let home = &context.paths.home;
         return watch_list::run(context, || rows(context, args), |rows| text(rows, table::now(), home));
@@ -47,7 +47,7 @@ pub(crate) fn run(context: &Context, args: &args::Ls) -> Outcome {
     Ok(0)
 }
 
-fn rows(context: &Context, args: &args::Ls) -> Result<Vec<SessionRow>, Failure> {
+fn rows(context: &Context, args: &args::LsArgs) -> Result<Vec<SessionRow>, Failure> {
     let mut sessions = context.sessions()?;
     sessions.sort_by(|a, b| (a.created, &a.name).cmp(&(b.created, &b.name)));
     let wanted = |session: &SessionItem| !args.running || context::status(session) != SessionStatus::Exited;

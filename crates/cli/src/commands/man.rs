@@ -1,13 +1,13 @@
 //! `swb man`: the manual page.
 
-use crate::args::{Cli, Man};
+use crate::args::{ManArgs, SwbCli};
 use crate::console::print;
 use crate::error::{Failure, Outcome};
 use clap::CommandFactory;
 
 /// Prints the page of `swb`, or writes the pages of all commands into a directory.
-pub(super) fn run(args: &Man) -> Outcome {
-    let command = Cli::command();
+pub(super) fn run(args: &ManArgs) -> Outcome {
+    let command = SwbCli::command();
     if let Some(dir) = &args.dir {
         let failed =
             |error: std::io::Error| Failure::io(format!("cannot write to {}", dir.display()), &error);

@@ -34,7 +34,7 @@ mod upgrade;
 mod wait;
 mod workspace;
 
-use crate::args::{self, Cli, Command};
+use crate::args::{self, SwbCli, SwbCommand};
 use crate::console::say_text;
 use crate::context::Context;
 use crate::error::Outcome;
@@ -43,7 +43,7 @@ use std::process::ExitCode;
 
 /// Runs as `swb`.
 pub(crate) fn main(args: Vec<OsString>) -> u8 {
-    match args::parse::<Cli>(args, 2) {
+    match args::parse::<SwbCli>(args, 2) {
         Ok(cli) => report("swb", dispatch(cli)),
         Err(code) => code,
     }
@@ -63,43 +63,43 @@ pub(crate) fn report(program: &str, outcome: Outcome) -> u8 {
     })
 }
 
-fn dispatch(cli: Cli) -> Outcome {
+fn dispatch(cli: SwbCli) -> Outcome {
     let context = || Context::from_env("swb", cli.config.clone(), cli.json);
     match cli.command {
         None => here::run(&context()?),
-        Some(Command::Run(args)) => run::run(&context()?, args),
-        Some(Command::Attach(args)) => attach::run(&context()?, args),
-        Some(Command::Shell(args)) => shell::run(&context()?, args),
-        Some(Command::Ls(args)) => ls::run(&context()?, &args),
-        Some(Command::Kill(args)) => kill::run(&context()?, &args),
-        Some(Command::Send(args)) => send::run(&context()?, args),
-        Some(Command::Keys(args)) => keys::run(&context()?, args),
-        Some(Command::Logs(args)) => logs::run(&context()?, args),
-        Some(Command::Screen(args)) => screen::run(&context()?, args),
-        Some(Command::Wait(args)) => wait::run(&context()?, args),
-        Some(Command::Ask(args)) => ask::run(&context()?, args),
-        Some(Command::Chat(args)) => chat::run(&context()?, &args),
-        Some(Command::Turns(args)) => turns::run(&context()?, args),
-        Some(Command::Turn(args)) => turn::run(&context()?, &args),
-        Some(Command::Relay(args)) => relay::run(&context()?, args),
-        Some(Command::Capture(args)) => capture::run(&context()?, &args),
-        Some(Command::Paste(args)) => paste::run(&context()?, args),
-        Some(Command::Explain(args)) => explain::run(&context()?, args),
-        Some(Command::Events(args)) => events::run(&context()?, args),
-        Some(Command::Hook(args)) => Ok(hook::run(&args)),
-        Some(Command::Approvals(args)) => approvals::run(&context()?, args),
-        Some(Command::History(args)) => history::run(&context()?, args),
-        Some(Command::Workspace(args)) => workspace::run(&context()?, args),
-        Some(Command::Record(args)) => record::run(&context()?, args),
-        Some(Command::Replay(args)) => replay::run(&args),
-        Some(Command::Wrap(args)) => crate::wrap::run(args),
-        Some(Command::Clippyctl(command)) => crate::personalities::clippyctl::run(&command, cli.json),
-        Some(Command::Detect(args)) => detect::run(cli.json, &args),
-        Some(Command::Status) => status::run(&context()?),
-        Some(Command::Daemon(args)) => daemon::run(cli.config, &args),
-        Some(Command::Shutdown(args)) => shutdown::run(&context()?, &args),
-        Some(Command::Upgrade(args)) => upgrade::run(&context()?, args),
-        Some(Command::Completions(args)) => completions::run(&args),
-        Some(Command::Man(args)) => man::run(&args),
+        Some(SwbCommand::Run(args)) => run::run(&context()?, args),
+        Some(SwbCommand::Attach(args)) => attach::run(&context()?, args),
+        Some(SwbCommand::Shell(args)) => shell::run(&context()?, args),
+        Some(SwbCommand::Ls(args)) => ls::run(&context()?, &args),
+        Some(SwbCommand::Kill(args)) => kill::run(&context()?, &args),
+        Some(SwbCommand::Send(args)) => send::run(&context()?, args),
+        Some(SwbCommand::Keys(args)) => keys::run(&context()?, args),
+        Some(SwbCommand::Logs(args)) => logs::run(&context()?, args),
+        Some(SwbCommand::Screen(args)) => screen::run(&context()?, args),
+        Some(SwbCommand::Wait(args)) => wait::run(&context()?, args),
+        Some(SwbCommand::Ask(args)) => ask::run(&context()?, args),
+        Some(SwbCommand::Chat(args)) => chat::run(&context()?, &args),
+        Some(SwbCommand::Turns(args)) => turns::run(&context()?, args),
+        Some(SwbCommand::Turn(args)) => turn::run(&context()?, &args),
+        Some(SwbCommand::Relay(args)) => relay::run(&context()?, args),
+        Some(SwbCommand::Capture(args)) => capture::run(&context()?, &args),
+        Some(SwbCommand::Paste(args)) => paste::run(&context()?, args),
+        Some(SwbCommand::Explain(args)) => explain::run(&context()?, args),
+        Some(SwbCommand::Events(args)) => events::run(&context()?, args),
+        Some(SwbCommand::Hook(args)) => Ok(hook::run(&args)),
+        Some(SwbCommand::Approvals(args)) => approvals::run(&context()?, args),
+        Some(SwbCommand::History(args)) => history::run(&context()?, args),
+        Some(SwbCommand::Workspace(args)) => workspace::run(&context()?, args),
+        Some(SwbCommand::Record(args)) => record::run(&context()?, args),
+        Some(SwbCommand::Replay(args)) => replay::run(&args),
+        Some(SwbCommand::Wrap(args)) => crate::wrap::run(args),
+        Some(SwbCommand::Clippyctl(command)) => crate::personalities::clippyctl::run(&command, cli.json),
+        Some(SwbCommand::Detect(args)) => detect::run(cli.json, &args),
+        Some(SwbCommand::Status) => status::run(&context()?),
+        Some(SwbCommand::Daemon(args)) => daemon::run(cli.config, &args),
+        Some(SwbCommand::Shutdown(args)) => shutdown::run(&context()?, &args),
+        Some(SwbCommand::Upgrade(args)) => upgrade::run(&context()?, args),
+        Some(SwbCommand::Completions(args)) => completions::run(&args),
+        Some(SwbCommand::Man(args)) => man::run(&args),
     }
 }

@@ -13,7 +13,7 @@ struct Pasted {
 }
 
 /// Types the buffer into a session, as it is.
-pub(super) fn run(context: &Context, args: args::Paste) -> Outcome {
+pub(super) fn run(context: &Context, args: args::PasteArgs) -> Outcome {
     let _: OkReply = context.tell(&Operation::Paste(Paste { session: args.name.clone() }))?;
     context.answer(&Pasted { session: args.name }, |_| String::new())?;
     Ok(0)

@@ -22,7 +22,7 @@ use swb_types::{PtyId, Size};
 use swb_wire::control::{Attached, Operation, SessionItem};
 
 /// Records until the session ends or the user has enough.
-pub(super) fn run(context: &Context, args: args::Record) -> Outcome {
+pub(super) fn run(context: &Context, args: args::RecordArgs) -> Outcome {
     // Caught before there is a file, so that none is left half-written.
     let signals = Signals::catch(&[SIGINT, SIGTERM, SIGHUP])?;
     let route = ResumePoint {
@@ -57,7 +57,7 @@ fn tell(line: std::fmt::Arguments<'_>) {
     }
 }
 
-fn header(context: &Context, args: &args::Record, attached: &Attached) -> Result<CastHeader, Failure> {
+fn header(context: &Context, args: &args::RecordArgs, attached: &Attached) -> Result<CastHeader, Failure> {
     let sessions = context.sessions()?;
     let named = |session: &&SessionItem| session.name == args.name;
     let there = |session: &&SessionItem| session.workspace == args.name;

@@ -21,7 +21,7 @@ struct Relayed {
 }
 
 /// Types a turn into a session.
-pub(super) fn run(context: &Context, args: args::Relay) -> Outcome {
+pub(super) fn run(context: &Context, args: args::RelayArgs) -> Outcome {
     let template = args.template.as_deref().map(read).transpose()?;
     let request = Relay {
         from: args.from,

@@ -23,7 +23,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Plays on a terminal; anything else gets everything at once.
-pub(super) fn run(args: &args::Replay) -> Outcome {
+pub(super) fn run(args: &args::ReplayArgs) -> Outcome {
     let failed = |error: CastError| bad_recording(&args.file, &error);
     let mut cast = Cast::open(open(&args.file)?).map_err(failed)?;
     if !isatty(stdout()) {

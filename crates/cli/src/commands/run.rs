@@ -16,7 +16,7 @@ struct Started {
 }
 
 /// Makes the session and goes there, unless it is to run in the background.
-pub(super) fn run(context: &Context, args: args::Run) -> Outcome {
+pub(super) fn run(context: &Context, args: args::RunArgs) -> Outcome {
     if let Some(name) = &args.name {
         context::checked_name(name)?;
     }

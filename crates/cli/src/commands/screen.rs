@@ -21,7 +21,7 @@ struct Shown {
 }
 
 /// Shows the screen, or draws it into a file.
-pub(super) fn run(context: &Context, args: args::Screen) -> Outcome {
+pub(super) fn run(context: &Context, args: args::ScreenArgs) -> Outcome {
     let format = format(context.json, &args)?;
     let session = context.session_or_here(args.name)?;
     let request =
@@ -42,12 +42,12 @@ pub(super) fn run(context: &Context, args: args::Screen) -> Outcome {
     Ok(0)
 }
 
-fn format(json: bool, args: &args::Screen) -> Result<ScreenFormat, Failure> {
+fn format(json: bool, args: &args::ScreenArgs) -> Result<ScreenFormat, Failure> {
     let format = match args {
-        args::Screen { ansi: true, .. } => ScreenFormat::Ansi,
-        args::Screen { svg: Some(_), .. } => ScreenFormat::Svg,
+        args::ScreenArgs { ansi: true, .. } => ScreenFormat::Ansi,
+        args::ScreenArgs { svg: Some(_), .. } => ScreenFormat::Svg,
         // Drawn here: a font is nothing a daemon should have to carry.
-        args::Screen { png: Some(_), .. } => ScreenFormat::Snapshot,
+        args::ScreenArgs { png: Some(_), .. } => ScreenFormat::Snapshot,
         _ if json => return Ok(ScreenFormat::Json),
         _ => ScreenFormat::Text,
     };
@@ -86,15 +86,21 @@ mod tests {
 
     #[test]
     fn one_form_is_asked_for() {
-        let plain =
-            || args::Screen { name: None, pty: PtyId(0), scrollback: 0, ansi: false, svg: None, png: None };
+        let plain = || args::ScreenArgs {
+            name: None,
+            pty: PtyId(0),
+            scrollback: 0,
+            ansi: false,
+            svg: None,
+            png: None,
+        };
         assert_eq!(format(false, &plain()).unwrap(), ScreenFormat::Text);
         assert_eq!(format(true, &plain()).unwrap(), ScreenFormat::Json);
         let file = Some("x".into());
         for (args, expected) in [
-            (args::Screen { ansi: true, ..plain() }, ScreenFormat::Ansi),
-            (args::Screen { svg: file.clone(), ..plain() }, ScreenFormat::Svg),
-            (args::Screen { png: file, ..plain() }, ScreenFormat::Snapshot),
+            (args::ScreenArgs { ansi: true, ..plain() }, ScreenFormat::Ansi),
+            (args::ScreenArgs { svg: file.clone(), ..plain() }, ScreenFormat::Svg),
+            (args::ScreenArgs { png: file, ..plain() }, ScreenFormat::Snapshot),
         ] {
             assert_eq!(format(false, &args).unwrap(), expected);
             assert_eq!(format(true, &args).unwrap_err().kind().exit_code(), 2);

@@ -18,7 +18,7 @@ struct Sent {
 }
 
 /// Types the text and returns when the terminal has taken all of it.
-pub(super) fn run(context: &Context, args: args::Send) -> Outcome {
+pub(super) fn run(context: &Context, args: args::SendArgs) -> Outcome {
     let text: Box<dyn Read> = match args.text.as_str() {
         "-" => Box::new(std::io::stdin().lock()),
         text => Box::new(text.as_bytes()),

@@ -25,7 +25,7 @@ struct Stopped {
 }
 
 /// Ends the daemon, and the sessions too if the user says so.
-pub(crate) fn run(context: &Context, args: &args::Shutdown) -> Outcome {
+pub(crate) fn run(context: &Context, args: &args::ShutdownArgs) -> Outcome {
     let mut running = context.connect_if_running()?;
     // Only a daemon can reach the sessions that a keeper still holds.
     if running.is_none() && args.kill && context.paths.keeper_socket().exists() {

@@ -7,7 +7,7 @@ use crate::error::{Failure, Outcome};
 use swb_wire::control::{Capture, Operation, Turn, TurnObject, TurnReply};
 
 /// Prints a turn.
-pub(super) fn run(context: &Context, args: &args::Turn) -> Outcome {
+pub(super) fn run(context: &Context, args: &args::TurnArgs) -> Outcome {
     if context.json && args.raw {
         return Err(Failure::usage("--json goes with no other form of the turn"));
     }

@@ -22,7 +22,7 @@ struct Upgraded {
 }
 
 /// Has the daemon replace itself, and waits until the new one answers.
-pub(super) fn run(context: &Context, args: args::Upgrade) -> Outcome {
+pub(super) fn run(context: &Context, args: args::UpgradeArgs) -> Outcome {
     if args.exe.is_none() {
         check_config(context)?;
     }

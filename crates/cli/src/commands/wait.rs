@@ -38,7 +38,7 @@ struct Waited {
 }
 
 /// Waits, over the death of the daemon if need be.
-pub(super) fn run(context: &Context, args: args::Wait) -> Outcome {
+pub(super) fn run(context: &Context, args: args::WaitArgs) -> Outcome {
     let clock = WaitClock::start(Instant::now(), args.timeout);
     let session = context.session_or_here(args.name)?;
     let mut request = Wait {
@@ -84,12 +84,12 @@ pub(super) fn newest(context: &Context, session: &str) -> Result<Option<u64>, Fa
     }
 }
 
-fn until_what(until: args::Until) -> WaitUntil {
+fn until_what(until: args::UntilState) -> WaitUntil {
     match until {
-        args::Until::Ready => WaitUntil::Ready,
-        args::Until::Asking => WaitUntil::Asking,
-        args::Until::Turn => WaitUntil::Turn,
-        args::Until::Exit => WaitUntil::Exit,
+        args::UntilState::Ready => WaitUntil::Ready,
+        args::UntilState::Asking => WaitUntil::Asking,
+        args::UntilState::Turn => WaitUntil::Turn,
+        args::UntilState::Exit => WaitUntil::Exit,
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use swb_wire::control::{Operation, Workspace, WorkspaceItem, WorkspaceReply, Workspaces, WorkspacesReply};
 
 /// Lists workspaces, keeps one or makes one.
-pub(super) fn run(context: &Context, args: args::Workspace) -> Outcome {
+pub(super) fn run(context: &Context, args: args::WorkspaceArgs) -> Outcome {
     match args.command.unwrap_or(WorkspaceCommand::Ls) {
         WorkspaceCommand::Ls => {
             let reply: WorkspacesReply = context.ask(&Operation::Workspaces(Workspaces {}))?;

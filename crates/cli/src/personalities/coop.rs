@@ -52,9 +52,9 @@ enum CoopCommand {
     #[command(visible_alias = "list")]
     Ls,
     /// End a session
-    Kill(swb_args::Kill),
+    Kill(swb_args::KillArgs),
     /// Show what a session wrote
-    Logs(swb_args::Logs),
+    Logs(swb_args::LogsArgs),
     /// Start the agent of a session anew
     Restart(PtyArgs),
     /// Look after the terminals of one session
@@ -146,11 +146,13 @@ fn dispatch(cli: CoopCli) -> Outcome {
             let target = Target::existing(named(args.session)?);
             session::open_shell(&context, target, vec![args.command], Some(args.new))
         }
-        Some(CoopCommand::Ls) => commands::ls::run(&context, &swb_args::Ls { running: true, watch: false }),
+        Some(CoopCommand::Ls) => {
+            commands::ls::run(&context, &swb_args::LsArgs { running: true, watch: false })
+        }
         Some(CoopCommand::Kill(args)) => commands::kill::run(&context, &args),
         Some(CoopCommand::Logs(args)) => {
             let name = Some(named(args.name)?);
-            commands::logs::run(&context, swb_args::Logs { name, ..args })
+            commands::logs::run(&context, swb_args::LogsArgs { name, ..args })
         }
         Some(CoopCommand::Restart(args)) => restart(&context, args),
         Some(CoopCommand::Session(SessionCommand::Ls { session })) => list_terminals(&context, session),
@@ -158,7 +160,9 @@ fn dispatch(cli: CoopCli) -> Outcome {
             kill_terminal(&context, session, pty)
         }
         Some(CoopCommand::Status) => commands::status::run(&context),
-        Some(CoopCommand::Shutdown) => commands::shutdown::run(&context, &swb_args::Shutdown { kill: false }),
+        Some(CoopCommand::Shutdown) => {
+            commands::shutdown::run(&context, &swb_args::ShutdownArgs { kill: false })
+        }
     }
 }
 

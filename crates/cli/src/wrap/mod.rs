@@ -12,7 +12,7 @@ mod registration;
 mod sys;
 mod wrapper;
 
-use crate::args::Wrap;
+use crate::args::WrapArgs;
 use crate::console::say;
 use crate::error::{Failure, Outcome};
 use broker_connection::BrokerConnection;
@@ -33,7 +33,7 @@ const NOT_STARTED: u8 = 127;
 const SESSION_VARIABLE: &str = "CLIPPY_SESSION_ID";
 
 /// Runs a command and ends as it does.
-pub(crate) fn run(args: Wrap) -> Outcome {
+pub(crate) fn run(args: WrapArgs) -> Outcome {
     // Everything that can be refused is refused before the command starts (CT-1, CT-2).
     let pattern = Pattern::new(&args.pattern).map_err(|error| Failure::usage(error.to_string()))?;
     let Some((program, rest)) = args.command.split_first() else {
