@@ -25,7 +25,12 @@ pub trait Archive: fmt::Debug + Send + Sync {
     fn list(&self, workspace: Option<&Path>) -> Result<Vec<Summary>, ArchiveError>;
 
     /// Messages with all these words, those of one workspace or all, the best first.
-    fn search(&self, words: &str, workspace: Option<&Path>, most: usize) -> Result<Vec<Hit>, ArchiveError>;
+    fn search(
+        &self,
+        words: &str,
+        workspace: Option<&Path>,
+        most: usize,
+    ) -> Result<Vec<SearchHit>, ArchiveError>;
 
     /// Workspaces that are kept.
     fn workspaces(&self) -> Result<Vec<Workspace>, ArchiveError>;
@@ -41,7 +46,7 @@ pub struct ArchiveError(pub String);
 
 /// A message in which something was found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Hit {
+pub struct SearchHit {
     /// The conversation.
     pub summary: Summary,
     /// The message's number in it.

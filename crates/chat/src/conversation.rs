@@ -8,7 +8,7 @@ use crate::ask::{
     Unanswered, Verdict,
 };
 use crate::clients::{AttachedClients, ClientId, ClientRole};
-use crate::event::{Event, PlanEntry, Progress, StreamId};
+use crate::event::{ChatEvent, PlanEntry, Progress, StreamId};
 use crate::limits;
 use crate::message::{Ending, Message, Part, Role, Usage};
 use crate::saved::{Saved, Summary};
@@ -22,7 +22,7 @@ use swb_types::{SessionName, Timestamp};
 
 /// What a conversation is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum ConversationState {
     /// The agent is at work.
     Active,
     /// Nothing was said yet.
@@ -33,7 +33,7 @@ pub enum State {
     Stopping,
 }
 
-impl State {
+impl ConversationState {
     /// Whether a generation runs.
     pub fn is_running(self) -> bool {
         matches!(self, Self::Active | Self::Stopping)
@@ -73,9 +73,9 @@ pub enum Refused {
 #[derive(Debug, Clone)]
 pub struct Conversation {
     saved: Saved,
-    state: State,
+    state: ConversationState,
     clients: AttachedClients,
-    events: VecDeque<Event>,
+    events: VecDeque<ChatEvent>,
     /// The answer that is being given.
     answer: Option<Answer>,
     /// Bytes of all messages.
@@ -132,7 +132,11 @@ impl Conversation {
     /// Goes on with a conversation that was kept.
     pub fn restore(saved: Saved) -> Self {
         Self {
-            state: if saved.messages.is_empty() { State::Created } else { State::Idle },
+            state: if saved.messages.is_empty() {
+                ConversationState::Created
+            } else {
+                ConversationState::Idle
+            },
             bytes: saved.messages.iter().map(Message::size).sum(),
             next_message: saved.messages.last().map_or(1, |message| message.number + 1),
             saved,
@@ -156,12 +160,12 @@ impl Conversation {
     }
 
     /// What it is doing.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> ConversationState {
         self.state
     }
 
     /// What happened; nothing when everything was told.
-    pub fn poll_event(&mut self) -> Option<Event> {
+    pub fn poll_event(&mut self) -> Option<ChatEvent> {
         self.events.pop_front()
     }
 
@@ -178,7 +182,7 @@ impl Conversation {
         let role = self.clients.attach(client, takeover);
         let role = role.ok_or(Refused::Limit("too many clients are attached to this session"))?;
         if self.clients.owner() != owner {
-            self.events.push_back(Event::OwnerChanged);
+            self.events.push_back(ChatEvent::OwnerChanged);
         }
         Ok(role)
     }
@@ -187,7 +191,7 @@ impl Conversation {
     pub fn detach(&mut self, client: ClientId) {
         if self.clients.detach(client) {
             self.settle_approvals(&Decision::Lapsed);
-            self.events.push_back(Event::OwnerChanged);
+            self.events.push_back(ChatEvent::OwnerChanged);
         }
     }
 
@@ -217,11 +221,11 @@ impl Conversation {
         let question = self.message(Role::User, vec![Part::Text(prompt.clone())], now.unix);
         let stream = StreamId(question.number);
         self.push(question, now.unix);
-        self.events.push_back(Event::Began { stream, prompt });
+        self.events.push_back(ChatEvent::Began { stream, prompt });
         let message = self.message(Role::Assistant, Vec::new(), now.unix);
         let stream = StreamId(message.number);
         self.answer = Some(Answer { message, stream, begun: false, bytes: 0 });
-        self.enter(State::Active);
+        self.enter(ConversationState::Active);
         Ok(())
     }
 
@@ -239,7 +243,7 @@ impl Conversation {
     pub fn thought(&mut self, text: &str) {
         let Some(answer) = &mut self.answer else { return };
         answer.keep(Part::Thought(text.to_owned()), text.len());
-        self.events.push_back(Event::Thought { stream: answer.stream, text: text.to_owned() });
+        self.events.push_back(ChatEvent::Thought { stream: answer.stream, text: text.to_owned() });
     }
 
     /// The agent uses a tool. A use that was announced before is only told anew; one beyond all measure is not.
@@ -253,13 +257,13 @@ impl Conversation {
             _ if full => return,
             _ => answer.message.add(Part::Tool { call: call.clone(), result: None }),
         }
-        self.events.push_back(Event::ToolCalled(call));
+        self.events.push_back(ChatEvent::ToolCalled(call));
     }
 
     /// A tool that is at work says something.
     pub fn tool_output(&mut self, id: ToolId, text: String) {
         if self.answer.is_some() {
-            self.events.push_back(Event::ToolOutput { id, text });
+            self.events.push_back(ChatEvent::ToolOutput { id, text });
         }
     }
 
@@ -277,21 +281,21 @@ impl Conversation {
                 }
             }
             *kept = Some(result.clone());
-            self.events.push_back(Event::ToolEnded(result));
+            self.events.push_back(ChatEvent::ToolEnded(result));
         }
     }
 
     /// How far the agent is.
     pub fn progress(&mut self, progress: Progress) {
         if self.answer.is_some() {
-            self.events.push_back(Event::Progress(progress));
+            self.events.push_back(ChatEvent::Progress(progress));
         }
     }
 
     /// What the agent intends to do.
     pub fn plan(&mut self, entries: Vec<PlanEntry>) {
         if self.answer.is_some() {
-            self.events.push_back(Event::Plan(entries));
+            self.events.push_back(ChatEvent::Plan(entries));
         }
     }
 
@@ -299,7 +303,7 @@ impl Conversation {
     pub fn used(&mut self, usage: &Usage) {
         self.saved.usage.add(usage);
         self.changed = true;
-        self.events.push_back(Event::Usage(self.saved.usage));
+        self.events.push_back(ChatEvent::Usage(self.saved.usage));
     }
 
     /// What the agent needs to go on with this conversation another time.
@@ -310,11 +314,11 @@ impl Conversation {
 
     /// Somebody wants the agent to stop; whether it has something to stop.
     pub fn stop(&mut self) -> bool {
-        if self.state == State::Active {
-            self.enter(State::Stopping);
+        if self.state == ConversationState::Active {
+            self.enter(ConversationState::Stopping);
             self.settle_all();
         }
-        self.state == State::Stopping
+        self.state == ConversationState::Stopping
     }
 
     /// The generation is over. Tools without an end get one, so that nobody waits for it.
@@ -336,8 +340,8 @@ impl Conversation {
             answer.message.ending = ending.clone();
             self.push(answer.message, now.unix);
         }
-        self.enter(State::Idle);
-        self.events.push_back(Event::Ended { ending });
+        self.enter(ConversationState::Idle);
+        self.events.push_back(ChatEvent::Ended { ending });
     }
 
     /// The answer in the making, as far as it is.
@@ -364,7 +368,7 @@ impl Conversation {
         let approval = Approval { id: id.clone(), request, asked_at: now.unix, seen: false };
         let until = now.instant + limits::APPROVAL_NOTICE;
         self.approvals.insert(id, Waiting { what: approval.clone(), until });
-        self.events.push_back(Event::ApprovalAsked(approval));
+        self.events.push_back(ChatEvent::ApprovalAsked(approval));
         Ok(())
     }
 
@@ -404,14 +408,14 @@ impl Conversation {
         let question = Question { id: id.clone(), request, asked_at: now.unix };
         let until = now.instant + limits::QUESTION_ANSWER;
         self.questions.insert(id, Waiting { what: question.clone(), until });
-        self.events.push_back(Event::QuestionAsked(question));
+        self.events.push_back(ChatEvent::QuestionAsked(question));
         Ok(())
     }
 
     /// Somebody has answered; the first answer counts.
     pub fn answer(&mut self, id: &QuestionId, answers: Answers) -> Result<(), Refused> {
         self.questions.remove(id).ok_or(Refused::NotAsked)?;
-        self.events.push_back(Event::QuestionSettled { id: id.clone(), answers: Ok(answers) });
+        self.events.push_back(ChatEvent::QuestionSettled { id: id.clone(), answers: Ok(answers) });
         Ok(())
     }
 
@@ -458,7 +462,7 @@ impl Conversation {
         self.bytes = self.saved.messages.iter().map(Message::size).sum();
         self.saved.resume = None;
         self.touch(now.unix);
-        self.events.push_back(Event::Cleared);
+        self.events.push_back(ChatEvent::Cleared);
         Ok(())
     }
 
@@ -466,7 +470,7 @@ impl Conversation {
     pub fn rename(&mut self, title: &str, now: Now) {
         self.saved.title = title.chars().take(limits::TITLE).collect();
         self.touch(now.unix);
-        self.events.push_back(Event::Titled(self.saved.title.clone()));
+        self.events.push_back(ChatEvent::Titled(self.saved.title.clone()));
     }
 
     /// Changes its settings. What one agent needs to go on means nothing to another.
@@ -481,12 +485,12 @@ impl Conversation {
     /// It is about to be gone.
     pub fn delete(&mut self) {
         self.settle_all();
-        self.events.push_back(Event::Deleted);
+        self.events.push_back(ChatEvent::Deleted);
     }
 
-    fn enter(&mut self, state: State) {
+    fn enter(&mut self, state: ConversationState) {
         self.state = state;
-        self.events.push_back(Event::State(state));
+        self.events.push_back(ChatEvent::State(state));
     }
 
     fn touch(&mut self, now: Timestamp) {
@@ -515,12 +519,12 @@ impl Conversation {
         let Some(answer) = &mut self.answer else { return };
         answer.keep(Part::Text(text.to_owned()), text.len());
         answer.begun = true;
-        self.events.push_back(Event::Text { stream: answer.stream, text: text.to_owned(), last });
+        self.events.push_back(ChatEvent::Text { stream: answer.stream, text: text.to_owned(), last });
     }
 
     fn room_to_ask(&self) -> Result<(), Refused> {
         let asked = self.approvals.len() + self.questions.len();
-        if self.state != State::Active {
+        if self.state != ConversationState::Active {
             return Err(Refused::NotAsked);
         }
         if asked >= limits::ASKS {
@@ -532,7 +536,7 @@ impl Conversation {
 
     fn settle_approval(&mut self, id: &ApprovalId, decision: Decision) -> Result<(), Refused> {
         self.approvals.remove(id).ok_or(Refused::NotAsked)?;
-        self.events.push_back(Event::ApprovalSettled { id: id.clone(), decision });
+        self.events.push_back(ChatEvent::ApprovalSettled { id: id.clone(), decision });
         Ok(())
     }
 
@@ -544,7 +548,7 @@ impl Conversation {
 
     fn settle_question(&mut self, id: &QuestionId, why: Unanswered) {
         if self.questions.remove(id).is_some() {
-            self.events.push_back(Event::QuestionSettled { id: id.clone(), answers: Err(why) });
+            self.events.push_back(ChatEvent::QuestionSettled { id: id.clone(), answers: Err(why) });
         }
     }
 

@@ -1,7 +1,7 @@
 //! What happens in a conversation, for everybody who is attached to it.
 
 use crate::ask::{Answers, Approval, ApprovalId, Decision, Question, QuestionId, Unanswered};
-use crate::conversation::State;
+use crate::conversation::ConversationState;
 use crate::message::{Ending, Usage};
 use crate::tool::{ToolCall, ToolResult};
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ impl fmt::Display for StreamId {
 /// one stream whose pieces count from 0, with exactly one last piece.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum Event {
+pub enum ChatEvent {
     /// An approval is asked for.
     ApprovalAsked(Approval),
     /// An approval needs no decision any more.
@@ -63,7 +63,7 @@ pub enum Event {
     /// Another client owns the conversation, or none.
     OwnerChanged,
     /// Its state has changed.
-    State(State),
+    State(ConversationState),
     /// A piece of the agent's text.
     Text {
         /// The stream it belongs to.

@@ -1,7 +1,7 @@
 //! Conversations with agents: what they are made of, and how one proceeds.
 //!
 //! A [`Conversation`] is a machine without I/O: it is told what its clients and its agent do (with the time as an
-//! argument) and gives [`Event`]s to be passed on. It carries what the Agent Client Protocol carries, so that any agent
+//! argument) and gives [`ChatEvent`]s to be passed on. It carries what the Agent Client Protocol carries, so that any agent
 //! and any front-end can meet in it: messages in parts, thoughts, tool calls, plans, permission requests with their
 //! options, questions, usage.
 
@@ -18,14 +18,14 @@ mod settings;
 mod tool;
 mod workspace;
 
-pub use archive::{Archive, ArchiveError, Hit};
+pub use archive::{Archive, ArchiveError, SearchHit};
 pub use ask::{
     Answers, Approval, ApprovalId, ApprovalOption, ApprovalRequest, Decision, OptionKind, Question,
     QuestionId, QuestionItem, QuestionRequest, Unanswered, Verdict,
 };
 pub use clients::{ClientId, ClientRole};
-pub use conversation::{Conversation, Now, PartialAnswer, Refused, State};
-pub use event::{Event, PlanEntry, PlanPriority, PlanStatus, Progress, StreamId};
+pub use conversation::{Conversation, ConversationState, Now, PartialAnswer, Refused};
+pub use event::{ChatEvent, PlanEntry, PlanPriority, PlanStatus, Progress, StreamId};
 pub use message::{Attachment, Ending, Message, Part, Role, Usage};
 pub use names::three_words;
 pub use saved::{Saved, Summary};

@@ -6,23 +6,23 @@ mod talk;
 
 use std::time::Duration;
 use swb_chat::{
-    Answers, ApprovalId, Decision, Ending, Event, QuestionId, Refused, Unanswered, Verdict, limits,
+    Answers, ApprovalId, ChatEvent, Decision, Ending, QuestionId, Refused, Unanswered, Verdict, limits,
 };
 use talk::{A, B, NO, Talk, YES, question};
 
 const INSTANT: Duration = Duration::from_millis(1);
 
-fn decisions(events: &[Event]) -> Vec<(&str, &Decision)> {
+fn decisions(events: &[ChatEvent]) -> Vec<(&str, &Decision)> {
     let found = events.iter().filter_map(|event| match event {
-        Event::ApprovalSettled { id, decision } => Some((id.0.as_str(), decision)),
+        ChatEvent::ApprovalSettled { id, decision } => Some((id.0.as_str(), decision)),
         _ => None,
     });
     found.collect()
 }
 
-fn answers(events: &[Event]) -> Vec<(&str, &Result<Answers, Unanswered>)> {
+fn answers(events: &[ChatEvent]) -> Vec<(&str, &Result<Answers, Unanswered>)> {
     let found = events.iter().filter_map(|event| match event {
-        Event::QuestionSettled { id, answers } => Some((id.0.as_str(), answers)),
+        ChatEvent::QuestionSettled { id, answers } => Some((id.0.as_str(), answers)),
         _ => None,
     });
     found.collect()
@@ -35,7 +35,7 @@ fn an_approval_waits_for_a_decision() {
         let mut talk = Talk::running();
         let id = talk.ask("auth-1").unwrap();
         let events = talk.events();
-        assert!(matches!(&events[..], [Event::ApprovalAsked(asked)] if asked.id == id && !asked.seen));
+        assert!(matches!(&events[..], [ChatEvent::ApprovalAsked(asked)] if asked.id == id && !asked.seen));
         assert_eq!(talk.chat.approvals().len(), 1);
         talk.chat.decide(&id, verdict.clone()).unwrap();
         let decision = Decision::Decided(verdict.clone());

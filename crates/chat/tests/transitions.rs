@@ -6,8 +6,8 @@ mod talk;
 
 use std::time::Duration;
 use swb_chat::{
-    ClientRole, Conversation, Ending, Event, Message, Part, Refused, Role, State, StreamId, ToolContent,
-    ToolId, ToolResult, ToolStatus, limits,
+    ChatEvent, ClientRole, Conversation, ConversationState, Ending, Message, Part, Refused, Role, StreamId,
+    ToolContent, ToolId, ToolResult, ToolStatus, limits,
 };
 use swb_types::Timestamp;
 use talk::{A, B, C, Talk, tool};
@@ -18,13 +18,19 @@ use talk::{A, B, C, Talk, tool};
 #[test]
 fn a_prompt_makes_it_active_and_the_end_idle() {
     let mut talk = Talk::new();
-    assert_eq!(talk.chat.state(), State::Created);
+    assert_eq!(talk.chat.state(), ConversationState::Created);
     for n in 0..3 {
         talk.send("hello").unwrap();
-        assert_eq!((talk.chat.state(), talk.states()), (State::Active, vec![State::Active]));
+        assert_eq!(
+            (talk.chat.state(), talk.states()),
+            (ConversationState::Active, vec![ConversationState::Active])
+        );
         talk.chat.text("hi");
         talk.end(Ending::Complete);
-        assert_eq!((talk.chat.state(), talk.states()), (State::Idle, vec![State::Idle]));
+        assert_eq!(
+            (talk.chat.state(), talk.states()),
+            (ConversationState::Idle, vec![ConversationState::Idle])
+        );
         assert_eq!(talk.chat.saved().messages.len(), 2 * (n + 1));
     }
 }
@@ -35,15 +41,18 @@ fn a_stop_is_passed_through_and_leaves_it_idle() {
     let mut talk = Talk::running();
     talk.chat.text("as far as");
     assert!(talk.chat.stop());
-    assert_eq!((talk.chat.state(), talk.states()), (State::Stopping, vec![State::Stopping]));
+    assert_eq!(
+        (talk.chat.state(), talk.states()),
+        (ConversationState::Stopping, vec![ConversationState::Stopping])
+    );
     assert!(talk.chat.stop(), "a second stop is the same");
     assert_eq!(talk.states(), []);
     talk.end(Ending::Stopped);
-    assert_eq!((talk.chat.state(), talk.states()), (State::Idle, vec![State::Idle]));
+    assert_eq!((talk.chat.state(), talk.states()), (ConversationState::Idle, vec![ConversationState::Idle]));
     let last = talk.chat.saved().messages.last().unwrap();
     assert_eq!((last.text().as_str(), &last.ending), ("as far as", &Ending::Stopped));
     talk.send("again").unwrap();
-    assert_eq!(talk.chat.state(), State::Active);
+    assert_eq!(talk.chat.state(), ConversationState::Active);
 }
 
 // SS-55: with nothing running a stop has no effect.
@@ -51,12 +60,12 @@ fn a_stop_is_passed_through_and_leaves_it_idle() {
 fn a_stop_without_a_generation_does_nothing() {
     let mut talk = Talk::new();
     assert!(!talk.chat.stop());
-    assert_eq!((talk.chat.state(), talk.events()), (State::Created, vec![]));
+    assert_eq!((talk.chat.state(), talk.events()), (ConversationState::Created, vec![]));
     talk.send("hello").unwrap();
     talk.end(Ending::Complete);
     talk.events();
     assert!(!talk.chat.stop());
-    assert_eq!((talk.chat.state(), talk.events()), (State::Idle, vec![]));
+    assert_eq!((talk.chat.state(), talk.events()), (ConversationState::Idle, vec![]));
 }
 
 // SS-50: a generation that runs refuses another, also one that is being stopped.
@@ -77,7 +86,7 @@ fn a_prompt_says_something() {
     for empty in ["", " ", "\n\t \r\n", "\u{3000}"] {
         let mut talk = Talk::new();
         assert_eq!(talk.send(empty), Err(Refused::Empty), "{empty:?}");
-        assert_eq!((talk.chat.state(), talk.events()), (State::Created, vec![]));
+        assert_eq!((talk.chat.state(), talk.events()), (ConversationState::Created, vec![]));
     }
 }
 
@@ -88,8 +97,8 @@ fn a_failure_ends_like_any_end() {
     talk.chat.text("half");
     talk.end(Ending::Failed("it crashed".into()));
     let events = talk.events();
-    let ended = Event::Ended { ending: Ending::Failed("it crashed".into()) };
-    assert_eq!((talk.chat.state(), events.last()), (State::Idle, Some(&ended)));
+    let ended = ChatEvent::Ended { ending: Ending::Failed("it crashed".into()) };
+    assert_eq!((talk.chat.state(), events.last()), (ConversationState::Idle, Some(&ended)));
     assert_eq!(talk.chat.saved().messages[1].ending, Ending::Failed("it crashed".into()));
     assert_eq!(talk.send("again"), Ok(()));
 }
@@ -133,13 +142,13 @@ fn an_agent_that_is_stopped_asks_nothing_more() {
 fn a_deletion_is_the_last_that_happens() {
     let mut talk = Talk::new();
     talk.chat.delete();
-    assert_eq!(talk.events(), [Event::Deleted]);
+    assert_eq!(talk.events(), [ChatEvent::Deleted]);
     let mut talk = Talk::running();
     let id = talk.ask("auth-1").unwrap();
     talk.events();
     talk.end(Ending::Stopped);
     talk.chat.delete();
-    assert_eq!(talk.events().last(), Some(&Event::Deleted));
+    assert_eq!(talk.events().last(), Some(&ChatEvent::Deleted));
     assert_eq!(talk.chat.decide(&id, talk::YES), Err(Refused::NotAsked));
     assert_eq!(talk.chat.poll_timeout(), None);
 }
@@ -157,7 +166,7 @@ fn clearing_leaves_system_messages_and_needs_a_pause() {
     saved.resume = Some(serde_json::json!("thread"));
     talk.chat = Conversation::restore(saved);
     talk.clear().unwrap();
-    assert_eq!(talk.events(), [Event::Cleared]);
+    assert_eq!(talk.events(), [ChatEvent::Cleared]);
     let saved = talk.chat.saved();
     assert_eq!(saved.messages.iter().map(|message| message.role).collect::<Vec<_>>(), [Role::System]);
     assert_eq!(saved.resume, None, "the agent's own memory of it is void, too");
@@ -175,12 +184,15 @@ fn the_owner_is_followed_by_whoever_came_next() {
     assert_eq!(talk.chat.attach(B, false), Ok(ClientRole::Observer), "again is the same");
     assert_eq!(talk.events(), [], "nobody else owns it");
     talk.chat.detach(A);
-    assert_eq!((talk.chat.owner(), talk.events()), (Some(B), vec![Event::OwnerChanged]));
+    assert_eq!((talk.chat.owner(), talk.events()), (Some(B), vec![ChatEvent::OwnerChanged]));
     talk.chat.detach(C);
     assert_eq!((talk.chat.owner(), talk.events()), (Some(B), vec![]));
     talk.chat.detach(C);
     assert_eq!(talk.chat.attach(A, true), Ok(ClientRole::Owner));
-    assert_eq!((talk.chat.role(B), talk.events()), (Some(ClientRole::Observer), vec![Event::OwnerChanged]));
+    assert_eq!(
+        (talk.chat.role(B), talk.events()),
+        (Some(ClientRole::Observer), vec![ChatEvent::OwnerChanged])
+    );
     talk.chat.detach(A);
     talk.chat.detach(B);
     assert_eq!((talk.chat.owner(), talk.chat.role(A), talk.chat.role(B)), (None, None, None));
@@ -210,9 +222,9 @@ fn there_is_an_end_to_clients() {
 // ---- streams ----
 
 /// The answer's pieces: stream, text, last.
-fn pieces(events: &[Event]) -> Vec<(StreamId, &str, bool)> {
+fn pieces(events: &[ChatEvent]) -> Vec<(StreamId, &str, bool)> {
     let found = events.iter().filter_map(|event| match event {
-        Event::Text { stream, text, last } => Some((*stream, text.as_str(), *last)),
+        ChatEvent::Text { stream, text, last } => Some((*stream, text.as_str(), *last)),
         _ => None,
     });
     found.collect()
@@ -240,11 +252,11 @@ fn pieces_are_of_one_stream_and_one_is_the_last() {
         assert_eq!(last, [pieces.len() - 1], "{ending:?}");
         let text: String = pieces.iter().map(|piece| piece.1).collect();
         assert_eq!(text, talk.chat.saved().messages.last().unwrap().text());
-        let Some(Event::Began { stream, prompt }) = events.first() else { panic!("{events:?}") };
+        let Some(ChatEvent::Began { stream, prompt }) = events.first() else { panic!("{events:?}") };
         assert_eq!(prompt, "hello");
         assert!(streams.insert(*stream) && streams.insert(pieces[0].0), "streams are told apart");
-        let ends = events.iter().filter(|event| matches!(event, Event::Ended { .. })).count();
-        assert_eq!((ends, events.last()), (1, Some(&Event::Ended { ending })));
+        let ends = events.iter().filter(|event| matches!(event, ChatEvent::Ended { .. })).count();
+        assert_eq!((ends, events.last()), (1, Some(&ChatEvent::Ended { ending })));
         // Another daemon goes on with it.
         talk.chat = Conversation::restore(talk.chat.saved().clone());
     }
@@ -261,9 +273,9 @@ fn silence_has_a_last_piece() {
 
 // ---- tools ----
 
-fn ends(events: &[Event]) -> Vec<(&str, ToolStatus)> {
+fn ends(events: &[ChatEvent]) -> Vec<(&str, ToolStatus)> {
     let found = events.iter().filter_map(|event| match event {
-        Event::ToolEnded(result) => Some((result.id.0.as_str(), result.status)),
+        ChatEvent::ToolEnded(result) => Some((result.id.0.as_str(), result.status)),
         _ => None,
     });
     found.collect()
@@ -283,8 +295,9 @@ fn every_tool_has_one_end() {
     talk.end(Ending::Stopped);
     let events = talk.events();
     assert_eq!(ends(&events), [("one", ToolStatus::Failed), ("three", ToolStatus::Failed)]);
-    let last_end = events.iter().rposition(|event| matches!(event, Event::ToolEnded(_))).unwrap();
-    let last_piece = events.iter().position(|event| matches!(event, Event::Text { last: true, .. })).unwrap();
+    let last_end = events.iter().rposition(|event| matches!(event, ChatEvent::ToolEnded(_))).unwrap();
+    let last_piece =
+        events.iter().position(|event| matches!(event, ChatEvent::Text { last: true, .. })).unwrap();
     assert!(last_end < last_piece, "nothing of an answer comes after its last piece");
     let parts = &talk.chat.saved().messages[1].parts;
     assert!(parts.iter().all(|part| matches!(part, Part::Tool { result: Some(_), .. })), "{parts:?}");
@@ -322,7 +335,7 @@ fn what_a_tool_says_is_cut_in_the_middle() {
     ended.content = vec![diff; limits::TOOL_CONTENT + 1];
     talk.chat.tool_ended(ended);
     let events = talk.events();
-    let Some(Event::ToolEnded(result)) = events.last() else { panic!("{events:?}") };
+    let Some(ChatEvent::ToolEnded(result)) = events.last() else { panic!("{events:?}") };
     assert!(result.size() < (limits::TOOL_BYTES + 100) * (1 + 2 * limits::TOOL_CONTENT));
     assert!(result.output.len() < limits::TOOL_BYTES + 100);
     assert!(result.output.starts_with("begin") && result.output.ends_with("end"));
@@ -353,7 +366,7 @@ fn there_is_an_end_to_tools() {
     }
     talk.end(Ending::Complete);
     let events = talk.events();
-    let told = events.iter().filter(|event| matches!(event, Event::ToolCalled(_))).count();
+    let told = events.iter().filter(|event| matches!(event, ChatEvent::ToolCalled(_))).count();
     assert_eq!((told, ends(&events).len()), (limits::PARTS, limits::PARTS));
     assert_eq!(talk.chat.saved().messages[1].parts.len(), limits::PARTS);
 }
@@ -407,7 +420,7 @@ fn a_conversation_that_was_kept_goes_on() {
     assert_eq!((saved.created, saved.updated), (Timestamp(1000), Timestamp(6000)));
     let text = serde_json::to_string(&saved).unwrap();
     let mut again = Conversation::restore(serde_json::from_str(&text).unwrap());
-    assert_eq!((again.saved(), again.state()), (&saved, State::Idle));
+    assert_eq!((again.saved(), again.state()), (&saved, ConversationState::Idle));
     assert!(!again.take_changed() && again.owner().is_none());
     again.send("more".into(), talk.now()).unwrap();
     assert_eq!(again.saved().messages.last().unwrap().number, 3);

@@ -21,7 +21,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use swb_chat::{Archive, ArchiveError, Hit, Saved, Summary, Workspace};
+use swb_chat::{Archive, ArchiveError, Saved, SearchHit, Summary, Workspace};
 
 /// How long another process that holds the database is waited for.
 const BUSY: Duration = Duration::from_secs(5);
@@ -151,7 +151,7 @@ impl Archive for Store {
         words: &str,
         workspace: Option<&Path>,
         most: usize,
-    ) -> std::result::Result<Vec<Hit>, ArchiveError> {
+    ) -> std::result::Result<Vec<SearchHit>, ArchiveError> {
         Ok(self.ask(|database| search::search(database, words, workspace, most))?.unwrap_or_default())
     }
 

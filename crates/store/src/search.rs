@@ -4,7 +4,7 @@ use crate::Result;
 use crate::conversations::{SUMMARY, SUMMARY_COLUMNS, path_bytes, role, summary, unsigned};
 use rusqlite::{Connection, Row};
 use std::path::Path;
-use swb_chat::Hit;
+use swb_chat::SearchHit;
 use swb_types::Timestamp;
 
 /// What stands before and behind a word that was found.
@@ -23,7 +23,7 @@ pub(crate) fn search(
     words: &str,
     workspace: Option<&Path>,
     most: usize,
-) -> Result<Vec<Hit>> {
+) -> Result<Vec<SearchHit>> {
     let Some(wanted) = wanted(words) else { return Ok(Vec::new()) };
     // One look, so that nothing changes between finding and showing.
     let look = database.unchecked_transaction()?;
@@ -53,9 +53,9 @@ fn best(database: &Connection, wanted: &str, workspace: Option<&Path>, most: usi
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-fn hit(row: &Row<'_>) -> rusqlite::Result<Hit> {
+fn hit(row: &Row<'_>) -> rusqlite::Result<SearchHit> {
     let at = SUMMARY_COLUMNS;
-    Ok(Hit {
+    Ok(SearchHit {
         summary: summary(row)?,
         number: unsigned(row, at)?,
         role: role(row, at + 1)?,

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use support::{rich, talk};
-use swb_chat::{Archive, Ending, Hit, Message, Role, Saved, Workspace};
+use swb_chat::{Archive, Ending, Message, Role, Saved, SearchHit, Workspace};
 use swb_store::Store;
 use swb_types::Timestamp;
 
@@ -24,7 +24,7 @@ fn names(store: &Store, workspace: Option<&str>) -> Vec<String> {
 
 fn found(store: &Store, words: &str) -> Vec<(String, u64)> {
     let hits = store.search(words, None, 100).unwrap();
-    hits.iter().map(|hit: &Hit| (hit.summary.name.to_string(), hit.number)).collect()
+    hits.iter().map(|hit: &SearchHit| (hit.summary.name.to_string(), hit.number)).collect()
 }
 
 fn mode(path: &Path) -> u32 {

@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 use swb_chat::{
-    ApprovalId, ApprovalRequest, ClientId, Conversation, Ending, Event, Now, QuestionId, QuestionItem,
-    QuestionRequest, State, ToolCall, ToolId, ToolKind, Verdict,
+    ApprovalId, ApprovalRequest, ChatEvent, ClientId, Conversation, ConversationState, Ending, Now,
+    QuestionId, QuestionItem, QuestionRequest, ToolCall, ToolId, ToolKind, Verdict,
 };
 use swb_types::{SessionName, Timestamp};
 
@@ -60,13 +60,15 @@ impl Talk {
     }
 
     /// Everything that has happened since this was last called.
-    pub(crate) fn events(&mut self) -> Vec<Event> {
+    pub(crate) fn events(&mut self) -> Vec<ChatEvent> {
         std::iter::from_fn(|| self.chat.poll_event()).collect()
     }
 
     /// The states that were entered since events were last taken.
-    pub(crate) fn states(&mut self) -> Vec<State> {
-        let state = |event: Event| if let Event::State(state) = event { Some(state) } else { None };
+    pub(crate) fn states(&mut self) -> Vec<ConversationState> {
+        let state = |event: ChatEvent| {
+            if let ChatEvent::State(state) = event { Some(state) } else { None }
+        };
         self.events().into_iter().filter_map(state).collect()
     }
 

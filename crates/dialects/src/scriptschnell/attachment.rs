@@ -6,7 +6,7 @@ use super::outbound::Outbound;
 use crate::limits;
 use crate::peer::{has_closed, has_stopped_sending};
 use std::sync::{Arc, Weak};
-use swb_chat::{ClientId, Event, PartialAnswer};
+use swb_chat::{ChatEvent, ClientId, PartialAnswer};
 use swb_engine::chat::{Attachment, Chat, ChatError, Outcome, Presence, PromptOptions, Sent};
 use swb_wire::scriptschnell::{ChatEnd, ErrorInfo, ServerMessage};
 use tokio::net::UnixStream;
@@ -150,7 +150,7 @@ impl Presence for ConnectionPresence {
 /// What the forwarder waited for.
 enum Wake {
     Left,
-    Event(Result<Arc<Event>, broadcast::error::RecvError>),
+    Event(Result<Arc<ChatEvent>, broadcast::error::RecvError>),
     Sent(Pending),
     Outcome(Option<Outcome>),
 }
@@ -186,7 +186,7 @@ impl EventForwarder {
                 Wake::Left => attachment = None,
                 Wake::Event(Ok(event)) => {
                     self.forward(&event);
-                    if matches!(*event, Event::Deleted) {
+                    if matches!(*event, ChatEvent::Deleted) {
                         attachment = None;
                         self.sends.close();
                     }
@@ -213,7 +213,7 @@ impl EventForwarder {
     /// SS-53: a client that attaches in the middle of an answer gets its beginning in one piece.
     fn send_partial_answer(&mut self, partial_answer: Option<&PartialAnswer>) {
         if let Some(PartialAnswer { stream, text }) = partial_answer.cloned() {
-            self.forward(&Event::Text { stream, text, last: false });
+            self.forward(&ChatEvent::Text { stream, text, last: false });
         }
     }
 
@@ -230,8 +230,8 @@ impl EventForwarder {
         }
     }
 
-    fn forward(&mut self, event: &Event) {
-        let owner = matches!(event, Event::OwnerChanged) && self.chat.owner() == Some(self.client);
+    fn forward(&mut self, event: &ChatEvent) {
+        let owner = matches!(event, ChatEvent::OwnerChanged) && self.chat.owner() == Some(self.client);
         let messages = self.event_mapper.map(event, owner);
         self.send(messages);
     }
@@ -256,7 +256,9 @@ impl EventForwarder {
     }
 }
 
-async fn next_event(attachment: &mut Option<Attachment>) -> Result<Arc<Event>, broadcast::error::RecvError> {
+async fn next_event(
+    attachment: &mut Option<Attachment>,
+) -> Result<Arc<ChatEvent>, broadcast::error::RecvError> {
     match attachment {
         Some(attachment) => attachment.events.recv().await,
         None => std::future::pending().await,

@@ -5,7 +5,7 @@ use crate::limits;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use swb_chat::{
-    Approval, Decision, Event, PlanEntry, PlanStatus, Progress, Question, StreamId, ToolStatus, Usage,
+    Approval, ChatEvent, Decision, PlanEntry, PlanStatus, Progress, Question, StreamId, ToolStatus, Usage,
 };
 use swb_wire::scriptschnell::{
     AuthorizationRequest, AuthorizationSettled, ChatMessage, MAX_LINE, OptionItem, ProgressInfo,
@@ -52,19 +52,19 @@ impl EventMapper {
     }
 
     /// The messages for an event; `owner` is whether the client owns the session now.
-    pub(super) fn map(&mut self, event: &Event, owner: bool) -> Vec<ServerMessage> {
+    pub(super) fn map(&mut self, event: &ChatEvent, owner: bool) -> Vec<ServerMessage> {
         match event {
-            Event::ApprovalAsked(approval) => self.approval(approval).into_iter().collect(),
-            Event::ApprovalSettled { id, decision } => {
+            ChatEvent::ApprovalAsked(approval) => self.approval(approval).into_iter().collect(),
+            ChatEvent::ApprovalSettled { id, decision } => {
                 self.asked.remove(&id.0);
                 self.settled(&id.0, decision).into_iter().collect()
             }
-            Event::Began { stream, prompt } => self.echo(*stream, prompt),
-            Event::Deleted => self.ownership(false, true).into_iter().collect(),
-            Event::Plan(entries) => vec![self.progress(plan(entries), false)],
-            Event::Progress(progress) => vec![self.map_progress(progress)],
-            Event::QuestionAsked(question) => self.question(question).into_iter().collect(),
-            Event::QuestionSettled { id, .. } => {
+            ChatEvent::Began { stream, prompt } => self.echo(*stream, prompt),
+            ChatEvent::Deleted => self.ownership(false, true).into_iter().collect(),
+            ChatEvent::Plan(entries) => vec![self.progress(plan(entries), false)],
+            ChatEvent::Progress(progress) => vec![self.map_progress(progress)],
+            ChatEvent::QuestionAsked(question) => self.question(question).into_iter().collect(),
+            ChatEvent::QuestionSettled { id, .. } => {
                 self.asked.remove(&id.0);
                 let session_id = self.session_id.clone();
                 let settled = QuestionSettled { question_id: id.0.clone(), session_id };
@@ -74,20 +74,20 @@ impl EventMapper {
                     .into_iter()
                     .collect()
             }
-            Event::OwnerChanged => self.ownership(owner, false).into_iter().collect(),
-            Event::Text { stream, text, last } => {
+            ChatEvent::OwnerChanged => self.ownership(owner, false).into_iter().collect(),
+            ChatEvent::Text { stream, text, last } => {
                 let index = self.next_piece(*stream);
                 vec![self.piece("assistant", *stream, index, text, *last)]
             }
-            Event::Thought { text, .. } => vec![self.thought(text)],
-            Event::ToolCalled(call) => self.called(call).into_iter().collect(),
-            Event::ToolEnded(result) => vec![self.ended(result)],
-            Event::ToolOutput { id, text } => vec![self.output(&id.0, text)],
-            Event::Usage(usage) => {
+            ChatEvent::Thought { text, .. } => vec![self.thought(text)],
+            ChatEvent::ToolCalled(call) => self.called(call).into_iter().collect(),
+            ChatEvent::ToolEnded(result) => vec![self.ended(result)],
+            ChatEvent::ToolOutput { id, text } => vec![self.output(&id.0, text)],
+            ChatEvent::Usage(usage) => {
                 self.usage = Some(*usage);
                 Vec::new()
             }
-            Event::Ended { .. } => {
+            ChatEvent::Ended { .. } => {
                 self.tools.clear();
                 Vec::new()
             }

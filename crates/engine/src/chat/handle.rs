@@ -8,8 +8,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use swb_chat::{
-    Answers, Approval, ApprovalId, ClientId, ClientRole, Event, PartialAnswer, Question, QuestionId, Saved,
-    Settings, State, Summary, Verdict,
+    Answers, Approval, ApprovalId, ChatEvent, ClientId, ClientRole, ConversationState, PartialAnswer,
+    Question, QuestionId, Saved, Settings, Summary, Verdict,
 };
 use swb_types::{SessionName, Timestamp};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -39,7 +39,7 @@ pub struct ChatView {
     /// Its settings.
     pub settings: Settings,
     /// What it is doing.
-    pub state: State,
+    pub state: ConversationState,
     /// The client that may act, if one is attached.
     pub owner: Option<ClientId>,
     /// What that client's front knows of it.
@@ -69,7 +69,7 @@ pub struct Attachment {
     /// Its role when it was attached.
     pub role: ClientRole,
     /// Events from then on. A client that falls behind further than the queue's capacity misses some.
-    pub events: broadcast::Receiver<Arc<Event>>,
+    pub events: broadcast::Receiver<Arc<ChatEvent>>,
     /// The messages until then, if requested.
     pub saved: Option<Saved>,
     /// The unfinished answer until then.
@@ -97,7 +97,7 @@ impl Drop for DetachGuard {
 #[derive(Debug)]
 pub(super) struct Attached {
     pub(super) role: ClientRole,
-    pub(super) events: broadcast::Receiver<Arc<Event>>,
+    pub(super) events: broadcast::Receiver<Arc<ChatEvent>>,
     pub(super) saved: Option<Saved>,
     pub(super) partial_answer: Option<PartialAnswer>,
     pub(super) guard: DetachGuard,

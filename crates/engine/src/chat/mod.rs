@@ -38,7 +38,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use swb_chat::{
-    Approval, Archive, ArchiveError, ClientId, Conversation, Hit, Now, Saved, Summary, Workspace, three_words,
+    Approval, Archive, ArchiveError, ClientId, Conversation, Now, Saved, SearchHit, Summary, Workspace,
+    three_words,
 };
 use swb_types::{PtyId, SessionName, Timestamp};
 use task::{ConversationTask, view_of};
@@ -385,7 +386,7 @@ impl Chats {
         words: &str,
         workspace: Option<&Path>,
         most: usize,
-    ) -> Result<Vec<Hit>, ChatError> {
+    ) -> Result<Vec<SearchHit>, ChatError> {
         let (words, dir) = (words.to_owned(), workspace.map(Path::to_owned));
         self.archived(move |archive| archive.search(&words, dir.as_deref(), most)).await
     }

@@ -12,7 +12,7 @@ use crate::registry::{ChatName, NameHold};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use swb_chat::{
-    Answers, ApprovalId, ClientId, ClientRole, Conversation, Decision, Ending, Event, Part, QuestionId,
+    Answers, ApprovalId, ChatEvent, ClientId, ClientRole, Conversation, Decision, Ending, Part, QuestionId,
     Refused, Settings, Unanswered,
 };
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -28,7 +28,7 @@ pub(super) struct ConversationTask {
     /// What their fronts know of the clients that are attached.
     pub(super) clients: BTreeMap<ClientId, Arc<dyn Presence>>,
     pub(super) view: watch::Sender<ChatView>,
-    pub(super) events: broadcast::Sender<Arc<Event>>,
+    pub(super) events: broadcast::Sender<Arc<ChatEvent>>,
     pub(super) saving: Saving,
     pub(super) backend: Option<Box<dyn Backend>>,
     pub(super) running: Option<Running>,
@@ -384,17 +384,17 @@ impl ConversationTask {
         let mut changed = false;
         while let Some(event) = self.conversation.poll_event() {
             match &event {
-                Event::ApprovalSettled { id, decision } => {
+                ChatEvent::ApprovalSettled { id, decision } => {
                     if let Some(reply) = self.approvals.remove(id) {
                         let _sent = reply.send(decision.clone());
                     }
                 }
-                Event::QuestionSettled { id, answers } => {
+                ChatEvent::QuestionSettled { id, answers } => {
                     if let Some(reply) = self.questions.remove(id) {
                         let _sent = reply.send(answers.clone());
                     }
                 }
-                Event::Cleared => noted.push(Entry::Cleared(name.clone())),
+                ChatEvent::Cleared => noted.push(Entry::Cleared(name.clone())),
                 event => {
                     if let Some(part) = part_of(event).filter(|part| self.worth_noting(part)) {
                         noted.push(Entry::Part(name.clone(), Box::new(part)));
@@ -495,25 +495,25 @@ pub(super) fn view_of(conversation: &Conversation, saving: &Saving) -> ChatView 
 }
 
 /// Whether an event changes the published state.
-fn changes_view(event: &Event) -> bool {
+fn changes_view(event: &ChatEvent) -> bool {
     !matches!(
         event,
-        Event::Text { .. }
-            | Event::Thought { .. }
-            | Event::ToolOutput { .. }
-            | Event::ToolCalled(_)
-            | Event::ToolEnded(_)
-            | Event::Progress(_)
-            | Event::Plan(_)
+        ChatEvent::Text { .. }
+            | ChatEvent::Thought { .. }
+            | ChatEvent::ToolOutput { .. }
+            | ChatEvent::ToolCalled(_)
+            | ChatEvent::ToolEnded(_)
+            | ChatEvent::Progress(_)
+            | ChatEvent::Plan(_)
     )
 }
 
 /// The part that an event adds to the unfinished answer.
-fn part_of(event: &Event) -> Option<Part> {
+fn part_of(event: &ChatEvent) -> Option<Part> {
     Some(match event {
-        Event::Text { text, .. } if !text.is_empty() => Part::Text(text.clone()),
-        Event::Thought { text, .. } => Part::Thought(text.clone()),
-        Event::ToolCalled(call) => Part::Tool { call: call.clone(), result: None },
+        ChatEvent::Text { text, .. } if !text.is_empty() => Part::Text(text.clone()),
+        ChatEvent::Thought { text, .. } => Part::Thought(text.clone()),
+        ChatEvent::ToolCalled(call) => Part::Tool { call: call.clone(), result: None },
         _ => return None,
     })
 }

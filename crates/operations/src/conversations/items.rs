@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
-use swb_chat::{ApprovalId, Hit, OptionKind, Summary, Workspace};
+use swb_chat::{ApprovalId, OptionKind, SearchHit, Summary, Workspace};
 use swb_engine::chat::GitFacts;
 use swb_engine::chat::{Chat, ListedChat};
 use swb_engine::{Session, approval_of};
@@ -102,7 +102,7 @@ pub(crate) fn summary(summary: &Summary, live: bool, running: bool) -> Conversat
     }
 }
 
-pub(crate) fn hit(hit: &Hit, live: Option<&Chat>) -> HitItem {
+pub(crate) fn hit(hit: &SearchHit, live: Option<&Chat>) -> HitItem {
     let running = live.is_some_and(|chat| chat.view().state.is_running());
     HitItem {
         conversation: ConversationItem { saved: true, ..summary(&hit.summary, live.is_some(), running) },

@@ -45,7 +45,8 @@ impl Call<'_> {
             // One more tells whether there are more.
             let looked = most.saturating_add(offset).saturating_add(1);
             let hits = chats.search(words, workspace, looked).await.map_err(|error| chat_error(&error))?;
-            let shown = |hit: &swb_chat::Hit| items::hit(hit, chats.live(hit.summary.name.as_str()).as_ref());
+            let shown =
+                |hit: &swb_chat::SearchHit| items::hit(hit, chats.live(hit.summary.name.as_str()).as_ref());
             let hits = hits.iter().filter(|hit| self.covers_conversation(&hit.summary));
             let hits: Vec<_> = hits.skip(offset).map(shown).collect();
             return first_items(&hits, most, |some, more| HistoryReply {

@@ -11,7 +11,7 @@ fn mapper(capabilities: &[&str]) -> EventMapper {
     EventMapper::new("s".into(), Capabilities::new(&names), true)
 }
 
-fn mapped(mapper: &mut EventMapper, event: &Event) -> Vec<Value> {
+fn mapped(mapper: &mut EventMapper, event: &ChatEvent) -> Vec<Value> {
     mapper.map(event, true).iter().map(|message| serde_json::to_value(message).unwrap()).collect()
 }
 
@@ -30,12 +30,12 @@ fn call() -> swb_chat::ToolCall {
 #[test]
 fn text_is_sent_in_pieces_and_the_prompt_to_all_clients() {
     let mut mapper = mapper(&[]);
-    let began = Event::Began { stream: StreamId(1), prompt: "hi".into() };
+    let began = ChatEvent::Began { stream: StreamId(1), prompt: "hi".into() };
     let expected = json!({"role": "user", "content": "hi", "session_id": "s", "stream_id": "stream_1",
         "chunk_index": 0, "is_final": false});
     assert_eq!(mapped(&mut mapper, &began), [json!({"type": "chat_message", "data": expected})]);
     for (stream, index, last) in [(2, 0, false), (2, 1, false), (2, 2, true), (4, 0, true)] {
-        let text = Event::Text { stream: StreamId(stream), text: "x".into(), last };
+        let text = ChatEvent::Text { stream: StreamId(stream), text: "x".into(), last };
         let expected = json!({"role": "assistant", "content": "x", "session_id": "s",
             "stream_id": format!("stream_{stream}"), "chunk_index": index, "is_final": last});
         assert_eq!(mapped(&mut mapper, &text), [json!({"type": "chat_message", "data": expected})]);
@@ -46,8 +46,9 @@ fn text_is_sent_in_pieces_and_the_prompt_to_all_clients() {
 #[test]
 fn a_prompt_is_sent_in_one_piece_if_a_line_holds_it() {
     let mut mapper = mapper(&[]);
-    let mut echo =
-        |prompt: &str| mapped(&mut mapper, &Event::Began { stream: StreamId(3), prompt: prompt.to_owned() });
+    let mut echo = |prompt: &str| {
+        mapped(&mut mapper, &ChatEvent::Began { stream: StreamId(3), prompt: prompt.to_owned() })
+    };
     assert_eq!(echo(&"ü".repeat(7 << 20)).len(), 1);
     let long = "\u{1b}".repeat(3 << 20);
     let pieces = echo(&long);
@@ -61,16 +62,16 @@ fn a_prompt_is_sent_in_one_piece_if_a_line_holds_it() {
 #[test]
 fn each_use_of_a_tool_has_one_call_and_one_result() {
     let mut mapper = mapper(&[]);
-    let called = mapped(&mut mapper, &Event::ToolCalled(call()));
+    let called = mapped(&mut mapper, &ChatEvent::ToolCalled(call()));
     let expected = json!({"tool_name": "read_file", "tool_id": "t1", "parameters": {}, "kind": "read",
         "description": "Reading", "session_id": "s"});
     assert_eq!(called, [json!({"type": "tool_call", "data": expected})]);
-    assert!(mapped(&mut mapper, &Event::ToolCalled(call())).is_empty());
+    assert!(mapped(&mut mapper, &ChatEvent::ToolCalled(call())).is_empty());
     let failed = swb_chat::ToolResult::failed(ToolId("t1".into()), "no");
     let expected =
         json!({"tool_id": "t1", "result": "", "error": "no", "status": "failed", "session_id": "s"});
     assert_eq!(
-        mapped(&mut mapper, &Event::ToolEnded(failed)),
+        mapped(&mut mapper, &ChatEvent::ToolEnded(failed)),
         [json!({"type": "tool_result", "data": expected})]
     );
 }
@@ -90,7 +91,7 @@ fn what_nobody_could_read_is_cut() {
 #[test]
 fn who_wants_it_gets_the_use_of_a_tool_in_one() {
     let mut mapper = mapper(&["tool_compact"]);
-    let called = mapped(&mut mapper, &Event::ToolCalled(call()));
+    let called = mapped(&mut mapper, &ChatEvent::ToolCalled(call()));
     assert_eq!(
         (&called[0]["type"], &called[0]["data"]["status"]),
         (&json!("tool_compact"), &json!("calling"))
@@ -99,7 +100,7 @@ fn who_wants_it_gets_the_use_of_a_tool_in_one() {
     let expected = json!({"tool_id": "t1", "tool_name": "read_file", "status": "completed", "result": "text",
         "error": null, "description": "Reading", "session_id": "s"});
     assert_eq!(
-        mapped(&mut mapper, &Event::ToolEnded(done)),
+        mapped(&mut mapper, &ChatEvent::ToolEnded(done)),
         [json!({"type": "tool_compact", "data": expected})]
     );
 }
@@ -113,19 +114,19 @@ fn progress_thoughts_and_plans_are_progress() {
     let expected = json!({"message": "m", "context_usage": 7, "ephemeral": false, "verification_agent": true,
         "session_id": "s"});
     assert_eq!(
-        mapped(&mut mapper, &Event::Progress(progress)),
+        mapped(&mut mapper, &ChatEvent::Progress(progress)),
         [json!({"type": "progress", "data": expected})]
     );
-    let thought = mapped(&mut mapper, &Event::Thought { stream: StreamId(1), text: "hm".into() });
+    let thought = mapped(&mut mapper, &ChatEvent::Thought { stream: StreamId(1), text: "hm".into() });
     assert_eq!(
         (&thought[0]["data"]["reasoning"], &thought[0]["data"]["context_usage"]),
         (&json!("hm"), &json!(7))
     );
     let entry =
         PlanEntry { content: "a".into(), priority: PlanPriority::High, status: PlanStatus::Completed };
-    let plan = mapped(&mut mapper, &Event::Plan(vec![entry]));
+    let plan = mapped(&mut mapper, &ChatEvent::Plan(vec![entry]));
     assert_eq!(plan[0]["data"]["message"], "[x] a");
-    let output = Event::ToolOutput { id: ToolId("t".into()), text: "o".into() };
+    let output = ChatEvent::ToolOutput { id: ToolId("t".into()), text: "o".into() };
     assert_eq!(mapped(&mut mapper, &output)[0]["data"]["tool_id"], "t");
 }
 
@@ -145,11 +146,11 @@ fn approvals_keep_their_options_and_are_asked_once() {
     let mut mapper = mapper(&[]);
     let expected = json!({"auth_id": "auth-1", "tool_name": "execute_command", "parameters": {"command": "ls"},
         "reason": "why", "session_id": "s", "options": [{"id": "y", "label": "Yes", "kind": "allow_once"}]});
-    let asked = Event::ApprovalAsked(approval.clone());
+    let asked = ChatEvent::ApprovalAsked(approval.clone());
     assert_eq!(mapped(&mut mapper, &asked), [json!({"type": "authorization_request", "data": expected})]);
     assert!(mapped(&mut mapper, &asked).is_empty());
     let verdict = Verdict { approved: true, option: None, always: false };
-    let settled = Event::ApprovalSettled { id, decision: Decision::Decided(verdict) };
+    let settled = ChatEvent::ApprovalSettled { id, decision: Decision::Decided(verdict) };
     assert!(mapped(&mut mapper, &settled).is_empty());
     let mut mapper = super::tests::mapper(&["settled"]);
     assert_eq!(mapped(&mut mapper, &settled)[0]["data"]["approved"], true);
@@ -161,7 +162,7 @@ fn several_questions_have_the_shape_the_client_reads() {
     let item = |text: &str| swb_chat::QuestionItem { question: text.into(), options: vec!["A".into()] };
     let request =
         swb_chat::QuestionRequest { text: "t".into(), multi: true, items: vec![item("a"), item("b")] };
-    let asked = Event::QuestionAsked(Question {
+    let asked = ChatEvent::QuestionAsked(Question {
         id: QuestionId("q".into()),
         request: request.clone(),
         asked_at: Timestamp(0),
@@ -173,7 +174,7 @@ fn several_questions_have_the_shape_the_client_reads() {
     assert_eq!(listed[0]["data"]["questions"][0], item);
     let single = swb_chat::QuestionRequest { multi: false, ..request };
     let single = Question { id: QuestionId("q".into()), request: single, asked_at: Timestamp(0) };
-    let single = mapped(&mut mapper(&["questions"]), &Event::QuestionAsked(single));
+    let single = mapped(&mut mapper(&["questions"]), &ChatEvent::QuestionAsked(single));
     assert_eq!(single[0]["data"].get("questions"), None);
     assert_eq!(single[0]["data"]["multi_mode"], false);
 }
@@ -181,10 +182,10 @@ fn several_questions_have_the_shape_the_client_reads() {
 #[test]
 fn a_change_of_owner_is_sent_to_clients_that_support_it() {
     let mut supported = mapper(&["seats"]);
-    assert!(supported.map(&Event::OwnerChanged, true).is_empty());
-    let mapped = supported.map(&Event::OwnerChanged, false);
+    assert!(supported.map(&ChatEvent::OwnerChanged, true).is_empty());
+    let mapped = supported.map(&ChatEvent::OwnerChanged, false);
     let expected = SessionSeat { session_id: "s".into(), owner: false, gone: false };
     assert_eq!(mapped, [ServerMessage::SessionSeat(expected)]);
-    assert!(mapper(&[]).map(&Event::OwnerChanged, false).is_empty());
-    assert!(mapper(&[]).map(&Event::Ended { ending: Ending::Complete }, true).is_empty());
+    assert!(mapper(&[]).map(&ChatEvent::OwnerChanged, false).is_empty());
+    assert!(mapper(&[]).map(&ChatEvent::Ended { ending: Ending::Complete }, true).is_empty());
 }
