@@ -133,7 +133,7 @@ impl RequestHandler {
             Ok((request_id, Some(request))) => Some((request_id, request)),
             Ok((request_id, None)) => {
                 // SS-17
-                let error = ErrorInfo::new(ErrorCode::AuthRequired, "say auth_request first");
+                let error = ErrorInfo::new(ErrorCode::AuthRequired, "not authenticated: send auth_request");
                 self.outbound.send_error(error, request_id.as_deref());
                 None
             }
