@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 use swb_dialects::Fronts;
 use swb_dialects::clippy::Clippy;
 use swb_dialects::control::Control;
@@ -21,7 +21,7 @@ use swb_engine::Engine;
 use swb_engine::chat::Chats;
 use swb_keeper::Spec;
 use swb_operations::{Operations, Settings};
-use swb_types::Paths;
+use swb_types::{Paths, Timestamp};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
@@ -117,7 +117,7 @@ impl DaemonSetup {
             warnings,
             exe: self.exe.clone(),
             auto: self.options.auto,
-            started: UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_secs()),
+            started: Timestamp::of(SystemTime::now()).0,
             stop,
             prepared: Mutex::new(None),
         });

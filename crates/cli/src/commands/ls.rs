@@ -18,7 +18,7 @@ struct SessionRow {
     command: String,
     argv: Vec<String>,
     pid: u32,
-    /// Unix seconds.
+    /// Unix milliseconds.
     created: u64,
     size: Option<SessionSize>,
     clients: u32,
@@ -73,7 +73,7 @@ impl From<SessionItem> for SessionRow {
             name: session.name,
             workspace: session.workspace,
             pid: session.pid,
-            created: session.created,
+            created: session.created.saturating_mul(1000),
             ptys: session.ptys,
         }
     }
@@ -111,7 +111,7 @@ impl SessionRow {
             pid,
             self.size.as_ref().map_or_else(|| "-".to_owned(), |size| format!("{}x{}", size.cols, size.rows)),
             self.clients.to_string(),
-            table::age(now.saturating_sub(self.created)),
+            table::age(now.saturating_sub(self.created / 1000)),
             table::printable(&table::short_path(&self.workspace, home)),
             self.command.clone(),
         ]
@@ -141,7 +141,7 @@ mod tests {
             command: command.to_owned(),
             argv: command.split(' ').map(str::to_owned).collect(),
             pid: 4711,
-            created: 1000,
+            created: 1_000_000,
             size: Some(SessionSize { cols: 120, rows: 40 }),
             clients: 1,
             status,

@@ -49,7 +49,7 @@ fn text(status: &Status, now: u64) -> String {
         return "No daemon runs. Any other command starts it.\n".to_owned();
     };
     let keeper = status.keeper.as_ref().map_or(0, |keeper| keeper.pid);
-    let up = table::age(now.saturating_sub(daemon.started));
+    let up = table::age(now.saturating_sub(daemon.started / 1000));
     let mut out = format!(
         "daemon    pid {}, version {}, up {up}, restarted {} times{}\nkeeper    pid {keeper}\nsessions  {}\n\n",
         daemon.pid,
@@ -89,7 +89,7 @@ mod tests {
                 restarts: 2,
                 version: "0.1.0".into(),
                 auto: true,
-                started: 100,
+                started: 100_000,
             }),
             dialects: vec![
                 DialectStatus {

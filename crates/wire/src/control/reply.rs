@@ -111,7 +111,7 @@ pub struct SessionItem {
     pub workspace: String,
     /// Its first process.
     pub pid: u32,
-    /// When it was made, in Unix seconds.
+    /// When it was created, in Unix seconds, as coop has it (CO-37).
     pub created: u64,
     /// Its PTYs.
     pub ptys: Vec<PtyItem>,
@@ -294,7 +294,7 @@ pub struct DaemonStatus {
     pub version: String,
     /// Whether a client started it, so that it ends when it is no longer needed.
     pub auto: bool,
-    /// When it was started, in Unix seconds.
+    /// When it was started, in Unix milliseconds.
     pub started: u64,
 }
 
