@@ -9,7 +9,7 @@ use std::time::Duration;
 use swb_dialects::control::Control;
 use swb_dialects::keepty::Keepty;
 use swb_dialects::scriptschnell::Settings;
-use swb_dialects::{Fronts, listen};
+use swb_dialects::{Fronts, private_socket};
 use swb_engine::{Engine, SessionEndpoint};
 use swb_types::Paths;
 use swb_wire::control::{DialectState, DialectStatus};
@@ -139,14 +139,14 @@ impl OpenFronts {
             return Ok(None);
         }
         // CB-4
-        let made = socket.parent().map_or(Ok(()), listen::private_dir).map_err(anyhow::Error::new);
+        let made = socket.parent().map_or(Ok(()), private_socket::private_dir).map_err(anyhow::Error::new);
         match made.and_then(|()| self.listener(FRONT_CLIPPY, &socket, engine)) {
             Ok(listener) => {
                 self.note("clippy", &socket, DialectState::Listening);
                 Ok(Some(listener))
             }
             Err(error) => {
-                let live = matches!(error.downcast_ref(), Some(listen::BindError::Live(_)));
+                let live = matches!(error.downcast_ref(), Some(private_socket::BindError::Live(_)));
                 if live && !auto && !engine.continues() {
                     bail!("{error:#}");
                 }
@@ -195,10 +195,10 @@ impl OpenFronts {
 
     fn listener(&mut self, front: u16, path: &Path, engine: &Engine) -> Result<OwnedFd> {
         // A listener whose file was removed meanwhile cannot be reached; make a new one, if there is room.
-        let kept = engine.take_front(front).filter(|kept| listen::leads_to(path, kept));
+        let kept = engine.take_front(front).filter(|kept| private_socket::leads_to(path, kept));
         let listener = match kept {
             Some(kept) => kept,
-            None => listen::bind(path)?,
+            None => private_socket::bind(path)?,
         };
         engine.keep_front(front, listener.try_clone()?);
         self.sockets.push((front, path.to_owned(), listener.try_clone()?));
@@ -227,8 +227,8 @@ impl OpenFronts {
         for (front, path, listener) in &self.sockets {
             engine.drop_front(*front);
             // Another daemon may have found the place empty meanwhile.
-            if listen::leads_to(path, listener) {
-                listen::unlink(path);
+            if private_socket::leads_to(path, listener) {
+                private_socket::unlink(path);
             }
         }
         let own = std::process::id().to_string();
@@ -263,9 +263,9 @@ pub(crate) fn scriptschnell_settings(config: &ScriptschnellConfig, paths: &Paths
 /// `~/.coop` and, because the original client would otherwise begin to build it, an empty
 /// `rootfs/base` in it (CO-3, CO-68).
 fn coop_dir(paths: &Paths) -> Result<()> {
-    listen::private_dir(&paths.coop_dir())?;
+    private_socket::private_dir(&paths.coop_dir())?;
     let base = paths.coop_dir().join("rootfs/base");
-    if let Err(error) = listen::private_dir(&base) {
+    if let Err(error) = private_socket::private_dir(&base) {
         tracing::warn!(%error, "cannot make the directory the coop client looks for");
     }
     Ok(())

@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use swb_dialects::listen;
+use swb_dialects::private_socket;
 use swb_engine::{Engine, EngineOptions, Error, SessionEndpoint};
 use swb_programs::SystemClipboard;
 use swb_turns::Profiles;
@@ -24,7 +24,7 @@ pub(crate) async fn connect(
     profiles: Option<Profiles>,
     endpoints: Vec<std::sync::Arc<dyn SessionEndpoint>>,
 ) -> Result<Engine> {
-    listen::private_dir(&paths.run_dir())?;
+    private_socket::private_dir(&paths.run_dir())?;
     let socket = paths.keeper_socket();
     let mut options = EngineOptions::new(socket.clone());
     options.ring = config.daemon.ring_bytes;

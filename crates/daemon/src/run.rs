@@ -227,7 +227,7 @@ impl DaemonSetup {
             std::env::vars_os().filter(|(key, _)| key != LOG_FILE).collect();
         let log = self.paths.daemon_log();
         if let Some(dir) = log.parent()
-            && let Err(error) = swb_dialects::listen::private_dir(dir)
+            && let Err(error) = swb_dialects::private_socket::private_dir(dir)
         {
             tracing::warn!(%error, "a daemon started by the keeper will not be able to log");
         }

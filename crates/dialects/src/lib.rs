@@ -1,7 +1,7 @@
 //! The dialects: each translates between the messages of one protocol and the engine.
 //!
 //! An adapter keeps only what belongs to one connection: handshake, role, place in the output. What
-//! outlives a connection is the engine's. Common to all: listening safely ([`listen`]), accepting and
+//! outlives a connection is the engine's. Common to all: listening safely ([`private_socket`]), accepting and
 //! reading (`conn.rs`), noticing that a peer has left (`peer.rs`), queues of messages to send (`outbound.rs`), and sending
 //! output straight from the ring (`outlet.rs`).
 
@@ -11,10 +11,10 @@ pub mod control;
 pub mod coop;
 pub mod keepty;
 pub mod limits;
-pub mod listen;
 mod outbound;
 mod outlet;
 mod peer;
+pub mod private_socket;
 pub mod scriptschnell;
 
 pub use conn::Fronts;

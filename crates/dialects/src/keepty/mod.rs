@@ -9,7 +9,7 @@ mod roles;
 
 use crate::conn::Fronts;
 use crate::limits;
-use crate::listen::{self, BindError};
+use crate::private_socket::{self, BindError};
 use connection::Connection;
 use roles::Roles;
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ pub struct Keepty {
 impl Keepty {
     /// Prepares the front with its sockets in `dir`.
     pub fn new(dir: PathBuf, fronts: Fronts) -> Result<Self, BindError> {
-        listen::private_dir(&dir)?;
+        private_socket::private_dir(&dir)?;
         Ok(Self { dir, fronts, open: Mutex::default() })
     }
 
@@ -54,11 +54,11 @@ impl Keepty {
             return Err(BindError::TooLong { path, len, max }.to_string());
         }
         // A kept listener whose file somebody removed cannot be reached any more.
-        if let Some(kept) = kept.filter(|_| listen::is_ours(&path)) {
+        if let Some(kept) = kept.filter(|_| private_socket::is_ours(&path)) {
             return Ok(kept);
         }
-        listen::private_dir(&self.dir).map_err(|error| error.to_string())?;
-        listen::bind(&path).map_err(|error| match error {
+        private_socket::private_dir(&self.dir).map_err(|error| error.to_string())?;
+        private_socket::bind(&path).map_err(|error| match error {
             BindError::Live(_) => format!("session '{}' is already running", session.name()),
             other => other.to_string(),
         })
@@ -92,11 +92,11 @@ impl SessionEndpoint for Keepty {
     fn clear(&self, session: &Session, kept: Option<OwnedFd>) {
         let path = self.path(session);
         let stale = match kept {
-            Some(kept) => listen::leads_to(&path, kept),
-            None => listen::is_stale(&path),
+            Some(kept) => private_socket::leads_to(&path, kept),
+            None => private_socket::is_stale(&path),
         };
         if stale {
-            listen::unlink(&path);
+            private_socket::unlink(&path);
         }
     }
 
@@ -106,7 +106,7 @@ impl SessionEndpoint for Keepty {
         let ours = table.get(session.name()).is_some_and(|(open, _)| open.is(session));
         if ours && let Some((_, stop)) = table.remove(session.name()) {
             stop.cancel();
-            listen::unlink(&self.path(session));
+            private_socket::unlink(&self.path(session));
         }
     }
 }

@@ -3,7 +3,9 @@
 //! [`TerminalOutput`] decides what the client gets next: output from the ring, a picture of the screen, an event. The
 //! transport only sends it. [`TerminalInput`] takes keys and sizes. Both end when the transport drops them.
 
+mod cut_out;
 mod input;
+mod lag_repaint;
 mod output;
 
 pub use input::TerminalInput;

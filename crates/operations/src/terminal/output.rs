@@ -4,15 +4,13 @@
 //! size. A client that lags is repainted from the screen model; a watcher whose window has another size sees the part
 //! of the screen that fits.
 
+use super::cut_out::CutOut;
 use super::input::refusal;
-use super::{ClientState, Opening, is_terminal};
+use super::{ClientState, Opening};
 use crate::limits;
-use crate::wait::next_look;
 use std::collections::VecDeque;
-use std::sync::Arc;
 use swb_engine::{Cursor, Mark, Picture, Step};
-use swb_types::{Offset, Role, Size};
-use swb_vt::View;
+use swb_types::{Offset, Role};
 use swb_wire::control::{ErrorReply, Event, StreamOptions};
 use tokio::sync::watch;
 
@@ -44,26 +42,19 @@ pub enum Piece {
     Broken,
 }
 
-/// The part of the screen that a watcher with a window of another size sees.
-struct CutOut {
-    view: View,
-    /// Whether the present screen has been painted, so that the next change is to be waited for.
-    painted: bool,
-}
-
 /// Decides what a client gets next.
 pub struct TerminalOutput {
-    cursor: Cursor,
-    options: StreamOptions,
+    pub(super) cursor: Cursor,
+    pub(super) options: StreamOptions,
     /// Where a stream that does not follow the output ends.
     until: Option<Offset>,
-    client: watch::Receiver<ClientState>,
+    pub(super) client: watch::Receiver<ClientState>,
     refusals: u64,
     /// The role that does not allow input, of a client that did not ask to watch.
     limited: Option<Role>,
-    cut_out: Option<CutOut>,
+    pub(super) cut_out: Option<CutOut>,
     /// What has been decided but not given out: at most an event, a picture and an end.
-    queue: VecDeque<Piece>,
+    pub(super) queue: VecDeque<Piece>,
 }
 
 impl TerminalOutput {
@@ -120,13 +111,6 @@ impl TerminalOutput {
         }
     }
 
-    /// Whether the client watches through a window of another size, in which the output would be a mess. One that
-    /// follows sizes has none of its own.
-    fn needs_cut_out(&self) -> bool {
-        let watches = self.options.watch && self.options.repaint && !self.options.sizes;
-        watches && self.client.borrow().window != self.cursor.pty().size()
-    }
-
     fn report_refusals(&mut self) {
         let refusals = self.client.borrow().refusals;
         if let Some(role) = self.limited.filter(|_| self.refusals != refusals) {
@@ -156,7 +140,7 @@ impl TerminalOutput {
         }
     }
 
-    fn mark(&self, mark: Mark) -> Option<Piece> {
+    pub(super) fn mark(&self, mark: Mark) -> Option<Piece> {
         match mark {
             Mark::Resized { generation, size } if self.options.sizes => {
                 let (cols, rows) = (size.cols(), size.rows());
@@ -167,101 +151,6 @@ impl TerminalOutput {
             Mark::Restarting { delay_ms } => Some(Piece::Event(Event::PtyRestarting { delay_ms })),
             // CO-61
             Mark::Exited(status) => Some(Piece::End(Event::PtyExited { code: status.code() })),
-        }
-    }
-
-    /// Reports to a client that was too slow that it missed something (CO-65, CO-66), and shows it the screen as it is
-    /// now. A client that asked for bytes rather than the screen continues with what is left of them.
-    async fn repaint_lagging(&mut self) {
-        let pty = Arc::clone(self.cursor.pty());
-        let wants_bytes = (self.options.watch || self.options.wants_offsets()) && !self.options.repaint;
-        let terminal = is_terminal(&self.options);
-        let picture = if wants_bytes { None } else { pty.picture(0, terminal).await.ok() };
-        let before = self.cursor.offset();
-        let newest = || pty.oldest().max(pty.head().saturating_sub(StreamOptions::DEFAULT_HISTORY));
-        let to = picture.as_ref().map_or_else(newest, |picture| picture.cursor.offset()).max(before);
-        let dropped = (to - before).div_ceil(limits::OUTPUT_PIECE).max(1);
-        let offset = self.options.wants_offsets().then_some(to);
-        self.queue.push_back(Piece::Event(Event::Lagged { dropped, offset }));
-        match picture {
-            Some(Picture { bytes, cursor }) => {
-                // The output does not wait for this client again before it has caught up.
-                cursor.falls_behind();
-                self.cursor = cursor;
-                self.show(&bytes);
-            }
-            None => self.cursor.skip(to),
-        }
-    }
-
-    /// Brings the client's terminal into the state of the screen, whatever it shows.
-    fn show(&mut self, picture: &[u8]) {
-        self.push_picture(self.cursor.offset(), [swb_vt::RESET, picture].concat());
-    }
-
-    fn push_picture(&mut self, offset: Offset, bytes: Vec<u8>) {
-        self.queue.push_back(Piece::Picture { offset, bytes, announced: self.options.repaint });
-    }
-
-    // ---- cut-outs ----
-
-    fn window(&mut self) -> Size {
-        self.client.borrow_and_update().window
-    }
-
-    fn begin_cut_out(&mut self) {
-        self.cursor.falls_behind();
-        let view = View::new(self.window());
-        // Undoes what a picture or output may have set before.
-        self.push_picture(self.cursor.offset(), swb_vt::RESET.to_vec());
-        self.cut_out = Some(CutOut { view, painted: false });
-    }
-
-    async fn next_cut_out(&mut self, mut cut_out: CutOut) {
-        if cut_out.painted {
-            tokio::select! {
-                () = next_look(&self.cursor, limits::VIEW_PAUSE) => {}
-                Ok(()) = self.client.changed() => cut_out.view.resize(self.client.borrow_and_update().window),
-            }
-            self.cut_out = Some(CutOut { painted: false, ..cut_out });
-            return;
-        }
-        let end = self.pass_over();
-        let pty = Arc::clone(self.cursor.pty());
-        let mut view = cut_out.view;
-        let painted = pty.look(true, move |sight| (view.paint(sight.screen()), sight.offset(), view)).await;
-        let Ok((bytes, offset, view)) = painted else {
-            return self.queue.push_back(Piece::Broken);
-        };
-        self.push_picture(offset, bytes);
-        // The end comes behind the last picture.
-        self.queue.extend(end);
-        self.cut_out = Some(CutOut { view, painted: true });
-    }
-
-    /// Passes over output that is shown as a picture, reporting the events in it; gives the end if there is one.
-    fn pass_over(&mut self) -> Option<Piece> {
-        loop {
-            match self.cursor.step(u64::MAX) {
-                Step::Output { to } => self.cursor.advance(to - self.cursor.offset()),
-                Step::Lost { oldest } => self.cursor.skip(oldest),
-                Step::Mark(mark) => match self.mark(mark) {
-                    Some(end @ Piece::End(_)) => return Some(end),
-                    event => self.queue.extend(event),
-                },
-                Step::Idle => return None,
-            }
-        }
-    }
-
-    /// The window has the terminal's size again: one picture, then output.
-    async fn end_cut_out(&mut self) {
-        match self.cursor.pty().picture(0, false).await {
-            Ok(Picture { bytes, cursor }) => {
-                self.cursor = cursor;
-                self.show(&bytes);
-            }
-            Err(_) => self.queue.push_back(Piece::Broken),
         }
     }
 }
