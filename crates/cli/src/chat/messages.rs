@@ -6,8 +6,9 @@ use swb_tui::event::{
 use swb_tui::view::asks::UserDecision;
 use swb_tui::view::transcript::AnswerUsage;
 use swb_wire::scriptschnell::{
-    Answers, AuthorizationRequest, AuthorizationResponse, ChatEnd, ChatMessage, ErrorInfo, HistoryItem,
-    ProgressInfo, QuestionRequest, QuestionResponse, Questions, Received, Request, ServerMessage, ToolResult,
+    AuthorizationRequest, AuthorizationResponse, ChatEnd, ChatMessage, ErrorInfo, HistoryItem, ProgressInfo,
+    QuestionAnswers, QuestionRequest, QuestionResponse, Questions, Received, Request, ServerMessage,
+    ToolResult,
 };
 
 /// Something that came.
@@ -157,7 +158,7 @@ pub(super) fn request(decision: &UserDecision) -> Request {
             let mut response = QuestionResponse { question_id: Some(id), ..QuestionResponse::default() };
             if multi {
                 let named = answers.into_iter().enumerate().map(|(n, text)| (format!("q_{}", n + 1), text));
-                response.answers_map = Some(Answers::Named(named.collect()));
+                response.answers_map = Some(QuestionAnswers::Named(named.collect()));
             } else {
                 response.answer = Some(answers.into_iter().next().unwrap_or_default());
             }

@@ -25,7 +25,7 @@ use swb_tui::text::{StyledLine, visible};
 use swb_tui::view::asks::{DecisionReply, PendingAsk, PendingAsks, answered, verdict};
 use swb_tui::view::transcript::{AnswerEnd, Transcript};
 use swb_wire::scriptschnell::{
-    AuthorizationAck, ChatEnd, ChatSend, ErrorInfo, Request, ServerMessage, SessionName, SessionSave,
+    AuthorizationAck, ChatEnd, ChatSend, ErrorInfo, Request, ServerMessage, SessionRef, SessionSave,
 };
 
 /// Exit code of an answer that was stopped.
@@ -120,7 +120,7 @@ pub(super) fn run(
     let result = run.until_answered(&sent, &mut signals);
     if matches!(&result, Err(failure) if failure.kind() == FailureKind::BrokenPipe) {
         // Nobody reads the answer; the agent need not go on.
-        run.link.tell(&Request::ChatStop(SessionName::default()));
+        run.link.tell(&Request::ChatStop(SessionRef::default()));
     }
     let ending = run.judged(result?)?;
     run.finish(ending, args.save)
@@ -157,7 +157,7 @@ impl OneShotRun {
                     return Ok(AnswerEnd::Stopped);
                 }
                 self.stopping = Some(Instant::now() + STOP);
-                self.link.send(&Request::ChatStop(SessionName::default()));
+                self.link.send(&Request::ChatStop(SessionRef::default()));
             }
         }
     }

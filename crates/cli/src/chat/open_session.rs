@@ -6,7 +6,7 @@ use crate::error::Failure;
 use swb_tui::event::{TranscriptMessage, text};
 use swb_wire::scriptschnell::{
     ConfigGet, CreateOptions, Request, ServerMessage, SessionAttach, SessionCreate, SessionCreated,
-    SessionFilter, SessionItem, SessionLoaded, SessionName,
+    SessionFilter, SessionItem, SessionLoaded, SessionRef,
 };
 
 /// Which session the user asks for.
@@ -107,7 +107,7 @@ pub(super) fn create(
 
 /// Goes to a session that is there, in memory or saved, or to a terminal session.
 pub(super) fn load(link: &mut ChatConnection, name: &str) -> Result<OpenedSession, RequestError> {
-    let request = SessionName { session_id: Some(name.to_owned()) };
+    let request = SessionRef { session_id: Some(name.to_owned()) };
     let ServerMessage::SessionLoad(loaded) = link.ask(&Request::SessionLoad(request))? else {
         return Err(RequestError::odd());
     };

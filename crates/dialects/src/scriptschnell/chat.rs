@@ -8,7 +8,7 @@ use swb_chat::{Answers, Approval, ApprovalId, Question, QuestionId, Refused, Set
 use swb_engine::chat::{ChatError, PromptOptions};
 use swb_wire::scriptschnell as wire;
 use swb_wire::scriptschnell::{
-    AuthorizationResponse, ChatOptions, ChatSend, ErrorInfo, QuestionResponse, ServerMessage, Status,
+    AuthorizationResponse, ChatSend, ChatSendOptions, ErrorInfo, QuestionResponse, ServerMessage, StatusReply,
 };
 
 impl RequestHandler {
@@ -29,20 +29,20 @@ impl RequestHandler {
 
     /// SS-55: answered at once; what was running is answered when it has stopped. Where there is no session,
     /// nothing runs.
-    pub(super) async fn chat_stop(&mut self, which: wire::SessionName) -> Result<ServerMessage, ErrorInfo> {
+    pub(super) async fn chat_stop(&mut self, which: wire::SessionRef) -> Result<ServerMessage, ErrorInfo> {
         let named = which.session_id.filter(|id| !id.is_empty());
         if named.is_some() || !self.attachments.is_empty() {
             let attached = self.attached(named.as_deref())?;
             mapped(attached.chat.stop(Some(attached.client)).await)?;
         }
-        Ok(ServerMessage::ChatStop(Status::of("stopped")))
+        Ok(ServerMessage::ChatStop(StatusReply::of("stopped")))
     }
 
     /// SS-56
-    pub(super) async fn chat_clear(&mut self, which: wire::SessionName) -> Result<ServerMessage, ErrorInfo> {
+    pub(super) async fn chat_clear(&mut self, which: wire::SessionRef) -> Result<ServerMessage, ErrorInfo> {
         let attached = self.attached(which.session_id.as_deref())?;
         mapped(attached.chat.clear(Some(attached.client)).await)?;
-        Ok(ServerMessage::ChatClear(Status::of("cleared")))
+        Ok(ServerMessage::ChatClear(StatusReply::of("cleared")))
     }
 
     /// SS-61: not answered, also not when it is about nothing.
@@ -94,7 +94,7 @@ fn not_asked() -> ErrorInfo {
     super::errors::info(&ChatError::Refused(Refused::NotAsked))
 }
 
-fn prompt_options(options: &ChatOptions) -> Result<PromptOptions, ErrorInfo> {
+fn prompt_options(options: &ChatSendOptions) -> Result<PromptOptions, ErrorInfo> {
     let temperature = options.temperature;
     if temperature.is_some_and(|temperature| !Settings::TEMPERATURES.contains(&temperature)) {
         return Err(invalid("temperature is not between 0 and 2"));
@@ -125,16 +125,16 @@ fn verdict(approval: &Approval, response: &AuthorizationResponse) -> Result<Verd
 /// answers none of them is not looked at.
 fn answers(question: &Question, response: QuestionResponse) -> Result<Answers, ErrorInfo> {
     let lists = [response.answers_map, response.answers].into_iter().flatten();
-    let is_empty = |answers: &wire::Answers| match answers {
-        wire::Answers::Named(named) => named.is_empty(),
-        wire::Answers::Listed(listed) => listed.is_empty(),
+    let is_empty = |answers: &wire::QuestionAnswers| match answers {
+        wire::QuestionAnswers::Named(named) => named.is_empty(),
+        wire::QuestionAnswers::Listed(listed) => listed.is_empty(),
     };
     let (empty, filled): (Vec<_>, Vec<_>) = lists.partition(is_empty);
     let given: BTreeMap<usize, String> = match (filled.into_iter().next(), response.answer) {
-        (Some(wire::Answers::Named(named)), _) => {
+        (Some(wire::QuestionAnswers::Named(named)), _) => {
             named.into_iter().filter_map(|(key, answer)| Some((position(&key)?, answer))).collect()
         }
-        (Some(wire::Answers::Listed(listed)), _) => listed.into_iter().enumerate().collect(),
+        (Some(wire::QuestionAnswers::Listed(listed)), _) => listed.into_iter().enumerate().collect(),
         (None, Some(answer)) => [(0, answer)].into(),
         (None, None) if question.request.multi && !empty.is_empty() => return Ok(Answers(BTreeMap::new())),
         (None, None) => return Err(invalid("answer is missing")),

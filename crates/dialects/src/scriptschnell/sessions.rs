@@ -66,10 +66,7 @@ impl RequestHandler {
     }
 
     /// SS-45
-    pub(super) async fn session_load(
-        &mut self,
-        which: wire::SessionName,
-    ) -> Result<ServerMessage, ErrorInfo> {
+    pub(super) async fn session_load(&mut self, which: wire::SessionRef) -> Result<ServerMessage, ErrorInfo> {
         let id = which.session_id.filter(|id| !id.is_empty());
         let id = id.ok_or_else(|| invalid("session_id is missing"))?;
         let chat = mapped(self.front.chats.load(&id).await)?;
@@ -145,7 +142,7 @@ impl RequestHandler {
     /// SS-37
     pub(super) async fn session_detach(
         &mut self,
-        which: wire::SessionName,
+        which: wire::SessionRef,
     ) -> Result<ServerMessage, ErrorInfo> {
         let name = self.attached(which.session_id.as_deref())?.name().to_owned();
         if let Some(at) = self.attachments.iter().position(|attached| attached.name() == name) {
@@ -159,7 +156,7 @@ impl RequestHandler {
     /// SS-42, SS-43
     pub(super) async fn session_delete(
         &mut self,
-        which: wire::SessionName,
+        which: wire::SessionRef,
     ) -> Result<ServerMessage, ErrorInfo> {
         let id = which.session_id.filter(|id| !id.is_empty());
         let id = id.ok_or_else(|| invalid("session_id is missing"))?;

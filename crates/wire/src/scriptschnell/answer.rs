@@ -87,12 +87,12 @@ pub struct SessionState {
 
 /// Nothing but what became of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Status {
+pub struct StatusReply {
     /// What became of it.
     pub status: String,
 }
 
-impl Status {
+impl StatusReply {
     /// This is what became of it.
     pub fn of(status: &str) -> Self {
         Self { status: status.to_owned() }

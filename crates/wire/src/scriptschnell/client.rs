@@ -13,13 +13,13 @@ use std::borrow::Cow;
 /// Appends a request as one line.
 pub fn encode_request(request: &Request, request_id: Option<&str>, out: &mut Vec<u8>) {
     #[derive(Serialize)]
-    struct Line<'a> {
+    struct RequestLine<'a> {
         #[serde(flatten)]
         request: &'a Request,
         #[serde(skip_serializing_if = "Option::is_none")]
         request_id: Option<&'a str>,
     }
-    append(&Line { request, request_id }, out);
+    append(&RequestLine { request, request_id }, out);
 }
 
 /// A message of the daemon and what belongs to it.
@@ -44,7 +44,7 @@ pub fn parse_server(line: &str) -> Result<Vec<Received>, BadServerMessage> {
     struct Batch {
         messages: Vec<Box<RawValue>>,
     }
-    let head: Head<'_> = read(line)?;
+    let head: ServerHead<'_> = read(line)?;
     if head.kind != "batch" {
         return Ok(vec![message(&head)?]);
     }
@@ -54,7 +54,7 @@ pub fn parse_server(line: &str) -> Result<Vec<Received>, BadServerMessage> {
 }
 
 #[derive(Deserialize)]
-struct Head<'a> {
+struct ServerHead<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
     #[serde(default)]
@@ -67,7 +67,7 @@ struct Head<'a> {
     error: Option<ErrorInfo>,
 }
 
-impl Head<'_> {
+impl ServerHead<'_> {
     fn fields<T: DeserializeOwned>(&self) -> Result<T, BadServerMessage> {
         read(self.data.map_or("{}", RawValue::get))
     }
@@ -77,7 +77,7 @@ fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, BadServerMessage> {
     serde_json::from_str(text).map_err(|error| BadServerMessage(error.to_string()))
 }
 
-fn message(head: &Head<'_>) -> Result<Received, BadServerMessage> {
+fn message(head: &ServerHead<'_>) -> Result<Received, BadServerMessage> {
     // Any message with an error is one, whatever its type.
     let message = match &head.error {
         Some(error) => ServerMessage::Error(error.clone()),
@@ -86,7 +86,7 @@ fn message(head: &Head<'_>) -> Result<Received, BadServerMessage> {
     Ok(Received { request_id: head.request_id.clone(), timestamp: head.timestamp, message })
 }
 
-fn said(head: &Head<'_>) -> Result<ServerMessage, BadServerMessage> {
+fn said(head: &ServerHead<'_>) -> Result<ServerMessage, BadServerMessage> {
     use ServerMessage as M;
     Ok(match head.kind.as_ref() {
         "auth_challenge" => M::AuthChallenge(head.fields()?),

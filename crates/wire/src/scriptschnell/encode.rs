@@ -70,7 +70,7 @@ pub(super) fn append(value: &impl Serialize, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scriptschnell::{Closed, ErrorCode, Status};
+    use crate::scriptschnell::{Closed, ErrorCode, StatusReply};
 
     fn line(message: &ServerMessage, request_id: Option<&str>) -> String {
         let mut out = Vec::new();
@@ -86,7 +86,7 @@ mod tests {
             "{\"type\":\"ping\",\"timestamp\":\"1970-01-01T00:00:00.000Z\"}\n"
         );
         assert_eq!(
-            line(&ServerMessage::ChatStop(Status::of("stopped")), Some("a\n\"ü")),
+            line(&ServerMessage::ChatStop(StatusReply::of("stopped")), Some("a\n\"ü")),
             "{\"type\":\"chat_stop\",\"data\":{\"status\":\"stopped\"},\"request_id\":\"a\\n\\\"ü\",\
              \"timestamp\":\"1970-01-01T00:00:00.000Z\"}\n"
         );

@@ -45,7 +45,7 @@ pub struct Envelope<'a> {
 }
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct EnvelopeLine<'a> {
     #[serde(default, rename = "type")]
     kind: Option<Scalar>,
     #[serde(default)]
@@ -62,7 +62,7 @@ impl<'a> Envelope<'a> {
         if !line.trim_ascii_start().starts_with('{') {
             return bad(None, "the message is not a JSON object".to_owned());
         }
-        let line: Line<'a> = match serde_json::from_str(line) {
+        let line: EnvelopeLine<'a> = match serde_json::from_str(line) {
             Ok(line) => line,
             Err(error) => return bad(None, format!("the message is not valid JSON: {error}")),
         };
@@ -91,7 +91,7 @@ impl<'a> Envelope<'a> {
             "auth_request" => Request::AuthRequest(self.fields()?),
             "authorization_ack" => Request::AuthorizationAck(self.fields()?),
             "authorization_response" => Request::AuthorizationResponse(self.fields()?),
-            "batch" => Request::Batch(self.fields::<Batch>()?.messages),
+            "batch" => Request::Batch(self.fields::<RequestBatch>()?.messages),
             "chat_clear" => Request::ChatClear(self.fields()?),
             // SS-49: an alias can be that of the type, or that of the field.
             "chat_send" | "prompt" => Request::ChatSend(self.fields()?),
@@ -131,7 +131,7 @@ impl<'a> Envelope<'a> {
 
 /// Messages together; each is read when its turn comes.
 #[derive(Deserialize)]
-struct Batch {
+struct RequestBatch {
     #[serde(deserialize_with = "bounded")]
     messages: Vec<Box<RawValue>>,
 }

@@ -21,8 +21,8 @@ mod time;
 
 pub use answer::{
     AuthChallenge, AuthResponse, ChatEnd, ConfigReply, ConfigUpdated, FlowState, HistoryItem, SessionCreated,
-    SessionItem, SessionList, SessionLoaded, SessionPlace, SessionSaved, SessionState, Status, TypedValue,
-    UsageInfo, WorkspaceCreated, WorkspaceItem, WorkspaceList, WorkspaceSetReply,
+    SessionItem, SessionList, SessionLoaded, SessionPlace, SessionSaved, SessionState, StatusReply,
+    TypedValue, UsageInfo, WorkspaceCreated, WorkspaceItem, WorkspaceList, WorkspaceSetReply,
 };
 pub use client::{BadServerMessage, Received, encode_request, parse_server};
 pub use encode::{encode, encode_batch, text_len};
@@ -34,9 +34,9 @@ pub use event::{
 };
 pub use lines::{LineError, Lines, MAX_LINE};
 pub use request::{
-    Answers, Auth, AuthorizationAck, AuthorizationResponse, ChatOptions, ChatSend, Close, ConfigGet,
-    ConfigSet, CreateOptions, FlowControl, QuestionResponse, Request, Scalar, SessionAttach, SessionCreate,
-    SessionFilter, SessionName, SessionSave, WorkspaceCreate, WorkspaceName,
+    Auth, AuthorizationAck, AuthorizationResponse, ChatSend, ChatSendOptions, Close, ConfigGet, ConfigSet,
+    CreateOptions, FlowControl, QuestionAnswers, QuestionResponse, Request, Scalar, SessionAttach,
+    SessionCreate, SessionFilter, SessionRef, SessionSave, WorkspaceCreate, WorkspaceName,
 };
 pub use server::ServerMessage;
 pub use time::Time;

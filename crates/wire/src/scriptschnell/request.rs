@@ -24,11 +24,11 @@ pub enum Request {
     #[serde(serialize_with = "messages")]
     Batch(Vec<Box<RawValue>>),
     /// Forgets what was said.
-    ChatClear(SessionName),
+    ChatClear(SessionRef),
     /// Says something to the agent.
     ChatSend(ChatSend),
     /// Stops the agent.
-    ChatStop(SessionName),
+    ChatStop(SessionRef),
     /// Ends the connection.
     Close(Close),
     /// Asks for settings.
@@ -48,13 +48,13 @@ pub enum Request {
     /// Makes a session.
     SessionCreate(SessionCreate),
     /// Removes a session.
-    SessionDelete(SessionName),
+    SessionDelete(SessionRef),
     /// Leaves a session.
-    SessionDetach(SessionName),
+    SessionDetach(SessionRef),
     /// Lists sessions.
     SessionList(SessionFilter),
     /// Goes on with a saved session.
-    SessionLoad(SessionName),
+    SessionLoad(SessionRef),
     /// Saves the session.
     SessionSave(SessionSave),
     /// Makes a working tree of a repository.
@@ -105,7 +105,7 @@ pub struct Auth {
 
 /// Names a session; the current one if there is none (*addition* where the protocol has no such field).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct SessionName {
+pub struct SessionRef {
     /// The session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
@@ -183,7 +183,7 @@ pub struct ChatSend {
     pub prompt: Option<String>,
     /// What differs for this answer.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub options: Option<ChatOptions>,
+    pub options: Option<ChatSendOptions>,
     /// *Addition*: in which session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
@@ -191,7 +191,7 @@ pub struct ChatSend {
 
 /// What differs for one answer.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct ChatOptions {
+pub struct ChatSendOptions {
     /// How freely it is to be given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
@@ -239,16 +239,16 @@ pub struct QuestionResponse {
     pub answer: Option<String>,
     /// The answers to several.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub answers_map: Option<Answers>,
+    pub answers_map: Option<QuestionAnswers>,
     /// The same.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub answers: Option<Answers>,
+    pub answers: Option<QuestionAnswers>,
 }
 
 /// Answers to several questions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Answers {
+pub enum QuestionAnswers {
     /// By `q_1`, `q_2` and so on.
     Named(BTreeMap<String, String>),
     /// In the order of the questions.

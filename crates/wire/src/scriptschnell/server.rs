@@ -19,13 +19,13 @@ pub enum ServerMessage {
     /// *Addition*: nobody needs to decide any more.
     AuthorizationSettled(AuthorizationSettled),
     /// Everything said was forgotten.
-    ChatClear(Status),
+    ChatClear(StatusReply),
     /// A piece of what is said.
     ChatMessage(ChatMessage),
     /// The generation is over.
     ChatSend(ChatEnd),
     /// The agent was told to stop.
-    ChatStop(Status),
+    ChatStop(StatusReply),
     /// The connection ends.
     Closed(Closed),
     /// Settings.

@@ -18,7 +18,7 @@ use swb_tui::text::{Colour, StyledLine, TextStyle};
 use swb_tui::view::asks::{PendingAsk, PendingAsks};
 use swb_tui::view::transcript::{AnswerEnd, AnswerUsage, Transcript};
 use swb_wire::scriptschnell::{
-    AuthorizationAck, ErrorCode, ErrorInfo, Request, ServerMessage, SessionItem, SessionName,
+    AuthorizationAck, ErrorCode, ErrorInfo, Request, ServerMessage, SessionItem, SessionRef,
 };
 
 /// Messages of a resumed session that are shown.
@@ -271,7 +271,7 @@ impl ChatState {
     fn answered(&mut self, now: Instant) {
         self.asks.clear();
         if std::mem::take(&mut self.gap) {
-            let name = SessionName { session_id: Some(self.name.clone()) };
+            let name = SessionRef { session_id: Some(self.name.clone()) };
             return self.send(Request::SessionLoad(name), RequestPurpose::Missed);
         }
         self.known += 1;
@@ -333,7 +333,7 @@ impl ChatState {
             ServerMessage::ConfigSet(set) => {
                 if set.updated.contains_key("agent") {
                     // Another kind of agent may speak in another way.
-                    let name = SessionName { session_id: Some(self.name.clone()) };
+                    let name = SessionRef { session_id: Some(self.name.clone()) };
                     self.send(Request::SessionLoad(name), RequestPurpose::Missed);
                 }
                 let set = set.updated.iter().map(|(key, value)| format!("{key} is {value} now"));

@@ -9,7 +9,7 @@ use swb_tui::input::keys::Key;
 use swb_tui::text::{Colour, StyledLine, TextStyle};
 use swb_tui::view::asks::{DecisionReply, PendingAsk};
 use swb_wire::scriptschnell::{
-    ChatSend, ConfigSet, Request, Scalar, SessionAttach, SessionCreate, SessionFilter, SessionName,
+    ChatSend, ConfigSet, Request, Scalar, SessionAttach, SessionCreate, SessionFilter, SessionRef,
     SessionSave,
 };
 
@@ -82,7 +82,7 @@ impl ChatState {
 
     fn stop(&mut self) {
         "stopping; Ctrl+C again leaves".clone_into(&mut self.notice);
-        self.send(Request::ChatStop(SessionName::default()), RequestPurpose::Stop);
+        self.send(Request::ChatStop(SessionRef::default()), RequestPurpose::Stop);
     }
 
     fn approve(&mut self, key: &Key, now: Instant) {
@@ -159,7 +159,7 @@ impl ChatState {
                 self.configure(ConfigSet { model: text(model), ..ConfigSet::default() })
             }
             SlashCommand::Clear => {
-                self.send(Request::ChatClear(SessionName::default()), RequestPurpose::Clear)
+                self.send(Request::ChatClear(SessionRef::default()), RequestPurpose::Clear)
             }
             SlashCommand::Help => self.transcript.note(HELP),
             SlashCommand::New => {
@@ -170,7 +170,7 @@ impl ChatState {
             SlashCommand::Quit => self.leaving = true,
             SlashCommand::Resume(name) => {
                 self.send(
-                    Request::SessionLoad(SessionName { session_id: Some(name) }),
+                    Request::SessionLoad(SessionRef { session_id: Some(name) }),
                     RequestPurpose::Resume,
                 );
             }
