@@ -1,4 +1,4 @@
-//! The [`Engine`] handle: the only door to sessions.
+//! The [`Engine`] handle: the only way to create, find and end sessions.
 
 use crate::endpoint::SessionEndpoint;
 use crate::error::Error;
@@ -21,7 +21,7 @@ use tokio::sync::{broadcast, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// How an engine is to run.
+/// Options of an engine.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct EngineOptions {
@@ -31,12 +31,12 @@ pub struct EngineOptions {
     pub ring: usize,
     /// Lines kept that scrolled off a screen.
     pub scrollback: usize,
-    /// Whether screens are followed all the time; else they are drawn from what is left of the output when
-    /// somebody looks, and nobody answers programs while no terminal is attached.
+    /// Whether screens are updated all the time. Otherwise a screen is drawn from the output in the ring when a client
+    /// requests it, and queries of a program stay unanswered while no terminal is attached.
     pub follow: bool,
-    /// How turns of programs are found; none are looked for without.
+    /// Detection profiles; without them no turns are detected.
     pub profiles: Option<Arc<Profiles>>,
-    /// How much is kept of turns.
+    /// How many turns are kept, and how much of each.
     pub turns: TurnLimits,
     /// Where captured turns are copied to on request; without one that fails.
     pub clipboard: Option<Arc<dyn ClipboardSink>>,
@@ -72,7 +72,7 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// Connects to the keeper and finds all its sessions again.
+    /// Connects to the keeper and adopts all its sessions.
     pub async fn connect(
         options: EngineOptions,
         endpoints: Vec<Arc<dyn SessionEndpoint>>,
@@ -128,7 +128,7 @@ impl Engine {
                     adoption.slots.insert(record.pty, (slot, record, adopted));
                 }
                 Some(Err(error)) => {
-                    tracing::warn!(%slot, %error, "leaving a terminal alone whose record is unreadable")
+                    tracing::warn!(%slot, %error, "skipping session: unreadable record")
                 }
                 None => self.context.keeper.free_slot(slot),
             }
@@ -141,14 +141,14 @@ impl Engine {
         *self.fronts.lock().unwrap_or_else(PoisonError::into_inner) = left.global;
     }
 
-    /// Makes a session. When it returns, its process runs (or waits for its first client) and its
-    /// endpoints are open.
+    /// Creates a session. When this returns, its process runs (or waits for the first client) and its endpoints are
+    /// open.
     pub async fn create(&self, spec: SessionSpec) -> Result<Session, Error> {
         let claim = if spec.unique { SessionClaim::Numbered } else { SessionClaim::Exact };
         self.create_as(claim, spec).await
     }
 
-    /// Makes the session that a conversation is held with; both have the same name.
+    /// Creates the session that a conversation is held with; both have the same name.
     pub async fn create_for_conversation(&self, spec: SessionSpec) -> Result<Session, Error> {
         self.create_as(SessionClaim::OfConversation, spec).await
     }
@@ -177,7 +177,7 @@ impl Engine {
         self.tasks.spawn(task.run(Some(started)));
         let outcome = outcome.await.map_err(|_| gone())?;
         if outcome.is_err() {
-            // Its owner will end it and free the rest; the name is free now.
+            // Its task ends it and frees everything else; the name is free now.
             self.context.registry.remove(&session);
         }
         outcome.map(|()| session)
@@ -214,34 +214,34 @@ impl Engine {
         self.context.registry.count()
     }
 
-    /// Forgets ended sessions, all or those of one name; says how many.
+    /// Forgets ended sessions, all or those of one name; returns their number.
     pub fn forget(&self, name: Option<&str>) -> usize {
         let gone = self.context.registry.forget(name);
         gone.iter().for_each(|session| free_slots(&self.context.keeper, session));
         gone.len()
     }
 
-    /// Follows what happens.
+    /// Subscribes to events.
     pub fn subscribe(&self) -> broadcast::Receiver<SessionEvent> {
         self.context.events.subscribe()
     }
 
-    /// How turns of programs are found, if they are looked for.
+    /// The detection profiles, if turns are detected.
     pub fn profiles(&self) -> Option<&Profiles> {
         self.context.profiles.as_deref()
     }
 
-    /// How the turns of a session's agent are found, if they are looked for.
+    /// The detection profile of a session's agent, if turns are detected.
     pub fn profile_of(&self, session: &Session) -> Option<Arc<Profile>> {
         session.profile_in(self.profiles()?)
     }
 
-    /// Completed turns, and passing them on.
+    /// The relay: completed turns, and the buffer that passes them on.
     pub fn relay(&self) -> &Relay {
         &self.context.relay
     }
 
-    /// Follows what happens from behind `cursor` on; from now on without one.
+    /// Follows the events after `cursor`, or from now on without one.
     pub fn follow(&self, cursor: Option<EventCursor>) -> EventFollower {
         self.context.events.follow(cursor)
     }
@@ -250,7 +250,7 @@ impl Engine {
         &self.context.keeper
     }
 
-    /// What an earlier daemon left of its conversations.
+    /// The journal in which an earlier daemon left its conversations.
     pub(crate) fn take_chats(&self) -> Option<OwnedFd> {
         self.fronts.lock().unwrap_or_else(PoisonError::into_inner).remove(&KEY_CHATS)
     }
@@ -264,12 +264,12 @@ impl Engine {
         self.context.keeper.pid
     }
 
-    /// How often the keeper had to start a daemon.
+    /// How often the keeper has started a daemon.
     pub fn restarts(&self) -> u64 {
         self.context.keeper.restarts
     }
 
-    /// Whether this daemon goes on where another one was cut off: that one has left its first front.
+    /// Whether this daemon replaces one that did not stop in order: that one left its first front with the keeper.
     pub fn continues(&self) -> bool {
         self.context.continues
     }
@@ -289,12 +289,12 @@ impl Engine {
         self.context.keeper.hold_front(index, listener);
     }
 
-    /// Takes that back.
+    /// Takes the listening socket of front `index` back from the keeper.
     pub fn drop_front(&self, index: u16) {
         self.context.keeper.drop_front(index);
     }
 
-    /// Says how the next daemon is to be started should this one vanish.
+    /// Stores with the keeper how to start the next daemon if this one dies.
     pub fn leave_successor(&self, spec: &Spec) -> std::io::Result<()> {
         self.context.keeper.leave_successor(spec)
     }
@@ -304,17 +304,17 @@ impl Engine {
         self.context.keeper.replace_keeper(spec)
     }
 
-    /// Tells the keeper that this process will replace its own program and be back.
+    /// Announces to the keeper that this process replaces its own program and reconnects.
     pub async fn hand_over(&self, patience: Duration) {
         self.context.keeper.hand_over(patience.as_millis() as u64);
         self.context.keeper.flush().await;
     }
 
-    /// Lets go of everything: sessions live on in the keeper, endpoints close, nobody is to follow.
+    /// Stops in order: sessions live on in the keeper, endpoints close, and the keeper starts no other daemon.
     pub async fn shutdown(&self) {
         self.context.stopping.cancel();
         self.context.endings.close();
-        // What does not end even when it is killed is the next daemon's.
+        // A process that does not end even when it is killed is left to the next daemon.
         let _ended = tokio::time::timeout(limits::ENDINGS, self.context.endings.wait()).await;
         self.forget(None);
         for session in self.sessions() {

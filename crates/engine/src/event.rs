@@ -1,7 +1,7 @@
-//! What happened, for whoever wants to follow along, also across a restart of the daemon.
+//! The event stream, which continues across a restart of the daemon.
 //!
-//! The newest events are kept in a memfd that the keeper holds too: one JSON object a line, numbered. A follower
-//! names the cursor of the last event it has seen and misses nothing that is still kept.
+//! The newest events are kept in a memfd that the keeper holds too: one JSON object per line, numbered. A follower sends
+//! the cursor of the last event it received and gets every later one that is still kept.
 
 use crate::journal::Journal;
 use crate::limits;
@@ -21,7 +21,7 @@ use tokio::sync::broadcast;
 /// Something that happened to a session.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SessionEvent {
-    /// Its place among all events; rises by one with each.
+    /// Its sequence number, one more than that of the event before.
     pub seq: u64,
     /// When it happened, in Unix milliseconds.
     pub at: u64,
@@ -36,21 +36,21 @@ pub struct SessionEvent {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EventKind {
-    /// A session was made.
+    /// A session was created.
     Opened,
-    /// A session was found again after a restart of the daemon.
+    /// A session was adopted after a restart of the daemon.
     Found,
     /// The last process of a session ended, or it was killed.
     Closed,
-    /// A process runs on a PTY.
+    /// A process was started on a PTY.
     Started(PtyId),
     /// The process on a PTY ended for good.
     Exited(PtyId, ExitStatus),
-    /// The agent does something else than before.
+    /// The agent's status has changed.
     Status(Status),
     /// Input was submitted to the agent, at this offset of its output.
     TurnStarted(Offset),
-    /// The agent asks something in the middle of a turn, at this offset of its output.
+    /// The agent waits for an answer in the middle of a turn, at this offset of its output.
     Asked(Offset),
     /// A turn on a PTY was completed.
     TurnCompleted {
@@ -61,10 +61,10 @@ pub enum EventKind {
     },
 }
 
-/// The place behind an event.
+/// The position after an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventCursor {
-    /// Tells logs apart that begin to count anew.
+    /// Identifies the log; a new log starts again at 1.
     log: u64,
     seq: u64,
 }
@@ -85,21 +85,21 @@ impl FromStr for EventCursor {
     }
 }
 
-/// What a follower gets: what it has not seen, and what comes.
+/// The events a follower has not seen, and a subscription to later ones.
 #[derive(Debug)]
 pub struct EventFollower {
-    /// Some events that it has not seen are not kept any more.
+    /// Whether some of the events it has not seen are no longer kept.
     pub missed: bool,
-    /// Those that are.
+    /// The events it has not seen and that are still kept.
     pub past: Vec<SessionEvent>,
-    /// What happens from now on.
+    /// Events from now on.
     pub next: broadcast::Receiver<SessionEvent>,
-    /// The place behind `past`.
+    /// The position after `past`.
     pub cursor: EventCursor,
 }
 
 impl EventFollower {
-    /// The place behind an event of this log.
+    /// The position after an event of this log.
     pub fn behind(&self, event: &SessionEvent) -> EventCursor {
         EventCursor { log: self.cursor.log, seq: event.seq }
     }
@@ -117,13 +117,13 @@ struct EventLog {
     id: u64,
     next: u64,
     kept: VecDeque<SessionEvent>,
-    /// The same in shared memory; nothing if there is none to be had.
+    /// The same in shared memory, if the system has memory for it.
     memory: Option<Journal>,
 }
 
 impl Events {
-    /// Goes on with what an earlier daemon left in `memory`, or begins anew. Gives the memory that the keeper is to
-    /// hold, if it is not that one.
+    /// Continues the log that an earlier daemon left in `memory`, or begins a new one. Returns the memory that the keeper
+    /// is to hold, if it is not that one.
     pub(crate) fn new(memory: Option<OwnedFd>) -> (Self, Option<OwnedFd>) {
         let sender = broadcast::channel(limits::EVENTS).0;
         let resumed = memory.and_then(|memory| EventLog::read(memory).ok());
@@ -142,7 +142,7 @@ impl Events {
         let mut log = self.lock();
         let event = SessionEvent { seq: log.next, at: unix_millis(), session: session.clone(), kind };
         log.push(event.clone());
-        // Sending fails when nobody listens, which is fine. Within the lock, so that the order is one.
+        // Sending fails without subscribers, which is fine. Within the lock, so that all subscribers see one order.
         let _receivers = self.sender.send(event);
     }
 
@@ -150,7 +150,7 @@ impl Events {
         self.sender.subscribe()
     }
 
-    /// Follows from behind `cursor` on, or from now on.
+    /// Follows the events after `cursor`, or from now on.
     pub(crate) fn follow(&self, cursor: Option<EventCursor>) -> EventFollower {
         let log = self.lock();
         let next = self.sender.subscribe();
@@ -198,7 +198,7 @@ impl EventLog {
         }
     }
 
-    /// Writes the newest half anew, in the same memory: whoever holds it holds that.
+    /// Rewrites the newest half in the same memory, so that the keeper's duplicate shows it too.
     fn compact(&mut self) {
         self.kept.drain(..self.kept.len() / 2);
         let Some(memory) = &mut self.memory else { return };
@@ -210,7 +210,7 @@ impl EventLog {
     }
 
     fn write(&mut self, text: &str) {
-        // Without memory for it the log lasts only as long as this daemon.
+        // Without shared memory the log ends with this daemon.
         if self.memory.as_mut().is_some_and(|memory| memory.append(text).is_err()) {
             self.memory = None;
         }

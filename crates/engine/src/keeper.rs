@@ -1,7 +1,7 @@
-//! The link to the keeper: requests become packets, packets become news for the session they concern.
+//! The connection to the keeper: requests become packets, packets become events for the session they concern.
 //!
-//! Sending never waits: what the socket does not take at once is queued, with a bound that only a dead
-//! keeper reaches. One task receives; another answers the doorbell.
+//! Sending never waits: packets that the socket does not take at once are queued, with a bound that only a dead
+//! keeper reaches. One task receives packets; another waits for the doorbell.
 
 use crate::error::Error;
 use crate::limits;
@@ -34,7 +34,7 @@ pub(crate) const KEY_EVENTS: u16 = KEYS as u16 - 2;
 /// Key of the conversations.
 pub(crate) const KEY_CHATS: u16 = KEYS as u16 - 3;
 
-/// What the keeper tells the owner of a slot.
+/// What the keeper reports about a slot.
 #[derive(Debug)]
 pub(crate) enum KeeperEvent {
     Spawned {
@@ -42,7 +42,7 @@ pub(crate) enum KeeperEvent {
         ring: Option<Reader>,
         master: Option<OwnedFd>,
     },
-    /// `over`: there was no process at all, so no end will be told.
+    /// `over`: there was no process at all, so no `Exited` follows.
     SpawnFailed {
         reason: String,
         over: bool,
@@ -54,7 +54,7 @@ pub(crate) enum KeeperEvent {
     KeeperLost,
 }
 
-/// Who hears about a slot.
+/// The receiver of a slot's events.
 #[derive(Debug, Clone)]
 pub(crate) struct SlotOwner {
     pub(crate) pty: Arc<Pty>,
@@ -105,8 +105,9 @@ impl Keeper {
         let link =
             crate::sys::register(link, Interest::READABLE | Interest::WRITABLE).map_err(unavailable)?;
         let adoption = tokio::time::timeout(limits::ADOPTION, adopt(&link)).await;
-        let (bell, about, left) =
-            adoption.map_err(|_| Error::Keeper("it does not answer".into()))?.map_err(unavailable)?;
+        let (bell, about, left) = adoption
+            .map_err(|_| Error::Keeper("timed out waiting for its state".into()))?
+            .map_err(unavailable)?;
         let slots = left.slots.keys().map(|slot| (*slot, None)).collect();
         let shared = Arc::new(Mutex::new(KeeperShared { slots, queue: VecDeque::new() }));
         let (pid, restarts) = (about as u32 as i32, about >> 32);
@@ -122,17 +123,17 @@ impl Keeper {
     pub(crate) fn reserve_slot(&self) -> Result<SlotId, Error> {
         let mut shared = self.lock();
         let free = (0..MAX_SLOTS as u32).map(SlotId).find(|slot| !shared.slots.contains_key(slot));
-        let slot = free.ok_or(Error::Limit("no room for another terminal"))?;
+        let slot = free.ok_or(Error::Limit("too many terminals; end some sessions first"))?;
         shared.slots.insert(slot, None);
         Ok(slot)
     }
 
-    /// Says who hears about a slot from now on.
+    /// Sets the receiver of a slot's events.
     pub(crate) fn own_slot(&self, slot: SlotId, owner: SlotOwner) {
         self.lock().slots.insert(slot, Some(owner));
     }
 
-    /// Gives a slot and everything held with it up. Its process, if any, must have ended.
+    /// Frees a slot and everything held with it. Its process, if any, must have ended.
     pub(crate) fn free_slot(&self, slot: SlotId) {
         {
             let mut shared = self.lock();
@@ -155,7 +156,7 @@ impl Keeper {
         self.send(Packet::new(Kind::Signal, slot).args(signal as u64, 0), vec![]);
     }
 
-    /// Says how far the keeper may write in a slot before the readers have caught up.
+    /// Sets the offset up to which the keeper may write in a slot before its readers have caught up.
     pub(crate) fn set_gate(&self, slot: SlotId, offset: Option<Offset>) {
         if self.bell.set_gate(slot, offset.map(pty::keepers)) {
             self.send(Packet::new(Kind::GoOn, slot), vec![]);
@@ -181,7 +182,7 @@ impl Keeper {
         self.send(Packet::new(Kind::Hold, slot).key(key), vec![fd]);
     }
 
-    /// Leaves a descriptor with the slot of `pty`, if that has not been given up.
+    /// Leaves a descriptor with the slot of `pty`, unless the slot was freed.
     pub(crate) fn hold_owned(&self, pty: &Arc<Pty>, key: u16, fd: OwnedFd) {
         {
             let mut shared = self.lock();
@@ -247,7 +248,7 @@ impl Keeper {
         self.send(Packet::new(Kind::Goodbye, SlotId::GLOBAL), vec![]);
     }
 
-    /// Waits until the keeper has been given everything.
+    /// Waits until all queued packets are sent.
     pub(crate) async fn flush(&self) {
         while !self.lock().queue.is_empty() && !self.is_lost() {
             let Ok(mut guard) = self.link.writable().await else {
@@ -272,7 +273,7 @@ impl Keeper {
             return;
         }
         if shared.queue.len() >= limits::KEEPER_QUEUE {
-            tracing::error!("the keeper does not take requests any more");
+            tracing::error!("the keeper no longer accepts requests");
             self.lost.cancel();
             return;
         }
@@ -286,12 +287,12 @@ impl Keeper {
             match self.link.get_ref().send(*packet, &borrowed) {
                 Ok(()) => drop(shared.queue.pop_front()),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // Too many descriptors in flight: the keeper will take some soon.
+                // Too many descriptors in flight: the keeper receives some soon.
                 Err(error) if error.raw_os_error() == Some(rustix::io::Errno::TOOMANYREFS.raw_os_error()) => {
                     return;
                 }
                 Err(_) => {
-                    // The receiving task will notice the end and tell everybody.
+                    // The receiving task notices the end and notifies all sessions.
                     shared.queue.clear();
                     return;
                 }
@@ -320,7 +321,7 @@ impl Keeper {
                     ready.clear_ready_matching(tokio::io::Ready::READABLE);
                 }
                 Err(error) => {
-                    tracing::error!(%error, "reading from the keeper");
+                    tracing::error!(%error, "cannot read from the keeper");
                     break;
                 }
             }
@@ -381,15 +382,15 @@ impl Keeper {
         };
         match owner {
             Some(owner) => tell(&owner, packet.slot, news),
-            None => tracing::debug!(slot = %packet.slot, "news about a slot nobody owns"),
+            None => tracing::debug!(slot = %packet.slot, "event for a slot without a session"),
         }
     }
 }
 
 fn tell(owner: &SlotOwner, slot: SlotId, news: KeeperEvent) {
-    // The queue has room for all news a session can have; it is closed when the session is gone.
+    // The queue has room for all events a session can have; it is closed when the session is gone.
     if let Err(mpsc::error::TrySendError::Full(_)) = owner.events.try_send((slot, news)) {
-        tracing::error!(%slot, "a session does not listen to its keeper");
+        tracing::error!(%slot, "the session's queue of keeper events is full");
     }
 }
 
@@ -409,15 +410,15 @@ async fn adopt(link: &AsyncFd<Link>) -> io::Result<(Doorbell, u64, AdoptedState)
                     tracing::info!(
                         keeper = packet.a,
                         daemon = VERSION,
-                        "the keeper speaks a neighbouring version"
+                        "the keeper has a neighbouring protocol version"
                     );
                 }
-                let missing = || io::Error::new(io::ErrorKind::InvalidData, "a welcome without a doorbell");
+                let missing = || io::Error::new(io::ErrorKind::InvalidData, "the keeper sent no doorbell");
                 let bell = Doorbell::open(first.ok_or_else(missing)?, second.ok_or_else(missing)?)?;
                 welcome = Some((bell, packet.b));
             }
             Kind::Busy if packet.a == u64::from(std::process::id()) => {
-                // It has not looked since this process replaced its own program.
+                // It has not noticed yet that this process replaced its own program.
                 return Err(io::ErrorKind::WouldBlock.into());
             }
             Kind::Busy => {
@@ -450,7 +451,7 @@ fn adopt_slot(slot: &mut AdoptedSlot, packet: &Packet, first: Option<OwnedFd>, s
 }
 
 pub(crate) fn open_ring(fd: OwnedFd) -> Option<Reader> {
-    Reader::open(fd).inspect_err(|error| tracing::error!(%error, "mapping a ring")).ok()
+    Reader::open(fd).inspect_err(|error| tracing::error!(%error, "cannot map a ring")).ok()
 }
 
 fn exit_status(word: u64) -> ExitStatus {
@@ -465,8 +466,8 @@ fn start_failure(errno: u64, stage: u64) -> String {
     let reason = reason.to_string();
     let reason = reason.split(" (os error").next().unwrap_or_default().to_lowercase();
     match Stage::from_u64(stage) {
-        Stage::Setup => format!("no terminal could be made for it: {reason}"),
-        Stage::Directory => format!("its directory cannot be entered: {reason}"),
+        Stage::Setup => format!("cannot create its terminal: {reason}"),
+        Stage::Directory => format!("cannot enter its directory: {reason}"),
         Stage::Program => reason,
     }
 }

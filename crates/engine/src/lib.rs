@@ -2,21 +2,21 @@
 //!
 //! A tour in the order a request travels:
 //!
-//! 1. [`Engine`] (`api.rs`) is the only door: create, find, list, kill, subscribe.
+//! 1. [`Engine`] (`api.rs`) is the only entry point: create, find, list, kill, subscribe.
 //! 2. The registry (`registry/`) maps each name to the session, wrapper or conversation that has it; it is the only
 //!    table of names.
 //! 3. Each session is one task (`session/task.rs`) that owns its state; handles send it commands over a
-//!    bounded channel and read a published [`View`].
-//! 4. A [`Pty`] (`pty/`) is what clients touch: [`Pty::input`] merges keys, a [`Cursor`] walks the output in
-//!    shared memory with everything that happened in between (resizes, restarts, the end) in its place.
-//! 5. What programs have drawn is kept per PTY on a thread of its own (`screen/`); [`Pty::look`] and
-//!    [`Pty::picture`] show it.
+//!    bounded channel and read a published [`SessionView`].
+//! 4. Clients use a [`Pty`] (`pty/`): [`Pty::input`] merges input, a [`Cursor`] reads the output in shared memory, with
+//!    marks (resizes, restarts, the end) at the offsets where they happened.
+//! 5. The screens of all PTYs are kept on a thread of their own (`screen/`); [`Pty::look`] and [`Pty::picture`] read
+//!    them.
 //! 6. Completed turns, and the buffer that passes them on, are kept by the [`Relay`] (`relay/`).
-//! 7. Conversations with agents ([`chat`]) stand beside the sessions and share their names.
-//! 8. The keeper link (`keeper.rs`) turns requests into packets and packets into news for the owners.
+//! 7. Conversations with agents ([`chat`]) share the names of sessions.
+//! 8. The connection to the keeper (`keeper.rs`) turns requests into packets and packets into events for the sessions.
 //!
-//! The engine reads no environment, no home directory and no configuration file, and knows no dialect:
-//! what tells them apart are labels it compares and never interprets.
+//! The engine reads no environment, no home directory and no configuration file. It knows no dialect: fronts have
+//! labels, which the engine compares and never interprets.
 
 mod api;
 pub mod chat;

@@ -20,14 +20,14 @@ use std::time::{Duration, Instant};
 pub(crate) struct Daemon {
     pub(crate) socket: OwnedFd,
     pub(crate) pid: u64,
-    /// It has said hello, and everything it must know is being sent.
+    /// It has sent `Hello`, and gets the state of all slots.
     pub(crate) welcomed: bool,
     /// `Adopted` has not been sent yet.
     pub(crate) adopting: bool,
 }
 
 impl Keeper {
-    /// Nobody reads any more: children must not wait for them.
+    /// No daemon reads any more: opens all gates, so that children do not wait.
     fn open_gates(&mut self) {
         for index in 0..self.slots.len() as u32 {
             self.bell.set_gate(SlotId(index), None);
@@ -36,7 +36,7 @@ impl Keeper {
 
     pub(crate) fn accept(&mut self) {
         if self.next_image.is_some() {
-            // It waits for the next image, which will know what became of the present daemon.
+            // The connection waits for the next image, which will know whether the present daemon lives.
             return;
         }
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -49,11 +49,11 @@ impl Keeper {
         if peer.uid != rustix::process::getuid() {
             return;
         }
-        // The former daemon may have died without our having looked at its connection since.
+        // The former daemon may have died, and its connection was not read since.
         self.serve_daemon();
         if let Some(daemon) = self.daemon.as_ref().filter(|daemon| daemon.welcomed) {
             let busy = Packet::new(Kind::Busy, SlotId::GLOBAL).args(daemon.pid, 0);
-            // If it cannot be told it will notice the closed connection.
+            // If this cannot be sent, the closed connection shows it.
             let _sent = proto::send(&socket, busy, &[]);
             return;
         }
@@ -68,7 +68,7 @@ impl Keeper {
         for _ in 0..limits::PACKETS_PER_ROUND {
             let Some(daemon) = &self.daemon else { return };
             if self.next_image.is_some() {
-                // What comes behind a replacement is for the next image.
+                // Packets after a replacement are for the next image.
                 return;
             }
             match proto::receive(&daemon.socket) {
@@ -80,7 +80,7 @@ impl Keeper {
                     }
                 }
                 Ok(Received::Unknown) | Err(Errno::INTR) => {}
-                // That the daemon went without reading our last packet is told once, before its own last words.
+                // The kernel reports once, before the daemon's last packets, that it closed without reading ours.
                 Err(Errno::CONNRESET) => {}
                 Ok(Received::Closed) => return self.daemon_left(),
                 Err(Errno::AGAIN) => return,
@@ -101,7 +101,7 @@ impl Keeper {
             Kind::Hello => self.welcome(),
             Kind::Spawn => self.spawn(packet, fd.ok_or(Errno::BADF)?),
             Kind::Signal => match self.slot(packet.slot)?.signal(packet.a) {
-                // It ended by itself meanwhile, which the daemon will hear.
+                // It has ended by itself, and the daemon gets a report of that.
                 Err(Errno::SRCH) => Ok(()),
                 outcome => outcome,
             },
@@ -179,8 +179,8 @@ impl Keeper {
     fn free(&mut self, index: SlotId) -> Result<(), Errno> {
         let slot = self.slot(index)?;
         if slot.child.is_some() {
-            // The pidfd is closed with the slot; a reaped-by-nobody child would stay a zombie, so it is
-            // ended and the slot given up when it is gone.
+            // The pidfd is closed with the slot; an unreaped child would stay a zombie, so it is
+            // killed and the slot freed when it has ended.
             let _signalled = slot.signal(9);
             return Err(Errno::BUSY);
         }
@@ -190,7 +190,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Becomes the next image; the record of the hand-over has no words for what is only half done.
+    /// Becomes the next image; the hand-over record cannot describe a child that is starting or ending.
     pub(crate) fn replace_when_quiet(&mut self) {
         let unfinished = |slot: &Slot| slot.starting || slot.draining.is_some();
         let busy = self.news || self.slots.iter().any(unfinished);
@@ -208,7 +208,7 @@ impl Keeper {
         }
     }
 
-    /// Tells the daemon what it does not know yet, as far as its socket takes it.
+    /// Sends unsent reports to the daemon, as far as its socket takes them.
     pub(crate) fn send_news(&mut self) {
         let Some(daemon) = &mut self.daemon else { return };
         if !daemon.welcomed || !self.news {
@@ -232,7 +232,7 @@ impl Keeper {
         };
         let sent = send_all();
         daemon.adopting &= sent.is_err();
-        // One that is gone misses nothing: the next daemon is told everything.
+        // A dead daemon misses nothing: the next one gets everything.
         self.news = !matches!(sent, Ok(()) | Err(Errno::PIPE | Errno::CONNRESET));
         // Wait for room only when something is left: a writable socket is always ready.
         let interest = if self.news { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
@@ -245,7 +245,7 @@ impl Keeper {
         };
         let started = pty::spawn(spec, None, self.limits);
         self.successor.started(started.ok(), now);
-        // Unwatched it is only noticed later, when it has not said hello in time.
+        // Without the watch its end is noticed only when it has not sent `Hello` in time.
         let _watched = self.watch_successor();
     }
 
@@ -258,7 +258,7 @@ impl Keeper {
     }
 }
 
-/// Tells the daemon that a request was not fulfilled; if it does not read it will not miss it.
+/// Reports to the daemon that a request was refused; dropped if the daemon does not read.
 fn refuse(daemon: &Daemon, packet: &Packet, errno: Errno) {
     let (a, b) = (errno.raw_os_error() as u64, packet.kind as u64);
     let refused = Packet::new(Kind::Refused, packet.slot).key(packet.key).args(a, b);

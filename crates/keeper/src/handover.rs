@@ -102,7 +102,7 @@ impl Words<'_> {
 }
 
 fn broken() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "the hand-over record is damaged")
+    io::Error::new(io::ErrorKind::InvalidData, "invalid hand-over record")
 }
 
 /// Takes over what the former image of this process left behind `record`.
@@ -111,7 +111,7 @@ pub(crate) fn resume(record: i32) -> io::Result<Keeper> {
     let bytes = read_memfd(&record, limits::HANDOVER)?;
     let mut words = Words(bytes.chunks_exact(8));
     if (words.next()?, words.next()?) != (MAGIC, FORMAT) {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "a hand-over record of another format"));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "unknown format of the hand-over record"));
     }
     let listener = words.fd()?.ok_or_else(broken)?;
     let lock = words.fd()?.ok_or_else(broken)?;
@@ -131,7 +131,7 @@ pub(crate) fn resume(record: i32) -> io::Result<Keeper> {
         keeper.slots.push(slot);
         keeper.watch(SlotId(index))?;
     }
-    // The daemon was welcomed by the former image, which answered everything before it went.
+    // The former image welcomed the daemon and answered all its requests.
     keeper.daemon = socket.map(|socket| Daemon { socket, pid: daemon_pid, welcomed: true, adopting: false });
     keeper.watch_daemon()?;
     keeper.watch_successor()?;
@@ -148,7 +148,7 @@ fn own_child(pid: u64) -> Option<Child> {
 }
 
 fn resumed_child(pid: Pid, pidfd: OwnedFd) -> io::Result<Child> {
-    // The pipe that told of the start has done its work; any closed descriptor stands in for it.
+    // The pipe that reported the start is no longer needed; any closed descriptor stands in for it.
     let (started, _closed) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     Ok(Child { pid, pidfd, started })
 }

@@ -1,14 +1,14 @@
 //! The keeper: the tiny process that is the parent of every child, reads every PTY and writes every ring.
 //!
-//! It interprets nothing and outlives the daemon. Everything that could crash, hang or want an upgrade
+//! It interprets nothing and outlives the daemon. Everything that could crash, hang or need an upgrade
 //! is elsewhere. The path of one byte: the kernel copies it from the PTY straight into the ring
 //! ([`slot`](self), `Slot::read`), the keeper publishes the new head, and wakes the daemon if it sleeps.
 //!
 //! - [`run`] is the process itself (`swb keeper`, started by the daemon, never by people);
 //! - [`Link`], [`Reader`], [`Doorbell`] and [`Spec`] are the daemon's half.
 //!
-//! Invariants: nothing else reads a PTY master; only the keeper writes a ring; the keeper waits for
-//! nobody; a descriptor it holds for the daemon is never looked into, except the one that says how to
+//! Invariants: nothing else reads a PTY master; only the keeper writes a ring; the keeper never
+//! blocks; it never reads a descriptor it holds for the daemon, except the one that describes how to
 //! start the next daemon.
 
 // A panic here would end every session: what can go wrong is an error or a saturated number instead.

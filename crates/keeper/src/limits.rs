@@ -27,8 +27,8 @@ pub(crate) const BULK: usize = 512;
 /// Bytes read after a child's end at most, in case something it left behind floods the terminal.
 pub(crate) const DRAIN: u64 = 4 * 1024 * 1024;
 
-/// How long the keeper stands before a gate that does not move. Long enough for a reader on a busy
-/// machine to get its turn, short enough to be no stall.
+/// How long the keeper waits at a gate that does not move. Long enough for a reader on a busy
+/// machine to run, short enough to be no stall.
 pub(crate) const GATE_WAIT: Duration = Duration::from_millis(100);
 /// How often a gate that does not move is waited for before it is ignored: until a reader that stopped has
 /// fallen off the ring, and once more for those behind it to move the gate.
@@ -59,11 +59,11 @@ pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// Longest pause after a daemon that had come up. It is back within a second however often it is killed,
 /// and one that crashes at once costs little.
 pub(crate) const PAUSE_AFTER_LIFE: Duration = Duration::from_millis(200);
-/// Longest pause after one that never said hello: it will hardly work the next moment, and sessions wait.
+/// Longest pause after one that never sent `Hello`: it is unlikely to work soon, and sessions wait.
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Failures in a row after which a keeper that holds nothing gives up.
 pub(crate) const FAILURES: u32 = 8;
-/// How long a started daemon may take to say hello before another one is tried.
+/// Timeout for a started daemon to send `Hello` before another one is started.
 pub(crate) const HELLO: Duration = Duration::from_secs(20);
 
 /// Bytes of the description of a program: what the kernel allows `execve` for arguments and environment.

@@ -28,7 +28,7 @@ impl Link {
             ));
         }
         match proto::send(&socket, Packet::new(Kind::Hello, SlotId::GLOBAL).args(proto::VERSION, 0), &[]) {
-            // A keeper that serves another daemon says so and closes at once; that can still be read.
+            // A keeper that serves another daemon reports that and closes at once; the report can still be read.
             Ok(()) | Err(Errno::PIPE) => Ok(Self { socket }),
             Err(error) => Err(error.into()),
         }
@@ -42,7 +42,7 @@ impl Link {
     /// Receives a packet; `WouldBlock` when there is none.
     pub fn receive(&self) -> io::Result<Received> {
         let received = match proto::receive(&self.socket) {
-            // That the keeper closed without reading our last packet is told once, before what it sent.
+            // The kernel reports once, before the keeper's packets, that it closed without reading ours.
             Err(Errno::CONNRESET) => proto::receive(&self.socket),
             received => received,
         };

@@ -35,21 +35,21 @@ pub enum Kind {
     Signal = 3,
     /// Leaves a descriptor with the keeper under slot and key.
     Hold = 4,
-    /// Takes it back.
+    /// Removes it.
     Drop = 5,
-    /// Gives a slot up; a child that still lives is killed.
+    /// Frees a slot; a child that still lives is killed.
     Free = 6,
-    /// The daemon goes away on purpose and is not to be replaced.
+    /// The daemon stops in order and is not to be replaced.
     Goodbye = 7,
     /// The daemon replaces its own image; another is started only if it is not back in `a` ms.
     Handover = 8,
     /// Replaces the keeper's image with the program of the [`crate::Spec`] that comes with it.
     Replace = 9,
-    /// The gate of a slot was raised while the keeper stood before it.
+    /// The gate of a slot was raised while the keeper waited at it.
     GoOn = 10,
 
     /// Answer to `Hello`: `a` is the keeper's version, `b` its pid and, in the upper half, how many
-    /// daemons it had to start; with the doorbell.
+    /// daemons it has started; with the doorbell.
     Welcome = 101,
     /// Answer to `Hello` while another daemon, pid `a`, has the keeper.
     Busy = 102,

@@ -14,7 +14,7 @@ use std::ffi::CString;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 
-/// A process this keeper is the parent of.
+/// A child process of this keeper.
 #[derive(Debug)]
 pub(crate) struct Child {
     pub(crate) pid: Pid,
@@ -40,7 +40,7 @@ pub(crate) fn open(cols: u16, rows: u16) -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((master, slave))
 }
 
-/// Tells a PTY its size.
+/// Sets the size of a PTY.
 pub fn resize(master: impl AsFd, cols: u16, rows: u16) -> rustix::io::Result<()> {
     rustix::termios::tcsetwinsize(master, Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 })
 }
@@ -48,14 +48,14 @@ pub fn resize(master: impl AsFd, cols: u16, rows: u16) -> rustix::io::Result<()>
 /// Starts the program described by `spec` on `terminal`, or without one.
 ///
 /// Returns as soon as the process exists: entering a directory or loading a program can take any time,
-/// and the keeper waits for nobody. [`Child::started`] tells how it went.
+/// and the keeper never blocks. [`Child::started`] reports the outcome.
 pub(crate) fn spawn(spec: &OwnedFd, terminal: Option<&OwnedFd>, limits: Rlimit) -> io::Result<Child> {
     let (started, report) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     match sys::fork()? {
         Fork::Child => {
             let (stage, error) = become_program(spec, terminal, limits);
             let [a, b, c, d] = error.raw_os_error().unwrap_or(0).to_le_bytes();
-            // Nobody is left to tell when even this fails.
+            // There is no way to report a failure of this.
             let _written = rustix::io::write(&report, &[stage as u8, a, b, c, d]);
             sys::exit_now(127)
         }
@@ -67,7 +67,7 @@ pub(crate) fn spawn(spec: &OwnedFd, terminal: Option<&OwnedFd>, limits: Rlimit) 
     }
 }
 
-/// Reads what the child said before it became its program: nothing if all went well.
+/// Reads the error that the child reported before it became its program; nothing on success.
 pub(crate) fn start_result(started: &OwnedFd) -> Result<(), (Stage, i32)> {
     let mut bytes = [0; 5];
     match rustix::io::read(started, &mut bytes) {
@@ -125,7 +125,7 @@ pub(crate) fn exec(spec: &Spec) -> io::Error {
             continue;
         };
         let error = sys::exec(&path, &argv, &env);
-        // A directory without the program is no news; one where it cannot be run is.
+        // A directory without the program is no error; one where the program cannot be run is.
         if !matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR)) {
             reason = error;
         }

@@ -119,10 +119,10 @@ impl Writer {
         Ok(n)
     }
 
-    /// Wakes whoever sleeps on the head.
+    /// Wakes the readers that sleep on the head.
     pub(crate) fn wake(&self) {
         let word = sys::low_half(&self.map.words().head);
-        // A failure could only mean that nobody can be asleep here.
+        // It can fail only if there are no sleepers.
         let _woken = futex::wake(word, futex::Flags::empty(), u32::MAX);
     }
 
@@ -157,7 +157,7 @@ fn position(offset: Offset, capacity: NonZeroU64) -> (usize, usize) {
 
 fn open(fd: &OwnedFd, writable: bool) -> io::Result<(Mapping<Header>, NonZeroU64, u64)> {
     let len = usize::try_from(rustix::fs::fstat(fd)?.st_size).map_err(|_| io::ErrorKind::InvalidData)?;
-    let bad = || io::Error::new(io::ErrorKind::InvalidData, "not a ring of a layout known here");
+    let bad = || io::Error::new(io::ErrorKind::InvalidData, "unknown ring layout");
     if len < HEADER {
         return Err(bad());
     }
@@ -221,14 +221,14 @@ impl Reader {
         Some([self.map.io_slice(at, first)?, self.map.io_slice(0, rest)?])
     }
 
-    /// Appends the bytes `[from, to)` to `out`, or leaves it as it was and says `false` when they are gone.
+    /// Appends the bytes `[from, to)` to `out`, or leaves it unchanged and returns `false` if they were overwritten.
     pub fn copy(&self, from: Offset, to: Offset, out: &mut Vec<u8>) -> bool {
         let before = out.len();
         let copied = self.place(from, to).and_then(|(at, first, rest)| {
             self.map.copy_to(at, first, out)?;
             self.map.copy_to(0, rest, out)
         });
-        // The copies above must not be moved behind the check.
+        // The copies above must not be moved after the check.
         std::sync::atomic::fence(Ordering::SeqCst);
         let intact = copied.is_some() && self.intact(from);
         if !intact {
@@ -244,7 +244,7 @@ impl Reader {
             tv_nsec: timeout.subsec_nanos().into(),
         };
         let word = sys::low_half(&self.map.words().head);
-        // Every error means the same to the caller as a wake-up: look again.
+        // An error means the same to the caller as a wake-up: check again.
         let _woken = futex::wait(word, futex::Flags::empty(), seen.0 as u32, Some(&timeout));
     }
 

@@ -1,7 +1,7 @@
-//! The keeper's loop: one thread, one epoll, no allocation once a session runs, no waiting for anybody.
+//! The keeper's loop: one thread, one epoll, no allocation once a session runs, no blocking calls.
 //!
-//! Whatever the daemon has to learn is kept as flags on the slots ([`crate::slot::Unsent`]) rather than
-//! in a queue, so a daemon that does not read costs nothing and misses nothing.
+//! Reports to the daemon are kept as flags on the slots ([`crate::slot::Unsent`]) rather than in a
+//! queue, so a daemon that does not read costs nothing and misses nothing.
 
 use crate::daemon::Daemon;
 use crate::id::{Offset, SlotId};
@@ -35,7 +35,7 @@ pub(crate) struct Keeper {
     idle_since: Instant,
     /// Slots to look at without an event: draining, or waiting for something.
     pub(crate) restless: Vec<SlotId>,
-    /// Some slot has something to tell the daemon.
+    /// Some slot has unsent reports.
     pub(crate) news: bool,
     /// What this keeper is to become as soon as no child is between two states, and since when it tries.
     pub(crate) next_image: Option<(OwnedFd, Instant)>,
@@ -105,7 +105,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Runs until nobody needs this keeper any more.
+    /// Runs until the keeper is no longer needed.
     pub(crate) fn run(&mut self) -> io::Result<()> {
         let mut events = Vec::with_capacity(limits::EVENTS_PER_ROUND);
         loop {
@@ -125,7 +125,7 @@ impl Keeper {
         }
     }
 
-    /// Does what is due without an event; gives the time to sleep, or nothing when the keeper is done.
+    /// Does what is due without an event; returns the time to sleep, or nothing when the keeper is done.
     fn before_sleep(&mut self) -> Option<Duration> {
         let now = Instant::now();
         if self.daemon.is_none() && self.successor.due(now) {
@@ -150,7 +150,7 @@ impl Keeper {
         patience.checked_sub(now.duration_since(self.idle_since))
     }
 
-    /// When a slot has to be looked at without an event.
+    /// When a slot has to be checked without an event.
     fn soonest_restless(&self, now: Instant) -> Option<Duration> {
         let until = |index: &SlotId| match self.slots.get(index.index()).and_then(|slot| slot.waiting) {
             Some((since, wait)) => patience(wait).saturating_sub(now.duration_since(since)),
@@ -161,7 +161,7 @@ impl Keeper {
 
     fn round(&mut self, events: &[epoll::Event]) {
         let sources = || events.iter().filter_map(|event| Source::of(event.data));
-        // Control first: a key pressed in one session does not wait for the flood of another.
+        // Control first: input of one session does not wait for a flood in another.
         for source in sources() {
             match source {
                 Source::Listener => self.accept(),
@@ -193,8 +193,8 @@ impl Keeper {
         if matches!(rest, Rest::End | Rest::Gate)
             && let Some(master) = &slot.master
         {
-            // A hung-up master is readable for ever, and so is one that has to wait: look elsewhere for news
-            // of them, at the child's end, at the gate, or after a while.
+            // A hung-up master is always readable, and so is one that waits: unregister them until the
+            // child ends, the gate moves, or a timeout.
             let _deleted = epoll::delete(&self.epoll, master);
         }
         let wait = match rest {
@@ -210,7 +210,7 @@ impl Keeper {
         n > 0 && slot.announce(index, &self.bell)
     }
 
-    /// Looks at slots that drain or wait for something; says whether the daemon's bell is to be rung.
+    /// Handles slots that drain or wait; returns whether to ring the daemon's doorbell.
     fn look_after_restless(&mut self) -> bool {
         let mut ring = false;
         let mut at = 0;
@@ -243,7 +243,7 @@ impl Keeper {
         slot.announce(index, &self.bell)
     }
 
-    /// Goes on with a slot that has what it waited for, or has waited for long enough.
+    /// Continues with a slot whose wait is over or has timed out.
     fn try_again(&mut self, index: SlotId) {
         let Some(slot) = self.slots.get_mut(index.index()) else { return };
         let Some((since, wait)) = slot.waiting else { return };

@@ -12,10 +12,10 @@ use rustix::process::{Pid, Rlimit, Signal, WaitId, WaitIdOptions};
 use std::io;
 use std::time::Instant;
 
-/// What the daemon has not been told yet.
+/// Reports that have not been sent to the daemon yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Unsent {
-    /// The whole state, for a new daemon. It comprises the other news.
+    /// The whole state, for a new daemon. It includes the other reports.
     pub(crate) state: bool,
     pub(crate) spawned: bool,
     pub(crate) failed: Option<(Stage, i32)>,
@@ -45,7 +45,7 @@ pub(crate) struct Slot {
     pub(crate) draining: Option<(u64, Offset)>,
     /// It waits: since when, and for what.
     pub(crate) waiting: Option<(Instant, Wait)>,
-    /// The gate it last waited for in vain.
+    /// The last gate that did not move in time.
     pub(crate) stuck: Option<Stuck>,
     pub(crate) held: [Option<OwnedFd>; KEYS],
     pub(crate) unsent: Unsent,
@@ -55,7 +55,7 @@ pub(crate) struct Slot {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stuck {
     gate: Offset,
-    /// How often it was waited for in vain.
+    /// How often waiting for it timed out.
     times: u32,
     /// Where it is waited for again.
     limit: Offset,
@@ -66,7 +66,7 @@ pub(crate) struct Stuck {
 pub(crate) enum Wait {
     /// For this gate to move.
     Gate(Offset),
-    /// For somebody to open the terminal again that its child has closed.
+    /// For a process to open the terminal again that the child has closed.
     Reopening,
 }
 
@@ -149,7 +149,7 @@ impl Slot {
         self.stuck = Some(Stuck { gate, times, limit });
     }
 
-    /// Tells sleepers about new bytes; says whether the daemon's bell is to be rung.
+    /// Wakes readers of the ring; returns whether to ring the daemon's doorbell.
     pub(crate) fn announce(&self, index: SlotId, bell: &Doorbell) -> bool {
         if let Some(ring) = &self.ring {
             ring.wake();
@@ -164,7 +164,7 @@ impl Slot {
         let status = match rustix::process::waitid(WaitId::PidFd(child.pidfd.as_fd()), options) {
             Ok(Some(status)) => proto::encode_exit(status.exit_status(), status.terminating_signal()),
             Ok(None) | Err(Errno::INTR) => return,
-            // Somebody else reaped it; all we know is that it is gone.
+            // Another part of the process reaped it; its status is unknown.
             Err(_) => proto::encode_exit(None, None),
         };
         if self.starting {
@@ -178,7 +178,7 @@ impl Slot {
     ///
     /// The kernel delivers everything a dead child wrote before a read finds the PTY empty, so the first
     /// empty read is the end, also when a background process keeps the terminal open.
-    /// Gives the master, to be closed: that hangs up whatever the child left behind on the terminal.
+    /// Returns the master, to be closed: that hangs up all processes the child left on the terminal.
     pub(crate) fn drain(&mut self) -> Option<OwnedFd> {
         let (status, limit) = self.draining?;
         let (_, rest) = self.read(None);
@@ -193,7 +193,7 @@ impl Slot {
         self.master.take()
     }
 
-    /// Takes note that the child has become its program, or could not.
+    /// Notes that the child has become its program, or could not.
     pub(crate) fn note_start(&mut self) {
         let Some(child) = &self.child else { return };
         self.starting = false;
@@ -216,7 +216,7 @@ impl Slot {
         self.ring.as_ref().map_or(Offset(0), ring::Writer::head)
     }
 
-    /// Sends the most important thing the daemon does not know yet about this slot.
+    /// Sends the most important unsent report about this slot.
     pub(crate) fn send_news(&mut self, index: SlotId, socket: BorrowedFd<'_>) -> rustix::io::Result<()> {
         if self.unsent.state {
             self.send_state(index, socket)?;

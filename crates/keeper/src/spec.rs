@@ -102,7 +102,7 @@ impl Spec {
     }
 }
 
-/// Puts bytes into a memfd that nobody can change any more: what the keeper holds for the daemon.
+/// Puts bytes into a sealed memfd, for the keeper to hold.
 pub fn sealed_memfd(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
     let fd = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     let mut rest = bytes;

@@ -28,7 +28,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> i32 {
         _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "the keeper is started by `swb daemon`")),
     };
     outcome.unwrap_or_else(|error| {
-        // Unlike `eprintln!` it must not panic when nobody reads.
+        // Unlike `eprintln!` it must not panic when stderr is closed.
         let _written = writeln!(io::stderr(), "swb keeper: {error}");
         1
     })
@@ -68,7 +68,7 @@ fn resumed(fd: &str) -> io::Result<i32> {
     Ok(0)
 }
 
-/// Says which file an error is about.
+/// Adds the path to an error.
 fn named<E: Into<io::Error>>(path: &Path) -> impl Fn(E) -> io::Error {
     move |error| {
         let error = error.into();
@@ -77,7 +77,7 @@ fn named<E: Into<io::Error>>(path: &Path) -> impl Fn(E) -> io::Error {
 }
 
 fn listen(path: &Path) -> io::Result<OwnedFd> {
-    // Whoever bound this path before us has lost the lock and with it the right to it.
+    // A process that bound this path before us has lost the lock, and the path with it.
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -92,7 +92,7 @@ fn listen(path: &Path) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Leaves the terminal, session and directory of whoever started us.
+/// Leaves the terminal, session and directory of the parent process.
 fn detach() -> io::Result<()> {
     rustix::process::setsid()?;
     sys::ignore_signals();
@@ -101,7 +101,7 @@ fn detach() -> io::Result<()> {
     (0..3).try_for_each(|target| sys::dup_to(&null, target))
 }
 
-/// Allows as many open files as the system lets us; gives what children are to have instead.
+/// Raises the limit of open files to the maximum; returns the former limit, for children.
 fn raise_file_limit() -> Rlimit {
     let before = rustix::process::getrlimit(Resource::Nofile);
     let raised = Rlimit { current: before.maximum, maximum: before.maximum };

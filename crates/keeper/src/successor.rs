@@ -1,6 +1,6 @@
-//! Who comes after the daemon: whether, when and how often the keeper starts another one.
+//! Restarting the daemon: whether, when and how often the keeper starts another one.
 //!
-//! A pure state machine; the loop tells it what happened and asks what is due.
+//! A pure state machine; the loop passes events to it and asks what is due.
 
 use crate::limits::{FAILURES, FIRST_PAUSE, HELLO, LONGEST_PAUSE, PAUSE_AFTER_LIFE, STABLE};
 use crate::pty::Child;
@@ -12,12 +12,12 @@ pub(crate) struct Successor {
     due: Option<Instant>,
     /// The daemon this keeper started last, while it lives.
     process: Option<Child>,
-    /// The one before it. Its connection ends a moment before the process does, and somebody has to reap it.
+    /// The one before it, which is still to be reaped: its connection ends a moment before the process does.
     former: Option<Child>,
     came: Option<Instant>,
     /// Daemons in a row that came up and did not live long.
     short_lives: u32,
-    /// Daemons in a row that ended before they said hello.
+    /// Daemons in a row that ended before they sent `Hello`.
     stillbirths: u32,
     restarts: u64,
     served: bool,
@@ -84,8 +84,7 @@ impl Successor {
         self.process.as_ref()
     }
 
-    /// Takes the daemons that have ended; `connected` says whether some daemon serves now, `needed` whether
-    /// anything is held for one.
+    /// Reaps daemons that have ended; `connected`: a daemon serves now, `needed`: something is held for one.
     pub(crate) fn reap(
         &mut self,
         has_ended: impl Fn(&Child) -> bool,
@@ -106,7 +105,7 @@ impl Successor {
             return;
         }
         if self.came.is_none() && self.due.is_some_and(|due| due > after(now, LONGEST_PAUSE)) {
-            // It ended before it said hello.
+            // It ended before it sent `Hello`.
             self.stillbirths = self.stillbirths.saturating_add(1);
             self.due = Some(after(now, pause(self.stillbirths)));
         }
@@ -120,7 +119,7 @@ impl Successor {
         self.due.is_some()
     }
 
-    /// Whether a daemon was ever here.
+    /// Whether a daemon has ever connected.
     pub(crate) fn was_served(&self) -> bool {
         self.served
     }

@@ -145,7 +145,7 @@ pub(crate) fn reset_signals() {
     }
 }
 
-/// Lets the keeper survive what a terminal's end or a stray `kill` sends.
+/// Ignores the signals that a closing terminal or a stray `kill` sends.
 pub(crate) fn ignore_signals() {
     for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGPIPE, libc::SIGTSTP] {
         // SAFETY: ignoring a signal runs no handler.

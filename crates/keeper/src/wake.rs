@@ -1,4 +1,4 @@
-//! The doorbell: how the keeper tells a sleeping daemon which PTYs have new output, and only then.
+//! The doorbell: how the keeper wakes a sleeping daemon for the PTYs that have new output, and only then.
 //!
 //! A memfd shared by both holds one `alarm` per slot and a bitmap of slots to look at. A daemon that has
 //! read enough sets the alarm to the offset that is to wake it and looks at the ring's head once more
@@ -76,8 +76,8 @@ impl Doorbell {
         Ok(Self { map: Mapping::new(&memory, LEN, true)?, memory, event })
     }
 
-    /// Asks to be woken when the output of `slot` has reached `offset`, or earlier if somebody else asked for
-    /// that. Look at the ring's head again before sleeping; once it rings, everybody has to ask anew.
+    /// Sets the alarm of `slot` to `offset`, unless an earlier one is set. Check the ring's head again before
+    /// sleeping; once it rings, every reader has to set it again.
     pub fn arm(&self, slot: SlotId, offset: Offset) {
         if let Some(alarm) = self.map.words().alarm.get(slot.index()) {
             // Kept upside down, so that fresh memory is no alarm and the larger word is the earlier one.
@@ -85,7 +85,7 @@ impl Doorbell {
         }
     }
 
-    /// Marks `slot`, whose output ends at `head` now, for the daemon if it asked for that; says whether
+    /// Marks `slot`, whose output ends at `head` now, if that reaches the alarm; returns whether
     /// [`Doorbell::ring`] is due.
     pub(crate) fn published(&self, slot: SlotId, head: Offset) -> bool {
         let Table { alarm, pending, .. } = self.map.words();
@@ -100,8 +100,8 @@ impl Doorbell {
         true
     }
 
-    /// Lets the keeper write up to `offset` in `slot`, or without bound. Says whether it stood before the
-    /// former gate and is to be sent on.
+    /// Lets the keeper write up to `offset` in `slot`, or without bound. Returns whether it waited at the
+    /// former gate and is to be notified.
     pub fn set_gate(&self, slot: SlotId, offset: Option<Offset>) -> bool {
         let Table { gate, held, .. } = self.map.words();
         let (Some(gate), Some(held)) = (gate.get(slot.index()), held.get(slot.index())) else {
@@ -117,7 +117,7 @@ impl Doorbell {
         (gate != OPEN).then_some(Offset(gate))
     }
 
-    /// Says whether the keeper stands before the gate of `slot`.
+    /// Sets whether the keeper waits at the gate of `slot`.
     pub(crate) fn set_held(&self, slot: SlotId, stands: bool) {
         if let Some(held) = self.map.words().held.get(slot.index()) {
             held.store(u32::from(stands), Ordering::SeqCst);
@@ -143,7 +143,7 @@ impl Doorbell {
 
     /// Takes the slots that got output since the last call and passes each to `woken`.
     pub fn answer(&self, mut woken: impl FnMut(SlotId)) {
-        // The counter's value says nothing; reading it only silences the bell.
+        // The counter's value means nothing; reading it only resets the eventfd.
         let _count = rustix::io::read(&self.event, &mut [0u8; 8]);
         for (first, pending) in (0..).step_by(64).zip(&self.map.words().pending) {
             if pending.load(Ordering::Relaxed) == 0 {

@@ -1,7 +1,7 @@
 //! Plain data that every layer shares: names, sizes, offsets, exit states and the places of sockets.
 //!
 //! Nothing here performs I/O, so the crate builds for any target. Values that come from a peer are
-//! checked when they are made ([`SessionName::new`], [`Size::new`]); whoever holds one can rely on it.
+//! checked when they are made ([`SessionName::new`], [`Size::new`]), so every value is valid.
 
 mod exit;
 mod name;

@@ -1,5 +1,5 @@
-//! Who answers a program's questions (what are you, where is the cursor, which colours): the terminal of
-//! a client that is attached, else the model. Never both, and never twice.
+//! Which terminal answers a program's queries (device attributes, cursor position, colours): that of an attached client,
+//! else the screen model. Never both, and never twice.
 
 use super::Pty;
 use crate::limits;
@@ -8,27 +8,27 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use swb_types::Offset;
 use tokio::time::Instant;
 
-/// The note left for the next daemon while a terminal answers: wherever it has got to by then.
+/// Value stored for the next daemon while a terminal answers: all queries in the output so far are settled.
 const A_TERMINAL_DOES: u64 = u64::MAX;
 
-/// Who answers, and how far that has got.
+/// Which queries are answered, and by whom.
 #[derive(Debug, Default)]
 pub(super) struct Answering {
     /// Cursors that feed terminals.
     terminals: AtomicUsize,
-    /// Questions before this offset are settled.
+    /// Queries before this offset are settled.
     answered: AtomicU64,
-    /// The model has answered something that was asked before this offset.
+    /// The model has answered a query before this offset.
     spoken: AtomicU64,
-    /// Until then a terminal is given time to come back that was attached when a former daemon died.
+    /// Until then a terminal that was attached to a former daemon may reconnect.
     expected: Mutex<Option<Instant>>,
 }
 
 impl Pty {
-    /// Goes on where a former daemon stopped.
+    /// Continues where a former daemon stopped.
     pub(super) fn resume_answering(&self) {
         let note = self.keeper.note(self.slot);
-        // A terminal that was attached comes back and answers what it has not seen yet.
+        // A terminal that was attached reconnects and answers the queries it has not shown yet.
         let answered = if note == A_TERMINAL_DOES { self.head().0 } else { note };
         self.answering.answered.store(answered, Ordering::Relaxed);
         if note == A_TERMINAL_DOES {
@@ -40,7 +40,7 @@ impl Pty {
         self.answering.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Until when nobody else is to answer, because a terminal is about to come back.
+    /// Until when the model must not answer, because a terminal may reconnect.
     pub(crate) fn expects_terminal(&self) -> Option<Instant> {
         self.expected().filter(|until| *until > Instant::now())
     }
@@ -50,7 +50,7 @@ impl Pty {
         self.answering.terminals.load(Ordering::SeqCst) > 0
     }
 
-    /// Questions before this offset have been answered, or will be by a terminal.
+    /// Queries before this offset have been answered, or a terminal will answer them.
     pub(crate) fn answered(&self) -> Offset {
         match self.has_terminal() {
             true => Offset::MAX,
@@ -58,26 +58,25 @@ impl Pty {
         }
     }
 
-    /// Settles all questions before `offset`; says whether the newest of them are the caller's to answer.
+    /// Settles all queries before `offset`; returns whether the caller is to answer the newest of them.
     pub(crate) fn take_questions(&self, offset: Offset) -> bool {
         let before = Offset(self.answering.answered.fetch_max(offset.0, Ordering::SeqCst));
         if self.has_terminal() {
             return false;
         }
         if before < offset && !self.is_over() {
-            // Before the answer goes out: better none than two.
+            // Before the answer is sent: no answer is better than two.
             self.keeper.leave_note(self.slot, offset.0);
         }
         before < offset
     }
 
-    /// The model answers something that was asked before `offset`.
+    /// Notes that the model answers a query before `offset`.
     pub(crate) fn speaks(&self, offset: Offset) {
         self.answering.spoken.store(offset.0, Ordering::SeqCst);
     }
 
-    /// Whether the model has answered something that is asked behind `offset`: a terminal that is shown that output
-    /// would answer it again.
+    /// Whether the model has answered a query after `offset`: a terminal that shows that output would answer it again.
     pub fn has_answered_behind(&self, offset: Offset) -> bool {
         self.answering.spoken.load(Ordering::SeqCst) > offset.0
     }
@@ -91,7 +90,7 @@ impl Pty {
         self.observer.notify_one();
     }
 
-    /// A terminal that has seen everything before `offset` is gone.
+    /// Notes that a terminal that has shown all output before `offset` has detached.
     pub(super) fn terminal_leaves(&self, offset: Offset) {
         let answered = self.answering.answered.fetch_max(offset.0, Ordering::SeqCst).max(offset.0);
         let last = self.answering.terminals.fetch_sub(1, Ordering::SeqCst) == 1;

@@ -1,18 +1,18 @@
-//! A reader's place in the output of one PTY.
+//! A reader's position in the output of one PTY.
 
 use super::pace::{Place, Reach};
 use super::{Mark, OutputRing, Pty};
 use std::sync::Arc;
 use swb_types::Offset;
 
-/// A reader's place in the output and among its marks. It costs a few words and delays nobody.
+/// A reader's position in the output and among its marks. It costs a few words.
 #[derive(Debug)]
 pub struct Cursor {
     pty: Arc<Pty>,
     offset: Offset,
     next_mark: u64,
     place: Arc<Place>,
-    /// It feeds a terminal that answers the program's questions.
+    /// It feeds a terminal that answers the program's queries.
     terminal: bool,
 }
 
@@ -43,37 +43,36 @@ impl Cursor {
         Self { pty, offset, next_mark, place, terminal: false }
     }
 
-    /// Another reader at the same place.
+    /// Another reader at the same position.
     pub(crate) fn fork(&self) -> Self {
         let place = self.pty.pace.enter(self.offset, Reach::Half);
         self.pty.update_gate();
-        // The end is news to everybody, also if this one has come past it.
+        // Every reader receives the end, even if this one has passed it already.
         let next_mark = self.next_mark.min(self.pty.marks.for_newcomer());
         Self { pty: Arc::clone(&self.pty), offset: self.offset, next_mark, place, terminal: false }
     }
 
-    /// Says that what it reads is shown by a terminal that answers the program's questions, as long as the
-    /// cursor lives: nobody else answers them.
+    /// Declares that a terminal shows what it reads, and answers the program's queries as long as the cursor lives.
     pub fn answers(&mut self) {
         if !std::mem::replace(&mut self.terminal, true) {
             self.pty.terminal_comes();
         }
     }
 
-    /// Says that it has fallen behind and is not to be waited for until it has caught up.
+    /// Declares that it has fallen behind: output does not wait for it until it has caught up.
     pub fn falls_behind(&self) {
         self.place.set_lagging(true);
         self.pty.update_gate();
     }
 
-    /// Says that it has read everything and may be waited for again.
+    /// Declares that it has caught up: output may wait for it again.
     pub(crate) fn caught_up(&self) {
         if self.place.set_lagging(false) {
             self.pty.update_gate();
         }
     }
 
-    /// Whether something happened that it has not come past.
+    /// Whether there is a mark it has not passed.
     pub(crate) fn has_mark(&self) -> bool {
         self.pty.marks.count() > self.next_mark
     }
@@ -93,7 +92,7 @@ impl Cursor {
         self.pty.ring()
     }
 
-    /// Says what comes next, at most `most` bytes of it.
+    /// What comes next, at most `most` bytes of it.
     pub fn step(&mut self, most: u64) -> Step {
         // The order matters: a resize sets its mark before the PTY learns the size. If the mark is not
         // there after the head was read, all bytes up to that head were written at the old size.
@@ -125,12 +124,12 @@ impl Cursor {
         }
     }
 
-    /// Goes back to old output, at most `most` bytes of it, and gives the offset of its end: the newest byte
-    /// there is, or the next mark.
+    /// Moves back to old output, at most `most` bytes of it, and returns the offset of its end: the newest byte, or the
+    /// next mark.
     pub fn rewind(&mut self, most: u64) -> Offset {
         let head = self.pty.head();
         let end = self.pty.marks.get(self.next_mark).map_or(head, |(_, offset, _)| offset.min(head));
-        // By the same head: what is overrun meanwhile is found out when it is sent.
+        // By the same head: bytes that are overwritten meanwhile are detected when they are sent.
         let oldest = self.pty.ring().map_or(Offset::START, |ring| ring.oldest(head));
         self.offset = end.saturating_sub(most).max(oldest).min(end);
         self.place.advance(self.offset);
@@ -138,7 +137,7 @@ impl Cursor {
         end
     }
 
-    /// Goes on at `offset` after a loss.
+    /// Continues at `offset` after a loss.
     pub fn skip(&mut self, offset: Offset) {
         self.offset = self.offset.max(offset);
         self.place.advance(self.offset);
@@ -146,13 +145,13 @@ impl Cursor {
         self.pty.update_gate();
     }
 
-    /// Waits until [`Cursor::step`] has something to say. Nothing is lost when the wait is dropped.
+    /// Waits until [`Cursor::step`] returns something else than [`Step::Idle`]. Dropping the wait loses nothing.
     pub async fn wait(&self) {
         loop {
             let changed = self.pty.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
-            // First ask to be woken, then look again: see `swb_keeper::Doorbell`.
+            // First ask to be woken, then check again: see `swb_keeper::Doorbell`.
             self.pty.keeper.arm(self.pty.slot, self.offset + 1);
             if self.pty.head() > self.offset || self.has_mark() {
                 return;

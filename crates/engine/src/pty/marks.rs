@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use swb_types::{ExitStatus, Offset, Size};
 
-/// Something that happened at a certain place in the output.
+/// Something that happened at one offset of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     /// The terminal has this size from here on; `generation` counts from 1.
@@ -59,7 +59,7 @@ impl Marks {
         Some((number, *offset, *mark))
     }
 
-    /// Where a newcomer starts: behind all marks, except that the end is news to everybody.
+    /// Where a new reader starts: after all marks but the end, which every reader receives.
     pub(crate) fn for_newcomer(&self) -> u64 {
         let list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         let ended = matches!(list.back(), Some((_, Mark::Exited(_))));

@@ -1,7 +1,7 @@
-//! What clients touch of one PTY: its input, its output, its size.
+//! One PTY as clients use it: its input, its output, its size.
 //!
-//! A [`Pty`] lives as long as anybody looks at it, also beyond the end of its process. Its output is
-//! never queued: a [`Cursor`] reads it from the ring.
+//! A [`Pty`] lives as long as it has users, also after the end of its process. Its output is never queued: a [`Cursor`]
+//! reads it from the ring.
 
 mod answering;
 mod cursor;
@@ -47,12 +47,12 @@ pub struct Pty {
     ring: OnceLock<OutputRing>,
     /// Woken when the ring has grown or a mark was set.
     changed: Notify,
-    /// Woken when the output has reached `alarm`, a mark was set, or a terminal came or left.
+    /// Woken when the output has reached `alarm`, a mark was set, or a terminal attached or detached.
     observer: Notify,
     /// The offset that gives the observer reason to look.
     alarm: AtomicU64,
     looks: mpsc::Sender<ScreenRequest>,
-    /// Its slot was given up; nobody finds it any more.
+    /// Its slot was freed; no client can find it any more.
     released: AtomicBool,
     answering: Answering,
     seats: Seats,
@@ -72,16 +72,16 @@ pub struct Pty {
 /// Where input goes.
 #[derive(Debug, Clone)]
 pub(crate) enum Line {
-    /// Nowhere yet: the process has not started, or is about to be started again.
+    /// Nowhere yet: the process has not started, or is about to restart.
     Closed,
     /// To a process.
     Open(Arc<OwnedFd>),
-    /// Nowhere any more.
+    /// Nowhere: the process has ended for good.
     Ended,
 }
 
 impl Pty {
-    /// Makes a PTY whose screen is kept by `screens`.
+    /// Creates a PTY whose screen `screens` keeps.
     pub(crate) fn new(
         (id, slot, size): (PtyId, SlotId, Size),
         keeper: Keeper,
@@ -94,7 +94,7 @@ impl Pty {
         pty
     }
 
-    /// Takes a PTY over whose process an earlier daemon started, with what that one knew of its screen.
+    /// Adopts a PTY whose process an earlier daemon started, with the screen that daemon saved.
     pub(crate) fn adopt(
         (id, slot, size): (PtyId, SlotId, Size),
         keeper: Keeper,
@@ -173,14 +173,14 @@ impl Pty {
         self.ring.get()
     }
 
-    /// Copies the output from `from` (or the oldest kept byte) up to now, and says where it ends.
+    /// Copies the output from `from` (or the oldest kept byte) up to now; returns it with its end offset.
     pub fn history(&self, from: Offset) -> (Vec<u8>, Offset) {
         let Some(ring) = self.ring.get() else {
             return (Vec::new(), Offset::START);
         };
         let mut out = Vec::new();
         let mut head = Offset::START;
-        // The writer can outrun one copy, hardly two, and never the guarantee of `keep` for long.
+        // The writer can overtake one copy, hardly two, and never the guarantee of `keep` for long.
         for _ in 0..8 {
             head = ring.head();
             if ring.copy(from.clamp(ring.oldest(head), head), head, &mut out) {
@@ -190,20 +190,21 @@ impl Pty {
         (out, head)
     }
 
-    /// A reader of the output from `from` on; everything kept before that can be reached too.
+    /// A reader of the output from `from` on; it can move back to older output that is kept.
     pub fn cursor(self: &Arc<Self>, from: Offset) -> Cursor {
         Cursor::new(Arc::clone(self), from, Reach::Half)
     }
 
-    /// The cursor of whoever keeps its screen.
+    /// The observer's cursor.
     pub(crate) fn observing_cursor(self: &Arc<Self>, from: Offset) -> Cursor {
         Cursor::new(Arc::clone(self), from, Reach::Most)
     }
 
-    /// Waits until the observer has reason to look: the output has reached `alarm`, or something else happened.
+    /// Waits until the observer has work: the output has reached `alarm`, a mark was set, or a terminal attached or
+    /// detached.
     pub(crate) async fn beckons(&self, cursor: &Cursor, alarm: Offset) {
         self.alarm.store(alarm.0, Ordering::SeqCst);
-        // First ask to be woken, then look again: see `swb_keeper::Doorbell`.
+        // First ask to be woken, then check again: see `swb_keeper::Doorbell`.
         self.keeper.arm(self.slot, alarm);
         if self.head() < alarm && !cursor.has_mark() && !self.is_released() {
             self.observer.notified().await;
@@ -214,7 +215,7 @@ impl Pty {
         &self.looks
     }
 
-    /// Nobody can reach it any more: its screen need not be kept.
+    /// Its slot was freed: its screen need not be kept.
     pub(crate) fn release(&self) {
         self.released.store(true, Ordering::SeqCst);
         self.observer.notify_one();
@@ -224,17 +225,17 @@ impl Pty {
         self.released.load(Ordering::SeqCst)
     }
 
-    /// The size its first process started with, or the present one if that is not known.
+    /// The size with which its first process started, or the present one if that is unknown.
     pub(crate) fn first_size(&self) -> Size {
         self.first_size.get().copied().unwrap_or_else(|| self.size())
     }
 
-    /// Leaves what its screen looks like with the keeper.
+    /// Stores its screen with the keeper.
     pub(crate) fn keep_checkpoint(self: &Arc<Self>, memory: OwnedFd) {
         self.keeper.hold_owned(self, KEY_SCREEN, memory);
     }
 
-    /// Lets the keeper know how far it may write.
+    /// Sends the keeper the offset up to which it may write.
     fn update_gate(&self) {
         // After the end the slot may be another PTY's.
         if let Some(ring) = self.ring.get().filter(|_| !self.is_over()) {
@@ -242,14 +243,14 @@ impl Pty {
         }
     }
 
-    /// Bytes of output are there, or a mark was set: everybody who waits looks again.
+    /// There is new output or a mark: wakes all readers that wait.
     pub(crate) fn wake(&self) {
         self.changed.notify_waiters();
         let alarm = Offset(self.alarm.load(Ordering::SeqCst));
         if self.head() >= alarm {
             self.observer.notify_one();
         } else if alarm != Offset::MAX {
-            // It rang for somebody else, and everybody has to ask anew.
+            // The alarm was another reader's, and every reader has to set it again.
             self.keeper.arm(self.slot, alarm);
         }
     }
@@ -258,12 +259,12 @@ impl Pty {
     pub(crate) fn opened(&self, ring: Reader, master: Option<OwnedFd>) {
         let _first = self.first_size.set(self.size());
         self.connect(ring, master);
-        // It may have been resized since the start was asked for.
+        // It may have been resized since the start was requested.
         self.apply_size(self.size());
         self.wake();
     }
 
-    /// A process that an earlier daemon started was found again.
+    /// A process that an earlier daemon started was adopted.
     fn adopted(&self, ring: Reader, master: Option<OwnedFd>) {
         if let Some(master) = &master
             && let Ok(size) = rustix::termios::tcgetwinsize(master)
@@ -275,14 +276,14 @@ impl Pty {
     }
 
     fn connect(&self, ring: Reader, master: Option<OwnedFd>) {
-        // A process that is started again goes on in the ring that is already mapped.
+        // A restarted process writes to the ring that is already mapped.
         let _first = self.ring.set(OutputRing::new(ring));
         if let Some(master) = master {
             self.line.send_replace(Line::Open(Arc::new(master)));
         }
     }
 
-    /// Tells whoever is in the foreground of the terminal to look at its size.
+    /// Sends SIGWINCH to the terminal's foreground process group.
     pub(crate) fn winch(&self) {
         if let Line::Open(master) = &*self.line.borrow()
             && let Ok(group) = rustix::termios::tcgetpgrp(master)
@@ -291,13 +292,13 @@ impl Pty {
         }
     }
 
-    /// The process is gone and will be started again after `delay_ms`.
+    /// The process has ended and will be started again after `delay_ms`.
     pub(crate) fn restarting(&self, delay_ms: u64) {
         self.line.send_replace(Line::Closed);
         self.mark(Mark::Restarting { delay_ms });
     }
 
-    /// The process is gone for good.
+    /// The process has ended for good.
     pub(crate) fn ended(&self, status: ExitStatus) {
         self.line.send_replace(Line::Ended);
         self.mark(Mark::Exited(status));
@@ -309,8 +310,8 @@ impl Pty {
 
     /// Sets the size and, if `announce`, marks the place in the output where it changed.
     ///
-    /// The mark is set before the PTY learns its size: whatever the program writes at the new size comes
-    /// behind it. Nothing is set after the end, which is the last mark for everybody.
+    /// The mark is set before the PTY gets its size: all output at the new size comes after it. No mark is set after the
+    /// end, which is the last one.
     pub(crate) fn resize(&self, size: Size, announce: bool) {
         if self.is_over() {
             return;
@@ -327,10 +328,10 @@ impl Pty {
         self.apply_size(size);
     }
 
-    /// Tells only the kernel, for a size nobody is to remember.
+    /// Sets the size in the kernel only, for a temporary size.
     pub(crate) fn apply_size(&self, size: Size) {
         if let Line::Open(master) = &*self.line.borrow() {
-            // A PTY that is hung up has no use for a size.
+            // A hung-up PTY needs no size.
             let _resized = swb_keeper::resize(master, size.cols(), size.rows());
         }
     }

@@ -1,7 +1,7 @@
 //! Pacing: output is lossless for readers that keep reading, and never waits for one that does not.
 //!
-//! Each cursor shows its place. The gate for the keeper is half a ring behind the slowest of those that
-//! are live, or most of a ring behind one that can do with that; a reader that fell off the ring is no longer waited for until it has caught up once. How
+//! Each cursor publishes its position. The keeper's gate is half a ring after the slowest live reader, or most of a ring
+//! for a reader that copies; output does not wait for a reader that fell off the ring until it has caught up once. How
 //! long the keeper respects a gate is its own decision (`swb_keeper::Doorbell`).
 
 use super::OutputRing;
@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use swb_types::Offset;
 
-/// Progress after which the gate is looked at again, as a power of two: often enough for the keeper never
-/// to stand before it, seldom enough to cost nothing.
+/// Progress after which the gate is computed again, as a power of two: often enough that the keeper never waits at it,
+/// seldom enough to cost nothing.
 const STEP_BITS: u32 = 16;
 
-/// Where one reader is.
+/// The position of one reader.
 #[derive(Debug)]
 pub(super) struct Place {
-    /// How far behind the output it may stay.
+    /// How far behind the newest output it may be.
     reach: Reach,
     offset: AtomicU64,
     lagging: AtomicBool,
@@ -25,7 +25,7 @@ pub(super) struct Place {
 /// How much of the ring may lie between a reader and the newest output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// Half, so that bytes can be sent in place without being overrun meanwhile.
+    /// Half, so that bytes can be sent from the ring without being overwritten meanwhile.
     Half,
     /// Nearly all: for a reader that copies bytes before it uses them.
     Most,
@@ -41,19 +41,19 @@ impl Reach {
 }
 
 impl Place {
-    /// Notes progress; says whether the gate is due.
+    /// Notes progress; returns whether the gate must be computed again.
     pub(super) fn advance(&self, to: Offset) -> bool {
         let from = self.offset.swap(to.0, Ordering::Relaxed);
         from >> STEP_BITS != to.0 >> STEP_BITS
     }
 
-    /// Notes that the reader lost its place, or has caught up; says whether that is news.
+    /// Notes that the reader fell off the ring, or has caught up; returns whether that is a change.
     pub(super) fn set_lagging(&self, lagging: bool) -> bool {
         self.lagging.swap(lagging, Ordering::Relaxed) != lagging
     }
 }
 
-/// The places of all readers of a PTY.
+/// The positions of all readers of a PTY.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     places: Mutex<Vec<Arc<Place>>>,
@@ -71,7 +71,7 @@ impl Pace {
         self.lock().retain(|other| !Arc::ptr_eq(other, place));
     }
 
-    /// The offset up to which the keeper may write; nothing when nobody needs to be waited for.
+    /// The offset up to which the keeper may write; nothing if there is no live reader.
     pub(super) fn gate(&self, ring: &OutputRing) -> Option<Offset> {
         let oldest = ring.oldest(ring.head());
         let places = self.lock();

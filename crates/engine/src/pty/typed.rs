@@ -1,4 +1,4 @@
-//! What was typed at a program, and where its output stood: for whoever follows its turns.
+//! Input that was typed into a program, with the offset of its output at that time, for the detection of turns.
 
 use super::Pty;
 use crate::limits;
@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 use swb_types::Offset;
 
-/// Input that was not followed yet.
+/// Input that the detector has not taken yet.
 #[derive(Debug, Default)]
 pub(super) struct Typed {
     wanted: AtomicBool,
@@ -24,11 +24,11 @@ struct Queue {
 /// One piece of input.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// Where the output stood.
+    /// The offset of the output.
     pub(crate) offset: Offset,
     /// When.
     pub(crate) at: SystemTime,
-    /// The bytes; of a long piece its beginning and its end.
+    /// The bytes; the beginning and the end of a long piece.
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -62,7 +62,7 @@ impl Typed {
 }
 
 impl Pty {
-    /// Says that somebody follows what is typed.
+    /// Starts to record input.
     pub(crate) fn want_typed(&self) {
         self.typed.wanted.store(true, Ordering::Relaxed);
     }

@@ -100,7 +100,7 @@ fn content_is_kept_as_it_is_up_to_the_limit() {
     assert_eq!((&**kept.content, kept.info.byte_length), (&b"123456"[..], 7));
     assert!(kept.info.truncated && kept.info.interrupted && kept.info.timestamp == 5);
     assert_eq!((kept.details.text.as_deref(), kept.details.end), (Some("fünf "), Some(swb_types::Offset(9))));
-    // Whoever reports a turn may have cut it already.
+    // The reporter of a turn may have cut it already.
     let cut = NewTurn { byte_length: 100, ..turn(b"1") };
     let kept = relay.turn(&relay.complete_enrolled("s", cut).unwrap()).unwrap();
     assert_eq!((kept.info.byte_length, kept.info.truncated), (100, true));
@@ -139,7 +139,7 @@ fn the_buffer_keeps_what_was_captured_last() {
     assert_eq!(relay.paste("target").unwrap_err(), RelayError::Disconnected);
 }
 
-// CR-3: who fills the memory loses old turns, and nobody else does.
+// CR-3: the session that fills the memory loses old turns, and no other does.
 #[test]
 fn the_memory_of_all_turns_is_bounded() {
     let relay = Relay::detached(TurnLimits { total_bytes: 100 * 4096, ..TurnLimits::default() });

@@ -1,4 +1,4 @@
-//! A turn as the relay keeps it: what it is called, what is known of it, and its bytes.
+//! A turn as the relay keeps it: its id, its details and its bytes.
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use swb_types::Offset;
 
-/// Name of a turn: `<session>:<number>` (CR-4).
+/// Id of a turn: `<session>:<number>` (CR-4).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TurnId {
@@ -52,9 +52,9 @@ impl TryFrom<String> for TurnId {
     }
 }
 
-/// A text that names no turn.
+/// A text that is not the id of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a turn is named <session>:<number>")]
+#[error("invalid turn id: expected <session>:<number>")]
 pub struct BadTurnId;
 
 impl FromStr for TurnId {
@@ -64,7 +64,7 @@ impl FromStr for TurnId {
         // CR-5: names of sessions may contain colons.
         let (session, number) = text.rsplit_once(':').ok_or(BadTurnId)?;
         let seq: u64 = number.parse().map_err(|_| BadTurnId)?;
-        // One turn has one name: neither `+1` nor `01` is it.
+        // A turn has one id: `+1` and `01` are invalid.
         if seq == 0 || seq.to_string() != number {
             return Err(BadTurnId);
         }
@@ -72,25 +72,25 @@ impl FromStr for TurnId {
     }
 }
 
-/// A turn that somebody has seen end.
+/// A completed turn to store.
 #[derive(Debug, Clone, Default)]
 pub struct NewTurn<'a> {
-    /// Its bytes. What is longer than the limit per turn is cut.
+    /// Its bytes, which are cut at the limit per turn.
     pub content: Cow<'a, [u8]>,
-    /// How long it was, if `content` has been cut already; less than its length means that it has not.
+    /// Its full length, if `content` was cut already; ignored if less than the length of `content`.
     pub byte_length: u64,
     /// Whether the user interrupted it.
     pub interrupted: bool,
     /// When it ended, in Unix milliseconds; 0 means now (CB-42).
     pub timestamp: u64,
-    /// What a detector knows beyond that.
+    /// What the detector found out.
     pub details: TurnDetails,
 }
 
-/// What is known of a turn beside its bytes.
+/// A turn in a list, without its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnInfo {
-    /// Its name.
+    /// Its id.
     pub id: TurnId,
     /// When it ended, in Unix milliseconds.
     pub timestamp: u64,
@@ -102,8 +102,7 @@ pub struct TurnInfo {
     pub truncated: bool,
 }
 
-/// What whoever watched the terminal can tell about a turn; nothing of it is known of turns that were reported
-/// from elsewhere.
+/// What the detector found out about a turn; empty for turns that wrappers report.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TurnDetails {
@@ -122,28 +121,28 @@ pub struct TurnDetails {
     /// When the input was submitted, in Unix milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub submitted_at: Option<u64>,
-    /// Offsets at which the program asked something in between.
+    /// Offsets at which the program waited for an answer during the turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dialogs: Vec<Offset>,
-    /// The profile by which the program was read.
+    /// The detection profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// The kind of signal that told its end.
+    /// The kind of signal that ended it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
-    /// What was seen, in words.
+    /// The evidence, in words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
 }
 
-/// A turn with everything that is kept of it.
+/// A turn with its bytes.
 #[derive(Debug, Clone)]
 pub struct StoredTurn {
-    /// What is known of it.
+    /// Its id, time and length.
     pub info: TurnInfo,
     /// Its bytes, as far as they are kept.
     pub content: Arc<Vec<u8>>,
-    /// What its detector told.
+    /// What its detector found out.
     pub details: TurnDetails,
 }
 

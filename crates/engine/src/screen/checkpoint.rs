@@ -1,4 +1,4 @@
-//! A screen that was put away: the bytes that bring it back, and where in the output that was.
+//! A screen saved in shared memory: the bytes that restore it, and the offset of the output it shows.
 
 use crate::limits;
 use serde::{Deserialize, Serialize};
@@ -8,9 +8,9 @@ use swb_turns::Saved;
 use swb_types::{Offset, Size};
 use swb_vt::{Options, Screen};
 
-/// Version of what is stored; a checkpoint of another one is as good as none.
+/// Version of the format; a checkpoint of another version is ignored.
 const VERSION: u32 = 1;
-/// Bytes the first line has at most.
+/// Maximum length of the first line in bytes.
 const HEAD: usize = 256;
 
 /// A screen in a memfd, which the keeper holds too. It costs this process a descriptor.
@@ -20,7 +20,7 @@ pub(crate) struct Checkpoint {
     head: CheckpointHead,
 }
 
-/// First line of the memfd, as JSON; what a detector knows follows, and then the picture.
+/// First line of the memfd, as JSON; the detector's state follows, and then the picture.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct CheckpointHead {
     version: u32,
@@ -28,18 +28,17 @@ struct CheckpointHead {
     offset: Offset,
     cols: u16,
     rows: u16,
-    /// Lines that had left the screen; what a detector knows counts them.
+    /// Lines that had left the screen; the detector's state counts them.
     #[serde(default)]
     scrolled: u64,
-    /// Bytes of what a detector knows.
+    /// Bytes of the detector's state.
     #[serde(default)]
     saved: usize,
 }
 
 impl Checkpoint {
-    /// Puts a screen away that shows all output before `offset`. What it takes is bounded: of a scrollback full
-    /// of colours the oldest lines are left out.
-    /// With what a detector knows, if there is one.
+    /// Saves a screen that shows all output before `offset`, and the detector's state if there is one. The size is
+    /// bounded: the oldest lines of a scrollback full of colours are left out.
     pub(crate) fn new(offset: Offset, screen: &Screen, saved: Option<&Saved>) -> io::Result<Self> {
         let (cols, rows) = (screen.size().cols(), screen.size().rows());
         let saved = saved.map(serde_json::to_vec).transpose()?.unwrap_or_default();
@@ -58,14 +57,14 @@ impl Checkpoint {
         Ok(Self { memory: swb_keeper::sealed_memfd("swb-screen", &bytes)?, head })
     }
 
-    /// Takes over what an earlier daemon left with the keeper.
+    /// Opens a checkpoint that an earlier daemon left with the keeper.
     pub(crate) fn open(memory: OwnedFd) -> io::Result<Self> {
         let mut start = [0; HEAD];
         let read = rustix::io::pread(&memory, &mut start, 0)?;
         let line = start[..read].split(|byte| *byte == b'\n').next().unwrap_or_default();
         let head: CheckpointHead = serde_json::from_slice(line)?;
         if head.version != VERSION {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "a checkpoint of another version"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "unknown checkpoint version"));
         }
         Ok(Self { memory, head })
     }
@@ -83,7 +82,7 @@ impl Checkpoint {
         Size::new(self.head.cols, self.head.rows).unwrap_or(Size::DEFAULT)
     }
 
-    /// Everything behind the first line.
+    /// Everything after the first line.
     fn body(&self) -> io::Result<Vec<u8>> {
         let mut bytes = swb_keeper::read_memfd(&self.memory, limits::STORED)?;
         let end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
@@ -98,12 +97,12 @@ impl Checkpoint {
         Ok(bytes)
     }
 
-    /// What a detector knew at that place. One of another version is as good as none.
+    /// The detector's state at that offset. One of another version is ignored.
     pub(crate) fn saved(&self) -> Option<Saved> {
         serde_json::from_slice(self.body().ok()?.get(..self.head.saved)?).ok()
     }
 
-    /// Brings the screen back.
+    /// Restores the screen.
     pub(crate) fn restore(&self, options: Options) -> io::Result<Screen> {
         let mut screen = Screen::new(self.size(), options);
         screen.feed(&self.picture()?);

@@ -1,4 +1,4 @@
-//! Turns and status of the program on a PTY, found while its screen is followed.
+//! Detection of turns and status of the program on a PTY, while the observer follows its output.
 
 use crate::pty::Pty;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use swb_vt::Screen;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-/// Follows what a program does for whoever owns its session.
+/// Runs the detector of a program and sends its findings to the session's task.
 pub(super) struct Detection {
     detector: Detector,
     profile: Arc<Profile>,
     findings: mpsc::Sender<Event>,
-    /// Something was found that the next daemon could not find again by itself.
+    /// It has findings that the next daemon could not make again by itself.
     pub(super) unsaved: bool,
-    /// What a former daemon knew has not been told yet.
+    /// Findings of a former daemon have not been sent yet.
     resumed: bool,
 }
 
@@ -31,7 +31,7 @@ impl Detection {
         }
     }
 
-    /// Goes on where a former daemon stopped, as far as the output it knew is still there.
+    /// Continues where a former daemon stopped, if the output from there on is still kept.
     pub(super) fn resume(&mut self, saved: Saved, pty: &Pty) {
         self.detector = Detector::restore(Arc::clone(&self.profile), saved);
         self.resumed = true;
@@ -46,12 +46,12 @@ impl Detection {
         self.detector.saved()
     }
 
-    /// Output that the screen shows from now on.
+    /// Feeds output that the screen has drawn.
     pub(super) fn output(&mut self, screen: &mut Screen, bytes: &[u8], offset: Offset) {
         self.detector.output(screen, bytes, offset, now());
     }
 
-    /// Output that the screen passes over.
+    /// Feeds output that the screen has skipped.
     pub(super) fn passed(&mut self, bytes: &[u8], offset: Offset) {
         self.detector.passed(bytes, offset, now());
     }
@@ -74,7 +74,7 @@ impl Detection {
         swb_turns::dialog(&self.profile, screen, asks)
     }
 
-    /// The answer that is being given.
+    /// The agent's answer so far.
     pub(super) fn so_far(&mut self, screen: &Screen) -> Option<SoFar> {
         self.detector.so_far(screen, now())
     }
@@ -83,7 +83,7 @@ impl Detection {
         self.detector.exited(now());
     }
 
-    /// Another process takes the place of the one that was followed.
+    /// The program was restarted.
     pub(super) fn restarted(&mut self, size: Size) {
         self.detector = Detector::new(Arc::clone(&self.profile), size);
         self.unsaved = true;
@@ -96,7 +96,7 @@ impl Detection {
     /// When [`Detection::tick`] will be due.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let left = self.detector.deadline()?.since(now());
-        // A little late rather than a little early, which would be in vain.
+        // Slightly late rather than early, when it would not be due yet.
         Some(Instant::now() + left + Duration::from_millis(1))
     }
 
@@ -105,14 +105,14 @@ impl Detection {
         self.detector.deadline().is_some_and(|deadline| deadline <= now())
     }
 
-    /// Tells the session's owner what was found.
+    /// Sends the findings to the session's task.
     pub(super) async fn tell(&mut self) {
         if std::mem::take(&mut self.resumed) {
             let _told = self.findings.send(Event::Status(self.detector.status().clone())).await;
         }
         for event in self.detector.take_events() {
             self.unsaved = true;
-            // The owner is gone when the session is.
+            // The task is gone when the session has ended.
             let _told = self.findings.send(event).await;
         }
     }

@@ -1,10 +1,10 @@
-//! What programs have drawn: a terminal model per PTY, off everybody's way.
+//! Screens: a terminal model per PTY, off the path of output to clients.
 //!
-//! The models live on a thread of their own, one `observer::Observer` per PTY. An observer follows the ring
-//! like any reader and is in no hurry: while a client's terminal is attached it looks now and then for turns, or
-//! lets half a ring pile up where none are wanted; text that has scrolled out of reach is never drawn at all, and
-//! a screen that nobody needed for some seconds is put away as a [`checkpoint::Checkpoint`], from which it is
-//! brought back when it is needed. The checkpoint lies in the keeper, so it survives this daemon.
+//! The models live on a thread of their own, one `observer::Observer` per PTY. An observer reads the ring like any other
+//! reader, but lazily: while a client's terminal is attached it scans for turns at intervals, or lets half a ring
+//! accumulate if turns are not detected. Text that has scrolled out of reach is never drawn. A screen that was not used
+//! for some seconds is replaced by a [`checkpoint::Checkpoint`] and restored from it on demand. The keeper holds the
+//! checkpoint, so it survives this daemon.
 
 mod checkpoint;
 mod detection;
@@ -27,21 +27,21 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 
-/// What is asked of an observer.
+/// A request to an observer.
 pub(crate) enum ScreenRequest {
-    /// To be called with the screen as it is now; with `whole`, not in the middle of a synchronized update.
+    /// Call `see` with the screen as it is now; with `whole`, not in the middle of a synchronized update.
     View { whole: bool, see: Box<dyn FnOnce(&ScreenView<'_>) + Send> },
     /// The dialog that is shown, if any, and the modes of the terminal that is to answer it.
     Dialog(oneshot::Sender<Option<(Dialog, Modes)>>),
-    /// What a program says of itself through a hook.
+    /// A report of the program through a hook.
     Hook(Hook),
-    /// Bytes that paint the screen with so many lines of scrollback.
+    /// The bytes that paint the screen, with at most `scrollback` lines before it.
     Picture { scrollback: usize, terminal: bool, reply: oneshot::Sender<Picture> },
-    /// The answer that is being given, if any.
+    /// The agent's answer so far, if it is giving one.
     SoFar(oneshot::Sender<Option<SoFar>>),
 }
 
-/// The screen at one place in the output.
+/// The screen at one offset of the output.
 #[derive(Debug)]
 pub struct ScreenView<'a> {
     screen: &'a Screen,
@@ -54,7 +54,7 @@ impl ScreenView<'_> {
         self.screen
     }
 
-    /// The place: it shows all output before this offset.
+    /// It shows all output before this offset.
     pub fn offset(&self) -> Offset {
         self.cursor.offset()
     }
@@ -63,18 +63,18 @@ impl ScreenView<'_> {
 /// A screen as bytes for a fresh terminal of its size, and the output that follows.
 #[derive(Debug)]
 pub struct Picture {
-    /// The bytes; they ask the terminal nothing.
+    /// The bytes; they contain no queries.
     pub bytes: Vec<u8>,
-    /// Goes on exactly behind what they show.
+    /// Continues exactly after the output they show.
     pub cursor: Cursor,
 }
 
-/// What an observer is given.
+/// The starting state of an observer.
 #[derive(Debug, Default)]
 pub(crate) struct ObserverStart {
-    /// What an earlier daemon knew of the screen.
+    /// The screen that an earlier daemon saved.
     pub(crate) checkpoint: Option<Checkpoint>,
-    /// How to find turns, and who wants to know of them.
+    /// The detection profile, and the receiver of findings.
     pub(crate) follow_turns: Option<(Arc<Profile>, mpsc::Sender<Event>)>,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct Screens {
     thread: Handle,
     tasks: TaskTracker,
     options: Options,
-    /// Whether output is followed while nobody asks for a screen.
+    /// Whether output is followed while no client requests a screen.
     follow: bool,
     trimming: Arc<AtomicBool>,
 }
@@ -112,7 +112,7 @@ impl Screens {
         self.tasks.spawn_on(task, &self.thread);
     }
 
-    /// Gives memory that was needed for screens back to the system, soon and once for many.
+    /// Returns the memory of unused screens to the system, after a delay and once for many.
     fn trim_soon(&self) {
         if !self.trimming.swap(true, Ordering::Relaxed) {
             let trimming = Arc::clone(&self.trimming);
@@ -126,8 +126,8 @@ impl Screens {
 }
 
 impl Pty {
-    /// Looks at the screen as it is now, on the thread that keeps it; with `whole`, not in the middle of an
-    /// update that the program wants to be seen as one.
+    /// Calls `see` with the screen as it is now, on the screen thread; with `whole`, not in the middle of a synchronized
+    /// update.
     pub async fn look<T: Send + 'static>(
         &self,
         whole: bool,
@@ -141,15 +141,15 @@ impl Pty {
 
     /// The screen as bytes, with at most `scrollback` lines before it.
     ///
-    /// With `terminal` the cursor answers what is asked behind it, see [`Cursor::answers`]: no question is
-    /// answered by the model and by that terminal.
+    /// With `terminal` the cursor's terminal answers the queries after it, see [`Cursor::answers`]: no query is answered
+    /// by both the model and that terminal.
     pub async fn picture(&self, scrollback: usize, terminal: bool) -> Result<Picture, Error> {
         let (reply, picture) = oneshot::channel();
         self.ask(ScreenRequest::Picture { scrollback, terminal, reply }).await?;
         picture.await.map_err(|_| Error::NoScreen)
     }
 
-    /// Takes note of what a program says of itself through a hook.
+    /// Passes a program's report through a hook to the detector.
     pub async fn hook(&self, hook: Hook) -> Result<(), Error> {
         self.ask(ScreenRequest::Hook(hook)).await
     }
@@ -161,7 +161,7 @@ impl Pty {
         shown.await.map_err(|_| Error::NoScreen)
     }
 
-    /// The answer that its program is giving, as far as it stands.
+    /// The agent's answer so far.
     pub async fn answer_so_far(&self) -> Result<Option<SoFar>, Error> {
         let (reply, so_far) = oneshot::channel();
         self.ask(ScreenRequest::SoFar(reply)).await?;

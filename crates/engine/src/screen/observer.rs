@@ -1,5 +1,5 @@
-//! The observer of one PTY: follows its output, draws it when somebody needs the picture, answers the program's
-//! questions when no terminal is there to do so, and finds its turns.
+//! The observer of one PTY: follows its output, draws it when the screen is needed, answers the program's queries when
+//! no terminal is attached, and detects its turns.
 
 use super::detection::Detection;
 use super::{Checkpoint, Picture, ScreenRequest, ScreenView, Screens};
@@ -15,19 +15,19 @@ use tokio::time::Instant;
 pub(super) struct Observer {
     screens: Screens,
     pty: Arc<Pty>,
-    /// All output before it has been drawn, or cannot be seen any more.
+    /// All output before it has been drawn, or is no longer visible.
     cursor: Cursor,
     looks: mpsc::Receiver<ScreenRequest>,
     /// The screen, while it is in use.
     screen: Option<Screen>,
     checkpoint: Option<Checkpoint>,
-    /// Finds turns, if that is wanted.
+    /// Detects turns, if that is enabled.
     detection: Option<Detection>,
     /// The size changed since the checkpoint.
     resized: bool,
-    /// Until then output piles up, because it comes faster than it is worth being looked at.
+    /// During a flood, output accumulates until this time.
     again: Option<Instant>,
-    /// When the screen was last needed, and when it was last stored.
+    /// When the screen was last used, and when it was last stored.
     touched: Instant,
     stored: Instant,
     /// A copy of output that is being drawn.
@@ -67,7 +67,7 @@ impl Observer {
             self.cursor.falls_behind();
         }
         self.resume_detection();
-        // A program that rests gives no other occasion.
+        // A quiet program gives no other occasion.
         self.tell().await;
         while !self.pty.is_released() {
             let (due, alarm) = (self.due(), self.alarm());
@@ -89,7 +89,7 @@ impl Observer {
         }
     }
 
-    /// The offset whose being reached is reason to look.
+    /// The offset of output at which the observer wakes.
     fn alarm(&self) -> Offset {
         let lazy = self.again.is_some() || self.is_idle();
         match (self.screens.follow, lazy) {
@@ -99,7 +99,7 @@ impl Observer {
         }
     }
 
-    /// Whether nobody needs to know what the output says: a terminal shows it, and turns are not looked for.
+    /// Whether the output need not be read: a terminal shows it, and turns are not detected.
     fn is_idle(&self) -> bool {
         self.detection.is_none() && self.pty.has_terminal()
     }
@@ -127,22 +127,22 @@ impl Observer {
         self.store_if_due();
     }
 
-    /// Bytes of output that have not been looked at.
+    /// Bytes of output that have not been read.
     fn behind(&self) -> u64 {
         self.pty.head() - self.cursor.offset()
     }
 
-    /// Takes note of new output, no more thoroughly than necessary.
+    /// Processes new output, no more thoroughly than necessary.
     async fn follow(&mut self) {
         if let Some(until) = self.pty.expects_terminal() {
-            // What is asked meanwhile is for that terminal to answer.
+            // That terminal answers the queries in between.
             self.again = Some(until);
             return;
         }
         let behind = self.behind();
         let flood = behind >= limits::SCREEN_FLOOD;
         let nothing = behind == 0 && self.pty.typed_at().is_none();
-        // Somebody came or left; or it was looked at a moment ago, and the output can wait.
+        // A terminal attached or detached; or the output was read a moment ago, and the rest can wait.
         let waits = (self.again.is_some() && behind < limits::SCREEN_LAZY) || (self.is_idle() && !flood);
         if (nothing || waits) && !self.cursor.has_mark() {
             return;
@@ -154,7 +154,7 @@ impl Observer {
         let pause = match (self.is_idle(), flood, self.pty.has_terminal()) {
             (true, ..) | (_, false, false) => None,
             (_, true, _) => Some(limits::SCREEN_TICK),
-            // Nobody waits for an answer, and a turn is found soon enough.
+            // No query waits for an answer, and turns are detected soon enough.
             (_, _, true) => Some(limits::SCREEN_PAUSE),
         };
         self.again = pause.map(|pause| Instant::now() + pause);
@@ -162,7 +162,7 @@ impl Observer {
         self.store_if_due();
     }
 
-    /// Lets the detection, if there is one, do something with the screen.
+    /// Calls `then` with the detection, if there is one, and the screen.
     fn detect(&mut self, see: impl FnOnce(&mut Detection, &mut Screen)) {
         self.screen();
         if let (Some(detection), Some(screen)) = (&mut self.detection, &mut self.screen) {
@@ -176,7 +176,7 @@ impl Observer {
         }
     }
 
-    /// Passes over output that cannot be seen any more because of what follows it; says whether there was any.
+    /// Skips output that later output has made invisible; returns whether there was any.
     fn skim(&mut self) -> bool {
         let Some(to) = self.next_output(u64::MAX) else { return false };
         let from = self.cursor.offset();
@@ -216,15 +216,15 @@ impl Observer {
         }
     }
 
-    /// Takes note of what was typed before the output that comes next.
+    /// Passes on the input that was typed before the next output.
     fn take_typed(&mut self) {
         while let Some(entry) = self.pty.take_typed(self.cursor.offset()) {
             self.detect(|detection, screen| detection.input(screen, &entry.bytes, entry.at));
         }
     }
 
-    /// Draws output up to `to`, unless it is overrun meanwhile, which the next step finds out; questions in what a
-    /// terminal has seen are its to answer.
+    /// Draws output up to `to`, unless it is overwritten meanwhile, which the next step detects. Queries in output that a
+    /// terminal has shown are answered by that terminal.
     fn draw(&mut self, to: Offset) {
         let from = self.cursor.offset();
         let middle = self.pty.answered().clamp(from, to);
@@ -248,10 +248,10 @@ impl Observer {
         }
     }
 
-    /// Answers what the program has asked before `offset`, unless it is for others to do so.
+    /// Answers the program's queries before `offset`, unless a terminal answers them.
     fn answer(&mut self, offset: Offset) {
         let Some(screen) = &mut self.screen else { return };
-        // Nobody follows these yet, and they must not pile up.
+        // Nothing uses these yet, and they must not accumulate.
         drop(screen.take_events());
         let answers = screen.take_replies();
         if !self.pty.take_questions(offset) || answers.is_empty() {
@@ -264,19 +264,19 @@ impl Observer {
         self.pty.speaks(offset);
         let (pty, waiting) = (Arc::clone(&self.pty), Arc::clone(&self.answers_waiting));
         self.screens.spawn(async move {
-            // A program that is gone does not miss them.
+            // The program may have ended.
             let _delivered = pty.input(&answers).await;
             waiting.fetch_sub(1, Ordering::Relaxed);
         });
     }
 
-    /// Copies output to where nobody overwrites it; `false` if that has happened already.
+    /// Copies output out of the ring; `false` if it was overwritten already.
     fn copy(&mut self, from: Offset, to: Offset) -> bool {
         self.scratch.clear();
         self.pty.ring().is_some_and(|ring| ring.copy(from, to, &mut self.scratch))
     }
 
-    /// Does what happened before the next output; gives the end of that output, at most `most` bytes of it.
+    /// Applies the marks before the next output; returns the end of that output, at most `most` bytes of it.
     fn next_output(&mut self, most: u64) -> Option<Offset> {
         loop {
             match self.cursor.step(most) {
@@ -289,7 +289,7 @@ impl Observer {
         }
     }
 
-    /// Does what happened right here, without drawing anything: whoever looks now comes after that, even if there is
+    /// Applies the marks at the cursor without drawing output: a view taken now comes after them, even if there is
     /// further output already.
     fn take_marks(&mut self) {
         if self.cursor.has_mark() {
@@ -317,10 +317,10 @@ impl Observer {
         self.touched = Instant::now();
     }
 
-    /// Goes on behind output that is gone. What the program had set before that most likely still holds.
+    /// Continues after output that was overwritten. The modes that the program set before most likely still hold.
     fn lose(&mut self, oldest: Offset) {
-        tracing::debug!(pty = %self.pty.id(), from = %self.cursor.offset(), to = %oldest, "output was not followed");
-        // Ends a sequence or character whose rest is missing.
+        tracing::debug!(pty = %self.pty.id(), from = %self.cursor.offset(), to = %oldest, "skipping overwritten output");
+        // Ends an incomplete sequence or character.
         self.screen().feed(b"\x18");
         self.cursor.skip(oldest);
         self.pty.take_questions(oldest);
@@ -333,13 +333,13 @@ impl Observer {
         self.screen.get_or_insert_with(|| {
             let restored = checkpoint.as_ref().and_then(|checkpoint| {
                 let restored = checkpoint.restore(options);
-                restored.inspect_err(|error| tracing::error!(%error, "a screen cannot be brought back")).ok()
+                restored.inspect_err(|error| tracing::error!(%error, "cannot restore a screen")).ok()
             });
             restored.unwrap_or_else(|| Screen::new(pty.first_size(), options))
         })
     }
 
-    /// Goes on with what a former daemon knew of the program.
+    /// Continues with the detector's state that a former daemon saved.
     fn resume_detection(&mut self) {
         let Some(detection) = &mut self.detection else { return };
         self.pty.want_typed();
@@ -389,10 +389,10 @@ impl Observer {
                 };
                 let mut cursor = self.cursor.fork();
                 if terminal {
-                    // Here and not later: what was asked before has been answered, what follows will not be.
+                    // Here and not later: queries before this offset are answered, later ones are not.
                     cursor.answers();
                 }
-                // Whoever asked may be gone.
+                // The caller may be gone.
                 let _shown = reply.send(Picture { bytes, cursor });
             }
         }
@@ -401,12 +401,12 @@ impl Observer {
         self.store_if_due();
     }
 
-    /// Whether something is known that the next daemon could not find out.
+    /// Whether the detector has findings that the next daemon could not make again.
     fn is_unsaved(&self) -> bool {
         self.resized || self.detection.as_ref().is_some_and(|detection| detection.unsaved)
     }
 
-    /// The checkpoint, if it is what is to be shown.
+    /// The checkpoint, if it is up to date.
     fn stored_picture(&self, scrollback: usize) -> Option<Vec<u8>> {
         let rests = self.screen.is_none() && self.behind() == 0 && !self.cursor.has_mark();
         let checkpoint =
@@ -414,7 +414,7 @@ impl Observer {
         checkpoint.picture().ok()
     }
 
-    /// Waits for the end of an update that is to be seen as one.
+    /// Waits for the end of a synchronized update.
     async fn complete_update(&mut self) {
         let deadline = Instant::now() + limits::SYNCHRONIZED;
         while self.screen().modes().synchronized {
@@ -426,7 +426,7 @@ impl Observer {
         }
     }
 
-    /// Stores a checkpoint if a daemon that follows this one could not do without it, but not all the time.
+    /// Stores a checkpoint if the next daemon would need it, at most once per interval.
     fn store_if_due(&mut self) {
         let offset = self.checkpoint.as_ref().map_or(Offset::START, Checkpoint::offset);
         let stale = self.cursor.offset() - offset >= limits::SCREEN_STALE;
@@ -435,8 +435,8 @@ impl Observer {
         }
     }
 
-    /// When the next checkpoint may be stored. The first one does not wait: what a program sets up at its start must
-    /// not leave the ring unseen.
+    /// When the next checkpoint may be stored. The first one does not wait: the modes that a program sets at its start
+    /// must not be lost with the output that sets them.
     fn store_at(&self) -> Instant {
         let [quiet, busy] = limits::CHECKPOINT_PAUSE;
         match (&self.checkpoint, self.behind()) {
@@ -456,7 +456,7 @@ impl Observer {
                 self.pty.keep_checkpoint(memory);
                 self.checkpoint = Some(checkpoint);
             }
-            Err(error) => tracing::error!(%error, "storing a screen"),
+            Err(error) => tracing::error!(%error, "cannot store a screen"),
         }
         self.resized = false;
         if let Some(detection) = &mut self.detection {
@@ -465,7 +465,7 @@ impl Observer {
         self.stored = Instant::now();
     }
 
-    /// Puts the screen away until somebody needs it.
+    /// Replaces the screen by its checkpoint until it is needed.
     async fn rest(&mut self) {
         self.catch_up().await;
         let up_to_date = self.checkpoint.as_ref().is_some_and(|c| c.offset() == self.cursor.offset());

@@ -1,4 +1,4 @@
-//! Taking over a session that an earlier daemon made.
+//! Adopting a session that an earlier daemon created.
 
 use super::ProcessPhase;
 use super::pty_state::PtyState;
@@ -22,8 +22,8 @@ pub(crate) struct SessionAdoption {
 }
 
 impl SessionAdoption {
-    /// Whether it is to be entered as a live session: not if it was being killed, so that its name is free
-    /// already, and not if all that is left of it is its output.
+    /// Whether it is a live session: not if it was being killed, as its name is free already, and not if only its output
+    /// is left.
     fn is_live(&self) -> bool {
         let Some((_, record, adopted)) = self.slots.get(&PtyId::AGENT) else { return false };
         let RecordBody::Session { spec, ending, .. } = &record.body else { return false };
@@ -34,7 +34,7 @@ impl SessionAdoption {
 }
 
 impl SessionTask {
-    /// Rebuilds a session from what a former daemon left; nothing when it never came to life.
+    /// Rebuilds a session from what a former daemon left; nothing if it never started.
     pub(crate) fn adopt(adoption: SessionAdoption, context: SessionContext) -> Option<Self> {
         let live = adoption.is_live();
         let SessionAdoption { uid, mut slots } = adoption;
@@ -43,7 +43,7 @@ impl SessionTask {
             return None;
         };
         let mut task = Self::bare(spec.name.clone(), Arc::clone(&spec), uid, created, context);
-        // Its creator was never told that it exists, or has killed it before it began.
+        // Its creator got no reply yet, or has killed it before it started.
         let unborn = adopted.ring.is_none() && (spec.start == Start::Now || ending);
         if unborn && slots.is_empty() {
             let mut kept = adopted.held;
@@ -72,7 +72,7 @@ impl SessionTask {
             task.context.registry.adopt(task.session.clone());
         }
         if live && !ended && !task.agent_is_over() {
-            // Cannot fail when nothing is required.
+            // Cannot fail, as no endpoint is required.
             let _entered = task.enter(&mut kept, false);
         } else {
             task.clear_endpoints(slot, &mut kept);
@@ -98,10 +98,12 @@ impl SessionTask {
         let running = state.ring.and_then(keeper::open_ring).map(|ring| (ring, state.master));
         let checkpoint = state.held.remove(&KEY_SCREEN).and_then(|memory| {
             let checkpoint = Checkpoint::open(memory);
-            checkpoint.inspect_err(|error| tracing::warn!(%slot, %error, "its screen is not known")).ok()
+            checkpoint
+                .inspect_err(|error| tracing::warn!(%slot, %error, "cannot read the screen's checkpoint"))
+                .ok()
         });
         if id == PtyId::AGENT {
-            // After an orderly stop its output is still there, but its turns are gone with the daemon that found them.
+            // After an orderly stop its output is still there, but its turns were dropped (CB-57).
             let head = running.as_ref().map_or(Offset::START, |(ring, _)| Offset(ring.head().0));
             self.turns_to = (!self.context.continues).then_some(head);
         }
@@ -115,7 +117,7 @@ impl SessionTask {
         terminal.pid = state.pid;
         self.add_terminal(terminal);
         if let Some(status) = state.exit {
-            // It ended while nobody looked; this is how its owner learns it.
+            // It ended while no daemon ran: its task handles that as any other end.
             let _sent = self.keeper_event_sender.try_send((slot, KeeperEvent::Exited { status }));
         }
         state.held

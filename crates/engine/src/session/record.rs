@@ -1,4 +1,4 @@
-//! What the keeper stores about each PTY so that the next daemon knows what it is.
+//! The record of each PTY, which the keeper stores for the next daemon.
 
 use crate::limits;
 use crate::spec::{SessionSpec, ShellSpec};
@@ -8,17 +8,17 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use swb_types::PtyId;
 
-/// Version of this record; a daemon leaves slots alone whose record it cannot read.
+/// Version of this record; a daemon skips slots whose record it cannot read.
 const VERSION: u32 = 1;
 
 /// The record of one PTY, as JSON in a memfd that the keeper holds unread.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct PtyRecord {
     version: u32,
-    /// Tells sessions apart that bear the same name one after the other.
+    /// Unique id of the session: distinguishes it from earlier and later ones of the same name.
     pub(crate) uid: u64,
     pub(crate) pty: PtyId,
-    /// Its process is not to be started again, whatever the policy says: it is being ended, or has ended for
+    /// Its process is not to be started again, regardless of the restart policy: it is being ended, or has ended for
     /// good.
     #[serde(default)]
     pub(crate) dismissed: bool,
@@ -28,7 +28,7 @@ pub(crate) struct PtyRecord {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RecordBody {
-    /// PTY 0 carries what is known of the session.
+    /// PTY 0 carries the record of the session.
     Session {
         spec: Arc<SessionSpec>,
         created: u64,
@@ -53,7 +53,7 @@ impl PtyRecord {
     pub(crate) fn from_memfd(fd: &OwnedFd) -> io::Result<Self> {
         let record: Self = serde_json::from_slice(&swb_keeper::read_memfd(fd, limits::STORED)?)?;
         if record.version != VERSION {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "a record of another version"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "unknown record version"));
         }
         Ok(record)
     }

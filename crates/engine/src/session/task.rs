@@ -1,7 +1,7 @@
 //! The task that owns a session: it alone decides what happens to its processes.
 //!
-//! It waits for three things: commands of handles, news from the keeper, and deadlines. Nothing in here
-//! waits for a process, a client or the keeper in between, so a session that is stuck stops nobody.
+//! It waits for commands from handles, events from the keeper and the detector, and deadlines. Handling one of these
+//! never waits for a process, a client or the keeper, so a session that hangs blocks nothing else.
 
 use super::ending::{SessionEnding, ask_to_end, end_stragglers};
 use super::pty_state::{PtyState, StartWaiter};
@@ -30,23 +30,23 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// What the owners of all sessions share.
+/// What the tasks of all sessions share.
 #[derive(Clone)]
 pub(crate) struct SessionContext {
     pub(crate) keeper: Keeper,
     pub(crate) screens: Screens,
-    /// This daemon goes on for one that did not stop in order, and may know what that one knew.
+    /// This daemon replaces one that did not stop in order, and continues with its turns.
     pub(crate) continues: bool,
-    /// How turns are found, if they are.
+    /// Detection profiles, if turns are detected.
     pub(crate) profiles: Option<Arc<Profiles>>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) events: Arc<Events>,
     pub(crate) relay: Relay,
     pub(crate) endpoints: Arc<[Arc<dyn SessionEndpoint>]>,
     pub(crate) ring: usize,
-    /// Sessions that are being killed, until nothing of them is left.
+    /// Sessions that are being killed, until all their processes have ended.
     pub(crate) endings: TaskTracker,
-    /// Cancelled when the daemon stops: what is being killed has no more time.
+    /// Cancelled when the daemon stops: sessions that are being killed get SIGKILL at once.
     pub(crate) stopping: CancellationToken,
 }
 
@@ -57,22 +57,22 @@ pub(crate) struct SessionTask {
     pub(super) commands: mpsc::Receiver<SessionCommand>,
     pub(super) keeper_events: mpsc::Receiver<(SlotId, KeeperEvent)>,
     pub(super) keeper_event_sender: mpsc::Sender<(SlotId, KeeperEvent)>,
-    /// What is found about the agent.
+    /// Findings of the detector about the agent.
     pub(super) findings: mpsc::Receiver<Finding>,
     pub(super) findings_sender: mpsc::Sender<Finding>,
     pub(super) status: Status,
-    /// Turns that ended before this offset of the agent's output are known already, or not to be known (CB-57);
-    /// nothing if a former daemon's turns are yet to be looked up.
+    /// Turns that ended before this offset of the agent's output are stored already, or were dropped (CB-57); nothing if
+    /// the turns of a former daemon are yet to be looked up.
     pub(super) turns_to: Option<Offset>,
     pub(super) terminals: BTreeMap<PtyId, PtyState>,
     pub(super) next_pty: u32,
     pub(super) ending: Option<SessionEnding>,
-    /// Its command could not be started, so whoever asked for it was told that there is no session.
+    /// Its command could not be started, so its creator got an error and the session counts as never created.
     pub(super) stillborn: bool,
 }
 
 impl SessionTask {
-    /// Makes a session that is not entered anywhere yet.
+    /// Creates a session that is not in the registry yet.
     pub(crate) fn new(
         name: SessionName,
         spec: SessionSpec,
@@ -131,17 +131,17 @@ impl SessionTask {
         }
     }
 
-    /// What the observer of PTY 0 is given: turns are found of the agent, not of shells beside it.
+    /// Starting state of PTY 0's observer: turns are detected for the agent only, not for shells.
     pub(super) fn known(&self, checkpoint: Option<Checkpoint>) -> ObserverStart {
         let follow_turns = self.profile().map(|profile| (profile, self.findings_sender.clone()));
         ObserverStart { checkpoint, follow_turns }
     }
 
-    /// Opens the endpoints and leaves the session's record with the keeper. `kept` is what an earlier
-    /// daemon left of them; nothing is required of endpoints then, the session is there anyway.
+    /// Opens the endpoints and stores the session's record with the keeper. `kept` has the descriptors that an earlier
+    /// daemon left; without `strict` an endpoint that cannot be opened is only logged, as the session exists anyway.
     pub(super) fn enter(&self, kept: &mut BTreeMap<u16, OwnedFd>, strict: bool) -> Result<(), Error> {
         let slot = self.agent_slot();
-        // First, so that whatever is opened here is found again and cleared away should the daemon die.
+        // First, so that the next daemon finds and removes what is opened here if this one dies.
         self.store();
         let required = |label: &str| strict && self.spec().required.iter().any(|required| required == label);
         for (index, endpoint) in self.context.endpoints.iter().enumerate() {
@@ -157,14 +157,14 @@ impl SessionTask {
                     return Err(Error::Endpoint(reason));
                 }
                 Err(reason) => {
-                    tracing::warn!(session = %self.session.name(), front = label, reason, "not reachable there");
+                    tracing::warn!(session = %self.session.name(), front = label, reason, "cannot open its endpoint");
                 }
             }
         }
         Ok(())
     }
 
-    /// Takes away what an earlier daemon left of the endpoints of a session that nobody is to enter.
+    /// Removes the endpoints that an earlier daemon left of a session that has ended.
     pub(super) fn clear_endpoints(&self, slot: SlotId, kept: &mut BTreeMap<u16, OwnedFd>) {
         for (index, endpoint) in self.context.endpoints.iter().enumerate() {
             if self.session.is_offered_to(endpoint.label()) {
@@ -181,7 +181,7 @@ impl SessionTask {
         self.terminals.insert(terminal.pty.id(), terminal);
     }
 
-    /// Opens the endpoints of a new session; what it must have and cannot get undoes it.
+    /// Opens the endpoints of a new session; fails if a required one cannot be opened.
     pub(crate) fn open(&self) -> Result<(), Error> {
         let offered = |label: &String| {
             self.session.is_offered_to(label)
@@ -195,7 +195,7 @@ impl SessionTask {
         outcome.inspect_err(|_| self.context.keeper.free_slot(self.agent_slot()))
     }
 
-    /// Runs the session; `first` hears whether its process could be started.
+    /// Runs the session; `first` gets the outcome of its first start.
     pub(crate) async fn run(mut self, first: Option<ReplySender<()>>) {
         let opened = if first.is_some() { EventKind::Opened } else { EventKind::Found };
         self.context.events.emit(self.session.name(), opened);
@@ -234,12 +234,12 @@ impl SessionTask {
         self.terminals.get(&PtyId::AGENT).map_or(SlotId::GLOBAL, |terminal| terminal.pty.slot())
     }
 
-    /// PTY 0 has no process and will get none, whatever its shells do.
+    /// PTY 0 has no process and will get none; shells may still run.
     pub(super) fn agent_is_over(&self) -> bool {
         self.terminals.get(&PtyId::AGENT).is_none_or(|agent| matches!(agent.phase, ProcessPhase::Exited(_)))
     }
 
-    /// Nothing lives, and nothing will.
+    /// No PTY has a process, and none will get one.
     fn is_over(&self) -> bool {
         self.terminals.values().all(|terminal| matches!(terminal.phase, ProcessPhase::Exited(_)))
     }
@@ -260,7 +260,7 @@ impl SessionTask {
             Some(mut ending) => {
                 free_slots(&self.context.keeper, &self.session);
                 for waiting in ending.waiting.drain(..) {
-                    // Whoever asked may have left.
+                    // The caller may be gone.
                     let _told = waiting.send(());
                 }
                 end_stragglers(&ending, &self.context.stopping).await;
@@ -291,7 +291,7 @@ impl SessionTask {
         });
     }
 
-    /// Leaves the records of the session and its shells with the keeper.
+    /// Stores the records of the session and its shells with the keeper.
     pub(super) fn store(&self) {
         for terminal in self.terminals.values() {
             let body = match &terminal.shell {
@@ -306,7 +306,9 @@ impl SessionTask {
             let (uid, pty) = (self.session.shared.uid, terminal.pty.id());
             match PtyRecord::new(uid, pty, terminal.dismissed, body).to_memfd() {
                 Ok(record) => self.context.keeper.hold(terminal.pty.slot(), KEY_RECORD, record),
-                Err(error) => tracing::error!(session = %self.session.name(), %error, "storing its record"),
+                Err(error) => {
+                    tracing::error!(session = %self.session.name(), %error, "cannot store the session's record")
+                }
             }
         }
     }
@@ -336,7 +338,7 @@ impl SessionTask {
         if let Some(ending) = &mut self.ending
             && ending.deadline <= now
         {
-            // Once more if even this is not answered, which only a process in the kernel's hands does.
+            // Again if the process still lives, which happens only while it is blocked in the kernel.
             ending.deadline = now + limits::KILL_GRACE;
             for sid in &ending.sids {
                 process::signal_session(*sid, Signal::KILL);
@@ -347,7 +349,7 @@ impl SessionTask {
         }
     }
 
-    /// Takes note of what was found about the agent.
+    /// Handles a finding of the detector about the agent.
     fn note(&mut self, finding: Finding) {
         let event = match finding {
             Finding::Status(status) => {
@@ -361,7 +363,7 @@ impl SessionTask {
         self.context.events.emit(self.session.name(), event);
     }
 
-    /// Keeps a turn of the agent. After a crash of the daemon it may be found a second time.
+    /// Stores a turn of the agent. After a crash of the daemon it may be detected a second time.
     fn complete(&mut self, turn: Turn) {
         let relay = &self.context.relay;
         let known = self.turns_to.get_or_insert_with(|| {
@@ -394,16 +396,16 @@ impl SessionTask {
             details,
         };
         if let Err(error) = self.context.relay.complete(&self.session, turn) {
-            tracing::warn!(session = %self.session.name(), %error, "a turn is not kept");
+            tracing::warn!(session = %self.session.name(), %error, "cannot store a turn");
         }
     }
 
-    /// How the agent's turns are found, if they are.
+    /// The agent's detection profile, if turns are detected.
     fn profile(&self) -> Option<Arc<Profile>> {
         self.spec().profile_in(self.context.profiles.as_deref()?)
     }
 
-    // ---- what handles ask ----
+    // ---- commands ----
 
     fn obey(&mut self, command: SessionCommand) {
         match command {
@@ -466,7 +468,7 @@ impl SessionTask {
             Err(error) => return refuse(reply, error),
         };
         let id = PtyId(self.next_pty);
-        // Numbers are not used again, so that a late client cannot land on a stranger's shell (CO-35).
+        // Numbers are never reused, so that a late client cannot attach to another shell (CO-35).
         self.next_pty += 1;
         let (keeper, screens) = (self.context.keeper.clone(), &self.context.screens);
         let pty = Pty::new((id, slot, spec.size), keeper, screens, ObserverStart::default());
@@ -507,7 +509,7 @@ impl SessionTask {
                 self.start(id, Some(StartWaiter::Restart(reply)));
             }
             ProcessPhase::Exited(_) => {
-                // Its end is not the last word any more, and there is a way in again.
+                // Its end is no longer the last mark, and its endpoints open again.
                 terminal.pty.restarting(0);
                 let _entered = self.enter(&mut BTreeMap::new(), false);
                 self.start(id, Some(StartWaiter::Restart(reply)));
@@ -524,7 +526,7 @@ impl SessionTask {
         }
     }
 
-    /// Asks the process on a PTY to end, and sees to it that it does.
+    /// Sends SIGTERM to the process on a PTY, and SIGKILL if it has not ended by the deadline.
     pub(super) fn end_process(&mut self, id: PtyId) {
         let Some(terminal) = self.terminals.get_mut(&id) else {
             return;
@@ -541,7 +543,7 @@ impl SessionTask {
         }
     }
 
-    // ---- what the keeper tells ----
+    // ---- events from the keeper ----
 
     fn handle_keeper_event(&mut self, slot: SlotId, event: KeeperEvent) {
         let Some(id) = self.terminals.values().find(|t| t.pty.slot() == slot).map(|t| t.pty.id()) else {
@@ -563,7 +565,7 @@ impl SessionTask {
                     ending.note(pid);
                 }
                 if terminal.dismissed {
-                    // It was dismissed while it started, when a signal might have found nobody.
+                    // It was dismissed while it started, when there may have been no process to signal.
                     ask_to_end(&self.context.keeper, terminal);
                 }
                 self.context.events.emit(self.session.name(), EventKind::Started(id));
@@ -573,7 +575,7 @@ impl SessionTask {
                 terminal.failed = true;
                 if terminal.starters.iter().any(|starter| matches!(starter, StartWaiter::First(_))) {
                     self.stillborn = true;
-                    // Who hears of it may use the name again at once, and then its endpoints must be free.
+                    // The creator may use the name again at once, and then its endpoints must be free.
                     self.close_endpoints();
                 }
                 if let Ok(terminal) = self.terminal(id) {
@@ -586,7 +588,7 @@ impl SessionTask {
             KeeperEvent::Exited { status } => self.process_ended(id, status),
             KeeperEvent::KeeperLost => {
                 terminal.dismissed = true;
-                // What the kernel does to children whose terminal vanishes.
+                // The kernel sends SIGHUP to children whose terminal closes.
                 self.end_terminal(id, ExitStatus::Signal(Signal::HUP.as_raw()));
             }
         }
@@ -635,10 +637,10 @@ impl SessionTask {
         self.context.events.emit(self.session.name(), EventKind::Exited(id, status));
         if id == PtyId::AGENT {
             self.close_endpoints();
-            // The next daemon must not take this end for one that a restart is to follow.
+            // The next daemon must not restart it.
             self.store();
         } else if let Some(terminal) = self.terminals.remove(&id) {
-            // A shell's number leaves with it; whoever reads its output still has it mapped.
+            // A shell's entry goes with it; its readers still have the ring mapped.
             self.context.keeper.free_slot(terminal.pty.slot());
         }
     }
@@ -667,7 +669,7 @@ impl SessionTask {
         let sent = self.context.keeper.spawn(terminal.pty.slot(), &spec, terminal.pty.size(), ring);
         let failure = match sent {
             Err(error) => Some(error.to_string()),
-            Ok(()) if self.context.keeper.is_lost() => Some("the keeper is gone".to_owned()),
+            Ok(()) if self.context.keeper.is_lost() => Some("the keeper has ended".to_owned()),
             Ok(()) => None,
         };
         if let Some(reason) = failure {
@@ -679,7 +681,7 @@ impl SessionTask {
     }
 }
 
-/// Gives up the slots of a session that nobody will look at again.
+/// Frees the slots of a session that is forgotten.
 pub(crate) fn free_slots(keeper: &Keeper, session: &Session) {
     for view in session.view().ptys {
         keeper.free_slot(view.pty.slot());

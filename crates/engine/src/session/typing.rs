@@ -12,54 +12,54 @@ use swb_vt::{Key, Modes};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-/// Whether Enter is pressed behind what is typed.
+/// Whether Enter is pressed after the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Submit {
-    /// It is only typed.
+    /// The text is only typed.
     No,
-    /// It is a prompt: nothing is pressed while the program asks something, which that would answer.
+    /// The text is a prompt: refused while the program shows a dialog, which Enter would answer.
     Prompt,
-    /// Whatever is shown.
+    /// Enter is pressed even if the program shows a dialog.
     Forced,
 }
 
-/// What was typed.
+/// The result of typing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypingReport {
-    /// Its length.
+    /// Number of bytes that were typed.
     pub bytes: u64,
-    /// What the user should know about it.
+    /// A warning for the user.
     pub warning: Option<&'static str>,
 }
 
-/// Why something could not be typed.
+/// Why text was not typed or not submitted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TypingError {
-    /// It was not delivered.
+    /// The input was not delivered.
     #[error(transparent)]
     Input(#[from] InputError),
     /// There is no terminal to type into.
     #[error(transparent)]
     Session(#[from] Error),
-    /// The program asks something, and Enter would have been an answer.
-    #[error("it asks something{}", if *typed { "; what was typed is not submitted" } else { "" })]
+    /// The program shows a dialog, and Enter would have answered it.
+    #[error("the agent is waiting for an answer{}", if *typed { "; the text was typed but not submitted" } else { "" })]
     Asks {
-        /// Whether it began to ask when everything was typed already.
+        /// Whether the dialog appeared after the text was typed.
         typed: bool,
     },
-    /// It is not wanted any more, and was taken back.
-    #[error("it was stopped")]
+    /// The caller stopped it, and the text was removed.
+    #[error("typing was stopped")]
     Stopped,
 }
 
 impl Session {
-    /// Types into its agent's terminal; Enter is pressed when the program has taken the text. Whoever types has the
-    /// terminal alone until that is done.
+    /// Types into its agent's terminal; Enter is pressed when the program has taken the text. Other callers wait until
+    /// that is done.
     pub async fn type_into(&self, text: TypedText, submit: Submit) -> Result<TypingReport, TypingError> {
         self.type_until(&CancellationToken::new(), &[], text, submit).await
     }
 
-    /// The same until `stop`: what was not submitted by then is taken back with the keys `clear`.
+    /// The same until `stop`: text that was not submitted by then is removed with the keys `clear`.
     pub async fn type_until(
         &self,
         stop: &CancellationToken,
@@ -105,7 +105,7 @@ impl Session {
     }
 }
 
-/// Refuses to submit a prompt where a dialog has come up.
+/// Refuses to submit a prompt while a dialog is shown.
 async fn no_dialog(pty: &Pty, submit: Submit, typed: bool) -> Result<(), TypingError> {
     match submit == Submit::Prompt && pty.dialog().await?.is_some() {
         true => Err(TypingError::Asks { typed }),
@@ -113,7 +113,7 @@ async fn no_dialog(pty: &Pty, submit: Submit, typed: bool) -> Result<(), TypingE
     }
 }
 
-/// Presses keys, with a pause in between: what comes in one go may be taken for something else.
+/// Presses keys, with a pause in between: programs may take keys that arrive together for another key.
 pub(super) async fn press<'a>(
     pty: &Pty,
     modes: &Modes,
@@ -128,7 +128,7 @@ pub(super) async fn press<'a>(
     Ok(())
 }
 
-/// What a terminal sends for a key; nothing for a name that is none.
+/// The bytes that a terminal sends for a key; none for an unknown name.
 fn key_bytes(name: &str, modes: &Modes) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(key) = Key::parse(name) {
