@@ -6,8 +6,11 @@
 mod adoption;
 mod agent_wait;
 mod bracketed_paste;
+mod commands;
 mod dialog;
 mod ending;
+mod endpoints;
+mod processes;
 mod pty_state;
 mod record;
 mod task;

@@ -3,28 +3,26 @@
 //! It waits for commands from handles, events from the keeper and the detector, and deadlines. Handling one of these
 //! never waits for a process, a client or the keeper, so a session that hangs blocks nothing else.
 
-use super::ending::{SessionEnding, ask_to_end, end_stragglers};
+use super::ending::{SessionEnding, end_stragglers};
 use super::pty_state::{PtyState, StartWaiter};
 use super::record::{PtyRecord, RecordBody};
 use super::{ProcessPhase, PtyView, ReplySender, Session, SessionCommand, SessionShared, SessionView};
 use crate::endpoint::SessionEndpoint;
 use crate::error::Error;
 use crate::event::{EventKind, Events};
-use crate::keeper::{KEY_ENDPOINT, KEY_RECORD, Keeper, KeeperEvent, SlotOwner};
-use crate::limits;
-use crate::process;
+use crate::keeper::{KEY_RECORD, Keeper, KeeperEvent, SlotOwner};
 use crate::pty::Pty;
 use crate::registry::Registry;
 use crate::relay::{NewTurn, Relay, TurnDetails};
 use crate::screen::{Checkpoint, ObserverStart, Screens};
-use crate::spec::{SessionSpec, ShellSpec, Start};
+use crate::spec::{SessionSpec, Start};
+use crate::{limits, process};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
-use swb_keeper::{SlotId, Spec};
+use swb_keeper::SlotId;
 use swb_turns::{Event as Finding, Profile, Profiles, Status, Turn};
-use swb_types::{ExitStatus, Offset, PtyId, SessionName};
+use swb_types::{Offset, PtyId, SessionName};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -137,62 +135,10 @@ impl SessionTask {
         ObserverStart { checkpoint, follow_turns }
     }
 
-    /// Opens the endpoints and stores the session's record with the keeper. `kept` has the descriptors that an earlier
-    /// daemon left; without `strict` an endpoint that cannot be opened is only logged, as the session exists anyway.
-    pub(super) fn enter(&self, kept: &mut BTreeMap<u16, OwnedFd>, strict: bool) -> Result<(), Error> {
-        let slot = self.agent_slot();
-        // First, so that the next daemon finds and removes what is opened here if this one dies.
-        self.store();
-        let required = |label: &str| strict && self.spec().required.iter().any(|required| required == label);
-        for (index, endpoint) in self.context.endpoints.iter().enumerate() {
-            let label = endpoint.label();
-            if !self.session.is_offered_to(label) {
-                continue;
-            }
-            let key = KEY_ENDPOINT + index as u16;
-            match endpoint.open(&self.session, kept.remove(&key)) {
-                Ok(fd) => self.context.keeper.hold(slot, key, fd),
-                Err(reason) if required(label) => {
-                    self.close_endpoints();
-                    return Err(Error::Endpoint(reason));
-                }
-                Err(reason) => {
-                    tracing::warn!(session = %self.session.name(), front = label, reason, "cannot open its endpoint");
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Removes the endpoints that an earlier daemon left of a session that has ended.
-    pub(super) fn clear_endpoints(&self, slot: SlotId, kept: &mut BTreeMap<u16, OwnedFd>) {
-        for (index, endpoint) in self.context.endpoints.iter().enumerate() {
-            if self.session.is_offered_to(endpoint.label()) {
-                let key = KEY_ENDPOINT + index as u16;
-                endpoint.clear(&self.session, kept.remove(&key));
-                self.context.keeper.drop_held(slot, key);
-            }
-        }
-    }
-
     pub(super) fn add_terminal(&mut self, terminal: PtyState) {
         let owner = SlotOwner { pty: Arc::clone(&terminal.pty), events: self.keeper_event_sender.clone() };
         self.context.keeper.own_slot(terminal.pty.slot(), owner);
         self.terminals.insert(terminal.pty.id(), terminal);
-    }
-
-    /// Opens the endpoints of a new session; fails if a required one cannot be opened.
-    pub(crate) fn open(&self) -> Result<(), Error> {
-        let offered = |label: &String| {
-            self.session.is_offered_to(label)
-                && self.context.endpoints.iter().any(|endpoint| endpoint.label() == label)
-        };
-        let missing = self.spec().required.iter().find(|label| !offered(label));
-        let outcome = match missing {
-            Some(label) => Err(Error::Endpoint(format!("the {label} front is not offered by this daemon"))),
-            None => self.enter(&mut BTreeMap::new(), true),
-        };
-        outcome.inspect_err(|_| self.context.keeper.free_slot(self.agent_slot()))
     }
 
     /// Runs the session; `first` gets the outcome of its first start.
@@ -216,7 +162,7 @@ impl SessionTask {
             };
             tokio::select! {
                 Some((slot, event)) = self.keeper_events.recv() => self.handle_keeper_event(slot, event),
-                Some(command) = self.commands.recv() => self.obey(command),
+                Some(command) = self.commands.recv() => self.handle_command(command),
                 Some(finding) = self.findings.recv() => self.note(finding),
                 () = sleep => self.meet_deadlines(Instant::now()),
                 () = stopping.cancelled(), if self.is_ending_slowly() => self.hurry(Instant::now()),
@@ -226,11 +172,11 @@ impl SessionTask {
         self.finish().await;
     }
 
-    fn spec(&self) -> &Arc<SessionSpec> {
+    pub(super) fn spec(&self) -> &Arc<SessionSpec> {
         &self.session.shared.spec
     }
 
-    fn agent_slot(&self) -> SlotId {
+    pub(super) fn agent_slot(&self) -> SlotId {
         self.terminals.get(&PtyId::AGENT).map_or(SlotId::GLOBAL, |terminal| terminal.pty.slot())
     }
 
@@ -264,15 +210,6 @@ impl SessionTask {
                     let _told = waiting.send(());
                 }
                 end_stragglers(&ending, &self.context.stopping).await;
-            }
-        }
-    }
-
-    pub(super) fn close_endpoints(&self) {
-        for (index, endpoint) in self.context.endpoints.iter().enumerate() {
-            if self.session.is_offered_to(endpoint.label()) {
-                endpoint.close(&self.session);
-                self.context.keeper.drop_held(self.agent_slot(), KEY_ENDPOINT + index as u16);
             }
         }
     }
@@ -407,278 +344,7 @@ impl SessionTask {
 
     // ---- commands ----
 
-    fn obey(&mut self, command: SessionCommand) {
-        match command {
-            SessionCommand::Start { size, reply } => {
-                let waits =
-                    self.terminals.get(&PtyId::AGENT).is_some_and(|t| t.phase == ProcessPhase::Waiting);
-                if waits {
-                    if let (Some(size), Some(terminal)) = (size, self.terminals.get(&PtyId::AGENT)) {
-                        terminal.pty.resize(size, false);
-                    }
-                    self.start_agent(None);
-                }
-                drop(reply.send(Ok(())));
-            }
-            SessionCommand::OpenShell { spec, reply } => self.open_shell(spec, reply),
-            SessionCommand::Resize { pty, size, only_if_changed, reply } => {
-                let outcome = self.terminal(pty).map(|terminal| {
-                    terminal.restore_size_at = None;
-                    terminal.pty.resize(size, !only_if_changed || terminal.pty.size() != size);
-                });
-                drop(reply.send(outcome));
-            }
-            SessionCommand::Nudge { pty } => self.nudge(pty),
-            SessionCommand::Winch { pty, generation } => {
-                if let Ok(terminal) = self.terminal(pty)
-                    && terminal.pty.generation() == generation
-                {
-                    terminal.pty.winch();
-                }
-            }
-            SessionCommand::Restart { pty, reply } => self.restart(pty, reply),
-            SessionCommand::KillPty { pty, reply } => {
-                let outcome = self.terminal(pty).map(drop);
-                self.dismiss(pty);
-                self.store();
-                drop(reply.send(outcome));
-            }
-            SessionCommand::Kill { grace, done } => self.begin_ending(grace, Some(done)),
-        }
-    }
-
-    fn terminal(&mut self, id: PtyId) -> Result<&mut PtyState, Error> {
-        let missing = || Error::NoPty { session: self.session.name().clone(), pty: id };
-        self.terminals.get_mut(&id).ok_or_else(missing)
-    }
-
-    fn open_shell(&mut self, spec: ShellSpec, reply: ReplySender<Arc<Pty>>) {
-        let refuse = |reply: ReplySender<Arc<Pty>>, error| drop(reply.send(Err(error)));
-        if self.ending.is_some() {
-            return refuse(reply, Error::Ended(self.session.name().clone()));
-        }
-        if self.terminals.len() >= limits::PTYS_PER_SESSION {
-            return refuse(
-                reply,
-                Error::Limit("too many terminals in this session; close some of them first"),
-            );
-        }
-        let slot = match self.context.keeper.reserve_slot() {
-            Ok(slot) => slot,
-            Err(error) => return refuse(reply, error),
-        };
-        let id = PtyId(self.next_pty);
-        // Numbers are never reused, so that a late client cannot attach to another shell (CO-35).
-        self.next_pty += 1;
-        let (keeper, screens) = (self.context.keeper.clone(), &self.context.screens);
-        let pty = Pty::new((id, slot, spec.size), keeper, screens, ObserverStart::default());
-        let argv = spec.argv.clone();
-        self.add_terminal(PtyState::new(pty, &argv, Some(spec), ProcessPhase::Waiting));
-        self.store();
-        self.start(id, Some(StartWaiter::Shell(reply)));
-    }
-
-    fn nudge(&mut self, id: PtyId) {
-        let Ok(terminal) = self.terminal(id) else { return };
-        if terminal.phase == ProcessPhase::Running
-            && let Some(narrower) = terminal.pty.size().narrower()
-        {
-            terminal.pty.apply_size(narrower);
-            terminal.restore_size_at = Some(Instant::now() + limits::NUDGE);
-        }
-    }
-
-    fn restart(&mut self, id: PtyId, reply: ReplySender<i32>) {
-        if self.ending.is_some() {
-            return drop(reply.send(Err(Error::Ended(self.session.name().clone()))));
-        }
-        let terminal = match self.terminal(id) {
-            Ok(terminal) => terminal,
-            Err(error) => return drop(reply.send(Err(error))),
-        };
-        terminal.short_runs = 0;
-        terminal.dismissed = false;
-        match terminal.phase {
-            ProcessPhase::Starting | ProcessPhase::Running => {
-                terminal.restart_wanted = true;
-                terminal.starters.push(StartWaiter::Restart(reply));
-                self.end_process(id);
-            }
-            ProcessPhase::Waiting | ProcessPhase::Restarting => {
-                terminal.restart_at = None;
-                self.start(id, Some(StartWaiter::Restart(reply)));
-            }
-            ProcessPhase::Exited(_) => {
-                // Its end is no longer the last mark, and its endpoints open again.
-                terminal.pty.restarting(0);
-                let _entered = self.enter(&mut BTreeMap::new(), false);
-                self.start(id, Some(StartWaiter::Restart(reply)));
-            }
-        }
-        self.store();
-    }
-
-    /// Ends the process on a PTY for good.
-    pub(super) fn dismiss(&mut self, id: PtyId) {
-        if let Ok(terminal) = self.terminal(id) {
-            terminal.dismissed = true;
-            self.end_process(id);
-        }
-    }
-
-    /// Sends SIGTERM to the process on a PTY, and SIGKILL if it has not ended by the deadline.
-    pub(super) fn end_process(&mut self, id: PtyId) {
-        let Some(terminal) = self.terminals.get_mut(&id) else {
-            return;
-        };
-        match terminal.phase {
-            ProcessPhase::Starting | ProcessPhase::Running => {
-                terminal.kill_at = Some(Instant::now() + limits::KILL_GRACE);
-                ask_to_end(&self.context.keeper, terminal);
-            }
-            ProcessPhase::Waiting | ProcessPhase::Restarting => {
-                self.end_terminal(id, ExitStatus::Signal(Signal::TERM.as_raw()))
-            }
-            ProcessPhase::Exited(_) => {}
-        }
-    }
-
     // ---- events from the keeper ----
-
-    fn handle_keeper_event(&mut self, slot: SlotId, event: KeeperEvent) {
-        let Some(id) = self.terminals.values().find(|t| t.pty.slot() == slot).map(|t| t.pty.id()) else {
-            return;
-        };
-        let Some(terminal) = self.terminals.get_mut(&id) else {
-            return;
-        };
-        match event {
-            KeeperEvent::Spawned { pid, ring, master } => {
-                terminal.pid = pid;
-                terminal.phase = ProcessPhase::Running;
-                terminal.started = Some(Instant::now());
-                if let Some(ring) = ring {
-                    terminal.pty.opened(ring, master);
-                }
-                terminal.notify_starters(Ok(()));
-                if let Some(ending) = &mut self.ending {
-                    ending.note(pid);
-                }
-                if terminal.dismissed {
-                    // It was dismissed while it started, when there may have been no process to signal.
-                    ask_to_end(&self.context.keeper, terminal);
-                }
-                self.context.events.emit(self.session.name(), EventKind::Started(id));
-            }
-            KeeperEvent::SpawnFailed { reason, over } => {
-                let command = terminal.argv.first().cloned().unwrap_or_default();
-                terminal.failed = true;
-                if terminal.starters.iter().any(|starter| matches!(starter, StartWaiter::First(_))) {
-                    self.stillborn = true;
-                    // The creator may use the name again at once, and then its endpoints must be free.
-                    self.close_endpoints();
-                }
-                if let Ok(terminal) = self.terminal(id) {
-                    terminal.notify_starters(Err(Error::CannotStart { command, reason }));
-                }
-                if over {
-                    self.end_terminal(id, ExitStatus::NOT_STARTED);
-                }
-            }
-            KeeperEvent::Exited { status } => self.process_ended(id, status),
-            KeeperEvent::KeeperLost => {
-                terminal.dismissed = true;
-                // The kernel sends SIGHUP to children whose terminal closes.
-                self.end_terminal(id, ExitStatus::Signal(Signal::HUP.as_raw()));
-            }
-        }
-    }
-
-    fn process_ended(&mut self, id: PtyId, status: ExitStatus) {
-        let policy = self.spec().restart;
-        let Some(terminal) = self.terminals.get_mut(&id) else {
-            return;
-        };
-        terminal.kill_at = None;
-        if terminal.failed {
-            return self.end_terminal(id, ExitStatus::NOT_STARTED);
-        }
-        if std::mem::take(&mut terminal.restart_wanted) && self.ending.is_none() {
-            terminal.pty.restarting(0);
-            terminal.phase = ProcessPhase::Restarting;
-            return self.start(id, None);
-        }
-        let ran = terminal.started.map(|started| started.elapsed());
-        let is_agent = id == PtyId::AGENT && !terminal.dismissed && self.ending.is_none();
-        let delay = policy.after_exit(ran, &mut terminal.short_runs).filter(|_| is_agent);
-        match delay {
-            Some(delay) => {
-                terminal.phase = ProcessPhase::Restarting;
-                terminal.restart_at = Some(Instant::now() + delay);
-                terminal.pty.restarting(policy.delay_ms);
-            }
-            None => self.end_terminal(id, status),
-        }
-    }
-
-    /// The process on a PTY is gone for good.
-    fn end_terminal(&mut self, id: PtyId, status: ExitStatus) {
-        let Some(terminal) = self.terminals.get_mut(&id) else {
-            return;
-        };
-        if matches!(terminal.phase, ProcessPhase::Exited(_)) {
-            return;
-        }
-        terminal.notify_starters(Err(Error::Ended(self.session.name().clone())));
-        terminal.phase = ProcessPhase::Exited(status);
-        terminal.restart_at = None;
-        terminal.dismissed = true;
-        terminal.pty.ended(status);
-        self.context.events.emit(self.session.name(), EventKind::Exited(id, status));
-        if id == PtyId::AGENT {
-            self.close_endpoints();
-            // The next daemon must not restart it.
-            self.store();
-        } else if let Some(terminal) = self.terminals.remove(&id) {
-            // A shell's entry goes with it; its readers still have the ring mapped.
-            self.context.keeper.free_slot(terminal.pty.slot());
-        }
-    }
-
-    fn start_agent(&mut self, starter: Option<StartWaiter>) {
-        self.start(PtyId::AGENT, starter);
-    }
-
-    fn start(&mut self, id: PtyId, starter: Option<StartWaiter>) {
-        let session = Arc::clone(self.spec());
-        let ring = self.context.ring;
-        let Some(terminal) = self.terminals.get_mut(&id) else {
-            return;
-        };
-        terminal.starters.extend(starter);
-        let shell_env = terminal.shell.as_ref().and_then(|shell| shell.env.as_ref());
-        let env = shell_env.unwrap_or(&session.env);
-        let spec = Spec {
-            argv: terminal.argv.iter().map(Into::into).collect(),
-            env: env.iter().map(|(key, value)| (key.into(), value.into())).collect(),
-            dir: session.workspace.clone(),
-            umask: session.umask,
-        };
-        terminal.failed = false;
-        terminal.phase = ProcessPhase::Starting;
-        let sent = self.context.keeper.spawn(terminal.pty.slot(), &spec, terminal.pty.size(), ring);
-        let failure = match sent {
-            Err(error) => Some(error.to_string()),
-            Ok(()) if self.context.keeper.is_lost() => Some("the keeper has ended".to_owned()),
-            Ok(()) => None,
-        };
-        if let Some(reason) = failure {
-            self.handle_keeper_event(
-                self.terminals[&id].pty.slot(),
-                KeeperEvent::SpawnFailed { reason, over: true },
-            );
-        }
-    }
 }
 
 /// Frees the slots of a session that is forgotten.
