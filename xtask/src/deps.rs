@@ -36,7 +36,7 @@ const ALLOWED: [(&str, &[&str]); 18] = [
             "swb-wire",
         ],
     ),
-    ("swb-tui", &[]),
+    ("swb-tui", &["swb-vt"]),
     ("swb", &["swb-types", "swb-wire", "swb-vt", "swb-turns", "swb-tui", "swb-daemon", "swb-keeper"]),
     ("swb-testkit", &["swb-types", "swb-wire", "swb-vt"]),
     ("swb-bench", &[]),

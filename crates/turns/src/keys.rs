@@ -6,6 +6,7 @@
 use crate::limits;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
+use swb_vt::{Input, InputParser, Key as KeyName, KeyCode, KeyPress};
 
 /// A key that matters to turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,25 +23,12 @@ pub enum Key {
     Other,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-enum State {
-    #[default]
-    Ground,
-    Escape,
-    Csi,
-    /// ESC O and one more.
-    Single,
-    /// An answer of the terminal, up to BEL or ST.
-    String,
-    StringEscape,
-}
-
 /// Reads input, cut anywhere.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Keys {
-    state: State,
-    params: Vec<u8>,
-    pasting: bool,
+    // A daemon of another version may have saved something else.
+    #[serde(default)]
+    parser: InputParser,
     /// When the ESC came that may yet be a key.
     escape_at: Option<Time>,
     typed: Vec<u8>,
@@ -52,17 +40,21 @@ impl Keys {
         if self.settle(now) {
             on(self, Key::Escape);
         }
-        for byte in bytes {
-            for key in self.byte(*byte, now).into_iter().flatten() {
+        let mut rest = bytes;
+        while let Some(input) = self.parser.next(&mut rest) {
+            for key in self.input(input).into_iter().flatten() {
                 on(self, key);
             }
+        }
+        if !bytes.is_empty() {
+            self.escape_at = (self.parser.pending() == [0x1b]).then_some(now);
         }
     }
 
     /// Whether there is a key in the input, rather than the terminal's answers alone.
     pub(crate) fn would_press(&self, bytes: &[u8], now: Time) -> bool {
         let mut pressed = false;
-        let mut keys = Self { typed: Vec::new(), params: self.params.clone(), ..*self };
+        let mut keys = Self { typed: Vec::new(), parser: self.parser.clone(), ..*self };
         keys.feed(bytes, now, |_, _| pressed = true);
         pressed || keys.escape_at.is_some()
     }
@@ -72,7 +64,7 @@ impl Keys {
         let due = self.escape_at.is_some_and(|at| now >= at + limits::ESCAPE);
         if due {
             self.escape_at = None;
-            self.state = State::Ground;
+            self.parser.give_up();
         }
         due
     }
@@ -94,159 +86,50 @@ impl Keys {
         String::from_utf8_lossy(&typed).into_owned()
     }
 
-    fn byte(&mut self, byte: u8, now: Time) -> [Option<Key>; 2] {
-        let key = match self.state {
-            State::Ground => return [self.ground(byte, now), None],
-            State::Escape => return self.after_escape(byte, now),
-            State::Csi if matches!(byte, 0x40..=0x7e) => {
-                self.state = State::Ground;
-                self.sequence(byte)
+    fn input(&mut self, input: Input<'_>) -> [Option<Key>; 2] {
+        let key = match input {
+            Input::Press(press) if is_interrupt(press.key) && press.key.modifiers & KeyName::ALT != 0 => {
+                return [Some(Key::Escape), Some(Key::Interrupt)];
             }
-            State::Csi => {
-                if self.params.len() < 32 {
-                    self.params.push(byte);
-                }
-                None
+            Input::Press(press) => Some(self.press(&press)),
+            Input::Pasted(text) => {
+                text.iter().for_each(|byte| self.push(if *byte == b'\r' { b'\n' } else { *byte }));
+                Some(Key::Other)
             }
-            State::Single => {
-                self.state = State::Ground;
-                // The keypad's Enter, in application mode.
-                Some(if byte == b'M' { Key::Enter } else { Key::Other })
-            }
-            State::String => {
-                self.state = match byte {
-                    0x07 => State::Ground,
-                    0x1b => State::StringEscape,
-                    _ => State::String,
-                };
-                None
-            }
-            State::StringEscape => {
-                self.state = State::Ground;
-                None
-            }
+            // Nobody pressed a key.
+            Input::Release(_) | Input::PasteStart | Input::PasteEnd | Input::Answer | Input::Report => None,
         };
         [key, None]
     }
 
-    fn ground(&mut self, byte: u8, now: Time) -> Option<Key> {
-        if byte == 0x1b {
-            self.state = State::Escape;
-            self.escape_at = Some(now);
-            return None;
-        }
-        if self.pasting {
-            self.push(if byte == b'\r' { b'\n' } else { byte });
-            return Some(Key::Other);
-        }
-        Some(match byte {
-            b'\r' => Key::Enter,
-            b'\n' => {
+    fn press(&mut self, press: &KeyPress) -> Key {
+        let held = |modifiers: u8| press.key.modifiers & modifiers != 0;
+        let (alt, ctrl) = (held(KeyName::ALT), held(KeyName::CTRL));
+        match press.key.code {
+            KeyCode::Enter if !(alt || ctrl || held(KeyName::SHIFT)) => return Key::Enter,
+            KeyCode::Enter => {
                 self.push(b'\n');
-                Key::LineFeed
+                return Key::LineFeed;
             }
-            0x03 => Key::Interrupt,
-            _ => {
-                self.edit(byte);
-                Key::Other
+            KeyCode::Char('j') if ctrl => {
+                self.push(b'\n');
+                return Key::LineFeed;
             }
-        })
-    }
-
-    fn edit(&mut self, byte: u8) {
-        match byte {
-            0x08 | 0x7f => while self.typed.pop().is_some_and(|last| last & 0xc0 == 0x80) {},
-            0x15 => self.typed.clear(),
-            0x17 => {
+            KeyCode::Escape if !(alt || ctrl) => return Key::Escape,
+            _ if is_interrupt(press.key) => return Key::Interrupt,
+            KeyCode::Backspace if !alt => while self.typed.pop().is_some_and(|last| last & 0xc0 == 0x80) {},
+            KeyCode::Char('u') if ctrl => self.typed.clear(),
+            KeyCode::Char('w') if ctrl => {
                 let word = self.typed.trim_ascii_end().iter().rposition(|byte| *byte == b' ');
                 self.typed.truncate(word.map_or(0, |at| at + 1));
             }
-            b'\t' | 0x20.. => self.push(byte),
-            _ => {}
+            KeyCode::Tab if !alt => self.push(b'\t'),
+            _ => {
+                let text = press.text.map(|c| c.to_string()).unwrap_or_default();
+                text.bytes().for_each(|byte| self.push(byte));
+            }
         }
-    }
-
-    fn after_escape(&mut self, byte: u8, now: Time) -> [Option<Key>; 2] {
-        self.escape_at = None;
-        self.state = State::Ground;
-        match byte {
-            b'[' => {
-                self.params.clear();
-                self.state = State::Csi;
-                [None, None]
-            }
-            b'O' => {
-                self.state = State::Single;
-                [None, None]
-            }
-            b']' | b'P' | b'_' | b'^' => {
-                self.state = State::String;
-                [None, None]
-            }
-            0x1b => {
-                self.state = State::Escape;
-                self.escape_at = Some(now);
-                [Some(Key::Escape), None]
-            }
-            b'\r' | b'\n' => {
-                self.push(b'\n');
-                [Some(Key::LineFeed), None]
-            }
-            // Alt and a key; Ctrl+C stays what it is.
-            0x03 => [Some(Key::Escape), Some(Key::Interrupt)],
-            _ => [Some(Key::Other), None],
-        }
-    }
-
-    fn sequence(&mut self, action: u8) -> Option<Key> {
-        let params = std::mem::take(&mut self.params);
-        match (params.as_slice(), action) {
-            (b"200", b'~') => self.pasting = true,
-            (b"201", b'~') => self.pasting = false,
-            // xterm's modifyOtherKeys, and kitty's protocol.
-            (b"27;5;99", b'~') => return Some(Key::Interrupt),
-            (other, b'u') => return self.coded(other),
-            // Focus, mouse, and the terminal's answers: nobody pressed a key.
-            (_, b'I' | b'O' | b'M' | b'm' | b'R' | b'c' | b'n' | b'y' | b't') => {}
-            _ => return Some(Key::Other),
-        }
-        None
-    }
-
-    /// A key of kitty's protocol: `code:…;modifiers:event;text`.
-    fn coded(&mut self, params: &[u8]) -> Option<Key> {
-        let number = |part: &[u8]| std::str::from_utf8(part).ok().and_then(|text| text.parse::<u32>().ok());
-        let mut parts = params.split(|byte| *byte == b';');
-        let first = |part: Option<&[u8]>| {
-            part.and_then(|part| part.split(|byte| *byte == b':').next()).and_then(number)
-        };
-        let code = first(parts.next())?;
-        let modifiers = parts.next().unwrap_or_default();
-        if modifiers.ends_with(b":3") {
-            // Released.
-            return None;
-        }
-        // Shift, Alt and Ctrl; locks do not count.
-        let bits = first(Some(modifiers)).unwrap_or(1).saturating_sub(1);
-        let (shift, alt, control) = (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
-        match code {
-            13 | 57414 if !(shift || alt || control) => return Some(Key::Enter),
-            13 | 57414 => {
-                self.push(b'\n');
-                return Some(Key::LineFeed);
-            }
-            27 if !(alt || control) => return Some(Key::Escape),
-            99 if control => return Some(Key::Interrupt),
-            127 => self.edit(0x7f),
-            _ if !alt && !control => {
-                let typed = first(parts.next()).or(Some(code)).filter(|code| (0x20..0xe000).contains(code));
-                if let Some(c) = typed.and_then(char::from_u32) {
-                    c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| self.push(byte));
-                }
-            }
-            _ => {}
-        }
-        Some(Key::Other)
+        Key::Other
     }
 
     fn push(&mut self, byte: u8) {
@@ -254,6 +137,10 @@ impl Keys {
             self.typed.push(byte);
         }
     }
+}
+
+fn is_interrupt(key: KeyName) -> bool {
+    key.code == KeyCode::Char('c') && key.modifiers & KeyName::CTRL != 0
 }
 
 #[cfg(test)]

@@ -6,9 +6,9 @@
 use crate::data::Modes;
 use std::io::Write;
 
-const SHIFT: u8 = 1;
-const ALT: u8 = 2;
-const CTRL: u8 = 4;
+const SHIFT: u8 = Key::SHIFT;
+const ALT: u8 = Key::ALT;
+const CTRL: u8 = Key::CTRL;
 
 /// Flags of the kitty keyboard protocol.
 const DISAMBIGUATE: u8 = 1;
@@ -24,18 +24,24 @@ const KITTY_F13: u32 = 57376;
 /// A key, with the modifiers that are held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
-    code: Code,
-    /// `SHIFT`, `ALT` and `CTRL`.
-    modifiers: u8,
+    /// Which key it is.
+    pub code: KeyCode,
+    /// [`Key::SHIFT`], [`Key::ALT`] and [`Key::CTRL`]; of keys that were pressed, further bits of the kitty protocol.
+    pub modifiers: u8,
 }
 
+/// Which key it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Code {
+pub enum KeyCode {
     /// A key that types this; a letter is the small one.
     Char(char),
+    /// Backspace.
     Backspace,
+    /// Enter, also that of the keypad.
     Enter,
+    /// Escape.
     Escape,
+    /// Tab.
     Tab,
     /// A key whose sequence ends in this letter.
     Cursor(u8),
@@ -43,9 +49,18 @@ enum Code {
     Editing(u8),
     /// F1 to F24.
     Function(u8),
+    /// A key that has no name here; it cannot be sent.
+    Other,
 }
 
 impl Key {
+    /// Shift is held.
+    pub const SHIFT: u8 = 1;
+    /// Alt is held.
+    pub const ALT: u8 = 2;
+    /// Ctrl is held.
+    pub const CTRL: u8 = 4;
+
     /// The key of this name; nothing if it is no key's name.
     ///
     /// Modifiers are `C-`, `M-` or `A-`, and `S-`; names are read in any case. A single character names
@@ -65,7 +80,7 @@ impl Key {
                 if small.is_some() && modifiers & CTRL == 0 {
                     modifiers |= SHIFT;
                 }
-                Code::Char(small.unwrap_or(c))
+                KeyCode::Char(small.unwrap_or(c))
             }
             _ => {
                 let (code, implied) = named(&rest.to_ascii_lowercase())?;
@@ -80,12 +95,13 @@ impl Key {
     pub fn encode(&self, modes: &Modes, out: &mut Vec<u8>) {
         let kitty = modes.keyboard & (DISAMBIGUATE | ALL_KEYS) != 0;
         match self.code {
-            Code::Cursor(letter) if self.modifiers == 0 && modes.app_cursor && !kitty => {
+            KeyCode::Cursor(letter) if self.modifiers == 0 && modes.app_cursor && !kitty => {
                 out.extend_from_slice(&[0x1b, b'O', letter]);
             }
-            Code::Cursor(letter) => self.letter(letter, out),
-            Code::Editing(number) => self.number(number.into(), b'~', out),
-            Code::Function(n) => self.function(n, kitty, out),
+            KeyCode::Cursor(letter) => self.letter(letter, out),
+            KeyCode::Editing(number) => self.number(number.into(), b'~', out),
+            KeyCode::Function(n) => self.function(n, kitty, out),
+            KeyCode::Other => {}
             _ if kitty && self.needs_kitty(modes.keyboard) => self.kitty(modes.keyboard, out),
             _ if !kitty && self.needs_other(modes.modify_other_keys) => self.modify_other(out),
             _ => self.legacy(modes, out),
@@ -138,8 +154,8 @@ impl Key {
         let typed = self.modifiers & !SHIFT == 0;
         match self.code {
             _ if flags & ALL_KEYS != 0 => true,
-            Code::Escape => true,
-            Code::Char(_) => !typed,
+            KeyCode::Escape => true,
+            KeyCode::Char(_) => !typed,
             // Without modifiers they stay as they were, so that one can type `reset` after a crash.
             _ => self.modifiers != 0,
         }
@@ -148,7 +164,7 @@ impl Key {
     fn kitty(self, flags: u8, out: &mut Vec<u8>) {
         let code = self.number_of_code();
         let shifted = match self.code {
-            Code::Char(c) if self.has(SHIFT) => other_case(c, char::to_uppercase),
+            KeyCode::Char(c) if self.has(SHIFT) => other_case(c, char::to_uppercase),
             _ => None,
         };
         put(out, format_args!("\x1b[{code}"));
@@ -156,7 +172,7 @@ impl Key {
             put(out, format_args!(":{}", u32::from(c)));
         }
         let text = match self.code {
-            Code::Char(c) if self.modifiers & !SHIFT == 0 => Some(shifted.unwrap_or(c)),
+            KeyCode::Char(c) if self.modifiers & !SHIFT == 0 => Some(shifted.unwrap_or(c)),
             _ => None,
         };
         let text = text.filter(|_| flags & (ALL_KEYS | TEXT) == ALL_KEYS | TEXT);
@@ -174,31 +190,31 @@ impl Key {
     /// The character the key is known by in sequences.
     fn number_of_code(self) -> u32 {
         match self.code {
-            Code::Char(c) => c.into(),
-            Code::Backspace => 127,
-            Code::Enter => 13,
-            Code::Escape => 27,
-            Code::Tab => 9,
-            Code::Cursor(_) | Code::Editing(_) | Code::Function(_) => 0,
+            KeyCode::Char(c) => c.into(),
+            KeyCode::Backspace => 127,
+            KeyCode::Enter => 13,
+            KeyCode::Escape => 27,
+            KeyCode::Tab => 9,
+            KeyCode::Cursor(_) | KeyCode::Editing(_) | KeyCode::Function(_) | KeyCode::Other => 0,
         }
     }
 
     /// Whether xterm's modifyOtherKeys at this level makes a sequence of the key.
     fn needs_other(self, level: u8) -> bool {
         let well_known = match self.code {
-            Code::Char(c) if self.has(CTRL) => control(c).is_some(),
-            Code::Char(_) => true,
-            Code::Enter => false,
+            KeyCode::Char(c) if self.has(CTRL) => control(c).is_some(),
+            KeyCode::Char(_) => true,
+            KeyCode::Enter => false,
             _ => true,
         };
-        let typed = matches!(self.code, Code::Char(_)) && self.modifiers == SHIFT;
-        let back_tab = self.code == Code::Tab && self.has(SHIFT);
+        let typed = matches!(self.code, KeyCode::Char(_)) && self.modifiers == SHIFT;
+        let back_tab = self.code == KeyCode::Tab && self.has(SHIFT);
         self.modifiers != 0 && !typed && !back_tab && (level >= 2 || (level == 1 && !well_known))
     }
 
     fn modify_other(self, out: &mut Vec<u8>) {
         let code = match self.code {
-            Code::Char(c) if self.has(SHIFT) => other_case(c, char::to_uppercase).unwrap_or(c).into(),
+            KeyCode::Char(c) if self.has(SHIFT) => other_case(c, char::to_uppercase).unwrap_or(c).into(),
             _ => self.number_of_code(),
         };
         put(out, format_args!("\x1b[27;{};{code}~", 1 + self.modifiers));
@@ -209,23 +225,23 @@ impl Key {
             out.push(0x1b);
         }
         match self.code {
-            Code::Char(c) => match control(c).filter(|_| self.has(CTRL)) {
+            KeyCode::Char(c) => match control(c).filter(|_| self.has(CTRL)) {
                 Some(byte) => out.push(byte),
                 None => {
                     let shifted = other_case(c, char::to_uppercase).filter(|_| self.has(SHIFT));
                     put(out, format_args!("{}", shifted.unwrap_or(c)));
                 }
             },
-            Code::Backspace => {
+            KeyCode::Backspace => {
                 let bs = modes.private.contains(&BACKSPACE_IS_BS) != self.has(CTRL);
                 out.push(if bs { 0x08 } else { 0x7f });
             }
-            Code::Tab if self.has(SHIFT) => out.extend_from_slice(b"\x1b[Z"),
-            Code::Tab => out.push(b'\t'),
-            Code::Enter => out.push(b'\r'),
-            Code::Escape => out.push(0x1b),
+            KeyCode::Tab if self.has(SHIFT) => out.extend_from_slice(b"\x1b[Z"),
+            KeyCode::Tab => out.push(b'\t'),
+            KeyCode::Enter => out.push(b'\r'),
+            KeyCode::Escape => out.push(0x1b),
             // They have sequences in every mode.
-            Code::Cursor(_) | Code::Editing(_) | Code::Function(_) => {}
+            KeyCode::Cursor(_) | KeyCode::Editing(_) | KeyCode::Function(_) | KeyCode::Other => {}
         }
     }
 }
@@ -242,34 +258,34 @@ fn split_modifier(name: &str) -> Option<(u8, &str)> {
 }
 
 /// The key of a name in small letters, and the modifiers the name implies.
-fn named(name: &str) -> Option<(Code, u8)> {
+fn named(name: &str) -> Option<(KeyCode, u8)> {
     let code = match name {
-        "backspace" | "bspace" => Code::Backspace,
-        "btab" => return Some((Code::Tab, SHIFT)),
-        "delete" | "dc" => Code::Editing(3),
-        "down" => Code::Cursor(b'B'),
-        "end" => Code::Cursor(b'F'),
-        "enter" => Code::Enter,
-        "escape" | "esc" => Code::Escape,
-        "home" => Code::Cursor(b'H'),
-        "insert" | "ic" => Code::Editing(2),
-        "left" => Code::Cursor(b'D'),
-        "pagedown" | "npage" | "pgdn" => Code::Editing(6),
-        "pageup" | "ppage" | "pgup" => Code::Editing(5),
-        "right" => Code::Cursor(b'C'),
-        "space" => Code::Char(' '),
-        "tab" => Code::Tab,
-        "up" => Code::Cursor(b'A'),
+        "backspace" | "bspace" => KeyCode::Backspace,
+        "btab" => return Some((KeyCode::Tab, SHIFT)),
+        "delete" | "dc" => KeyCode::Editing(3),
+        "down" => KeyCode::Cursor(b'B'),
+        "end" => KeyCode::Cursor(b'F'),
+        "enter" => KeyCode::Enter,
+        "escape" | "esc" => KeyCode::Escape,
+        "home" => KeyCode::Cursor(b'H'),
+        "insert" | "ic" => KeyCode::Editing(2),
+        "left" => KeyCode::Cursor(b'D'),
+        "pagedown" | "npage" | "pgdn" => KeyCode::Editing(6),
+        "pageup" | "ppage" | "pgup" => KeyCode::Editing(5),
+        "right" => KeyCode::Cursor(b'C'),
+        "space" => KeyCode::Char(' '),
+        "tab" => KeyCode::Tab,
+        "up" => KeyCode::Cursor(b'A'),
         _ => {
             let number = name.strip_prefix('f').filter(|number| !number.starts_with(['0', '+']))?;
-            Code::Function(number.parse().ok().filter(|n| (1..=24).contains(n))?)
+            KeyCode::Function(number.parse().ok().filter(|n| (1..=24).contains(n))?)
         }
     };
     Some((code, 0))
 }
 
 /// The character in the other case, if it has one and that is a single character.
-fn other_case<I: Iterator<Item = char>>(c: char, convert: impl Fn(char) -> I) -> Option<char> {
+pub(crate) fn other_case<I: Iterator<Item = char>>(c: char, convert: impl Fn(char) -> I) -> Option<char> {
     let mut all = convert(c);
     let other = all.next().filter(|other| *other != c)?;
     all.next().is_none().then_some(other)

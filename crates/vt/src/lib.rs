@@ -4,7 +4,7 @@
 //! Pure: no I/O, no clock, no environment. The way of a byte: `grammar` finds text and sequences
 //! at any split, `parser` characters and controls in the text; `control`, `osc` and `reply` say what they mean; `terminal` and `buffer` do it,
 //! on the grid of `alacritty_terminal`; `snapshot` turns the result back into bytes. `skip` finds the bytes that can
-//! be spared all this, and `keys` knows the way back, from keys to what a program reads.
+//! be spared all this, `keys` knows the way back, from keys to what a program reads, and `input` what a terminal sends.
 //!
 //! ```
 //! use swb_types::Size;
@@ -27,6 +27,7 @@ mod data;
 mod event;
 mod filter;
 mod grammar;
+mod input;
 mod keys;
 pub mod limits;
 mod link;
@@ -54,7 +55,8 @@ pub use data::{Contents, Cursor, CursorShape, Line, Modes, Run, Style};
 pub use event::{Event, Mark, Progress};
 pub use filter::QueryFilter;
 pub use grammar::{Sequence, Token, Tokenizer};
-pub use keys::Key;
+pub use input::{Input, InputParser, KeyPress};
+pub use keys::{Key, KeyCode};
 pub use palette::Rgb;
 pub use report::without_answers;
 pub use screen::{Options, RESET, Screen};

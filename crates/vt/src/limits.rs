@@ -11,6 +11,9 @@ pub const SCROLLBACK_CELLS: usize = 2000 * MAX_COLS as usize;
 /// Scrollback of a session nobody has configured, in lines.
 pub const DEFAULT_SCROLLBACK: usize = 2000;
 
+/// Bytes of a key's sequence. A key with every optional field of the kitty protocol has fewer.
+pub const KEY_BYTES: usize = 64;
+
 /// Bytes of a control sequence. The longest real ones, colours for everything, stay below 100.
 pub(crate) const CSI_BYTES: usize = 512;
 /// Parameters of a control sequence; the rest is ignored, as in xterm.

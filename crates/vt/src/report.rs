@@ -1,27 +1,25 @@
 //! What a terminal says to a program of its own accord or when asked, as opposed to what a person types.
 
+use crate::input::{Input, InputParser};
 use std::borrow::Cow;
-
-const ESC: u8 = 0x1b;
 
 /// Takes a terminal's answers (device attributes, status, cursor position, modes, colours, versions and
 /// the like) out of what a person typed at it. An answer that is not complete stays, as keys do.
 ///
 /// For all but one of several terminals on the same program: it asked once and wants one answer. What looks
-/// like a cursor position is taken for one, although some terminals send F3 with a modifier so.
+/// like a cursor position is taken for one, although some terminals send F3 with a modifier so. Pasted text stays.
 pub fn without_answers(input: &[u8]) -> Cow<'_, [u8]> {
+    let (mut parser, mut rest, mut from) = (InputParser::default(), input, 0);
     let mut kept: Option<Vec<u8>> = None;
-    let mut at = 0;
-    let mut from = 0;
-    while let Some(next) = input[at..].iter().position(|byte| *byte == ESC) {
-        let start = at + next;
-        match answer_len(&input[start..]) {
-            Some(len) => {
+    loop {
+        let start = input.len() - rest.len() - parser.pending().len();
+        match parser.next(&mut rest) {
+            None => break,
+            Some(Input::Answer) => {
                 kept.get_or_insert_default().extend_from_slice(&input[from..start]);
-                at = start + len;
-                from = at;
+                from = input.len() - rest.len();
             }
-            None => at = start + 1,
+            Some(_) => {}
         }
     }
     match kept {
@@ -30,45 +28,6 @@ pub fn without_answers(input: &[u8]) -> Cow<'_, [u8]> {
             Cow::Owned(kept)
         }
         None => Cow::Borrowed(input),
-    }
-}
-
-/// Length of the answer that begins here, if one does.
-fn answer_len(input: &[u8]) -> Option<usize> {
-    match input.get(1)? {
-        b'[' => control_len(input),
-        // Nothing that is typed looks like these.
-        b']' | b'P' | b'_' => string_len(input),
-        _ => None,
-    }
-}
-
-fn control_len(input: &[u8]) -> Option<usize> {
-    let body = &input[2..];
-    let end = body.iter().position(|byte| !matches!(byte, b'0'..=b'?' | b' '..=b'/'))?;
-    let (parameters, last) = (&body[..end], body[end]);
-    let prefix = parameters.first().copied().filter(|byte| matches!(byte, b'?' | b'>' | b'=' | b'<'));
-    let is_answer = match last {
-        b'c' => matches!(prefix, Some(b'?' | b'>' | b'=')),
-        b'n' | b'R' => !parameters.is_empty() && prefix != Some(b'<'),
-        b'y' => parameters.ends_with(b"$"),
-        b'u' => prefix == Some(b'?'),
-        b't' => prefix.is_none() && !parameters.is_empty(),
-        b'm' => prefix == Some(b'>'),
-        _ => false,
-    };
-    is_answer.then_some(2 + end + 1)
-}
-
-fn string_len(input: &[u8]) -> Option<usize> {
-    let mut at = 2;
-    loop {
-        match input.get(at)? {
-            0x07 => return Some(at + 1),
-            &ESC if input.get(at + 1) == Some(&b'\\') => return Some(at + 2),
-            &ESC | 0x18 | 0x1a => return None,
-            _ => at += 1,
-        }
     }
 }
 

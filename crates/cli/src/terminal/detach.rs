@@ -6,6 +6,8 @@
 //! it is decided; [`Matcher::patience`] says for how long, because a lone escape character is a key too.
 
 use std::time::Duration;
+use swb_vt::limits::KEY_BYTES;
+use swb_vt::{Input, InputParser, Key, KeyCode, KeyPress};
 
 /// How long an escape character, or `ESC [`, may be a key of its own that waits for nothing. Terminals send
 /// a sequence in one piece; 25 ms is less than anyone notices.
@@ -13,9 +15,6 @@ const LONE_ESCAPE: Duration = Duration::from_millis(25);
 
 /// How long the rest of a sequence with digits in it may take over a slow line. No key looks like this.
 const SEQUENCE: Duration = Duration::from_millis(250);
-
-/// Bytes of a sequence held back at most; a key with every optional field has fewer.
-const MAX_HELD: usize = 48;
 
 /// Keys in a sequence at most.
 const MAX_KEYS: usize = 16;
@@ -88,29 +87,18 @@ pub(crate) struct Matcher {
     /// The last keys pressed, as many as the longest detach key has.
     recent: Vec<Chord>,
     longest: usize,
-    /// Start of a sequence that may become a key.
+    parser: InputParser,
+    /// Input that may become a key of ours.
     held: Vec<u8>,
-}
-
-/// What a byte did to the sequence that is held.
-enum Step {
-    More,
-    Ended,
-    /// It cannot become a key any more.
-    Other,
-}
-
-/// A key event in an escape sequence.
-struct Event {
-    chord: Option<Chord>,
-    released: bool,
 }
 
 impl Matcher {
     /// Makes a matcher for several keys, each of which detaches.
     pub(crate) fn new(keys: Vec<DetachKey>) -> Self {
         let longest = keys.iter().map(|key| key.0.len()).max().unwrap_or(0);
-        Self { keys, recent: Vec::new(), longest, held: Vec::new() }
+        // Pasted text counts as typed: a paste whose end is lost must not take the way out.
+        let parser = InputParser::without_pastes();
+        Self { keys, recent: Vec::new(), longest, parser, held: Vec::new() }
     }
 
     /// Takes input and appends to `out` what is for the program; true when the user wants to leave.
@@ -121,7 +109,21 @@ impl Matcher {
             out.extend_from_slice(input);
             return false;
         }
-        input.iter().any(|byte| self.step(*byte, out))
+        let mut rest = input;
+        loop {
+            let before = rest;
+            let found = self.parser.next(&mut rest);
+            self.held.extend_from_slice(before.strip_suffix(rest).unwrap_or(before));
+            match found {
+                Some(found) if self.found(found, out) => return true,
+                Some(_) => {}
+                None => break,
+            }
+        }
+        if !may_become_key(self.parser.pending()) {
+            out.append(&mut self.held);
+        }
+        false
     }
 
     /// How long to wait for more input before [`Matcher::give_up`], if something is held back.
@@ -135,145 +137,62 @@ impl Matcher {
 
     /// Lets go of what is held back: it was no key of ours.
     pub(crate) fn give_up(&mut self, out: &mut Vec<u8>) {
+        self.parser.give_up();
         out.append(&mut self.held);
     }
 
-    fn step(&mut self, byte: u8, out: &mut Vec<u8>) -> bool {
-        if self.held.is_empty() {
-            if byte == 0x1b {
-                self.held.push(byte);
-                return false;
-            }
-            return self.pressed(plain_key(byte), &[byte], out);
-        }
-        if byte == 0x1b {
-            self.give_up(out);
-            self.held.push(byte);
-            return false;
-        }
-        self.held.push(byte);
-        match advance(&self.held) {
-            Step::More => false,
-            Step::Other => {
-                self.recent.clear();
-                self.give_up(out);
-                false
-            }
-            Step::Ended => {
-                let raw = std::mem::take(&mut self.held);
-                self.sequence(&raw, out)
-            }
-        }
-    }
-
-    fn sequence(&mut self, raw: &[u8], out: &mut Vec<u8>) -> bool {
-        match key_event(raw) {
-            Some(Event { chord: Some(chord), released: true }) => {
+    fn found(&mut self, input: Input<'_>, out: &mut Vec<u8>) -> bool {
+        let detaches = match input {
+            Input::Press(press) => self.pressed(chord(&press)),
+            Input::Release(press) => {
                 // The program never saw this key go down, so it must not see it come up.
-                let ours = self.keys.iter().any(|key| key.0 == [chord]);
-                if !ours {
-                    out.extend_from_slice(raw);
+                if chord(&press).is_some_and(|chord| self.keys.iter().any(|key| key.0 == [chord])) {
+                    self.held.clear();
                 }
                 false
             }
-            Some(Event { chord, released: false }) => self.pressed(chord, raw, out),
-            // A modifier or another key coming up changes nothing about what was pressed.
-            Some(Event { chord: None, released: true }) => {
-                out.extend_from_slice(raw);
-                false
-            }
-            None => self.pressed(None, raw, out),
+            _ => self.pressed(None),
+        };
+        // The keys of a sequence pass on at once: holding them back would make every comma lag.
+        if !detaches {
+            out.append(&mut self.held);
         }
+        detaches
     }
 
-    fn pressed(&mut self, chord: Option<Chord>, raw: &[u8], out: &mut Vec<u8>) -> bool {
+    fn pressed(&mut self, chord: Option<Chord>) -> bool {
         let Some(chord) = chord else {
             self.recent.clear();
-            out.extend_from_slice(raw);
             return false;
         };
         if self.recent.len() == self.longest {
             self.recent.remove(0);
         }
         self.recent.push(chord);
-        if self.keys.iter().any(|key| !key.0.is_empty() && self.recent.ends_with(&key.0)) {
-            return true;
-        }
-        // The keys of a sequence pass on at once: holding them back would make every comma lag.
-        out.extend_from_slice(raw);
-        false
+        self.keys.iter().any(|key| !key.0.is_empty() && self.recent.ends_with(&key.0))
     }
 }
 
-/// Reads a key from its plain byte.
-fn plain_key(byte: u8) -> Option<Chord> {
-    match byte {
-        0x20..=0x7e => Some(Chord { character: char::from(byte), ctrl: false }),
-        0 => Some(Chord { character: '@', ctrl: true }),
-        0x01..=0x1a => Some(Chord { character: char::from(byte + 0x60), ctrl: true }),
-        0x1c..=0x1f => Some(Chord { character: char::from(byte + 0x40), ctrl: true }),
-        _ => None,
-    }
+/// Whether the beginning of a sequence may become a key that detaches.
+fn may_become_key(pending: &[u8]) -> bool {
+    matches!(pending, [0x1b] | [0x1b, b'['] | [0x1b, b'[', b'0'..=b'9', ..]) && pending.len() < KEY_BYTES
 }
 
-fn advance(held: &[u8]) -> Step {
-    match (held.len(), held.last()) {
-        (2, Some(b'[')) => Step::More,
-        (3, Some(b'0'..=b'9')) => Step::More,
-        (4..=MAX_HELD, Some(b'0'..=b';')) => Step::More,
-        (4..=MAX_HELD, Some(b'u' | b'~')) => Step::Ended,
-        _ => Step::Other,
-    }
-}
-
-/// Reads a decimal number; sub-parameters behind a colon do not count.
-fn number(text: &[u8]) -> Option<u32> {
-    let digits = text.split(|byte| *byte == b':').next().filter(|digits| !digits.is_empty())?;
-    let add = |sum: u32, digit: &u8| {
-        digit.is_ascii_digit().then(|| sum.saturating_mul(10).saturating_add(u32::from(digit - b'0')))
-    };
-    digits.iter().try_fold(0_u32, add)
-}
-
-/// Reads `CSI code[:shifted[:base]] ; modifiers[:event] [; text] u` and `CSI 27 ; modifiers ; code ~`.
-fn key_event(raw: &[u8]) -> Option<Event> {
-    let (last, body) = raw.strip_prefix(b"\x1b[")?.split_last()?;
-    let fields: Vec<&[u8]> = body.split(|byte| *byte == b';').collect();
-    if *last == b'~' {
-        let [b"27", modifiers, code] = fields[..] else {
-            return None;
-        };
-        return Some(Event { chord: chord([number(code), None, None], number(modifiers)), released: false });
-    }
-    let mut codes = fields.first()?.split(|byte| *byte == b':').map(number);
-    let codes = [codes.next().flatten(), codes.next().flatten(), codes.next().flatten()];
-    let mut state = fields.get(1).copied().unwrap_or_default().split(|byte| *byte == b':');
-    let modifiers = state.next().and_then(number);
-    let released = state.next().and_then(number) == Some(3);
-    Some(Event { chord: chord(codes, modifiers), released })
-}
-
-/// Makes a key of what a terminal reports: its code, the code with Shift, the code on a US keyboard.
-fn chord([code, shifted, base]: [Option<u32>; 3], modifiers: Option<u32>) -> Option<Chord> {
-    const SHIFT: u32 = 1;
-    const CTRL: u32 = 4;
-    /// Caps Lock and Num Lock, which are no part of what the user means.
-    const LOCKS: u32 = 64 | 128;
-    let modifiers = modifiers.unwrap_or(1).saturating_sub(1) & !LOCKS;
-    if modifiers & !(SHIFT | CTRL) != 0 {
+fn chord(press: &KeyPress) -> Option<Chord> {
+    let modifiers = press.key.modifiers;
+    let KeyCode::Char(character) = press.key.code else { return None };
+    if modifiers & !(Key::SHIFT | Key::CTRL) != 0 {
         return None;
     }
-    let ctrl = modifiers & CTRL != 0;
-    let ascii = |code: Option<u32>| {
-        code.and_then(|code| u8::try_from(code).ok()).map(char::from).filter(char::is_ascii_graphic)
-    };
-    let character = if modifiers & SHIFT != 0 {
+    let ascii = |character: Option<char>| character.filter(char::is_ascii_graphic);
+    let character = if modifiers & Key::SHIFT != 0 {
         // Without the shifted code nobody can tell which character Shift makes.
-        ascii(shifted)?
+        ascii(press.shifted)?
     } else {
         // On a keyboard for another script the key is known by where it would be on a US one.
-        ascii(code).or_else(|| ascii(base))?
+        ascii(Some(character)).or_else(|| ascii(press.base))?
     };
+    let ctrl = modifiers & Key::CTRL != 0;
     Some(Chord { character: if ctrl { character.to_ascii_lowercase() } else { character }, ctrl })
 }
 
