@@ -6,11 +6,12 @@
 use crate::limits;
 use crate::strip::strip_text;
 use serde::{Deserialize, Serialize};
+use swb_types::Offset;
 
 /// The output since a submission.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Capture {
-    start: u64,
+    start: Offset,
     len: u64,
     /// The beginning of the output; a restarted daemon has lost it.
     #[serde(skip)]
@@ -27,7 +28,7 @@ pub(crate) struct Capture {
 /// A part of the output, cut out for a turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Content {
-    pub(crate) start: u64,
+    pub(crate) start: Offset,
     pub(crate) bytes: Vec<u8>,
     /// Length before any cut.
     pub(crate) len: u64,
@@ -41,7 +42,7 @@ impl Content {
 
 impl Capture {
     /// Begins at `start`, with `line` being the unfinished line on which `submitted` was typed.
-    pub(crate) fn new(start: u64, submitted: &str, line: &str, limit: usize) -> Self {
+    pub(crate) fn new(start: Offset, submitted: &str, line: &str, limit: usize) -> Self {
         let submitted = submitted.trim_end_matches(['\r', '\n']).to_owned();
         let (prompt, pending) = split_echo(line, &submitted);
         Self {
@@ -68,7 +69,7 @@ impl Capture {
     }
 
     /// Where the output begins, and how much there is.
-    pub(crate) fn extent(&self) -> (u64, u64) {
+    pub(crate) fn extent(&self) -> (Offset, u64) {
         (self.start, self.len)
     }
 
@@ -81,8 +82,8 @@ impl Capture {
     }
 
     /// The output up to `end`, an absolute offset, without the echo.
-    pub(crate) fn content(&self, end: u64) -> Content {
-        let len = end.saturating_sub(self.start).min(self.len);
+    pub(crate) fn content(&self, end: Offset) -> Content {
+        let len = (end - self.start).min(self.len);
         let kept = &self.bytes[..self.bytes.len().min(usize::try_from(len).unwrap_or(usize::MAX))];
         let echo = self.echo_len(kept);
         Content {
@@ -93,16 +94,16 @@ impl Capture {
     }
 
     /// The output up to `end`, echo and all.
-    pub(crate) fn all(&self, end: u64) -> Content {
+    pub(crate) fn all(&self, end: Offset) -> Content {
         self.between(self.start, end)
     }
 
     /// The output between two absolute offsets.
-    pub(crate) fn between(&self, from: u64, to: u64) -> Content {
+    pub(crate) fn between(&self, from: Offset, to: Offset) -> Content {
         let from = from.clamp(self.start, self.start + self.len);
         let to = to.clamp(from, self.start + self.len);
         let index =
-            |offset: u64| usize::try_from(offset - self.start).unwrap_or(usize::MAX).min(self.bytes.len());
+            |offset: Offset| usize::try_from(offset - self.start).unwrap_or(usize::MAX).min(self.bytes.len());
         Content { start: from, bytes: self.bytes[index(from)..index(to)].to_vec(), len: to - from }
     }
 
@@ -179,9 +180,9 @@ mod tests {
     use super::*;
 
     fn content(submitted: &str, line: &str, output: &str) -> String {
-        let mut capture = Capture::new(0, submitted, line, 1 << 20);
+        let mut capture = Capture::new(Offset::START, submitted, line, 1 << 20);
         capture.push(output.as_bytes());
-        String::from_utf8(capture.content(output.len() as u64).bytes).unwrap()
+        String::from_utf8(capture.content(Offset(output.len() as u64)).bytes).unwrap()
     }
 
     // CT-14
@@ -221,9 +222,9 @@ mod tests {
 
     #[test]
     fn what_is_too_much_is_counted() {
-        let mut capture = Capture::new(10, "", "", 4);
+        let mut capture = Capture::new(Offset(10), "", "", 4);
         capture.push(b"abcdef");
-        let content = capture.content(16);
+        let content = capture.content(Offset(16));
         assert_eq!((content.bytes.as_slice(), content.len, content.truncated()), (&b"abcd"[..], 6, true));
     }
 }

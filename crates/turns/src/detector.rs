@@ -85,8 +85,7 @@ impl Detector {
 
     /// The part of the output that [`Detector::refill`] wants: where it begins, and its length.
     pub fn open_output(&self) -> Option<(Offset, u64)> {
-        let (start, len) = self.live.turn.as_ref()?.capture.extent();
-        Some((Offset(start), len))
+        Some(self.live.turn.as_ref()?.capture.extent())
     }
 
     /// Gives the bytes of the open turn back to a restored detector, as [`Detector::open_output`] says. Without
@@ -119,7 +118,7 @@ impl Detector {
 
     /// Where the output stands.
     pub fn offset(&self) -> Offset {
-        Offset(self.live.offset)
+        self.live.offset
     }
 
     /// Takes output that begins at `offset`, and feeds the screen with it.
@@ -130,11 +129,11 @@ impl Detector {
         self.tick(screen, now);
         self.end_if_held(screen, now);
         self.glance(screen, now);
-        let start = self.begin(bytes, offset);
+        self.begin(bytes, offset);
         let (mut read, mut fed) = (0, 0);
         while let Some((len, report)) = self.live.scanner.next(&bytes[read..]) {
             read += len;
-            self.live.offset = start + read as u64;
+            self.live.offset = offset + read as u64;
             let frame = report == Report::Sync(false) && self.follows_pictures();
             self.report(report, now);
             if frame {
@@ -145,7 +144,7 @@ impl Detector {
             }
         }
         screen.feed(&bytes[fed..]);
-        self.finish_output(bytes, start, now);
+        self.finish_output(bytes, offset, now);
     }
 
     /// Takes output that the caller's screen has passed over because nobody can see it any more ([`Screen::skip`]).
@@ -153,34 +152,33 @@ impl Detector {
     /// The screen is not looked at: until the rest is fed there is nothing on it. Call [`Detector::tick`] before
     /// it is made to skip.
     pub fn passed(&mut self, bytes: &[u8], offset: Offset, now: Time) {
-        let start = self.begin(bytes, offset);
+        self.begin(bytes, offset);
         let mut read = 0;
         while let Some((len, report)) = self.live.scanner.next(&bytes[read..]) {
             read += len;
-            self.live.offset = start + read as u64;
+            self.live.offset = offset + read as u64;
             self.report(report, now);
         }
-        self.finish_output(bytes, start, now);
+        self.finish_output(bytes, offset, now);
     }
 
     /// Takes note of where output begins, and keeps it for the turn.
-    fn begin(&mut self, bytes: &[u8], offset: Offset) -> u64 {
-        let lost = offset.0.checked_sub(self.live.offset).filter(|lost| *lost > 0);
-        if offset.0 != self.live.offset {
-            self.live.offset = offset.0;
+    fn begin(&mut self, bytes: &[u8], offset: Offset) {
+        let lost = offset - self.live.offset;
+        if offset != self.live.offset {
+            self.live.offset = offset;
             self.live.scanner = Scanner::default();
-            self.live.tail.begin(offset.0);
+            self.live.tail.begin(offset);
         }
         if let Some(turn) = &mut self.live.turn {
-            if let Some(lost) = lost {
+            if lost > 0 {
                 turn.capture.lose(lost);
             }
             turn.capture.push(bytes);
         }
-        offset.0
     }
 
-    fn finish_output(&mut self, bytes: &[u8], start: u64, now: Time) {
+    fn finish_output(&mut self, bytes: &[u8], start: Offset, now: Time) {
         self.live.tail.feed(bytes, start);
         self.live.offset = start + bytes.len() as u64;
         self.live.dirty = true;
@@ -405,13 +403,13 @@ impl Detector {
     pub(crate) fn set_status(&mut self, state: State, signal: Signal, detail: &str, now: Time) {
         let before = self.live.status.state;
         if state == State::Ready {
-            self.live.ready0.get_or_insert(Offset(self.live.offset));
+            self.live.ready0.get_or_insert(self.live.offset);
         }
         if before == state && self.live.status.evidence.as_ref().is_some_and(|seen| seen.signal == signal) {
             return;
         }
         let detail = detail.chars().take(200).collect();
-        let evidence = Evidence { signal, detail, at: now, offset: Offset(self.live.offset) };
+        let evidence = Evidence { signal, detail, at: now, offset: self.live.offset };
         let since = if before == state { self.live.status.since } else { now };
         self.live.status = Status { state, since, evidence: Some(evidence) };
         if before != state {

@@ -61,7 +61,7 @@ impl Detector {
         }
         self.live.answered = false;
         self.live.dialog = dialog;
-        let offset = Offset(self.live.offset);
+        let offset = self.live.offset;
         self.live.status.state = State::Working;
         self.set_status(State::Asking, verdict.signal, &verdict.detail, now);
         if let Some(turn) = self.live.turn.as_mut() {
@@ -79,7 +79,7 @@ impl Detector {
         let at = turn.dialogs.pop();
         let detail = self.live.status.evidence.as_ref().map(|seen| seen.detail.clone()).unwrap_or_default();
         let verdict = Verdict::new(State::Asking, true, Signal::End, &detail);
-        self.end_turn(screen, at.map_or(self.live.offset, |at| at.0), &verdict, now);
+        self.end_turn(screen, at.unwrap_or(self.live.offset), &verdict, now);
     }
 
     fn ready(&mut self, screen: &Screen, verdict: &Verdict, now: Time, quiet: Duration) {
@@ -129,7 +129,7 @@ impl Detector {
 
     /// Ends the turn of an agent that repaints, if there was one: commands without an answer, and keys that submitted
     /// nothing, leave no trace.
-    fn conclude(&mut self, screen: &Screen, end: u64, verdict: &Verdict, now: Time) {
+    fn conclude(&mut self, screen: &Screen, end: Offset, verdict: &Verdict, now: Time) {
         if (self.worked() || self.answered(screen)) && !self.refused(screen) {
             return self.end_turn(screen, end, verdict, now);
         }
@@ -228,11 +228,11 @@ impl Detector {
         });
         self.live.pending = None;
         self.live.answered = false;
-        self.push(Event::TurnStarted { seq: self.live.seq + 1, submit: Offset(offset) });
+        self.push(Event::TurnStarted { seq: self.live.seq + 1, submit: offset });
         self.set_status(State::Working, Signal::Input, "submitted", now);
     }
 
-    fn end_turn(&mut self, screen: &Screen, end: u64, verdict: &Verdict, now: Time) {
+    fn end_turn(&mut self, screen: &Screen, end: Offset, verdict: &Verdict, now: Time) {
         let answer = self.screen_answer(screen);
         let Some(turn) = self.live.turn.take() else { return };
         self.live.pending = None;
@@ -254,10 +254,10 @@ impl Detector {
             seq: self.live.seq,
             byte_length: content.len,
             truncated: content.truncated() || turn.collector.truncated || headless,
-            submit: Offset(turn.submit),
-            start: Offset(content.start),
+            submit: turn.submit,
+            start: content.start,
             raw: content.bytes,
-            end: Offset(end),
+            end,
             text,
             submitted_at: turn.at,
             ended_at: now,
@@ -304,7 +304,7 @@ impl Detector {
     /// The answer that is being given, as far as it stands: without lines of which it is known that they will change.
     /// Nothing without a turn, or if it is too long to be looked at again and again.
     pub fn so_far(&mut self, screen: &Screen, now: Time) -> Option<SoFar> {
-        let submit = Offset(self.live.turn.as_ref()?.submit);
+        let submit = self.live.turn.as_ref()?.submit;
         if self.profile.kind == Kind::Screen {
             let drawing = self.live.drawing.is_some_and(|since| now.since(since) < limits::DRAWING);
             if !drawing {
@@ -359,7 +359,7 @@ fn shows_typed(shown: &str, typed: &str) -> bool {
 
 /// Whether a line editor drew several lines anew before it let go of them, however it broke them: they end as what was
 /// submitted does.
-fn redraws(turn: &Open, from: u64, to: u64) -> bool {
+fn redraws(turn: &Open, from: Offset, to: Offset) -> bool {
     let drawn = turn.capture.between(from, to).bytes;
     let last = turn.typed.split_whitespace().next_back();
     let drawn = drawn.contains(&b'\n').then(|| text::render(&drawn, from, turn.size, &[]));

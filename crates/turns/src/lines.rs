@@ -84,7 +84,7 @@ pub struct LineRules {
     phase: Phase,
     tail: Tail,
     keys: Keys,
-    offset: u64,
+    offset: Offset,
     /// When the last output came, until it was looked at.
     unseen: Option<Time>,
     events: Vec<LineEvent>,
@@ -99,7 +99,7 @@ impl LineRules {
             phase: Phase::Starting,
             tail: Tail::default(),
             keys: Keys::default(),
-            offset: 0,
+            offset: Offset::START,
             unseen: None,
             events: Vec::new(),
         }
@@ -193,8 +193,8 @@ impl LineRules {
                 if !content.bytes.split(|byte| *byte == b'\n').all(blank) {
                     let turn = LineTurn {
                         byte_length: content.len,
-                        start: Offset(content.start),
-                        end: Offset(end),
+                        start: content.start,
+                        end,
                         interrupted,
                         at,
                         content: content.bytes,

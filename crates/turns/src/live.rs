@@ -18,7 +18,7 @@ pub(crate) struct Heard {
     pub(crate) state: State,
     pub(crate) detail: String,
     pub(crate) at: Time,
-    pub(crate) offset: u64,
+    pub(crate) offset: Offset,
 }
 
 /// The latest report of each kind.
@@ -31,26 +31,26 @@ pub(crate) struct Reports {
     pub(crate) title: Option<Heard>,
     /// OSC 133, with the places that bound a command's output.
     pub(crate) mark: Option<Heard>,
-    pub(crate) output_from: Option<u64>,
-    pub(crate) output_to: Option<u64>,
+    pub(crate) output_from: Option<Offset>,
+    pub(crate) output_to: Option<Offset>,
     /// `?2004`, once it was used, and where it was last turned on.
     pub(crate) pasting: Option<bool>,
-    pub(crate) pasting_from: u64,
+    pub(crate) pasting_from: Offset,
 }
 
 /// A turn that is not complete.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Open {
-    pub(crate) submit: u64,
+    pub(crate) submit: Offset,
     /// Where the output stood when something was last entered, an answer to a question included.
-    pub(crate) entered: u64,
+    pub(crate) entered: Offset,
     pub(crate) at: Time,
     /// What was typed, and what the input line or box showed.
     pub(crate) typed: String,
     pub(crate) shown: String,
     pub(crate) capture: Capture,
     /// Where a line editor with pastes on (`?2004`) let go of what was submitted.
-    pub(crate) edited_to: Option<u64>,
+    pub(crate) edited_to: Option<Offset>,
     pub(crate) interrupted: bool,
     pub(crate) escapes: u8,
     /// Something said since the submission that the program works.
@@ -58,7 +58,7 @@ pub(crate) struct Open {
     pub(crate) dialogs: Vec<Offset>,
     pub(crate) count: Option<String>,
     pub(crate) size: Size,
-    pub(crate) resizes: Vec<(u64, Size)>,
+    pub(crate) resizes: Vec<(Offset, Size)>,
     pub(crate) collector: Collector,
     /// The line after the conversation, counted since the screen began; of the collector where that is used.
     pub(crate) first_line: u64,
@@ -68,7 +68,7 @@ pub(crate) struct Open {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pending {
     pub(crate) at: Time,
-    pub(crate) offset: u64,
+    pub(crate) offset: Offset,
     /// The user has typed since: what was written after `offset` is no answer.
     pub(crate) touched: bool,
     pub(crate) strong: bool,
@@ -78,7 +78,7 @@ pub(crate) struct Pending {
 /// are not part of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Saved {
-    pub(crate) offset: u64,
+    pub(crate) offset: Offset,
     pub(crate) size: Size,
     pub(crate) scanner: Scanner,
     pub(crate) tail: Tail,
@@ -111,7 +111,7 @@ pub struct Saved {
 impl Saved {
     pub(crate) fn new(size: Size) -> Self {
         Self {
-            offset: 0,
+            offset: Offset::START,
             size,
             scanner: Scanner::default(),
             tail: Tail::default(),

@@ -3,11 +3,12 @@
 use crate::limits;
 use crate::strip;
 use serde::{Deserialize, Serialize};
+use swb_types::Offset;
 
 /// The bytes since the last newline, and where they begin in the output.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Tail {
-    start: u64,
+    start: Offset,
     bytes: Vec<u8>,
     /// Bytes at the start of the line that were dropped because it is too long.
     dropped: usize,
@@ -15,7 +16,7 @@ pub(crate) struct Tail {
 
 impl Tail {
     /// Takes output that begins at `offset`. Of a flood, only what follows its last newline is touched.
-    pub(crate) fn feed(&mut self, bytes: &[u8], offset: u64) {
+    pub(crate) fn feed(&mut self, bytes: &[u8], offset: Offset) {
         let mut line = bytes;
         if let Some(newline) = memchr::memrchr(b'\n', bytes) {
             self.begin(offset + newline as u64 + 1);
@@ -30,14 +31,14 @@ impl Tail {
     }
 
     /// Forgets the line; the next begins at `offset`.
-    pub(crate) fn begin(&mut self, offset: u64) {
+    pub(crate) fn begin(&mut self, offset: Offset) {
         self.start = offset;
         self.bytes.clear();
         self.dropped = 0;
     }
 
     /// Where the line begins.
-    pub(crate) fn start(&self) -> u64 {
+    pub(crate) fn start(&self) -> Offset {
         self.start
     }
 

@@ -8,7 +8,7 @@ use crate::limits;
 use crate::look::squeeze;
 use crate::profile::{Profile, View};
 use serde::{Deserialize, Serialize};
-use swb_types::Size;
+use swb_types::{Offset, Size};
 use swb_vt::{Line, Options, Screen};
 
 /// Lines of the scratch screen's scrollback.
@@ -83,12 +83,12 @@ impl Collector {
 }
 
 /// Renders what a program that writes lines wrote.
-pub(crate) fn render(bytes: &[u8], start: u64, size: Size, resizes: &[(u64, Size)]) -> String {
+pub(crate) fn render(bytes: &[u8], start: Offset, size: Size, resizes: &[(Offset, Size)]) -> String {
     let mut screen = Screen::new(size, Options { scrollback: SCRATCH_LINES });
     let mut rest = bytes;
     let mut at = start;
     for (offset, size) in resizes {
-        let len = usize::try_from(offset.saturating_sub(at)).unwrap_or(usize::MAX).min(rest.len());
+        let len = usize::try_from(*offset - at).unwrap_or(usize::MAX).min(rest.len());
         screen.feed(&rest[..len]);
         screen.resize(*size);
         rest = &rest[len..];
@@ -276,7 +276,10 @@ mod tests {
     #[test]
     fn wrapped_lines_are_one() {
         let size = Size::new(10, 3).unwrap();
-        assert_eq!(render(b"0123456789abc\r\nx\r\n\r\n\r\ny", 0, size, &[]), "0123456789abc\nx\n\ny");
-        assert_eq!(render(b"50%\r100%\r\n\x1b[31mred\x1b[m", 0, size, &[]), "100%\nred");
+        assert_eq!(
+            render(b"0123456789abc\r\nx\r\n\r\n\r\ny", Offset::START, size, &[]),
+            "0123456789abc\nx\n\ny"
+        );
+        assert_eq!(render(b"50%\r100%\r\n\x1b[31mred\x1b[m", Offset::START, size, &[]), "100%\nred");
     }
 }
