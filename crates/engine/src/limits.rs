@@ -147,3 +147,13 @@ pub const LAST_TURN: Duration = Duration::from_millis(500);
 /// How long a client that wants to act waits for an owner that is leaving to be removed; its front handles the owner's
 /// last requests first.
 pub const OWNER_LEAVES: Duration = Duration::from_secs(1);
+/// Bytes of a note or content in the memory of turns: more than any turn has, so a larger length is damage.
+pub(crate) const STORED_TURN: u64 = 1 << 30;
+/// Bytes that each use of a tool counts among those that are noted of an answer: its name and status,
+/// roughly.
+pub(crate) const NOTED_TOOL: usize = 4096;
+/// Bytes of a checkpoint's first line: six numbers in JSON need fewer.
+pub(crate) const CHECKPOINT_HEAD: usize = 256;
+/// Progress of a reader after which the gate is computed again, as a power of two in bytes: often enough for
+/// the keeper never to stand before it, seldom enough to cost nothing.
+pub(crate) const GATE_STEP_BITS: u32 = 16;

@@ -45,9 +45,6 @@ pub(super) struct ConversationTask {
 /// The result of a generation: the agent, unless it is gone, and its outcome.
 type GenerationEnd = (Option<Box<dyn Backend>>, Result<(), Failure>);
 
-/// Bytes that a tool call counts towards the limit of the unfinished answer in the journal.
-const NOTED_TOOL: usize = 4096;
-
 /// A generation that runs.
 pub(super) struct Running {
     task: JoinHandle<GenerationEnd>,
@@ -430,7 +427,7 @@ impl ConversationTask {
     fn worth_noting(&mut self, part: &Part) -> bool {
         self.noted += match part {
             Part::Text(text) | Part::Thought(text) => text.len(),
-            _ => NOTED_TOOL,
+            _ => limits::NOTED_TOOL,
         };
         self.noted <= swb_chat::limits::MESSAGE_BYTES
     }

@@ -5,13 +5,10 @@
 //! long the keeper respects a gate is its own decision (`swb_keeper::Doorbell`).
 
 use super::OutputRing;
+use crate::limits;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use swb_types::Offset;
-
-/// Progress after which the gate is computed again, as a power of two: often enough that the keeper never waits at it,
-/// seldom enough to cost nothing.
-const STEP_BITS: u32 = 16;
 
 /// The position of one reader.
 #[derive(Debug)]
@@ -44,7 +41,7 @@ impl Place {
     /// Notes progress; returns whether the gate must be computed again.
     pub(super) fn advance(&self, to: Offset) -> bool {
         let from = self.offset.swap(to.0, Ordering::Relaxed);
-        from >> STEP_BITS != to.0 >> STEP_BITS
+        from >> limits::GATE_STEP_BITS != to.0 >> limits::GATE_STEP_BITS
     }
 
     /// Notes that the reader fell off the ring, or has caught up; returns whether that is a change.
@@ -79,7 +76,9 @@ impl Pace {
         let offsets = live.map(|place| (Offset(place.offset.load(Ordering::Relaxed)), place.reach));
         offsets
             .filter(|(offset, _)| *offset >= oldest)
-            .map(|(offset, reach)| (offset + reach.bytes(ring.keep())).saturating_sub(1 << STEP_BITS))
+            .map(|(offset, reach)| {
+                (offset + reach.bytes(ring.keep())).saturating_sub(1 << limits::GATE_STEP_BITS)
+            })
             .min()
     }
 

@@ -8,6 +8,7 @@
 //! back to the system as a hole in the file. Hence nothing is ever copied to make room: offsets only rise, and
 //! what the file takes is what lives in it, rounded up to pages.
 
+use crate::limits;
 use rustix::fs::{FallocateFlags, MemfdFlags, SeekFrom};
 use rustix::io::Errno;
 use std::io;
@@ -19,8 +20,6 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 const PAGE: u64 = 4096;
 /// Bytes of an entry's head.
 const HEAD: usize = 24;
-/// Maximum length of notes and contents; longer ones are not ours.
-const LONGEST: u64 = 1 << 30;
 
 const PENDING: u64 = u64::from_le_bytes(*b"SWBTURN0");
 const LIVE: u64 = u64::from_le_bytes(*b"SWBTURN1");
@@ -272,7 +271,11 @@ fn parse(bytes: &[u8; HEAD]) -> Option<(u64, u32, u64)> {
     let (_unused, rest) = rest.split_first_chunk::<4>()?;
     let (content, _) = rest.split_first_chunk()?;
     let (note, content) = (u32::from_le_bytes(*note), u64::from_le_bytes(*content));
-    (u64::from(note) <= LONGEST && content <= LONGEST).then_some((u64::from_le_bytes(*state), note, content))
+    (u64::from(note) <= limits::STORED_TURN && content <= limits::STORED_TURN).then_some((
+        u64::from_le_bytes(*state),
+        note,
+        content,
+    ))
 }
 
 #[cfg(test)]

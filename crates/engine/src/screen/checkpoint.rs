@@ -10,8 +10,6 @@ use swb_vt::{Options, Screen};
 
 /// Version of the format; a checkpoint of another version is ignored.
 const VERSION: u32 = 1;
-/// Maximum length of the first line in bytes.
-const HEAD: usize = 256;
 
 /// A screen in a memfd, which the keeper holds too. It costs this process a descriptor.
 #[derive(Debug)]
@@ -59,7 +57,7 @@ impl Checkpoint {
 
     /// Opens a checkpoint that an earlier daemon left with the keeper.
     pub(crate) fn open(memory: OwnedFd) -> io::Result<Self> {
-        let mut start = [0; HEAD];
+        let mut start = [0; limits::CHECKPOINT_HEAD];
         let read = rustix::io::pread(&memory, &mut start, 0)?;
         let line = start[..read].split(|byte| *byte == b'\n').next().unwrap_or_default();
         let head: CheckpointHead = serde_json::from_slice(line)?;
