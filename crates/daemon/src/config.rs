@@ -5,19 +5,13 @@
 
 mod scriptschnell;
 
+use crate::limits;
 pub use scriptschnell::ScriptschnellConfig;
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use std::path::Path;
 use swb_backends::config::{AgentConfig, ChatConfig};
-
-/// Lines of scrollback at most: what the terminal model has room for on a screen of 80 columns.
-const MOST_SCROLLBACK: usize = 25_000;
-/// Turns per session at most: their lists are to fit into a message.
-const MOST_TURNS: usize = 10_000;
-/// Bytes per turn at most: a turn is to fit into a message of 16 MiB with room for its name.
-const MOST_TURN_BYTES: usize = 15 << 20;
 
 /// The whole configuration file; everything in it is optional.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -151,19 +145,22 @@ impl Config {
         );
         let scrollback = config.screen.scrollback;
         anyhow::ensure!(
-            scrollback <= MOST_SCROLLBACK,
-            "screen.scrollback must be at most {MOST_SCROLLBACK}, not {scrollback}"
+            scrollback <= limits::SCROLLBACK,
+            "screen.scrollback must be at most {}, not {scrollback}",
+            limits::SCROLLBACK
         );
         let turns = &config.turns;
         // CR-2
         anyhow::ensure!(
-            (1..=MOST_TURNS).contains(&turns.keep),
-            "turns.keep must be between 1 and {MOST_TURNS}, not {}",
+            (1..=limits::TURNS).contains(&turns.keep),
+            "turns.keep must be between 1 and {}, not {}",
+            limits::TURNS,
             turns.keep
         );
         anyhow::ensure!(
-            (1..=MOST_TURN_BYTES).contains(&turns.turn_bytes),
-            "turns.turn_bytes must be between 1 and {MOST_TURN_BYTES}, not {}",
+            (1..=limits::TURN_BYTES).contains(&turns.turn_bytes),
+            "turns.turn_bytes must be between 1 and {}, not {}",
+            limits::TURN_BYTES,
             turns.turn_bytes
         );
         config.scriptschnell.check()?;

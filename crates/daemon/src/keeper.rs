@@ -1,20 +1,15 @@
 //! Finding the keeper, or starting one.
 
 use crate::config::Config;
+use crate::limits;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
-use swb_dialects::private_socket;
+use swb_dialects::listen;
 use swb_engine::{Engine, EngineOptions, Error, SessionEndpoint};
 use swb_programs::SystemClipboard;
 use swb_turns::Profiles;
 use swb_types::Paths;
-
-/// Tries to reach a keeper: each start is quick, but one that is just ending has to be given time.
-const TRIES: u32 = 20;
-/// Pause between tries.
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// Connects the engine to the keeper of this user, starting one if there is none.
 pub(crate) async fn connect(
@@ -35,7 +30,7 @@ pub(crate) async fn connect(
     options.turns.turn_bytes = config.turns.turn_bytes;
     options.clipboard = Some(std::sync::Arc::new(SystemClipboard));
     let mut last = None;
-    for try_number in 0..TRIES {
+    for try_number in 0..limits::KEEPER_TRIES {
         match Engine::connect(options.clone(), endpoints.clone()).await {
             Ok(engine) => return Ok(engine),
             Err(Error::Keeper(reason)) if reason.contains("already running") => bail!("{reason}"),
@@ -44,7 +39,7 @@ pub(crate) async fn connect(
         if try_number % 4 == 0 {
             start(exe, &socket)?;
         } else {
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(limits::KEEPER_PAUSE).await;
         }
     }
     let reason = last.map_or_else(String::new, |error| error.to_string());

@@ -10,6 +10,7 @@ mod fronts;
 mod host;
 mod idle;
 mod keeper;
+mod limits;
 mod log;
 mod profiles;
 mod run;

@@ -2,6 +2,7 @@
 //!
 //! A full disk or a missing directory costs log lines and nothing else.
 
+use crate::limits;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -9,9 +10,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
-
-/// Size at which the log file is put aside; the one before it is dropped.
-const MAX_LEN: u64 = 4 << 20;
 
 /// Begins logging, to `file` if given, else to standard error.
 ///
@@ -58,7 +56,7 @@ impl LogFileState {
 impl Write for LogFile {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.len > MAX_LEN {
+        if state.len > limits::LOG_FILE {
             let _aside = std::fs::rename(&state.path, state.path.with_extension("log.1"));
             state.reopen();
         }
@@ -96,7 +94,7 @@ mod tests {
         for _ in 0..12 {
             log.write_all(&line).unwrap();
         }
-        assert!(path.metadata().unwrap().len() <= MAX_LEN + (2 << 20));
+        assert!(path.metadata().unwrap().len() <= limits::LOG_FILE + (2 << 20));
         assert!(path.with_extension("log.1").exists());
         std::fs::remove_dir_all(&dir).unwrap();
         LogFile::open(&dir.join("no/such/dir")).write_all(b"lost").unwrap();

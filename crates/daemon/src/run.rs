@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::fronts::{self, OpenFronts};
 use crate::host::{DaemonHost, StopReason};
+use crate::limits;
 use crate::{conversations, idle, keeper, log, profiles};
 use anyhow::{Context, Result};
 use rustix::fs::Mode;
@@ -27,8 +28,6 @@ use tokio::sync::mpsc;
 
 /// Variable by which a keeper tells the daemon it starts where to log.
 const LOG_FILE: &str = "SWB_LOG_FILE";
-/// How long connections may take to say goodbye.
-const GOODBYES: Duration = Duration::from_secs(3);
 /// How `swb daemon` was called.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -190,7 +189,7 @@ impl DaemonSetup {
         opened.close(engine);
         fronts.stop.cancel();
         fronts.tasks.close();
-        if tokio::time::timeout(GOODBYES, fronts.tasks.wait()).await.is_err() {
+        if tokio::time::timeout(limits::GOODBYES, fronts.tasks.wait()).await.is_err() {
             tracing::warn!("some connections did not end in time");
         }
         chats.shutdown(true).await;

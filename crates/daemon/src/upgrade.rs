@@ -1,5 +1,6 @@
 //! An upgrade: another program takes the place of this daemon, and of its keeper if asked to, under running sessions.
 
+use crate::limits;
 use crate::run::{DaemonEnd, DaemonSetup};
 use anyhow::Result;
 use rustix::fs::Mode;
@@ -11,9 +12,6 @@ use swb_engine::Engine;
 
 /// How long a new program may take to say its version.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How long the keeper waits for a daemon that replaces its own program.
-const HANDOVER: Duration = Duration::from_secs(10);
 
 /// A program that is to take over.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +52,7 @@ impl DaemonSetup {
             let argv = vec![upgrade.exe.clone().into(), "keeper".into(), "--socket".into(), socket.into()];
             engine.replace_keeper(&self.spec(argv, std::env::vars_os().collect()))?;
         }
-        engine.hand_over(HANDOVER).await;
+        engine.hand_over(limits::HANDOVER).await;
         Ok(DaemonEnd::Again(upgrade.exe.clone()))
     }
 

@@ -1,0 +1,27 @@
+//! Every bound of the daemon outside the engine, with its unit and reason.
+
+use std::time::Duration;
+
+/// How long there must be neither sessions nor connections before a daemon that may exit does so: longer than
+/// the pauses of a script that works with one session after another.
+pub(crate) const IDLE_EXIT: Duration = Duration::from_secs(30);
+/// How often connections are counted while there are no sessions: seldom enough to cost nothing.
+pub(crate) const IDLE_CHECK: Duration = Duration::from_secs(1);
+/// Attempts to reach a keeper: each start is quick, but one that is just ending needs time.
+pub(crate) const KEEPER_TRIES: u32 = 20;
+/// Pause between two attempts to reach a keeper: all of them together take a second.
+pub(crate) const KEEPER_PAUSE: Duration = Duration::from_millis(50);
+/// Bytes at which the log file is put aside and the one before it dropped: days of ordinary messages.
+pub(crate) const LOG_FILE: u64 = 4 << 20;
+/// Lines of scrollback that can be configured: what the terminal model has room for on a screen of 80
+/// columns.
+pub(crate) const SCROLLBACK: usize = 25_000;
+/// Turns per session that can be configured: their list has to fit into a message.
+pub(crate) const TURNS: usize = 10_000;
+/// Bytes per turn that can be configured: a turn has to fit into a message of 16 MiB with room for its name.
+pub(crate) const TURN_BYTES: usize = 15 << 20;
+/// How long all connections together may take to say goodbye: a peer that does not read must not hold up a
+/// stop.
+pub(crate) const GOODBYES: Duration = Duration::from_secs(3);
+/// How long the keeper waits for a daemon that replaces its own program; it needs a fraction of a second.
+pub(crate) const HANDOVER: Duration = Duration::from_secs(10);
