@@ -1,5 +1,6 @@
 //! Conversations in the database.
 
+use crate::limits;
 use crate::{Result, StoreError};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::BTreeMap;
@@ -9,9 +10,6 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use swb_chat::{Message, Role, Saved, Summary};
 use swb_types::{SessionName, Timestamp};
-
-/// Conversations in one list at most; the newest are in it.
-const LISTED: u32 = 10_000;
 
 /// Columns of [`summary`].
 pub(crate) const SUMMARY: &str = "c.name, c.title, c.workspace, c.working_dir, c.created, c.updated, c.usage,
@@ -158,7 +156,8 @@ pub(crate) fn delete(database: &Connection, name: &str) -> Result<bool> {
 pub(crate) fn list(database: &Connection, workspace: Option<&Path>) -> Result<Vec<Summary>> {
     let query = format!(
         "SELECT {SUMMARY} FROM conversation c WHERE ?1 IS NULL OR c.workspace = ?1
-         ORDER BY c.updated DESC, c.name LIMIT {LISTED}"
+         ORDER BY c.updated DESC, c.name LIMIT {}",
+        limits::LISTED
     );
     let mut statement = database.prepare_cached(&query)?;
     let rows = statement.query_map([workspace.map(path_bytes)], summary)?;

@@ -12,6 +12,7 @@
 
 mod conversations;
 mod database_file;
+mod limits;
 mod schema;
 mod search;
 mod workspaces;
@@ -20,11 +21,7 @@ use database_file::{DatabaseFile, Identity};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 use swb_chat::{Archive, ArchiveError, Saved, SearchHit, Summary, Workspace};
-
-/// How long another process that holds the database is waited for.
-const BUSY: Duration = Duration::from_secs(5);
 
 /// Conversations and workspaces in a directory.
 ///
@@ -170,7 +167,7 @@ fn connect(file: &Path) -> Result<Connection> {
         file,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
-    connection.busy_timeout(BUSY)?;
+    connection.busy_timeout(limits::BUSY)?;
     connection.execute_batch(
         // What was deleted is overwritten, and nothing goes to temporary files elsewhere. EXTRA: the end of a
         // transaction is on disk even if the directory's own blocks are not written in order.

@@ -2,6 +2,7 @@
 
 use crate::Result;
 use crate::conversations::{SUMMARY, SUMMARY_COLUMNS, path_bytes, role, summary, unsigned};
+use crate::limits;
 use rusqlite::{Connection, Row};
 use std::path::Path;
 use swb_chat::SearchHit;
@@ -9,14 +10,6 @@ use swb_types::Timestamp;
 
 /// What stands before and behind a word that was found.
 const MARKS: [char; 2] = ['\u{2}', '\u{3}'];
-/// Words of one search at most, and bytes of all of them.
-const WORDS: usize = 32;
-/// See [`WORDS`].
-const BYTES: usize = 4096;
-/// Words of an excerpt, and characters: some words are as long as a file.
-const EXCERPT_WORDS: u32 = 24;
-/// See [`EXCERPT_WORDS`].
-const EXCERPT: usize = 400;
 
 pub(crate) fn search(
     database: &Connection,
@@ -30,9 +23,10 @@ pub(crate) fn search(
     let rows = best(&look, &wanted, workspace, most)?;
     let query = format!(
         "SELECT {SUMMARY}, m.number, m.role, m.at,
-             snippet(words, 0, char(2), char(3), '…', {EXCERPT_WORDS})
+             snippet(words, 0, char(2), char(3), '…', {})
          FROM words JOIN message m ON m.id = words.rowid JOIN conversation c ON c.id = m.conversation
-         WHERE words MATCH ?1 AND words.rowid = ?2"
+         WHERE words MATCH ?1 AND words.rowid = ?2",
+        limits::EXCERPT_WORDS
     );
     let mut statement = look.prepare_cached(&query)?;
     let hits = rows.into_iter().map(|row| statement.query_row((&wanted, row), hit));
@@ -67,12 +61,12 @@ fn hit(row: &Row<'_>) -> rusqlite::Result<SearchHit> {
 /// What is asked of the index: all words, each in quotes, so that none of them means anything but itself. Nothing if
 /// there is no word.
 fn wanted(words: &str) -> Option<String> {
-    let words = &words[..words.floor_char_boundary(BYTES)];
+    let words = &words[..words.floor_char_boundary(limits::SEARCH_BYTES)];
     let spelled = words
         .split(|c: char| c.is_whitespace() || c.is_control())
         .filter(|word| word.chars().any(char::is_alphanumeric));
     let quoted: Vec<String> =
-        spelled.take(WORDS).map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect();
+        spelled.take(limits::SEARCH_WORDS).map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect();
     (!quoted.is_empty()).then(|| quoted.join(" "))
 }
 
@@ -84,17 +78,17 @@ pub(crate) fn searchable(text: &str) -> String {
 /// An excerpt of bearable length, about the first word that was found.
 fn shortened(excerpt: &str) -> String {
     let found = excerpt.chars().position(|c| c == MARKS[0]).unwrap_or(0);
-    let skipped = found.saturating_sub(EXCERPT / 4);
+    let skipped = found.saturating_sub(limits::EXCERPT / 4);
     let length = excerpt.chars().count();
-    if length <= EXCERPT {
+    if length <= limits::EXCERPT {
         return excerpt.to_owned();
     }
-    let mut short: String = excerpt.chars().skip(skipped).take(EXCERPT).collect();
+    let mut short: String = excerpt.chars().skip(skipped).take(limits::EXCERPT).collect();
     if short.matches(MARKS[0]).count() > short.matches(MARKS[1]).count() {
         short.push(MARKS[1]);
     }
     let (before, behind) =
-        (if skipped > 0 { "…" } else { "" }, if skipped + EXCERPT < length { "…" } else { "" });
+        (if skipped > 0 { "…" } else { "" }, if skipped + limits::EXCERPT < length { "…" } else { "" });
     format!("{before}{short}{behind}")
 }
 
@@ -110,8 +104,8 @@ mod tests {
         for none in ["", "  ", "\"", "* ^ : - ()", "\0", "\u{2}"] {
             assert_eq!(wanted(none), None, "{none:?}");
         }
-        assert!(wanted(&"w ".repeat(100_000)).unwrap().len() <= WORDS * 4);
-        assert!(wanted(&"ä".repeat(100_000)).unwrap().len() <= BYTES + 2);
+        assert!(wanted(&"w ".repeat(100_000)).unwrap().len() <= limits::SEARCH_WORDS * 4);
+        assert!(wanted(&"ä".repeat(100_000)).unwrap().len() <= limits::SEARCH_BYTES + 2);
     }
 
     #[test]
@@ -119,7 +113,9 @@ mod tests {
         assert_eq!(shortened("a \u{2}b\u{3} c"), "a \u{2}b\u{3} c");
         let long = format!("{}\u{2}{}\u{3} end", "x".repeat(1000), "y".repeat(1000));
         let short = shortened(&long);
-        assert!(short.chars().count() <= EXCERPT + 3 && short.starts_with('…') && short.ends_with('…'));
+        assert!(
+            short.chars().count() <= limits::EXCERPT + 3 && short.starts_with('…') && short.ends_with('…')
+        );
         assert!(short.contains("x\u{2}y") && short.matches(MARKS[1]).count() == 1);
     }
 }
