@@ -14,21 +14,18 @@ mod pty;
 mod sys;
 mod workspace_fs;
 
+use crate::pty::limits;
 use config::{AgentConfig, AgentKind, Allow, ChatConfig};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 use swb_chat::{Settings, Workspace};
 use swb_engine::Engine;
 use swb_engine::chat::{Agent, Backend, Backends, Boxed, Failure, Opening};
 
 /// Agents that people have installed, by their command; the first one found answers if nothing is configured.
 const KNOWN: [&str; 5] = ["claude", "codex", "gemini", "opencode", "aider"];
-
-/// How long a program in a terminal may take to end by itself when another agent takes its place.
-const REPLACED: Duration = Duration::from_secs(1);
 
 /// Where the secret of a socket of ours may be.
 const TOKEN_VARIABLE: &str = "SCRIPTSCHNELL_SOCKET_TOKEN";
@@ -143,7 +140,7 @@ impl Backends for Agents {
         };
         Box::pin(async move {
             if let Some(session) = replaced {
-                session.kill(REPLACED).await;
+                session.kill(limits::REPLACED).await;
             }
             match agent.kind {
                 AgentKind::Acp => acp::open(&context, &agent, opening).await,

@@ -18,8 +18,6 @@ use swb_engine::chat::Failure;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
-/// Bytes read at once.
-const CHUNK: usize = 32 << 10;
 /// What the guard ends with when there is no such program, or it cannot be started.
 const NOT_STARTED: [i32; 2] = [126, 127];
 
@@ -124,7 +122,7 @@ impl AgentProcess {
 
     /// What the agent sends next; nothing when it takes answers again after it did not. Cancel-safe.
     pub(super) async fn next(&mut self) -> Result<Option<RpcMessage>, Failure> {
-        let mut chunk = [0; CHUNK];
+        let mut chunk = [0; limits::CHUNK];
         let mut words = [0; 1024];
         let choked = !self.takes_answers();
         loop {

@@ -38,3 +38,5 @@ pub(super) const TERMINALS: usize = 32;
 pub(super) const TERMINAL_OUTPUT: [usize; 2] = [256 << 10, 4 << 20];
 /// Bytes of what was said before that an agent is told when it cannot remember it by itself.
 pub(super) const TRANSCRIPT: usize = 32 << 10;
+/// Bytes read from an agent at once: most of its lines are shorter.
+pub(crate) const CHUNK: usize = 32 << 10;

@@ -3,19 +3,13 @@
 //! A program that is not confined, or confined by an old kernel, can send signals to its guard: it could stop it, and so
 //! live on. Therefore the guard is watched until it has ended.
 
+use crate::command::limits;
 use crate::guard;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
-
-/// How long a guard may take by itself: far more than it needs.
-const PATIENCE: Duration = Duration::from_millis(500);
-/// How long it may take after each time it was helped.
-const PAUSE: Duration = Duration::from_millis(100);
-/// How often it is helped before it is killed, too.
-const HELPED: usize = 50;
 
 /// Ends a guard that was not waited for yet, and everything below it. Does not wait for that.
 pub(super) fn end(guard: Pid) {
@@ -36,16 +30,16 @@ fn tell(send: impl Fn(Signal) -> Result<(), Errno>) {
 }
 
 fn watch(guard: Pid, process: &OwnedFd) {
-    let mut patience = PATIENCE;
-    for _ in 0..HELPED {
+    let mut patience = limits::GUARD_EXIT;
+    for _ in 0..limits::GUARD_ROUNDS {
         if ends(process, patience) {
             return;
         }
         guard::kill_below(guard);
         tell(|signal| pidfd_send_signal(process, signal));
-        patience = PAUSE;
+        patience = limits::GUARD_PAUSE;
     }
-    if !ends(process, PAUSE) {
+    if !ends(process, limits::GUARD_PAUSE) {
         tracing::warn!(pid = guard.as_raw_nonzero().get(), "a guard did not end, and was killed");
         let _killed = pidfd_send_signal(process, Signal::KILL);
     }

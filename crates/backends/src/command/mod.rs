@@ -2,6 +2,7 @@
 
 mod bounded_output;
 mod guard_exit;
+pub(crate) mod limits;
 mod process;
 
 pub(crate) use bounded_output::BoundedOutput;
@@ -15,13 +16,6 @@ use swb_chat::Workspace;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-
-/// How long a command may run: builds and tests of ordinary size fit, and somebody may be waiting.
-pub(crate) const TIME: Duration = Duration::from_secs(120);
-/// Bytes that are read but not yet taken by whoever follows the output; the command waits beyond that.
-const PENDING: usize = 64 << 10;
-/// How long the remains of a command may take to end once it was killed.
-const ENDING: Duration = Duration::from_secs(2);
 
 /// What a command may use up.
 #[derive(Debug, Clone, Copy)]
@@ -86,7 +80,7 @@ impl RunningCommand {
         let mut last = None;
         loop {
             let follow = self.follow.clone().filter(|_| !pending.is_empty());
-            let room = pending.len() < PENDING || self.follow.is_none() || last.is_some();
+            let room = pending.len() < limits::PENDING || self.follow.is_none() || last.is_some();
             tokio::select! {
                 biased;
                 () = stop.cancelled(), if last.is_none() => {
@@ -121,14 +115,14 @@ impl RunningCommand {
                 _sent = follow.send(pending) => {}
             }
         }
-        let status = tokio::time::timeout(ENDING, self.guarded.wait()).await.ok().flatten();
+        let status = tokio::time::timeout(limits::ENDING, self.guarded.wait()).await.ok().flatten();
         Ok(CommandResult { status, output: self.kept.take(), timed_out, stopped })
     }
 
     /// Kills it; until when its remains are waited for.
     fn end(&self) -> Instant {
         self.guarded.kill();
-        Instant::now() + ENDING
+        Instant::now() + limits::ENDING
     }
 }
 

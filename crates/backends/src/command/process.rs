@@ -2,6 +2,7 @@
 
 use super::bounded_output::Utf8Decoder;
 use super::guard_exit;
+use crate::command::limits;
 use crate::workspace_fs::is_beneath;
 use crate::{BackendContext, guard};
 use rustix::process::Pid;
@@ -16,9 +17,6 @@ use swb_chat::Workspace;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
-
-/// Bytes read at once.
-const CHUNK: usize = 16 << 10;
 
 /// A program to be started.
 #[derive(Debug)]
@@ -199,7 +197,7 @@ pub(crate) struct GuardedOutput {
 impl GuardedOutput {
     /// More output, as soon as there is some; nothing when it has ended. Cancel-safe.
     pub(crate) async fn next(&mut self) -> io::Result<Option<String>> {
-        let mut chunk = [0; CHUNK];
+        let mut chunk = [0; limits::CHUNK];
         loop {
             let count = self.pipe.read(&mut chunk).await?;
             let text = match count {

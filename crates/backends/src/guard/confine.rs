@@ -1,6 +1,7 @@
 //! What a confined program may touch, by Landlock: it reads what programs need to run and what it is given, and writes
 //! only what it is given, besides a temporary directory of its own. Without Landlock in the kernel it is not confined.
 
+use crate::guard::limits;
 use landlock::{
     ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
     RulesetError, Scope, path_beneath_rules,
@@ -65,9 +66,6 @@ const HOME: [&str; 24] = [
     ".sdkman",
     ".volta",
 ];
-
-/// Bytes of a file of git that names another one at most.
-const POINTER: u64 = 8 << 10;
 
 /// Whether this kernel can confine programs.
 pub fn is_available() -> bool {
@@ -149,7 +147,7 @@ fn short_text(path: &Path) -> Option<String> {
         return None;
     }
     let mut text = String::new();
-    file.take(POINTER).read_to_string(&mut text).ok()?;
+    file.take(limits::GIT_POINTER).read_to_string(&mut text).ok()?;
     Some(text)
 }
 
@@ -246,7 +244,7 @@ mod tests {
     fn no_more_is_read_than_git_writes() {
         let rig = Rig::new();
         fs::write(rig.at("long"), "x".repeat(1 << 20)).unwrap();
-        assert_eq!(short_text(&rig.at("long")).unwrap().len() as u64, POINTER);
+        assert_eq!(short_text(&rig.at("long")).unwrap().len() as u64, limits::GIT_POINTER);
     }
 
     #[test]

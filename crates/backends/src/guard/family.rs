@@ -1,20 +1,14 @@
 //! The processes that descend from this one.
 
+use crate::guard::limits;
 use crate::sys;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process};
 use std::collections::{BTreeMap, HashSet};
-use std::time::Duration;
-
-/// How long to wait before looking whether those that were killed are gone. It doubles up to the second one: a process in
-/// the middle of a system call ends when that does.
-const PAUSE: [Duration; 2] = [Duration::from_millis(5), Duration::from_secs(1)];
-/// How often to look for more of them to stop before those that are stopped are killed.
-const ROUNDS: usize = 64;
 
 /// Kills all descendants of this process, which must be a subreaper, until there are none that it can kill.
 pub(super) fn end() {
     let own = rustix::process::getpid();
-    let [mut pause, longest] = PAUSE;
+    let [mut pause, longest] = limits::KILL_PAUSE;
     loop {
         while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
         if !kill_below(own) {
@@ -39,7 +33,7 @@ pub(crate) fn kill_below(of: Pid) -> bool {
 /// another user are left alone.
 fn stop_below(of: Pid) -> HashSet<Pid> {
     let mut stopped = HashSet::new();
-    for _ in 0..ROUNDS {
+    for _ in 0..limits::STOP_ROUNDS {
         let mut more = descendants(of, &parents());
         more.retain(|pid| !stopped.contains(pid) && kill_process(*pid, Signal::STOP).is_ok());
         if more.is_empty() {

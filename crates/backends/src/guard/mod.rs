@@ -7,6 +7,7 @@
 
 mod confine;
 mod family;
+mod limits;
 
 pub use confine::is_available as can_confine;
 pub(crate) use family::kill_below;
@@ -18,7 +19,6 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
-use std::time::Duration;
 
 /// Exit codes as shells have them: the program cannot be started, it is not there, it was killed by signal N.
 const CANNOT_START: u8 = 126;
@@ -29,8 +29,6 @@ const USAGE: u8 = 125;
 /// What begins the names of variables that are meant for the program alone. Those that an agent chooses must not reach
 /// the guard itself, which is not confined: the likes of `PATH` and `LD_PRELOAD` would change what it does.
 pub(crate) const VARIABLE: &str = "SWB_GUARDED_";
-/// How long to wait for a signal before looking around anyway; signals come at once, so this is for nothing but care.
-const LOOK: Duration = Duration::from_secs(5);
 
 /// What a guard is told.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -148,7 +146,7 @@ fn attend(program: Pid) -> u8 {
                 return code_of(status);
             }
         }
-        match sys::wait_signal(LOOK) {
+        match sys::wait_signal(limits::CHECK) {
             Some(libc::SIGCHLD) | None => {}
             Some(signal) => return KILLED.saturating_add(u8::try_from(signal).unwrap_or(0)),
         }

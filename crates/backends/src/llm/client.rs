@@ -114,12 +114,9 @@ impl ResponseStream {
     /// Waits a moment for the end of an answer that has nothing more to say: then its connection, if it is
     /// encrypted, can be used again.
     pub(super) async fn drain(mut self) {
-        let _rest = timeout(DRAIN, self.response.chunk()).await;
+        let _rest = timeout(limits::DRAIN, self.response.chunk()).await;
     }
 }
-
-/// How long the end of a connection's answer is waited for: it comes with the answer as a rule.
-const DRAIN: Duration = Duration::from_millis(20);
 
 fn base(local: bool) -> reqwest::ClientBuilder {
     // Whichever provider is installed already will do.

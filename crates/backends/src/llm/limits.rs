@@ -44,3 +44,5 @@ pub(super) const DIFF_BYTES: usize = 64 << 10;
 pub(super) const LONGEST_COMMAND: Duration = Duration::from_secs(600);
 /// Bytes of a command's output that are shown while it runs; the rest is in the result, as far as that is kept.
 pub(super) const SHOWN_BYTES: usize = 256 << 10;
+/// How long to wait for the end of a response after its last event: it comes with the event as a rule.
+pub(crate) const DRAIN: Duration = Duration::from_millis(20);

@@ -24,3 +24,5 @@ pub(super) const STOPPED: Duration = Duration::from_millis(900);
 pub(super) const PRESS_AGAIN: Duration = Duration::from_millis(600);
 /// How long a dialog is given when everything is to stop.
 pub(super) const DISMISS: Duration = Duration::from_millis(300);
+/// How long a program in a terminal may take to end by itself when another agent takes its place.
+pub(crate) const REPLACED: Duration = Duration::from_secs(1);

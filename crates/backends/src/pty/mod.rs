@@ -6,7 +6,7 @@
 //! dialogs become approvals and questions (`dialog_approval.rs`).
 
 mod dialog_approval;
-mod limits;
+pub(crate) mod limits;
 mod prompt;
 
 use crate::BackendContext;

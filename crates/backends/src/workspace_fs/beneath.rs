@@ -3,14 +3,12 @@
 //! The kernel does it in one step (`openat2`), so there is no moment between looking at a path and opening it. Where it
 //! cannot, the path is walked one directory at a time and links are refused altogether.
 
+use crate::workspace_fs::limits;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-
-/// How often opening is tried again when directories are renamed at the same time.
-const TRIES: usize = 16;
 
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
 
@@ -32,7 +30,7 @@ pub(super) fn leaves(error: &Errno) -> bool {
 /// The root itself, which is given without links: there must be none by now either.
 pub(super) fn open_root(root: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    for _ in 0..TRIES {
+    for _ in 0..limits::OPEN_TRIES {
         match openat2(CWD, root, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(Errno::NOSYS | Errno::PERM) => {
@@ -55,7 +53,7 @@ pub(super) fn open_in(
     let waiting =
         if flags.contains(OFlags::PATH) { OFlags::empty() } else { OFlags::NONBLOCK | OFlags::NOCTTY };
     let flags = flags | OFlags::CLOEXEC | waiting;
-    for _ in 0..TRIES {
+    for _ in 0..limits::OPEN_TRIES {
         match openat2(dir, beneath, flags, Mode::empty(), resolve) {
             Err(Errno::AGAIN | Errno::INTR) => {}
             // Filters of containers say PERM to calls that they do not know.

@@ -1,6 +1,7 @@
 //! Reading and writing one file that the agent may touch.
 
 use super::{AgentPath, WorkspaceFs, WorkspaceFsError, beneath};
+use crate::workspace_fs::limits;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -9,9 +10,6 @@ use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Bytes of a file that is read or written at most: far more than any model can take in, and small beside our memory.
-pub(crate) const READ_MOST: u64 = 8 << 20;
 
 impl WorkspaceFs {
     /// The text of a file.
@@ -24,9 +22,9 @@ impl WorkspaceFs {
     /// What cannot be read as text is not replaced either: nobody could see what is lost.
     pub(crate) fn write(&self, path: &str, text: &str) -> Result<Option<String>, WorkspaceFsError> {
         let spot = self.writable_spot(path)?;
-        if text.len() as u64 > READ_MOST {
+        if text.len() as u64 > limits::FILE {
             let (path, len) = (path.to_owned(), text.len() as u64);
-            return Err(WorkspaceFsError::TooLarge { path, len, max: READ_MOST });
+            return Err(WorkspaceFsError::TooLarge { path, len, max: limits::FILE });
         }
         let spot = match self.open(self.spot(path)?, OFlags::PATH) {
             // Links are followed here once, so that the file is replaced and not the link.
@@ -135,15 +133,16 @@ pub(super) fn read_text(spot: &AgentPath<'_>, fd: OwnedFd) -> Result<String, Wor
         return Err(WorkspaceFsError::NotAFile(spot.shown.to_owned()));
     }
     let too_large =
-        |len: u64| WorkspaceFsError::TooLarge { path: spot.shown.to_owned(), len, max: READ_MOST };
+        |len: u64| WorkspaceFsError::TooLarge { path: spot.shown.to_owned(), len, max: limits::FILE };
     let len = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
-    if len > READ_MOST {
+    if len > limits::FILE {
         return Err(too_large(len));
     }
     // It may have grown since, and files in /proc have no length.
     let mut bytes = Vec::new();
-    let read = File::from(fd).take(READ_MOST + 1).read_to_end(&mut bytes).map_err(|error| spot.io(error))?;
-    if read as u64 > READ_MOST {
+    let read =
+        File::from(fd).take(limits::FILE + 1).read_to_end(&mut bytes).map_err(|error| spot.io(error))?;
+    if read as u64 > limits::FILE {
         return Err(too_large(read as u64));
     }
     match String::from_utf8(bytes) {

@@ -4,6 +4,7 @@
 //! only small regular ones count: a link to an endless device or a pipe that nobody writes to must not hold us up.
 
 use super::{Root, beneath};
+use crate::workspace_fs::limits;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fs::{FileType, OFlags};
 use std::fs::File;
@@ -13,10 +14,6 @@ use std::sync::{Mutex, PoisonError};
 
 /// Files with rules that a directory may have; the first one with a rule for something counts.
 const FILES: [&str; 3] = [".ignore", ".gitignore", ".git/info/exclude"];
-/// Bytes of a file with rules at most; those with more are left aside.
-const FILE_MOST: usize = 64 << 10;
-/// Bytes of rules that hold at the same time at most: those of a directory and of all above it.
-const ALL_MOST: usize = 256 << 10;
 
 /// What a walk leaves out.
 #[derive(Debug)]
@@ -53,7 +50,7 @@ impl Ignored {
         let above = parent.ancestors().take_while(|dir| dir.starts_with(&self.from));
         for dir in above.collect::<Vec<_>>().into_iter().rev().skip(known) {
             let spent: usize = chain.iter().map(|rules| rules.len).sum();
-            chain.push(self.rules(dir, ALL_MOST - spent));
+            chain.push(self.rules(dir, limits::IGNORE_RULES - spent));
         }
         let files = chain.iter().rev().flat_map(|rules| &rules.files);
         let said = files.map(|file| file.matched(path, directory)).find(|said| !said.is_none());
@@ -64,7 +61,7 @@ impl Ignored {
         let mut rules = Rules { dir: dir.to_owned(), files: Vec::new(), len: 0 };
         let Ok(beneath) = dir.strip_prefix(&self.root.real) else { return rules };
         for name in FILES {
-            let most = FILE_MOST.min(room - rules.len);
+            let most = limits::IGNORE_FILE.min(room - rules.len);
             let Some(text) = self.text(&beneath.join(name), most) else { continue };
             rules.len += text.len();
             let mut builder = GitignoreBuilder::new(dir);

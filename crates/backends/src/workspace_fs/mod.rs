@@ -7,10 +7,10 @@
 mod beneath;
 mod files;
 mod ignored;
+pub(crate) mod limits;
 mod route;
 mod walk;
 
-pub(crate) use files::READ_MOST;
 pub(crate) use route::is_beneath;
 pub(crate) use walk::{ListQuery, SearchQuery};
 
@@ -19,9 +19,6 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 use swb_chat::Workspace;
-
-/// Bytes of a path at most, as the kernel has it; and what messages about it quote.
-const PATH_MOST: usize = 4096;
 
 /// Why an agent cannot have a file. The words are for agents and people alike.
 #[derive(Debug, thiserror::Error)]
@@ -162,7 +159,7 @@ impl WorkspaceFs {
     fn spot<'a>(&'a self, path: &'a str) -> Result<AgentPath<'a>, WorkspaceFsError> {
         match path {
             "" => return Err(WorkspaceFsError::BadPath("it is empty")),
-            long if long.len() > PATH_MOST => return Err(WorkspaceFsError::BadPath("it is too long")),
+            long if long.len() > limits::PATH => return Err(WorkspaceFsError::BadPath("it is too long")),
             nul if nul.contains('\0') => return Err(WorkspaceFsError::BadPath("there is a NUL in it")),
             _ => {}
         }

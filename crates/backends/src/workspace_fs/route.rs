@@ -3,12 +3,10 @@
 //! Directories are given by path, and the path is resolved anew whenever one is used. Where it leads through something that
 //! agents can write, they can make it lead elsewhere: by putting a link in the place of a directory.
 
+use crate::workspace_fs::limits;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
-
-/// Links on the way at most, as the kernel has it.
-const LINKS: usize = 40;
 
 /// A name that is looked up on the way.
 #[derive(Debug)]
@@ -48,7 +46,7 @@ fn steps(path: &Path) -> Option<(Vec<PathStep>, PathBuf)> {
         steps.push(PathStep { at: at.clone(), link: target.is_some() });
         let Some(target) = target else { continue };
         links += 1;
-        if links > LINKS {
+        if links > limits::LINKS {
             return None;
         }
         at = if target.is_absolute() { PathBuf::from("/") } else { at.parent()?.to_owned() };

@@ -1,5 +1,5 @@
-use super::files::READ_MOST;
-use super::walk::{ENTRIES, MATCHES, Match, SearchMatches};
+use super::limits::{ENTRIES, FILE, MATCHES};
+use super::walk::{Match, SearchMatches};
 use super::*;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -187,7 +187,7 @@ fn what_is_no_text_file_is_refused() {
     fs::write(rig.at("ws/latin"), b"\xe9").unwrap();
     rustix::fs::mknodat(rustix::fs::CWD, rig.at("ws/pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
         .unwrap();
-    fs::File::create(rig.at("ws/huge")).unwrap().set_len(READ_MOST + 1).unwrap();
+    fs::File::create(rig.at("ws/huge")).unwrap().set_len(FILE + 1).unwrap();
     for path in ["nul", "latin"] {
         assert!(matches!(rig.fs.read(path), Err(WorkspaceFsError::Binary(_))), "{path}");
         assert!(matches!(rig.fs.write(path, "x"), Err(WorkspaceFsError::Binary(_))), "{path}");
@@ -197,7 +197,7 @@ fn what_is_no_text_file_is_refused() {
         assert!(matches!(rig.fs.write(path, "x"), Err(WorkspaceFsError::NotAFile(_))), "{path}");
     }
     assert!(matches!(rig.fs.read("huge"), Err(WorkspaceFsError::TooLarge { .. })));
-    let much = "x".repeat(usize::try_from(READ_MOST).unwrap() + 1);
+    let much = "x".repeat(usize::try_from(FILE).unwrap() + 1);
     assert!(matches!(rig.fs.write("much", &much), Err(WorkspaceFsError::TooLarge { .. })));
 }
 

@@ -6,6 +6,7 @@
 use super::files::read_text;
 use super::ignored::Ignored;
 use super::{AgentPath, WorkspaceFs, WorkspaceFsError, beneath};
+use crate::workspace_fs::limits;
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::{DirEntry, WalkBuilder};
 use regex::{Regex, RegexBuilder};
@@ -13,18 +14,7 @@ use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
-/// Entries of a list at most: more than a model reads with profit.
-pub(super) const ENTRIES: usize = 2_000;
-/// Lines found at most.
-pub(super) const MATCHES: usize = 500;
-/// Characters kept of a line that was found.
-const LINE: usize = 400;
-/// How long a walk may take; what it has found by then is what there is.
-const WALK: Duration = Duration::from_secs(15);
-/// Bytes a compiled pattern may take: enough for any that is meant well.
-const PATTERN: usize = 1 << 20;
+use std::time::Instant;
 
 /// What to list.
 #[derive(Debug, Clone, Default)]
@@ -99,7 +89,7 @@ impl WorkspaceFs {
         }
         let mut listing = Listing::default();
         listing.truncated = self.walk(&start, query.glob.as_deref(), query.depth, |spot| {
-            if listing.entries.len() >= ENTRIES {
+            if listing.entries.len() >= limits::ENTRIES {
                 return false;
             }
             // A pattern lets all directories pass, as something in them may match.
@@ -141,7 +131,7 @@ impl WorkspaceFs {
         depth: Option<usize>,
         mut visit: impl FnMut(&AgentPath<'_>) -> bool,
     ) -> Result<bool, WorkspaceFsError> {
-        let until = Instant::now() + WALK;
+        let until = Instant::now() + limits::WALK;
         let mut any = false;
         // From the root on, as its rules about what to leave out hold in every directory of it. A directory that they
         // leave out is walked all the same if it was asked for.
@@ -183,10 +173,10 @@ impl WorkspaceFs {
         };
         let Ok(text) = read_text(spot, fd) else { return true };
         for (number, line) in text.lines().enumerate().filter(|(_, line)| pattern.is_match(line)) {
-            if found.len() >= MATCHES {
+            if found.len() >= limits::MATCHES {
                 return false;
             }
-            let text = line.chars().take(LINE).collect();
+            let text = line.chars().take(limits::MATCH_LINE).collect();
             found.push(Match { path: self.shown(&spot.full()), line: number + 1, text });
         }
         true
@@ -206,7 +196,8 @@ fn is_directory(fd: &OwnedFd) -> Result<bool, Errno> {
 
 fn pattern(query: &SearchQuery) -> Result<Regex, WorkspaceFsError> {
     let source = if query.literal { regex::escape(&query.pattern) } else { query.pattern.clone() };
-    let built = RegexBuilder::new(&source).case_insensitive(query.ignore_case).size_limit(PATTERN).build();
+    let built =
+        RegexBuilder::new(&source).case_insensitive(query.ignore_case).size_limit(limits::PATTERN).build();
     built.map_err(|error| WorkspaceFsError::BadPattern(error.to_string()))
 }
 

@@ -30,7 +30,7 @@ pub(super) async fn run(
 }
 
 fn time(ask: &ExecuteCommand) -> Duration {
-    let wanted = ask.timeout_seconds.map_or(command::TIME, Duration::from_secs);
+    let wanted = ask.timeout_seconds.map_or(command::limits::TIME, Duration::from_secs);
     wanted.clamp(Duration::from_secs(1), limits::LONGEST_COMMAND)
 }
 
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn models_do_not_decide_alone_how_long_a_command_runs() {
         let time = |timeout_seconds| time(&ExecuteCommand { command: "x".into(), timeout_seconds });
-        assert_eq!(time(None), command::TIME);
+        assert_eq!(time(None), command::limits::TIME);
         assert_eq!(time(Some(0)), Duration::from_secs(1));
         assert_eq!(time(Some(u64::MAX)), limits::LONGEST_COMMAND);
     }

@@ -3,7 +3,8 @@
 use super::ToolOutput;
 use super::arguments::{EditFile, ListFiles, ReadFile, Search, WriteFile};
 use crate::llm::limits;
-use crate::workspace_fs::{ListQuery, READ_MOST, SearchQuery, WorkspaceFs};
+use crate::workspace_fs::limits::FILE;
+use crate::workspace_fs::{ListQuery, SearchQuery, WorkspaceFs};
 use std::path::PathBuf;
 use swb_chat::ToolContent;
 
@@ -85,8 +86,8 @@ fn edited(fs: &WorkspaceFs, ask: &EditFile) -> Result<(String, String, usize), S
             // Looked at before it is made: a letter that occurs often and a long text in its place are more than there
             // is memory.
             let len = (text.len() - count * old.len()).saturating_add(count.saturating_mul(new.len()));
-            if len as u64 > READ_MOST {
-                return Err(format!("{} would have {len} bytes; {READ_MOST} are the most", ask.path));
+            if len as u64 > FILE {
+                return Err(format!("{} would have {len} bytes; {FILE} are the most", ask.path));
             }
             let new = text.replace(&old, &new);
             Ok((text, new, count))
