@@ -2,21 +2,13 @@
 //!
 //! Nothing is guessed: a dialog whose options the profile cannot read has none, and can be answered in the terminal alone.
 
+use crate::limits;
 use crate::look::{self, Shows};
 use crate::profile::{Dialogs, Kind, Profile};
 use crate::verdict::cursor_line;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 use swb_vt::{Color, Screen};
-
-/// Rows above the options that may belong to a dialog: more than an edit that is shown in full has on most screens.
-const ROWS: usize = 60;
-/// Rows a long option may take.
-const OPTION_ROWS: usize = 4;
-/// Characters of a dialog's text that are kept.
-const TEXT: usize = 8000;
-/// Options of a dialog.
-const OPTIONS: usize = 32;
 
 /// What choosing an option means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,10 +129,10 @@ fn read(profile: &Profile, screen: &Screen, rows: &[String], at: usize) -> Dialo
         _ => found,
     };
     let first = found.first().map_or(at, |option| option.row);
-    let top = first.saturating_sub(ROWS);
+    let top = first.saturating_sub(limits::DIALOG_ROWS);
     let top = match &dialogs.top {
         Some(border) => (top..first).rev().find(|y| border.is_match(&rows[*y])).map_or(top, |y| y + 1),
-        None => first.saturating_sub(look::DIALOG),
+        None => first.saturating_sub(limits::QUESTION_ROWS),
     };
     // Before the options of a line stands the question itself.
     let lead = found.first().filter(|_| profile.kind == Kind::Line).map(|option| {
@@ -182,7 +174,7 @@ fn listed(option: &Regex, rows: &[String], at: usize) -> Vec<Found> {
         Some((u32::from(number), found))
     };
     let near = |wanted: u32, from: usize, up: bool| {
-        let rows_between = (1..=OPTION_ROWS).map_while(|n| {
+        let rows_between = (1..=limits::OPTION_ROWS).map_while(|n| {
             let y = if up { from.checked_sub(n)? } else { from + n };
             rows.get(y).filter(|row| !plain(row).is_empty()).map(|_| y)
         });
@@ -190,13 +182,13 @@ fn listed(option: &Regex, rows: &[String], at: usize) -> Vec<Found> {
     };
     let Some((marked, found)) = number(at) else { return Vec::new() };
     let mut all = vec![found];
-    for wanted in (1..marked).rev().take(OPTIONS) {
+    for wanted in (1..marked).rev().take(limits::OPTIONS) {
         match near(wanted, all[0].row, true) {
             Some((_, found)) => all.insert(0, found),
             None => break,
         }
     }
-    for wanted in (marked + 1..).take(OPTIONS) {
+    for wanted in (marked + 1..).take(limits::OPTIONS) {
         match near(wanted, all[all.len() - 1].row, false) {
             Some((_, found)) => all.push(found),
             None => break,
@@ -213,10 +205,10 @@ fn menu_around(menu: &Regex, rows: &[String], at: usize) -> Vec<Found> {
     let column = marked.column;
     let up = (0..at).rev().map_while(choice).take_while(|found| found.column >= column);
     let down = (at + 1..rows.len()).map_while(choice).take_while(|found| found.column >= column);
-    let mut all: Vec<Found> = up.take(OPTIONS).collect();
+    let mut all: Vec<Found> = up.take(limits::OPTIONS).collect();
     all.reverse();
     all.push(marked);
-    all.extend(down.take(OPTIONS));
+    all.extend(down.take(limits::OPTIONS));
     // What is indented further goes on with the choice above it.
     all.retain(|found| found.column == column);
     join_rows(&mut all, rows);
@@ -242,7 +234,7 @@ fn menu_options(dialogs: &Dialogs, found: Vec<Found>, marked: usize) -> Vec<Dial
 fn join_rows(options: &mut [Found], rows: &[String]) {
     let nexts: Vec<usize> = options.iter().skip(1).map(|option| option.row).chain([rows.len()]).collect();
     for (option, next) in options.iter_mut().zip(nexts) {
-        for row in rows[option.row + 1..next].iter().take(OPTION_ROWS - 1) {
+        for row in rows[option.row + 1..next].iter().take(limits::OPTION_ROWS - 1) {
             let text = plain(row);
             let indent = row.chars().take_while(|c| c.is_whitespace() || is_frame(*c)).count();
             if text.is_empty() || indent < option.column {
@@ -270,7 +262,7 @@ fn in_row(option: &Regex, rows: &[String], y: usize) -> Vec<Found> {
             label: label.as_str().trim().to_owned(),
         })
     });
-    found.take(OPTIONS).collect()
+    found.take(limits::OPTIONS).collect()
 }
 
 fn options(dialogs: &Dialogs, screen: &Screen, found: Vec<Found>) -> Vec<DialogOption> {
@@ -377,12 +369,12 @@ fn is_frame(c: char) -> bool {
 }
 
 fn bounded(text: &str) -> String {
-    text.chars().take(TEXT).collect()
+    text.chars().take(limits::DIALOG_TEXT).collect()
 }
 
 /// Of a long text the end, next to the question; and that it is not everything.
 fn bounded_end(text: &str) -> String {
-    match text.char_indices().rev().nth(TEXT - 1) {
+    match text.char_indices().rev().nth(limits::DIALOG_TEXT - 1) {
         Some((at, _)) if at > 0 => format!("…{}", &text[at..]),
         _ => text.to_owned(),
     }
@@ -431,7 +423,7 @@ mod tests {
 
     #[test]
     fn of_a_long_text_the_end_is_kept() {
-        let long = "é".repeat(TEXT);
+        let long = "é".repeat(limits::DIALOG_TEXT);
         assert_eq!(bounded_end(&long), long);
         assert_eq!(bounded_end(&format!("ab{long}")), format!("…{long}"));
         assert_eq!((bounded_end(""), bounded(&format!("{long}b"))), (String::new(), long));

@@ -11,9 +11,6 @@ use crate::time::Time;
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// Lines that were told last and are looked for in an answer that was changed; it is rarely changed far above its end.
-const WITNESSES: usize = 64;
-
 /// An answer that is passed on in parts.
 #[derive(Debug)]
 pub struct Growth {
@@ -96,7 +93,7 @@ impl Growth {
             let place = places.clone().find(|at| with(*at)).or_else(|| places.next());
             place.filter(|_| !last.is_empty()).map(|at| at + 1)
         };
-        let from = (same..self.told.len()).rev().take(WITNESSES).find_map(behind).unwrap_or(same);
+        let from = (same..self.told.len()).rev().take(limits::WITNESSES).find_map(behind).unwrap_or(same);
         let told: HashSet<&str> = self.told[same..].iter().map(String::as_str).collect();
         let missed = lines[same..from].iter().filter(|line| !line.is_empty() && !told.contains(**line));
         missed.chain(&lines[from..]).copied().collect()

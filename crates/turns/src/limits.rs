@@ -59,3 +59,27 @@ pub const LOOKS_PER_SECOND: u32 = 200;
 pub const ABANDON: Duration = Duration::from_secs(30);
 /// How long a picture may take to be drawn; a program that never ends it is looked at anyway.
 pub const DRAWING: Duration = Duration::from_secs(1);
+/// Lines of scrollback of the screen on which the output of a turn is rendered: more than a turn's text may
+/// have.
+pub(crate) const SCRATCH_LINES: usize = 20_000;
+/// Silence that follows a recording: as long as evidence needs to be believed.
+pub(crate) const RECORDING_END: Duration = Duration::from_secs(5);
+/// Rows above the options that may belong to a dialog: more than an edit that is shown in full has on most
+/// screens.
+pub(crate) const DIALOG_ROWS: usize = 60;
+/// Rows a long option may take: on a narrow screen, three and one to spare.
+pub(crate) const OPTION_ROWS: usize = 4;
+/// Characters of a dialog's text that are kept: a full screen of them.
+pub(crate) const DIALOG_TEXT: usize = 8000;
+/// Options of a dialog: more than any agent offers.
+pub(crate) const OPTIONS: usize = 32;
+/// Lines sent last that are searched for in an answer that was changed; it is rarely changed far above its
+/// end.
+pub(crate) const WITNESSES: usize = 64;
+/// Rows above the input box that may hold the agent's marks: a spinner, a list of tasks, a tip.
+pub(crate) const ROWS_ABOVE: usize = 12;
+/// Rows below the input box: its lower edge, hints, a menu of commands. What stands higher is an echo that
+/// resembles it.
+pub(crate) const ROWS_BELOW: usize = 16;
+/// Rows above a dialog's choices that are its question.
+pub(crate) const QUESTION_ROWS: usize = 6;

@@ -3,17 +3,10 @@
 //! What an answer says must not be taken for the agent's own marks. So marks count only where answers
 //! cannot be: below the input box, in the first column right above it, or in a dialog that has taken its place.
 
+use crate::limits;
 use crate::profile::{Patterns, Profile, View};
 use serde::{Deserialize, Serialize};
 use swb_vt::Screen;
-
-/// Rows above the input box that may hold the agent's marks: a spinner, a list of tasks, a tip.
-const ABOVE: usize = 12;
-
-/// Rows below the input box: its lower edge, hints, a menu of commands. What stands higher is an echo that looks like it.
-const BELOW: usize = 16;
-/// Rows above a dialog's choices that are its question.
-pub(crate) const DIALOG: usize = 6;
 
 /// What the screen shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,7 +43,7 @@ pub(crate) struct Sight {
 pub(crate) fn look(view: &View, rows: &[String]) -> Sight {
     let used = rows.iter().rposition(|row| !row.trim().is_empty()).map_or(0, |y| y + 1);
     let anchor = view.anchor.as_ref().and_then(|regex| {
-        (used.saturating_sub(BELOW)..used).rev().find(|y| {
+        (used.saturating_sub(limits::ROWS_BELOW)..used).rev().find(|y| {
             let above = y.checked_sub(1).and_then(|y| rows.get(y)).map_or("", String::as_str);
             regex.is_match(&rows[*y])
                 && view.anchor_above.as_ref().is_none_or(|border| border.is_match(above))
@@ -62,7 +55,7 @@ pub(crate) fn look(view: &View, rows: &[String]) -> Sight {
         (None, Some(y)) => box_top(view, rows, y),
         (None, None) => rows.len(),
     };
-    let above = rows[..bottom].iter().rev().filter(|row| !row.trim().is_empty()).take(ABOVE);
+    let above = rows[..bottom].iter().rev().filter(|row| !row.trim().is_empty()).take(limits::ROWS_ABOVE);
     let below = rows.iter().skip(anchor.map_or(rows.len(), |y| y + 1));
     let busy_below = below.clone().find(|row| view.busy_below.any(row));
     let busy = busy_below.or_else(|| above.clone().find(|row| view.busy_above.any(row)));
@@ -84,7 +77,9 @@ pub(crate) fn look(view: &View, rows: &[String]) -> Sight {
                 .map(|m| m.as_str().to_owned())
         }),
         done: above.take(3).any(|row| view.done_above.any(row)),
-        dialog: asking.map(|y| dialog_text(&rows[y.saturating_sub(DIALOG)..])).unwrap_or_default(),
+        dialog: asking
+            .map(|y| dialog_text(&rows[y.saturating_sub(limits::QUESTION_ROWS)..]))
+            .unwrap_or_default(),
         evidence: evidence.chars().take(200).collect(),
     }
 }

@@ -4,6 +4,7 @@
 //! caller's; here are texts.
 
 use crate::detector::{Detector, Event};
+use crate::limits;
 use crate::profile::{Profile, Profiles};
 use crate::time::Time;
 use crate::turn::Turn;
@@ -11,12 +12,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use std::time::Duration;
 use swb_types::{Offset, Size};
 use swb_vt::{Options, Screen};
-
-/// Silence that follows a recording: as long as evidence needs to be believed.
-const AFTER: Duration = Duration::from_secs(5);
 
 /// Why a recording cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -239,7 +236,7 @@ pub fn detect(recording: &Recording, profile: Arc<Profile>, size: Size) -> Detec
         }
     }
     let end = recording.steps.last().map(|(at, _)| *at).unwrap_or_default();
-    detector.finish(&screen, end + AFTER);
+    detector.finish(&screen, end + limits::RECORDING_END);
     let mut found = Detection {
         profile: detector.profile().name().to_owned(),
         ready0: detector.first_ready(),

@@ -11,9 +11,6 @@ use serde::{Deserialize, Serialize};
 use swb_types::{Offset, Size};
 use swb_vt::{Line, Options, Screen};
 
-/// Lines of the scratch screen's scrollback.
-const SCRATCH_LINES: usize = 20_000;
-
 /// Rows of a view that scrolls by itself, put together again.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Collector {
@@ -84,7 +81,7 @@ impl Collector {
 
 /// Renders what a program that writes lines wrote.
 pub(crate) fn render(bytes: &[u8], start: Offset, size: Size, resizes: &[(Offset, Size)]) -> String {
-    let mut screen = Screen::new(size, Options { scrollback: SCRATCH_LINES });
+    let mut screen = Screen::new(size, Options { scrollback: limits::SCRATCH_LINES });
     let mut rest = bytes;
     let mut at = start;
     for (offset, size) in resizes {
@@ -95,7 +92,7 @@ pub(crate) fn render(bytes: &[u8], start: Offset, size: Size, resizes: &[(Offset
         at += len as u64;
     }
     screen.feed(rest);
-    let lines = screen.scrollback(SCRATCH_LINES).into_iter().chain(screen.lines());
+    let lines = screen.scrollback(limits::SCRATCH_LINES).into_iter().chain(screen.lines());
     bounded(&tidy(&joined(lines)))
 }
 
