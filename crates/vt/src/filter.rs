@@ -1,11 +1,9 @@
 //! Old output without what must not happen a second time.
 
 use crate::grammar::{BEL, CAN, ENQ, ESC, Sequence, Token, Tokenizer};
+use crate::limits;
 use crate::query::{self, Effect};
 use memchr::memchr2_iter;
-
-/// Controls within one sequence whose place is remembered; later ones come before it.
-const HELD: usize = 64;
 
 /// Removes from old output what a terminal would answer, at any split; all else stays byte for byte.
 ///
@@ -85,7 +83,7 @@ impl QueryFilter {
 
     fn control(&mut self, byte: u8, at: usize, out: &mut Vec<u8>) {
         if byte == ENQ || (byte == BEL && self.replay) {
-        } else if self.held.len() < HELD {
+        } else if self.held.len() < limits::HELD_CONTROLS {
             self.held.push((at, byte));
         } else {
             out.push(byte);

@@ -39,3 +39,13 @@ pub(crate) const OTHER_MODES: usize = 32;
 pub(crate) const EVENTS: usize = 256;
 /// Bytes of answers that wait to be taken; a program that asks more before anyone looks gets less.
 pub(crate) const REPLY_BYTES: usize = 4096;
+/// Controls within one sequence whose place is remembered; later ones are passed on before it.
+pub(crate) const HELD_CONTROLS: usize = 64;
+/// Bytes from which on it pays to search for output that nobody can see. Fewer hardly hold a screen and its
+/// scrollback.
+pub(crate) const SKIP_FROM: usize = 64 * 1024;
+/// Different changes of attributes that are told apart; programs have a handful, and searching for more costs
+/// more than applying all of them.
+pub(crate) const DISTINCT_LOOKS: usize = 16;
+/// Glyphs that are kept; a screen full of different characters has no more to gain.
+pub(crate) const GLYPHS: usize = 4096;

@@ -29,13 +29,6 @@ const SI: u8 = 0x0f;
 const ESC: u8 = 0x1b;
 const BEL: u8 = 0x07;
 
-/// Bytes from which on looking for unseen ones pays for itself. Fewer hardly hold a screen and its scrollback.
-const WORTHWHILE: usize = 64 * 1024;
-
-/// Different changes of looks that are told apart; programs have a handful, and looking for more costs more
-/// than applying all of them.
-const DISTINCT_LOOKS: usize = 16;
-
 impl Screen {
     /// Takes a first part of `bytes` that cannot be seen any more because of what follows in `bytes`,
     /// without drawing it, and says how many bytes that were: 0 if there is no such part.
@@ -54,7 +47,7 @@ impl Screen {
 
     /// Takes what cannot be seen, as [`Screen::skip`] does, but leaves the old cells standing.
     pub(crate) fn skip_before_feeding(&mut self, bytes: &[u8]) -> usize {
-        if bytes.len() < WORTHWHILE { 0 } else { self.take_unseen(bytes).bytes }
+        if bytes.len() < limits::SKIP_FROM { 0 } else { self.take_unseen(bytes).bytes }
     }
 
     fn take_unseen(&mut self, bytes: &[u8]) -> Taken {
@@ -136,7 +129,7 @@ impl Terminal {
         let mut last: Vec<&[u8]> = Vec::new();
         for at in memrchr_iter(ESC, bytes) {
             let Some(change) = looks(&bytes[at..]).filter(|change| !last.contains(change)) else { continue };
-            if last.len() == DISTINCT_LOOKS {
+            if last.len() == limits::DISTINCT_LOOKS {
                 for at in memchr_iter(ESC, &bytes[..=at]) {
                     self.change_looks(looks(&bytes[at..]));
                 }

@@ -1,12 +1,11 @@
 //! What characters look like: from the font, or from [`drawn`] where cells have to meet.
 
 use super::{BASELINE, HEIGHT, WIDTH, drawn};
+use crate::limits;
 use ab_glyph::{Font, FontRef, GlyphId, PxScale, ScaleFont, point};
 use std::collections::HashMap;
 use std::io;
 
-/// Glyphs that are kept; a screen full of different characters has no more to gain.
-const KEPT: usize = 4096;
 /// Width of the frame around nothing, in pixels from the cell's edge.
 const INSET: usize = 1;
 
@@ -63,7 +62,7 @@ impl Glyphs {
 
     /// The glyph of a character that takes this many cells.
     pub(super) fn mask(&mut self, c: char, cells: usize, bold: bool) -> &Mask {
-        if self.known.len() >= KEPT {
+        if self.known.len() >= limits::GLYPHS {
             self.known.clear();
         }
         let font = if bold { &self.bold } else { &self.regular };
