@@ -34,3 +34,13 @@ pub const LISTED: u64 = 500;
 pub const PAGE: usize = 800 << 10;
 /// Context directories of a workspace.
 pub const CONTEXT_DIRS: usize = 64;
+/// Entries of one array or object that are shown: more than anybody reads before approving.
+pub(crate) const SHOWN_ENTRIES: usize = 256;
+/// How deep a tool's parameters may be nested to be shown: parameters of real tools have three levels.
+pub(crate) const SHOWN_DEPTH: usize = 16;
+/// Bytes of a title, a reason or a label: they come from agents and can have any length.
+pub(crate) const SHOWN_LINE: usize = 2048;
+/// Bytes that are enough for any one part of a message after it was cut.
+pub(crate) const PAGE_LEAST: usize = 4096;
+/// Bytes that a message or a part takes besides its text.
+pub(crate) const PAGE_OVERHEAD: usize = 200;

@@ -1,5 +1,6 @@
 //! What lists show of conversations, approvals and workspaces.
 
+use crate::limits;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use swb_chat::{ApprovalId, OptionKind, SearchHit, Summary, Workspace};
@@ -10,13 +11,6 @@ use swb_turns::{Dialog, DialogOption, Meaning};
 use swb_types::{SessionName, Timestamp};
 use swb_wire::control::{ApprovalItem, ApprovalKind, ChoiceItem, ConversationItem, HitItem, WorkspaceItem};
 
-/// Entries of one array or object that are shown at most.
-const ENTRIES: usize = 256;
-/// How deep what a tool is given may be nested to be shown.
-const DEPTH: usize = 16;
-/// Bytes of a title, a reason, a label: they come from agents.
-const LINE: usize = 2048;
-
 /// An approval; texts in what the tool is given are cut to `most` bytes.
 pub(crate) fn approval(chat: &Chat, approval: &swb_chat::Approval, most: usize) -> ApprovalItem {
     item(chat.name(), chat.working_dir(), approval, most)
@@ -25,8 +19,8 @@ pub(crate) fn approval(chat: &Chat, approval: &swb_chat::Approval, most: usize) 
 fn item(name: &SessionName, dir: &Path, approval: &swb_chat::Approval, most: usize) -> ApprovalItem {
     let request = &approval.request;
     let mut cut = false;
-    let parameters = shortened(&request.parameters, most, DEPTH, &mut cut);
-    let line = |text: &str| clipped(text, LINE.min(most.max(64))).to_owned();
+    let parameters = shortened(&request.parameters, most, limits::SHOWN_DEPTH, &mut cut);
+    let line = |text: &str| clipped(text, limits::SHOWN_LINE.min(most.max(64))).to_owned();
     ApprovalItem {
         id: approval.id.to_string(),
         session: name.to_string(),
@@ -39,7 +33,7 @@ fn item(name: &SessionName, dir: &Path, approval: &swb_chat::Approval, most: usi
         options: request
             .options
             .iter()
-            .take(ENTRIES)
+            .take(limits::SHOWN_ENTRIES)
             .map(|option| ChoiceItem {
                 id: option.id.clone(),
                 label: line(&option.label),
@@ -89,7 +83,7 @@ pub(crate) fn conversation(listed: &ListedChat) -> ConversationItem {
 pub(crate) fn summary(summary: &Summary, live: bool, running: bool) -> ConversationItem {
     ConversationItem {
         session: summary.name.to_string(),
-        title: clipped(&summary.title, LINE).to_owned(),
+        title: clipped(&summary.title, limits::SHOWN_LINE).to_owned(),
         workspace: path(&summary.workspace),
         messages: summary.message_count as u64,
         created: summary.created.0,
@@ -114,9 +108,13 @@ pub(crate) fn hit(hit: &SearchHit, live: Option<&Chat>) -> HitItem {
 }
 
 pub(crate) fn workspace(workspace: &Workspace, facts: &GitFacts, sessions: usize) -> WorkspaceItem {
-    let paths = |list: &[PathBuf]| list.iter().take(ENTRIES).map(|one| path(one)).collect();
-    let texts =
-        |list: &[String]| list.iter().take(ENTRIES).map(|one| clipped(one, LINE).to_owned()).collect();
+    let paths = |list: &[PathBuf]| list.iter().take(limits::SHOWN_ENTRIES).map(|one| path(one)).collect();
+    let texts = |list: &[String]| {
+        list.iter()
+            .take(limits::SHOWN_ENTRIES)
+            .map(|one| clipped(one, limits::SHOWN_LINE).to_owned())
+            .collect()
+    };
     WorkspaceItem {
         path: path(&workspace.path),
         id: workspace.id(),
@@ -149,15 +147,15 @@ pub(crate) fn shortened(value: &Value, most: usize, depth: usize, cut: &mut bool
             Value::Null
         }
         Value::Array(list) => {
-            *cut |= list.len() > ENTRIES;
-            list.iter().take(ENTRIES).map(|one| shortened(one, most, depth - 1, cut)).collect()
+            *cut |= list.len() > limits::SHOWN_ENTRIES;
+            list.iter().take(limits::SHOWN_ENTRIES).map(|one| shortened(one, most, depth - 1, cut)).collect()
         }
         Value::Object(map) => {
-            *cut |= map.len() > ENTRIES;
+            *cut |= map.len() > limits::SHOWN_ENTRIES;
             let entry = |(key, one): (&String, &Value)| {
-                (clipped(key, LINE).to_owned(), shortened(one, most, depth - 1, cut))
+                (clipped(key, limits::SHOWN_LINE).to_owned(), shortened(one, most, depth - 1, cut))
             };
-            Value::Object(map.iter().take(ENTRIES).map(entry).collect::<Map<_, _>>())
+            Value::Object(map.iter().take(limits::SHOWN_ENTRIES).map(entry).collect::<Map<_, _>>())
         }
         other => other.clone(),
     }
@@ -181,18 +179,21 @@ mod tests {
     fn long_parameters_are_cut() {
         let mut cut = false;
         let value = json!({"path": "a", "content": "ä".repeat(100), "n": [1, null, true]});
-        assert_eq!(shortened(&value, 1000, DEPTH, &mut cut), value);
+        assert_eq!(shortened(&value, 1000, limits::SHOWN_DEPTH, &mut cut), value);
         assert!(!cut);
-        let short = shortened(&value, 5, DEPTH, &mut cut);
+        let short = shortened(&value, 5, limits::SHOWN_DEPTH, &mut cut);
         assert_eq!(short, json!({"path": "a", "content": "ää…", "n": [1, null, true]}));
         assert!(cut);
         let mut deep = json!(1);
         (0..1000).for_each(|_| deep = json!([deep]));
         cut = false;
-        assert!(shortened(&deep, 5, DEPTH, &mut cut).to_string().len() < 100 && cut);
+        assert!(shortened(&deep, 5, limits::SHOWN_DEPTH, &mut cut).to_string().len() < 100 && cut);
         cut = false;
         let long = Value::Array(vec![json!(0); 1000]);
-        assert_eq!(shortened(&long, 5, DEPTH, &mut cut).as_array().unwrap().len(), ENTRIES);
+        assert_eq!(
+            shortened(&long, 5, limits::SHOWN_DEPTH, &mut cut).as_array().unwrap().len(),
+            limits::SHOWN_ENTRIES
+        );
         assert!(cut);
     }
 }

@@ -88,7 +88,7 @@ impl Call<'_> {
             let next = next.map(|next| next.to_string());
             let page = ConversationReply { ok: true, conversation: conversation.clone(), messages, next };
             match done(&page) {
-                Err(_) if room > pages::LEAST => room /= 2,
+                Err(_) if room > limits::PAGE_LEAST => room /= 2,
                 answer => return answer,
             }
         }

@@ -1,16 +1,10 @@
 //! Long things in answers of bounded length.
 
 use super::items::{clipped, shortened};
+use crate::limits;
 use std::fmt;
 use swb_chat::{Ending, Message, Part, ToolCall, ToolResult, ToolStatus};
 use swb_wire::control::{MessageItem, PartItem};
-
-/// Room that is enough for any one part after it was cut.
-pub(super) const LEAST: usize = 4096;
-/// Room that a message or a part takes besides its text.
-const OVERHEAD: usize = 200;
-/// How deep what a tool was given may be nested to be shown.
-const DEPTH: usize = 16;
 
 /// A place in a conversation: a message's number, a part of it, a byte of that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,10 +41,10 @@ pub(super) fn page(messages: &[Message], from: Cursor, room: usize) -> (Vec<Mess
             true => from,
             false => Cursor { number: message.number, ..Cursor::default() },
         };
-        if left < OVERHEAD * 2 && !page.is_empty() {
+        if left < limits::PAGE_OVERHEAD * 2 && !page.is_empty() {
             return (page, Some(start));
         }
-        left = left.saturating_sub(OVERHEAD);
+        left = left.saturating_sub(limits::PAGE_OVERHEAD);
         let (item, next) = piece(message, start, &mut left, room);
         page.push(item);
         if next.is_some() {
@@ -76,7 +70,7 @@ fn piece(message: &Message, from: Cursor, left: &mut usize, room: usize) -> (Mes
     for (number, part) in message.parts.iter().enumerate().skip(from.part) {
         let byte = if number == from.part { from.byte } else { 0 };
         let here = Cursor { number: message.number, part: number, byte };
-        if *left < OVERHEAD && !item.parts.is_empty() {
+        if *left < limits::PAGE_OVERHEAD && !item.parts.is_empty() {
             return (item, Some(here));
         }
         let (shown, end) = match part {
@@ -84,8 +78,9 @@ fn piece(message: &Message, from: Cursor, left: &mut usize, room: usize) -> (Mes
             Part::Thought(text) => cut_text(text, byte, *left, |text| PartItem::Thought { text }),
             Part::Tool { call, result } => (tool(call, result.as_ref(), room / 4), None),
             Part::Attachment(attachment) => {
-                let name = attachment.name.as_deref().map(|name| clipped(name, OVERHEAD).to_owned());
-                let mime_type = clipped(&attachment.mime_type, OVERHEAD).to_owned();
+                let name =
+                    attachment.name.as_deref().map(|name| clipped(name, limits::PAGE_OVERHEAD).to_owned());
+                let mime_type = clipped(&attachment.mime_type, limits::PAGE_OVERHEAD).to_owned();
                 (PartItem::Attachment { mime_type, name }, None)
             }
         };
@@ -93,7 +88,7 @@ fn piece(message: &Message, from: Cursor, left: &mut usize, room: usize) -> (Mes
         if size > *left && !item.parts.is_empty() {
             return (item, Some(here));
         }
-        *left = left.saturating_sub(size + OVERHEAD);
+        *left = left.saturating_sub(size + limits::PAGE_OVERHEAD);
         item.parts.push(shown);
         if let Some(byte) = end {
             return (item, Some(Cursor { byte, ..here }));
@@ -110,22 +105,25 @@ fn cut_text(
     make: impl FnOnce(String) -> PartItem,
 ) -> (PartItem, Option<usize>) {
     let from = text.floor_char_boundary(from);
-    let piece = clipped(&text[from..], left.max(OVERHEAD));
+    let piece = clipped(&text[from..], left.max(limits::PAGE_OVERHEAD));
     let end = from + piece.len();
     (make(piece.to_owned()), (end < text.len()).then_some(end))
 }
 
 fn tool(call: &ToolCall, result: Option<&ToolResult>, most: usize) -> PartItem {
     let mut cut = false;
-    let parameters = shortened(&call.parameters, most / 4, DEPTH, &mut cut);
+    let parameters = shortened(&call.parameters, most / 4, limits::SHOWN_DEPTH, &mut cut);
     let said = result.map_or("", |result| match &result.error {
         Some(error) if result.output.is_empty() => error,
         _ => &result.output,
     });
     let output = clipped(said, most);
     PartItem::Tool {
-        name: clipped(&call.name, OVERHEAD).to_owned(),
-        description: call.description.as_deref().map(|text| clipped(text, 4 * OVERHEAD).to_owned()),
+        name: clipped(&call.name, limits::PAGE_OVERHEAD).to_owned(),
+        description: call
+            .description
+            .as_deref()
+            .map(|text| clipped(text, 4 * limits::PAGE_OVERHEAD).to_owned()),
         parameters,
         status: result.map(|result| {
             let status = match result.status {
@@ -142,7 +140,7 @@ fn tool(call: &ToolCall, result: Option<&ToolResult>, most: usize) -> PartItem {
 fn ending(ending: &Ending) -> (&'static str, Option<String>) {
     match ending {
         Ending::Complete => ("complete", None),
-        Ending::Failed(error) => ("failed", Some(clipped(error, 4 * OVERHEAD).to_owned())),
+        Ending::Failed(error) => ("failed", Some(clipped(error, 4 * limits::PAGE_OVERHEAD).to_owned())),
         Ending::Interrupted => ("interrupted", None),
         Ending::Stopped => ("stopped", None),
     }
@@ -187,7 +185,7 @@ mod tests {
         let messages = messages();
         let (whole, next) = page(&messages, Cursor::default(), 1 << 30);
         assert_eq!((whole.len(), next), (messages.len(), None));
-        for room in [LEAST, LEAST + 777, 3 * LEAST, 100_000] {
+        for room in [limits::PAGE_LEAST, limits::PAGE_LEAST + 777, 3 * limits::PAGE_LEAST, 100_000] {
             let mut all = ConversationReply::default();
             let mut cursor = Cursor::default();
             let mut pages = 0;
@@ -209,7 +207,7 @@ mod tests {
                     .collect()
             };
             assert_eq!(texts(&all.messages), texts(&whole), "{room}");
-            assert!(all.messages[1].parts.len() == 4 && (pages > 3 || room > 3 * LEAST));
+            assert!(all.messages[1].parts.len() == 4 && (pages > 3 || room > 3 * limits::PAGE_LEAST));
         }
     }
 
@@ -220,7 +218,7 @@ mod tests {
         }
         let messages = messages();
         for odd in ["2.0.1", "2.99.0", "3.1.7", "99.0.0", "2.0.99999999", "18446744073709551615.0.0"] {
-            page(&messages, Cursor::parse(odd).unwrap(), LEAST);
+            page(&messages, Cursor::parse(odd).unwrap(), limits::PAGE_LEAST);
         }
     }
 }
