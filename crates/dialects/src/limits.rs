@@ -88,3 +88,8 @@ pub const CHAT_ECHO: usize = 1 << 20;
 pub const CHAT_AUTO_SAVE: Duration = Duration::from_secs(300);
 /// scriptschnell: characters of a model's name; none is nearly as long.
 pub const CHAT_MODEL: usize = 256;
+/// Bytes that a message of a history takes in a line besides its text: names and quotes of its fields.
+pub(crate) const HISTORY_AROUND: usize = 160;
+/// Bytes that a session takes in a list besides its id, workspace and title: names and quotes of its fields, and
+/// numbers.
+pub(crate) const SESSION_AROUND: usize = 500;

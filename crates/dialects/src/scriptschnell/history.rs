@@ -1,10 +1,8 @@
 //! What was said, as much of it as a line holds.
 
+use crate::limits;
 use swb_chat::{Ending, Message};
 use swb_wire::scriptschnell::{HistoryItem, Time, text_len};
-
-/// Bytes that a message takes in a line besides its text, at most.
-const AROUND: usize = 160;
 
 /// The latest messages that fit into `room` bytes of a line, oldest first, and whether that is not all. What they take
 /// is taken from `room`.
@@ -12,11 +10,11 @@ pub(super) fn latest(messages: &[Message], room: &mut usize) -> (Vec<HistoryItem
     let mut items = Vec::new();
     for message in messages.iter().rev() {
         let mut content = message.text();
-        let mut takes = text_len(&content) + AROUND;
-        if takes > *room && items.is_empty() && *room > AROUND {
+        let mut takes = text_len(&content) + limits::HISTORY_AROUND;
+        if takes > *room && items.is_empty() && *room > limits::HISTORY_AROUND {
             // Of the latest one rather its beginning than nothing; JSON makes six bytes of one at worst.
-            content.truncate(content.floor_char_boundary((*room - AROUND) / 6));
-            takes = text_len(&content) + AROUND;
+            content.truncate(content.floor_char_boundary((*room - limits::HISTORY_AROUND) / 6));
+            takes = text_len(&content) + limits::HISTORY_AROUND;
             *room -= takes;
             return (vec![item(message, content)], true);
         }
@@ -64,13 +62,13 @@ mod tests {
         assert!(!cut && all.len() == 3 && all[0].content == "one");
         let json = serde_json::to_string(&all).unwrap();
         assert!(json.len() <= 10_000 - room, "{} {room}", json.len());
-        let mut room = 2 * AROUND + 10;
+        let mut room = 2 * limits::HISTORY_AROUND + 10;
         let (some, cut) = latest(&messages, &mut room);
         assert!(cut && some.len() == 2 && some[0].content == "two\n");
         let (none, cut) = latest(&messages, &mut 100);
         assert!(cut && none.is_empty());
         let long = "ü".repeat(1000);
-        let (start, cut) = latest(&said(&["a", &long]), &mut (AROUND + 601));
+        let (start, cut) = latest(&said(&["a", &long]), &mut (limits::HISTORY_AROUND + 601));
         assert!(cut && start.len() == 1 && start[0].content == "ü".repeat(50));
     }
 }

@@ -243,8 +243,9 @@ fn item(listed: ListedChat, message_history: Vec<wire::HistoryItem>) -> SessionI
 
 /// Bytes that an item takes in a line at most, its messages not counted.
 fn size(item: &SessionItem) -> usize {
-    const AROUND: usize = 500;
-    AROUND + 2 * (wire::text_len(&item.id) + wire::text_len(&item.workspace)) + wire::text_len(&item.title)
+    limits::SESSION_AROUND
+        + 2 * (wire::text_len(&item.id) + wire::text_len(&item.workspace))
+        + wire::text_len(&item.title)
 }
 
 #[cfg(test)]
