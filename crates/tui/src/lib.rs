@@ -5,6 +5,7 @@
 
 pub mod event;
 pub mod input;
+mod limits;
 pub mod markdown;
 pub mod text;
 pub mod view;

@@ -1,14 +1,10 @@
 //! A message in the making: text, cursor, history. Pure; what it looks like is told by [`Editor::rows`].
 
 use super::keys::Key;
+use crate::limits;
 use crate::text::{columns, visible};
 use std::iter::Peekable;
 use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
-
-/// Bytes of a message at most: what fits into a line of the protocol with room to spare.
-const LONGEST: usize = 4 << 20;
-/// Messages that are remembered.
-const REMEMBERED: usize = 200;
 
 /// The message.
 #[derive(Debug, Clone, Default)]
@@ -56,7 +52,7 @@ impl Editor {
     pub fn remember(&mut self, message: &str) {
         if !message.trim().is_empty() && self.history.last().is_none_or(|last| last != message) {
             self.history.push(message.to_owned());
-            let surplus = self.history.len().saturating_sub(REMEMBERED);
+            let surplus = self.history.len().saturating_sub(limits::REMEMBERED);
             self.history.drain(..surplus);
         }
     }
@@ -136,7 +132,7 @@ impl Editor {
     }
 
     fn insert(&mut self, text: &str) {
-        if self.text.len() + text.len() <= LONGEST {
+        if self.text.len() + text.len() <= limits::MESSAGE {
             self.text.insert_str(self.cursor, text);
             self.cursor += text.len();
             // What was added may have become one character with what follows.

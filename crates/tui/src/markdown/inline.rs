@@ -1,18 +1,14 @@
 //! Emphasis, code and links within one line.
 
+use crate::limits;
 use crate::text::{Colour, StyledLine, TextStyle};
-
-/// How deep emphasis may stand in emphasis; agents do not nest it further, others would only cost time.
-const DEPTH: usize = 6;
-/// Bytes of a line that are looked at for emphasis; looking for the ends of very long lines takes too long.
-const LOOKED_AT: usize = 4 * 1024;
 
 /// Adds a text with its emphasis to a line.
 pub(super) fn spans(style: TextStyle, text: &str, mut line: StyledLine) -> StyledLine {
-    if text.len() > LOOKED_AT {
+    if text.len() > limits::EMPHASIS_LINE {
         line.push(style, text);
     } else {
-        add(style, text, &mut line, DEPTH);
+        add(style, text, &mut line, limits::EMPHASIS_DEPTH);
     }
     line
 }

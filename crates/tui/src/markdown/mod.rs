@@ -6,13 +6,12 @@
 
 mod inline;
 
+use crate::limits;
 use crate::text::{Colour, StyledLine, TextStyle};
 use inline::spans;
 
 /// Columns of a rule.
 const RULE: usize = 24;
-/// Bytes of one line at most; longer ones are cut, as nobody reads them.
-const LONGEST: usize = 64 * 1024;
 
 /// The state between two lines.
 #[derive(Debug, Clone, Default)]
@@ -45,8 +44,8 @@ impl Markdown {
         for line in whole.split_terminator('\n') {
             lines.extend(self.line(line.trim_end_matches('\r')));
         }
-        while self.rest.len() > LONGEST {
-            lines.push(self.give_up_to(LONGEST));
+        while self.rest.len() > limits::LINE {
+            lines.push(self.give_up_to(limits::LINE));
         }
         lines
     }
@@ -266,7 +265,7 @@ mod tests {
             markdown.push("\n- next\n").iter().map(StyledLine::plain).collect::<Vec<_>>(),
             ["ähnlich wie immer", "• next"]
         );
-        assert_eq!(markdown.push(&"x".repeat(2 * LONGEST + 1)).len(), 2);
+        assert_eq!(markdown.push(&"x".repeat(2 * limits::LINE + 1)).len(), 2);
     }
 
     #[test]

@@ -3,13 +3,9 @@
 use super::transcript::parameters;
 use crate::event::{ApprovalChoice, ApprovalPrompt, QuestionEntry, QuestionPrompt};
 use crate::input::keys::Key;
+use crate::limits;
 use crate::text::{Colour, StyledLine, TextStyle};
 use std::collections::VecDeque;
-
-/// What may wait at the same time; an agent that asks more is not answered.
-const WAITING: usize = 64;
-/// Lines of an approval that are shown. What is beyond cannot be approved unseen: it is said that there is more.
-const LINES: usize = 400;
 
 /// Something that waits.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,7 +59,7 @@ pub struct PendingAsks(VecDeque<PendingAsk>);
 impl PendingAsks {
     /// Adds something; what was asked before is not asked again. Whether it is next.
     pub fn push(&mut self, ask: PendingAsk) -> bool {
-        if self.0.len() < WAITING && !self.0.iter().any(|known| known.id() == ask.id()) {
+        if self.0.len() < limits::WAITING && !self.0.iter().any(|known| known.id() == ask.id()) {
             self.0.push_back(ask);
             return self.0.len() == 1;
         }
@@ -155,9 +151,9 @@ fn approval_lines(approval: &ApprovalPrompt) -> Vec<StyledLine> {
         .map(|line| StyledLine::new(TextStyle::PLAIN, &format!("  {line}")).hanging(2));
     lines.extend(reason);
     lines.extend(parameters(&approval.parameters));
-    if lines.len() > LINES {
-        let more = lines.len() - LINES;
-        lines.truncate(LINES);
+    if lines.len() > limits::ASK_LINES {
+        let more = lines.len() - limits::ASK_LINES;
+        lines.truncate(limits::ASK_LINES);
         let text = format!("  … {more} more lines are NOT shown; `swb approvals show {}` does", approval.id);
         lines.push(StyledLine::new(TextStyle::of(Colour::Red), &text));
     }

@@ -7,20 +7,12 @@
 mod tests;
 
 use crate::event::{ChatEvent, ToolUse, TranscriptMessage, text};
+use crate::limits;
 use crate::markdown::Markdown;
 use crate::text::{Colour, StyledLine, TextStyle, columns, shortened};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 use unicode_segmentation::UnicodeSegmentation;
-
-/// Tools that are shown at work at the same time.
-const TOOLS: usize = 8;
-/// Tools that may be at work at the same time; of more, only the end is told.
-const OPEN_TOOLS: usize = 256;
-/// Bytes of a thought, of a tool's output and of an answer that are kept for showing them again.
-const KEPT: usize = 256 * 1024;
-/// Lines of a tool's output that are shown on request.
-const TOOL_LINES: usize = 500;
 
 /// How an answer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -176,7 +168,7 @@ impl Transcript {
             lines.push(StyledLine::new(TextStyle::PLAIN, partial).verbatim());
         }
         let room = self.width.saturating_sub(2);
-        for (tool, since) in self.tools.iter().take(TOOLS) {
+        for (tool, since) in self.tools.iter().take(limits::TOOLS) {
             lines.push(self.tool_line(tool, "▸", Colour::Yellow, now.saturating_duration_since(*since)));
         }
         if let Some((thought, _)) = &self.thought {
@@ -224,10 +216,13 @@ impl Transcript {
             Err(error) => (TextStyle::of(Colour::Red), error),
         };
         let all = output.lines().count();
-        let shown = output.lines().take(TOOL_LINES);
+        let shown = output.lines().take(limits::TOOL_LINES);
         lines.extend(shown.map(|line| StyledLine::new(style, &format!("  {line}")).hanging(2).verbatim()));
-        if all > TOOL_LINES {
-            lines.push(StyledLine::new(TextStyle::DIM, &format!("  … {} more lines", all - TOOL_LINES)));
+        if all > limits::TOOL_LINES {
+            lines.push(StyledLine::new(
+                TextStyle::DIM,
+                &format!("  … {} more lines", all - limits::TOOL_LINES),
+            ));
         }
         lines
     }
@@ -254,7 +249,7 @@ impl Transcript {
         self.end_thought(now);
         self.status.clear();
         self.told += text.len();
-        if self.told <= KEPT {
+        if self.told <= limits::KEPT {
             self.answer.push_str(text);
         }
         let lines = self.markdown.push(text);
@@ -269,7 +264,7 @@ impl Transcript {
     fn think(&mut self, thought: &str, now: Instant) {
         self.begin(now);
         let (kept, _) = self.thought.get_or_insert_with(|| (String::new(), now));
-        if kept.len() < KEPT {
+        if kept.len() < limits::KEPT {
             kept.push_str(thought);
         }
     }
@@ -301,7 +296,7 @@ impl Transcript {
         self.flush(now);
         match self.tools.iter().position(|(known, _)| known.id == tool.id) {
             Some(at) => self.tools[at].0 = tool.clone(),
-            None if self.tools.len() < OPEN_TOOLS => self.tools.push((tool.clone(), now)),
+            None if self.tools.len() < limits::OPEN_TOOLS => self.tools.push((tool.clone(), now)),
             None => {}
         }
     }
@@ -317,7 +312,7 @@ impl Transcript {
             line.push(TextStyle::of(Colour::Red), &format!("  {}", shortened(first_line(error), room)));
         }
         self.add(line);
-        let kept = |text: &str| text.chars().take(KEPT).collect::<String>();
+        let kept = |text: &str| text.chars().take(limits::KEPT).collect::<String>();
         let result = match error {
             Some(error) => Err(kept(if output.is_empty() { error } else { output })),
             None => Ok(kept(output)),
