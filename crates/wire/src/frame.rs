@@ -5,12 +5,10 @@
 //! really arrived and nothing more. An error is final, because after a refused length nobody knows where
 //! the next frame begins.
 
+use crate::limits;
+
 /// Bytes in the length prefix.
 pub const PREFIX: usize = 4;
-
-/// Capacity in bytes that an empty buffer may keep. A typical read fits; a client that once pasted a
-/// megabyte does not hold on to that megabyte while it is idle.
-const KEEP_CAPACITY: usize = 64 * 1024;
 
 /// Why the frames of a connection can no longer be followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -126,7 +124,7 @@ impl LengthPrefixed {
     fn discard_all_if_taken(&mut self) {
         if self.is_empty() {
             self.buffer.clear();
-            self.buffer.shrink_to(KEEP_CAPACITY);
+            self.buffer.shrink_to(limits::KEEP_CAPACITY);
             self.taken = 0;
         }
     }
@@ -183,6 +181,6 @@ mod tests {
         frames.push(&prefix(1 << 20));
         frames.push(&vec![7; 1 << 20]);
         assert_eq!(frames.next().unwrap().unwrap().len(), 1 << 20);
-        assert!(frames.capacity() <= KEEP_CAPACITY);
+        assert!(frames.capacity() <= limits::KEEP_CAPACITY);
     }
 }

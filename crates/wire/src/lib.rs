@@ -19,6 +19,7 @@ pub mod control;
 pub mod coop;
 pub mod frame;
 pub mod keepty;
+pub mod limits;
 pub mod scriptschnell;
 mod text;
 

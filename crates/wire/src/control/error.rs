@@ -1,12 +1,9 @@
 //! What goes wrong, in the words of the protocol (CO-18).
 
+use crate::limits;
 use crate::text::clip;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-
-/// Bytes of explanation at most. Explanations quote what a peer sent, up to a megabyte, and the answer
-/// has to fit into a frame even after JSON has escaped every byte of it.
-const MAX_TEXT: usize = 1024;
 
 /// Machine-readable reason of an error reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -106,7 +103,12 @@ pub struct ErrorReply {
 impl ErrorReply {
     /// Makes a reply; an overlong message is cut.
     pub fn new(error: ErrorCode, message: impl AsRef<str>) -> Self {
-        Self { ok: false, error, message: clip(message.as_ref(), MAX_TEXT).to_owned(), session: None }
+        Self {
+            ok: false,
+            error,
+            message: clip(message.as_ref(), limits::CONTROL_EXPLANATION).to_owned(),
+            session: None,
+        }
     }
 
     /// Adds the session that is in the way.
@@ -124,7 +126,7 @@ pub struct BadMessage(pub String);
 
 impl BadMessage {
     pub(super) fn new(text: impl AsRef<str>) -> Self {
-        Self(clip(text.as_ref(), MAX_TEXT).to_owned())
+        Self(clip(text.as_ref(), limits::CONTROL_EXPLANATION).to_owned())
     }
 
     /// The message names a command that does not exist here (CO-49).

@@ -3,8 +3,8 @@
 //! A line is read in two passes: one for the envelope, which leaves `data` as it lies, one for the fields that the type
 //! asks for. Fields nobody asks for never become a tree many times the size of the line.
 
-use super::error::MAX_TEXT;
 use super::request::{Request, Scalar};
+use crate::limits::SCRIPTSCHNELL_EXPLANATION;
 use crate::text::clip;
 use serde::de::{self, DeserializeOwned, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -30,7 +30,7 @@ pub struct BadRequest {
 impl BadRequest {
     /// An overlong message is cut: it quotes what was wrong.
     fn new(request_id: Option<String>, message: &str) -> Self {
-        Self { request_id, message: clip(message, MAX_TEXT).to_owned() }
+        Self { request_id, message: clip(message, SCRIPTSCHNELL_EXPLANATION).to_owned() }
     }
 }
 
@@ -241,10 +241,10 @@ mod tests {
         ] {
             let (request_id, message) = refused(&line);
             assert_eq!(request_id.as_deref(), Some("r"));
-            assert!(message.len() <= MAX_TEXT, "{}", message.len());
+            assert!(message.len() <= SCRIPTSCHNELL_EXPLANATION, "{}", message.len());
         }
         let error = ErrorInfo::new(ErrorCode::SessionNotFound, format!("there is no session '{long}'"));
-        assert_eq!(error.message.len(), MAX_TEXT);
+        assert_eq!(error.message.len(), SCRIPTSCHNELL_EXPLANATION);
     }
 
     // SS-75

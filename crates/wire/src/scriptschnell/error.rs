@@ -1,11 +1,9 @@
 //! Errors as they are told.
 
+use crate::limits;
 use crate::text::clip;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-
-/// Bytes of a message for people at most. It may quote a line of the peer, which is as long as that likes.
-pub(super) const MAX_TEXT: usize = 4096;
 
 /// What kind of error it is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -98,7 +96,7 @@ impl ErrorInfo {
     /// An error with nothing to add; an overlong message is cut.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         let mut message = message.into();
-        message.truncate(clip(&message, MAX_TEXT).len());
+        message.truncate(clip(&message, limits::SCRIPTSCHNELL_EXPLANATION).len());
         Self { code, message, details: None }
     }
 }

@@ -6,9 +6,6 @@
 /// Bytes of a line at most, its end not counted (SS-7).
 pub const MAX_LINE: usize = 16 << 20;
 
-/// Capacity in bytes that an empty buffer may keep, so that an idle connection does not hold on to a huge line.
-const KEEP_CAPACITY: usize = 64 * 1024;
-
 /// Why a line is no message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -81,7 +78,7 @@ impl Lines {
     fn let_go(&mut self) {
         if self.taken == self.buffer.len() {
             self.buffer.clear();
-            self.buffer.shrink_to(KEEP_CAPACITY);
+            self.buffer.shrink_to(crate::limits::KEEP_CAPACITY);
             (self.taken, self.searched) = (0, 0);
         }
     }
@@ -147,6 +144,6 @@ mod tests {
         assert_eq!(lines.next(), Ok(None));
         lines.push(b"\n");
         assert_eq!(lines.next().unwrap().unwrap().len(), 1 << 20);
-        assert!(lines.capacity() <= KEEP_CAPACITY);
+        assert!(lines.capacity() <= crate::limits::KEEP_CAPACITY);
     }
 }
