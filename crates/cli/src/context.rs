@@ -4,16 +4,14 @@ use crate::config::Config;
 use crate::console::{print, say};
 use crate::control_client::ControlClient;
 use crate::error::{Failure, FailureKind};
+use crate::limits;
 use crate::start_daemon;
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use swb_types::{Paths, SessionName};
 use swb_wire::control::{Ls, LsReply, Operation, SessionItem, SessionStatus, StatusReply};
-
-/// How long a question that can be repeated is repeated while the daemon keeps dying.
-const RETRY: Duration = Duration::from_secs(5);
 
 /// The surroundings of one command.
 #[derive(Debug)]
@@ -66,7 +64,7 @@ impl Context {
 
     /// Asks the daemon something that does no harm when it is asked twice.
     pub(crate) fn ask<T: DeserializeOwned>(&self, request: &Operation) -> Result<T, Failure> {
-        let deadline = Instant::now() + RETRY;
+        let deadline = Instant::now() + limits::REQUEST_RETRY;
         loop {
             match self.connect()?.request(request) {
                 Err(failure) if failure.kind() == FailureKind::Disconnected && Instant::now() < deadline => {}

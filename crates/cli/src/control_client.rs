@@ -4,16 +4,13 @@
 //! connection turns into a stream.
 
 use crate::error::{Failure, FailureKind};
+use crate::limits;
 use serde::de::DeserializeOwned;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 use swb_wire::control::{self, Handshake, HandshakeReply, Operation};
-
-/// How long the daemon may take to answer the handshake. One that is being restarted needs up to a second;
-/// after ten something hangs.
-const HANDSHAKE_WAIT: Duration = Duration::from_secs(10);
 
 /// A connection in command mode.
 #[derive(Debug)]
@@ -82,7 +79,7 @@ impl ControlClient {
     }
 
     fn handshake(&mut self) -> Result<(), Failure> {
-        self.stream.set_read_timeout(Some(HANDSHAKE_WAIT))?;
+        self.stream.set_read_timeout(Some(limits::HANDSHAKE))?;
         let mut message = Vec::new();
         control::encode_json(&Handshake::full(), &mut message)
             .map_err(|error| Failure::general(error.to_string()))?;

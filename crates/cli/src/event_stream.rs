@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::control_client::ControlClient;
 use crate::error::{Failure, FailureKind};
+use crate::limits;
 use crate::terminal::signals::Signals;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -11,12 +12,6 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 use swb_wire::LengthPrefixed;
 use swb_wire::control::{self, Events, EventsReply, Happened, Happening, Operation, StreamFrame};
-
-/// Pause between two tries to come back to a daemon.
-const RETRY: Duration = Duration::from_millis(100);
-
-/// Bytes read at once.
-const READ: usize = 16 * 1024;
 
 /// What the stream brings next.
 #[derive(Debug)]
@@ -80,7 +75,11 @@ impl<'a> EventStream<'a> {
                 return Ok(StreamItem::Quiet);
             }
             let lost = self.link.is_none();
-            let pause = if lost { Some(left.map_or(RETRY, |left| left.min(RETRY))) } else { left };
+            let pause = if lost {
+                Some(left.map_or(limits::EVENTS_PAUSE, |left| left.min(limits::EVENTS_PAUSE)))
+            } else {
+                left
+            };
             self.wait(pause)?;
             if self.signals.as_mut().is_some_and(|signals| !signals.take().is_empty()) {
                 return Ok(StreamItem::Signalled);
@@ -119,7 +118,7 @@ impl<'a> EventStream<'a> {
             Err(error) => return Err(error.into()),
         }
         let Some((stream, frames)) = &mut self.link else { return Ok(()) };
-        let mut bytes = [0; READ];
+        let mut bytes = [0; limits::EVENTS_READ];
         match stream.read(&mut bytes) {
             Ok(0) => self.link = None,
             Ok(count) => frames.push(bytes.get(..count).unwrap_or_default()),

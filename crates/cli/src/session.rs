@@ -5,18 +5,16 @@ use crate::attach::{self, AttachOptions, KeyboardUse, Pictures, Position, Replay
 use crate::context::{self, Context};
 use crate::control_client::ControlClient;
 use crate::error::{Failure, FailureKind, Outcome};
+use crate::limits;
 use crate::terminal::detach::DetachKey;
 use crate::terminal::size;
 use rustix::stdio::stdout;
 use rustix::termios::isatty;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use swb_types::{Offset, PtyId, Size};
 use swb_wire::control::{Attached, Create, Created, Operation, Shell};
-
-/// How long attaching is tried again while the daemon keeps dying.
-const RETRY: Duration = Duration::from_secs(5);
 
 /// Where to go, and how.
 #[derive(Debug, Clone)]
@@ -166,7 +164,7 @@ pub(crate) fn open_stream(
     request: &Operation,
     mut open: Option<ControlClient>,
 ) -> Result<(UnixStream, Attached), Failure> {
-    let deadline = Instant::now() + RETRY;
+    let deadline = Instant::now() + limits::ATTACH_RETRY;
     loop {
         let mut control = match open.take() {
             Some(control) => control,

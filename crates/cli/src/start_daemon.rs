@@ -5,6 +5,7 @@
 
 use crate::control_client::ControlClient;
 use crate::error::{Failure, FailureKind};
+use crate::limits;
 use crate::sys;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, flock};
@@ -18,19 +19,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use swb_types::Paths;
-
-/// How long a daemon may take until it answers.
-const START_WAIT: Duration = Duration::from_millis(2500);
-
-/// How long another command that is starting the daemon may hold the lock: its own wait and a little more.
-const LOCK_WAIT: Duration = Duration::from_millis(3500);
-
-/// Pause between two looks at the socket. The daemon needs a few milliseconds, and a look costs next to
-/// nothing.
-const LOOK_PAUSE: Duration = Duration::from_millis(3);
-
-/// Bytes of the log read to find out why the daemon did not start.
-const LOG_TAIL: u64 = 4096;
 
 /// A running daemon.
 #[derive(Debug)]
@@ -57,11 +45,11 @@ pub(crate) fn ensure(paths: &Paths, config: Option<&Path>) -> Result<RunningDaem
 
 /// Connects, again and again while the daemon dies under the handshake: its keeper is bringing it back.
 pub(crate) fn open(socket: &Path) -> Result<Option<ControlClient>, Failure> {
-    let deadline = Instant::now() + START_WAIT;
+    let deadline = Instant::now() + limits::START;
     loop {
         match ControlClient::open(socket) {
             Err(failure) if failure.kind() == FailureKind::Disconnected && Instant::now() < deadline => {
-                pause(LOOK_PAUSE, None);
+                pause(limits::START_PAUSE, None);
             }
             result => return result,
         }
@@ -128,12 +116,12 @@ fn lock(path: &Path) -> Result<File, Failure> {
     let failed = |error: io::Error| Failure::io(format!("cannot lock {}", path.display()), &error);
     let file =
         OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path).map_err(failed)?;
-    let deadline = Instant::now() + LOCK_WAIT;
+    let deadline = Instant::now() + limits::START_LOCK;
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(file),
             Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) if Instant::now() < deadline => {
-                pause(LOOK_PAUSE, None);
+                pause(limits::START_PAUSE, None);
             }
             Err(rustix::io::Errno::WOULDBLOCK) => {
                 return Err(Failure::new(
@@ -155,7 +143,7 @@ fn start(paths: &Paths, config: Option<&Path>, socket: &Path) -> Result<RunningD
         .ok()
         .and_then(Pid::from_raw)
         .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-    let deadline = Instant::now() + START_WAIT;
+    let deadline = Instant::now() + limits::START;
     loop {
         // Looked at first: a daemon that found another one running ends, and that other one answers.
         let ended = child.try_wait().ok().flatten();
@@ -170,7 +158,7 @@ fn start(paths: &Paths, config: Option<&Path>, socket: &Path) -> Result<RunningD
             reap_later(child);
             return Err(log.failure("the daemon does not answer"));
         }
-        pause(LOOK_PAUSE, died.as_ref());
+        pause(limits::START_PAUSE, died.as_ref());
     }
 }
 
@@ -240,9 +228,9 @@ impl DaemonLog {
     fn last_words(&mut self) -> Option<String> {
         let file = self.file.as_mut()?;
         let end = file.seek(SeekFrom::End(0)).ok()?;
-        file.seek(SeekFrom::Start(self.begin.max(end.saturating_sub(LOG_TAIL)))).ok()?;
+        file.seek(SeekFrom::Start(self.begin.max(end.saturating_sub(limits::LOG_TAIL)))).ok()?;
         let mut text = Vec::new();
-        file.take(LOG_TAIL).read_to_end(&mut text).ok()?;
+        file.take(limits::LOG_TAIL).read_to_end(&mut text).ok()?;
         let text = String::from_utf8_lossy(&text);
         last_words(&text)
     }

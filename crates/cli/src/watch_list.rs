@@ -4,6 +4,7 @@ use crate::console::print;
 use crate::context::Context;
 use crate::error::{Failure, Outcome};
 use crate::event_stream::{EventStream, StreamItem};
+use crate::limits;
 use crate::panics;
 use crate::table;
 use crate::terminal::signals::Signals;
@@ -12,18 +13,8 @@ use rustix::stdio::stdout;
 use rustix::termios::isatty;
 use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::time::Duration;
 use swb_types::Size;
 use swb_wire::control::Events;
-
-/// How often ages are counted on, and what no event tells is looked at: sizes and clients.
-const REFRESH: Duration = Duration::from_secs(1);
-
-/// How long events that come together are gathered.
-const GATHER: Duration = Duration::from_millis(50);
-
-/// Events gathered at most before the list is shown again.
-const GATHERED: u32 = 50;
 
 /// A screen of its own, without a cursor; dropping it brings the user's back, also by a panic.
 struct OwnScreen;
@@ -97,12 +88,12 @@ fn follow<T: Serialize>(
 
 /// Waits until something has happened, and a little for what belongs to it; tells whether to end.
 fn settle(events: &mut EventStream<'_>) -> Result<bool, Failure> {
-    let mut wait = REFRESH;
-    for _ in 0..GATHERED {
+    let mut wait = limits::LIST_REFRESH;
+    for _ in 0..limits::LIST_GATHERED {
         match events.next(Some(wait))? {
             StreamItem::Signalled => return Ok(true),
             StreamItem::Quiet | StreamItem::Again => break,
-            StreamItem::Event(..) => wait = GATHER,
+            StreamItem::Event(..) => wait = limits::LIST_GATHER,
         }
     }
     Ok(false)

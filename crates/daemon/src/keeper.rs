@@ -5,7 +5,7 @@ use crate::limits;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use swb_dialects::listen;
+use swb_dialects::private_socket;
 use swb_engine::{Engine, EngineOptions, Error, SessionEndpoint};
 use swb_programs::SystemClipboard;
 use swb_turns::Profiles;

@@ -11,8 +11,6 @@ pub(crate) const REMEMBERED: usize = 200;
 pub(crate) const ESCAPE: Duration = Duration::from_millis(50);
 /// Bytes of one paste; the rest of it is left out.
 pub(crate) const PASTE: usize = 1 << 20;
-/// Bytes of one key's sequence; no key has a longer one.
-pub(crate) const SEQUENCE: usize = 64;
 /// How deep emphasis may stand in emphasis: agents do not nest it further, and more would only cost time.
 pub(crate) const EMPHASIS_DEPTH: usize = 6;
 /// Bytes of a line that are searched for emphasis: finding the ends in very long lines takes too long.

@@ -1,6 +1,6 @@
 //! Approvals and questions of a conversation: asked, settled, timed out.
 
-use super::{Conversation, Now, Refused, ConversationState, Waiting};
+use super::{Conversation, ConversationState, Now, Refused, Waiting};
 use crate::ask::{
     Answers, Approval, ApprovalId, ApprovalRequest, Decision, Question, QuestionId, QuestionRequest,
     Unanswered, Verdict,

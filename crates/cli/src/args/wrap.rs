@@ -1,11 +1,8 @@
 //! The arguments of `wrap`.
 
+use crate::limits;
 use clap::Args;
 use std::ffi::OsString;
-
-/// Bytes of a turn that are kept unless told otherwise. The turn that is being written and the one before it are in
-/// memory together, and may have 16 MiB (CP-28).
-const MAX_TURN: usize = 8 * 1024 * 1024;
 
 /// Arguments of `wrap`.
 #[derive(Debug, Args)]
@@ -30,7 +27,7 @@ pub(crate) struct WrapArgs {
     #[arg(long)]
     pub(crate) env: bool,
     /// Bytes of a turn to keep
-    #[arg(long, value_name = "BYTES", default_value_t = MAX_TURN, value_parser = parse_bytes, hide_default_value = true)]
+    #[arg(long, value_name = "BYTES", default_value_t = limits::WRAP_TURN, value_parser = parse_bytes, hide_default_value = true)]
     pub(crate) max_turn: usize,
     /// Command and its arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "CMD", allow_hyphen_values = true)]

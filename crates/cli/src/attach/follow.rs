@@ -2,8 +2,9 @@
 
 use super::inbox::Inbox;
 use super::stream_protocol::{ControlStream, Notice, StreamProtocol};
-use super::{LostDaemon, Position, RECONNECT_PAUSE, RECONNECT_WAIT, ResumePoint, broken_stream};
+use super::{LostDaemon, Position, ResumePoint, broken_stream};
 use crate::error::{Failure, FailureKind};
+use crate::limits::{RECONNECT, RECONNECT_PAUSE};
 use crate::terminal::signals::Signals;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -125,7 +126,7 @@ impl OutputFollower {
 
     fn timeout(&self) -> Option<Timespec> {
         let lost = self.lost?;
-        let due = if self.socket.is_some() { lost.since + RECONNECT_WAIT } else { lost.next_try };
+        let due = if self.socket.is_some() { lost.since + RECONNECT } else { lost.next_try };
         Some(timespec(due.saturating_duration_since(Instant::now())))
     }
 
@@ -156,7 +157,7 @@ impl OutputFollower {
     fn reconnect_if_due(&mut self) -> Result<(), Failure> {
         let Some(lost) = self.lost else { return Ok(()) };
         let now = Instant::now();
-        if now >= lost.since + RECONNECT_WAIT {
+        if now >= lost.since + RECONNECT {
             let text = "the daemon went away and did not come back";
             return Err(Failure::new(FailureKind::Disconnected, text));
         }

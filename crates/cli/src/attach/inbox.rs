@@ -3,13 +3,10 @@
 //! Terminal data is never copied: it is handed out as ranges of the buffer, as much of a frame as is there,
 //! and written from where it lies. Only short messages have to be complete before they count.
 
+use crate::limits;
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
-
-/// Size of the buffer in bytes: one read takes what a busy daemon has sent meanwhile, and it still fits the
-/// processor's cache.
-const CAPACITY: usize = 128 * 1024;
 
 /// Bytes in the length prefix of a frame.
 const PREFIX: usize = 4;
@@ -55,7 +52,7 @@ pub(crate) struct Inbox {
 impl Inbox {
     /// Makes an empty one for a connection that is in stream mode.
     pub(crate) fn new(layout: Layout) -> Self {
-        Self { layout, buffer: vec![0; CAPACITY].into(), start: 0, end: 0, left: 0, answers: 0 }
+        Self { layout, buffer: vec![0; limits::INBOX].into(), start: 0, end: 0, left: 0, answers: 0 }
     }
 
     /// Forgets everything, for a new connection that begins with this many untagged answers.
@@ -223,7 +220,7 @@ mod tests {
 
     #[test]
     fn data_larger_than_the_buffer_passes() {
-        let body = vec![b'x'; 3 * CAPACITY];
+        let body = vec![b'x'; 3 * limits::INBOX];
         let (mut sender, receiver) = UnixStream::pair().unwrap();
         let stream = frame(&[0], &body);
         let writer = std::thread::spawn(move || sender.write_all(&stream).unwrap());
@@ -242,7 +239,7 @@ mod tests {
     fn impossible_lengths_end_the_connection() {
         assert_eq!(read(&[0, 0, 0, 0, 0], 5, 0), Err(BadFrame(0)));
         assert_eq!(read(&[0x7f, 0, 0, 0, 0], 5, 0), Err(BadFrame(0x7f00_0000)));
-        let long = u32::try_from(CAPACITY).unwrap().to_be_bytes();
-        assert_eq!(read(&[&long[..], &[1]].concat(), 5, 0), Err(BadFrame(CAPACITY)));
+        let long = u32::try_from(limits::INBOX).unwrap().to_be_bytes();
+        assert_eq!(read(&[&long[..], &[1]].concat(), 5, 0), Err(BadFrame(limits::INBOX)));
     }
 }

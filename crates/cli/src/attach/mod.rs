@@ -13,6 +13,7 @@ mod position;
 pub(crate) mod stream_protocol;
 pub(crate) mod user_terminal;
 
+use crate::limits;
 pub(crate) use ending::AttachEnd;
 pub(crate) use options::{AttachOptions, KeyboardUse, Pictures, ReplayedOutput, ResumePoint};
 pub(crate) use position::Position;
@@ -33,22 +34,10 @@ use rustix::termios::isatty;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use stream_protocol::{Notice, StreamProtocol};
 use swb_types::{Offset, Size};
 use user_terminal::UserTerminal;
-
-/// How long a lost daemon is waited for. It is back within a second; after ten nobody is bringing it back.
-const RECONNECT_WAIT: Duration = Duration::from_secs(10);
-
-/// Pause between two tries to connect.
-const RECONNECT_PAUSE: Duration = Duration::from_millis(20);
-
-/// How long the daemon may take to say goodbye.
-const GOODBYE_WAIT: Duration = Duration::from_millis(300);
-
-/// Bytes read from the keyboard at once.
-const KEYBOARD_READ: usize = 16 * 1024;
 
 /// Attaches, tells the user how it ended, and gives the child's exit code.
 pub(crate) fn run_and_report(plan: AttachOptions) -> Outcome {
@@ -148,7 +137,7 @@ impl Attachment {
             matcher: Matcher::new(plan.keys),
             release: None,
             typed: Vec::new(),
-            read_buffer: vec![0; KEYBOARD_READ].into(),
+            read_buffer: vec![0; limits::KEYBOARD_READ].into(),
         })
     }
 
@@ -341,7 +330,7 @@ impl Attachment {
 
     fn timeout(&self) -> Option<Timespec> {
         let lost = self.lost.map(|lost| match self.socket {
-            Some(_) => lost.since + RECONNECT_WAIT,
+            Some(_) => lost.since + limits::RECONNECT,
             None => lost.next_try,
         });
         let due = [lost, self.release].into_iter().flatten().min()?;
@@ -456,7 +445,7 @@ impl Attachment {
         let now = Instant::now();
         self.lost = Some(match self.lost {
             // Lost again before the stream was back: no reason to hurry.
-            Some(lost) => LostDaemon { next_try: now + RECONNECT_PAUSE, ..lost },
+            Some(lost) => LostDaemon { next_try: now + limits::RECONNECT_PAUSE, ..lost },
             None => LostDaemon { since: now, next_try: now },
         });
         None
@@ -465,7 +454,7 @@ impl Attachment {
     fn reconnect_if_due(&mut self) -> Result<(), Failure> {
         let Some(lost) = self.lost else { return Ok(()) };
         let now = Instant::now();
-        if now >= lost.since + RECONNECT_WAIT {
+        if now >= lost.since + limits::RECONNECT {
             return Err(Failure::new(
                 FailureKind::Disconnected,
                 "the daemon went away and did not come back",
@@ -482,7 +471,7 @@ impl Attachment {
                 self.inbox.restart(2);
                 self.socket = Some(socket);
             }
-            _ => self.lost = Some(LostDaemon { next_try: now + RECONNECT_PAUSE, ..lost }),
+            _ => self.lost = Some(LostDaemon { next_try: now + limits::RECONNECT_PAUSE, ..lost }),
         }
         Ok(())
     }
@@ -514,8 +503,8 @@ impl Attachment {
         let Some(mut socket) = self.socket.take() else {
             return;
         };
-        let deadline = Instant::now() + GOODBYE_WAIT;
-        let mut ignored = vec![0; KEYBOARD_READ];
+        let deadline = Instant::now() + limits::DETACH;
+        let mut ignored = vec![0; limits::KEYBOARD_READ];
         loop {
             if self.outbox.flush(&socket, self.speech).is_err() {
                 return;

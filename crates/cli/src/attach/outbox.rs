@@ -6,12 +6,10 @@
 //! on the next one.
 
 use super::stream_protocol::StreamProtocol;
+use crate::limits;
 use std::io;
 use std::os::fd::AsFd;
 use swb_types::Size;
-
-/// Bytes of input that wait at most, also while there is no connection.
-const CAPACITY: usize = 64 * 1024;
 
 /// The sending side.
 #[derive(Debug, Default)]
@@ -30,7 +28,7 @@ pub(crate) struct Outbox {
 impl Outbox {
     /// Bytes of input that may be added.
     pub(crate) fn room(&self) -> usize {
-        CAPACITY.saturating_sub(self.waiting.len() + self.carried.len())
+        limits::OUTBOX.saturating_sub(self.waiting.len() + self.carried.len())
     }
 
     /// Adds input.
@@ -56,7 +54,7 @@ impl Outbox {
 
     /// Adds the answer to a question of the peer, who may ask faster than it reads: then it gets none.
     pub(crate) fn answer(&mut self, speech: &dyn StreamProtocol, message: &[u8]) {
-        if self.frame.len() < 2 * CAPACITY {
+        if self.frame.len() < 2 * limits::OUTBOX {
             self.finish_with(speech, message);
         }
     }
@@ -121,10 +119,10 @@ mod tests {
         assert!(!outbox.is_pending());
         outbox.push(b"ab");
         outbox.push(b"c");
-        assert_eq!(outbox.room(), CAPACITY - 3);
+        assert_eq!(outbox.room(), limits::OUTBOX - 3);
         outbox.flush(&socket, &ControlStream).unwrap();
         assert!(!outbox.is_pending());
-        assert_eq!(outbox.room(), CAPACITY);
+        assert_eq!(outbox.room(), limits::OUTBOX);
         let mut frame = [0; 8];
         peer.read_exact(&mut frame).unwrap();
         assert_eq!(&frame, b"\0\0\0\x04\0abc");
@@ -134,8 +132,8 @@ mod tests {
     fn questions_of_a_peer_that_does_not_read_pile_up_no_answers() {
         let mut outbox = Outbox::default();
         outbox.push(b"typed");
-        (0..CAPACITY).for_each(|_| outbox.answer(&ControlStream, b"answer"));
-        assert!(outbox.frame.len() < 2 * CAPACITY + 100, "{}", outbox.frame.len());
+        (0..limits::OUTBOX).for_each(|_| outbox.answer(&ControlStream, b"answer"));
+        assert!(outbox.frame.len() < 2 * limits::OUTBOX + 100, "{}", outbox.frame.len());
         assert!(outbox.frame.starts_with(b"\0\0\0\x06\0typedanswer"));
     }
 
@@ -145,7 +143,7 @@ mod tests {
         socket.set_nonblocking(true).unwrap();
         let mut outbox = Outbox::default();
         // Fills the socket until a frame is stuck half-way.
-        let chunk = vec![b'x'; CAPACITY];
+        let chunk = vec![b'x'; limits::OUTBOX];
         while outbox.room() > 0 {
             outbox.push(&chunk[..outbox.room()]);
             outbox.flush(&socket, &ControlStream).unwrap();
@@ -153,7 +151,7 @@ mod tests {
                 break;
             }
         }
-        let stuck = CAPACITY - outbox.room();
+        let stuck = limits::OUTBOX - outbox.room();
         assert!(stuck > 0 && outbox.is_pending());
         outbox.push(b"y");
         drop(peer);

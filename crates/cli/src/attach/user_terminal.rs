@@ -6,6 +6,7 @@
 
 use super::follow::timespec;
 use super::inbox::Inbox;
+use crate::limits;
 use crate::terminal::modes::Modes;
 use crate::terminal::raw::RawMode;
 use crate::terminal::size;
@@ -16,17 +17,8 @@ use rustix::stdio::stdout;
 use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use swb_vt::QueryFilter;
-
-/// Ranges of output gathered into one write at most.
-const GATHER: usize = 16;
-
-/// How long a terminal that takes nothing is waited for with output that is left when the user leaves.
-const REST_WAIT: Duration = Duration::from_millis(500);
-
-/// How long it is waited for with what brings it back: somebody has to live with it afterwards.
-const UNDO_WAIT: Duration = Duration::from_secs(5);
 
 /// The user's terminal, or whatever standard output is.
 #[derive(Debug)]
@@ -59,7 +51,7 @@ impl UserTerminal {
             history: QueryFilter::for_replay(),
             filtered: Vec::new(),
             filtered_done: 0,
-            ranges: Vec::with_capacity(GATHER),
+            ranges: Vec::with_capacity(limits::WRITE_PIECES),
             blocked: false,
             cleared: false,
         })
@@ -77,7 +69,7 @@ impl UserTerminal {
 
     /// Tells whether there is no room for another range.
     pub(crate) fn is_full(&self) -> bool {
-        self.ranges.len() == GATHER
+        self.ranges.len() == limits::WRITE_PIECES
     }
 
     /// Adds output that lies in `inbox`; the first `old` bytes of it have been shown before, and with
@@ -153,7 +145,7 @@ impl UserTerminal {
     }
 
     fn write_once(&self, inbox: &Inbox) -> Result<usize, Errno> {
-        let mut slices = [IoSlice::new(&[]); GATHER + 1];
+        let mut slices = [IoSlice::new(&[]); limits::WRITE_PIECES + 1];
         let filtered = self.filtered.get(self.filtered_done..).unwrap_or_default();
         let pieces =
             std::iter::once(filtered).chain(self.ranges.iter().map(|range| inbox.bytes(range.clone())));
@@ -206,7 +198,7 @@ impl UserTerminal {
 
     /// Writes the rest and gives the terminal back as it was.
     pub(crate) fn finish(&mut self, inbox: &Inbox) {
-        let deadline = Instant::now() + REST_WAIT;
+        let deadline = Instant::now() + limits::REST;
         while self.flush(inbox).is_ok() && self.blocked && self.wait_for_room(deadline) {}
         self.give_back();
     }
@@ -215,7 +207,7 @@ impl UserTerminal {
         if let Some(modes) = self.modes.take() {
             let undo = modes.undo();
             let mut rest = undo.as_slice();
-            let deadline = Instant::now() + UNDO_WAIT;
+            let deadline = Instant::now() + limits::UNDO;
             while !rest.is_empty() {
                 match rustix::io::write(self.as_fd(), rest) {
                     Ok(count) => rest = rest.get(count..).unwrap_or_default(),

@@ -1,11 +1,9 @@
 //! Lines of an asciicast, version 2 or 3, to events.
 
+use crate::limits;
 use serde::Deserialize;
 use std::io::{self, BufRead, Read};
 use std::time::Duration;
-
-/// Bytes of a line at most. Recorders write what a program writes in a moment, which is far less.
-const MAX_LINE: u64 = 16 * 1024 * 1024;
 
 /// Why a recording cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -118,13 +116,13 @@ impl<R: BufRead> CastLines<R> {
     fn next(&mut self) -> Result<Option<CastLine>, CastError> {
         let mut bytes = Vec::new();
         self.number += 1;
-        let count = (&mut self.input).take(MAX_LINE).read_until(b'\n', &mut bytes)?;
+        let count = (&mut self.input).take(limits::CAST_LINE).read_until(b'\n', &mut bytes)?;
         if count == 0 {
             return Ok(None);
         }
         let whole = bytes.ends_with(b"\n");
-        if !whole && count as u64 == MAX_LINE {
-            return Err(self.bad(format_args!("the line is longer than {MAX_LINE} bytes")));
+        if !whole && count as u64 == limits::CAST_LINE {
+            return Err(self.bad(format_args!("the line is longer than {} bytes", limits::CAST_LINE)));
         }
         match String::from_utf8(bytes) {
             Ok(text) => Ok(Some(CastLine { text, whole })),

@@ -1,11 +1,9 @@
 //! Events to lines of an asciicast, version 3.
 
 use super::text::CastDecoder;
+use crate::limits;
 use serde::Serialize;
 use std::time::Duration;
-
-/// Bytes of output in one line at most: a line is written at once, and readers keep a whole one in memory.
-const LINE_BYTES: usize = 64 * 1024;
 
 /// The first line.
 #[derive(Debug, Clone, Serialize)]
@@ -53,7 +51,7 @@ pub(crate) struct CastWriter {
 impl CastWriter {
     /// Output; whole lines, and none while only half a character is there.
     pub(crate) fn output(&mut self, at: Duration, bytes: &[u8], lines: &mut Vec<String>) {
-        for chunk in bytes.chunks(LINE_BYTES) {
+        for chunk in bytes.chunks(limits::CAST_OUTPUT) {
             let mut text = String::with_capacity(chunk.len() + 3);
             self.decoder.feed(chunk, &mut text);
             self.text(at, &text, lines);
@@ -154,10 +152,12 @@ mod tests {
         let mut writer = CastWriter::default();
         let mut lines = Vec::new();
         // Cut in the middle of characters.
-        let output = "漢".repeat(LINE_BYTES);
+        let output = "漢".repeat(limits::CAST_OUTPUT);
         writer.output(millis(1), output.as_bytes(), &mut lines);
         assert!(lines.len() >= 3);
-        assert!(lines.iter().all(|line| line.len() <= LINE_BYTES + 100 && !line.contains('\u{fffd}')));
+        assert!(
+            lines.iter().all(|line| line.len() <= limits::CAST_OUTPUT + 100 && !line.contains('\u{fffd}'))
+        );
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::endpoint::ChatEndpoint;
 use super::messages::ServerItem;
 use crate::attach::follow::timespec;
 use crate::error::{Failure, FailureKind};
+use crate::limits;
 use hmac::{Hmac, Mac};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -17,15 +18,6 @@ use swb_wire::scriptschnell::{
     Auth, ErrorCode, ErrorInfo, LineError, Lines, Received, Request, ServerMessage, VERSION, encode_request,
     parse_server,
 };
-
-/// Bytes read at once.
-const READ: usize = 64 * 1024;
-/// Messages that are kept while an answer is waited for; it comes long before.
-const KEPT: usize = 100_000;
-/// Bytes that wait to be sent beyond which no more pings are answered: nobody reads the answers.
-const UNSENT: usize = 64 * 1024;
-/// How long the daemon may take to answer something that needs no agent.
-const ANSWER: Duration = Duration::from_secs(15);
 
 /// What this client can take.
 const CAPABILITIES: [&str; 8] =
@@ -160,7 +152,7 @@ impl ChatConnection {
     /// Asks and waits for the answer; what comes before it is kept for [`ChatConnection::next`].
     pub(super) fn ask(&mut self, request: &Request) -> Result<ServerMessage, RequestError> {
         let wanted = self.send(request);
-        let deadline = Instant::now() + ANSWER;
+        let deadline = Instant::now() + limits::CHAT_REPLY;
         loop {
             let is_wanted =
                 |incoming: &ServerItem| matches!(incoming, ServerItem::Answer { id, .. } if *id == wanted);
@@ -171,7 +163,7 @@ impl ChatConnection {
             if self.closed {
                 return Err(RequestError::Lost(closed()));
             }
-            if self.arrived.len() > KEPT {
+            if self.arrived.len() > limits::CHAT_KEPT {
                 return Err(RequestError::odd());
             }
             let left = deadline.saturating_duration_since(Instant::now());
@@ -227,7 +219,7 @@ impl ChatConnection {
 
     /// Reads what is there.
     pub(super) fn fill(&mut self) {
-        let mut buffer = vec![0; READ];
+        let mut buffer = vec![0; limits::CHAT_READ];
         match (&self.socket).read(&mut buffer) {
             Ok(0) => self.closed = true,
             Ok(count) => self.take(buffer.get(..count).unwrap_or_default()),
@@ -261,7 +253,7 @@ impl ChatConnection {
     fn receive(&mut self, received: Received) {
         if received.message != ServerMessage::Ping {
             self.arrived.extend(ServerItem::of(received));
-        } else if self.outbox.len() < UNSENT {
+        } else if self.outbox.len() < limits::CHAT_UNSENT {
             encode_request(&Request::Pong, received.request_id.as_deref(), &mut self.outbox);
             self.flush();
         }

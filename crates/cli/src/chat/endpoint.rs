@@ -2,14 +2,12 @@
 
 use crate::context::Context;
 use crate::error::Failure;
+use crate::limits;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
 /// The variable that may hold the secret.
 const TOKEN: &str = "SCRIPTSCHNELL_SOCKET_TOKEN";
-
-/// How many clients the daemon takes unless it is told otherwise.
-const MOST: u64 = 10;
 
 /// Where to connect to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +64,7 @@ impl ChatEndpoint {
             Some(path) => at_home(path, &context.paths.home),
             None => context.paths.scriptschnell_socket(),
         };
-        let most = Some(keys.max_connections.unwrap_or(MOST));
+        let most = Some(keys.max_connections.unwrap_or(limits::CHAT_CLIENTS));
         let proved = keys.auth_method.as_deref() == Some("challenge");
         Ok(Self { socket, token, ours: true, most, proved })
     }

@@ -9,6 +9,7 @@ use crate::attach::follow::timespec;
 use crate::console::say;
 use crate::context::Context;
 use crate::error::{Failure, FailureKind, Outcome};
+use crate::limits;
 use crate::panics;
 use crate::start_daemon;
 use crate::terminal::raw::RawMode;
@@ -29,22 +30,8 @@ use swb_types::Size;
 use swb_wire::control::{self, AgentsReply};
 use swb_wire::scriptschnell::{Close, ErrorCode, Request};
 
-/// How often what takes time is shown anew.
-const TICK: Duration = Duration::from_millis(200);
-/// How often the daemon is told that somebody is there, though nothing is said.
-const ALIVE: Duration = Duration::from_secs(45);
-/// Pause between two tries to come back.
-const RETRY: Duration = Duration::from_millis(100);
-/// How much later than its owner somebody who only watches comes back to a session.
-const WATCHER_DELAY: Duration = Duration::from_millis(500);
-/// How long the daemon's keeper may take to bring it back before we start one.
-const KEEPER_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a lost daemon is waited for.
-const GIVE_UP: Duration = Duration::from_secs(30);
 /// Exit code when the window is closed.
 const HUNG_UP: u8 = 129;
-/// Bytes read from the keyboard at once.
-const KEYBOARD: usize = 16 * 1024;
 
 /// Talks until somebody leaves.
 pub(super) fn run(
@@ -187,8 +174,8 @@ impl ChatLoop<'_> {
 
     fn timeout(&self) -> Duration {
         let now = Instant::now();
-        let alive = self.told + ALIVE;
-        let tick = self.state.transcript.is_active().then_some(now + TICK);
+        let alive = self.told + limits::CHAT_ALIVE;
+        let tick = self.state.transcript.is_active().then_some(now + limits::CHAT_TICK);
         let retry = self.lost.as_ref().map(|lost| lost.next);
         let due = [tick, self.keys.due(), retry].into_iter().flatten().min();
         due.map_or(alive, |due| due.min(alive)).saturating_duration_since(now)
@@ -212,7 +199,7 @@ impl ChatLoop<'_> {
     }
 
     fn type_in(&mut self) -> Result<Option<u8>, Failure> {
-        let mut bytes = [0; KEYBOARD];
+        let mut bytes = [0; limits::CHAT_KEYBOARD];
         let count = match rustix::io::read(stdin(), &mut bytes) {
             Ok(count) => count,
             Err(Errno::INTR | Errno::AGAIN) => return Ok(None),
@@ -245,7 +232,7 @@ impl ChatLoop<'_> {
             }
             self.told = Instant::now();
         }
-        if self.told.elapsed() >= ALIVE {
+        if self.told.elapsed() >= limits::CHAT_ALIVE {
             link.tell(&Request::Ping);
             self.told = Instant::now();
         }
@@ -285,20 +272,20 @@ impl ChatLoop<'_> {
             return Ok(());
         }
         let waited = now.saturating_duration_since(lost.since);
-        lost.next = now + RETRY;
-        if waited > GIVE_UP {
+        lost.next = now + limits::CHAT_PAUSE;
+        if waited > limits::CHAT_RECONNECT {
             let text = "the daemon went away and did not come back";
             return Err(Failure::new(FailureKind::Disconnected, text)
                 .hint(format!("`swb chat {}` tries again", self.state.name)));
         }
-        if waited > KEEPER_TIMEOUT && self.endpoint.ours {
+        if waited > limits::KEEPER_RESTART && self.endpoint.ours {
             // Whether that was any use shows when we connect.
             drop(start_daemon::ensure(&self.context.paths, self.context.config_file.as_deref()));
         }
         let Ok(mut link) = ChatConnection::open(&self.endpoint) else { return Ok(()) };
         if let Some(lost) = self.lost.as_mut().filter(|lost| !lost.polite) {
             // Who comes first owns the session, and somebody else did.
-            (lost.polite, lost.next) = (true, now + WATCHER_DELAY);
+            (lost.polite, lost.next) = (true, now + limits::WATCHER_DELAY);
             return Ok(());
         }
         match open_session::load(&mut link, &self.state.name) {

@@ -17,15 +17,13 @@ use crate::args;
 use crate::console::say;
 use crate::context::{self, Context};
 use crate::error::{Failure, Outcome};
+use crate::limits;
 use connection::ChatConnection;
 use endpoint::ChatEndpoint;
 use open_session::{OpenedSession, SessionChoice};
 use rustix::fs::FileType;
 use rustix::stdio::{stdin, stdout};
 use rustix::termios::isatty;
-
-/// Bytes of a prompt from standard input at most: what fits into a line of the protocol.
-const LONGEST: usize = 8 << 20;
 
 /// Talks, or says one thing and prints the answer.
 pub(crate) fn run(context: &Context, args: &args::ChatArgs) -> Outcome {
@@ -110,7 +108,7 @@ fn piped() -> bool {
 }
 
 fn input() -> Result<String, Failure> {
-    Ok(String::from_utf8(crate::stdin::read(LONGEST)?).unwrap_or_else(|error| {
+    Ok(String::from_utf8(crate::stdin::read(limits::PROMPT)?).unwrap_or_else(|error| {
         say(format_args!("[standard input is not UTF-8: what cannot be read is replaced by \u{fffd}]"));
         String::from_utf8_lossy(error.as_bytes()).into_owned()
     }))

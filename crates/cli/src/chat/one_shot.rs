@@ -8,6 +8,7 @@ use crate::args;
 use crate::attach::follow::timespec;
 use crate::console::{print, say, say_text};
 use crate::error::{Failure, FailureKind, Outcome};
+use crate::limits;
 use crate::terminal::signals::Signals;
 use crate::terminal::size;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fs::File;
 use std::io::{Read, Write};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use swb_tui::event::ChatEvent;
 use swb_tui::input::keys::Key;
 use swb_tui::text::{StyledLine, visible};
@@ -30,18 +31,10 @@ use swb_wire::scriptschnell::{
 
 /// Exit code of an answer that was stopped.
 const STOPPED: u8 = 130;
-/// How long an agent may take to stop; the daemon does not wait longer.
-const STOP: Duration = Duration::from_secs(5);
-/// How long after the end of an answer the daemon may take to say that it goes away.
-const GOODBYE: Duration = Duration::from_millis(300);
 /// What it says then.
 const SHUTDOWN: &str = "server_shutdown";
 /// How the daemon says it in the place of an answer.
 const LEAVING: &str = "the daemon goes away";
-/// How often the daemon is told that somebody is there, though nothing is said.
-const ALIVE: Duration = Duration::from_secs(45);
-/// Bytes of an answer that its result repeats; the daemon keeps no more either.
-const LONGEST: usize = 16 << 20;
 /// What a question is answered with when nobody is there to answer it.
 const NOBODY: &str = "(nobody is there to answer; decide yourself)";
 
@@ -156,7 +149,7 @@ impl OneShotRun {
                 if self.stopping.is_some() {
                     return Ok(AnswerEnd::Stopped);
                 }
-                self.stopping = Some(Instant::now() + STOP);
+                self.stopping = Some(Instant::now() + limits::AGENT_STOP);
                 self.link.send(&Request::ChatStop(SessionRef::default()));
             }
         }
@@ -168,7 +161,8 @@ impl OneShotRun {
         if let (Approver::Person(terminal), Some(_)) = (&self.judge, self.asks.first()) {
             fds.push(PollFd::new(terminal, PollFlags::IN));
         }
-        let left = self.stopping.map_or(ALIVE, |limit| limit.saturating_duration_since(Instant::now()));
+        let left =
+            self.stopping.map_or(limits::CHAT_ALIVE, |limit| limit.saturating_duration_since(Instant::now()));
         let ready = match poll(&mut fds, Some(&timespec(left))) {
             Ok(ready) => ready,
             Err(Errno::INTR) => 1,
@@ -203,7 +197,7 @@ impl OneShotRun {
     /// An answer that ends without anybody here wanting it was cut off if the daemon goes away as well.
     fn judged(&mut self, ending: AnswerEnd) -> Result<AnswerEnd, Failure> {
         let limit = match &ending {
-            AnswerEnd::Stopped if self.stopping.is_none() => Instant::now() + GOODBYE,
+            AnswerEnd::Stopped if self.stopping.is_none() => Instant::now() + limits::CHAT_GOODBYE,
             AnswerEnd::Failed(reason) if reason.contains(LEAVING) => {
                 self.closed = Some(SHUTDOWN.to_owned());
                 return Ok(AnswerEnd::Interrupted);
@@ -233,7 +227,7 @@ impl OneShotRun {
             ChatEvent::Said { text, .. } => {
                 self.ends_line = text.ends_with('\n');
                 if self.json {
-                    if self.text.len() < LONGEST {
+                    if self.text.len() < limits::RESULT {
                         self.text.push_str(&text);
                     }
                     return self.tell(|| json!({"event": "text", "text": text}));

@@ -3,6 +3,7 @@
 use crate::args::{self, ApprovalsCommand};
 use crate::context::Context;
 use crate::error::{Failure, Outcome};
+use crate::limits;
 use crate::table::{self, now, short_path};
 use crate::watch_list;
 use serde::Serialize;
@@ -12,9 +13,6 @@ use std::path::Path;
 use swb_wire::control::{
     Approval, ApprovalItem, ApprovalKind, ApprovalReply, Approvals, ApprovalsReply, Operation,
 };
-
-/// Characters of what is asked in the list.
-const WHAT: usize = 72;
 
 /// What a tool works on, by the names tools give it.
 const TELLING: [&str; 9] =
@@ -140,7 +138,7 @@ fn what(approval: &ApprovalItem) -> String {
     });
     let told = told.filter(|text| !text.trim().is_empty()).unwrap_or_else(|| approval.reason.clone());
     let line = table::printable(told.trim());
-    match line.char_indices().nth(WHAT) {
+    match line.char_indices().nth(limits::APPROVAL_WIDTH) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
@@ -229,7 +227,7 @@ mod tests {
     #[test]
     fn people_get_a_table() {
         insta::assert_snapshot!(text(&list(), 160, Path::new("/home/u")), @r"
-        ID           SESSION  AGE  WORKSPACE  TOOL             WHAT
+        ID           SESSION  AGE  WORKSPACE  TOOL             limits::APPROVAL_WIDTH
         auth-3f9a01  api      1m   ~/api      execute_command  rm -rf x\u{1b}[2J
         auth-3f9b02  web      1m   ~/api      write_file       a.txt
         auth-77      web      1m   ~/api      odd              it writes

@@ -6,15 +6,13 @@ use crate::args;
 use crate::console::say;
 use crate::context::Context;
 use crate::error::{Failure, FailureKind, Outcome};
+use crate::limits;
 use crate::stdin;
 use serde_json::json;
 use std::time::{Duration, Instant};
 use swb_wire::control::{
     Answered, Ask, AskReply, MAX_FRAME, Met, Operation, Turn, TurnObject, Wait, WaitUntil,
 };
-
-/// How much longer than the question the daemon's answer may take; after that it hangs.
-const GRACE: Duration = Duration::from_secs(10);
 
 /// Submits a text, waits for the turn and prints its text.
 pub(super) fn run(context: &Context, args: args::AskArgs) -> Outcome {
@@ -23,7 +21,7 @@ pub(super) fn run(context: &Context, args: args::AskArgs) -> Outcome {
     let known = wait::newest(context, &args.name)?;
     let timeout_ms = args.timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
     let request = Ask { session: args.name.clone(), text, timeout_ms, force: args.force };
-    let limit = args.timeout.and_then(|timeout| timeout.checked_add(GRACE));
+    let limit = args.timeout.and_then(|timeout| timeout.checked_add(limits::ASK_GRACE));
     let answer = context.connect()?.request_within::<AskReply>(&Operation::Ask(request), limit);
     let reply = match answer {
         // The text was typed, most likely; asking again would type it twice.

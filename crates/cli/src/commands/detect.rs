@@ -3,6 +3,7 @@
 use crate::args;
 use crate::console::print;
 use crate::error::{Failure, Outcome};
+use crate::limits;
 use crate::profiles;
 use crate::table;
 use serde::Deserialize;
@@ -17,9 +18,6 @@ use swb_types::Size;
 
 /// Columns and rows of recordings that tell no size: what most are made with.
 const USUAL_SIZE: (u16, u16) = (100, 30);
-
-/// How deep folders of recordings are searched; links may lead in circles.
-const DEPTH: usize = 8;
 
 /// Prints what is found in a recording, or how well it is found in many.
 pub(super) fn run(json: bool, args: &args::DetectArgs) -> Outcome {
@@ -60,7 +58,7 @@ impl Bench<'_> {
 
     fn score(&self, dir: &Path, json: bool) -> Result<(), Failure> {
         let mut score = Score::default();
-        let folders = recordings(dir, DEPTH);
+        let folders = recordings(dir, limits::RECORDINGS_DEPTH);
         if folders.is_empty() {
             return Err(Failure::general(format!("there are no recordings in {}", dir.display()))
                 .hint("a recording is a folder with stream.jsonl and expected.json"));

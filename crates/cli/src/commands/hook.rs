@@ -5,20 +5,14 @@
 use crate::args;
 use crate::context::Context;
 use crate::error::Failure;
+use crate::limits;
 use serde::Deserialize;
 use std::io::Read;
 use std::sync::mpsc::sync_channel;
-use std::time::Duration;
 use swb_wire::control::{Hook, HookState, OkReply, Operation};
 
 /// Variable in which a process finds the name of its session.
 const SESSION: &str = "SWB_SESSION";
-
-/// How long it takes at most, whatever the daemon is doing.
-const LONGEST: Duration = Duration::from_secs(1);
-
-/// Bytes of an event that are read; those of claude hold what a tool is to do.
-const EVENT: u64 = 1 << 20;
 
 /// Tells the daemon; whether it was told is nobody's concern.
 pub(super) fn run(args: &args::HookArgs) -> u8 {
@@ -31,7 +25,7 @@ pub(super) fn run(args: &args::HookArgs) -> u8 {
         }
         let _told = done.send(());
     });
-    let _finished = finished.recv_timeout(LONGEST);
+    let _finished = finished.recv_timeout(limits::HOOK);
     0
 }
 
@@ -39,7 +33,7 @@ fn tell(session: String, state: HookState) -> Result<(), Failure> {
     let context = Context::from_env("swb", None, false)?;
     if let Some(mut control) = context.connect_if_running()? {
         let request = Operation::Hook(Hook { session, state });
-        let _: OkReply = control.request_within(&request, Some(LONGEST))?;
+        let _: OkReply = control.request_within(&request, Some(limits::HOOK))?;
     }
     Ok(())
 }
@@ -57,7 +51,7 @@ fn state(state: args::HookState) -> HookState {
 /// What claude's event on standard input says.
 fn claude() -> Option<HookState> {
     let mut text = String::new();
-    std::io::stdin().lock().take(EVENT).read_to_string(&mut text).ok()?;
+    std::io::stdin().lock().take(limits::HOOK_EVENT).read_to_string(&mut text).ok()?;
     event(&text)
 }
 

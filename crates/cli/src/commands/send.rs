@@ -3,12 +3,10 @@
 use crate::args;
 use crate::context::Context;
 use crate::error::{Failure, Outcome};
+use crate::limits;
 use serde::Serialize;
 use std::io::Read;
 use swb_wire::control::{Base64, OkReply, Operation, Send};
-
-/// Bytes sent with one request. Base64 makes a third more of them, and that has to fit a frame.
-const CHUNK: usize = 512 * 1024;
 
 /// What `send` tells programs.
 #[derive(Debug, Serialize)]
@@ -31,7 +29,7 @@ pub(super) fn run(context: &Context, args: args::SendArgs) -> Outcome {
     loop {
         bytes += chunk.len();
         // One that is not full is the last; an empty one still tells whether there is such a session.
-        let last = chunk.len() < CHUNK;
+        let last = chunk.len() < limits::SEND;
         let data = Some(Base64(chunk));
         let request = Send { session: args.name.clone(), pty: Some(args.pty), text: None, data };
         let _: OkReply = control.request(&Operation::Send(request))?;
@@ -46,7 +44,7 @@ pub(super) fn run(context: &Context, args: args::SendArgs) -> Outcome {
 
 fn next_chunk(input: &mut impl Read) -> Result<Vec<u8>, Failure> {
     let mut chunk = Vec::new();
-    let read = input.take(CHUNK as u64).read_to_end(&mut chunk);
+    let read = input.take(limits::SEND as u64).read_to_end(&mut chunk);
     read.map_err(|error| Failure::io("cannot read standard input", &error))?;
     Ok(chunk)
 }

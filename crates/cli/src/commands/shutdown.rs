@@ -5,12 +5,9 @@ use crate::console::say;
 use crate::context::Context;
 use crate::control_client::ControlClient;
 use crate::error::{FailureKind, Outcome};
+use crate::limits;
 use serde::Serialize;
-use std::time::Duration;
 use swb_wire::control::{History, HistoryReply, OkReply, Operation, Shutdown};
-
-/// How long the daemon may take to say goodbye to everybody.
-const WAIT: Duration = Duration::from_secs(5);
 
 /// What `shutdown` tells programs.
 #[derive(Debug, Serialize)]
@@ -44,7 +41,7 @@ pub(crate) fn run(context: &Context, args: &args::ShutdownArgs) -> Outcome {
         Err(failure) if failure.kind() == FailureKind::Disconnected && !args.kill => {}
         Err(failure) => return Err(failure),
     }
-    if !control.wait_for_end(WAIT) {
+    if !control.wait_for_end(limits::SHUTDOWN) {
         say(format_args!("{}: the daemon is still busy ending", context.program));
     }
     context.answer(&Stopped { stopped: true, killed: args.kill, forgotten }, |stopped| {

@@ -3,14 +3,11 @@
 use crate::args;
 use crate::context::Context;
 use crate::error::{Failure, Outcome};
+use crate::limits;
 use crate::start_daemon;
 use serde::Serialize;
 use std::path::PathBuf;
-use std::time::Duration;
 use swb_wire::control::{OkReply, Operation, StatusReply, Upgrade};
-
-/// How long the old daemon may take to give way.
-const WAIT: Duration = Duration::from_secs(10);
 
 /// What `upgrade` tells programs.
 #[derive(Debug, Serialize)]
@@ -31,7 +28,7 @@ pub(super) fn run(context: &Context, args: args::UpgradeArgs) -> Outcome {
     let before: StatusReply = control.request(&Operation::Status)?;
     let _: OkReply = control.request(&Operation::Upgrade(Upgrade { exe: Some(exe), keeper: args.keeper }))?;
     // The connection ends when the old image does, so whoever answers next is the new one.
-    if !control.wait_for_end(WAIT) {
+    if !control.wait_for_end(limits::UPGRADE) {
         return Err(Failure::general("the daemon did not give way to the new one")
             .hint("its log says why; sessions are not affected"));
     }

@@ -3,6 +3,7 @@
 use crate::args;
 use crate::context::Context;
 use crate::error::{Failure, FailureKind, Outcome};
+use crate::limits;
 use serde::Serialize;
 use std::time::{Duration, Instant};
 use swb_types::{Offset, PtyId};
@@ -10,12 +11,6 @@ use swb_wire::control::{Met, Operation, Turns, TurnsReply, Wait, WaitReply, Wait
 
 /// Exit code when the time is up, as `timeout` has it.
 pub(super) const TIMED_OUT: u8 = 124;
-
-/// How much longer than the wait the daemon's answer may take; after that it hangs.
-const GRACE: Duration = Duration::from_secs(10);
-
-/// How long a daemon that dies under every question is asked again.
-const RETRY: Duration = Duration::from_secs(10);
 
 /// What `wait --json` tells.
 #[derive(Debug, Serialize)]
@@ -106,7 +101,7 @@ pub(super) fn until(
 fn ask(context: &Context, request: &mut Wait, mut clock: WaitClock) -> Result<Option<WaitReply>, Failure> {
     loop {
         request.timeout_ms = clock.left(Instant::now());
-        let limit = request.timeout_ms.map(|left| Duration::from_millis(left) + GRACE);
+        let limit = request.timeout_ms.map(|left| Duration::from_millis(left) + limits::WAIT_GRACE);
         let asked = Instant::now();
         let answer = context
             .connect()
@@ -153,11 +148,11 @@ impl WaitClock {
     /// Notes that a question asked at `asked` was lost; tells whether to give up.
     fn is_hopeless(&mut self, asked: Instant, now: Instant) -> bool {
         // A daemon that was there for a while had nothing against the question itself.
-        if now.duration_since(asked) > RETRY {
+        if now.duration_since(asked) > limits::WAIT_RETRY {
             self.unlucky = None;
         }
         let since = *self.unlucky.get_or_insert(now);
-        now.duration_since(since) >= RETRY
+        now.duration_since(since) >= limits::WAIT_RETRY
     }
 }
 

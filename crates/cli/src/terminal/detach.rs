@@ -5,19 +5,10 @@
 //! modifyOtherKeys). All of them name the same key. The start of such a sequence has to be held back until
 //! it is decided; [`Matcher::patience`] says for how long, because a lone escape character is a key too.
 
+use crate::limits;
 use std::time::Duration;
 use swb_vt::limits::KEY_BYTES;
 use swb_vt::{Input, InputParser, Key, KeyCode, KeyPress};
-
-/// How long an escape character, or `ESC [`, may be a key of its own that waits for nothing. Terminals send
-/// a sequence in one piece; 25 ms is less than anyone notices.
-const LONE_ESCAPE: Duration = Duration::from_millis(25);
-
-/// How long the rest of a sequence with digits in it may take over a slow line. No key looks like this.
-const SEQUENCE: Duration = Duration::from_millis(250);
-
-/// Keys in a sequence at most.
-const MAX_KEYS: usize = 16;
 
 /// Ways to write that Ctrl is held.
 const CTRL: [&str; 6] = ["C-", "^", "Ctrl-", "Ctrl+", "Control-", "Control+"];
@@ -65,7 +56,7 @@ impl DetachKey {
         let keys: Vec<Chord> = text.chars().map(|character| Chord { character, ctrl: false }).collect();
         let plain = keys.iter().all(|key| key.character.is_ascii_graphic());
         // A single letter would make that letter impossible to type.
-        if plain && (2..=MAX_KEYS).contains(&keys.len()) { Ok(Self(keys)) } else { Err(refused()) }
+        if plain && (2..=limits::DETACH_KEYS).contains(&keys.len()) { Ok(Self(keys)) } else { Err(refused()) }
     }
 
     /// A key of its own, for programs that take no other input.
@@ -130,8 +121,8 @@ impl Matcher {
     pub(crate) fn patience(&self) -> Option<Duration> {
         match self.held.len() {
             0 => None,
-            1 | 2 => Some(LONE_ESCAPE),
-            _ => Some(SEQUENCE),
+            1 | 2 => Some(limits::LONE_ESCAPE),
+            _ => Some(limits::SEQUENCE),
         }
     }
 
@@ -310,11 +301,11 @@ mod tests {
         let mut out = Vec::new();
         assert_eq!(matcher.patience(), None);
         assert!(!matcher.feed(b"\x1b", &mut out));
-        assert_eq!(matcher.patience(), Some(LONE_ESCAPE));
+        assert_eq!(matcher.patience(), Some(limits::LONE_ESCAPE));
         matcher.give_up(&mut out);
         assert_eq!((matcher.patience(), out.as_slice()), (None, &b"\x1b"[..]));
         assert!(!matcher.feed(b"\x1b[9", &mut out));
-        assert_eq!(matcher.patience(), Some(SEQUENCE));
+        assert_eq!(matcher.patience(), Some(limits::SEQUENCE));
     }
 
     #[test]

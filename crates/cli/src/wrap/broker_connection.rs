@@ -1,25 +1,17 @@
 //! The socket to the broker: made in the background, again and again, and never waited for (CP-5).
 
-use super::registration::{ANSWER_WAIT, Registration};
+use super::registration::Registration;
 use crate::attach::follow::timespec;
+use crate::limits;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use swb_turns::LineTurn;
 use swb_wire::LengthPrefixed;
 use swb_wire::clippy::frames;
-
-/// Pause between two tries to reach a broker (CP-17 wants one every 5 s at least).
-const RETRY: Duration = Duration::from_secs(2);
-
-/// How long the broker may take to hear that the session is over; the user waits for it.
-const FAREWELL: Duration = Duration::from_millis(500);
-
-/// Bytes read from the broker at once.
-const READ: usize = 64 * 1024;
 
 /// A connection to the broker, or the wait for one.
 #[derive(Debug)]
@@ -36,7 +28,7 @@ pub(super) struct BrokerConnection {
 
 impl BrokerConnection {
     pub(super) fn new(path: Option<PathBuf>, registration: Registration) -> Self {
-        let buffer = vec![0; READ].into();
+        let buffer = vec![0; limits::BROKER_READ].into();
         Self { path, registration, socket: None, reader: frames(), due: Instant::now(), buffer }
     }
 
@@ -67,11 +59,11 @@ impl BrokerConnection {
             Some(socket) => {
                 self.socket = Some(socket);
                 self.reader = frames();
-                self.due = now + ANSWER_WAIT;
+                self.due = now + limits::BROKER_REPLY;
                 self.registration.connected();
                 self.write();
             }
-            None => self.due = now + RETRY,
+            None => self.due = now + limits::BROKER_RETRY,
         }
     }
 
@@ -130,7 +122,7 @@ impl BrokerConnection {
     /// Tells the broker that the session is over, and waits a little until it knows.
     pub(super) fn farewell(&mut self) {
         self.registration.leave();
-        let end = Instant::now() + FAREWELL;
+        let end = Instant::now() + limits::BROKER_GOODBYE;
         while !self.registration.has_left() {
             self.write();
             let left = end.saturating_duration_since(Instant::now());
@@ -148,7 +140,7 @@ impl BrokerConnection {
         self.socket = None;
         self.reader = frames();
         self.registration.disconnected();
-        self.due = Instant::now() + RETRY;
+        self.due = Instant::now() + limits::BROKER_RETRY;
     }
 }
 

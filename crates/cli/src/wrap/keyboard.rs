@@ -3,11 +3,9 @@
 //! Messages stay whole and in order (CP-19). Bounded: when the command reads nothing, [`WrapKeyboard::has_room`] says
 //! so and neither side is read further.
 
+use crate::limits;
 use rustix::io::Errno;
 use std::os::fd::AsFd;
-
-/// Bytes that may wait before nothing more is read. One message more may come on top.
-const FULL: usize = 64 * 1024;
 
 /// The way in.
 #[derive(Debug, Default)]
@@ -19,7 +17,7 @@ pub(super) struct WrapKeyboard {
 impl WrapKeyboard {
     /// Whether more may be read.
     pub(super) fn has_room(&self) -> bool {
-        self.waiting.len() - self.taken < FULL
+        self.waiting.len() - self.taken < limits::WRAP_INPUT
     }
 
     /// Whether something waits.

@@ -4,17 +4,11 @@
 //! that a broker that appears later gets it (CP-15, CP-16). What waits to be sent is bounded: a broker that takes
 //! nothing is given up.
 
-use std::time::Duration;
+use crate::limits;
 use swb_turns::LineTurn;
 use swb_wire::clippy::{
     EncodeError, Malformed, Message, Request, Role, VERSION, encode_request, parse_message,
 };
-
-/// Bytes that may wait for a broker: a few turns of the largest size there is.
-const MAX_WAITING: usize = 32 * 1024 * 1024;
-
-/// How long a broker may take to answer the greeting and the registration. Nothing waits for it but another try.
-pub(super) const ANSWER_WAIT: Duration = Duration::from_secs(30);
 
 /// Why a connection is of no more use.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -175,7 +169,7 @@ impl Registration {
     fn send_kept(&mut self) -> Result<(), BrokerUnusable> {
         let id = self.next_id();
         let Some(turn) = &self.kept else { return Ok(()) };
-        if self.out.len() - self.sent + turn.content.len() > MAX_WAITING {
+        if self.out.len() - self.sent + turn.content.len() > limits::BROKER_QUEUE {
             return Err(BrokerUnusable::Stuck);
         }
         let length = |length: u64| u32::try_from(length).unwrap_or(u32::MAX);

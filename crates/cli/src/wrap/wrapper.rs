@@ -10,6 +10,7 @@ use super::child::WrappedChild;
 use super::keyboard::WrapKeyboard;
 use super::output::CommandOutput;
 use crate::attach::follow::timespec;
+use crate::limits;
 use crate::panics;
 use crate::terminal::raw::RawMode;
 use crate::terminal::signals::Signals;
@@ -35,21 +36,6 @@ const CAUGHT: [i32; 14] = [
     SIGTSTP, SIGCONT, SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGURG, SIGUSR1, SIGUSR2,
     SIGVTALRM, SIGWINCH,
 ];
-
-/// Bytes read at once, from either side. A terminal gives no more than 4 KiB, in general.
-const READ: usize = 16 * 1024;
-
-/// Reads of output before anything else gets its turn: enough for a flood, and too few for a key to wait.
-const BURST: usize = 16;
-
-/// Bytes that are still passed on after the command has ended; more is what others write, who may never stop.
-const DRAIN: usize = 1024 * 1024;
-
-/// How long a command may take to end after SIGTERM before it is left alone.
-const TERMINATE: Duration = Duration::from_secs(5);
-
-/// Pause between two looks at a terminal that nobody but us has open while the command runs.
-const CLOSED_PAUSE: Duration = Duration::from_millis(100);
 
 /// How the wrapper ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +104,7 @@ impl Wrapper {
             closed_until: None,
             terminate_by: None,
             hung_up: false,
-            buffer: vec![0; READ].into(),
+            buffer: vec![0; limits::WRAP_READ].into(),
         })
     }
 
@@ -145,7 +131,7 @@ impl Wrapper {
             self.output.flush();
         }
         if woken.master.intersects(PollFlags::IN | bad) {
-            for _ in 0..BURST {
+            for _ in 0..limits::WRAP_BURST {
                 if !self.read_output() {
                     break;
                 }
@@ -261,7 +247,7 @@ impl Wrapper {
             // Nobody has the other side open (EIO), which a command that runs may change.
             Ok(_) | Err(_) => {
                 self.drained = self.ended.is_some();
-                self.closed_until = Some(Instant::now() + CLOSED_PAUSE);
+                self.closed_until = Some(Instant::now() + limits::WRAP_CLOSED_PAUSE);
                 return false;
             }
         };
@@ -271,7 +257,7 @@ impl Wrapper {
         self.closed_until = None;
         if let Some((_, passed)) = &mut self.ended {
             *passed += count;
-            self.drained = *passed > DRAIN;
+            self.drained = *passed > limits::WRAP_DRAIN;
         }
         true
     }
@@ -325,7 +311,7 @@ impl Wrapper {
                         self.rules.interrupt();
                     }
                     if other == SIGTERM {
-                        self.terminate_by.get_or_insert(Instant::now() + TERMINATE);
+                        self.terminate_by.get_or_insert(Instant::now() + limits::WRAP_TERMINATE);
                     }
                 }
             }

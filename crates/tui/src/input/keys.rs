@@ -1,6 +1,7 @@
 //! Keys from the bytes that a terminal sends for them.
 
-use std::time::{Duration, Instant};
+use crate::limits;
+use std::time::Instant;
 use swb_vt::{Input, InputParser, KeyCode, KeyPress};
 
 /// A key.
@@ -66,7 +67,7 @@ impl Keys {
 
     /// When to [`Keys::flush`] what is held and may be a key by itself: the Escape key, or the beginning of another.
     pub fn due(&self) -> Option<Instant> {
-        let waits = self.paste.is_none() && self.held.first() == Some(&0x1b);
+        let waits = self.parser.pending().first() == Some(&0x1b);
         self.came.filter(|_| waits).map(|came| came + limits::ESCAPE)
     }
 
@@ -77,99 +78,60 @@ impl Keys {
         self.key(input)
     }
 
-    /// Moves what is held into the paste; gives it when its end is there.
-    fn pasted(&mut self) -> Option<Key> {
-        let paste = self.paste.get_or_insert_default();
-        let end = self.held.windows(PASTE_END.len()).position(|window| window == PASTE_END);
-        // The end mark itself may be cut.
-        let ready = end.unwrap_or(self.held.len().saturating_sub(PASTE_END.len() - 1));
-        paste.extend(self.held.drain(..ready).take(limits::PASTE.saturating_sub(paste.len())));
-        end?;
-        self.held.drain(..PASTE_END.len());
-        let text = String::from_utf8_lossy(&self.paste.take()?).replace("\r\n", "\n").replace('\r', "\n");
-        Some(Key::Paste(text))
+    fn key(&mut self, input: Input<'_>) -> Option<Key> {
+        match input {
+            Input::Press(press) => named(&press),
+            Input::Pasted(text) => {
+                let room = limits::PASTE.saturating_sub(self.paste.len()).min(text.len());
+                self.paste.extend_from_slice(&text[..room]);
+                None
+            }
+            Input::PasteEnd => {
+                let paste = std::mem::take(&mut self.paste);
+                let text = String::from_utf8_lossy(&paste).replace("\r\n", "\n").replace('\r', "\n");
+                Some(Key::Paste(text))
+            }
+            Input::Release(_) | Input::PasteStart | Input::Answer | Input::Report => None,
+        }
     }
 }
 
-fn step(bytes: &[u8]) -> Step {
-    let Some(first) = bytes.first() else { return Step::More };
-    match first {
-        0x1b => escape(bytes),
-        b'\r' | b'\n' => Step::Key(Some(if *first == b'\r' { Key::Enter } else { Key::Ctrl('j') }), 1),
-        b'\t' => Step::Key(Some(Key::Tab), 1),
-        0x08 | 0x7f => Step::Key(Some(Key::Backspace), 1),
-        0x01..=0x1a => Step::Key(Some(Key::Ctrl(char::from(first + 0x60))), 1),
-        0x00 | 0x1c..=0x1f => Step::Key(None, 1),
-        _ => character(bytes, 0),
-    }
-}
-
-/// A character that begins at `at`; before it is at most the Escape that makes it an Alt key.
-fn character(bytes: &[u8], at: usize) -> Step {
-    let rest = bytes.get(at..).unwrap_or_default();
-    let length = match rest.first() {
-        None => return Step::More,
-        Some(0x00..=0x7f) => 1,
-        Some(0xc2..=0xdf) => 2,
-        Some(0xe0..=0xef) => 3,
-        Some(0xf0..=0xf4) => 4,
-        Some(_) => return Step::Key(None, at + 1),
-    };
-    let Some(encoded) = rest.get(..length) else { return Step::More };
-    match str::from_utf8(encoded).ok().and_then(|text| text.chars().next()) {
-        Some(c) if at > 0 => Step::Key(Some(Key::Alt(c)), at + length),
-        Some(c) => Step::Key(Some(Key::Char(c)), length),
-        None => Step::Key(None, at + 1),
-    }
-}
-
-fn escape(bytes: &[u8]) -> Step {
-    match bytes.get(1) {
-        None => Step::More,
-        Some(b'[') => sequence(bytes),
-        Some(b'O') => match bytes.get(2) {
-            Some(last) => Step::Key(named(*last, ""), 3),
-            None => Step::More,
-        },
-        Some(b'\r' | b'\n') => Step::Key(Some(Key::AltEnter), 2),
-        Some(0x7f | 0x08) => Step::Key(Some(Key::Ctrl('w')), 2),
-        Some(0x1b) => Step::Key(Some(Key::Escape), 1),
-        Some(0x00..=0x1f) => Step::Key(None, 2),
-        Some(_) => character(bytes, 1),
-    }
-}
-
-/// A control sequence: parameters and a last byte.
-fn sequence(bytes: &[u8]) -> Step {
-    let body = bytes.get(2..).unwrap_or_default();
-    let Some(end) = body.iter().position(|byte| (0x40..=0x7e).contains(byte)) else {
-        return if body.len() > limits::SEQUENCE { Step::Key(None, bytes.len()) } else { Step::More };
-    };
-    let parameters = body.get(..end).and_then(|text| str::from_utf8(text).ok()).unwrap_or_default();
-    Step::Key(named(body.get(end).copied().unwrap_or_default(), parameters), end + 3)
-}
-
-fn named(last: u8, parameters: &str) -> Option<Key> {
-    let mut numbers = parameters.split(';').map(|number| number.split(':').next().unwrap_or_default());
-    let mut next = || numbers.next().unwrap_or_default();
-    let (first, modifier, code) = (next(), next(), next());
-    // Modifiers are counted from 1: shift 1, alt 2, control 4.
-    let held = modifier.parse::<u8>().unwrap_or(1).saturating_sub(1);
-    let word = held & 0b110 != 0;
-    let enter = if held > 0 { Key::AltEnter } else { Key::Enter };
-    match (last, first) {
-        (b'A', _) => Some(Key::Up),
-        (b'B', _) => Some(Key::Down),
-        (b'C', _) => Some(if word { Key::WordRight } else { Key::Right }),
-        (b'D', _) => Some(if word { Key::WordLeft } else { Key::Left }),
-        (b'H', _) | (b'~', "1" | "7") => Some(Key::Home),
-        (b'F', _) | (b'~', "4" | "8") => Some(Key::End),
-        (b'~', "3") => Some(Key::Delete),
-        // Enter with a modifier, as terminals with extended keys tell it.
-        (b'u', "13") => Some(enter),
-        (b'~', "27") if code == "13" => Some(enter),
-        _ => None,
-    }
+fn named(press: &KeyPress) -> Option<Key> {
+    let modifiers = press.key.modifiers;
+    let held = |modifier: u8| modifiers & modifier != 0;
+    let word = held(swb_vt::Key::ALT | swb_vt::Key::CTRL);
+    Some(match press.key.code {
+        KeyCode::Backspace if held(swb_vt::Key::ALT) => Key::Ctrl('w'),
+        KeyCode::Backspace => Key::Backspace,
+        KeyCode::Char(c @ 'a'..='z') if modifiers == swb_vt::Key::CTRL => Key::Ctrl(c),
+        KeyCode::Char(_) if held(swb_vt::Key::CTRL) => return None,
+        KeyCode::Char(c) if held(swb_vt::Key::ALT) => Key::Alt(press.shifted.unwrap_or(c)),
+        KeyCode::Char(_) => Key::Char(press.text?),
+        KeyCode::Cursor(b'A') => Key::Up,
+        KeyCode::Cursor(b'B') => Key::Down,
+        KeyCode::Cursor(b'C') => {
+            if word {
+                Key::WordRight
+            } else {
+                Key::Right
+            }
+        }
+        KeyCode::Cursor(b'D') => {
+            if word {
+                Key::WordLeft
+            } else {
+                Key::Left
+            }
+        }
+        KeyCode::Cursor(b'F') => Key::End,
+        KeyCode::Cursor(b'H') => Key::Home,
+        KeyCode::Editing(3) => Key::Delete,
+        KeyCode::Enter if modifiers != 0 => Key::AltEnter,
+        KeyCode::Enter => Key::Enter,
+        KeyCode::Escape => Key::Escape,
+        KeyCode::Tab if modifiers == 0 => Key::Tab,
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -220,7 +182,7 @@ mod tests {
         (0..40).for_each(|_| drop(endless.push(&[b'x'; 65536], now)));
         assert_eq!(endless.due(), None);
         assert!(
-            matches!(&endless.push(PASTE_END, now)[..], [Key::Paste(text)] if text.len() == limits::PASTE)
+            matches!(&endless.push(b"\x1b[201~", now)[..], [Key::Paste(text)] if text.len() == limits::PASTE)
         );
     }
 

@@ -11,6 +11,7 @@ mod typing;
 use super::messages::usage;
 use super::open_session::OpenedSession;
 use super::slash_commands::SlashCommand;
+use crate::limits;
 use std::time::Instant;
 use swb_tui::event::ChatEvent;
 use swb_tui::input::editor::Editor;
@@ -21,8 +22,6 @@ use swb_wire::scriptschnell::{
     AuthorizationAck, ErrorCode, ErrorInfo, Request, ServerMessage, SessionItem, SessionRef,
 };
 
-/// Messages of a resumed session that are shown.
-const SHOWN: usize = 4;
 /// What to say while there is no connection.
 const AWAY: &str = "the connection is lost; trying to come back";
 
@@ -184,7 +183,7 @@ impl ChatState {
         for message in opened.messages.iter().filter(|message| message.user) {
             self.editor.remember(&message.text);
         }
-        let mut from = count.saturating_sub(SHOWN);
+        let mut from = count.saturating_sub(limits::RESUMED);
         // A question comes before its answer.
         from += opened.messages.iter().skip(from).take_while(|message| !message.user).count();
         let shown = opened.messages.get(from..).filter(|shown| !shown.is_empty()).unwrap_or(&opened.messages);

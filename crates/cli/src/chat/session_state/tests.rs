@@ -1,7 +1,7 @@
 //! What keys and messages come to.
 
-use super::typing::{TWICE, TYPING};
 use super::*;
+use crate::limits::{LEAVE_TWICE, TYPING};
 use serde_json::Value;
 use std::time::Duration;
 use swb_tui::event::{ApprovalPrompt, ToolUse, TranscriptMessage};
@@ -44,7 +44,7 @@ impl Tried {
     /// Types with a second between two keys.
     fn type_in(&mut self, text: &str) -> &mut Self {
         for c in text.chars() {
-            self.now += TYPING + TWICE;
+            self.now += TYPING + LEAVE_TWICE;
             let key = if c == '\r' { Key::Enter } else { Key::Char(c) };
             self.state.key(&key, self.now);
         }
@@ -172,9 +172,9 @@ fn the_first_ctrl_c_stops_and_the_second_leaves() {
     tried.hear(ChatEvent::Prompt("x".into()));
     tried.state.key(&Key::Ctrl('c'), tried.now);
     assert_eq!((tried.kinds(), tried.state.is_leaving()), (vec!["chat_stop".to_owned()], false));
-    tried.state.key(&Key::Ctrl('c'), tried.now + TWICE * 2);
+    tried.state.key(&Key::Ctrl('c'), tried.now + LEAVE_TWICE * 2);
     assert!(!tried.state.is_leaving());
-    tried.state.key(&Key::Ctrl('c'), tried.now + TWICE * 2 + TWICE / 2);
+    tried.state.key(&Key::Ctrl('c'), tried.now + LEAVE_TWICE * 2 + LEAVE_TWICE / 2);
     assert!(tried.state.is_leaving());
 }
 

@@ -3,7 +3,8 @@
 use super::{AWAY, ChatState, RequestPurpose};
 use crate::chat::messages;
 use crate::chat::slash_commands::{self, HELP, SlashCommand, TypedLine};
-use std::time::{Duration, Instant};
+use crate::limits;
+use std::time::Instant;
 use swb_tui::input::editor::Edited;
 use swb_tui::input::keys::Key;
 use swb_tui::text::{Colour, StyledLine, TextStyle};
@@ -12,11 +13,6 @@ use swb_wire::scriptschnell::{
     ChatSend, ConfigSet, Request, Scalar, SessionAttach, SessionCreate, SessionFilter, SessionRef,
     SessionSave,
 };
-
-/// How long a second Ctrl+C means to leave.
-pub(super) const TWICE: Duration = Duration::from_secs(1);
-/// How long a key after another one is taken for typing, which approves nothing.
-pub(super) const TYPING: Duration = Duration::from_millis(800);
 
 impl ChatState {
     /// Takes a key.
@@ -62,7 +58,7 @@ impl ChatState {
 
     /// Stops what there is to stop, clears what is typed; a further time in a row, leaves.
     fn interrupt(&mut self, before: Option<Instant>, now: Instant) {
-        let again = before.is_some_and(|before| now.saturating_duration_since(before) < TWICE);
+        let again = before.is_some_and(|before| now.saturating_duration_since(before) < limits::LEAVE_TWICE);
         self.interrupted = Some(now);
         if self.is_answering() && !again {
             self.stop();
@@ -87,7 +83,7 @@ impl ChatState {
 
     fn approve(&mut self, key: &Key, now: Instant) {
         // Somebody who is in the middle of a word when the question comes does not mean to answer it.
-        if self.typed.is_some_and(|before| now.saturating_duration_since(before) < TYPING) {
+        if self.typed.is_some_and(|before| now.saturating_duration_since(before) < limits::TYPING) {
             self.typed = Some(now);
             return "you were typing: press the key again to decide".clone_into(&mut self.notice);
         }

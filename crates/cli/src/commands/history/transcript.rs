@@ -1,13 +1,11 @@
 //! A conversation as a text for people.
 
+use crate::limits;
 use crate::table::{self, short_path};
 use std::fmt::Write;
 use std::path::Path;
 use swb_types::Timestamp;
 use swb_wire::control::{ConversationReply, MessageItem, PartItem};
-
-/// Lines of what a tool said that are shown.
-const TOOL_LINES: usize = 3;
 
 /// What was said, from the beginning.
 pub(super) fn text(whole: &ConversationReply, home: &Path) -> String {
@@ -48,9 +46,9 @@ fn add(text: &mut String, message: &MessageItem) {
                 let what =
                     description.as_ref().map_or_else(String::new, |what| format!(" ({})", one_line(what)));
                 let _ = writeln!(text, "[{}{what}: {mark}]", table::printable(name));
-                let said: Vec<&str> = output.lines().take(TOOL_LINES + 1).collect();
-                let cut = said.len() > TOOL_LINES;
-                lines(text, "  ", &said[..said.len().min(TOOL_LINES)].join("\n"));
+                let said: Vec<&str> = output.lines().take(limits::TOOL_LINES + 1).collect();
+                let cut = said.len() > limits::TOOL_LINES;
+                lines(text, "  ", &said[..said.len().min(limits::TOOL_LINES)].join("\n"));
                 text.push_str(if cut { "  …\n" } else { "" });
             }
             PartItem::Attachment { mime_type, name } => {

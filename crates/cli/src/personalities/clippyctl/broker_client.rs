@@ -1,17 +1,11 @@
 //! One request to a broker.
 
 use crate::error::{Failure, FailureKind};
+use crate::limits;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
 use swb_wire::LengthPrefixed;
 use swb_wire::clippy::{Message, Request, Response, Role, VERSION, encode_request, frames, parse_message};
-
-/// How long a broker may take to answer: it may have to write a file first.
-const WAIT: Duration = Duration::from_secs(30);
-
-/// Bytes read at once.
-const READ: usize = 64 * 1024;
 
 /// Id of the one question.
 const ID: u32 = 1;
@@ -32,8 +26,8 @@ impl BrokerClient {
             Failure::general(format!("no broker at {}: {error}", path.display()))
                 .hint("`swb daemon` runs one; so does any `swb` command that starts the daemon")
         })?;
-        stream.set_read_timeout(Some(WAIT))?;
-        stream.set_write_timeout(Some(WAIT))?;
+        stream.set_read_timeout(Some(limits::CLIPPYCTL_REPLY))?;
+        stream.set_write_timeout(Some(limits::CLIPPYCTL_REPLY))?;
         let mut link = Self { stream, reader: frames() };
         link.send(0, &Request::Hello { version: VERSION, role: Some(Role::Client) })?;
         loop {
@@ -70,7 +64,7 @@ impl BrokerClient {
     }
 
     fn receive(&mut self) -> Result<Vec<u8>, Failure> {
-        let mut buffer = vec![0; READ];
+        let mut buffer = vec![0; limits::CLIPPYCTL_READ];
         loop {
             if let Some(frame) = self.reader.next().map_err(|error| garbled(&error))? {
                 return Ok(frame);

@@ -10,19 +10,14 @@ use crate::attach::inbox::Inbox;
 use crate::attach::stream_protocol::{KeeptyStream, Notice, StreamProtocol};
 use crate::context::Context;
 use crate::error::{Failure, Outcome};
+use crate::limits;
 use crate::terminal::signals::Signals;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use swb_types::Size;
 use swb_wire::keepty::{Message, Role};
-
-/// How long a session whose connection was lost is looked for again: a daemon is back within a second.
-const RETURN_WAIT: Duration = Duration::from_secs(5);
-
-/// Pause between two tries.
-const RETURN_PAUSE: Duration = Duration::from_millis(20);
 
 /// Starts the session and stays until it ends.
 pub(super) fn run(context: &Context, args: BrokerArgs) -> Outcome {
@@ -39,11 +34,13 @@ pub(super) fn run(context: &Context, args: BrokerArgs) -> Outcome {
                     return Ok(AttachEnd::Exited(code).exit_code());
                 }
             }
-            Err(failure) if lost.is_some_and(|since| since.elapsed() > RETURN_WAIT) => return Err(failure),
+            Err(failure) if lost.is_some_and(|since| since.elapsed() > limits::KEEPTY_RETURN) => {
+                return Err(failure);
+            }
             Err(_) => {}
         }
         lost.get_or_insert_with(Instant::now);
-        let pause = Timespec { tv_sec: 0, tv_nsec: i64::from(RETURN_PAUSE.subsec_nanos()) };
+        let pause = Timespec { tv_sec: 0, tv_nsec: i64::from(limits::KEEPTY_RETURN_PAUSE.subsec_nanos()) };
         let _ = poll(&mut [], Some(&pause));
     }
 }

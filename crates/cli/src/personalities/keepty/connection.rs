@@ -5,21 +5,13 @@ use crate::attach::stream_protocol::{KeeptyStream, Notice, StreamProtocol};
 use crate::context::Context;
 use crate::control_client::nobody_listens;
 use crate::error::{Failure, FailureKind};
+use crate::limits;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use swb_types::Size;
 use swb_wire::keepty::{Decoder, Message, Role, encode};
-
-/// How long a session may take to answer.
-const WAIT: Duration = Duration::from_secs(5);
-
-/// How long the answer to the last question is waited for; a session that is ending may have none.
-const SETTLE_WAIT: Duration = Duration::from_millis(500);
-
-/// Largest message read before the stream begins, in bytes; only `HelloAck` and `Error` can come.
-const MAX_ANSWER: usize = 64 * 1024;
 
 /// A connection that has said hello.
 #[derive(Debug)]
@@ -31,7 +23,7 @@ impl KeeptyConnection {
     /// Connects in a role; gives the connection and the process of the session, 0 if it has not started.
     pub(super) fn open(context: &Context, id: &str, role: Role, size: Size) -> Result<(Self, u32), Failure> {
         let stream = connect(context, id)?;
-        stream.set_read_timeout(Some(WAIT))?;
+        stream.set_read_timeout(Some(limits::KEEPTY_REPLY))?;
         let mut link = Self::over(stream);
         link.send(&Message::Hello { role, cols: size.cols(), rows: size.rows() })?;
         let silent = || Failure::general(format!("Session '{id}' does not respond"));
@@ -64,7 +56,7 @@ impl KeeptyConnection {
     /// A peer that vanishes right behind its last message may take the message with it: whoever is busy
     /// writing to it sees the broken connection first.
     pub(super) fn settle(&mut self) {
-        let deadline = Instant::now() + SETTLE_WAIT;
+        let deadline = Instant::now() + limits::KEEPTY_SETTLE;
         let mut inbox = Inbox::new(KeeptyStream.layout());
         if self.send(&Message::Ping).is_err() {
             return;
@@ -100,7 +92,7 @@ impl KeeptyConnection {
         let mut length = [0; 4];
         self.stream.read_exact(&mut length)?;
         let count = u32::from_be_bytes(length) as usize;
-        if count > MAX_ANSWER {
+        if count > limits::KEEPTY_HELLO {
             return Err(io::ErrorKind::InvalidData.into());
         }
         let mut body = vec![0; count];

@@ -14,6 +14,7 @@ use crate::console::say;
 use crate::context::{self, Context};
 use crate::control_client::nobody_listens;
 use crate::error::{Failure, FailureKind, Outcome};
+use crate::limits;
 use crate::session;
 use crate::terminal::detach::DetachKey;
 use crate::terminal::size;
@@ -24,7 +25,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use swb_types::{Offset, SessionName, Size};
 use swb_wire::control::{Create, Start};
 use swb_wire::keepty::{Message, Role};
@@ -37,9 +38,6 @@ const TERM: &str = "xterm-256color";
 
 /// Keys that detach a Writer (KP-52).
 const DETACH: &str = ",,,d";
-
-/// How long the socket of a new session may take to appear (KP-49).
-const SOCKET_WAIT: Duration = Duration::from_secs(5);
 
 /// Persistent terminal sessions.
 #[derive(Debug, Parser)]
@@ -177,7 +175,7 @@ fn create(context: &Context, id: &str, what: What) -> Result<(), Failure> {
 
 /// Waits until SDKs can find the session (KP-49).
 fn wait_for_socket(socket: &Path) -> Result<(), Failure> {
-    let deadline = Instant::now() + SOCKET_WAIT;
+    let deadline = Instant::now() + limits::KEEPTY_SOCKET;
     while !socket.exists() {
         if Instant::now() >= deadline {
             return Err(Failure::general(format!("the session has no socket at {}", socket.display()))

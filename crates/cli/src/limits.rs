@@ -1,0 +1,184 @@
+//! Every bound of the commands, with its unit and reason.
+
+use std::time::Duration;
+
+// ---- connecting ----
+
+/// How long the daemon may take to answer the handshake. One that is being restarted needs up to a second;
+/// after ten something hangs.
+pub(crate) const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long a new daemon may take until it answers: it needs a few milliseconds, on a busy machine a second.
+pub(crate) const START: Duration = Duration::from_millis(2500);
+/// How long another command that is starting the daemon may hold the lock: its own wait and a little more.
+pub(crate) const START_LOCK: Duration = Duration::from_millis(3500);
+/// Pause between two attempts to connect to a daemon that is starting. It needs a few milliseconds, and an
+/// attempt costs next to nothing.
+pub(crate) const START_PAUSE: Duration = Duration::from_millis(3);
+/// Bytes of the log read to find out why the daemon did not start: its last lines.
+pub(crate) const LOG_TAIL: u64 = 4096;
+/// How long a request that can be repeated is repeated while the daemon keeps dying.
+pub(crate) const REQUEST_RETRY: Duration = Duration::from_secs(5);
+/// How long attaching is repeated while the daemon keeps dying.
+pub(crate) const ATTACH_RETRY: Duration = Duration::from_secs(5);
+/// Pause between two attempts to reconnect to the event stream.
+pub(crate) const EVENTS_PAUSE: Duration = Duration::from_millis(100);
+/// Bytes of events read at once: dozens of them.
+pub(crate) const EVENTS_READ: usize = 16 * 1024;
+/// How often a list is refreshed for what no event reports: ages, sizes and clients.
+pub(crate) const LIST_REFRESH: Duration = Duration::from_secs(1);
+/// How long events that come together are gathered into one refresh.
+pub(crate) const LIST_GATHER: Duration = Duration::from_millis(50);
+/// Events gathered before the list is shown again, however fast they come.
+pub(crate) const LIST_GATHERED: u32 = 50;
+
+// ---- attach ----
+
+/// How long attach waits for a lost daemon. It is back within a second; after ten nothing is bringing it
+/// back.
+pub(crate) const RECONNECT: Duration = Duration::from_secs(10);
+/// Pause between two attempts to reconnect: shorter than a user notices.
+pub(crate) const RECONNECT_PAUSE: Duration = Duration::from_millis(20);
+/// How long the daemon may take to confirm a detach: the user waits for the prompt.
+pub(crate) const DETACH: Duration = Duration::from_millis(300);
+/// Bytes read from the keyboard at once: a large paste takes a few reads.
+pub(crate) const KEYBOARD_READ: usize = 16 * 1024;
+/// Bytes of the buffer for frames: one read takes what a busy daemon has sent meanwhile, and it still fits
+/// the processor's cache.
+pub(crate) const INBOX: usize = 128 * 1024;
+/// Bytes of input that wait to be sent, also while there is no connection; beyond that the keyboard is not
+/// read.
+pub(crate) const OUTBOX: usize = 64 * 1024;
+/// Ranges of output gathered into one write: enough for a system call to be worth it.
+pub(crate) const WRITE_PIECES: usize = 16;
+/// How long attach waits for a terminal that takes no output when the user leaves and output is left.
+pub(crate) const REST: Duration = Duration::from_millis(500);
+/// How long attach waits for a terminal that takes no output to restore its modes: the user has to live with
+/// it afterwards.
+pub(crate) const UNDO: Duration = Duration::from_secs(5);
+/// How long an escape character, or `ESC [`, may be a key of its own that waits for nothing. Terminals send a
+/// sequence in one piece; 25 ms is less than anyone notices.
+pub(crate) const LONE_ESCAPE: Duration = Duration::from_millis(25);
+/// How long the rest of a sequence with digits in it may take over a slow line. No key of its own resembles
+/// it.
+pub(crate) const SEQUENCE: Duration = Duration::from_millis(250);
+/// Keys in a detach sequence: more than anybody would type.
+pub(crate) const DETACH_KEYS: usize = 16;
+
+// ---- recordings ----
+
+/// Bytes of a recording's line. Recorders write what a program writes in a moment, which is far less.
+pub(crate) const CAST_LINE: u64 = 16 * 1024 * 1024;
+/// Bytes of output in one line: a line is written at once, and readers keep a whole one in memory.
+pub(crate) const CAST_OUTPUT: usize = 64 * 1024;
+
+// ---- chat ----
+
+/// Bytes of a prompt from standard input: what fits into a line of the protocol.
+pub(crate) const PROMPT: usize = 8 << 20;
+/// Clients the daemon accepts unless it is configured otherwise.
+pub(crate) const CHAT_CLIENTS: u64 = 10;
+/// Bytes read from the daemon at once: a few messages of ordinary size.
+pub(crate) const CHAT_READ: usize = 64 * 1024;
+/// Messages kept while the client waits for a reply, which comes long before.
+pub(crate) const CHAT_KEPT: usize = 100_000;
+/// Bytes that wait to be sent beyond which no more pings are answered: the daemon does not read.
+pub(crate) const CHAT_UNSENT: usize = 64 * 1024;
+/// How long the daemon may take to reply to a request that needs no agent.
+pub(crate) const CHAT_REPLY: Duration = Duration::from_secs(15);
+/// How often progress is redrawn: a spinner turns smoothly enough.
+pub(crate) const CHAT_TICK: Duration = Duration::from_millis(200);
+/// How often an idle client sends a sign of life: well within the daemon's timeout for idle connections.
+pub(crate) const CHAT_ALIVE: Duration = Duration::from_secs(45);
+/// Pause between two attempts to reconnect.
+pub(crate) const CHAT_PAUSE: Duration = Duration::from_millis(100);
+/// How much later than its owner a watcher reconnects to a session, so that the owner gets its role back.
+pub(crate) const WATCHER_DELAY: Duration = Duration::from_millis(500);
+/// How long the keeper may take to restart the daemon before the client starts one.
+pub(crate) const KEEPER_RESTART: Duration = Duration::from_secs(3);
+/// How long the client tries to reach a lost daemon.
+pub(crate) const CHAT_RECONNECT: Duration = Duration::from_secs(30);
+/// Bytes read from the keyboard at once: a large paste takes a few reads.
+pub(crate) const CHAT_KEYBOARD: usize = 16 * 1024;
+/// How long an agent may take to stop; the daemon does not wait longer.
+pub(crate) const AGENT_STOP: Duration = Duration::from_secs(5);
+/// How long after the end of an answer the daemon may take to announce that it stops.
+pub(crate) const CHAT_GOODBYE: Duration = Duration::from_millis(300);
+/// Bytes of an answer that its result repeats; the daemon keeps no more either.
+pub(crate) const RESULT: usize = 16 << 20;
+/// Messages of a resumed session that are shown: enough to remember where it stood.
+pub(crate) const RESUMED: usize = 4;
+/// How long after the first Ctrl+C a second one means to leave.
+pub(crate) const LEAVE_TWICE: Duration = Duration::from_secs(1);
+/// How long after another key a key counts as typing, which approves nothing.
+pub(crate) const TYPING: Duration = Duration::from_millis(800);
+
+// ---- commands ----
+
+/// Characters of an approval's title in the list: a line of 80 columns with the rest.
+pub(crate) const APPROVAL_WIDTH: usize = 72;
+/// How much longer than the timeout of an ask the daemon's reply may take; after that it hangs.
+pub(crate) const ASK_GRACE: Duration = Duration::from_secs(10);
+/// How much longer than the timeout of a wait the daemon's reply may take; after that it hangs.
+pub(crate) const WAIT_GRACE: Duration = Duration::from_secs(10);
+/// How long a wait is repeated with a daemon that dies under every request.
+pub(crate) const WAIT_RETRY: Duration = Duration::from_secs(10);
+/// How deep directories of recordings are searched; links may lead in circles.
+pub(crate) const RECORDINGS_DEPTH: usize = 8;
+/// Lines of a tool's output that a transcript shows.
+pub(crate) const TOOL_LINES: usize = 3;
+/// How long a hook takes, whatever the daemon is doing: the agent waits for it.
+pub(crate) const HOOK: Duration = Duration::from_secs(1);
+/// Bytes of a hook's event that are read; those of claude hold a tool's parameters.
+pub(crate) const HOOK_EVENT: u64 = 1 << 20;
+/// Bytes sent with one request. Base64 makes a third more of them, and that has to fit a frame.
+pub(crate) const SEND: usize = 512 * 1024;
+/// How long the daemon may take to close its connections and end: three seconds, and two to spare.
+pub(crate) const SHUTDOWN: Duration = Duration::from_secs(5);
+/// How long the old daemon may take to give way to the new one.
+pub(crate) const UPGRADE: Duration = Duration::from_secs(10);
+
+// ---- programs under another name ----
+
+/// Bytes that wait for a broker: a few turns of the largest size there is.
+pub(crate) const BROKER_QUEUE: usize = 32 * 1024 * 1024;
+/// How long a broker may take to answer the greeting and the registration. Only the next attempt waits for
+/// it.
+pub(crate) const BROKER_REPLY: Duration = Duration::from_secs(30);
+/// Pause between two attempts to reach a broker (CP-17 wants one every 5 s at least).
+pub(crate) const BROKER_RETRY: Duration = Duration::from_secs(2);
+/// How long the broker may take to learn that the session is over; the user waits for it.
+pub(crate) const BROKER_GOODBYE: Duration = Duration::from_millis(500);
+/// Bytes read from the broker at once: most messages are shorter.
+pub(crate) const BROKER_READ: usize = 64 * 1024;
+/// Bytes read at once, from either side. A terminal gives no more than 4 KiB, in general.
+pub(crate) const WRAP_READ: usize = 16 * 1024;
+/// Reads of output before anything else gets its turn: enough for a flood, and too few for a key to wait.
+pub(crate) const WRAP_BURST: usize = 16;
+/// Bytes still passed on after the command has ended; more comes from processes it left behind, which may
+/// never stop.
+pub(crate) const WRAP_DRAIN: usize = 1024 * 1024;
+/// How long a command may take to end after SIGTERM before it is left alone.
+pub(crate) const WRAP_TERMINATE: Duration = Duration::from_secs(5);
+/// Pause between two checks of a terminal that only the wrapper has open while the command runs.
+pub(crate) const WRAP_CLOSED_PAUSE: Duration = Duration::from_millis(100);
+/// Bytes of input that wait before nothing more is read. One more message may come on top.
+pub(crate) const WRAP_INPUT: usize = 64 * 1024;
+/// Bytes of a turn that are kept by default. The turn that is being written and the one before it are in
+/// memory together, and may have 16 MiB (CP-28).
+pub(crate) const WRAP_TURN: usize = 8 * 1024 * 1024;
+/// How long a session may take to answer.
+pub(crate) const KEEPTY_REPLY: Duration = Duration::from_secs(5);
+/// How long the client waits for the reply to its last message; a session that is ending may send none.
+pub(crate) const KEEPTY_SETTLE: Duration = Duration::from_millis(500);
+/// Bytes of the largest message read before the stream begins; only `HelloAck` and `Error` can come.
+pub(crate) const KEEPTY_HELLO: usize = 64 * 1024;
+/// How long to search for a session whose connection was lost: a daemon is back within a second.
+pub(crate) const KEEPTY_RETURN: Duration = Duration::from_secs(5);
+/// Pause between two attempts to find that session.
+pub(crate) const KEEPTY_RETURN_PAUSE: Duration = Duration::from_millis(20);
+/// How long the socket of a new session may take to appear (KP-49).
+pub(crate) const KEEPTY_SOCKET: Duration = Duration::from_secs(5);
+/// How long a broker may take to answer: it may have to write a file first.
+pub(crate) const CLIPPYCTL_REPLY: Duration = Duration::from_secs(30);
+/// Bytes read at once: most replies are shorter.
+pub(crate) const CLIPPYCTL_READ: usize = 64 * 1024;
