@@ -1,7 +1,7 @@
 //! The configuration file.
 //!
-//! Every key is listed in `docs/configuration.md`. A key that is not known is an error with its line, so
-//! that a misspelt one does not silently do nothing.
+//! Every key is listed in `docs/configuration.md`. An unknown key is an error that names its line, so that a
+//! misspelt key is not silently ignored.
 
 mod scriptschnell;
 
@@ -20,9 +20,9 @@ use swb_backends::config::{AgentConfig, ChatConfig};
 pub struct Config {
     /// The daemon itself.
     pub daemon: DaemonConfig,
-    /// What is kept of screens.
+    /// How screens are kept.
     pub screen: ScreenConfig,
-    /// What is kept of turns.
+    /// How turns are kept.
     pub turns: TurnsConfig,
     /// The clippy front.
     pub clippy: FrontConfig,
@@ -32,9 +32,9 @@ pub struct Config {
     pub keepty: FrontConfig,
     /// The scriptschnell front.
     pub scriptschnell: ScriptschnellConfig,
-    /// Who answers in conversations, and what they may do.
+    /// Which agent answers in conversations, and what agents may do.
     pub chat: ChatConfig,
-    /// The agents that can be chosen.
+    /// The configured agents.
     pub agents: Vec<AgentConfig>,
     /// The command line.
     pub cli: CliConfig,
@@ -62,9 +62,10 @@ impl Default for DaemonConfig {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ScreenConfig {
-    /// Lines kept per terminal that scrolled off its screen.
+    /// Scrollback lines kept per terminal.
     pub scrollback: usize,
-    /// Whether screens are followed all the time, and programs answered while nobody is attached.
+    /// Whether screens are kept up to date all the time, and the daemon replies to terminal queries while no
+    /// terminal is attached.
     pub follow: bool,
 }
 
@@ -79,7 +80,7 @@ impl Default for ScreenConfig {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct TurnsConfig {
-    /// Whether turns are looked for in the output of our own sessions.
+    /// Whether turns are detected in the output of our own sessions.
     pub detect: bool,
     /// Turns kept per session.
     pub keep: usize,
@@ -93,12 +94,12 @@ impl Default for TurnsConfig {
     }
 }
 
-/// A front that can be switched off.
+/// A front that can be disabled.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct FrontConfig {
-    /// Whether it is offered.
+    /// Whether the front is enabled.
     pub enabled: bool,
 }
 
@@ -124,7 +125,7 @@ impl Default for CliConfig {
 }
 
 impl Config {
-    /// Reads the file at `path`; one that is not `required` may be missing.
+    /// Reads the file at `path`; it may be missing unless it is `required`.
     pub fn load(path: &Path, required: bool) -> Result<Self> {
         let text = match std::fs::read_to_string(path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => {
@@ -132,13 +133,13 @@ impl Config {
             }
             text => text.with_context(|| format!("cannot read the configuration file {}", path.display()))?,
         };
-        Self::parse(&text).with_context(|| format!("the configuration file {} is not right", path.display()))
+        Self::parse(&text).with_context(|| format!("invalid configuration file {}", path.display()))
     }
 
     fn parse(text: &str) -> Result<Self> {
         let config: Self = toml::from_str(text)?;
         let ring = config.daemon.ring_bytes;
-        // The upper bound keeps a typing error from taking all memory; the lower one is a dialect's promise.
+        // The upper bound keeps a typing error from using up the memory; the lower bound is promised by a dialect.
         anyhow::ensure!(
             (swb_engine::limits::RING..=64 << 20).contains(&ring),
             "daemon.ring_bytes must be between 1048576 and 67108864, not {ring}"
@@ -168,12 +169,12 @@ impl Config {
         Ok(config)
     }
 
-    /// Agents have names, one each, and what they need; a name that is referred to exists or may be installed.
+    /// Checks that each agent has a unique name and its required fields, and that the paths of workspaces are absolute.
     fn check_agents(&self) -> Result<()> {
         for (n, agent) in self.agents.iter().enumerate() {
             anyhow::ensure!(!agent.name.trim().is_empty(), "agents[{n}].name must not be empty");
             let again = self.agents[..n].iter().any(|other| other.name == agent.name);
-            anyhow::ensure!(!again, "there are two agents named '{}'", agent.name);
+            anyhow::ensure!(!again, "two agents are named '{}'; give each its own name", agent.name);
             if let Some(problem) = agent.problem() {
                 anyhow::bail!("{problem}");
             }
@@ -181,7 +182,7 @@ impl Config {
         for workspace in &self.chat.workspaces {
             let path = &workspace.path;
             let absolute = path.is_absolute() || path.starts_with("~");
-            anyhow::ensure!(absolute, "the workspace {} must be an absolute path", path.display());
+            anyhow::ensure!(absolute, "the path of a workspace must be absolute, not {}", path.display());
         }
         Ok(())
     }
@@ -215,12 +216,12 @@ mod tests {
     }
 
     #[test]
-    fn agents_have_what_they_need_and_names_of_their_own() {
+    fn agents_have_unique_names_and_required_fields() {
         let agents = "[chat]\nbackend = \"a\"\n[[agents]]\nname = \"a\"\nkind = \"acp\"\ncommand = [\"x\", \"--acp\"]\n";
         let config = Config::parse(agents).unwrap();
         assert_eq!((config.agents.len(), config.chat.backend.as_deref()), (1, Some("a")));
         let twice = format!("{agents}[[agents]]\nname = \"a\"\nkind = \"pty\"\ncommand = [\"y\"]\n");
-        assert!(Config::parse(&twice).unwrap_err().to_string().contains("two agents named 'a'"));
+        assert!(Config::parse(&twice).unwrap_err().to_string().contains("two agents are named 'a'"));
         for wrong in
             ["kind = \"acp\"", "kind = \"llm\"", "kind = \"other\"", "kind = \"pty\"\ncomand = [\"y\"]"]
         {

@@ -1,4 +1,4 @@
-//! Starts conversations: agents, the store they are saved in, workspaces.
+//! Sets up conversations: agents, the store for saved ones, workspaces.
 
 use crate::config::Config;
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ pub(crate) struct ChatContext<'a> {
     pub(crate) umask: u32,
 }
 
-/// Conversations beside the sessions of `engine`.
+/// Opens the conversations that belong to `engine`.
 pub(crate) fn open(engine: &Engine, chat: ChatContext<'_>) -> Chats {
     let (config, paths) = (chat.config, chat.paths);
     let allow = config.chat.allow.clone();

@@ -1,4 +1,4 @@
-//! Opening the fronts and knowing how each is doing.
+//! Opens the fronts and records the state of each.
 
 use anyhow::{Context, Result, bail};
 use rustix::fs::Mode;
@@ -22,24 +22,24 @@ const FRONT_COOP: u16 = 1;
 const FRONT_CLIPPY: u16 = 2;
 const FRONT_SCRIPTSCHNELL: u16 = 3;
 
-/// What is said where the clippy socket cannot have a place.
+/// Why the clippy socket has no path.
 const NO_RUNTIME_DIR: &str = "XDG_RUNTIME_DIR is not set";
 
-/// CB-2: a daemon that somebody starts as such does not do without the clippy front.
+/// CB-2: a daemon that the user starts explicitly does not run without an enabled clippy front.
 pub(crate) fn check_places(config: &Config, paths: &Paths, auto: bool) -> Result<()> {
     if !auto && config.clippy.enabled && paths.clippy_socket().is_none() {
         bail!(
-            "{NO_RUNTIME_DIR}, and the clippy front needs it; set it, or switch that front off in the configuration file"
+            "{NO_RUNTIME_DIR}, and the clippy front needs it; set it, or disable the front with clippy.enabled = false"
         );
     }
     Ok(())
 }
 
-/// The fronts of a daemon as they turned out.
+/// The fronts of a daemon, and which of them could be opened.
 #[derive(Debug, Default)]
 pub(crate) struct OpenFronts {
     pub(crate) dialects: Vec<DialectStatus>,
-    /// Sockets to take away at the end.
+    /// Sockets to remove at the end.
     sockets: Vec<(u16, PathBuf, OwnedFd)>,
     pid_file: Option<PathBuf>,
 }
@@ -47,13 +47,13 @@ pub(crate) struct OpenFronts {
 impl OpenFronts {
     fn note(&mut self, name: &str, socket: &Path, state: DialectState) {
         if let DialectState::Failed(reason) = &state {
-            tracing::error!(front = name, reason, "a front cannot be offered");
+            tracing::error!(front = name, reason, "cannot open a front");
         }
         let socket = socket.to_string_lossy().into_owned();
         self.dialects.push(DialectStatus { name: name.to_owned(), socket, state });
     }
 
-    /// What whoever starts the daemon should hear: fronts that cannot be offered (XS-1).
+    /// Warnings for the user who starts the daemon: fronts that could not be opened (XS-1).
     pub(crate) fn warnings(&self) -> Vec<String> {
         let failed = self.dialects.iter().filter_map(|dialect| match &dialect.state {
             DialectState::Failed(reason) => Some((&dialect.name, reason)),
@@ -86,7 +86,7 @@ impl OpenFronts {
         }
     }
 
-    /// Makes the place of the coop socket and listens there, if it is wanted.
+    /// Creates the directory of the coop socket and listens there, if the front is enabled.
     pub(crate) fn coop(
         &mut self,
         config: &Config,
@@ -110,15 +110,16 @@ impl OpenFronts {
                 let others = self.dialects.iter().any(|dialect| dialect.state == DialectState::Listening);
                 // CO-5
                 if !others {
-                    bail!("the coop front cannot be offered, and there is no other: {error:#}");
+                    bail!("cannot open the coop front, and no other front is open: {error:#}");
                 }
                 Ok(None)
             }
         }
     }
 
-    /// Listens where clippy's peers connect, if it is wanted. Where somebody else does so already, only a daemon that
-    /// was started by itself, or goes on where another was cut off, does without (CB-54, XS-1).
+    /// Listens for clippy's peers, if the front is enabled. If another process listens there already, only a
+    /// daemon that a command started, or that replaces one that was killed, runs without this front (CB-54,
+    /// XS-1).
     pub(crate) fn clippy(
         &mut self,
         config: &Config,
@@ -156,7 +157,7 @@ impl OpenFronts {
         }
     }
 
-    /// Listens where scriptschnell's clients connect, if it is wanted.
+    /// Listens for scriptschnell's clients, if the front is enabled.
     pub(crate) fn scriptschnell(
         &mut self,
         config: &Config,
@@ -170,7 +171,7 @@ impl OpenFronts {
             return None;
         }
         let opened = self.listener(FRONT_SCRIPTSCHNELL, &socket, engine).and_then(|listener| {
-            // SS-1: nobody gets in before this who would not get in after it.
+            // SS-1: the umask keeps other users out until the mode is set.
             let mode = Mode::from_raw_mode(config.mode().unwrap_or(0o600));
             rustix::fs::chmod(&socket, mode).with_context(|| socket.display().to_string())?;
             Ok(listener)
@@ -187,14 +188,14 @@ impl OpenFronts {
         }
     }
 
-    /// Listens on the socket of our own command line; without it there is no daemon.
+    /// Listens on the socket of our own command line; the daemon does not run without it.
     pub(crate) fn control(&mut self, paths: &Paths, engine: &Engine) -> Result<OwnedFd> {
         self.listener(FRONT_CONTROL, &paths.control_socket(), engine)
-            .context("the control socket cannot be offered")
+            .context("cannot open the control socket")
     }
 
     fn listener(&mut self, front: u16, path: &Path, engine: &Engine) -> Result<OwnedFd> {
-        // A listener whose file was removed meanwhile cannot be reached; make a new one, if there is room.
+        // A listener whose file was removed cannot be reached; bind a new one, if the path is free.
         let kept = engine.take_front(front).filter(|kept| private_socket::leads_to(path, kept));
         let listener = match kept {
             Some(kept) => kept,
@@ -214,7 +215,7 @@ impl OpenFronts {
         }
     }
 
-    /// Lets clients in.
+    /// Starts accepting clients.
     pub(crate) fn serve(control: &Control, listener: OwnedFd, coop: Option<OwnedFd>) -> Result<()> {
         if let Some(coop) = coop {
             swb_dialects::coop::listen(control, coop)?;
@@ -222,11 +223,11 @@ impl OpenFronts {
         Ok(control.listen(listener)?)
     }
 
-    /// Takes the sockets away for good.
+    /// Removes the sockets.
     pub(crate) fn close(&self, engine: &Engine) {
         for (front, path, listener) in &self.sockets {
             engine.drop_front(*front);
-            // Another daemon may have found the place empty meanwhile.
+            // Another daemon may have bound the path meanwhile.
             if private_socket::leads_to(path, listener) {
                 private_socket::unlink(path);
             }
@@ -239,7 +240,7 @@ impl OpenFronts {
     }
 }
 
-/// How the scriptschnell front is to behave.
+/// The settings of the scriptschnell front.
 pub(crate) fn scriptschnell_settings(config: &ScriptschnellConfig, paths: &Paths, umask: u32) -> Settings {
     let token = std::env::var("SCRIPTSCHNELL_SOCKET_TOKEN").ok().filter(|token| !token.is_empty());
     Settings {
@@ -260,13 +261,13 @@ pub(crate) fn scriptschnell_settings(config: &ScriptschnellConfig, paths: &Paths
     }
 }
 
-/// `~/.coop` and, because the original client would otherwise begin to build it, an empty
-/// `rootfs/base` in it (CO-3, CO-68).
+/// Creates `~/.coop` and in it an empty `rootfs/base`; without it the original client starts to build one (CO-3,
+/// CO-68).
 fn coop_dir(paths: &Paths) -> Result<()> {
     private_socket::private_dir(&paths.coop_dir())?;
     let base = paths.coop_dir().join("rootfs/base");
     if let Err(error) = private_socket::private_dir(&base) {
-        tracing::warn!(%error, "cannot make the directory the coop client looks for");
+        tracing::warn!(%error, "cannot create the directory that coop clients expect");
     }
     Ok(())
 }

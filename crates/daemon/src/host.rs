@@ -1,4 +1,4 @@
-//! What the control protocol may ask of the daemon as a whole.
+//! What the control protocol can request of the daemon as a whole.
 
 use crate::upgrade::{ProgramUpgrade, check_program};
 use std::future::Future;
@@ -12,8 +12,8 @@ use swb_operations::{Host, HostAction};
 use swb_wire::control::{DaemonStatus, DialectStatus, KeeperStatus, StatusReply};
 use tokio::sync::mpsc;
 
-/// Connections of clients that asked for the end of the daemon. The end of the process closes them, which shows the
-/// clients that it is over; hence a static. At most as many as the control socket serves.
+/// Connections of clients that requested a shutdown or an upgrade. They are closed when the process ends, which
+/// shows the clients that it has ended; hence a static. At most as many as the control socket serves.
 static LEAVING: Mutex<Vec<OwnedFd>> = Mutex::new(Vec::new());
 
 /// Why the daemon stops.
@@ -71,7 +71,7 @@ impl Host for DaemonHost {
 
 impl Stopper for DaemonHost {
     fn act(&self, action: HostAction, client: OwnedFd) {
-        // A full queue means that a stop is under way already.
+        // If the queue is full, the daemon is stopping already.
         let _sent = match action {
             HostAction::ShutDown => {
                 LEAVING.lock().unwrap_or_else(PoisonError::into_inner).push(client);

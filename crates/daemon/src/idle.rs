@@ -1,4 +1,4 @@
-//! When a daemon that nobody asked for explicitly is no longer needed (XS-10).
+//! When a daemon that a command started is no longer needed (XS-10).
 
 use crate::limits;
 use swb_dialects::Fronts;
@@ -13,11 +13,11 @@ pub(crate) async fn nothing_to_do(engine: &Engine, chats: &Chats, fronts: &Front
     loop {
         if engine.count() > 0 {
             idle_since = None;
-            // Only the end of a session can change this; a missed event is as good as one.
+            // Only the end of a session can change this; a missed event counts as one.
             let _event = events.recv().await;
             continue;
         }
-        // A conversation that is not saved would be lost.
+        // A conversation that was not saved would be lost.
         if fronts.connections() > 0 || chats.count() > 0 {
             idle_since = None;
         } else if idle_since.get_or_insert_with(Instant::now).elapsed() >= limits::IDLE_EXIT {

@@ -1,4 +1,4 @@
-//! Finding the keeper, or starting one.
+//! Connects to the keeper, and starts one if needed.
 
 use crate::config::Config;
 use crate::limits;
@@ -43,10 +43,10 @@ pub(crate) async fn connect(
         }
     }
     let reason = last.map_or_else(String::new, |error| error.to_string());
-    bail!("no keeper could be reached at {}: {reason}", socket.display())
+    bail!("cannot connect to the keeper at {}: {reason}", socket.display())
 }
 
-/// Starts a keeper; when this returns it listens, or another one does.
+/// Starts a keeper; when this returns, it or another keeper is listening.
 fn start(exe: &Path, socket: &Path) -> Result<()> {
     let mut command = Command::new(exe);
     command.arg("keeper").arg("--socket").arg(socket);
@@ -56,7 +56,7 @@ fn start(exe: &Path, socket: &Path) -> Result<()> {
         Some(0 | 3) => Ok(()),
         _ => {
             let error = String::from_utf8_lossy(&output.stderr);
-            bail!("no keeper can be started: {}", error.trim().trim_start_matches("swb keeper: "))
+            bail!("cannot start the keeper: {}", error.trim().trim_start_matches("swb keeper: "))
         }
     }
 }

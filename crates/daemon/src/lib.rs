@@ -1,8 +1,8 @@
-//! The daemon's wiring: configuration, keeper, fronts, signals, upgrade. No logic of sessions here.
+//! The daemon's wiring: configuration, keeper, fronts, signals, upgrade. Sessions are the engine's.
 //!
-//! Order of a start: configuration, log, private directory, keeper, engine (which finds all sessions
-//! again), conversations, fronts. Order of a stop: no new connections, every connection says goodbye in its dialect,
-//! conversations are saved if they are to be, sessions are left to the keeper, sockets go away.
+//! Startup order: configuration, log, private directory, keeper, engine (which recovers all sessions),
+//! conversations, fronts. Shutdown order: new connections are rejected, each open connection is closed as its
+//! dialect demands, conversations are saved if configured, sessions are left to the keeper, sockets are removed.
 
 mod config;
 mod conversations;

@@ -1,6 +1,6 @@
-//! The log: standard error for a daemon somebody looks at, a bounded file for one nobody does.
+//! The log: standard error for a daemon in the foreground, a bounded file for one in the background.
 //!
-//! A full disk or a missing directory costs log lines and nothing else.
+//! If the disk is full or the directory is missing, log lines are lost and nothing else happens.
 
 use crate::limits;
 use std::fs::{File, OpenOptions};
@@ -13,14 +13,14 @@ use tracing_subscriber::fmt::MakeWriter;
 
 /// Begins logging, to `file` if given, else to standard error.
 ///
-/// `levels` are tried together: a general one, and one for a part of the program.
+/// `levels` are combined: one for the whole program, one for a part of it.
 pub(crate) fn begin(levels: [&str; 2], file: Option<&Path>) {
     let filter = EnvFilter::try_new(levels.join(",")).or_else(|_| EnvFilter::try_new(levels[0]));
     let filter = filter.unwrap_or_else(|_| EnvFilter::new("info"));
-    // A line that cannot be written is lost; saying so where it could not be written would be a panic.
+    // A line that cannot be written is lost; reporting that on standard error would panic.
     let base =
         tracing_subscriber::fmt().with_env_filter(filter).with_target(false).log_internal_errors(false);
-    // Logging twice over (in tests) is no reason to fail.
+    // A second call (in tests) is not an error.
     let _begun = match file {
         Some(path) => base.with_ansi(false).with_writer(LogFile::open(path)).try_init(),
         None => base.with_ansi(io::IsTerminal::is_terminal(&io::stderr())).with_writer(io::stderr).try_init(),
@@ -61,7 +61,7 @@ impl Write for LogFile {
             state.reopen();
         }
         if let Some(file) = &mut state.file {
-            // The line is lost then; there is nowhere to say so.
+            // The line is lost; there is no place to report that.
             let _written = file.write_all(line);
             state.len += line.len() as u64;
         }

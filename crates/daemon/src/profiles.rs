@@ -1,10 +1,10 @@
-//! The profiles by which turns of agents are found: those that are built in, and the user's own before them.
+//! Detection profiles: the built-in ones, and the user's own, which take precedence.
 
 use std::path::Path;
 use swb_turns::Profiles;
 
-/// Reads the user's profiles, one per TOML file of `dir`. A file that is not right is left out, with a warning:
-/// it must not keep the daemon from starting.
+/// Reads the user's profiles, one per TOML file of `dir`. An invalid file is skipped with a warning: it must not
+/// keep the daemon from starting.
 pub fn load(dir: &Path) -> (Option<Profiles>, Vec<String>) {
     let mut profiles = match Profiles::built_in() {
         Ok(profiles) => profiles,
@@ -22,7 +22,7 @@ pub fn load(dir: &Path) -> (Option<Profiles>, Vec<String>) {
             Err(error) => Err(format!("{name}: {error}")),
         };
         if let Err(warning) = added {
-            tracing::warn!(warning, "a profile is left out");
+            tracing::warn!(warning, "skipping an invalid detection profile");
             warnings.push(warning);
         }
     }
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_not_right_is_named_and_left_out() {
+    fn an_invalid_file_is_skipped_with_a_warning() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("bad.toml"), "nonsense = 1\n").unwrap();
         std::fs::write(dir.path().join("notes.txt"), "not a profile").unwrap();
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn no_directory_is_no_reason_to_complain() {
+    fn a_missing_directory_causes_no_warning() {
         let (profiles, warnings) = load(Path::new("/no/such/directory"));
         assert!(profiles.is_some() && warnings.is_empty());
     }

@@ -1,4 +1,4 @@
-//! A daemon's life from start to stop.
+//! The life of a daemon from start to stop.
 
 use crate::config::Config;
 use crate::fronts::{self, OpenFronts};
@@ -26,18 +26,18 @@ use swb_types::{Paths, Timestamp};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-/// Variable by which a keeper tells the daemon it starts where to log.
+/// Environment variable in which a keeper passes the path of the log file to the daemon that it starts.
 const LOG_FILE: &str = "SWB_LOG_FILE";
 /// How `swb daemon` was called.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Configuration file, if not the usual one.
+    /// Configuration file, if not the default one.
     pub config: Option<PathBuf>,
-    /// Started by another command: ends when there is nothing left to do.
+    /// Started by another command: exits when it is no longer needed.
     pub auto: bool,
 }
 
-/// What the daemon found around itself when it started.
+/// The environment that the daemon found at its start.
 pub(crate) struct DaemonSetup {
     options: Options,
     config: Config,
@@ -46,7 +46,7 @@ pub(crate) struct DaemonSetup {
     pub(crate) umask: u32,
 }
 
-/// Runs the daemon until it is told to stop.
+/// Runs the daemon until a signal or a request stops it.
 pub fn run(options: Options) -> Result<()> {
     let paths = Paths::from_env(|key| std::env::var_os(key))
         .context("HOME is not set; set it to your home directory")?;
@@ -56,13 +56,13 @@ pub fn run(options: Options) -> Result<()> {
     let log_file = std::env::var_os(LOG_FILE).map(PathBuf::from);
     let chats = format!("swb_dialects::scriptschnell={}", config.scriptschnell.log_level);
     log::begin([&config.daemon.log_level, &chats], log_file.as_deref());
-    let exe = std::env::current_exe().context("cannot find the program itself")?;
-    // From here on whatever the daemon creates is private from its first moment (CO-2).
+    let exe = std::env::current_exe().context("cannot find the path of the running program")?;
+    // From here on everything that the daemon creates is private from its first moment (CO-2).
     let umask = rustix::process::umask(Mode::from_raw_mode(0o177)).as_raw_mode();
     raise_file_limit();
     let setting = DaemonSetup { options, config, paths, exe, umask };
-    // One thread: moving bytes between sockets and shared memory is not worth handing tasks around, and
-    // a key's way is shortest when nobody else has to be woken.
+    // One thread: moving bytes between sockets and shared memory gains nothing from several, and a key is
+    // delivered fastest if no other thread has to be woken.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let end = runtime.block_on(setting.serve())?;
     drop(runtime);
@@ -72,7 +72,7 @@ pub fn run(options: Options) -> Result<()> {
     }
 }
 
-/// Sockets at which clients wait.
+/// Sockets that clients connect to.
 struct Listeners {
     control: OwnedFd,
     coop: Option<OwnedFd>,
@@ -82,16 +82,16 @@ struct Listeners {
 
 pub(crate) enum DaemonEnd {
     Stopped,
-    /// This program, or another one, is to run in this process's place.
+    /// This process has to execute a program: the same one again, or another.
     Again(PathBuf),
 }
 
 impl DaemonSetup {
     async fn serve(&self) -> Result<DaemonEnd> {
-        // Caught from the beginning: to the keeper, a daemon that a signal ended while it started has crashed.
+        // Handled from the beginning: for the keeper, a daemon that a signal kills during its start has crashed.
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
-        // The terminal it was started from may close; whoever is attached elsewhere should not notice.
+        // The terminal that it was started from may close; clients that are attached elsewhere must not notice.
         let _ignored = signal(SignalKind::hangup())?;
         let fronts = Fronts::default();
         let mut opened = OpenFronts::default();
@@ -151,14 +151,14 @@ impl DaemonSetup {
         match why {
             StopReason::Asked => self.stop(&fronts, &opened, &engine, &chats).await,
             StopReason::Upgrade(upgrade) => {
-                // Agents are children of this process and would be strangers to the next program in it.
+                // Agents are children of this process; the next program in it would not know them.
                 chats.shutdown(false).await;
                 self.hand_over(&engine, &upgrade).await
             }
         }
     }
 
-    /// Listens everywhere, before anybody is let in.
+    /// Opens all listening sockets; clients are accepted later.
     fn listeners(&self, opened: &mut OpenFronts, engine: &Engine) -> Result<Listeners> {
         let clippy = opened.clippy(&self.config, &self.paths, engine, self.options.auto)?;
         let coop = opened.coop(&self.config, &self.paths, engine)?;
@@ -185,7 +185,7 @@ impl DaemonSetup {
         engine: &Engine,
         chats: &Chats,
     ) -> Result<DaemonEnd> {
-        tracing::info!(sessions = engine.count(), "stopping; sessions live on");
+        tracing::info!(sessions = engine.count(), "stopping; sessions keep running");
         opened.close(engine);
         fronts.stop.cancel();
         fronts.tasks.close();
@@ -197,10 +197,10 @@ impl DaemonSetup {
         Ok(DaemonEnd::Stopped)
     }
 
-    /// Without its keeper every session is gone; all that is left is to tell and to begin anew.
+    /// All sessions are lost with the keeper: reports that, and starts again.
     async fn after_keeper_loss(&self, opened: &OpenFronts, engine: &Engine) -> DaemonEnd {
-        tracing::error!("the keeper is gone, and all sessions with it; starting over");
-        // Gives connections the time to pass the end of their sessions on.
+        tracing::error!("the keeper has exited and all sessions are lost; restarting");
+        // Gives connections time to report the end of their sessions.
         tokio::time::sleep(Duration::from_millis(300)).await;
         opened.close(engine);
         DaemonEnd::Again(self.exe.clone())
@@ -218,7 +218,7 @@ impl DaemonSetup {
         arguments
     }
 
-    /// How the keeper is to start the next daemon, should this one vanish.
+    /// How the keeper has to start the next daemon if this one crashes.
     fn successor(&self) -> Result<Spec> {
         let mut argv = vec![self.exe.clone().into()];
         argv.extend(self.arguments());
@@ -228,7 +228,7 @@ impl DaemonSetup {
         if let Some(dir) = log.parent()
             && let Err(error) = swb_dialects::private_socket::private_dir(dir)
         {
-            tracing::warn!(%error, "a daemon started by the keeper will not be able to log");
+            tracing::warn!(%error, "no log directory: a daemon that the keeper restarts cannot log");
         }
         env.push((LOG_FILE.into(), log.into()));
         Ok(self.spec(argv, env))
@@ -243,18 +243,18 @@ impl DaemonSetup {
     }
 }
 
-/// What sessions and agents find in their environment.
+/// The environment of sessions and agents.
 fn environment() -> BTreeMap<String, String> {
     let own = std::env::vars_os();
     let own = own.filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)));
     own.filter(|(key, _)| key != LOG_FILE).collect()
 }
 
-/// Sessions need descriptors; take as many as the system allows.
+/// Sessions need descriptors; raises the limit as far as the system allows.
 fn raise_file_limit() {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     if let Err(error) = rustix::process::setrlimit(Resource::Nofile, raised) {
-        tracing::warn!(%error, "the number of open files stays limited");
+        tracing::warn!(%error, "cannot raise the limit of open files");
     }
 }

@@ -1,4 +1,4 @@
-//! An upgrade: another program takes the place of this daemon, and of its keeper if asked to, under running sessions.
+//! An upgrade: another program replaces this daemon, and its keeper if requested, while sessions keep running.
 
 use crate::limits;
 use crate::run::{DaemonEnd, DaemonSetup};
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use swb_engine::Engine;
 
-/// How long a new program may take to say its version.
+/// Maximum time for a new program to print its version.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A program that is to take over.
@@ -20,11 +20,11 @@ pub(crate) struct ProgramUpgrade {
     pub(crate) keeper: bool,
 }
 
-/// Makes sure that a program runs here and is one of ours before the old one makes way for it.
+/// Checks that a program can run here and is `swb`, before it replaces the running one.
 pub(crate) fn check_program(exe: &Path) -> Result<(), String> {
-    let cannot = |why: &str| format!("{} cannot take over: {why}", exe.display());
+    let cannot = |why: &str| format!("cannot upgrade to {}: {why}", exe.display());
     if !exe.is_absolute() {
-        return Err(cannot("its path is not absolute"));
+        return Err(cannot("the path is not absolute"));
     }
     let mut command = Command::new(exe);
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -34,19 +34,23 @@ pub(crate) fn check_program(exe: &Path) -> Result<(), String> {
         if Instant::now() > deadline {
             let _killed = child.kill();
             let _reaped = child.wait();
-            return Err(cannot("it does not say its version"));
+            return Err(cannot("timed out waiting for the output of --version"));
         }
         std::thread::park_timeout(Duration::from_millis(10));
     }
     let output = child.wait_with_output().map_err(|error| cannot(&error.to_string()))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    if output.status.success() && text.starts_with("swb ") { Ok(()) } else { Err(cannot("it is not swb")) }
+    if output.status.success() && text.starts_with("swb ") {
+        Ok(())
+    } else {
+        Err(cannot("the program is not swb"))
+    }
 }
 
 impl DaemonSetup {
-    /// Leaves the sessions with the keeper, and the keeper to the new program.
+    /// Leaves the sessions to the keeper, and the keeper to the new program.
     pub(crate) async fn hand_over(&self, engine: &Engine, upgrade: &ProgramUpgrade) -> Result<DaemonEnd> {
-        tracing::info!(program = %upgrade.exe.display(), keeper = upgrade.keeper, "another program takes over");
+        tracing::info!(program = %upgrade.exe.display(), keeper = upgrade.keeper, "replacing the running program");
         if upgrade.keeper {
             let socket = self.paths.keeper_socket();
             let argv = vec![upgrade.exe.clone().into(), "keeper".into(), "--socket".into(), socket.into()];
@@ -56,7 +60,7 @@ impl DaemonSetup {
         Ok(DaemonEnd::Again(upgrade.exe.clone()))
     }
 
-    /// Runs the new program in this process; returns only if that fails.
+    /// Executes the new program in this process; returns only if that fails.
     pub(crate) fn become_program(&self, exe: &Path) -> anyhow::Error {
         rustix::process::umask(Mode::from_raw_mode(self.umask));
         let error = Command::new(exe).args(self.arguments()).exec();

@@ -1,4 +1,4 @@
-//! `[scriptschnell]`: the keys of that system's own configuration, under their own names.
+//! `[scriptschnell]`: the keys of scriptschnell's own configuration, under the same names.
 
 use anyhow::{Result, ensure};
 use serde::Deserialize;
@@ -9,39 +9,39 @@ use swb_dialects::scriptschnell::AuthMethod;
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ScriptschnellConfig {
-    /// Whether it is offered.
+    /// Whether the front is enabled.
     pub enabled: bool,
-    /// Whether `swb chat` looks for the socket by itself.
+    /// Whether `swb chat` finds the socket by itself.
     pub auto_connect: bool,
-    /// Where the socket is; `~/` is the home directory.
+    /// Path of the socket; `~/` is the home directory.
     pub path: String,
     /// Mode of the socket, as octal text.
     pub permissions: String,
-    /// Whether clients have to prove who they are.
+    /// Whether clients have to authenticate.
     pub require_auth: bool,
-    /// How they do.
+    /// How clients authenticate.
     pub auth_method: AuthMethod,
-    /// The secret, if not in `$SCRIPTSCHNELL_SOCKET_TOKEN`.
+    /// The secret; `$SCRIPTSCHNELL_SOCKET_TOKEN` if it is not set here.
     pub token: Option<String>,
-    /// Users that may connect; the daemon's own if there are none.
+    /// Users that may connect; the daemon's own user if the list is empty.
     pub allowed_uids: Vec<u32>,
-    /// Groups that may connect: the own one of a peer counts.
+    /// Groups that may connect; compared with the primary group of the peer.
     pub allowed_gids: Vec<u32>,
-    /// Connections at a time.
+    /// Maximum number of connections.
     pub max_connections: usize,
-    /// Sessions one connection may be attached to.
+    /// Maximum number of sessions that one connection is attached to.
     pub max_sessions_per_connection: usize,
-    /// Silence after which a connection is closed.
+    /// Seconds of silence after which a connection is closed.
     pub connection_timeout_seconds: u64,
-    /// Whether messages are sent together to clients that can read that.
+    /// Whether messages are batched for clients that support it.
     pub enable_batching: bool,
-    /// Messages sent together at most.
+    /// Maximum number of messages in a batch.
     pub batch_size: usize,
-    /// What is logged about this front.
+    /// Log level of this front.
     pub log_level: String,
-    /// Messages a second that one connection may send; more are slowed down.
+    /// Messages per second that one connection may send; more are delayed.
     pub messages_per_second: u32,
-    /// Generations one connection may have running.
+    /// Maximum number of generations that one connection has running.
     pub max_generations: usize,
 }
 
