@@ -1,4 +1,4 @@
-//! Setting the clipboard through the first program that can.
+//! Sets the clipboard with the first installed program that succeeds.
 
 use crate::limits;
 use std::io;
@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 use swb_engine::ClipboardSink;
 
-/// Programs that set the clipboard to their standard input. Each knows best whether there is a clipboard for it.
+/// Programs that set the clipboard to their standard input. Each detects itself whether its kind of clipboard is
+/// available.
 const PROGRAMS: [&[&str]; 4] =
     [&["wl-copy"], &["xclip", "-selection", "clipboard"], &["xsel", "--clipboard", "--input"], &["pbcopy"]];
 
@@ -15,7 +16,7 @@ const PROGRAMS: [&[&str]; 4] =
 pub struct SystemClipboard;
 
 impl ClipboardSink for SystemClipboard {
-    /// Gives `content` to the first program that takes it (CR-19).
+    /// Passes `content` to the programs in turn until one succeeds (CR-19).
     fn set(&self, content: &[u8]) -> Result<(), String> {
         let mut reasons = Vec::new();
         for argv in PROGRAMS {
@@ -33,11 +34,11 @@ impl ClipboardSink for SystemClipboard {
 }
 
 fn run(argv: &[&str], content: &[u8]) -> io::Result<()> {
-    // In memory of its own rather than through a pipe, which a program that does not read would block.
+    // A file in memory rather than a pipe: a program that does not read would block a pipe.
     let input = swb_keeper::sealed_memfd("swb-clipboard", content)?;
     rustix::fs::seek(&input, rustix::fs::SeekFrom::Start(0))?;
     let mut command = Command::new(argv[0]);
-    // Those that stay to hand the content out must hold nothing of ours.
+    // Programs that keep running to serve the content must hold none of our descriptors.
     command.args(&argv[1..]).stdin(Stdio::from(input)).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn()?;
     let deadline = Instant::now() + limits::CLIPBOARD;

@@ -1,6 +1,6 @@
-//! What git knows of a directory, and further working trees of a repository.
+//! Reads what git knows of a directory, and creates working trees.
 //!
-//! Facts are read from git's own files, so that a list of workspaces starts no process; only making a working tree
+//! Facts are read from git's own files, so that listing workspaces starts no process; only creating a working tree
 //! runs `git`.
 
 use crate::limits;
@@ -12,12 +12,12 @@ use std::process::{Output, Stdio};
 use swb_engine::chat::{Boxed, Git, GitFacts};
 use tokio::process::Command;
 
-/// Runs git with another file mode mask than the daemon's own.
+/// Runs git with another file mode creation mask than the daemon's own.
 const MASKED: &str = "umask \"$1\" && shift && exec git \"$@\"";
-/// What would make git look at another repository than the one of the directory.
+/// Variables that would make git use another repository than that of the directory.
 const FOREIGN: [&str; 5] = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX"];
 
-/// The repositories on this machine, through the `git` that is installed.
+/// The repositories on this machine, through the installed `git`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemGit;
 
@@ -41,11 +41,11 @@ struct Tree {
     root: PathBuf,
     /// The repository's files for this working tree.
     git_dir: PathBuf,
-    /// The repository's files for all of them; only further working trees have it elsewhere.
+    /// The files that all working trees share; elsewhere only for an additional working tree.
     common_dir: Option<PathBuf>,
 }
 
-/// What git knows of a directory; nothing if it is in no repository. Reads a few small files.
+/// What git knows of a directory; `None` if it is in no repository. Reads a few small files.
 fn facts(path: &Path) -> GitFacts {
     let Some(tree) = tree_of(path) else { return GitFacts::default() };
     let name = tree.common_dir.as_ref().and(tree.git_dir.file_name());
@@ -57,8 +57,8 @@ fn facts(path: &Path) -> GitFacts {
     }
 }
 
-/// Makes a further working tree beside the repository that `base` is in, `<repository>-<name>`, on a new branch
-/// `name`. `umask` is what its files are made with.
+/// Creates an additional working tree beside the repository that contains `base`, `<repository>-<name>`, on a new
+/// branch `name`, with the file mode creation mask `umask`.
 async fn create_worktree(base: &Path, name: &str, umask: u32) -> Result<PathBuf, String> {
     check_name(name)?;
     let (from, wanted) = (base.to_owned(), name.to_owned());
@@ -88,25 +88,25 @@ async fn create_worktree(base: &Path, name: &str, umask: u32) -> Result<PathBuf,
     }
 }
 
-/// A name that means the same as a directory, as a branch and as an argument.
+/// Checks that a name is valid as a directory, as a branch and as an argument.
 fn check_name(name: &str) -> Result<(), String> {
     let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
     match plain && !name.is_empty() && !name.starts_with(['-', '.']) && name.len() <= limits::WORKTREE_NAME {
         true => Ok(()),
         false => Err(format!(
-            "a working tree cannot be named '{}': use letters, digits, '.', '_' and '-'",
+            "a working tree cannot be named '{}': use letters, digits, '_', and '.' or '-' inside",
             name.chars().take(80).collect::<String>().escape_debug()
         )),
     }
 }
 
-/// The main working tree of the repository that `base` is in, and where a further one goes.
+/// The main working tree of the repository that contains `base`, and the path of a new one.
 fn place_for(base: &Path, name: &str) -> Result<(PathBuf, PathBuf), String> {
     let tree = tree_of(base).ok_or_else(|| format!("{} is in no git repository", base.display()))?;
     let main = tree.common_dir.as_deref().and_then(Path::parent).filter(|main| main.join(".git").is_dir());
     let root = main.map_or(tree.root, Path::to_owned);
     let (Some(parent), Some(own)) = (root.parent(), root.file_name()) else {
-        return Err(format!("there is no room beside the repository {}", root.display()));
+        return Err(format!("the repository {} has no parent directory for a working tree", root.display()));
     };
     let mut file_name = own.to_owned();
     file_name.push(format!("-{name}"));
@@ -117,17 +117,17 @@ fn place_for(base: &Path, name: &str) -> Result<(PathBuf, PathBuf), String> {
     }
 }
 
-/// Waits for a command that asks nothing; it and all it has started are killed when it takes too long.
+/// Waits for a command that reads no input; kills it and everything it started if it takes too long.
 async fn finished(mut command: Command) -> Result<Output, String> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let child = command.process_group(0).kill_on_drop(true).spawn();
-    let child = child.map_err(|error| format!("git cannot be started: {error}"))?;
+    let child = child.map_err(|error| format!("cannot start git: {error}"))?;
     let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
     match tokio::time::timeout(limits::GIT, child.wait_with_output()).await {
-        Ok(output) => output.map_err(|error| format!("git was lost: {error}")),
+        Ok(output) => output.map_err(|error| format!("cannot read the output of git: {error}")),
         Err(_) => {
             if let Some(group) = group {
-                // It may have ended this very moment.
+                // It may have exited at this moment.
                 let _killed = kill_process_group(group, Signal::KILL);
             }
             Err(format!("git did not finish within {} seconds", limits::GIT.as_secs()))
@@ -135,12 +135,13 @@ async fn finished(mut command: Command) -> Result<Output, String> {
     }
 }
 
-/// What git says went wrong, without the rest.
+/// The error message in git's output.
 fn complaint(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let line =
         text.lines().rev().find_map(|line| line.strip_prefix("fatal: ").or(line.strip_prefix("error: ")));
-    let line = line.or(text.lines().last()).filter(|line| !line.is_empty()).unwrap_or("it gave no reason");
+    let line =
+        line.or(text.lines().last()).filter(|line| !line.is_empty()).unwrap_or("failed without a message");
     format!("git: {}", line.chars().take(300).collect::<String>())
 }
 
@@ -168,7 +169,7 @@ fn branch(git_dir: &Path) -> Option<String> {
     head.trim().strip_prefix("ref: refs/heads/").map(str::to_owned)
 }
 
-/// The text of a file that ought to be small; whoever made the directory may have put anything there.
+/// The text of a file that should be small; the owner of the directory may have put anything there.
 fn small_file(path: &Path) -> Option<String> {
     let read = || -> io::Result<String> {
         if !path.metadata()?.is_file() {
@@ -206,7 +207,7 @@ mod tests {
 
     // SS-70
     #[test]
-    fn facts_of_a_repository() {
+    fn branch_and_root_are_read_from_the_files_of_a_repository() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(facts(dir.path()), GitFacts::default());
         assert_eq!(facts(Path::new("/does/not/exist")), GitFacts::default());
@@ -229,7 +230,7 @@ mod tests {
 
     // SS-70, SS-73
     #[tokio::test]
-    async fn a_worktree_is_made_beside_the_repository() {
+    async fn a_worktree_is_created_beside_the_repository() {
         let dir = tempfile::tempdir().unwrap();
         let root = repository(dir.path());
         let place = create_worktree(&root, "fix-1", 0o022).await.unwrap();
@@ -250,7 +251,7 @@ mod tests {
 
     // SS-73
     #[tokio::test]
-    async fn what_cannot_be_a_worktree_is_refused() {
+    async fn an_invalid_worktree_is_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let root = repository(dir.path());
         for bad in ["", "-b", "..", "a/b", "a b", "ä", "x\n", &"n".repeat(200)] {
@@ -267,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn strange_git_files_are_no_repository() {
+    fn a_directory_with_invalid_git_files_is_no_repository() {
         let dir = tempfile::tempdir().unwrap();
         let git = dir.path().join(".git");
         for text in ["", "gitdir:", "gitdir: /does/not/exist", "gitdir: .", "\0\0", "nonsense"] {

@@ -1,7 +1,7 @@
-//! External programs run on the user's behalf: git and clipboard tools.
+//! External programs that run on the user's behalf: git and clipboard tools.
 //!
-//! The engine names what it needs ([`swb_engine::chat::Git`], [`swb_engine::ClipboardSink`]); the daemon gives it
-//! these implementations.
+//! The engine defines what it needs ([`swb_engine::chat::Git`], [`swb_engine::ClipboardSink`]); the daemon passes
+//! it these implementations.
 
 mod clipboard;
 mod git;
