@@ -1,4 +1,4 @@
-//! What every connection has in common: who may connect, how it is read, what ends it.
+//! What all connections have in common: who may connect, how they are read, what ends them.
 
 use crate::{limits, peer};
 use std::future::Future;
@@ -17,19 +17,19 @@ use tokio_util::task::TaskTracker;
 pub struct Fronts {
     /// Every connection and every accepting loop.
     pub tasks: TaskTracker,
-    /// Cancelled when the daemon stops: connections say goodbye in their own way.
+    /// Cancelled when the daemon stops: each connection is then closed as its dialect demands.
     pub stop: CancellationToken,
     open: Arc<AtomicUsize>,
 }
 
 impl Fronts {
-    /// Connections that are open right now.
+    /// Number of open connections.
     pub fn connections(&self) -> usize {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// Serves the connections of one listening socket until `stop`, at most `most` at a time. A connection
-    /// takes up room until it drops what it is given for that. Only the daemon's own user gets in (CO-7).
+    /// Serves the connections of one listening socket until `stop`, at most `most` at a time. A connection counts
+    /// until it drops its `Room`. Only the daemon's own user may connect (CO-7).
     pub(crate) fn accept<F>(
         &self,
         listener: OwnedFd,
@@ -43,7 +43,7 @@ impl Fronts {
         self.accept_if(listener, stop, most, |uid, _gid, ours| uid == ours, serve)
     }
 
-    /// The same for those peers that `admit` says yes to, from their user, their group and the daemon's own user.
+    /// The same for peers that `admit` accepts, given their user, their group and the daemon's own user.
     pub(crate) fn accept_if<F>(
         &self,
         listener: OwnedFd,
@@ -67,14 +67,14 @@ impl Fronts {
                     accepted = listener.accept() => match accepted {
                         Ok((stream, _)) => stream,
                         Err(error) => {
-                            // Out of descriptors, most likely: let connections end before the next try.
-                            tracing::warn!(%error, "accepting a connection");
+                            // Probably out of descriptors: let connections end before the next attempt.
+                            tracing::warn!(%error, "cannot accept a connection");
                             tokio::time::sleep(limits::ACCEPT_RETRY).await;
                             continue;
                         }
                     },
                 };
-                // The end of another connection may be waiting to be noticed, and gives its place back then.
+                // The end of another connection may not have been handled yet; it frees a place then.
                 let place = tokio::time::timeout(limits::PLACE, Arc::clone(&places).acquire_owned());
                 let Ok(Ok(place)) = place.await else { continue };
                 if admitted(&stream, &admit) {
@@ -87,7 +87,7 @@ impl Fronts {
     }
 }
 
-/// A connection's place among those that are served at a time; given back when it is dropped.
+/// A connection's place among those that are served at a time; freed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Room {
     _place: OwnedSemaphorePermit,
@@ -107,19 +107,19 @@ impl Drop for Room {
     }
 }
 
-/// Whether a peer may connect, by what the system says of it. CO-7: whatever the file modes say.
+/// Whether a peer may connect, by its credentials from the kernel. CO-7: whatever the file modes are.
 fn admitted(stream: &UnixStream, admit: impl Fn(u32, u32, u32) -> bool) -> bool {
     let ours = rustix::process::getuid().as_raw();
     let admitted = stream.peer_cred().is_ok_and(|peer| admit(peer.uid(), peer.gid(), ours));
     if !admitted {
-        tracing::warn!("closed a connection of another user");
+        tracing::warn!("rejected a connection of another user");
     }
     admitted
 }
 
-/// Reads what has arrived and passes it to `push`; `false` at the end of the stream.
+/// Reads the bytes that have arrived and passes them to `push`; `false` at the end of the stream.
 ///
-/// Nothing is lost when the wait is dropped.
+/// Nothing is lost if the future is dropped.
 pub(crate) async fn read_some(stream: &UnixStream, mut push: impl FnMut(&[u8])) -> bool {
     loop {
         if stream.readable().await.is_err() {
@@ -139,8 +139,8 @@ pub(crate) async fn read_some(stream: &UnixStream, mut push: impl FnMut(&[u8])) 
     }
 }
 
-/// Delivers input completely, however long the program takes to read it; the connection is not read
-/// meanwhile. When its client goes away, `gone` is called and the delivery goes on.
+/// Delivers input completely, however long the program takes to read it; the connection is not read meanwhile. If its
+/// client leaves, `gone` is called and the delivery continues.
 pub(crate) async fn deliver(
     stream: &UnixStream,
     pty: &Pty,

@@ -1,9 +1,9 @@
 //! The dialects: each translates between the messages of one protocol and the engine.
 //!
-//! An adapter keeps only what belongs to one connection: handshake, role, place in the output. What
-//! outlives a connection is the engine's. Common to all: listening safely ([`private_socket`]), accepting and
-//! reading (`conn.rs`), noticing that a peer has left (`peer.rs`), queues of messages to send (`outbound.rs`), and sending
-//! output straight from the ring (`outlet.rs`).
+//! An adapter keeps only what belongs to one connection: handshake, role, position in the output. What outlives a
+//! connection is the engine's. Common to all: safe listening ([`private_socket`]), accepting and reading (`conn.rs`),
+//! detecting that a peer has left (`peer.rs`), queues of messages to send (`outbound.rs`), and sending output straight
+//! from the ring (`outlet.rs`).
 
 pub mod clippy;
 mod conn;

@@ -1,27 +1,27 @@
-//! Caps and waits of the dialects, with their reasons. Frame limits are in the wire crate.
+//! Limits and timeouts of the dialects, with their reasons. Frame limits are in the wire crate.
 
 use std::time::Duration;
 
-/// Largest piece of output per frame. A PTY gives about 4 KiB per read; gathering sixteen of them saves
-/// system calls, and a key's echo never waits for more than this.
+/// Largest piece of output per frame. A PTY returns about 4 KiB per read; gathering sixteen of them saves system
+/// calls, and a key's echo never waits for more than this.
 pub const OUTPUT_FRAME: u64 = 64 * 1024;
-/// Pieces sent to one client before the others get their turn.
+/// Pieces sent to one client before the others are served.
 pub const PIECES_PER_TURN: u32 = 4;
-/// Bytes taken from a socket per read.
+/// Bytes read from a socket at once.
 pub const READ_BUFFER: usize = 16 * 1024;
-/// Things a connection's reading half may tell its writing half before it waits.
+/// Messages queued between the reading half and the writing half of a connection.
 pub const SAID: usize = 8;
-/// Connections one listening socket serves at a time; further ones are closed at once.
+/// Connections that one listening socket serves at a time; further ones are closed at once.
 pub const CONNECTIONS: usize = 1024;
-/// How long a goodbye may take on a socket that does not drain.
+/// Timeout of the last messages on a socket that does not drain.
 pub const GOODBYE: Duration = Duration::from_secs(1);
-/// Pause after a connection could not be accepted; enough for others to end and give their descriptors back.
+/// Pause after a connection could not be accepted; enough for others to end and free their descriptors.
 pub const ACCEPT_RETRY: Duration = Duration::from_millis(200);
-/// How long a connection beyond the limit waits for a place before it is closed. An end that has reached the daemon is
-/// handled well within this time.
+/// How long a connection beyond the limit waits for a place before it is closed. The end of a connection that has
+/// reached the daemon is handled well within this time.
 pub const PLACE: Duration = Duration::from_millis(20);
 
-/// coop: a connection that has not said its version by then is closed.
+/// coop: timeout of the handshake.
 pub const COOP_HANDSHAKE: Duration = Duration::from_secs(30);
 
 /// keepty: connections per session (KP-19).
@@ -32,61 +32,61 @@ pub const KEEPTY_HELLO: Duration = Duration::from_secs(5);
 pub const KEEPTY_WRITE: Duration = Duration::from_secs(5);
 /// keepty: time between the signals of a Shutdown (KP-40).
 pub const KEEPTY_GRACE: Duration = Duration::from_secs(2);
-/// keepty: after a widening resize the program is told once more (KP-35).
+/// keepty: delay of the second signal after a widening resize (KP-35).
 pub const KEEPTY_WINCH: Duration = Duration::from_millis(40);
-/// keepty: socket paths of this many bytes or more are refused (KP-12).
+/// keepty: socket paths of this many bytes or more are rejected (KP-12).
 pub const KEEPTY_PATH: usize = 104;
 
-/// clippy: a connection that has not greeted by then is closed.
+/// clippy: timeout of the handshake.
 pub const CLIPPY_HANDSHAKE: Duration = Duration::from_secs(30);
-/// clippy: bytes that wait for one peer; with more it is disconnected (CB-59).
+/// clippy: maximum bytes queued for one peer; with more it is disconnected (CB-59).
 pub const CLIPPY_QUEUE: usize = 64 << 20;
-/// clippy: bytes of replies that wait for one peer; with more no further request is read.
+/// clippy: bytes of replies queued for one peer; with more, no further request is read.
 pub const CLIPPY_REPLIES: usize = 1 << 20;
-/// clippy: sessions one connection can register; wrappers register one (CB-39).
+/// clippy: maximum number of sessions that one connection registers; wrappers register one (CB-39).
 pub const CLIPPY_SESSIONS: usize = 64;
-/// clippy: bytes of requests taken from one peer before the others get their turn, and what one costs at least.
+/// clippy: bytes of requests read from one peer before the others are served, and the minimum that one counts for.
 pub const CLIPPY_TURN: usize = 64 * 1024;
 /// See [`CLIPPY_TURN`].
 pub const CLIPPY_REQUEST: usize = 2 * 1024;
 
-/// scriptschnell: messages that wait for a client that has stopped to read; with more it is disconnected (SS-77).
+/// scriptschnell: messages queued for a client that has stopped reading; with more it is disconnected (SS-77).
 pub const CHAT_QUEUE: usize = 256;
-/// scriptschnell: how long a client reads nothing before it counts as one that has stopped to.
+/// scriptschnell: a client that has read nothing for this time counts as stopped.
 pub const CHAT_STALL: Duration = Duration::from_secs(2);
-/// scriptschnell: messages that wait for any client; one that is merely slow catches up with that many.
+/// scriptschnell: messages queued for any client; one that is merely slow can catch up with that many.
 pub const CHAT_QUEUE_MOST: usize = 64 * 1024;
-/// scriptschnell: bytes of them.
+/// scriptschnell: bytes of these messages.
 pub const CHAT_QUEUE_BYTES: usize = 32 << 20;
-/// scriptschnell: events held back for a client that wants fewer; the oldest are dropped beyond it.
+/// scriptschnell: events held back for a client that has paused them; beyond that the oldest are dropped.
 pub const CHAT_HELD: usize = 1000;
-/// scriptschnell: bytes of them.
+/// scriptschnell: bytes of these events.
 pub const CHAT_HELD_BYTES: usize = 16 << 20;
 /// scriptschnell: bytes written at once, or sent as one batch, unless a single message has more.
 pub const CHAT_WRITE: usize = 64 * 1024;
-/// scriptschnell: generations of one session whose end has not been sent yet: the one that runs, and those that have
+/// scriptschnell: generations of one session whose end has not been sent yet: the running one, and those that have
 /// just ended. A further request waits.
 pub const CHAT_SENDS: usize = 4;
-/// scriptschnell: silence of ours after which we say that we are there; clients give up after 60 s (SS-24).
+/// scriptschnell: silence of ours after which we send a ping; clients time out after 60 s (SS-24).
 pub const CHAT_PING: Duration = Duration::from_secs(45);
-/// scriptschnell: how long a challenge can be answered.
+/// scriptschnell: how long a challenge is valid.
 pub const CHAT_CHALLENGE: Duration = Duration::from_secs(60);
-/// scriptschnell: bytes of old messages in one answer: what a line may have without all else in it.
+/// scriptschnell: bytes of old messages in one reply: what a line holds besides everything else in it.
 pub const CHAT_HISTORY: usize = 15 << 20;
 /// scriptschnell: bytes of old messages in a list of sessions, and of the rest of that list; the oldest are left out.
 pub const CHAT_LIST: [usize; 2] = [8 << 20, 6 << 20];
-/// scriptschnell: bytes of what a tool is given or says besides text; more is left out, as no client shows it.
+/// scriptschnell: bytes of a tool's parameters or its results other than text; more is left out, as no client shows it.
 pub const CHAT_TOOL: usize = 1 << 20;
-/// scriptschnell: sessions of a list that come with their messages; each has to be read from disk.
+/// scriptschnell: sessions of a list that include their messages; each has to be read from disk.
 pub const CHAT_HISTORIES: usize = 64;
-/// scriptschnell: bytes of a message besides its text, at most.
+/// scriptschnell: maximum bytes of a message besides its text.
 pub const CHAT_AROUND: usize = 4096;
-/// scriptschnell: bytes of a prompt in one message where a line does not hold all of it; the escapes of JSON make six of
-/// one at worst.
+/// scriptschnell: bytes of a prompt in one message if a line does not hold all of it; JSON escapes expand a byte to
+/// six at worst.
 pub const CHAT_ECHO: usize = 1 << 20;
-/// scriptschnell: the interval at which a session is saved when its client does not name one.
+/// scriptschnell: the interval at which a session is saved if its client does not set one.
 pub const CHAT_AUTO_SAVE: Duration = Duration::from_secs(300);
-/// scriptschnell: characters of a model's name; none is nearly as long.
+/// scriptschnell: maximum characters of a model's name; none is nearly as long.
 pub const CHAT_MODEL: usize = 256;
 /// Bytes that a message of a history takes in a line besides its text: names and quotes of its fields.
 pub(crate) const HISTORY_AROUND: usize = 160;

@@ -1,10 +1,9 @@
-//! The way out: frames to one client, output straight from the ring.
+//! Sends frames to one client, with output straight from the ring.
 //!
-//! On the ordinary path nothing is copied between ring and socket: a frame's head and the bytes in
-//! shared memory go out in one system call, and afterwards the ring is asked whether the writer overran
-//! them meanwhile. Only what a full socket leaves of a frame is copied, so that the frame can be
-//! finished whatever happens to the ring; and a client that lags far behind, near the end that is being
-//! overwritten, is served from a copy that was validated first.
+//! Usually nothing is copied between ring and socket: a frame's head and the bytes in shared memory are sent in one
+//! system call, and afterwards the ring is checked whether the writer overran them meanwhile. Only what a full socket
+//! leaves of a frame is copied, so that the frame can be finished whatever happens to the ring; and a client that lags
+//! far behind, near the end that is being overwritten, is served from a copy that was validated first.
 
 use std::io::{self, IoSlice};
 use swb_engine::Cursor;
@@ -14,9 +13,9 @@ use tokio::net::UnixStream;
 /// Why output was not sent.
 #[derive(Debug)]
 pub(crate) enum OutputError {
-    /// The bytes are gone; nothing was sent.
+    /// The bytes were overwritten; nothing was sent.
     Lost,
-    /// The client cannot be reached any more, or got bytes that were overwritten on the way.
+    /// The client cannot be reached any more, or got bytes that were overwritten while they were sent.
     Broken,
 }
 
@@ -37,7 +36,7 @@ impl<'a> Outlet<'a> {
         Self { stream }
     }
 
-    /// Sends all of `bytes`, as long as the client takes to read them.
+    /// Sends all of `bytes`, however long the client takes to read them.
     pub(crate) async fn send(&self, bytes: &[u8]) -> io::Result<()> {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -46,7 +45,7 @@ impl<'a> Outlet<'a> {
         Ok(())
     }
 
-    /// Sends the output from the cursor up to `to` behind `head`, and moves the cursor.
+    /// Sends the output from the cursor up to `to` after `head`, and moves the cursor.
     pub(crate) async fn send_output(
         &self,
         head: &[u8],
@@ -86,7 +85,7 @@ impl<'a> Outlet<'a> {
                 Err(error) => return Err(error.into()),
             }
         };
-        // What was taken in place is only now known to have been right.
+        // Only now is it known that the bytes sent from the ring were valid.
         if !ring.intact(from) {
             return Err(OutputError::Broken);
         }

@@ -1,9 +1,9 @@
-//! How a connection learns that its peer has left.
+//! Detects that the peer of a connection has left.
 //!
 //! The kernel reports two things. *The peer has stopped sending* (`EPOLLRDHUP`): it has shut down its writing side or
 //! closed the socket, and bytes it sent before may still be unread. *The peer has closed* (`EPOLLHUP`): both sides are
-//! closed, so that no reply can arrive. A script at the end of a pipe (`printf … | nc -U`) does the first and waits for
-//! its reply; only the second ends that wait.
+//! closed, so that no reply can arrive. A script at the end of a pipe (`printf … | nc -U`) does the first and waits
+//! for its reply; only the second ends that wait.
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::io;
@@ -16,7 +16,7 @@ pub(crate) fn has_stopped_sending(stream: &UnixStream) -> bool {
     has_happened(stream, PollFlags::RDHUP)
 }
 
-/// Whether the peer has closed both sides: nobody reads what is sent.
+/// Whether the peer has closed both sides: it reads nothing any more.
 pub(crate) fn has_closed(stream: &UnixStream) -> bool {
     has_happened(stream, PollFlags::empty())
 }
@@ -38,13 +38,13 @@ pub(crate) async fn closes(stream: &UnixStream) {
     wait_for(stream, Interest::WRITABLE, Ready::is_write_closed).await;
 }
 
-/// Waits on a registration of its own: clearing readiness there takes nothing from those who read and write.
+/// Waits on a registration of its own: clearing readiness there does not affect readers and writers.
 async fn wait_for(stream: &UnixStream, interest: Interest, has_ended: impl Fn(Ready) -> bool) {
     let watched = match duplicate(stream) {
         Ok(watched) => watched,
         Err(error) => {
-            // Out of descriptors. The connection goes on; its end is noticed when it is next read or written.
-            tracing::warn!(%error, "cannot watch a connection for its end");
+            // Out of descriptors. The connection continues; its end is noticed at the next read or write.
+            tracing::warn!(%error, "cannot detect when a client disconnects");
             return std::future::pending().await;
         }
     };

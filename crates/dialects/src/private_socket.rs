@@ -1,7 +1,7 @@
-//! Listening on Unix sockets without stepping on anybody: no symlinks, no live neighbours, no wide modes.
+//! Listens on Unix sockets safely: follows no symlinks, replaces no socket in use, sets no wide modes.
 //!
-//! The process's umask is expected to be 0177 (the daemon sets it once at its start), so that a socket
-//! never exists with wider permissions than 0600, not even for a moment.
+//! The process's umask is expected to be 0177 (the daemon sets it at its start), so that a socket never exists with
+//! wider permissions than 0600, not even for a moment.
 
 use rustix::fs::{FileType, Mode};
 use rustix::io::Errno;
@@ -14,24 +14,24 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-/// Why a socket cannot be offered at a path.
+/// Why a socket cannot be opened at a path.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BindError {
-    /// Somebody answers there.
-    #[error("{} is already running: somebody answers on its socket", .0.display())]
+    /// Another process is listening there.
+    #[error("already running: another process is listening on {}", .0.display())]
     Live(PathBuf),
     /// The path is a symbolic link.
-    #[error("{} is a symbolic link; remove it to go on", .0.display())]
+    #[error("{} is a symbolic link; remove it and try again", .0.display())]
     Symlink(PathBuf),
-    /// It belongs to another user.
+    /// The path belongs to another user.
     #[error("{} belongs to another user", .0.display())]
     Foreign(PathBuf),
-    /// Something else than a socket or a directory is in the way.
-    #[error("{} is in the way; remove it to go on", .0.display())]
+    /// The path exists, but is not a socket or a directory.
+    #[error("{} is in the way; remove it and try again", .0.display())]
     InTheWay(PathBuf),
-    /// Socket paths can have only so many bytes.
-    #[error("the socket path {} is too long ({len} bytes, less than {max} are possible)", path.display())]
+    /// The path is longer than the system allows.
+    #[error("the socket path {} is too long ({len} bytes; it must be shorter than {max})", path.display())]
     TooLong {
         /// The path.
         path: PathBuf,
@@ -40,12 +40,12 @@ pub enum BindError {
         /// The limit.
         max: usize,
     },
-    /// The system says no.
+    /// A system call failed.
     #[error("{}: {error}", path.display())]
     Io {
         /// The path.
         path: PathBuf,
-        /// What it says.
+        /// Its error.
         error: io::Error,
     },
 }
@@ -56,7 +56,7 @@ impl BindError {
     }
 }
 
-/// Makes sure that `dir` is a directory of ours which nobody else can enter.
+/// Ensures that `dir` is a directory that only this user can enter.
 pub fn private_dir(dir: &Path) -> Result<(), BindError> {
     let mut builder = std::fs::DirBuilder::new();
     if let Some(parent) = dir.parent().filter(|parent| !parent.exists()) {
@@ -76,11 +76,11 @@ pub fn private_dir(dir: &Path) -> Result<(), BindError> {
     if meta.uid() != rustix::process::getuid().as_raw() {
         return Err(BindError::Foreign(dir.to_owned()));
     }
-    // KP-11: also when it existed with another mode.
+    // KP-11: also if it existed with another mode.
     rustix::fs::chmod(dir, Mode::RWXU).map_err(|error| BindError::io(dir)(error.into()))
 }
 
-/// Listens at `path`, replacing a socket nobody answers on.
+/// Listens at `path`, replacing a socket on which no process listens.
 pub fn bind(path: &Path) -> Result<OwnedFd, BindError> {
     let (len, max) = (path.as_os_str().len(), 108);
     if len >= max {
@@ -98,7 +98,7 @@ fn make_room(path: &Path) -> Result<(), BindError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(BindError::io(path)(error)),
     };
-    // CO-5: neither the link nor what it points to is touched.
+    // CO-5: neither the link nor its target is touched.
     if meta.is_symlink() {
         return Err(BindError::Symlink(path.to_owned()));
     }
@@ -108,14 +108,14 @@ fn make_room(path: &Path) -> Result<(), BindError> {
     if FileType::from_raw_mode(meta.mode()) != FileType::Socket {
         return Err(BindError::InTheWay(path.to_owned()));
     }
-    // CO-6, KP-14: a socket somebody listens on stays theirs.
+    // CO-6, KP-14: a socket on which a process listens is left alone.
     if UnixStream::connect(path).is_ok() {
         return Err(BindError::Live(path.to_owned()));
     }
     std::fs::remove_file(path).map_err(BindError::io(path))
 }
 
-/// Whether a socket of this user is at `path`, and no link.
+/// Whether a socket of this user, not a link, is at `path`.
 pub fn is_ours(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|meta| {
         FileType::from_raw_mode(meta.mode()) == FileType::Socket
@@ -123,19 +123,19 @@ pub fn is_ours(path: &Path) -> bool {
     })
 }
 
-/// Whether `path` leads to `listener`. It may have been removed since, or be somebody else's by now.
+/// Whether `path` leads to `listener`. The socket may have been removed since, or replaced by another process.
 pub fn leads_to(path: &Path, listener: impl AsFd) -> bool {
-    // Both sides name the process that called `listen`, which need not be this one.
+    // Both credentials are those of the process that called `listen`, which need not be this one.
     is_ours(path)
         && match who_listens(path) {
             Ok(pid) => socket_peercred(listener).is_ok_and(|listener| listener.pid == pid),
-            // So many wait there that nobody can be asked; nobody but us leaves them waiting.
+            // The backlog is full, so the peer cannot be determined; only our own socket gets that full.
             Err(Errno::AGAIN) => true,
             Err(_) => false,
         }
 }
 
-/// Whether there is a socket of this user at `path` that nobody listens on.
+/// Whether a socket of this user is at `path` on which no process listens.
 pub fn is_stale(path: &Path) -> bool {
     is_ours(path) && who_listens(path) == Err(Errno::CONNREFUSED)
 }
@@ -147,10 +147,10 @@ fn who_listens(path: &Path) -> rustix::io::Result<Pid> {
     Ok(socket_peercred(&socket)?.pid)
 }
 
-/// Removes a socket file of ours, if it is still one.
+/// Removes our socket file, if it is still a socket.
 pub fn unlink(path: &Path) {
     if is_ours(path) {
-        // Somebody else may have removed it first.
+        // Another process may have removed it first.
         let _removed = std::fs::remove_file(path);
     }
 }

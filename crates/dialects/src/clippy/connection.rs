@@ -1,4 +1,4 @@
-//! A clippy connection: a greeting, then one answer per request.
+//! A clippy connection: a handshake, then one reply per request.
 
 use super::frame_queue::{self, Frame, FrameQueue, QueueInjector};
 use super::request_handler::RequestHandler;
@@ -19,7 +19,7 @@ pub(super) struct Connection {
     outbound: Arc<OutboundQueue<FrameQueue>>,
 }
 
-/// The connection is to be closed; whatever there was to say has been queued.
+/// The connection has to be closed; everything to be sent has been queued.
 pub(super) struct Close;
 
 impl Connection {
@@ -28,7 +28,7 @@ impl Connection {
     }
 
     pub(super) async fn run(self) {
-        // A peer that left without waiting for answers has still said what it said.
+        // Requests of a peer that left without waiting for replies are handled all the same.
         let sending = async {
             self.outbound.serve(&self.stream).await;
             std::future::pending::<()>().await;
@@ -37,17 +37,17 @@ impl Connection {
             _close = self.converse() => {}
             () = sending => {}
             () = self.outbound.given_up() => {
-                tracing::info!("closing the connection of a clippy peer that does not read");
+                tracing::info!("closing a clippy connection: the peer does not read");
                 return;
             }
         }
         self.outbound.lock().close();
-        // Whatever was asked before the end is answered, if the peer still listens.
+        // Replies to earlier requests are sent, if the peer still reads.
         let _sent = tokio::time::timeout(limits::GOODBYE, self.outbound.drain(&self.stream)).await;
     }
 
-    /// Greets and obeys until the peer goes away or says something impossible. Sessions that it registered
-    /// are gone when this returns or is dropped (CB-37).
+    /// Handles requests after a handshake until the peer leaves or sends an invalid message. The sessions that it
+    /// registered are removed when this returns or is dropped (CB-37).
     async fn converse(&self) -> Close {
         let mut frames = frames();
         let greeting = tokio::time::timeout(limits::CLIPPY_HANDSHAKE, self.greet(&mut frames));
@@ -66,7 +66,7 @@ impl Connection {
             if self.handle(&mut handler, &frame).await.is_err() {
                 return Close;
             }
-            // Bounded work: CLIPPY_TURN bytes of requests, then the other connections get their turn.
+            // Bounded work: CLIPPY_TURN bytes of requests, then the other connections are served.
             since_yield += frame.len() + limits::CLIPPY_REQUEST;
             if since_yield >= limits::CLIPPY_TURN {
                 since_yield = 0;
@@ -83,13 +83,13 @@ impl Connection {
                 Ok(Some(frame)) => return Ok(frame),
                 Ok(None) => {}
                 Err(FrameError::TooLarge { .. }) => {
-                    // CB-8, CB-9: the request's own id is in what will not be read.
+                    // CB-8, CB-9: the request's own id is in the part that is not read.
                     self.send(&Message::Response(Response::error(0, Reason::PayloadTooLarge)))?;
                     return Err(Close);
                 }
                 Err(_) => return Err(Close),
             }
-            // CB-14: what is left of a frame at the end was no message.
+            // CB-14: an incomplete frame at the end is ignored.
             if !read_some(&self.stream, |bytes| frames.push(bytes)).await {
                 return Err(Close);
             }
@@ -115,13 +115,13 @@ impl Connection {
             self.send(&Message::HelloAck { error: Some(wrong.as_str()) })?;
             return Err(Close);
         }
-        // CB-23: as the original does, without a word.
+        // CB-23: closes without a reply, as the original does.
         let role = role.ok_or(Close)?;
         self.send(&Message::HelloAck { error: None })?;
         Ok(role)
     }
 
-    /// Answers one request (CB-25).
+    /// Handles one request and queues its reply (CB-25).
     async fn handle(&self, handler: &mut RequestHandler, frame: &[u8]) -> Result<(), Close> {
         match parse_request(frame) {
             // CB-24

@@ -1,7 +1,7 @@
-//! What waits to be sent to one clippy peer: replies in the order of their requests, and injects between them.
+//! The queue of frames for one clippy peer: replies in the order of their requests, and injects between them.
 //!
-//! Bounded in bytes. A wrapper that does not read its injects is disconnected when the bound is passed (CB-59);
-//! no request is read from a peer that does not read its replies.
+//! Bounded in bytes. A wrapper that does not read its injects is disconnected when the bound is exceeded (CB-59); no
+//! request is read from a peer that does not read its replies.
 
 use crate::limits;
 use crate::outbound::{OutboundQueue, Queue};
@@ -18,7 +18,7 @@ use tokio::net::UnixStream;
 pub(super) struct Frame {
     /// Everything before the content.
     pub(super) head: Vec<u8>,
-    /// The content, which is sent from where it lies.
+    /// The content, which is sent from where it is stored.
     pub(super) content: Option<Arc<Vec<u8>>>,
     /// Whether it is the reply to a request.
     pub(super) reply: bool,
@@ -34,7 +34,7 @@ impl Frame {
     }
 }
 
-/// The frames that wait for one peer.
+/// The queued frames of one peer.
 #[derive(Debug, Default)]
 pub(super) struct FrameQueue {
     frames: VecDeque<Frame>,
@@ -44,18 +44,18 @@ pub(super) struct FrameQueue {
     bytes: usize,
     replies: usize,
     closed: bool,
-    /// The peer has left without waiting for replies, which need not be kept any more.
+    /// The peer has left without waiting for replies, which are dropped from now on.
     disconnected: bool,
 }
 
-/// What became of a frame.
+/// The result of queueing a frame.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Pushed {
     /// It is in the queue, or was a reply to a peer that has left.
     Taken,
     /// It will never be sent.
     Refused,
-    /// It would not fit any more (CB-59).
+    /// The queue is full (CB-59).
     Overflow,
 }
 
@@ -66,7 +66,7 @@ impl FrameQueue {
             return Pushed::Overflow;
         }
         if self.closed || self.disconnected {
-            // The requests of a peer that has left are handled all the same.
+            // The requests of a peer that has left are still handled.
             return if frame.reply && !self.closed { Pushed::Taken } else { Pushed::Refused };
         }
         self.bytes += frame.len();
@@ -75,7 +75,7 @@ impl FrameQueue {
         Pushed::Taken
     }
 
-    /// Takes nothing more.
+    /// Accepts no further frames.
     pub(super) fn close(&mut self) {
         self.closed = true;
     }
@@ -117,7 +117,7 @@ impl Queue for FrameQueue {
     }
 }
 
-/// Queues a frame; `false` if it will never be sent. One that does not fit ends the connection.
+/// Queues a frame; `false` if it will never be sent. If it does not fit, the connection is closed.
 pub(super) fn push(outbound: &OutboundQueue<FrameQueue>, frame: Frame) -> bool {
     match outbound.fill(|queue| queue.push(frame)) {
         Pushed::Taken => true,
@@ -129,7 +129,7 @@ pub(super) fn push(outbound: &OutboundQueue<FrameQueue>, frame: Frame) -> bool {
     }
 }
 
-/// Injects go to the connection that registered the session (CB-46).
+/// Sends injects to the connection that registered the session (CB-46).
 #[derive(Debug)]
 pub(super) struct QueueInjector {
     pub(super) outbound: Arc<OutboundQueue<FrameQueue>>,
@@ -138,7 +138,7 @@ pub(super) struct QueueInjector {
 
 impl Injector for QueueInjector {
     fn inject(&self, content: &Arc<Vec<u8>>) -> bool {
-        // CB-49: its end may not have been noticed yet.
+        // CB-49: the end of the connection may not have been noticed yet.
         if has_stopped_sending(&self.stream) {
             return false;
         }

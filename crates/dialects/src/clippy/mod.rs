@@ -1,9 +1,9 @@
 //! The clippy front: wrappers report turns, clients capture them and paste them elsewhere.
 //!
-//! One connection is one `connection::Connection`, which does the handshake and reads requests; a
-//! `request_handler::RequestHandler` handles each in order; replies and injects wait in one `frame_queue::FrameQueue`. Turns and the relay buffer are the
-//! engine's ([`Relay`]): sessions of ours are in it by themselves, those of wrappers as long as their
-//! connection lives.
+//! One connection is one `connection::Connection`, which performs the handshake and reads requests; a
+//! `request_handler::RequestHandler` handles them in order; replies and injects are queued in one
+//! `frame_queue::FrameQueue`. Turns and the relay buffer are the engine's ([`Relay`]): it contains our own sessions
+//! always, those of wrappers as long as their connection lives.
 
 mod connection;
 mod frame_queue;
@@ -27,7 +27,7 @@ pub struct Clippy {
 }
 
 impl Clippy {
-    /// Makes the front; [`Clippy::listen`] opens its socket.
+    /// Creates the front; [`Clippy::listen`] opens its socket.
     pub fn new(relay: &Relay, fronts: Fronts) -> Self {
         Self { relay: relay.seen_by(LABEL), fronts }
     }
@@ -39,7 +39,7 @@ impl Clippy {
             let connection = Connection::new(front.relay.clone(), stream);
             let stop = front.fronts.stop.clone();
             async move {
-                // CB-56: the end of the daemon is the end of the connection, without a word.
+                // CB-56: when the daemon ends, the connection ends without a message.
                 let _ended = stop.run_until_cancelled(connection.run()).await;
                 drop(room);
             }

@@ -1,4 +1,4 @@
-//! What a peer asks for, done and put into the protocol's words.
+//! Executes the requests of a peer and builds the replies.
 
 use super::frame_queue::{Frame, QueueInjector};
 use crate::limits;
@@ -12,17 +12,17 @@ use swb_wire::clippy::{
     Message, Reason, Request, Response, Role, SessionItem, Sink, TurnItem, encode_message, response_head,
 };
 
-/// A peer that has greeted.
+/// A peer after its handshake.
 pub(super) struct RequestHandler {
     relay: Relay,
     role: Role,
-    /// The way to it for what is pasted.
+    /// Where its injects are sent.
     injector: Arc<QueueInjector>,
-    /// Sessions it registered; they are gone when it is (CB-37).
+    /// Sessions that it registered; removed when it is dropped (CB-37).
     sessions: BTreeMap<String, Enrolment>,
 }
 
-/// What a request comes to.
+/// The result of a request.
 enum Done {
     Nothing,
     Stored(TurnId),
@@ -32,7 +32,7 @@ enum Done {
     Turns(Vec<TurnInfo>),
 }
 
-/// A reason in the protocol's words.
+/// An error code of the protocol.
 struct Refusal(String);
 
 impl From<Reason> for Refusal {
@@ -51,9 +51,9 @@ impl From<RelayError> for Refusal {
             RelayError::Disconnected => Reason::SessionDisconnected,
             RelayError::Taken => Reason::DuplicateSession,
             RelayError::File(_) => Reason::FileWriteFailed,
-            // CR-19: what follows is for people.
+            // CR-19: the text after the code is for people.
             RelayError::Clipboard(why) => return Self(format!("{}: {why}", Reason::ClipboardFailed)),
-            // The protocol has no words for these three.
+            // The protocol defines no codes for these three.
             RelayError::Busy => return Self("session_busy".to_owned()),
             RelayError::Limit(_) => return Self("limit_reached".to_owned()),
             RelayError::Memory(_) => return Self("internal_error".to_owned()),
@@ -67,7 +67,7 @@ impl RequestHandler {
         Self { relay, role, injector: Arc::new(injector), sessions: BTreeMap::new() }
     }
 
-    /// Does what is asked and puts the answer into words.
+    /// Executes a request and builds its reply.
     pub(super) async fn answer(&mut self, id: u32, request: Request<'_>) -> Frame {
         match self.obey(request).await {
             Ok(done) => frame(id, done),
@@ -114,7 +114,7 @@ impl RequestHandler {
             Request::ListTurns { session, limit } => {
                 Done::Turns(self.relay.turns(session, limit.map(|limit| limit as usize))?)
             }
-            // Answered where the connection is.
+            // Handled by the connection.
             Request::Hello { .. } => return Err(Reason::UnknownType.into()),
         })
     }
@@ -129,7 +129,8 @@ impl RequestHandler {
         Ok(Done::Nothing)
     }
 
-    /// CB-35: whoever registered it, and whether or not it is there. A session of ours ends in other ways.
+    /// CB-35: succeeds whichever peer registered the session, and even if it does not exist. Our own sessions cannot be
+    /// removed like this.
     fn deregister(&mut self, session: &str) -> Done {
         self.sessions.remove(session);
         self.relay.withdraw(session);
@@ -137,7 +138,7 @@ impl RequestHandler {
     }
 }
 
-/// CR-11: what is no name of a turn names none.
+/// CR-11: an invalid id of a turn matches no turn.
 fn named(turn_id: &str) -> Result<TurnId, Reason> {
     turn_id.parse().map_err(|_| Reason::TurnNotFound)
 }
@@ -209,7 +210,7 @@ fn plain(response: &Response<'_>) -> Frame {
 fn refused(id: u32, reason: &str) -> Frame {
     let mut head = Vec::new();
     let response = Response { error: Some(reason), ..Response::ok(id) };
-    // A few words always fit into a frame.
+    // A short text always fits into a frame.
     let _fits = encode_message(&Message::Response(response), &mut head);
     Frame { head, content: None, reply: true }
 }

@@ -23,7 +23,7 @@ pub(super) struct Connection {
     frames: LengthPrefixed,
 }
 
-/// What command mode ends in.
+/// How command mode ends.
 enum Next {
     Close,
     Terminal(Box<OpenTerminal>),
@@ -67,15 +67,15 @@ impl Connection {
         }
     }
 
-    /// The next frame; nothing at the end of the stream or after an impossible length.
+    /// The next frame; `None` at the end of the stream or after an invalid length.
     async fn frame(&mut self) -> Option<Vec<u8>> {
         loop {
             match self.frames.next() {
                 Ok(Some(frame)) => return Some(frame),
                 Ok(None) => {}
                 Err(FrameError::TooLarge { len, .. }) => {
-                    // CO-14: the payload is never read, so the connection cannot go on.
-                    let text = format!("message of {len} bytes, at most {MAX_FRAME} are allowed");
+                    // CO-14: the payload is never read, so the connection cannot continue.
+                    let text = format!("message too long: {len} bytes, the maximum is {MAX_FRAME}");
                     self.send(&ErrorReply::new(ErrorCode::MessageTooLarge, text)).await;
                     return None;
                 }
@@ -107,7 +107,7 @@ impl Connection {
         }
     }
 
-    /// Takes the role and scope that the client limits itself to, if it does.
+    /// Applies the role and scope that the client limits itself to, if any.
     async fn welcome(&mut self, frame: &[u8]) -> bool {
         if self.protocol.roles {
             match parse_caller(frame) {
@@ -119,7 +119,7 @@ impl Connection {
                 }
             }
         }
-        // A client that is gone already may still have asked for something: see `commands`.
+        // A client that has left already may still have sent a request: see `commands`.
         self.send(&HandshakeReply::accepted()).await;
         true
     }
@@ -138,8 +138,8 @@ impl Connection {
                 Ok(outcome) => outcome,
                 Err(error) => Outcome { reply: error_body(&error), then: Then::Nothing },
             };
-            // A client that left without waiting for the reply has still asked (CO-54, CO-60); the end of its stream
-            // shows next.
+            // The request of a client that left without waiting for the reply is executed all the same (CO-54, CO-60);
+            // the end of its stream is read next.
             let _sent = Outlet::new(&self.stream).send(&encode_frame(&reply)).await;
             match then {
                 Then::Nothing => {}
@@ -151,7 +151,7 @@ impl Connection {
         }
     }
 
-    /// Executes an operation; nothing if the client leaves while it waits.
+    /// Executes an operation; `None` if the client leaves while it waits.
     async fn execute(&self, operation: Operation) -> Option<Result<Outcome, ErrorReply>> {
         let waits = waits(&operation);
         let executed = self.control.operations.execute(&self.protocol.caller, operation);

@@ -1,8 +1,8 @@
-//! The control socket: the transport by which our own command line reaches the operations.
+//! The control socket: the transport between our own command line and the operations.
 //!
-//! It reads operations, has them executed for a caller, and sends what they come to: replies, terminal frames, events.
-//! What an operation means, and who may ask for it, is decided in `swb_operations`. Coop's clients use the same framing
-//! on a socket of their own ([`crate::coop`]), with fewer commands.
+//! It reads operations, has them executed for a caller, and sends the results: replies, terminal frames, events.
+//! `swb_operations` decides what an operation does and which callers may request it. Coop's clients use the same
+//! framing on a socket of their own ([`crate::coop`]), with fewer commands.
 
 mod connection;
 mod terminal;
@@ -18,8 +18,8 @@ use swb_wire::control::{BadMessage, Operation, parse_operation};
 
 /// What the daemon does on behalf of a client of the control socket.
 pub trait Stopper: Send + Sync {
-    /// Begins an orderly stop or an upgrade; returns at once. `client` is the connection that asked for it: closing it
-    /// shows the client that the daemon is gone, so it stays open until then.
+    /// Starts an orderly stop or an upgrade; returns at once. `client` is the connection that requested it: closing it
+    /// shows the client that the daemon has ended, so it stays open until then.
     fn act(&self, action: HostAction, client: OwnedFd);
 }
 
@@ -31,19 +31,19 @@ pub struct Control {
     stopper: Arc<dyn Stopper>,
 }
 
-/// How the messages of one socket are read, and for whom.
+/// How the messages of one socket are read, and for which caller.
 #[derive(Clone)]
 pub(crate) struct Protocol {
     /// Reads an operation.
     pub(crate) parse: fn(&[u8]) -> Result<Operation, BadMessage>,
     /// On whose behalf operations are executed.
     pub(crate) caller: Caller,
-    /// Whether the handshake may ask for a lesser role.
+    /// Whether the handshake may request a lesser role.
     pub(crate) roles: bool,
 }
 
 impl Control {
-    /// Makes the transport; [`Control::listen`] opens its socket.
+    /// Creates the transport; [`Control::listen`] opens its socket.
     pub fn new(operations: Operations, fronts: Fronts, stopper: Arc<dyn Stopper>) -> Self {
         Self { operations, fronts, stopper }
     }

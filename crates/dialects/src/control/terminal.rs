@@ -1,4 +1,4 @@
-//! Stream mode: an open terminal over a socket. Terminal bytes and events one way, keys and control messages the other.
+//! Stream mode: an open terminal over a socket. Terminal bytes and events one way, input and control messages the other.
 
 use crate::conn::{deliver, read_some};
 use crate::limits;
@@ -45,7 +45,7 @@ impl<'a> Stream<'a> {
     }
 
     pub(super) async fn run(self, terminal: OpenTerminal, frames: &mut LengthPrefixed) {
-        // CO-54: what came together with the request is read as frames of the stream.
+        // CO-54: bytes that arrived together with the request are read as frames of the stream.
         enter_stream(frames);
         let OpenTerminal { output, input } = terminal;
         let output = self.send_output(output);
@@ -53,7 +53,7 @@ impl<'a> Stream<'a> {
         tokio::pin!(output, input);
         let end = tokio::select! {
             end = &mut output => {
-                // CO-60: a client that typed something and left at once has still typed it.
+                // CO-60: input of a client that left at once is delivered all the same.
                 if end == StreamEnd::Broken && has_stopped_sending(self.socket) {
                     input.await;
                 }
@@ -104,7 +104,7 @@ impl<'a> Stream<'a> {
             }
             pieces += 1;
             if pieces % limits::PIECES_PER_TURN == 0 {
-                // One client's flood leaves room for the others.
+                // Bounded work, so that other clients are served as well.
                 tokio::task::yield_now().await;
             }
         }
@@ -144,8 +144,8 @@ impl<'a> Stream<'a> {
         Ok(Outlet::new(self.socket).send(&bytes).await?)
     }
 
-    /// Sends for as long as the client takes to read; one that does not read delays neither a stop nor its own detach
-    /// for long.
+    /// Sends for as long as the client takes to read; a client that does not read delays neither a stop nor its own
+    /// detach for long.
     async fn unless_leaving(
         &self,
         sent: impl Future<Output = Result<(), OutputError>>,
@@ -164,7 +164,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// CO-59 when the client asked for it, CO-48 when the daemon stops.
+    /// CO-59 if the client asked for it, CO-48 if the daemon stops.
     async fn goodbye(&self) -> StreamEnd {
         let words = async {
             if !self.stop.is_cancelled() {

@@ -1,6 +1,6 @@
 //! The coop front: coop's commands, in the framing of the control socket.
 //!
-//! Coop's clients see the sessions that are offered to coop, and know the commands of
+//! Coop's clients see the sessions that are offered to coop, and can send the commands of
 //! [`swb_wire::coop::COMMANDS`]; each of them is one of our operations.
 
 use crate::control::{Control, Protocol};

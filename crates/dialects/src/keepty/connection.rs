@@ -1,4 +1,4 @@
-//! One keepty connection: Hello, then frames both ways until either side has had enough.
+//! One keepty connection: Hello, then frames both ways until either side closes it.
 
 use super::roles::{ConnectionId, Roles};
 use crate::conn::{Fronts, Room, deliver, read_some};
@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 
 pub(super) struct Connection {
     stream: UnixStream,
-    /// Given up when the client is gone, also while something is left to do for it (KP-46).
+    /// Dropped when the client is gone, even if its input is still being delivered (KP-46).
     presence: Mutex<Presence>,
     session: Session,
     roles: Arc<Mutex<Roles>>,
@@ -24,20 +24,20 @@ pub(super) struct Connection {
     later: TaskTracker,
 }
 
-/// What a client takes up in a session.
+/// What a client occupies in a session.
 #[derive(Debug, Default)]
 struct Presence {
     _room: Option<Room>,
     _client: Option<ClientGuard>,
 }
 
-/// A client that has said what it wants to be.
+/// A client after its Hello.
 struct Client<'a> {
     connection: &'a Connection,
     id: ConnectionId,
     role: Role,
     pty: Arc<Pty>,
-    /// Held by a Writer: its terminal answers the program, and each byte of it is delivered.
+    /// Held by a Writer: its terminal replies to the program's queries, and each of its bytes is delivered.
     _seat: Option<Seat>,
 }
 
@@ -68,7 +68,7 @@ impl Connection {
         self.serve(role, cols, rows, decoder).await;
     }
 
-    /// The first message; nothing if it is not a Hello (KP-18).
+    /// The first message; `None` if it is not a Hello (KP-18).
     async fn hello(&self, decoder: &mut Decoder) -> Option<(Role, u16, u16)> {
         loop {
             match decoder.next() {
@@ -90,7 +90,7 @@ impl Connection {
         self.presence.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The client is gone; what it said before may still be on its way.
+    /// The client has left; input that it sent before may still be in delivery.
     fn gone(&self, id: ConnectionId) {
         self.roles().leave(id);
         *self.presence() = Presence::default();
@@ -106,7 +106,7 @@ impl Connection {
         let (say, said) = mpsc::channel(limits::SAID);
         match client.greet(cols, rows).await {
             Some(cursor) => client.converse(cursor, said, &mut decoder, say).await,
-            // A client that said something and left at once has still said it.
+            // Messages of a client that left at once are handled all the same.
             None if has_stopped_sending(&self.stream) => {
                 client.take_input(&mut decoder, say).await;
             }
@@ -116,12 +116,12 @@ impl Connection {
     }
 }
 
-/// How a client's own part of the conversation ended.
+/// How the input of a client ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InputEnd {
-    /// It is gone, or said something impossible.
+    /// The client has left, or sent an invalid message.
     Gone,
-    /// It asked for the end of the session.
+    /// The client requested the end of the session.
     ShutDown,
 }
 
@@ -134,7 +134,7 @@ impl Client<'_> {
         self.connection.roles().is_writer(self.id)
     }
 
-    /// Both halves of the conversation, until one of them ends it.
+    /// Runs both halves of the connection, until one of them ends it.
     async fn converse(
         &self,
         cursor: Cursor,
@@ -151,12 +151,12 @@ impl Client<'_> {
                     input.await;
                 }
             }
-            // The end comes to the one who asked for it as to all others.
+            // A client that requested the shutdown gets the Exit like all others.
             end = &mut input => if end == InputEnd::ShutDown { output.await },
         }
     }
 
-    /// Answers the Hello and brings the client up to date; gives its place in the live output.
+    /// Replies to the Hello and brings the client up to date; returns its position in the live output.
     async fn greet(&self, cols: u16, rows: u16) -> Option<Cursor> {
         let agent = self.session().settled().await.ok()?;
         let size = Size::or_current(cols, rows, self.pty.size());
@@ -164,10 +164,10 @@ impl Client<'_> {
             return self.greet_before_start(size).await;
         }
         if self.role == Role::Writer {
-            // KP-33. The newcomer learns the size from its HelloAck, the others by ResizeAck.
+            // KP-33. The new client gets the size in its HelloAck, the others get a ResizeAck.
             self.session().fit(PtyId::AGENT, size).await.ok()?;
         }
-        // First of all, so that every size announced after the one in HelloAck has its ResizeAck.
+        // First, so that every size after the one in HelloAck has its ResizeAck.
         let mut cursor = self.pty.cursor(self.pty.head());
         if self.role == Role::Writer {
             cursor.answers();
@@ -188,10 +188,10 @@ impl Client<'_> {
         let mut cursor = self.pty.cursor(Offset::START);
         if self.role == Role::Writer {
             cursor.answers();
-            // KP-20, KP-21: the answer first, then the command, so that no byte of it is missed.
+            // KP-20, KP-21: the reply first, then the command, so that none of its output is missed.
             self.acknowledge(0, size).await?;
             self.session().start(Some(size)).await.ok()?;
-            // Of two that came at once the one that types decides the size (KP-33).
+            // If two clients connected at once, the Writer decides the size (KP-33).
             if self.is_writer() {
                 self.session().fit(PtyId::AGENT, size).await.ok()?;
             }
@@ -206,7 +206,7 @@ impl Client<'_> {
         self.send(&Message::HelloAck { pid: pid.max(0) as u32, cols, rows }).await
     }
 
-    /// Sends what is kept of the output as one frame (KP-30).
+    /// Sends the stored output as one frame (KP-30).
     async fn replay(&self, cursor: &mut Cursor) -> Option<()> {
         loop {
             let end = cursor.rewind(MAX_PAYLOAD as u64);
@@ -218,8 +218,8 @@ impl Client<'_> {
             let sent = outlet.send_output(&header, cursor, end);
             match tokio::time::timeout(limits::KEEPTY_WRITE, sent).await {
                 Ok(Ok(())) => return Some(()),
-                // The program outran us before anything was sent: take what is newest now. The yield keeps a program
-                // that does so again and again from holding up the other connections.
+                // The program outran us before anything was sent: take the newest output now. The yield keeps a
+                // program that does so repeatedly from delaying the other connections.
                 Ok(Err(OutputError::Lost)) => tokio::task::yield_now().await,
                 Ok(Err(OutputError::Broken)) | Err(_) => return None,
             }
@@ -234,7 +234,7 @@ impl Client<'_> {
         tokio::time::timeout(limits::KEEPTY_WRITE, sent).await.ok()?.ok()
     }
 
-    /// Passes on output and what happens in it, until the end of the session or of the client's patience.
+    /// Sends output and the events in it, until the session ends or the client does not read in time.
     async fn send_output(&self, mut cursor: Cursor, mut said: mpsc::Receiver<Message>) {
         let outlet = Outlet::new(&self.connection.stream);
         let mut pieces = 0;
@@ -243,7 +243,7 @@ impl Client<'_> {
                 Step::Output { to } => {
                     let header = output_header((to - cursor.offset()) as usize);
                     let sent = outlet.send_output(&header, &mut cursor, to);
-                    // KP-45: who does not read is let go, and nobody else waits for it.
+                    // KP-45: a client that does not read is disconnected, and delays no other client.
                     match tokio::time::timeout(limits::KEEPTY_WRITE, sent).await {
                         Ok(Ok(())) => {}
                         Ok(Err(_)) | Err(_) => return,
@@ -270,7 +270,7 @@ impl Client<'_> {
             }
             pieces += 1;
             if pieces % limits::PIECES_PER_TURN == 0 {
-                // Bounded work: a few frames, then the other connections get their turn.
+                // Bounded work: a few frames, then the other connections are served.
                 tokio::task::yield_now().await;
                 if self.connection.stop.is_cancelled() {
                     return;
@@ -284,7 +284,7 @@ impl Client<'_> {
         }
     }
 
-    /// Obeys the client until it goes away or says something impossible.
+    /// Handles the client's messages until it leaves or sends an invalid one.
     async fn take_input(&self, decoder: &mut Decoder, say: mpsc::Sender<Message>) -> InputEnd {
         loop {
             match decoder.next() {
@@ -311,7 +311,7 @@ impl Client<'_> {
         match message {
             Message::Input(bytes) if self.is_writer() => {
                 let gone = || self.connection.gone(self.id);
-                // What cannot be delivered has nobody left to want it.
+                // Input that cannot be delivered has no receiver any more.
                 let _delivered = deliver(&self.connection.stream, &self.pty, &bytes, gone).await;
             }
             Message::Resize { cols, rows } => self.resize(cols, rows).await,
@@ -323,7 +323,7 @@ impl Client<'_> {
                 }
             }
             Message::Ping => {
-                // The writing half is gone when this does not reach it, and ends the conversation.
+                // If this fails, the writing half has ended, which ends the connection.
                 let _said = say.send(Message::Pong).await;
             }
             // KP-5, KP-7, KP-26: ignored.
@@ -356,7 +356,7 @@ impl Client<'_> {
         }
     }
 
-    /// KP-35: some programs redraw too early after a widening and need to be told again.
+    /// KP-35: some programs redraw too early after a widening and need a second signal.
     fn winch_later(&self) {
         let (session, generation) = (self.session().clone(), self.pty.generation());
         self.connection.later.spawn(async move {

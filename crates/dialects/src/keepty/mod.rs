@@ -1,8 +1,8 @@
-//! The keepty front: one socket per session, on which Writers, Watchers and Monitors meet.
+//! The keepty front: one socket per session, for Writers, Watchers and Monitors.
 //!
-//! [`Keepty`] is a [`SessionEndpoint`]: the engine opens it with every session that is offered here, and it
-//! accepts connections until the session ends. Roles are kept per session in `roles.rs`; a connection's
-//! life is in `connection.rs`.
+//! [`Keepty`] is a [`SessionEndpoint`]: the engine opens it with every session that is offered here, and it accepts
+//! connections until the session ends. `roles.rs` keeps the roles of each session; `connection.rs` is the life of a
+//! connection.
 
 mod connection;
 mod roles;
@@ -28,12 +28,12 @@ pub const LABEL: &str = "keepty";
 pub struct Keepty {
     dir: PathBuf,
     fronts: Fronts,
-    /// Open endpoints by session name; cancelling one stops its accepting.
+    /// Open endpoints by session name; cancelling one stops it from accepting connections.
     open: Mutex<BTreeMap<SessionName, (Session, CancellationToken)>>,
 }
 
 impl Keepty {
-    /// Prepares the front with its sockets in `dir`.
+    /// Creates the front with its sockets in `dir`.
     pub fn new(dir: PathBuf, fronts: Fronts) -> Result<Self, BindError> {
         private_socket::private_dir(&dir)?;
         Ok(Self { dir, fronts, open: Mutex::default() })
@@ -53,7 +53,7 @@ impl Keepty {
         if len >= max {
             return Err(BindError::TooLong { path, len, max }.to_string());
         }
-        // A kept listener whose file somebody removed cannot be reached any more.
+        // A kept listener whose file was removed cannot be reached any more.
         if let Some(kept) = kept.filter(|_| private_socket::is_ours(&path)) {
             return Ok(kept);
         }
@@ -102,7 +102,7 @@ impl SessionEndpoint for Keepty {
 
     fn close(&self, session: &Session) {
         let mut table = self.table();
-        // A name that is free again may already lead into another session.
+        // A name that is free again may already belong to another session.
         let ours = table.get(session.name()).is_some_and(|(open, _)| open.is(session));
         if ours && let Some((_, stop)) = table.remove(session.name()) {
             stop.cancel();

@@ -1,12 +1,12 @@
-//! Who may do what among the keepty clients of one session.
+//! The roles of the keepty clients of one session, and what they allow.
 
 use swb_wire::keepty::Role;
 
-/// Tells connections apart.
+/// Identifies a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ConnectionId(u64);
 
-/// The roles taken in one session. The exclusive Writer is a rule among keepty clients only (XS-4).
+/// The roles in use in one session. The exclusive Writer is a rule among keepty clients only (XS-4).
 #[derive(Debug, Default)]
 pub(super) struct Roles {
     next: u64,
@@ -14,7 +14,7 @@ pub(super) struct Roles {
 }
 
 impl Roles {
-    /// Enters a connection; the newest Writer replaces the one before (KP-27).
+    /// Adds a connection; the newest Writer replaces the one before (KP-27).
     pub(super) fn enter(&mut self, role: Role) -> ConnectionId {
         self.next += 1;
         let id = ConnectionId(self.next);
@@ -24,14 +24,14 @@ impl Roles {
         id
     }
 
-    /// A connection is gone; a replaced Writer does not get the role back (KP-28).
+    /// Removes a connection; a replaced Writer does not get the role back (KP-28).
     pub(super) fn leave(&mut self, id: ConnectionId) {
         if self.writer == Some(id) {
             self.writer = None;
         }
     }
 
-    /// Whether `id` types and decides the size (KP-26).
+    /// Whether `id` may send input and decides the size (KP-26).
     pub(super) fn is_writer(&self, id: ConnectionId) -> bool {
         self.writer == Some(id)
     }
@@ -48,7 +48,7 @@ mod tests {
 
     // KP-27, KP-28
     #[test]
-    fn the_newest_writer_counts_until_it_leaves() {
+    fn the_newest_writer_has_the_role_until_it_leaves() {
         let mut roles = Roles::default();
         let first = roles.enter(Role::Writer);
         assert!(roles.is_writer(first));
@@ -62,7 +62,7 @@ mod tests {
 
     // KP-39
     #[test]
-    fn shutdown_is_for_the_writer_monitors_and_the_unsupervised() {
+    fn writer_and_monitors_may_shut_down_and_others_if_there_is_no_writer() {
         let mut roles = Roles::default();
         let watcher = roles.enter(Role::Watcher);
         assert!(roles.may_shut_down(watcher, Role::Watcher), "there is no Writer");

@@ -50,8 +50,8 @@ impl Drop for Counted {
 }
 
 impl SessionAttachment {
-    /// Sends events from now on, beginning with approvals and questions that are waiting, until `leave` is cancelled or
-    /// the connection has `ended`.
+    /// Sends events from now on, starting with pending approvals and questions, until `leave` is cancelled or the
+    /// connection has `ended`.
     pub(super) fn new(
         attachment: Attachment,
         outbound: &Arc<Outbound>,
@@ -89,7 +89,7 @@ impl SessionAttachment {
         self.sends.is_closed()
     }
 
-    /// SS-49: begins a generation; the [`EventForwarder`] sends its end, after all events before that.
+    /// SS-49: starts a generation; the [`EventForwarder`] sends its end, after all events before it.
     pub(super) async fn send(
         &self,
         request_id: Option<String>,
@@ -98,7 +98,7 @@ impl SessionAttachment {
     ) -> Result<(), ErrorInfo> {
         let queued = self.sends.reserve().await;
         let queued = queued.map_err(|_| errors::info(&ChatError::NotFound(self.name().to_owned())))?;
-        // Counted before it begins: a half-closed client with a generation must never seem to be leaving.
+        // Counted before it starts: a half-closed client with a generation must never seem to be leaving.
         let counted = Counted::new(&self.outbound);
         let sent = self.chat.send(Some(self.client), prompt, options).await;
         let sent = sent.map_err(|error| errors::info(&error))?;
@@ -106,7 +106,7 @@ impl SessionAttachment {
         Ok(())
     }
 
-    /// Detaches, and waits until the engine has done so: the reply to the client comes after that.
+    /// Detaches, and waits until the engine has done so: the reply to the client follows.
     pub(super) async fn leave(self) {
         let (mut view, client) = (self.chat.watch(), self.client);
         drop(self);
@@ -115,13 +115,13 @@ impl SessionAttachment {
             tokio::time::timeout(limits::GOODBYE, view.wait_for(|view| view.owner != Some(client))).await;
     }
 
-    /// Leaves a session that was deleted; all events up to that are still sent.
+    /// Detaches from a session that was deleted; all earlier events are still sent.
     pub(super) fn deleted(self) {
         self.leave.disarm();
     }
 }
 
-/// What the engine learns of the connection of a client that is attached.
+/// What the engine can ask about the connection of an attached client.
 #[derive(Debug)]
 pub(super) struct ConnectionPresence {
     stream: Weak<UnixStream>,
@@ -140,14 +140,14 @@ impl ConnectionPresence {
 }
 
 impl Presence for ConnectionPresence {
-    /// A client that has only stopped sending stays as long as a generation of its runs.
+    /// A client that has only stopped sending stays attached as long as one of its generations runs.
     fn is_leaving(&self) -> bool {
         let Some(stream) = self.stream.upgrade().filter(|_| !self.leave.is_cancelled()) else { return true };
         has_closed(&stream) || (has_stopped_sending(&stream) && self.outbound.running() == 0)
     }
 }
 
-/// What the forwarder waited for.
+/// What the forwarder was woken by.
 enum Wake {
     Left,
     Event(Result<Arc<ChatEvent>, broadcast::error::RecvError>),
@@ -196,7 +196,10 @@ impl EventForwarder {
                     self.sends.close();
                 }
                 Wake::Event(Err(broadcast::error::RecvError::Lagged(_))) => {
-                    tracing::info!(connection = self.outbound.id, "events were lost; closing");
+                    tracing::info!(
+                        connection = self.outbound.id,
+                        "closing a scriptschnell connection: the client was too slow for its events"
+                    );
                     return self.outbound.queue.give_up();
                 }
                 Wake::Sent(sent) => pending = Some(sent),
@@ -217,7 +220,7 @@ impl EventForwarder {
         }
     }
 
-    /// A client that attaches gets the approvals and questions that are still open.
+    /// A client that attaches gets the pending approvals and questions.
     fn send_waiting(&mut self) {
         let view = self.chat.view();
         for approval in &view.approvals {
@@ -240,7 +243,7 @@ impl EventForwarder {
         messages.into_iter().for_each(|message| self.outbound.send(&message, None));
     }
 
-    /// SS-49, SS-55, SS-80: the one reply to a `chat_send` that began a generation.
+    /// SS-49, SS-55, SS-80: the only reply to a `chat_send` that started a generation.
     fn reply(&self, outcome: Option<Outcome>, request_id: Option<&str>) {
         let status = match outcome {
             Some(Outcome::Completed) => "completed",
@@ -265,7 +268,7 @@ async fn next_event(
     }
 }
 
-/// How a generation ended; nothing if its session is gone.
+/// How a generation ended; `None` if its session is gone.
 async fn ended(pending: &mut Option<Pending>) -> Option<Outcome> {
     match pending {
         Some(pending) => (&mut pending.sent).await.ok(),

@@ -1,4 +1,4 @@
-//! Who gets in: whether clients have to prove something, and whether they have.
+//! Authentication: whether clients have to prove their identity, and whether they have.
 
 use super::settings::{AuthMethod, Settings};
 use crate::limits;
@@ -8,26 +8,26 @@ use subtle::ConstantTimeEq;
 use swb_wire::scriptschnell::Auth;
 use tokio::time::Instant;
 
-/// What comes of a client's wish to get in.
+/// The result of an authentication request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Admission {
-    /// It has to sign this first.
+    /// The client has to sign this nonce first.
     Challenge(String),
-    /// It is refused, for this reason.
+    /// The client is rejected for this reason.
     Refused(&'static str),
-    /// It is in.
+    /// The client is authenticated.
     Welcome,
 }
 
-/// What a connection has still to prove.
+/// The state of a connection's authentication.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
-    /// The challenge that waits for its answer, and until when.
+    /// The challenge that was sent, and its expiry.
     challenge: Option<(String, Instant)>,
 }
 
 impl Gate {
-    /// A client wants to get in; `nonce` makes what nobody could have foreseen.
+    /// Handles an authentication request; `nonce` returns an unpredictable text.
     pub(super) fn judge(
         &mut self,
         settings: &Settings,
@@ -35,12 +35,14 @@ impl Gate {
         now: Instant,
         nonce: impl FnOnce() -> Option<String>,
     ) -> Admission {
-        // SS-18; files and peers were looked at when it connected.
+        // SS-18; file modes and peer credentials were checked when the client connected.
         if !settings.require_auth || matches!(settings.auth_method, AuthMethod::File | AuthMethod::Peercred) {
             return Admission::Welcome;
         }
         let Some(secret) = settings.token.as_deref().filter(|token| !token.is_empty()) else {
-            return Admission::Refused("no token is configured for this server, so nobody can know it");
+            return Admission::Refused(
+                "authentication is impossible: the server has no token; set scriptschnell.token",
+            );
         };
         match settings.auth_method {
             AuthMethod::Challenge => self.challenge(secret, auth, now, nonce),
@@ -48,7 +50,7 @@ impl Gate {
         }
     }
 
-    /// SS-20: each challenge can be answered once, and only for a while.
+    /// SS-20: each challenge can be answered once, and expires.
     fn challenge(
         &mut self,
         secret: &str,
@@ -58,21 +60,21 @@ impl Gate {
     ) -> Admission {
         let (Some(answered), Some(signature)) = (&auth.nonce, &auth.signature) else {
             let Some(nonce) = nonce() else {
-                return Admission::Refused("there is no randomness for a challenge");
+                return Admission::Refused("cannot create a challenge: no random numbers are available");
             };
             self.challenge = Some((nonce.clone(), now + limits::CHAT_CHALLENGE));
             return Admission::Challenge(nonce);
         };
         let asked = self.challenge.take();
         let Some((nonce, _)) = asked.filter(|(nonce, until)| nonce == answered && now < *until) else {
-            return Admission::Refused("there is no such challenge, or not any more; ask for another one");
+            return Admission::Refused("unknown or expired challenge; request another one");
         };
         let signed = unhex(signature).is_some_and(|signature| {
-            // Any secret can be a key.
+            // Any secret is a valid key.
             let mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes());
             mac.is_ok_and(|mac| mac.chain_update(nonce.as_bytes()).verify_slice(&signature).is_ok())
         });
-        if signed { Admission::Welcome } else { Admission::Refused("the signature is not right") }
+        if signed { Admission::Welcome } else { Admission::Refused("wrong signature") }
     }
 }
 
@@ -82,7 +84,7 @@ fn token(secret: &str, auth: &Auth) -> Admission {
     if bool::from(given.as_bytes().ct_eq(secret.as_bytes())) {
         Admission::Welcome
     } else {
-        Admission::Refused("the token is missing or not right")
+        Admission::Refused("missing or wrong token")
     }
 }
 
@@ -118,7 +120,7 @@ mod tests {
 
     // SS-18, SS-19
     #[test]
-    fn a_token_is_asked_for_only_where_it_is_wanted() {
+    fn a_token_is_required_only_if_configured() {
         assert_eq!(judge(&Settings::default(), &given("wrong")), Admission::Welcome);
         let token = settings(AuthMethod::Token);
         assert_eq!(judge(&token, &given("secret")), Admission::Welcome);
@@ -132,7 +134,7 @@ mod tests {
 
     // SS-20
     #[test]
-    fn a_challenge_is_answered_once_and_in_time() {
+    fn a_challenge_is_valid_once_and_expires() {
         let settings = settings(AuthMethod::Challenge);
         let start = Instant::now();
         // HMAC-SHA256("secret", "abc")
@@ -164,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn challenges_cannot_be_foreseen() {
+    fn challenges_are_unpredictable() {
         let (a, b) = (nonce().unwrap(), nonce().unwrap());
         assert!(a.len() == 64 && a != b);
     }

@@ -22,7 +22,9 @@ impl RequestHandler {
         let prompt = send.content.or(send.prompt).unwrap_or_default();
         let options = prompt_options(&send.options.unwrap_or_default())?;
         if self.outbound.running() >= self.settings().max_generations.max(1) {
-            return Err(not_allowed("too many generations of this connection are running"));
+            return Err(not_allowed(
+                "too many generations of this connection are running; wait for one to end",
+            ));
         }
         attached.send(request_id, prompt, options).await
     }
@@ -45,12 +47,12 @@ impl RequestHandler {
         Ok(ServerMessage::ChatClear(StatusReply::of("cleared")))
     }
 
-    /// SS-61: not answered, also not when it is about nothing.
+    /// SS-61: there is no reply, not even if the approval does not exist.
     pub(super) async fn acknowledge(&mut self, auth_id: Option<String>) -> Answer {
         if let Some((attached, approval)) = auth_id.and_then(|id| self.approval(&id))
             && attached.owns()
         {
-            // It may have been settled at the same moment.
+            // It may have been decided at the same moment.
             let _settled = attached.chat.acknowledge(approval.id).await;
         }
         Ok(None)
@@ -97,18 +99,18 @@ fn not_asked() -> ErrorInfo {
 fn prompt_options(options: &ChatSendOptions) -> Result<PromptOptions, ErrorInfo> {
     let temperature = options.temperature;
     if temperature.is_some_and(|temperature| !Settings::TEMPERATURES.contains(&temperature)) {
-        return Err(invalid("temperature is not between 0 and 2"));
+        return Err(invalid("temperature must be between 0 and 2"));
     }
     Ok(PromptOptions { temperature, max_tokens: options.max_tokens.filter(|most| *most > 0) })
 }
 
-/// What a person decided: yes or no, or one of the options, which says the same.
+/// The user's decision: yes or no, or one of the options, which implies it.
 fn verdict(approval: &Approval, response: &AuthorizationResponse) -> Result<Verdict, ErrorInfo> {
     let chosen = match &response.option {
         None => None,
         Some(id) => {
             let found = approval.request.options.iter().find(|option| option.id == *id);
-            Some(found.ok_or_else(|| invalid("there is no such option"))?)
+            Some(found.ok_or_else(|| invalid(format!("unknown option '{id}'")))?)
         }
     };
     let allows = chosen.map(|option| option.kind.allows());
@@ -116,13 +118,13 @@ fn verdict(approval: &Approval, response: &AuthorizationResponse) -> Result<Verd
         (Some(approved), Some(allows)) if approved != allows => {
             return Err(invalid("approved and option contradict each other"));
         }
-        (approved, allows) => approved.or(allows).ok_or_else(|| invalid("approved is missing"))?,
+        (approved, allows) => approved.or(allows).ok_or_else(|| invalid("approved or option is missing"))?,
     };
     Ok(Verdict { approved, option: response.option.clone(), always: response.always.unwrap_or(false) })
 }
 
-/// The answers by the number of their question. Of several questions some, or all, may be left unanswered; what
-/// answers none of them is not looked at.
+/// The answers by the position of their question. Of several questions some, or all, may be left unanswered; answers
+/// to unknown questions are ignored.
 fn answers(question: &Question, response: QuestionResponse) -> Result<Answers, ErrorInfo> {
     let lists = [response.answers_map, response.answers].into_iter().flatten();
     let is_empty = |answers: &wire::QuestionAnswers| match answers {
@@ -142,7 +144,7 @@ fn answers(question: &Question, response: QuestionResponse) -> Result<Answers, E
     let count = question.request.items.len().max(1);
     let given: BTreeMap<usize, String> = given.into_iter().filter(|(at, _)| *at < count).collect();
     if given.is_empty() {
-        return Err(invalid(format!("answers go by q_1 to q_{count}")));
+        return Err(invalid(format!("no answer to a known question; the keys are q_1 to q_{count}")));
     }
     Ok(Answers(given))
 }
@@ -172,7 +174,7 @@ mod tests {
 
     // SS-60
     #[test]
-    fn a_decision_is_a_word_or_an_option() {
+    fn a_decision_is_approved_or_an_option() {
         let decide = |approved, option: Option<&str>| {
             let option = option.map(str::to_owned);
             let response = AuthorizationResponse { approved, option, ..AuthorizationResponse::default() };

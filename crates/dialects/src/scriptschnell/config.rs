@@ -1,4 +1,4 @@
-//! Settings of a session, and those that hold where it has none.
+//! Settings of a session, and the defaults.
 
 use super::errors::mapped;
 use super::request_handler::RequestHandler;
@@ -11,11 +11,11 @@ use swb_wire::scriptschnell::{
     ConfigGet, ConfigReply, ConfigSet, ConfigUpdated, ErrorInfo, Scalar, ServerMessage, TypedValue,
 };
 
-/// What is told when nothing in particular is asked for (SS-67).
+/// The settings that are sent if the request names none (SS-67).
 const KEYS: [&str; 4] = ["model", "working_dir", "temperature", "max_tokens"];
 
 impl RequestHandler {
-    /// SS-67; outside a session, what holds for all (Q-63).
+    /// SS-67; without a session, the defaults (Q-63).
     pub(super) fn config_get(&self, get: ConfigGet) -> Result<ServerMessage, ErrorInfo> {
         let named = get.session_id.as_deref().filter(|id| !id.is_empty());
         let attached = match named {
@@ -25,7 +25,7 @@ impl RequestHandler {
         let outside = self.workspace.as_deref().unwrap_or(&self.settings().home);
         let dir = attached.map_or(outside, |attached| attached.chat.working_dir());
         let mut own = attached.map(|attached| attached.chat.view().settings).unwrap_or_default();
-        // Nobody else answers in a terminal that was there before.
+        // In a session on an existing terminal, the program in it is the agent.
         own.agent = attached.and_then(|attached| self.front.chats.program(&attached.chat)).or(own.agent);
         let workspace = self.front.chats.workspaces().get(dir);
         let defaults = self.front.chats.backends().defaults(&own, &workspace);
@@ -45,7 +45,7 @@ impl RequestHandler {
     /// SS-68, SS-69
     pub(super) async fn config_set(&mut self, set: ConfigSet) -> Result<ServerMessage, ErrorInfo> {
         let attached = self.attached(set.session_id.as_deref())?;
-        // What the last owner set before it left is part of what is changed here.
+        // Changes that the last owner made before it left are included.
         attached.chat.settle_owner(attached.client).await;
         let mut settings = attached.chat.view().settings;
         let mut updated = BTreeMap::new();
@@ -68,7 +68,7 @@ impl RequestHandler {
     }
 }
 
-/// A setting and its type; nothing if there is no such setting. What the agent decides itself is null, or no name.
+/// A setting and its type; `None` if it is unknown. A setting that is left to the agent is null, or an empty name.
 fn setting(key: &str, own: &Settings, defaults: &Settings, dir: &str) -> Option<(Value, &'static str)> {
     let text = |own: &Option<String>, default: &Option<String>| {
         let value = own.as_ref().or(default.as_ref()).cloned();
@@ -84,7 +84,7 @@ fn setting(key: &str, own: &Settings, defaults: &Settings, dir: &str) -> Option<
     }
 }
 
-/// Takes over what is given and makes sense; `updated` tells what that was.
+/// Applies the valid settings; `updated` contains those.
 fn apply(
     set: &ConfigSet,
     settings: &mut Settings,
@@ -133,7 +133,7 @@ mod tests {
 
     // SS-68
     #[test]
-    fn what_makes_no_sense_is_left_out() {
+    fn invalid_settings_are_ignored() {
         let all = r#"{"model":"m","temperature":1,"max_tokens":5,"agent":"a","nonsense":[{}]}"#;
         let (settings, updated) = applied(all);
         assert_eq!(updated, json!({"model": "m", "temperature": 1.0, "max_tokens": 5, "agent": "a"}));

@@ -1,4 +1,4 @@
-//! A scriptschnell connection: reading, writing and keeping time, each on its own (SS-51).
+//! A scriptschnell connection: reading, writing and timeouts, independent of each other (SS-51).
 
 use super::ScriptSchnell;
 use super::errors::invalid;
@@ -22,7 +22,7 @@ pub(super) struct Connection {
 /// Why a connection ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// The client asked for it, or has left.
+    /// The client requested it, or has left.
     Client,
     /// The client does not read what is sent.
     NotReading,
@@ -34,7 +34,7 @@ enum End {
 
 impl Connection {
     pub(super) fn new(front: ScriptSchnell, stream: UnixStream) -> Self {
-        // SS-14: no client has the number of another, and nobody guesses one of an earlier daemon.
+        // SS-14: connection ids are unique, and cannot be guessed from those of an earlier daemon.
         let number = front.chats.client().0;
         let started = std::process::id();
         let outbound = Arc::new(Outbound::new(format!("conn_{started:x}_{number:x}")));
@@ -44,7 +44,7 @@ impl Connection {
     pub(super) async fn run(self) {
         let connection = self.outbound.id.as_str();
         tracing::info!(connection, "connected");
-        // The client is detached from its sessions when this ends, however it does.
+        // The client is detached from its sessions when this is dropped, however the connection ends.
         let ended = CancellationToken::new();
         let guard = ended.clone().drop_guard();
         let handler =
@@ -74,11 +74,11 @@ impl Connection {
             let closed = Closed { reason: reason.to_owned(), reconnect };
             self.outbound.send(&ServerMessage::Closed(closed), None);
         }
-        // Requests from before the end get their replies, if the client still reads.
+        // Replies to earlier requests are sent, if the client still reads.
         let _sent = tokio::time::timeout(limits::GOODBYE, self.outbound.queue.drain(&self.stream)).await;
     }
 
-    /// Handles requests until the client leaves, asks to, or sends a line that cannot be read.
+    /// Handles requests until the client leaves, requests the end, or sends an invalid line.
     async fn handle_requests(&self, mut handler: RequestHandler) {
         let mut lines = Lines::default();
         loop {
@@ -87,7 +87,7 @@ impl Connection {
                     if handler.handle(&line).await == Next::Close {
                         return;
                     }
-                    // Bounded work: one request, then the other connections get their turn.
+                    // Bounded work: one request, then the other connections are served.
                     tokio::task::yield_now().await;
                     continue;
                 }
@@ -107,7 +107,7 @@ impl Connection {
         }
     }
 
-    /// A client that has stopped sending may still wait for the end of what it began: a script at the end of a pipe.
+    /// A client that has stopped sending may still wait for the end of its generations: a script at the end of a pipe.
     async fn answer_still(&self) {
         tokio::select! {
             () = self.outbound.generations_end() => {}

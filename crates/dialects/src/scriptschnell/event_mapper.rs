@@ -18,10 +18,10 @@ use swb_wire::scriptschnell::{
 pub(super) struct EventMapper {
     session_id: String,
     capabilities: Capabilities,
-    /// Whether the client was the owner in the last message about that.
+    /// Whether the client was the owner according to the last message about that.
     owner: bool,
-    /// The answer that is being sent, and how many pieces of it have been. A client that attaches in its middle gets its
-    /// beginning as one piece, and counts from there on.
+    /// The answer that is being sent, and the number of its pieces sent so far. A client that attaches in its middle
+    /// gets its beginning as one piece, and counts from there on.
     pieces: Option<(StreamId, u32)>,
     /// Tool calls that were sent and have not ended: names and descriptions.
     tools: BTreeMap<String, (String, String)>,
@@ -46,7 +46,7 @@ impl EventMapper {
         }
     }
 
-    /// The usage and the share of its context that the agent last reported.
+    /// The usage and the share of its context window that the agent last reported.
     pub(super) fn usage(&self) -> (Option<UsageInfo>, Option<u8>) {
         (self.usage.map(|usage| usage_info(&usage)), self.context_usage)
     }
@@ -103,7 +103,7 @@ impl EventMapper {
         index
     }
 
-    /// SS-52: the prompt for all clients, in one piece unless no line could hold it. It is not part of the answer's
+    /// SS-52: sends the prompt to all clients, in one piece unless it exceeds a line. It is not part of the answer's
     /// stream and so never its last piece.
     fn echo(&self, stream: StreamId, prompt: &str) -> Vec<ServerMessage> {
         if text_len(prompt) <= MAX_LINE - limits::CHAT_AROUND {
@@ -151,7 +151,7 @@ impl EventMapper {
         ServerMessage::Progress(ProgressInfo { verification_agent: progress.verification, ..info })
     }
 
-    /// What the agent thinks must not count as a piece of its answer.
+    /// The agent's thoughts do not count as pieces of its answer.
     fn thought(&self, text: &str) -> ServerMessage {
         let info = self.info(String::new(), true);
         ServerMessage::Progress(ProgressInfo { reasoning: Some(text.to_owned()), ..info })
@@ -209,7 +209,7 @@ impl EventMapper {
         ServerMessage::ToolResult(ToolResult { tool_id, result, error, status, session_id, content })
     }
 
-    /// SS-60; sent once, though it may be both open when the client attaches and among its events.
+    /// SS-60; sent once, though it may be both pending when the client attaches and among its events.
     pub(super) fn approval(&mut self, approval: &Approval) -> Option<ServerMessage> {
         if !self.asked.insert(approval.id.0.clone()) {
             return None;
@@ -281,7 +281,7 @@ impl EventMapper {
     }
 }
 
-/// What answers have cost; nothing where nothing is known.
+/// Tokens and cost of answers; `None` if nothing is known.
 pub(super) fn usage_info(usage: &Usage) -> UsageInfo {
     let known = *usage != Usage::default();
     UsageInfo {
@@ -303,7 +303,7 @@ fn plan(entries: &[PlanEntry]) -> String {
     entries.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Clients read an object here. What is too long for people to look at is cut.
+/// Clients expect an object here. Texts that are too long to be read are cut.
 fn object(parameters: &Value) -> Value {
     let Value::Object(fields) = parameters else { return Value::Object(serde_json::Map::new()) };
     if weight(parameters) <= limits::CHAT_TOOL {
@@ -321,7 +321,7 @@ fn object(parameters: &Value) -> Value {
     Value::Object(fields.iter().map(|(name, value)| (name.clone(), shown(value))).collect())
 }
 
-/// Bytes that a value takes in a line, roughly.
+/// Approximate number of bytes of a value in a line.
 fn weight(value: &Value) -> usize {
     match value {
         Value::Array(items) => items.iter().map(|item| weight(item) + 1).sum(),
@@ -331,7 +331,7 @@ fn weight(value: &Value) -> usize {
     }
 }
 
-/// The name of a plain variant on the wire.
+/// The name of a unit variant on the wire.
 fn name_of(variant: &impl serde::Serialize) -> Option<String> {
     match serde_json::to_value(variant) {
         Ok(Value::String(name)) => Some(name),

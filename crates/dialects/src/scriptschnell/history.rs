@@ -1,4 +1,4 @@
-//! What was said, as much of it as a line holds.
+//! The messages of a conversation, as many as fit into a line.
 
 use crate::limits;
 use swb_chat::{Ending, Message};
@@ -55,7 +55,7 @@ mod tests {
 
     // SS-41, SS-45
     #[test]
-    fn the_oldest_is_left_out_when_there_is_too_much() {
+    fn the_oldest_messages_are_left_out_if_not_all_fit() {
         let messages = said(&["one", "two\n", "three"]);
         let mut room = 10_000;
         let (all, cut) = latest(&messages, &mut room);

@@ -4,16 +4,16 @@ use crate::limits;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The times that matter to one connection.
+/// The times of the last traffic on one connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct IdleClock {
-    /// Last traffic that shows that the client is alive: anything it sent, anything of ours that it waits for.
+    /// Last sign of life of the client: anything it sent, or anything of ours that it waits for.
     pub(super) alive: Instant,
     /// Last time that anything was sent to the client.
     pub(super) sent: Instant,
 }
 
-/// What is to be done now.
+/// What has to be done now.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Due {
     Ping,
@@ -44,7 +44,7 @@ mod tests {
 
     // SS-23, SS-24
     #[test]
-    fn silence_is_broken_by_us_and_ended_by_us() {
+    fn a_silent_client_gets_pings_and_then_a_timeout() {
         let start = Instant::now();
         let mut clock = IdleClock::new(start);
         let (timeout, after) = (Duration::from_secs(300), |seconds| start + Duration::from_secs(seconds));

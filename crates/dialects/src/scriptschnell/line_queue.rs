@@ -1,7 +1,7 @@
-//! What waits to be sent to one scriptschnell client: replies and events in order.
+//! The queue of lines for one scriptschnell client: replies and events in order.
 //!
-//! Bounded in messages and bytes. A client with more waiting is disconnected (SS-77); a client that reads, only slower than
-//! the agent writes, may have more waiting than one that has stopped. While a client has paused its events, they are held
+//! Bounded in messages and bytes. A client with more in its queue is disconnected (SS-77); the limit is higher for a
+//! client that reads slowly than for one that has stopped reading. While a client has paused its events, they are held
 //! back, and beyond a limit the oldest are dropped.
 
 use crate::limits;
@@ -11,33 +11,33 @@ use std::time::{Duration, SystemTime};
 use swb_types::Timestamp;
 use swb_wire::scriptschnell::{MAX_LINE, encode_batch};
 
-/// The messages that wait for one client.
+/// The queued messages of one client.
 #[derive(Debug, Default)]
 pub(super) struct LineQueue {
-    /// Whole lines, each with its end.
+    /// Whole lines, each with its line break.
     lines: VecDeque<Vec<u8>>,
     /// Bytes of all of them.
     bytes: usize,
-    /// What is being written, and how much of it has been.
+    /// The bytes that are being written, and how many of them have been.
     writing: Vec<u8>,
     written: usize,
     /// Events that are held back while the client has paused them.
     held: VecDeque<Vec<u8>>,
     held_bytes: usize,
     paused: bool,
-    /// Largest number of messages in one batch; 0 for no batches.
+    /// Maximum number of messages in one batch; 0 for no batches.
     batch: usize,
-    /// Nothing more is taken.
+    /// Accepts no further messages.
     closed: bool,
 }
 
 impl LineQueue {
-    /// Queues a line; `false` if that is more than may wait (SS-77).
+    /// Queues a line; `false` if that exceeds the limit (SS-77).
     #[must_use]
     pub(super) fn push(&mut self, line: Vec<u8>, can_wait: bool) -> bool {
         if line.len() > MAX_LINE + 1 {
-            // No message of ours comes near; an agent's request with the contents of a huge file might.
-            tracing::warn!(bytes = line.len(), "a message was too long to be sent");
+            // None of our own messages comes near; an agent's request with the contents of a huge file might.
+            tracing::warn!(bytes = line.len(), "dropped a message that is longer than a line may be");
             return true;
         }
         if can_wait && self.paused {
@@ -59,7 +59,7 @@ impl LineQueue {
         }
     }
 
-    /// SS-76: up to this many messages are sent as one from now on.
+    /// SS-76: sends up to this many messages as one batch from now on.
     pub(super) fn batch(&mut self, most: usize) {
         self.batch = most;
     }
@@ -86,8 +86,8 @@ impl LineQueue {
         }
     }
 
-    /// Takes the next lines for writing when the last ones have been: as many as waited anyhow, so that none is ever
-    /// held back for others to come.
+    /// Takes the next lines for writing when the last ones have been written: only lines that are queued already, so
+    /// that none is ever delayed to fill a batch.
     fn fill(&mut self) {
         if self.written < self.writing.len() {
             return;
@@ -149,7 +149,7 @@ mod tests {
         numbers.for_each(|n| assert!(queue.push(line(n), can_wait), "{n} is too much"));
     }
 
-    /// Everything that would be written, in the pieces it would be written in.
+    /// Everything that would be written, one item per write.
     fn written(queue: &mut LineQueue) -> Vec<String> {
         let mut all = Vec::new();
         loop {

@@ -1,9 +1,9 @@
 //! The scriptschnell front: conversations with agents, one JSON object per line.
 //!
-//! A `connection::Connection` reads, writes and keeps time; a `request_handler::RequestHandler` handles the requests in
-//! order. For each session that the client is attached to, an `attachment::SessionAttachment` sends what happens there,
-//! as an `event_mapper::EventMapper` puts it. Everything goes out through one `outbound::Outbound`. Conversations are
-//! the engine's ([`Chats`]).
+//! A `connection::Connection` reads, writes and watches timeouts; a `request_handler::RequestHandler` handles the
+//! requests in order. For each session that the client is attached to, an `attachment::SessionAttachment` sends the
+//! events, as an `event_mapper::EventMapper` translates them. All messages are sent through one `outbound::Outbound`.
+//! Conversations are the engine's ([`Chats`]).
 
 mod attachment;
 mod auth;
@@ -43,7 +43,7 @@ pub struct ScriptSchnell {
 }
 
 impl ScriptSchnell {
-    /// Makes the front; [`ScriptSchnell::listen`] opens its socket.
+    /// Creates the front; [`ScriptSchnell::listen`] opens its socket.
     pub fn new(chats: Chats, fronts: Fronts, settings: Settings) -> Self {
         Self { chats, fronts, settings: Arc::new(settings) }
     }

@@ -1,4 +1,4 @@
-//! The way to one client: the queue of its messages, the idle clock, and what the client supports.
+//! What is sent to one client: the queue of its messages, the idle clock, and what the client supports.
 
 use super::idle::IdleClock;
 use super::line_queue::LineQueue;
@@ -13,15 +13,15 @@ use tokio::time::Instant;
 /// What a client supports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Capabilities {
-    /// Messages together (SS-76).
+    /// Batches of messages (SS-76).
     pub(super) batch: bool,
     /// Questions as a list (SS-65).
     pub(super) questions: bool,
-    /// Addition: a message when it becomes or stops being the owner of a session.
+    /// Addition: a message when the client becomes or stops being the owner of a session.
     pub(super) seats: bool,
     /// Addition: the outcome of approvals and questions.
     pub(super) settled: bool,
-    /// The use of a tool in one kind of message (SS-58).
+    /// One kind of message per tool call (SS-58).
     pub(super) tool_compact: bool,
 }
 
@@ -38,13 +38,13 @@ impl Capabilities {
     }
 }
 
-/// Sends messages to one client, for its connection and for the tasks beside it.
+/// Sends messages to one client, for its connection and for other tasks.
 #[derive(Debug)]
 pub(super) struct Outbound {
-    /// The name of the connection (SS-14).
+    /// The id of the connection (SS-14).
     pub(super) id: String,
     pub(super) queue: OutboundQueue<LineQueue>,
-    /// Number of this connection's generations that run.
+    /// Number of this connection's generations that are running.
     pub(super) generations: watch::Sender<usize>,
     clock: Mutex<IdleClock>,
     capabilities: Mutex<Capabilities>,
@@ -102,9 +102,9 @@ impl Outbound {
         *self.generations.borrow()
     }
 
-    /// Waits until none of its generations runs.
+    /// Waits until none of its generations is running.
     pub(super) async fn generations_end(&self) {
-        // It holds the sender itself, so the wait cannot fail.
+        // `self` holds the sender, so the wait cannot fail.
         let mut generations = self.generations.subscribe();
         let _ended = generations.wait_for(|running| *running == 0).await;
     }

@@ -1,13 +1,13 @@
-//! How many messages a connection may send (SS-78).
+//! Limits the messages that a connection may send (SS-78).
 
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Lets a second's worth of messages through at once, then so many per second.
+/// Lets the messages of one second through at once, then a fixed number per second.
 #[derive(Debug)]
 pub(super) struct RateLimit {
     per_second: f64,
-    /// Messages that may come without a wait.
+    /// Messages that may pass without a delay.
     left: f64,
     at: Instant,
 }
@@ -18,7 +18,7 @@ impl RateLimit {
         Self { per_second, left: per_second, at: now }
     }
 
-    /// A message comes: how long it has to wait.
+    /// Counts a message; returns its delay.
     pub(super) fn wait(&mut self, now: Instant) -> Duration {
         let passed = now.saturating_duration_since(self.at).as_secs_f64();
         self.at = now;
@@ -33,7 +33,7 @@ mod tests {
 
     // SS-78
     #[test]
-    fn more_than_a_second_allows_has_to_wait() {
+    fn messages_beyond_the_rate_are_delayed() {
         let start = Instant::now();
         let mut rate_limit = RateLimit::new(10, start);
         for _ in 0..10 {

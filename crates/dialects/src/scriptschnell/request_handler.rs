@@ -22,7 +22,7 @@ use tokio::net::UnixStream;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// What the daemon supports (SS-15).
+/// The capabilities of the daemon (SS-15).
 const CAPABILITIES: [&str; 10] = [
     "progress",
     "authorization",
@@ -39,23 +39,23 @@ const CAPABILITIES: [&str; 10] = [
 /// A reply, none, or an error.
 pub(super) type Answer = Result<Option<ServerMessage>, ErrorInfo>;
 
-/// What follows a message.
+/// What follows after a message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Close,
     Go,
 }
 
-/// Handles the requests of one connection, and holds what belongs to it.
+/// Handles the requests of one connection, and holds its state.
 pub(super) struct RequestHandler {
     pub(super) front: ScriptSchnell,
     pub(super) outbound: Arc<Outbound>,
     pub(super) stream: Weak<UnixStream>,
     /// Cancelled when the connection has ended.
     pub(super) ended: CancellationToken,
-    /// The sessions it is attached to, the current one last.
+    /// The sessions that it is attached to, the current one last.
     pub(super) attachments: Vec<SessionAttachment>,
-    /// The directory that holds where none is named.
+    /// The default directory.
     pub(super) workspace: Option<PathBuf>,
     gate: Gate,
     welcome: bool,
@@ -98,7 +98,7 @@ impl RequestHandler {
                         Some((request_id, Request::Batch(_))) => {
                             //
                             self.outbound.send_error(
-                                invalid("a batch cannot hold another one"),
+                                invalid("a batch cannot contain another batch"),
                                 request_id.as_deref(),
                             );
                             Next::Go
@@ -117,7 +117,7 @@ impl RequestHandler {
         }
     }
 
-    /// The request in a line, if it is allowed; for anything else the error has been sent.
+    /// The request in a line, if it is allowed; otherwise the error has been sent.
     async fn read(&mut self, line: &str) -> Option<(Option<String>, Request)> {
         let wait = self.rate_limit.wait(Instant::now());
         if !wait.is_zero() {
@@ -191,7 +191,7 @@ impl RequestHandler {
             Request::SessionSave(save) => self.session_save(save).await.map(Some),
             Request::WorkspaceList => self.workspace_list().await.map(Some),
             Request::WorkspaceSet(which) => self.workspace_set(which).await.map(Some),
-            // Taken apart before they get here.
+            // Split up before they get here.
             Request::Batch(_)
             | Request::ChatSend(_)
             | Request::Close(_)
@@ -253,7 +253,7 @@ impl RequestHandler {
         self.attachments.clear();
     }
 
-    /// The session that a request is about: the one it names, else the current one.
+    /// The session of a request: the one that it names, else the current one.
     pub(super) fn attached(&self, session_id: Option<&str>) -> Result<&SessionAttachment, ErrorInfo> {
         let attached = match session_id.filter(|id| !id.is_empty()) {
             Some(id) => self.attachments.iter().find(|attached| attached.name() == id),
@@ -262,7 +262,7 @@ impl RequestHandler {
         attached.ok_or_else(|| not_allowed("no session is attached; create, attach or load one first"))
     }
 
-    /// A directory as a client names it; nothing if it does not.
+    /// A directory as named by a client; `None` if it names none.
     pub(super) fn directory(&self, named: Option<&str>) -> Option<PathBuf> {
         named.filter(|name| !name.is_empty()).map(|name| directory(name, &self.settings().home))
     }
@@ -273,19 +273,19 @@ impl RequestHandler {
     }
 }
 
-/// SS-17: what can be requested before authentication.
+/// SS-17: the requests that are allowed before authentication.
 fn is_free(kind: &str) -> bool {
     matches!(kind, "auth_request" | "ping" | "pong" | "close")
 }
 
-/// A path without what does not change it, so that a directory has one name.
+/// Normalizes a path, so that a directory has one name.
 fn directory(name: &str, home: &Path) -> PathBuf {
     let path = match name.strip_prefix('~') {
         Some("") => home.to_owned(),
         Some(rest) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
         _ => PathBuf::from(name),
     };
-    // As text, like the clients do: a link on the way back is not looked at.
+    // As text, like the clients do: links are not resolved.
     path.components().fold(PathBuf::new(), |mut clean, part| {
         match part {
             Component::ParentDir if clean.parent().is_some() => drop(clean.pop()),

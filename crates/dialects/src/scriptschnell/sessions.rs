@@ -22,7 +22,8 @@ impl RequestHandler {
         let named = self.directory(create.working_dir.as_deref());
         let directory = named.or_else(|| self.directory(create.workspace.as_deref()));
         let directory = directory.or_else(|| self.workspace.clone());
-        let directory = directory.ok_or_else(|| invalid("name a workspace, or set one first"))?;
+        let directory = directory
+            .ok_or_else(|| invalid("workspace is missing; name one, or send workspace_set first"))?;
         let name = create.session_id.as_deref().filter(|id| !id.is_empty()).map(session_name).transpose()?;
         let options = create.options.unwrap_or_default();
         let agent = options.agent.clone().filter(|agent| !agent.is_empty());
@@ -73,7 +74,7 @@ impl RequestHandler {
         let (owner, saved) = self.attach_once(&chat, false, true).await?;
         let saved = match saved {
             Some(saved) => saved,
-            // It was attached already, so that whatever is said after this is told, too.
+            // The session is attached already, so all later messages are sent as events.
             None => mapped(chat.saved().await)?,
         };
         let (messages, truncated) = history::latest(&saved.messages, &mut limits::CHAT_HISTORY.clone());
@@ -91,8 +92,8 @@ impl RequestHandler {
         }))
     }
 
-    /// Attaches to a session, or makes it the current one if it is attached already. Returns whether the connection owns
-    /// it and, with `history`, the messages from before it was attached.
+    /// Attaches to a session, or makes it the current one if it is attached already. Returns whether the connection
+    /// owns it and, with `history`, the messages from before it was attached.
     async fn attach_once(
         &mut self,
         chat: &Chat,
@@ -116,7 +117,7 @@ impl RequestHandler {
     }
 
     /// SS-38: beyond the limit the connection detaches from its oldest session first. With `history` also returns the
-    /// messages from before.
+    /// earlier messages.
     async fn attach(
         &mut self,
         chat: &Chat,
@@ -194,7 +195,7 @@ impl RequestHandler {
         for (at, listed) in listed.into_iter().enumerate() {
             let wanted = at < limits::CHAT_HISTORIES && listed.summary.message_count > 0;
             let messages = match wanted {
-                // It may be gone meanwhile.
+                // It may have been removed meanwhile.
                 true => self.front.chats.saved(listed.summary.name.as_str()).await.ok(),
                 false => None,
             };
@@ -208,11 +209,11 @@ impl RequestHandler {
     }
 }
 
-/// SS-33: narrower than what names of sessions can be, since foreign clients make file names of them.
+/// SS-33: stricter than names of sessions, since other clients use them as file names.
 fn session_name(id: &str) -> Result<SessionName, ErrorInfo> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     if !id.chars().all(allowed) {
-        return Err(invalid("a session_id can have letters, digits, '.', '_' and '-' only"));
+        return Err(invalid("invalid session_id: only letters, digits, '.', '_' and '-' are allowed"));
     }
     SessionName::new(id).map_err(|error| invalid(error.to_string()))
 }
@@ -241,7 +242,7 @@ fn item(listed: ListedChat, message_history: Vec<wire::HistoryItem>) -> SessionI
     }
 }
 
-/// Bytes that an item takes in a line at most, its messages not counted.
+/// Maximum bytes of an item in a line, not counting its messages.
 fn size(item: &SessionItem) -> usize {
     limits::SESSION_AROUND
         + 2 * (wire::text_len(&item.id) + wire::text_len(&item.workspace))
@@ -254,7 +255,7 @@ mod tests {
 
     // SS-33
     #[test]
-    fn names_of_sessions_are_plain() {
+    fn session_ids_are_valid_file_names() {
         for good in ["a", "my-id", "A.b_c-9", "..."] {
             assert!(session_name(good).is_ok(), "{good}");
         }
@@ -265,7 +266,7 @@ mod tests {
 
     // SS-48
     #[test]
-    fn sessions_are_saved_by_themselves_only_when_asked_for() {
+    fn autosave_is_off_unless_requested() {
         let options = |auto_save, save_interval_seconds| CreateOptions {
             auto_save,
             save_interval_seconds,

@@ -1,29 +1,29 @@
-//! What the daemon configures for this front.
+//! The settings of this front.
 
 use serde::Deserialize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How clients prove who they are, if they have to.
+/// How clients authenticate, if they have to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AuthMethod {
-    /// By an answer that only who knows the secret can give (SS-20).
+    /// By signing a challenge with the secret (SS-20).
     Challenge,
     /// By being able to open the socket.
     File,
-    /// By what the system says of them (SS-21).
+    /// By their credentials from the kernel (SS-21).
     Peercred,
-    /// By telling the secret (SS-19).
+    /// By sending the secret (SS-19).
     Token,
 }
 
 /// The settings of the front, with the defaults of the protocol's document.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Whether clients have to prove who they are.
+    /// Whether clients have to authenticate.
     pub require_auth: bool,
-    /// How they do.
+    /// How clients authenticate.
     pub auth_method: AuthMethod,
     /// The secret.
     pub token: Option<String>,
@@ -31,23 +31,23 @@ pub struct Settings {
     pub allowed_uids: Vec<u32>,
     /// Groups that may connect.
     pub allowed_gids: Vec<u32>,
-    /// Connections at a time.
+    /// Maximum number of connections.
     pub max_connections: usize,
-    /// Sessions that one connection is attached to at a time.
+    /// Maximum number of sessions that one connection is attached to.
     pub max_sessions_per_connection: usize,
-    /// Silence after which a connection is closed.
+    /// Time of silence after which a connection is closed.
     pub connection_timeout: Duration,
-    /// Whether messages are sent together to clients that ask for it.
+    /// Whether messages are batched for clients that support it.
     pub batching: bool,
-    /// Messages sent together at most.
+    /// Maximum number of messages in a batch.
     pub batch_size: usize,
-    /// Messages a second that one connection may send before it is slowed down.
+    /// Messages per second that one connection may send; more are delayed.
     pub messages_per_second: u32,
-    /// Generations that one connection may have running.
+    /// Maximum number of generations that one connection has running.
     pub max_generations: usize,
     /// The user's home directory, which `~` stands for.
     pub home: PathBuf,
-    /// File mode creation mask for what is made for the user.
+    /// File mode creation mask for files that are created for the user.
     pub umask: u32,
 }
 
@@ -88,7 +88,7 @@ mod tests {
 
     // SS-21
     #[test]
-    fn only_who_is_listed_gets_in() {
+    fn only_listed_users_and_groups_may_connect() {
         let open = Settings::default();
         assert!(open.admits(1000, 1000, 1000) && !open.admits(1001, 1000, 1000) && !open.admits(0, 0, 1000));
         let listed = Settings { allowed_uids: vec![1001], allowed_gids: vec![50], ..Settings::default() };

@@ -1,4 +1,4 @@
-//! Workspaces: listing and choosing them, and making working trees.
+//! Workspaces: lists and sets them, and creates working trees.
 
 use super::errors::{invalid, mapped, not_allowed};
 use super::request_handler::RequestHandler;
@@ -21,7 +21,7 @@ impl RequestHandler {
             *counts.entry(session.summary.workspace).or_default() += 1;
         }
         let (known, git) = (self.front.chats.workspaces().all(), self.front.chats.git());
-        // Files are read for it, which may lie anywhere.
+        // Reads files, which may be on a slow disk.
         let looked = tokio::task::spawn_blocking(move || {
             let with_facts = |workspace: Arc<Workspace>| {
                 let facts = git.facts(&workspace.path);
@@ -56,7 +56,7 @@ impl RequestHandler {
         }))
     }
 
-    /// SS-73: git may take its time, in which other things can be asked for; the answer comes when it is done.
+    /// SS-73: git may take long, so other requests are handled meanwhile; the reply is sent when it is done.
     pub(super) fn workspace_create(
         &mut self,
         create: WorkspaceCreate,

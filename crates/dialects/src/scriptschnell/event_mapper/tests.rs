@@ -77,7 +77,7 @@ fn each_use_of_a_tool_has_one_call_and_one_result() {
 }
 
 #[test]
-fn what_nobody_could_read_is_cut() {
+fn overlong_parameters_are_cut() {
     let long = "ü".repeat(limits::CHAT_TOOL);
     let cut = object(&json!({"path": "/a", "text": long, "list": [long]}));
     assert_eq!((&cut["path"], &cut["list"]), (&json!("/a"), &json!("…")));
@@ -89,7 +89,7 @@ fn what_nobody_could_read_is_cut() {
 
 // SS-58
 #[test]
-fn who_wants_it_gets_the_use_of_a_tool_in_one() {
+fn clients_that_support_it_get_one_kind_of_message_per_tool_call() {
     let mut mapper = mapper(&["tool_compact"]);
     let called = mapped(&mut mapper, &ChatEvent::ToolCalled(call()));
     assert_eq!(
@@ -107,7 +107,7 @@ fn who_wants_it_gets_the_use_of_a_tool_in_one() {
 
 // SS-54, SS-59
 #[test]
-fn progress_thoughts_and_plans_are_progress() {
+fn thoughts_and_plans_are_sent_as_progress() {
     let mut mapper = mapper(&[]);
     let progress =
         Progress { message: "m".into(), context_usage: Some(7), ephemeral: false, verification: true };
@@ -132,7 +132,7 @@ fn progress_thoughts_and_plans_are_progress() {
 
 // SS-60
 #[test]
-fn approvals_keep_their_options_and_are_asked_once() {
+fn approvals_keep_their_options_and_are_sent_once() {
     let option = ApprovalOption { id: "y".into(), label: "Yes".into(), kind: OptionKind::AllowOnce };
     let request = ApprovalRequest {
         tool: "execute_command".into(),
@@ -158,7 +158,7 @@ fn approvals_keep_their_options_and_are_asked_once() {
 
 // SS-64, SS-65
 #[test]
-fn several_questions_have_the_shape_the_client_reads() {
+fn several_questions_have_the_shape_that_the_client_supports() {
     let item = |text: &str| swb_chat::QuestionItem { question: text.into(), options: vec!["A".into()] };
     let request =
         swb_chat::QuestionRequest { text: "t".into(), multi: true, items: vec![item("a"), item("b")] };
