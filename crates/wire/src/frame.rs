@@ -1,9 +1,8 @@
-//! Reassembly of frames that stand behind a `u32` big-endian length.
+//! Reassembles frames that follow a `u32` big-endian length.
 //!
-//! Owns the bytes of one connection that do not yet make a whole frame. The announced length is judged
-//! as soon as its four bytes are there, and no memory is ever set aside for it: the buffer holds what
-//! really arrived and nothing more. An error is final, because after a refused length nobody knows where
-//! the next frame begins.
+//! Owns the bytes of one connection that do not yet make a whole frame. The length is checked as soon as its four
+//! bytes have arrived, and no memory is ever allocated for it: the buffer holds only bytes that have arrived. An error
+//! is final, because after an invalid length the start of the next frame is unknown.
 
 use crate::limits;
 
@@ -14,18 +13,18 @@ pub const PREFIX: usize = 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {
-    /// The announced length is above the limit.
-    #[error("frame of {len} bytes announced, at most {max} are allowed")]
+    /// The length is above the limit.
+    #[error("invalid frame length {len}: the maximum is {max}")]
     TooLarge {
-        /// Announced length.
+        /// Length of the frame.
         len: usize,
         /// Largest length allowed.
         max: usize,
     },
-    /// The announced length is below the smallest frame there is.
-    #[error("frame of {len} bytes announced, at least {min} are needed")]
+    /// The length is below that of the smallest frame.
+    #[error("invalid frame length {len}: the minimum is {min}")]
     TooShort {
-        /// Announced length.
+        /// Length of the frame.
         len: usize,
         /// Smallest length allowed.
         min: usize,
@@ -38,18 +37,18 @@ pub struct LengthPrefixed {
     min: usize,
     max: usize,
     buffer: Vec<u8>,
-    /// Bytes of `buffer` that were already handed out.
+    /// Bytes of `buffer` that were already returned.
     taken: usize,
     failed: Option<FrameError>,
 }
 
 impl LengthPrefixed {
-    /// Makes a reader of frames whose length, prefix not counted, lies in `min..=max`.
+    /// Creates a reader of frames whose length, prefix not counted, is in `min..=max`.
     pub fn new(min: usize, max: usize) -> Self {
         Self { min, max, buffer: Vec::new(), taken: 0, failed: None }
     }
 
-    /// Adds bytes that arrived. After an error they are dropped: nobody can say what they mean.
+    /// Adds bytes that arrived. After an error they are dropped: their meaning is unknown.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.failed.is_none() {
             self.discard_taken();
@@ -57,7 +56,7 @@ impl LengthPrefixed {
         }
     }
 
-    /// Gives the next whole frame without its prefix, or `Ok(None)` when more bytes are needed.
+    /// Returns the next whole frame without its prefix, or `Ok(None)` if more bytes are needed.
     ///
     /// An error is repeated by every later call.
     #[expect(clippy::should_implement_trait, reason = "no iterator: after Ok(None) more may follow")]
@@ -88,7 +87,7 @@ impl LengthPrefixed {
         self.max = max;
     }
 
-    /// Tells whether the stream stands between two frames, so that its end here would be orderly.
+    /// Whether the stream is between two frames, so that it may end here.
     pub fn is_empty(&self) -> bool {
         self.buffer.len() == self.taken
     }
@@ -114,8 +113,8 @@ impl LengthPrefixed {
         self.taken = 0;
     }
 
-    /// Moves the rest to the front. Done once per push, so each byte moves at most once per arrival of
-    /// others instead of once per frame.
+    /// Moves the rest to the front. Done once per push, so each byte moves at most once per arrival of others instead
+    /// of once per frame.
     fn discard_taken(&mut self) {
         self.buffer.drain(..self.taken);
         self.taken = 0;
@@ -130,9 +129,9 @@ impl LengthPrefixed {
     }
 }
 
-/// Gives the prefix of a frame of `len` bytes.
+/// Returns the prefix of a frame of `len` bytes.
 ///
-/// `len` must fit `u32`; every caller is bound by a far lower limit of its protocol.
+/// `len` must fit `u32`; every caller has a far lower limit from its protocol.
 pub(crate) fn prefix(len: usize) -> [u8; PREFIX] {
     u32::try_from(len).unwrap_or(u32::MAX).to_be_bytes()
 }
@@ -142,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_come_out_in_order_and_empty_ones_count() {
+    fn frames_are_returned_in_order_including_empty_ones() {
         let mut frames = LengthPrefixed::new(0, 10);
         frames.push(&[0, 0, 0, 1, b'a', 0, 0, 0, 0, 0, 0, 0, 2, b'b']);
         assert_eq!(frames.next(), Ok(Some(b"a".to_vec())));
@@ -167,7 +166,7 @@ mod tests {
 
     // CO-54
     #[test]
-    fn new_limits_hold_for_bytes_that_were_already_there() {
+    fn new_limits_apply_to_bytes_already_pushed() {
         let mut frames = LengthPrefixed::new(0, 3);
         frames.push(&[0, 0, 0, 1, b'a', 0, 0, 0, 0]);
         assert_eq!(frames.next(), Ok(Some(b"a".to_vec())));
@@ -176,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_connection_gives_its_memory_back() {
+    fn an_idle_connection_frees_its_memory() {
         let mut frames = LengthPrefixed::new(0, 1 << 20);
         frames.push(&prefix(1 << 20));
         frames.push(&vec![7; 1 << 20]);

@@ -1,10 +1,10 @@
-//! Codecs of the dialects Switchboard speaks: bytes to messages and back.
+//! Codecs of the protocols that Switchboard speaks: bytes to messages and back.
 //!
-//! Nothing here performs I/O. A decoder owns a buffer: push the bytes that arrived, pull messages until
-//! it says `Ok(None)` ("more bytes are needed"). Encoders append to a buffer of the caller. Both halves
-//! of each protocol are here, so the daemon and the command line cannot disagree about a message.
+//! Nothing here performs I/O. A decoder owns a buffer: push the bytes that arrived, pull messages until it returns
+//! `Ok(None)` ("more bytes are needed"). Encoders append to a buffer of the caller. Both halves of each protocol are
+//! here, so the daemon and the command line cannot disagree about a message.
 //!
-//! * [`frame`]: reassembly of frames behind a length prefix, shared by three of the dialects;
+//! * [`frame`]: reassembly of frames with a length prefix, shared by three of the dialects;
 //! * [`keepty`]: binary frames, specified in `docs/protocols/keepty.md`;
 //! * [`control`]: our own operations, JSON and then tagged stream frames, specified in
 //!   `docs/protocols/control.md`;
@@ -12,7 +12,7 @@
 //! * [`clippy`]: MessagePack maps, specified in `docs/protocols/clippy.md`;
 //! * [`scriptschnell`]: JSON objects on lines, specified in `docs/protocols/scriptschnell.md`.
 //!
-//! What a message *does* is no business of this crate: it never refuses a message that is well-formed.
+//! What a message *does* is decided elsewhere: this crate never rejects a well-formed message.
 
 pub mod clippy;
 pub mod control;

@@ -1,6 +1,6 @@
-//! Texts for people that must not outgrow a frame.
+//! Texts for people, cut so that they fit a frame.
 
-/// Gives the longest beginning of `text` that has at most `max` bytes and ends with a whole character.
+/// Returns the longest beginning of `text` that has at most `max` bytes and ends with a whole character.
 pub(crate) fn clip(text: &str, max: usize) -> &str {
     let mut end = max.min(text.len());
     while !text.is_char_boundary(end) {

@@ -3,7 +3,7 @@
 use super::message::{Message, Reason, Request, Response, Role, SessionItem, Sink, TurnItem};
 use super::pack::{Bad, Fields, Value};
 
-/// The frame holds no message of this protocol: the connection is to be closed (CB-13).
+/// The frame contains no message of this protocol: the connection has to be closed (CB-13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("malformed message")]
 pub struct Malformed;
@@ -14,24 +14,24 @@ impl From<Bad> for Malformed {
     }
 }
 
-/// Why a frame is no request.
+/// Why a frame is not a valid request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// Nothing can be answered: the connection is to be closed (CB-13).
+    /// No reply is possible: the connection has to be closed (CB-13).
     #[error(transparent)]
     Malformed(#[from] Malformed),
-    /// To be answered with this reason; the connection stays usable (CB-26 to CB-28).
+    /// The reply is an error with this reason; the connection stays usable (CB-26 to CB-28).
     #[error("{reason}")]
     Refused {
         /// Id to echo.
         id: u32,
-        /// What to answer.
+        /// The reason to reply with.
         reason: Reason,
     },
 }
 
-/// Reads a message of a peer: its id, and what it asks for.
+/// Reads a message of a peer: its id and the request.
 pub fn parse_request(payload: &[u8]) -> Result<(u32, Request<'_>), RequestError> {
     let (fields, kind, id) = envelope(payload)?;
     request(kind, &fields).map(|request| (id, request)).map_err(|reason| RequestError::Refused { id, reason })
@@ -48,7 +48,7 @@ pub fn parse_message(payload: &[u8]) -> Result<Message<'_>, Malformed> {
     })
 }
 
-/// Reads what every message has. Bytes behind the map mean nothing.
+/// Reads the fields that every message has. Bytes after the map are ignored.
 fn envelope(mut payload: &[u8]) -> Result<(Fields<'_>, &str, u32), Malformed> {
     let fields = Fields::read(&mut payload)?;
     let kind = fields.get("type").str().ok_or(Malformed)?;
@@ -74,7 +74,7 @@ fn request<'a>(kind: &str, fields: &Fields<'a>) -> Result<Request<'a>, Reason> {
             content: required(fields.get("content").bytes())?,
             interrupted: required(fields.get("interrupted").bool())?,
             timestamp: optional(fields.get("timestamp"), Value::u64)?,
-            // Our addition must not refuse what others take: a value that does not fit is none.
+            // Our addition must not make a message of other peers invalid: a value of the wrong type counts as absent.
             byte_length: fields.get("byte_length").u32(),
         },
         "capture" => Request::Capture { session: text("session")? },
@@ -87,7 +87,7 @@ fn request<'a>(kind: &str, fields: &Fields<'a>) -> Result<Request<'a>, Reason> {
         },
         "capture_by_id" => Request::CaptureById { turn_id: text("turn_id")? },
         "deliver" => Request::Deliver(sink(fields)?),
-        // CB-27: what only the broker sends is as unknown here as anything else.
+        // CB-27: message types that only the broker sends are as unknown here as any other.
         _ => return Err(Reason::UnknownType),
     };
     Ok(request)
@@ -105,7 +105,7 @@ fn sink<'a>(fields: &Fields<'a>) -> Result<Sink<'a>, Reason> {
     }
 }
 
-/// CB-28: a field that is missing or of the wrong type makes the whole request unknown.
+/// CB-28: a missing field or one of the wrong type makes the whole request unknown.
 fn required<T>(value: Option<T>) -> Result<T, Reason> {
     value.ok_or(Reason::UnknownType)
 }
@@ -114,7 +114,7 @@ fn optional<'a, T>(value: Value<'a>, read: impl Fn(Value<'a>) -> Option<T>) -> R
     if value.is_nil() { Ok(None) } else { required(read(value)).map(Some) }
 }
 
-/// Whatever is not `ok` is an error, with or without a reason.
+/// Any status other than `ok` is an error, with or without a reason.
 fn error<'a>(fields: &Fields<'a>) -> Result<Option<&'a str>, Malformed> {
     let status = fields.get("status").str().ok_or(Malformed)?;
     Ok((status != "ok").then(|| fields.get("error").str().unwrap_or("unspecified")))
@@ -136,7 +136,7 @@ fn response<'a>(id: u32, fields: &Fields<'a>) -> Result<Response<'a>, Malformed>
     })
 }
 
-/// Reads a list of maps. It grows with what is there, whatever length was announced.
+/// Reads a list of maps. It grows with the items that exist, whatever its declared length.
 fn items<'a, T>(
     value: Value<'a>,
     read: impl Fn(&Fields<'a>) -> Option<T>,

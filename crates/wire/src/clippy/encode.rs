@@ -1,5 +1,5 @@
-//! Messages to frames: the shortest integers, `str` for text, `bin` for content; nothing for a field that does
-//! not apply (CB-15, CB-16).
+//! Messages to frames: the shortest integers, `str` for text, `bin` for content; fields that do not apply are left out
+//! (CB-15, CB-16).
 
 use super::MAX_FRAME;
 use super::message::{Message, Request, Response, SessionItem, Sink, TurnItem};
@@ -10,8 +10,8 @@ use crate::frame::{PREFIX, prefix};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// It does not fit into a frame, so the peer would refuse it.
-    #[error("message of {len} bytes, at most {max} are allowed")]
+    /// It does not fit into a frame, so the peer would reject it.
+    #[error("message too long: {len} bytes, the maximum is {max}")]
     TooLarge {
         /// Its length.
         len: usize,
@@ -20,16 +20,16 @@ pub enum EncodeError {
     },
 }
 
-/// Appends a request with this id. After an error `out` is as it was.
+/// Appends a request with this id. After an error `out` is unchanged.
 ///
 /// A [`Request::Hello`] needs id 0 (CB-22) and a role.
 pub fn encode_request(id: u32, request: &Request<'_>, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     framed(out, 0, |out| write_request(id, request, out))
 }
 
-/// Appends a message of the broker. After an error `out` is as it was.
+/// Appends a message of the broker. After an error `out` is unchanged.
 ///
-/// [`Message::Unknown`] has no form of its own and is not to be sent.
+/// [`Message::Unknown`] has no encoding and must not be sent.
 pub fn encode_message(message: &Message<'_>, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     match message {
         Message::HelloAck { error } => framed(out, 0, |out| {
@@ -51,13 +51,13 @@ pub fn encode_message(message: &Message<'_>, out: &mut Vec<u8>) -> Result<(), En
     }
 }
 
-/// Appends what stands in front of the content of a [`Message::Inject`]. After an error `out` is as it was.
+/// Appends everything before the content of a [`Message::Inject`]. After an error `out` is unchanged.
 pub fn inject_head(content_len: usize, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     framed(out, content_len, |out| begin("inject", 0, out).bin_head("content", content_len))
 }
 
-/// Appends what stands in front of the content of a response, whose `content` is not looked at; the whole
-/// response when there is to be none. After an error `out` is as it was.
+/// Appends everything before the content of a response, whose `content` is ignored; the whole response if it has none.
+/// After an error `out` is unchanged.
 pub fn response_head(
     response: &Response<'_>,
     content_len: Option<usize>,
@@ -72,7 +72,7 @@ pub fn response_head(
     })
 }
 
-/// Puts the length in front of what is written, `behind` bytes that will follow included.
+/// Prepends the length of what is written, including `behind` bytes that will follow.
 fn framed(out: &mut Vec<u8>, behind: usize, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), EncodeError> {
     let start = out.len();
     out.extend_from_slice(&prefix(0));
@@ -170,7 +170,7 @@ fn write_sink(sink: &Sink<'_>, map: &mut MapWriter<'_>) {
     }
 }
 
-/// Writes all but the content, which comes last so that it can be sent from where it lies.
+/// Writes all but the content, which comes last so that it can be sent from where it is stored.
 fn write_response(response: &Response<'_>, map: &mut MapWriter<'_>) {
     status(map, response.error);
     if let Some(sessions) = &response.sessions {

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// What a peer is.
+/// The role of a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// It asks for things.
+    /// Sends requests.
     Client,
-    /// It runs sessions.
+    /// Runs sessions.
     Wrapper,
 }
 
@@ -25,7 +25,7 @@ impl Role {
     }
 }
 
-/// Where the relay buffer goes.
+/// Where to deliver the relay buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sink<'a> {
     /// The system's clipboard.
@@ -42,54 +42,54 @@ pub enum Sink<'a> {
     },
 }
 
-/// What a peer asks for.
+/// A request of a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request<'a> {
-    /// The latest turn goes to the relay buffer.
+    /// Captures the latest turn of a session into the relay buffer.
     Capture {
-        /// Whose turn.
+        /// The session.
         session: &'a str,
     },
-    /// A turn goes to the relay buffer.
+    /// Captures a turn into the relay buffer.
     CaptureById {
-        /// Which turn.
+        /// The turn.
         turn_id: &'a str,
     },
-    /// The relay buffer goes somewhere.
+    /// Delivers the relay buffer to a sink.
     Deliver(Sink<'a>),
-    /// A session is over.
+    /// Removes a session.
     Deregister {
-        /// Which one.
+        /// The session.
         session: &'a str,
     },
-    /// A turn, with its content.
+    /// Requests a turn with its content.
     GetTurn {
-        /// Which one.
+        /// The turn.
         turn_id: &'a str,
     },
     /// The first message.
     Hello {
-        /// Version the peer speaks.
+        /// Version that the peer speaks.
         version: u32,
-        /// What it is; `None` when that is missing or nothing we know, so that another version can still be
-        /// told that it is one (CB-20 before CB-23).
+        /// Its role; `None` if it is missing or unknown, so that a peer of another version can still get the version
+        /// error (CB-20 before CB-23).
         role: Option<Role>,
     },
-    /// All sessions.
+    /// Lists all sessions.
     ListSessions,
-    /// The turns of a session, the newest first.
+    /// Lists the turns of a session, the newest first.
     ListTurns {
-        /// Whose turns.
+        /// The session.
         session: &'a str,
-        /// How many at most; all when absent.
+        /// Maximum number of turns; all if absent.
         limit: Option<u32>,
     },
-    /// The relay buffer goes to the input of a session.
+    /// Types the relay buffer into a session.
     Paste {
-        /// Which one.
+        /// The session.
         session: &'a str,
     },
-    /// A session begins.
+    /// Registers a session.
     Register {
         /// Its id.
         session: &'a str,
@@ -98,9 +98,9 @@ pub enum Request<'a> {
         /// Prompt pattern, as its user gave it.
         pattern: &'a str,
     },
-    /// A session has a new turn.
+    /// Reports a completed turn of a session.
     TurnCompleted {
-        /// Whose turn.
+        /// The session.
         session: &'a str,
         /// Its bytes.
         content: &'a [u8],
@@ -108,30 +108,30 @@ pub enum Request<'a> {
         interrupted: bool,
         /// Unix milliseconds; absent or 0 means the time of receipt (CB-42).
         timestamp: Option<u64>,
-        /// Length before the sender cut the content; absent when it did not. Our addition: others skip it.
+        /// Length before the sender cut the content; absent if it was not cut. Our addition: others skip it.
         byte_length: Option<u32>,
     },
 }
 
-/// Why a request is refused.
+/// Why a request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
-    /// Nothing was captured yet.
+    /// The relay buffer is empty.
     BufferEmpty,
-    /// No clipboard took the content.
+    /// No clipboard program accepted the content.
     ClipboardFailed,
-    /// The id of a session is taken.
+    /// The id of a session is in use.
     DuplicateSession,
-    /// The file was not written.
+    /// The file could not be written.
     FileWriteFailed,
-    /// The greeting has an id other than 0.
+    /// The handshake has an id other than 0.
     InvalidHelloId,
-    /// The chosen sink needs a field that is not there.
+    /// A field that the sink needs is missing.
     MissingField,
     /// The session has no turn yet.
     NoTurn,
-    /// The announced length is above [`MAX_FRAME`](super::MAX_FRAME).
+    /// The length is above [`MAX_FRAME`](super::MAX_FRAME).
     PayloadTooLarge,
     /// The wrapper of the session is gone.
     SessionDisconnected,
@@ -141,14 +141,14 @@ pub enum Reason {
     TurnNotFound,
     /// There is no such sink.
     UnknownSink,
-    /// The request makes no sense.
+    /// The request is invalid.
     UnknownType,
     /// The peer speaks another version.
     VersionMismatch,
 }
 
 impl Reason {
-    /// The reason as it stands on the wire.
+    /// The reason as it appears on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::BufferEmpty => "buffer_empty",
@@ -175,35 +175,35 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What the broker sends.
+/// A message of the broker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message<'a> {
-    /// The answer to a greeting; always with id 0.
+    /// The reply to a handshake; always with id 0.
     HelloAck {
-        /// Why the connection ends now, if it does.
+        /// Why the handshake is rejected, if it is; the connection is closed then.
         error: Option<&'a str>,
     },
-    /// Bytes for the input of a session; unasked, with id 0.
+    /// Bytes for the input of a session; not a reply, with id 0.
     Inject {
         /// The bytes.
         content: &'a [u8],
     },
-    /// The answer to a request.
+    /// The reply to a request.
     Response(Response<'a>),
-    /// A type this build does not know; only ever received, and to be passed over.
+    /// A type that this build does not know; only received, and ignored.
     Unknown,
 }
 
-/// The answer to a request: which fields it has depends on the request.
+/// The reply to a request: which fields it has depends on the request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Response<'a> {
     /// Id of the request.
     pub id: u32,
-    /// Why it was refused, if it was.
+    /// Why the request was rejected, if it was.
     pub error: Option<&'a str>,
     /// Bytes that were captured.
     pub size: Option<u32>,
-    /// Turn that was stored, captured or asked for.
+    /// Turn that was stored, captured or requested.
     pub turn_id: Option<&'a str>,
     /// When the turn was complete, in Unix milliseconds.
     pub timestamp: Option<u64>,
@@ -222,12 +222,12 @@ pub struct Response<'a> {
 }
 
 impl<'a> Response<'a> {
-    /// An answer that the request was carried out.
+    /// A reply that the request was carried out.
     pub fn ok(id: u32) -> Self {
         Self { id, ..Self::default() }
     }
 
-    /// An answer that it was refused.
+    /// A reply that the request was rejected.
     pub fn error(id: u32, reason: Reason) -> Self {
         Self { id, error: Some(reason.as_str()), ..Self::default() }
     }

@@ -1,13 +1,13 @@
-//! The part of MessagePack that messages need: maps with known keys in, small maps out.
+//! The part of MessagePack that messages need: reads maps with known keys, writes small maps.
 //!
-//! Values borrow from their frame. Nothing is set aside for a length that was only announced, and values
-//! within values are skipped by counting, so nesting costs no stack.
+//! Values borrow from their frame. No memory is allocated for a declared length, and nested values are skipped by
+//! counting, so nesting needs no stack.
 
 use rmp::Marker;
 use rmp::decode::{RmpRead, read_marker};
 use rmp::encode;
 
-/// Every key that means something to somebody.
+/// Every key that the protocol defines.
 const KEYS: [&str; 22] = [
     "type",
     "id",
@@ -33,11 +33,11 @@ const KEYS: [&str; 22] = [
     "turns",
 ];
 
-/// The bytes are no MessagePack, or end too early.
+/// The bytes are not MessagePack, or end too early.
 #[derive(Debug)]
 pub(super) struct Bad;
 
-/// A value, as far as anybody wants to know.
+/// A value, as far as the protocol uses it.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Value<'a> {
     Array {
@@ -48,7 +48,7 @@ pub(super) enum Value<'a> {
     Bool(bool),
     Map,
     Nil,
-    /// Negative integers, floating point and extensions: no field takes them.
+    /// Negative integers, floating point and extensions: no field has them.
     Other,
     Str(&'a [u8]),
     Unsigned(u64),
@@ -59,7 +59,7 @@ impl<'a> Value<'a> {
         if let Self::Bool(value) = self { Some(value) } else { None }
     }
 
-    /// Content comes as `bin` or as `str` (CB-18).
+    /// Content is sent as `bin` or as `str` (CB-18).
     pub(super) fn bytes(self) -> Option<&'a [u8]> {
         if let Self::Bin(bytes) | Self::Str(bytes) = self { Some(bytes) } else { None }
     }
@@ -82,12 +82,12 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The fields of one map that mean something.
+/// The known fields of one map.
 #[derive(Debug)]
 pub(super) struct Fields<'a>([Value<'a>; KEYS.len()]);
 
 impl<'a> Fields<'a> {
-    /// Reads a map, all of it; what follows stays in `bytes`. Of a key that comes twice, the last counts.
+    /// Reads a whole map; the bytes after it stay in `bytes`. If a key occurs twice, the last one counts.
     pub(super) fn read(bytes: &mut &'a [u8]) -> Result<Self, Bad> {
         let pairs = match read_marker(bytes).map_err(|_| Bad)? {
             Marker::FixMap(pairs) => u32::from(pairs),
@@ -121,7 +121,7 @@ fn read_value<'a>(bytes: &mut &'a [u8]) -> Result<Value<'a>, Bad> {
     let items = *bytes;
     let mut pending = inside;
     while pending > 0 {
-        // Each round takes a byte at least and adds less than 2^33, so this ends and does not overflow.
+        // Each round consumes at least a byte and adds less than 2^33, so this ends and does not overflow.
         pending = pending - 1 + read_head(bytes)?.1;
     }
     Ok(match value {
@@ -132,7 +132,7 @@ fn read_value<'a>(bytes: &mut &'a [u8]) -> Result<Value<'a>, Bad> {
     })
 }
 
-/// Reads a value up to where the values within it begin, and tells how many these are.
+/// Reads a value up to its nested values, and returns their number.
 fn read_head<'a>(bytes: &mut &'a [u8]) -> Result<(Value<'a>, u64), Bad> {
     let marker = read_marker(bytes).map_err(|_| Bad)?;
     let value = match marker {
@@ -223,7 +223,7 @@ fn skip<'a>(bytes: &mut &'a [u8], len: u32) -> Result<Value<'a>, Bad> {
 #[derive(Debug)]
 pub(super) struct MapWriter<'a> {
     out: &'a mut Vec<u8>,
-    /// Where the count stands. It is one byte, because no message has more than 15 fields.
+    /// Position of the count. It is one byte, because no message has more than 15 fields.
     start: usize,
 }
 
@@ -242,7 +242,7 @@ impl<'a> MapWriter<'a> {
         self.out.extend_from_slice(value);
     }
 
-    /// Announces content that the caller appends; nothing else may follow.
+    /// Writes the head of content that the caller appends; nothing else may follow.
     pub(super) fn bin_head(&mut self, key: &str, len: usize) {
         self.key(key);
         sure(encode::write_bin_len(self.out, saturated(len)));
@@ -274,14 +274,14 @@ impl<'a> MapWriter<'a> {
 
     fn key(&mut self, key: &str) {
         if let Some(count) = self.out.get_mut(self.start) {
-            debug_assert!(*count < EMPTY_MAP + 15, "a field too many");
+            debug_assert!(*count < EMPTY_MAP + 15, "too many fields");
             *count += 1;
         }
         sure(encode::write_str(self.out, key));
     }
 }
 
-/// A length that does not fit is caught when the whole message is measured.
+/// A length that does not fit is detected when the whole message is measured.
 fn saturated(len: usize) -> u32 {
     u32::try_from(len).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! Bytes that travel inside JSON.
+//! Bytes as base64 text in JSON.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};

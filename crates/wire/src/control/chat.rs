@@ -1,62 +1,62 @@
-//! *Addition*: conversations with agents, what they ask, and where they work.
+//! *Addition*: conversations with agents, their approvals, and workspaces.
 
 use super::operation::{is_false, null_as_default};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Asks which approvals wait.
+/// Lists pending approvals.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Approvals {}
 
-/// Looks at an approval, or decides it: with `approved` or `option` it is decided, without both only shown.
+/// Shows or decides an approval: with `approved` or `option` it is decided, without both only shown.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Approval {
     /// Id of the approval.
     pub approval: String,
-    /// Whether it may happen.
+    /// Whether to allow it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<bool>,
     /// One of its options instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub option: Option<String>,
-    /// From now on as well.
+    /// Apply the decision to later requests of this kind, too.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub always: bool,
-    /// A person has seen it and needs time to decide.
+    /// A person has opened it and needs time to decide.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub ack: bool,
 }
 
 impl Approval {
-    /// Whether it changes anything: decides, or asks for time to decide.
+    /// Whether it changes anything: decides, or requests time to decide.
     pub fn decides(&self) -> bool {
         self.approved.is_some() || self.option.is_some() || self.ack
     }
 }
 
-/// Lists conversations, or looks for words in those that are kept.
+/// Lists conversations, or searches the messages of saved ones.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct History {
-    /// Only those of this directory.
+    /// Only conversations of this directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
-    /// Words that a message has to have, all of them.
+    /// Words that a message has to contain, all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<String>,
-    /// So many are left out at the beginning.
+    /// Number of results to skip.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
-    /// So many at most.
+    /// Maximum number of results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
 }
 
-/// Asks for a conversation and what was said in it.
+/// Requests a conversation and its messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Conversation {
     /// Its name.
     pub session: String,
-    /// What the page before gave as `next`; the beginning without it.
+    /// The `next` of the previous page; without it, the first page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -68,34 +68,34 @@ pub struct Forget {
     pub session: String,
 }
 
-/// Asks which workspaces are known.
+/// Lists the known workspaces.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Workspaces {}
 
-/// Keeps a workspace, or makes one.
+/// Stores or creates a workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Workspace {
     /// Its directory; with `worktree`, that of the repository.
     pub path: String,
-    /// Further directories that may be read there, instead of those known.
+    /// Further directories that may be read there; replaces the stored list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_dirs: Option<Vec<String>>,
     /// The agent that answers there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Make a git working tree of this name beside the repository, and keep that.
+    /// Create a git working tree of this name beside the repository, and store that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<String>,
-    /// File mode mask for what is made.
+    /// File mode creation mask for new files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub umask: Option<u32>,
 }
 
-/// Asks which agents can be chosen.
+/// Lists the agents that can be chosen.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Agents {}
 
-/// Who asks for an approval.
+/// Origin of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -105,62 +105,62 @@ pub enum ApprovalKind {
     Chat,
     /// A dialog on a terminal.
     Terminal,
-    /// A kind this build does not know; only ever received.
+    /// A kind that this build does not know; only received.
     #[serde(other)]
     Unknown,
 }
 
-/// One way to answer.
+/// One option.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ChoiceItem {
-    /// What the agent calls it.
+    /// Its id.
     pub id: String,
-    /// What people read.
+    /// Its text for people.
     pub label: String,
-    /// What it means: `allow_once`, `allow_always`, `reject_once`, `reject_always`, or `other` for neither yes nor no.
+    /// Its meaning: `allow_once`, `allow_always`, `reject_once`, `reject_always`, or `other` for neither.
     pub kind: String,
 }
 
-/// An approval that waits.
+/// A pending approval.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ApprovalItem {
-    /// Its name.
+    /// Its id.
     pub id: String,
-    /// The session whose agent asks.
+    /// The session whose agent requests it.
     pub session: String,
-    /// Who asks.
+    /// Its origin.
     #[serde(default)]
     pub kind: ApprovalKind,
     /// The directory the agent works in.
     pub workspace: String,
-    /// The tool that is to be used.
+    /// The tool to be used.
     pub tool: String,
-    /// What the tool is given.
+    /// The parameters of the tool.
     #[serde(default)]
     pub parameters: Value,
-    /// Whether parts of that were left out.
+    /// Whether parts of the parameters were left out.
     #[serde(default)]
     pub cut: bool,
-    /// Why a person should look at it.
+    /// Why it needs an approval.
     pub reason: String,
-    /// The ways to answer; yes and no if there are none.
+    /// The options; allow and deny if empty.
     #[serde(default)]
     pub options: Vec<ChoiceItem>,
-    /// Since when, in milliseconds since 1970.
+    /// When it was requested, in milliseconds since 1970.
     pub asked_at: u64,
-    /// Whether somebody has seen it.
+    /// Whether a person has opened it.
     #[serde(default)]
     pub seen: bool,
 }
 
-/// Approvals that wait, oldest first.
+/// Pending approvals, oldest first.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ApprovalsReply {
     /// Always true.
     pub ok: bool,
-    /// They.
+    /// The approvals.
     pub approvals: Vec<ApprovalItem>,
-    /// Whether there are more than fit into an answer.
+    /// Whether there are more than fit into a reply.
     #[serde(default)]
     pub more: bool,
 }
@@ -170,7 +170,7 @@ pub struct ApprovalsReply {
 pub struct ApprovalReply {
     /// Always true.
     pub ok: bool,
-    /// It.
+    /// The approval.
     pub approval: ApprovalItem,
 }
 
@@ -179,108 +179,108 @@ pub struct ApprovalReply {
 pub struct ConversationItem {
     /// Its name.
     pub session: String,
-    /// What it is about.
+    /// Its title.
     pub title: String,
-    /// The directory it belongs to.
+    /// The directory that it belongs to.
     pub workspace: String,
-    /// Messages in it.
+    /// Number of messages in it.
     pub messages: u64,
-    /// When it was made, in milliseconds since 1970.
+    /// When it was created, in milliseconds since 1970.
     pub created: u64,
-    /// When it last changed, likewise.
+    /// When it last changed, in milliseconds since 1970.
     pub updated: u64,
     /// Tokens read and written.
     #[serde(default)]
     pub tokens: u64,
-    /// The price in US dollars, where it is known.
+    /// The cost in US dollars, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
     /// Whether it is in memory.
     #[serde(default)]
     pub live: bool,
-    /// Whether something of it is kept on disk, as far as that was looked at.
+    /// Whether parts of it are saved on disk, if that was checked.
     #[serde(default)]
     pub saved: bool,
-    /// Whether its agent is at work.
+    /// Whether its agent is working.
     #[serde(default)]
     pub running: bool,
 }
 
-/// A message in which something was found.
+/// A message that a search found.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct HitItem {
     /// The conversation.
     pub conversation: ConversationItem,
     /// The message's number in it.
     pub number: u64,
-    /// Who said it.
+    /// Role of its author.
     pub role: String,
     /// When, in milliseconds since 1970.
     pub at: u64,
-    /// The words and some around them; what was found stands between U+0002 and U+0003.
+    /// The matching words and some around them; matches are between U+0002 and U+0003.
     pub excerpt: String,
 }
 
-/// Conversations, the newest first; or messages, the best first.
+/// Conversations, the newest first; or messages, the best match first.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct HistoryReply {
     /// Always true.
     pub ok: bool,
-    /// Conversations, unless words were looked for.
+    /// Conversations, unless words were searched for.
     #[serde(default)]
     pub conversations: Vec<ConversationItem>,
-    /// Messages with the words.
+    /// Messages that contain the words.
     #[serde(default)]
     pub hits: Vec<HitItem>,
-    /// Whether there are more behind those.
+    /// Whether there are more results.
     #[serde(default)]
     pub more: bool,
 }
 
-/// A piece of a message.
+/// A part of a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum PartItem {
-    /// Text, Markdown as a rule.
+    /// Text, usually Markdown.
     Text {
-        /// It.
+        /// The text.
         text: String,
     },
-    /// What the agent thinks before it speaks.
+    /// The agent's thoughts before its answer.
     Thought {
-        /// It.
+        /// The text.
         text: String,
     },
     /// The use of a tool.
     Tool {
         /// The tool.
         name: String,
-        /// What it does, in words for people.
+        /// What it does, as text for people.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         description: Option<String>,
-        /// What it was given.
+        /// Its parameters.
         #[serde(default)]
         parameters: Value,
-        /// `completed` or `failed`; nothing if that is not known.
+        /// `completed` or `failed`; absent if unknown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         status: Option<String>,
-        /// What it said, or why it failed.
+        /// Its output, or why it failed.
         #[serde(default)]
         output: String,
-        /// Whether some of that was left out.
+        /// Whether parts of these were left out.
         #[serde(default)]
         cut: bool,
     },
     /// Something that is not text, without its bytes.
     Attachment {
-        /// Its kind, such as `image/png`.
+        /// Its media type, such as `image/png`.
         mime_type: String,
-        /// What it is called.
+        /// Its name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
     },
-    /// A piece this build does not know; only ever received.
+    /// A part that this build does not know; only received.
     #[serde(other)]
     Unknown,
 }
@@ -290,7 +290,7 @@ pub enum PartItem {
 pub struct MessageItem {
     /// Its number in the conversation.
     pub number: u64,
-    /// Who says it.
+    /// Role of its author.
     pub role: String,
     /// When it began, in milliseconds since 1970.
     pub at: u64,
@@ -299,12 +299,12 @@ pub struct MessageItem {
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What is said. A text that goes on from the page before continues the last one there.
+    /// Its parts. A text that continues from the previous page continues the last one there.
     pub parts: Vec<PartItem>,
-    /// Whether its beginning was on the page before.
+    /// Whether its beginning was on the previous page.
     #[serde(default, skip_serializing_if = "is_false")]
     pub continued: bool,
-    /// Whether the first part continues the last one on the page before.
+    /// Whether the first part continues the last one on the previous page.
     #[serde(default, skip_serializing_if = "is_false")]
     pub part_continued: bool,
 }
@@ -318,7 +318,7 @@ pub struct ConversationReply {
     pub conversation: ConversationItem,
     /// Messages, oldest first.
     pub messages: Vec<MessageItem>,
-    /// Where the next page begins; nothing at the end.
+    /// Where the next page begins; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -361,17 +361,17 @@ impl MessageItem {
 pub struct WorkspaceItem {
     /// Its directory.
     pub path: String,
-    /// What it is called where a path is too long.
+    /// Short name, for where a path is too long.
     pub id: String,
-    /// What people call it.
+    /// Name for people.
     pub name: String,
     /// Further directories that may be read there.
     #[serde(default)]
     pub context_dirs: Vec<String>,
-    /// Directories that commands may read besides.
+    /// Further directories that commands may read.
     #[serde(default)]
     pub landlock_read: Vec<String>,
-    /// Directories that commands may write besides.
+    /// Further directories that commands may write.
     #[serde(default)]
     pub landlock_write: Vec<String>,
     /// Commands that need no approval there.
@@ -389,39 +389,39 @@ pub struct WorkspaceItem {
     /// The branch checked out there.
     #[serde(default)]
     pub current_branch: Option<String>,
-    /// Whether it is a further working tree of a repository.
+    /// Whether it is an additional working tree of a repository.
     #[serde(default)]
     pub is_worktree: bool,
-    /// What git calls that working tree.
+    /// Git's name for that working tree.
     #[serde(default)]
     pub worktree_name: Option<String>,
-    /// Conversations and sessions that belong to it.
+    /// Number of conversations and sessions that belong to it.
     #[serde(default)]
     pub sessions: u64,
-    /// When it became known, in milliseconds since 1970.
+    /// When it was added, in milliseconds since 1970.
     pub created: u64,
-    /// When it was last used, likewise.
+    /// When it was last used, in milliseconds since 1970.
     pub last_accessed: u64,
 }
 
-/// Workspaces that are known.
+/// The known workspaces.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct WorkspacesReply {
     /// Always true.
     pub ok: bool,
-    /// They, by path.
+    /// The workspaces, by path.
     pub workspaces: Vec<WorkspaceItem>,
-    /// Whether there are more than fit into an answer.
+    /// Whether there are more than fit into a reply.
     #[serde(default)]
     pub more: bool,
 }
 
-/// A workspace that was kept or made.
+/// A workspace that was stored or created.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct WorkspaceReply {
     /// Always true.
     pub ok: bool,
-    /// It.
+    /// The workspace.
     pub workspace: WorkspaceItem,
 }
 
@@ -430,9 +430,9 @@ pub struct WorkspaceReply {
 pub struct ChatAgentItem {
     /// Its name.
     pub name: String,
-    /// How it is reached: `acp`, `llm` or `pty`.
+    /// Its kind: `acp`, `llm` or `pty`.
     pub kind: String,
-    /// What is behind it: a command or a model.
+    /// Its command or model.
     pub detail: String,
 }
 
@@ -441,7 +441,7 @@ pub struct ChatAgentItem {
 pub struct AgentsReply {
     /// Always true.
     pub ok: bool,
-    /// They.
+    /// The agents.
     pub agents: Vec<ChatAgentItem>,
 }
 
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_put_together() {
+    fn pages_are_joined() {
         let mut whole =
             ConversationReply { messages: vec![message(1, vec![text("a")])], ..Default::default() };
         let rest =
@@ -466,14 +466,14 @@ mod tests {
         let next = message(2, vec![text("d")]);
         whole.extend(ConversationReply { messages: vec![rest, next.clone()], ..Default::default() });
         assert_eq!(whole.messages, [message(1, vec![text("ab"), text("c")]), next]);
-        // A page that does not fit to the one before is taken as it is.
+        // A page that does not continue the previous one is appended unchanged.
         let odd = MessageItem { continued: true, part_continued: true, ..message(7, vec![text("x")]) };
         whole.extend(ConversationReply { messages: vec![odd], ..Default::default() });
         assert_eq!(whole.messages[2], message(7, vec![text("x")]));
     }
 
     #[test]
-    fn what_a_newer_daemon_says_is_no_error() {
+    fn unknown_values_of_a_newer_daemon_are_no_error() {
         let part: PartItem = serde_json::from_str(r#"{"type":"hologram","depth":3}"#).unwrap();
         assert_eq!(part, PartItem::Unknown);
         let kind: ApprovalKind = serde_json::from_str(r#""voice""#).unwrap();

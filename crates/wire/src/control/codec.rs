@@ -1,8 +1,7 @@
 //! Frames to messages and back.
 //!
-//! Requests are read in two passes over the text: one for the command's name, one for its fields. A
-//! single pass through a tagged enum would have to buffer every field, known or not, in a tree many times
-//! the size of the message.
+//! Requests are read in two passes over the text: one for the command's name, one for its fields. A single pass
+//! through a tagged enum would have to buffer every field, known or not, in a tree many times the size of the message.
 
 use super::control::{ClientControl, Event};
 use super::error::{BadMessage, ErrorReply};
@@ -14,13 +13,13 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::borrow::Cow;
 use swb_types::{Role, Scope, SessionName};
 
-/// The only protocol version there is (CO-11).
+/// The only protocol version (CO-11).
 pub const VERSION: u32 = 1;
 
-/// Bytes in a frame at most, prefix not counted (CO-14, CO-53).
+/// Maximum bytes in a frame, prefix not counted (CO-14, CO-53).
 pub const MAX_FRAME: usize = 1_048_576;
 
-/// Bytes of terminal data in one frame at most; the tag takes one.
+/// Maximum bytes of terminal data in one frame; the tag takes one.
 pub const MAX_DATA: usize = MAX_FRAME - 1;
 
 /// Tag of terminal data (CO-52).
@@ -28,21 +27,21 @@ const TAG_DATA: u8 = 0;
 /// Tag of a control message (CO-52).
 const TAG_CONTROL: u8 = 1;
 
-/// Makes the frame reader of a fresh connection: command mode, where an empty frame is a (bad) message.
+/// Creates the frame reader of a new connection: command mode, where an empty frame is an invalid message.
 pub fn command_frames() -> LengthPrefixed {
     LengthPrefixed::new(0, MAX_FRAME)
 }
 
-/// Switches a connection to stream mode, where a frame has at least its tag (CO-53).
+/// Switches a connection to stream mode, where a frame contains at least its tag (CO-53).
 ///
-/// Bytes that came together with the request stay and are read as stream frames (CO-54).
+/// Bytes that arrived together with the request stay and are read as stream frames (CO-54).
 pub fn enter_stream(frames: &mut LengthPrefixed) {
     frames.set_limits(1, MAX_FRAME);
 }
 
-/// Reads the first message of a client: the version it asks for (CO-11).
+/// Reads the first message of a client: the version that it requests (CO-11).
 ///
-/// Wider than any sensible version, so that every integer gets the answer that names it (CO-12).
+/// Wider than any real version, so that every integer gets the error that names it (CO-12).
 pub fn parse_handshake(body: &[u8]) -> Result<i128, BadMessage> {
     #[derive(Deserialize)]
     struct Version {
@@ -51,7 +50,7 @@ pub fn parse_handshake(body: &[u8]) -> Result<i128, BadMessage> {
     fields::<Version>(object(body)?, "handshake").map(|handshake| handshake.version)
 }
 
-/// Reads the role and the scope that a client limits itself to in its handshake; nothing if it does not.
+/// Reads the role and the scope that a client limits itself to in its handshake; `None` if it does not.
 pub fn parse_caller(body: &[u8]) -> Result<Option<(Role, Scope)>, BadMessage> {
     let limits: Handshake = fields(object(body)?, "handshake")?;
     let scope = match (limits.session, limits.workspace) {
@@ -63,13 +62,13 @@ pub fn parse_caller(body: &[u8]) -> Result<Option<(Role, Scope)>, BadMessage> {
         }
         (None, Some(path)) => Scope::Workspace(path.into()),
         (Some(_), Some(_)) => {
-            return Err(BadMessage::new("invalid handshake: at most one of `session` and `workspace`"));
+            return Err(BadMessage::new("invalid handshake: `session` and `workspace` exclude each other"));
         }
     };
     Ok(Some((limits.role.unwrap_or(Role::Owner), scope)))
 }
 
-/// Gives the name of the operation that a message asks for.
+/// Returns the name of the operation that a message requests.
 pub fn operation_name(body: &[u8]) -> Result<Cow<'_, str>, BadMessage> {
     command_name(object(body)?)
 }
@@ -123,7 +122,7 @@ pub fn parse_operation(body: &[u8]) -> Result<Operation, BadMessage> {
         "workspaces" => Operation::Workspaces(fields(text, "workspaces")?),
         "workspace" => Operation::Workspace(fields(text, "workspace")?),
         "agents" => Operation::Agents(fields(text, "agents")?),
-        // CO-49: `resize` is for stream mode only, so it is as unknown here as anything else.
+        // CO-49: `resize` is valid in stream mode only, so it is an unknown command here.
         unknown => return Err(BadMessage::unknown_command(unknown)),
     };
     Ok(operation)
@@ -152,24 +151,24 @@ pub fn parse_event(body: &[u8]) -> Option<Event> {
     fields(object(body).ok()?, "event").ok()
 }
 
-/// Reads an event of a connection that follows what happens; `None` is ignored by its receiver.
+/// Reads an event of the event stream; `None` is ignored by its receiver.
 pub fn parse_happening(body: &[u8]) -> Option<Happening> {
     fields(object(body).ok()?, "event").ok()
 }
 
-/// Why a client got no answer it can use.
+/// Why a client got no usable reply.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplyError {
-    /// The daemon said no.
+    /// The daemon replied with an error.
     #[error(transparent)]
     Refused(ErrorReply),
-    /// The answer cannot be understood.
-    #[error("unexpected answer: {0}")]
+    /// The reply is invalid.
+    #[error("unexpected reply: {0}")]
     Bad(BadMessage),
 }
 
-/// Reads the answer to a request.
+/// Reads the reply to a request.
 pub fn parse_reply<T: DeserializeOwned>(body: &[u8]) -> Result<T, ReplyError> {
     #[derive(Deserialize)]
     struct Outcome {
@@ -187,27 +186,27 @@ pub fn parse_reply<T: DeserializeOwned>(body: &[u8]) -> Result<T, ReplyError> {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// It does not fit into a frame, so the peer would refuse it.
-    #[error("message of {len} bytes, at most {max} are allowed")]
+    /// It does not fit into a frame, so the peer would reject it.
+    #[error("message too long: {len} bytes, the maximum is {max}")]
     TooLarge {
         /// Its length.
         len: usize,
         /// Largest length allowed.
         max: usize,
     },
-    /// The value has no JSON form; none of the types of this module gets here.
+    /// The value has no JSON form; cannot happen with the types of this module.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
 }
 
 /// Appends a message of command mode: handshake, request or reply (CO-10).
 ///
-/// After an error `out` is as it was.
+/// After an error `out` is unchanged.
 pub fn encode_json(value: &impl Serialize, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     append_json(&[], value, out)
 }
 
-/// Makes a reply without its frame, at most as long as a frame may be.
+/// Encodes a reply without its frame, at most as long as a frame may be.
 pub fn encode_body(value: &impl Serialize) -> Result<Vec<u8>, EncodeError> {
     let body = serde_json::to_vec(value)?;
     let len = body.len();
@@ -221,12 +220,12 @@ pub fn encode_frame(body: &[u8]) -> Vec<u8> {
 
 /// Appends a control frame of stream mode (CO-52).
 ///
-/// After an error `out` is as it was.
+/// After an error `out` is unchanged.
 pub fn encode_control(value: &impl Serialize, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     append_json(&[TAG_CONTROL], value, out)
 }
 
-/// Appends terminal data, as several frames when it is longer than [`MAX_DATA`] (CO-52).
+/// Appends terminal data, as several frames if it is longer than [`MAX_DATA`] (CO-52).
 pub fn encode_data(payload: &[u8], out: &mut Vec<u8>) {
     if payload.is_empty() {
         out.extend_from_slice(&data_header(0));
@@ -237,9 +236,9 @@ pub fn encode_data(payload: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Gives what stands in front of `payload_len` bytes of terminal data, at most [`MAX_DATA`].
+/// Returns the bytes before `payload_len` bytes of terminal data, at most [`MAX_DATA`].
 ///
-/// With it, output can be written straight from where it lies instead of through [`encode_data`].
+/// With it, output can be written straight from where it is stored instead of through [`encode_data`].
 pub fn data_header(payload_len: usize) -> [u8; 5] {
     debug_assert!(payload_len <= MAX_DATA, "output is cut into frames before it gets here");
     let [a, b, c, d] = prefix(payload_len + 1);
@@ -253,13 +252,13 @@ pub enum StreamFrame {
     Data(Vec<u8>),
     /// JSON: [`parse_client_control`] or [`parse_event`] reads it.
     Control(Vec<u8>),
-    /// A tag nobody has defined; ignored by its receiver (CO-55).
+    /// An undefined tag; ignored by its receiver (CO-55).
     Unknown(u8),
 }
 
-/// Takes the tag off a frame of stream mode.
+/// Removes the tag of a frame of stream mode.
 ///
-/// The limits of [`enter_stream`] let no empty frame through; one would count as no data.
+/// The limits of [`enter_stream`] reject empty frames; one would count as empty data.
 pub fn parse_stream(mut body: Vec<u8>) -> StreamFrame {
     let tag = body.first().copied().unwrap_or(TAG_DATA);
     match tag {
@@ -295,8 +294,8 @@ fn write_json(tag: &[u8], value: &impl Serialize, out: &mut Vec<u8>) -> Result<(
     Ok(())
 }
 
-/// Checks that a message is text and an object; the whole of it, since unread fields would slip through
-/// the JSON reader unchecked, and an array would pass for a struct.
+/// Checks that all of a message is valid UTF-8 and that it is an object: the JSON reader would skip unread fields
+/// unchecked, and accept an array for a struct.
 fn object(body: &[u8]) -> Result<&str, BadMessage> {
     let text = std::str::from_utf8(body).map_err(|_| BadMessage::new("message is not valid UTF-8"))?;
     if !text.trim_ascii_start().starts_with('{') {

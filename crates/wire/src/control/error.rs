@@ -1,4 +1,4 @@
-//! What goes wrong, in the words of the protocol (CO-18).
+//! Errors as the protocol defines them (CO-18).
 
 use crate::limits;
 use crate::text::clip;
@@ -10,9 +10,9 @@ use std::fmt;
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[non_exhaustive]
 pub enum ErrorCode {
-    /// The agent is doing something else.
+    /// The agent is busy.
     AgentBusy,
-    /// Nothing of that name waits for an approval.
+    /// No such approval is pending.
     ApprovalNotFound,
     /// An address could not be bound.
     BindFailed,
@@ -20,39 +20,39 @@ pub enum ErrorCode {
     Forbidden,
     /// A dialect that was required cannot offer the session.
     FrontFailed,
-    /// Something unexpected.
+    /// An unexpected error of the daemon.
     InternalError,
-    /// The message makes no sense.
+    /// The message is invalid.
     InvalidCommand,
-    /// There are too many of something.
+    /// A limit has been reached.
     LimitReached,
     /// The message is longer than a frame may be.
     MessageTooLarge,
-    /// The command is known but this daemon does not offer it.
+    /// The command is known but this daemon does not support it.
     NotImplemented,
     /// The session has no PTY of that number.
     PtyNotFound,
-    /// The session is over, so there is nothing to act on.
+    /// The session has ended, and the operation needs a live one.
     SessionEnded,
-    /// The name or the workspace is taken.
+    /// The name or the workspace is in use.
     SessionExists,
     /// There is no such session.
     SessionNotFound,
     /// The command could not be started.
     SpawnFailed,
-    /// There is no such turn, or none at all.
+    /// There is no such turn, or no turn at all.
     TurnNotFound,
-    /// No tunnel could be made.
+    /// No tunnel could be created.
     TunnelFailed,
     /// The peer speaks another version.
     VersionMismatch,
-    /// A code this build does not know; only ever received.
+    /// A code that this build does not know; only received.
     #[serde(other)]
     Unknown,
 }
 
 impl ErrorCode {
-    /// The code as it stands on the wire.
+    /// The code as it appears on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::AgentBusy => "AGENT_BUSY",
@@ -95,13 +95,13 @@ pub struct ErrorReply {
     /// The reason, for people.
     #[serde(default)]
     pub message: String,
-    /// The session that is in the way, with [`ErrorCode::SessionExists`] (CO-21).
+    /// The existing session, with [`ErrorCode::SessionExists`] (CO-21).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
 }
 
 impl ErrorReply {
-    /// Makes a reply; an overlong message is cut.
+    /// Creates a reply; an overlong message is cut.
     pub fn new(error: ErrorCode, message: impl AsRef<str>) -> Self {
         Self {
             ok: false,
@@ -111,7 +111,7 @@ impl ErrorReply {
         }
     }
 
-    /// Adds the session that is in the way.
+    /// Adds the existing session.
     #[must_use]
     pub fn with_session(mut self, session: impl Into<String>) -> Self {
         self.session = Some(session.into());
@@ -119,7 +119,7 @@ impl ErrorReply {
     }
 }
 
-/// A message that cannot be understood, with an explanation for people (CO-15).
+/// An invalid message, with an explanation for people (CO-15).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadMessage(pub String);

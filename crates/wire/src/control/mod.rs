@@ -1,5 +1,5 @@
-//! The control protocol: the operations of Switchboard as JSON behind a length, then tagged frames once a terminal is
-//! attached.
+//! The control protocol: the operations of Switchboard as JSON with a length prefix, then tagged frames once a
+//! terminal is attached.
 //!
 //! A connection starts in command mode ([`command_frames`]): a handshake ([`parse_handshake`],
 //! [`HandshakeReply`]), then operations ([`Operation`], [`parse_operation`]), each with one reply. A

@@ -1,8 +1,7 @@
-//! What a client asks for in command mode.
+//! The requests of a client in command mode.
 //!
-//! Each command is a struct; what the protocol calls optional is an `Option` here, left out when `None`.
-//! Defaults that the protocol fixes are methods. Fields marked *addition* are ours and unknown to other
-//! clients and daemons.
+//! Each command is a struct; a field that the protocol calls optional is an `Option`, left out if `None`. Defaults
+//! that the protocol defines are methods. Fields marked *addition* are ours and unknown to other clients and daemons.
 
 use super::base64::Base64;
 use super::chat::{Agents, Approval, Approvals, Conversation, Forget, History, Workspace, Workspaces};
@@ -12,17 +11,17 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use swb_types::{Offset, PtyId, Role};
 
-/// Terminal width when an `attach` or `shell` names none, in columns (CO-29).
+/// Default width of the terminal of `attach` and `shell`, in columns (CO-29).
 const DEFAULT_COLS: u16 = 120;
-/// Terminal height when an `attach` or `shell` names none, in rows (CO-29).
+/// Default height of the terminal of `attach` and `shell`, in rows (CO-29).
 const DEFAULT_ROWS: u16 = 40;
 
 /// First message of a connection (CO-11).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handshake {
-    /// Protocol version the client speaks.
+    /// Protocol version that the client speaks.
     pub version: u32,
-    /// Role that the client limits itself to; everything its user may do if there is none.
+    /// Role that the client limits itself to; by default everything that its user may do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
     /// The one session that the client limits itself to.
@@ -34,7 +33,7 @@ pub struct Handshake {
 }
 
 impl Handshake {
-    /// The handshake of a client that does everything its user may do.
+    /// The handshake of a client that may do everything that its user may do.
     pub fn full() -> Self {
         Self { version: super::codec::VERSION, role: None, session: None, workspace: None }
     }
@@ -44,47 +43,47 @@ impl Handshake {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "cmd", rename_all = "lowercase")]
 pub enum Operation {
-    /// Makes a session.
+    /// Creates a session.
     Create(Create),
-    /// Goes to stream mode on a PTY.
+    /// Enters stream mode on a PTY.
     Attach(Attach),
-    /// Starts a shell in a session and goes to stream mode on it.
+    /// Starts a shell in a session and enters stream mode on it.
     Shell(Shell),
     /// Lists sessions.
     Ls(Ls),
-    /// Ends a session.
+    /// Kills a session.
     Kill(Kill),
     /// Starts the web server.
     Serve(Serve),
-    /// Makes a tunnel to a session.
+    /// Creates a tunnel to a session.
     Tunnel(Tunnel),
-    /// Ends the daemon, not the sessions.
+    /// Stops the daemon, not the sessions.
     Shutdown(Shutdown),
-    /// Says goodbye; meant for stream mode, harmless here (CO-50).
+    /// Meant for stream mode; without effect here (CO-50).
     Detach,
     /// Lists the PTYs of a session.
     SessionLs(SessionLs),
-    /// Ends one PTY.
+    /// Kills one PTY.
     SessionKill(SessionKill),
-    /// Gives old output.
+    /// Returns old output.
     Logs(Logs),
-    /// Starts the agent anew.
+    /// Restarts the agent.
     Restart(Restart),
     /// *Addition*: types into a terminal without attaching.
     Send(Send),
-    /// *Addition*: tells how the daemon is doing.
+    /// *Addition*: returns the status of the daemon.
     Status,
     /// *Addition*: replaces the running program by a newer one.
     Upgrade(Upgrade),
-    /// *Addition*: tells what a terminal shows.
+    /// *Addition*: returns the contents of a terminal.
     Screen(Screen),
-    /// *Addition*: waits until something holds on a terminal.
+    /// *Addition*: waits until a condition holds on a terminal.
     Wait(Wait),
     /// *Addition*: presses keys.
     Keys(Keys),
     /// *Addition*: lists completed turns.
     Turns(Turns),
-    /// *Addition*: gives a turn.
+    /// *Addition*: returns a turn.
     Turn(Turn),
     /// *Addition*: puts a turn into the relay buffer.
     Capture(Capture),
@@ -94,27 +93,27 @@ pub enum Operation {
     Relay(Relay),
     /// *Addition*: submits a text and waits for the turn.
     Ask(Ask),
-    /// *Addition*: tells what an agent is doing, and why that is believed.
+    /// *Addition*: returns an agent's state and the evidence for it.
     Explain(Explain),
-    /// *Addition*: follows what happens.
+    /// *Addition*: follows the events.
     Events(Events),
-    /// *Addition*: tells what an agent says of itself.
+    /// *Addition*: reports an agent's state, as its hook sees it.
     Hook(Hook),
-    /// *Addition*: lists approvals that wait.
+    /// *Addition*: lists pending approvals.
     Approvals(Approvals),
     /// *Addition*: shows or decides an approval.
     Approval(Approval),
-    /// *Addition*: lists conversations, or looks for words in them.
+    /// *Addition*: lists conversations, or searches their messages.
     History(History),
-    /// *Addition*: gives what was said in a conversation.
+    /// *Addition*: returns the messages of a conversation.
     Conversation(Conversation),
     /// *Addition*: removes a conversation.
     Forget(Forget),
     /// *Addition*: lists workspaces.
     Workspaces(Workspaces),
-    /// *Addition*: keeps or makes a workspace.
+    /// *Addition*: stores or creates a workspace.
     Workspace(Workspace),
-    /// *Addition*: lists the agents that can answer.
+    /// *Addition*: lists the agents that can be chosen.
     Agents(Agents),
 }
 
@@ -162,10 +161,10 @@ impl Operation {
     }
 }
 
-/// Makes a session (CO-19).
+/// Creates a session (CO-19).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Create {
-    /// Name; the last component of `workspace` if there is none.
+    /// Name; by default the last component of `workspace`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Directory the command runs in.
@@ -173,16 +172,16 @@ pub struct Create {
     /// TOML text that overrides the Coopfiles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coopfile: Option<String>,
-    /// Whether the client means to attach next; has no effect (CO-25).
+    /// Whether the client is going to attach; has no effect (CO-25).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detach: Option<bool>,
-    /// *Addition*: run this instead of what Coopfiles say.
+    /// *Addition*: command to run instead of that of the Coopfiles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub argv: Option<Vec<String>>,
     /// *Addition*: complete environment of the process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub env: Option<BTreeMap<String, String>>,
-    /// *Addition*: file mode mask of the process.
+    /// *Addition*: file mode creation mask of the process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub umask: Option<u32>,
     /// *Addition*: initial columns.
@@ -191,25 +190,25 @@ pub struct Create {
     /// *Addition*: initial rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u16>,
-    /// *Addition*: whether the command is started again when it ends.
+    /// *Addition*: whether the command is restarted when it exits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restart: Option<bool>,
     /// *Addition*: when the command starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<Start>,
-    /// *Addition*: a taken name gets a number instead of an error.
+    /// *Addition*: append a number to a name that is in use, instead of failing.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub unique: bool,
-    /// *Addition*: profile by which the agent is read, instead of the one for its command.
+    /// *Addition*: detection profile, instead of that for the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// *Addition*: tell the process the session's name in `SWB_SESSION`; Coopfile sessions always do.
+    /// *Addition*: set `SWB_SESSION` to the session's name for the process; Coopfile sessions always do.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub announce: bool,
     /// *Addition*: dialects in which the session cannot be reached.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
     pub hide: Vec<String>,
-    /// *Addition*: dialects without which there is to be no session.
+    /// *Addition*: dialects that have to offer the session; otherwise it is not created.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
     pub require: Vec<String>,
 }
@@ -221,16 +220,16 @@ pub enum Start {
     /// At once.
     #[default]
     Now,
-    /// When the first interactive terminal comes; the reply has pid 0 then.
+    /// When the first interactive terminal attaches; the reply then has pid 0.
     Writer,
 }
 
-/// Goes to stream mode on a PTY (CO-29).
+/// Enters stream mode on a PTY (CO-29).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Attach {
     /// Name or workspace.
     pub session: String,
-    /// Which PTY; the agent's if there is none.
+    /// Number of the PTY; the agent's by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pty: Option<PtyId>,
     /// Columns of the client's terminal.
@@ -242,7 +241,7 @@ pub struct Attach {
     /// *Addition*: first byte to send.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume: Option<Offset>,
-    /// *Addition*: only look on.
+    /// *Addition*: only watch.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub watch: bool,
     /// *Addition*: bytes of old output to send first.
@@ -251,16 +250,16 @@ pub struct Attach {
     /// *Addition*: report positions in the output.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub offsets: bool,
-    /// *Addition*: where to stop.
+    /// *Addition*: where the stream stops.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
     /// *Addition*: begin with a picture of the screen instead of old output.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub repaint: bool,
-    /// *Addition*: lines of scrollback before the picture at most.
+    /// *Addition*: maximum lines of scrollback before the picture.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scrollback: Option<u64>,
-    /// *Addition*: tell where the terminal changed its size.
+    /// *Addition*: report resizes of the terminal.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub sizes: bool,
 }
@@ -271,7 +270,7 @@ impl Attach {
         self.pty.unwrap_or(PtyId::AGENT)
     }
 
-    /// Columns and rows with their defaults; either may be zero if the client says so.
+    /// Columns and rows with their defaults; either may be zero if the client sends that.
     pub fn size(&self) -> (u16, u16) {
         (self.cols.unwrap_or(DEFAULT_COLS), self.rows.unwrap_or(DEFAULT_ROWS))
     }
@@ -291,35 +290,35 @@ impl Attach {
     }
 }
 
-/// How a stream is to run: additions that `attach` and `shell` have in common.
+/// Options of a stream: additions that `attach` and `shell` have in common.
 ///
-/// The wire fields stand in each command's own struct, because collecting them into one while reading
-/// would make the reader buffer everything a peer sends beside them.
+/// The wire fields are in each command's own struct, because serde would have to buffer the whole message to collect
+/// them into one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StreamOptions {
     /// First byte to send, exactly.
     pub resume: Option<Offset>,
-    /// Only look on: no input, no resizing, no start of a waiting command.
+    /// Only watch: no input, no resizing, no start of a waiting command.
     pub watch: bool,
     /// Bytes of old output to send first.
     pub history: Option<u64>,
     /// Report positions in the output.
     pub offsets: bool,
-    /// Where to stop.
+    /// Where the stream stops.
     pub until: Option<Until>,
-    /// Begin with a picture of the screen instead of old output, and after a gap.
+    /// Begin with a picture of the screen instead of old output, and repaint after a gap.
     pub repaint: bool,
-    /// Lines of scrollback before the picture at most; all there are if there is none.
+    /// Maximum lines of scrollback before the picture; all by default.
     pub scrollback: Option<u64>,
-    /// Tell where the terminal changed its size.
+    /// Report resizes of the terminal.
     pub sizes: bool,
 }
 
 impl StreamOptions {
-    /// Bytes of old output sent first unless the client says otherwise (CO-33).
+    /// Bytes of old output sent first by default (CO-33).
     pub const DEFAULT_HISTORY: u64 = 262_144;
 
-    /// Whether the reply and `lagged` events carry positions: asked for, or implied by `resume`.
+    /// Whether the reply and `lagged` events contain positions: requested, or implied by `resume`.
     pub fn wants_offsets(&self) -> bool {
         self.offsets || self.resume.is_some()
     }
@@ -334,7 +333,7 @@ impl StreamOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Until {
-    /// At the end of the output there is when the client attaches.
+    /// At the end of the output at the time the client attaches.
     Head,
 }
 
@@ -343,7 +342,7 @@ pub enum Until {
 pub struct Shell {
     /// Name or workspace.
     pub session: String,
-    /// Program, `/bin/sh` if there is none.
+    /// Program, `/bin/sh` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// Columns of the client's terminal.
@@ -352,10 +351,10 @@ pub struct Shell {
     /// Rows of the client's terminal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u16>,
-    /// An explicit `false` joins a running shell of the same command (CO-36).
+    /// An explicit `false` attaches to a running shell of the same command (CO-36).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub force_new: Option<bool>,
-    /// *Addition*: run this instead of `command`.
+    /// *Addition*: command to run instead of `command`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub argv: Option<Vec<String>>,
     /// *Addition*: complete environment of the process.
@@ -364,7 +363,7 @@ pub struct Shell {
     /// *Addition*: first byte to send.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume: Option<Offset>,
-    /// *Addition*: only look on.
+    /// *Addition*: only watch.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub watch: bool,
     /// *Addition*: bytes of old output to send first.
@@ -373,30 +372,30 @@ pub struct Shell {
     /// *Addition*: report positions in the output.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub offsets: bool,
-    /// *Addition*: where to stop.
+    /// *Addition*: where the stream stops.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
     /// *Addition*: begin with a picture of the screen instead of old output.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub repaint: bool,
-    /// *Addition*: lines of scrollback before the picture at most.
+    /// *Addition*: maximum lines of scrollback before the picture.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scrollback: Option<u64>,
-    /// *Addition*: tell where the terminal changed its size.
+    /// *Addition*: report resizes of the terminal.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub sizes: bool,
 }
 
 impl Shell {
-    /// Program started unless the client names one (CO-34).
+    /// Default program (CO-34).
     pub const DEFAULT_COMMAND: &'static str = "/bin/sh";
 
-    /// The program meant.
+    /// The program to start.
     pub fn command(&self) -> &str {
         self.command.as_deref().unwrap_or(Self::DEFAULT_COMMAND)
     }
 
-    /// Columns and rows with their defaults; either may be zero if the client says so.
+    /// Columns and rows with their defaults; either may be zero if the client sends that.
     pub fn size(&self) -> (u16, u16) {
         (self.cols.unwrap_or(DEFAULT_COLS), self.rows.unwrap_or(DEFAULT_ROWS))
     }
@@ -419,7 +418,7 @@ impl Shell {
 /// Lists sessions (CO-37).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Ls {
-    /// *Addition*: tell more about each session.
+    /// *Addition*: include details of each session.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub details: bool,
     /// *Addition*: also list sessions that have ended and are still remembered.
@@ -427,16 +426,16 @@ pub struct Ls {
     pub all: bool,
 }
 
-/// Ends sessions (CO-40, CO-41).
+/// Kills sessions (CO-40, CO-41).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Kill {
-    /// Name or workspace; always there unless `all` is set.
+    /// Name or workspace; required unless `all` is set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// Every session.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub all: bool,
-    /// Without asking politely first.
+    /// Kill at once, without SIGTERM first.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub force: bool,
 }
@@ -450,34 +449,34 @@ pub struct Serve {
     /// Address to bind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// Secret that requests must carry; a random one if there is none.
+    /// Secret that requests must contain; random by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
 }
 
 impl Serve {
-    /// The port meant.
+    /// The port, or its default.
     pub fn port(&self) -> u16 {
         self.port.unwrap_or(8888)
     }
 
-    /// The address meant.
+    /// The address, or its default.
     pub fn host(&self) -> &str {
         self.host.as_deref().unwrap_or("127.0.0.1")
     }
 }
 
-/// Makes a tunnel to a session (CO-47).
+/// Creates a tunnel to a session (CO-47).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tunnel {
     /// Name or workspace.
     pub session: String,
 }
 
-/// Ends the daemon (CO-48).
+/// Stops the daemon (CO-48).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Shutdown {
-    /// *Addition*: end all sessions first.
+    /// *Addition*: kill all sessions first.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub kill: bool,
 }
@@ -489,27 +488,27 @@ pub struct SessionLs {
     pub session: String,
 }
 
-/// Ends one PTY (CO-51).
+/// Kills one PTY (CO-51).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SessionKill {
     /// Name or workspace.
     pub session: String,
-    /// Which PTY.
+    /// Number of the PTY.
     pub pty: PtyId,
 }
 
-/// Gives old output (CO-51).
+/// Returns old output (CO-51).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Logs {
     /// Name or workspace.
     pub session: String,
-    /// Which PTY; the agent's if there is none.
+    /// Number of the PTY; the agent's by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pty: Option<PtyId>,
-    /// Go on with what comes, in read-only stream mode.
+    /// Continue with new output, in read-only stream mode.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub follow: bool,
-    /// Only that many lines from the end.
+    /// Only this many lines from the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tail_lines: Option<u64>,
 }
@@ -521,12 +520,12 @@ impl Logs {
     }
 }
 
-/// Starts the process of a PTY anew (CO-51).
+/// Restarts the process of a PTY (CO-51).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Restart {
     /// Name or workspace.
     pub session: String,
-    /// Which PTY; the agent's if there is none.
+    /// Number of the PTY; the agent's by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pty: Option<PtyId>,
 }
@@ -543,7 +542,7 @@ impl Restart {
 pub struct Send {
     /// Name or workspace.
     pub session: String,
-    /// Which PTY; the agent's if there is none.
+    /// Number of the PTY; the agent's by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pty: Option<PtyId>,
     /// What to type, as text.
@@ -572,7 +571,7 @@ impl Send {
 /// *Addition*: replaces the running program by a newer one.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Upgrade {
-    /// Path of the new program; the one that runs if there is none.
+    /// Path of the new program; the running one by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exe: Option<String>,
     /// Replace the keeper first.
@@ -585,7 +584,7 @@ pub(super) fn is_false(value: &bool) -> bool {
     !*value
 }
 
-/// Reads `null` like an absent field, which is what clients that write every field mean by it.
+/// Reads `null` like an absent field: clients that write every field mean that by it.
 pub(super) fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,7 +1,7 @@
-//! What the daemon answers in command mode.
+//! The replies of the daemon in command mode.
 //!
-//! Field order is the order on the wire, kept as other clients know it. Optional fields are left out
-//! when there is nothing to say, so an answer that needs none of our additions shows none.
+//! Field order is the order on the wire, kept as other clients know it. Optional fields are left out if they are not
+//! set, so a reply without our additions looks like coop's.
 
 use super::base64::Base64;
 use super::codec::VERSION;
@@ -10,35 +10,35 @@ use super::turns::AgentItem;
 use serde::{Deserialize, Serialize};
 use swb_types::{Offset, PtyId};
 
-/// Answer to the handshake (CO-11, CO-12).
+/// Reply to the handshake (CO-11, CO-12).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandshakeReply {
-    /// Version the daemon speaks, also when it refuses.
+    /// Version that the daemon speaks, also in a rejection.
     pub version: u32,
     /// Whether commands may follow.
     pub ok: bool,
-    /// Reason of a refusal, for programs.
+    /// Reason of a rejection, for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorCode>,
-    /// Reason of a refusal, for people.
+    /// Reason of a rejection, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
 impl HandshakeReply {
-    /// Welcomes the client.
+    /// Accepts the client.
     pub fn accepted() -> Self {
         Self { version: VERSION, ok: true, error: None, message: None }
     }
 
-    /// Turns the client away; the message names what it asked for (CO-12).
+    /// Rejects the client; the message names the version that it requested (CO-12).
     pub fn refused(asked: i128) -> Self {
         let message = format!("Unsupported protocol version {asked}");
         Self { version: VERSION, ok: false, error: Some(ErrorCode::VersionMismatch), message: Some(message) }
     }
 }
 
-/// Says that a request was carried out.
+/// Reply that a request was carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OkReply {
     /// Always true.
@@ -51,23 +51,23 @@ impl Default for OkReply {
     }
 }
 
-/// Answer to `create` (CO-19).
+/// Reply to `create` (CO-19).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Created {
     /// Always true.
     pub ok: bool,
     /// Name of the new session.
     pub session: String,
-    /// Its first process, 0 when it waits for a terminal.
+    /// Its first process, 0 if it starts when a terminal attaches.
     pub pid: u32,
 }
 
-/// Answer to `attach` and `shell`, after which the connection is in stream mode (CO-29, CO-34).
+/// Reply to `attach` and `shell`, after which the connection is in stream mode (CO-29, CO-34).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attached {
     /// Always true.
     pub ok: bool,
-    /// Number of the PTY: always in the answer to `shell`, else an *addition*.
+    /// Number of the PTY: always in the reply to `shell`, else an *addition*.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pty: Option<PtyId>,
     /// *Addition*: position of the first byte that will be sent.
@@ -93,7 +93,7 @@ impl Default for Attached {
     }
 }
 
-/// Answer to `ls` (CO-37).
+/// Reply to `ls` (CO-37).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LsReply {
     /// Always true.
@@ -111,7 +111,7 @@ pub struct SessionItem {
     pub workspace: String,
     /// Its first process.
     pub pid: u32,
-    /// When it was created, in Unix seconds, as coop has it (CO-37).
+    /// When it was created, in Unix seconds, as in coop (CO-37).
     pub created: u64,
     /// Its PTYs.
     pub ptys: Vec<PtyItem>,
@@ -119,19 +119,19 @@ pub struct SessionItem {
     pub web_clients: u32,
     /// Clients on this machine (CO-39).
     pub local_clients: u32,
-    /// *Addition*: more, when `details` was asked for.
+    /// *Addition*: details, if requested.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub details: Option<SessionDetails>,
 }
 
-/// *Addition*: what `ls` tells about a session with `details`; the fields stand beside the others.
+/// *Addition*: what `ls` adds to a session with `details`; the fields are beside the others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionDetails {
     /// Command of the agent PTY.
     pub argv: Vec<String>,
-    /// Where the session stands.
+    /// State of the session.
     pub status: SessionStatus,
-    /// How its command ended, if it did.
+    /// How its command ended, if it has.
     pub exit_code: Option<i32>,
     /// Columns.
     pub cols: u16,
@@ -139,16 +139,16 @@ pub struct SessionDetails {
     pub rows: u16,
     /// Clients of all dialects.
     pub clients: u32,
-    /// How it was made.
+    /// How it was created.
     pub origin: Origin,
     /// End of the output so far.
     pub offset: Offset,
-    /// What the agent is doing.
+    /// The state of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentItem>,
 }
 
-/// Where a session stands.
+/// State of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SessionStatus {
@@ -156,13 +156,13 @@ pub enum SessionStatus {
     Starting,
     /// The command runs.
     Running,
-    /// The command ended and will be started again.
+    /// The command exited and will be restarted.
     Restarting,
-    /// The command ended for good.
+    /// The command exited for good.
     Exited,
 }
 
-/// How a session was made.
+/// How a session was created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
@@ -177,26 +177,26 @@ pub enum Origin {
 pub struct PtyItem {
     /// Number.
     pub id: PtyId,
-    /// What it is for.
+    /// Its purpose.
     pub role: PtyRole,
-    /// What runs on it.
+    /// The command on it.
     pub command: String,
     /// The process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
 }
 
-/// What a PTY is for.
+/// Purpose of a PTY.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PtyRole {
-    /// The command the session was made for.
+    /// The command that the session was created for.
     Agent,
     /// A shell beside it.
     Shell,
 }
 
-/// Answer to `serve` (CO-42).
+/// Reply to `serve` (CO-42).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServeReply {
     /// Always true.
@@ -205,11 +205,11 @@ pub struct ServeReply {
     pub port: u16,
     /// Address bound.
     pub host: String,
-    /// Secret that requests must carry.
+    /// Secret that requests must contain.
     pub token: String,
 }
 
-/// Answer to `tunnel` (CO-47).
+/// Reply to `tunnel` (CO-47).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TunnelReply {
     /// Always true.
@@ -222,7 +222,7 @@ pub struct TunnelReply {
     pub qr_data: String,
 }
 
-/// Answer to `sessionls` (CO-51).
+/// Reply to `sessionls` (CO-51).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionLsReply {
     /// Always true.
@@ -233,7 +233,7 @@ pub struct SessionLsReply {
     pub ptys: Vec<PtyItem>,
 }
 
-/// Answer to `logs` (CO-51).
+/// Reply to `logs` (CO-51).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogsReply {
     /// Always true.
@@ -243,12 +243,12 @@ pub struct LogsReply {
 }
 
 impl LogsReply {
-    /// Bytes of output that surely fit into one answer: base64 makes four bytes of three, and the words
-    /// around them need fewer than the 64 bytes set aside.
+    /// Bytes of output that always fit into one reply: base64 expands three bytes to four, and the rest of the reply
+    /// needs fewer than the 64 bytes reserved for it.
     pub const MAX_DATA: usize = (super::MAX_FRAME - 64) / 4 * 3;
 }
 
-/// Answer to `restart` (CO-51).
+/// Reply to `restart` (CO-51).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestartReply {
     /// Always true.
@@ -259,65 +259,65 @@ pub struct RestartReply {
     pub pty: PtyId,
 }
 
-/// *Addition*: answer to `status`.
+/// *Addition*: reply to `status`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatusReply {
     /// Always true.
     pub ok: bool,
     /// The process that holds the terminals.
     pub keeper: KeeperStatus,
-    /// The process that answers.
+    /// The process that sends this reply.
     pub daemon: DaemonStatus,
-    /// Every dialect, also those that are off.
+    /// All dialects, including disabled ones.
     pub dialects: Vec<DialectStatus>,
     /// Number of live sessions.
     pub sessions: u32,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
-/// The keeper, as [`StatusReply`] tells it.
+/// The keeper, in a [`StatusReply`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeeperStatus {
     /// Its process.
     pub pid: u32,
 }
 
-/// The daemon, as [`StatusReply`] tells it.
+/// The daemon, in a [`StatusReply`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DaemonStatus {
     /// Its process.
     pub pid: u32,
-    /// How often the keeper had to start it again.
+    /// Number of times that the keeper restarted it.
     pub restarts: u32,
     /// Version of the program.
     pub version: String,
-    /// Whether a client started it, so that it ends when it is no longer needed.
+    /// Whether a command started it, so that it exits when it is no longer needed.
     pub auto: bool,
     /// When it was started, in Unix milliseconds.
     pub started: u64,
 }
 
-/// One dialect, as [`StatusReply`] tells it.
+/// One dialect, in a [`StatusReply`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DialectStatus {
     /// Name of the dialect.
     pub name: String,
     /// Its socket, or the directory of its sockets.
     pub socket: String,
-    /// How it is doing.
+    /// Its state.
     pub state: DialectState,
 }
 
-/// How a dialect is doing; on the wire `listening`, `off` or `failed: ` and the reason.
+/// State of a dialect; on the wire `listening`, `off` or `failed: ` and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum DialectState {
     /// Clients can connect.
     Listening,
-    /// Not wanted.
+    /// Disabled.
     Off,
-    /// Wanted, but not possible, with the reason.
+    /// Enabled, but not available, with the reason.
     Failed(String),
 }
 

@@ -1,44 +1,44 @@
-//! *Addition*: looking at a terminal without attaching: its screen, waiting for something on it, keys.
+//! *Addition*: terminals without attaching: read the screen, wait for a condition, press keys.
 
 use super::base64::Base64;
 use super::operation::{is_false, null_as_default};
 use serde::{Deserialize, Serialize};
 use swb_types::{Offset, PtyId};
 
-/// Asks what a terminal shows.
+/// Requests the contents of a terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Screen {
     /// Name or workspace.
     pub session: String,
-    /// Which PTY; the agent's if there is none.
+    /// Number of the PTY; the agent's by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pty: Option<PtyId>,
-    /// Lines of scrollback at most, none unless given.
+    /// Maximum lines of scrollback; none by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scrollback: Option<u64>,
-    /// What the answer holds.
+    /// Format of the reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<ScreenFormat>,
 }
 
 impl Screen {
-    /// The PTY meant.
+    /// The PTY, or its default.
     pub fn pty(&self) -> PtyId {
         self.pty.unwrap_or(PtyId::AGENT)
     }
 
-    /// Lines of scrollback at most.
+    /// Maximum lines of scrollback, or the default.
     pub fn scrollback(&self) -> u64 {
         self.scrollback.unwrap_or(0)
     }
 
-    /// What the answer is to hold.
+    /// Format of the reply, or the default.
     pub fn format(&self) -> ScreenFormat {
         self.format.unwrap_or_default()
     }
 }
 
-/// How a screen is told.
+/// Format of a screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ScreenFormat {
@@ -51,45 +51,45 @@ pub enum ScreenFormat {
     Ansi,
     /// A picture.
     Svg,
-    /// Bytes that bring a fresh terminal of that size into the same state.
+    /// Bytes that bring a reset terminal of that size into the same state.
     Snapshot,
 }
 
-/// Waits until something holds on a terminal; has at least one condition, and the first to hold counts.
+/// Waits for conditions on a terminal; has at least one, and the first to hold ends the wait.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Wait {
     /// Name or workspace.
     pub session: String,
-    /// Which PTY; the agent's if there is none.
+    /// Number of the PTY; the agent's by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pty: Option<PtyId>,
-    /// A regular expression that matches what is on the screen, or was since the wait began.
+    /// A regular expression that matches text on the screen, now or at any time since the wait began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The screen has not changed for that many milliseconds.
+    /// The screen has not changed for this many milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stable_ms: Option<u64>,
     /// The process has ended.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub exit: bool,
-    /// Milliseconds to wait at most.
+    /// Timeout in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// The agent has come to this.
+    /// The agent has reached this state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<WaitUntil>,
-    /// With [`WaitUntil::Turn`]: number of the last turn that is known; else turns completed before do not count.
+    /// With [`WaitUntil::Turn`]: number of the last known turn; without it, turns completed before do not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
 }
 
-/// What an agent can be waited for to come to.
+/// A state of an agent to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WaitUntil {
     /// It waits for input.
     Ready,
-    /// It asks something.
+    /// It waits for an answer or a permission.
     Asking,
     /// It has completed a turn.
     Turn,
@@ -98,12 +98,12 @@ pub enum WaitUntil {
 }
 
 impl Wait {
-    /// The PTY meant.
+    /// The PTY, or its default.
     pub fn pty(&self) -> PtyId {
         self.pty.unwrap_or(PtyId::AGENT)
     }
 
-    /// Whether there is anything to wait for.
+    /// Whether it has a condition.
     pub(super) fn has_condition(&self) -> bool {
         self.text.is_some() || self.stable_ms.is_some() || self.exit || self.until.is_some()
     }
@@ -114,27 +114,26 @@ impl Wait {
 pub struct Keys {
     /// Name or workspace.
     pub session: String,
-    /// Which PTY; the agent's if there is none.
+    /// Number of the PTY; the agent's by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pty: Option<PtyId>,
-    /// Names of keys; what names none is text.
+    /// Names of keys; an item that is no key name is text.
     pub keys: Vec<String>,
-    /// All of it is text.
+    /// All items are text.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub literal: bool,
 }
 
 impl Keys {
-    /// The PTY meant.
+    /// The PTY, or its default.
     pub fn pty(&self) -> PtyId {
         self.pty.unwrap_or(PtyId::AGENT)
     }
 }
 
-/// Answer to `screen`: either `screen`, or `cols`, `rows` and `data`.
+/// Reply to `screen`: either `screen`, or `cols`, `rows` and `data`.
 ///
-/// What `screen` holds is not for this crate to know: the daemon writes its own type, a client reads
-/// any JSON.
+/// The type of `screen` is not known to this crate: the daemon writes its own type, a client reads any JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScreenReply<T = serde_json::Value> {
     /// Always true.
@@ -160,12 +159,12 @@ pub struct ScreenReply<T = serde_json::Value> {
 }
 
 impl<T> ScreenReply<T> {
-    /// Bytes of `data` that surely fit into one answer, whatever the session is called: a name has 255
-    /// bytes at most, and JSON makes six of one.
+    /// Bytes of `data` that always fit into one reply, whatever the name of the session: a name has at most 255 bytes,
+    /// and JSON expands one to six.
     pub const MAX_DATA: usize = (super::MAX_FRAME - 2048) / 4 * 3;
 }
 
-/// Answer to `wait`.
+/// Reply to `wait`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitReply {
     /// Always true.
@@ -185,21 +184,21 @@ pub struct WaitReply {
     pub offset: Offset,
 }
 
-/// Why a wait is over.
+/// Why a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Met {
-    /// The text was there.
+    /// The text matched.
     Text,
-    /// Nothing happened for long enough.
+    /// The screen did not change for long enough.
     Stable,
     /// The process has ended.
     Exit,
-    /// The time is up.
+    /// The wait timed out.
     Timeout,
     /// The agent waits for input.
     Ready,
-    /// The agent asks something.
+    /// The agent waits for an answer or a permission.
     Asking,
     /// The agent has completed a turn.
     Turn,
@@ -220,7 +219,7 @@ impl Met {
     }
 }
 
-/// Answer to `keys`, once the terminal has taken all of it.
+/// Reply to `keys`, once the terminal has accepted all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeysReply {
     /// Always true.

@@ -1,4 +1,4 @@
-//! *Addition*: completed turns of agents, passing them on, and what agents are doing.
+//! *Addition*: completed turns of agents, relaying them, and the states of agents.
 
 use super::base64::Base64;
 use super::operation::{is_false, null_as_default};
@@ -10,24 +10,24 @@ use swb_types::{Offset, PtyId};
 pub struct Turns {
     /// Name or workspace.
     pub session: String,
-    /// So many at most.
+    /// Maximum number of turns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
 }
 
-/// Asks for one turn, or for a piece of it; has either `turn_id` or `session`.
+/// Requests a turn, or a piece of it; has either `turn_id` or `session`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Turn {
-    /// Name of the turn.
+    /// Id of the turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<String>,
-    /// Session whose latest turn is meant.
+    /// Session whose latest turn is requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// First byte of the content to send.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<u64>,
-    /// Bytes of the content to send at most.
+    /// Maximum bytes of the content to send.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
     /// First byte of the text to send.
@@ -35,18 +35,18 @@ pub struct Turn {
     pub text_from: Option<u64>,
 }
 
-/// Puts a turn into the relay buffer; has either `turn_id` or `session`.
+/// Captures a turn into the relay buffer; has either `turn_id` or `session`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Capture {
-    /// Name of the turn.
+    /// Id of the turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<String>,
-    /// Session whose latest turn is meant.
+    /// Session whose latest turn is captured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
 }
 
-/// Types the relay buffer into a session, as it is.
+/// Types the relay buffer into a session, unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Paste {
     /// Name or workspace.
@@ -56,20 +56,20 @@ pub struct Paste {
 /// Types a turn of one session into another.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Relay {
-    /// Name of a turn, or a session whose latest turn is meant.
+    /// Id of a turn, or a session whose latest turn is relayed.
     pub from: String,
     /// Session to type into.
     pub to: String,
-    /// What to type, with `{text}`, `{turn_id}` and `{session}` for those of the turn.
+    /// What to type; `{text}`, `{turn_id}` and `{session}` are replaced by those of the turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,
-    /// What to type in front of the turn.
+    /// What to type before the turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
-    /// Press Enter once the program has taken the text.
+    /// Press Enter once the program has read the text.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub submit: bool,
-    /// Type the bytes as they are, escape sequences included.
+    /// Type the bytes unchanged, including escape sequences.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub raw: bool,
 }
@@ -81,42 +81,42 @@ pub struct Ask {
     pub session: String,
     /// What to submit.
     pub text: String,
-    /// Milliseconds to wait at most.
+    /// Timeout in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// Whatever the agent is doing.
+    /// Send even if the agent is busy.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub force: bool,
 }
 
-/// Asks what an agent is doing, and how that is known.
+/// Requests an agent's state and the evidence for it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Explain {
     /// Name or workspace.
     pub session: String,
 }
 
-/// Follows what happens.
+/// Follows the events.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Events {
-    /// Place behind the last event that is known; only what is new without it.
+    /// Position after the last known event; only new events without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
-    /// Only what happens to these sessions, if there are any.
+    /// Only events of these sessions; all if empty.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
     pub sessions: Vec<String>,
 }
 
-/// What a program says of itself from outside its terminal.
+/// A report of an agent's hook about its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hook {
     /// Name or workspace.
     pub session: String,
-    /// What it is doing.
+    /// The reported state.
     pub state: HookState,
 }
 
-/// What a hook can say.
+/// A state that a hook can report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HookState {
@@ -124,32 +124,32 @@ pub enum HookState {
     Working,
     /// It waits for input.
     Ready,
-    /// It asks for a permission or an answer.
+    /// It waits for a permission or an answer.
     Asking,
-    /// It has done what it was asked to: the same as `ready`.
+    /// It has finished: the same as `ready`.
     Done,
     /// It has failed.
     Error,
 }
 
-/// What an agent is doing; a state of a newer daemon reads as `unknown`.
+/// State of an agent; a state of a newer daemon reads as `unknown`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum AgentState {
     /// It has not been ready yet.
     Starting,
-    /// It answers what was submitted.
+    /// It works on its input.
     Working,
     /// It waits for input.
     Ready,
-    /// It asks for a permission or an answer, in the middle of its work.
+    /// It waits for a permission or an answer, in the middle of its work.
     Asking,
     /// It reported a failure and waits.
     Error,
-    /// It is gone.
+    /// It has ended.
     Exited,
-    /// Nothing is known that is new enough.
+    /// No recent enough evidence.
     #[default]
     #[serde(other)]
     Unknown,
@@ -170,22 +170,22 @@ impl AgentState {
     }
 }
 
-/// What the agent of a session is doing, in a list.
+/// State of a session's agent, in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct AgentItem {
-    /// What it is doing.
+    /// The state.
     pub state: AgentState,
     /// Since when, in Unix milliseconds; 0 if that is not known.
     pub since: u64,
-    /// What kind of signal tells that.
+    /// Kind of signal that the state is based on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
-    /// The profile by which it is read.
+    /// The detection profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
 }
 
-/// Answer to `turns`.
+/// Reply to `turns`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnsReply {
     /// Always true.
@@ -199,7 +199,7 @@ pub struct TurnsReply {
 /// One turn in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TurnItem {
-    /// Its name: `<session>:<number>`.
+    /// Its id: `<session>:<number>`.
     pub turn_id: String,
     /// When it ended, in Unix milliseconds.
     pub timestamp: u64,
@@ -211,7 +211,7 @@ pub struct TurnItem {
     pub truncated: bool,
 }
 
-/// Answer to `turn`: everything about it, and of content and text as much as fits.
+/// Reply to `turn`: all fields, and as much of content and text as fits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnReply {
     /// Always true.
@@ -224,7 +224,7 @@ pub struct TurnReply {
 /// A turn.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TurnObject {
-    /// Its name: `<session>:<number>`.
+    /// Its id: `<session>:<number>`.
     pub turn_id: String,
     /// Name of its session.
     pub session: String,
@@ -239,44 +239,44 @@ pub struct TurnObject {
     pub interrupted: bool,
     /// Whether bytes were cut off when it was stored.
     pub truncated: bool,
-    /// What kind of signal told its end.
+    /// Kind of signal that showed its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
-    /// The profile by which the program was read.
+    /// The detection profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// Where the output stood when the input was submitted.
+    /// End of the output when the input was submitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submit_offset: Option<Offset>,
     /// Where its content begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_offset: Option<Offset>,
-    /// Where the output stood when it was over.
+    /// End of the output when the turn ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_offset: Option<Offset>,
-    /// Where the output stood when the program asked something in between.
+    /// End of the output when the agent asked a question in between.
     #[serde(default)]
     pub dialogs: Vec<Offset>,
-    /// What was seen at its end, in words.
+    /// The evidence for its end, as text.
     #[serde(default)]
     pub evidence: Vec<String>,
     /// Its bytes, from `from` on.
     pub content: Base64,
-    /// Place of the first byte of `content`.
+    /// Offset of the first byte of `content`.
     pub from: u64,
-    /// Number of bytes there are.
+    /// Total number of bytes.
     pub content_length: u64,
     /// The answer as plain text, from `text_from` on.
     pub text: String,
-    /// Place of the first byte of `text`.
+    /// Offset of the first byte of `text`.
     pub text_from: u64,
-    /// Number of bytes of text there are.
+    /// Total number of bytes of text.
     pub text_length: u64,
-    /// There is more content or text than was sent.
+    /// Whether there is more content or text than was sent.
     pub cut: bool,
 }
 
-/// Answer to `capture`.
+/// Reply to `capture`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CaptureReply {
     /// Always true.
@@ -287,7 +287,7 @@ pub struct CaptureReply {
     pub size: u64,
 }
 
-/// Answer to `relay`.
+/// Reply to `relay`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RelayReply {
     /// Always true.
@@ -296,22 +296,22 @@ pub struct RelayReply {
     pub turn_id: String,
     /// Number of bytes typed.
     pub bytes: u64,
-    /// What the user should know.
+    /// A warning for the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
 }
 
-/// Answer to `ask`.
+/// Reply to `ask`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AskReply {
     /// Always true.
     pub ok: bool,
-    /// What came first.
+    /// What happened first.
     pub met: Answered,
-    /// Whether the agent asks something now, and cannot go on without an answer.
+    /// Whether the agent is waiting for an answer or a permission.
     #[serde(default, skip_serializing_if = "is_false")]
     pub asking: bool,
-    /// What told that, with [`Answered::Asking`].
+    /// The evidence for that, with [`Answered::Asking`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// The turn, with [`Answered::Turn`].
@@ -319,39 +319,39 @@ pub struct AskReply {
     pub turn: Option<TurnObject>,
 }
 
-/// What came first after a question.
+/// What ended an `ask`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answered {
     /// A turn.
     Turn,
-    /// A question of the agent's own.
+    /// The agent asked a question.
     Asking,
-    /// The end of the time.
+    /// The timeout.
     Timeout,
 }
 
-/// Answer to `explain`.
+/// Reply to `explain`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExplainReply {
     /// Always true.
     pub ok: bool,
     /// Name of the session.
     pub session: String,
-    /// What its agent is doing.
+    /// The state of its agent.
     #[serde(flatten)]
     pub agent: AgentItem,
-    /// What was seen, in words.
+    /// The evidence for it, as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// All that is believed.
+    /// All current evidence.
     pub evidence: Vec<EvidenceItem>,
     /// The latest turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_turn: Option<TurnItem>,
 }
 
-/// Why something is believed.
+/// A piece of evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EvidenceItem {
     /// Kind of signal.
@@ -364,44 +364,44 @@ pub struct EvidenceItem {
     pub offset: Offset,
 }
 
-/// Answer to `events`, after which each event comes in a control frame.
+/// Reply to `events`, after which each event is sent in a control frame.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventsReply {
     /// Always true.
     pub ok: bool,
-    /// Place from which the events go on.
+    /// Position from which the events continue.
     pub cursor: String,
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Happening {
-    /// Place behind it.
+    /// Position after it.
     pub cursor: String,
     /// When, in Unix milliseconds.
     pub at: u64,
-    /// To which session.
+    /// The session that it concerns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// What.
+    /// What happened.
     #[serde(flatten)]
     pub what: Happened,
 }
 
-/// What can happen.
+/// The kinds of events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Happened {
-    /// Events are missing here, because they are not kept any more.
+    /// Events are missing here, because they are no longer stored.
     Missed,
-    /// A session was made.
+    /// A session was created.
     Opened,
-    /// A session was found again by a new daemon.
+    /// A new daemon recovered a session.
     Found,
-    /// A session is over.
+    /// A session has ended.
     Closed,
-    /// A process runs.
+    /// A process was started.
     Started {
         /// On this PTY.
         pty: PtyId,
@@ -413,30 +413,30 @@ pub enum Happened {
         /// Its exit code, or 128 plus the signal.
         code: i32,
     },
-    /// The agent does something else than before.
+    /// The state of the agent has changed.
     Status {
-        /// What it is doing.
+        /// The new state.
         state: AgentState,
-        /// What kind of signal tells that.
+        /// Kind of signal that the state is based on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signal: Option<String>,
     },
     /// Input was submitted to the agent.
     Submitted {
-        /// Where its output stood.
+        /// End of its output at that time.
         offset: Offset,
     },
-    /// The agent asks something in the middle of a turn.
+    /// The agent waits for an answer in the middle of a turn.
     Dialog {
-        /// Where its output stood.
+        /// End of its output at that time.
         offset: Offset,
     },
     /// A turn is complete.
     Turn {
-        /// Its name.
+        /// Its id.
         turn_id: String,
     },
-    /// Something this build does not know; only ever received.
+    /// An event that this build does not know; only received.
     #[serde(other)]
     Unknown,
 }

@@ -23,7 +23,7 @@ pub const COMMANDS: [&str; 13] = [
     "tunnel",
 ];
 
-/// Reads a command of a coop client; any other operation is as unknown as one that does not exist (CO-49).
+/// Reads a command of a coop client; other operations of ours are unknown commands here (CO-49).
 pub fn parse_command(body: &[u8]) -> Result<Operation, BadMessage> {
     let name = operation_name(body)?;
     if COMMANDS.binary_search(&name.as_ref()).is_err() {

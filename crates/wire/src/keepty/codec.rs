@@ -4,16 +4,16 @@ use super::message::{Message, Role, kind};
 use crate::frame::{FrameError, LengthPrefixed, PREFIX, prefix};
 use crate::text::clip;
 
-/// The only protocol version there is (KP-3).
+/// The only protocol version (KP-3).
 pub const VERSION: u8 = 1;
 
-/// Bytes in a payload at most (KP-2): also the size of the history, so one frame can carry all of it.
+/// Maximum bytes in a payload (KP-2): also the size of the history, so one frame can contain all of it.
 pub const MAX_PAYLOAD: usize = 1_048_576;
 
-/// Bytes of a body in front of its payload: version and kind.
+/// Bytes of a body before its payload: version and kind.
 const HEAD: usize = 2;
 
-/// Why a connection cannot be followed further; all of these close it.
+/// Why the messages of a connection cannot be read any further; all of these close it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
@@ -21,15 +21,15 @@ pub enum DecodeError {
     #[error(transparent)]
     Frame(#[from] FrameError),
     /// The peer speaks another version (KP-3).
-    #[error("protocol version {0} is not supported")]
+    #[error("unsupported protocol version {0}")]
     Version(u8),
-    /// There is no such message (KP-4).
+    /// The kind of a message is unknown (KP-4).
     #[error("unknown message kind {0}")]
     Kind(u8),
     /// A `Hello` that ends too early (KP-7).
-    #[error("hello message is too short")]
+    #[error("the Hello message is too short")]
     Hello,
-    /// There is no such role (KP-8).
+    /// The role is unknown (KP-8).
     #[error("unknown role {0}")]
     Role(u8),
 }
@@ -48,7 +48,7 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// Makes a decoder for a fresh connection.
+    /// Creates a decoder for a new connection.
     pub fn new() -> Self {
         Self { frames: LengthPrefixed::new(HEAD, HEAD + MAX_PAYLOAD), failed: None }
     }
@@ -58,9 +58,9 @@ impl Decoder {
         self.frames.push(bytes);
     }
 
-    /// Gives the next message, or `Ok(None)` when more bytes are needed.
+    /// Returns the next message, or `Ok(None)` if more bytes are needed.
     ///
-    /// An error is repeated by every later call: the connection is to be closed.
+    /// An error is repeated by every later call: the connection has to be closed.
     #[expect(clippy::should_implement_trait, reason = "no iterator: after Ok(None) more may follow")]
     pub fn next(&mut self) -> Result<Option<Message>, DecodeError> {
         if let Some(error) = self.failed {
@@ -71,7 +71,7 @@ impl Decoder {
         result
     }
 
-    /// Tells whether the stream stands between two messages.
+    /// Whether the stream is between two messages.
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
@@ -91,7 +91,7 @@ impl Decoder {
 
 /// Reads one body: version, kind and payload.
 fn decode(mut body: Vec<u8>) -> Result<Message, DecodeError> {
-    // The framing lets no body below two bytes through; a missing byte reads as the invalid number 0.
+    // The framing rejects bodies below two bytes; a missing byte reads as the invalid number 0.
     let version = body.first().copied().unwrap_or(0);
     let number = body.get(1).copied().unwrap_or(0);
     if version != VERSION {
@@ -129,7 +129,7 @@ fn decode_hello(payload: &[u8]) -> Result<Message, DecodeError> {
     Ok(Message::Hello { role, cols, rows })
 }
 
-/// Reads columns and rows; bytes behind them are ignored (KP-7).
+/// Reads columns and rows; bytes after them are ignored (KP-7).
 fn decode_size(payload: &[u8]) -> Option<(u16, u16)> {
     let (cols, rest) = payload.split_first_chunk()?;
     let rows = rest.first_chunk()?;
@@ -145,8 +145,8 @@ fn decode_pair(payload: &[u8]) -> Option<(u32, u16, u16)> {
 
 /// Appends a message to `out`.
 ///
-/// `Input` and `Output` beyond [`MAX_PAYLOAD`] become several frames, an `Error` text is cut to it, so
-/// the result is always valid. A `Malformed` is written as its kind with nothing behind it.
+/// `Input` and `Output` beyond [`MAX_PAYLOAD`] become several frames, an `Error` text is cut to it, so the result is
+/// always valid. A `Malformed` is written as its kind without a payload.
 pub fn encode(msg: &Message, out: &mut Vec<u8>) {
     match msg {
         Message::Hello { role, cols, rows } => {
@@ -175,9 +175,9 @@ pub fn encode(msg: &Message, out: &mut Vec<u8>) {
     }
 }
 
-/// Gives what stands in front of `payload_len` bytes of output, at most [`MAX_PAYLOAD`].
+/// Returns the bytes before `payload_len` bytes of output, at most [`MAX_PAYLOAD`].
 ///
-/// With it, output can be written straight from where it lies instead of through [`encode`].
+/// With it, output can be written straight from where it is stored instead of through [`encode`].
 pub fn output_header(payload_len: usize) -> [u8; 6] {
     debug_assert!(payload_len <= MAX_PAYLOAD, "output is cut into frames before it gets here");
     header(kind::OUTPUT, payload_len)

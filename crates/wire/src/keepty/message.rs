@@ -1,21 +1,21 @@
-//! The vocabulary of the protocol. Numbers are append-only and fixed by the specification.
+//! The messages of the protocol. Numbers are append-only and fixed by the specification.
 
-/// What a client wants to be, said in its first message (KP-8).
+/// The role that a client requests in its first message (KP-8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Role {
-    /// Types and decides the size; the newest one counts.
+    /// Sends input and decides the size; the newest Writer replaces the one before.
     Writer = 1,
-    /// Looks on from now.
+    /// Watches from now on.
     Watcher = 2,
-    /// A program that looks on, the history included.
+    /// A program that watches, and gets the history first.
     Monitor = 3,
 }
 
 impl TryFrom<u8> for Role {
     type Error = u8;
 
-    /// Gives the number back when it is no role.
+    /// Returns the number as an error if it is no role.
     fn try_from(number: u8) -> Result<Self, u8> {
         match number {
             1 => Ok(Self::Writer),
@@ -31,58 +31,58 @@ impl TryFrom<u8> for Role {
 pub enum Message {
     /// First message of a client.
     Hello {
-        /// What the client wants to be.
+        /// The requested role.
         role: Role,
         /// Columns of its terminal.
         cols: u16,
         /// Rows of its terminal.
         rows: u16,
     },
-    /// Answer to `Hello`.
+    /// Reply to `Hello`.
     HelloAck {
-        /// Process on the terminal, 0 when it has not been started.
+        /// Process on the terminal, 0 if it has not been started.
         pid: u32,
         /// Current columns.
         cols: u16,
         /// Current rows.
         rows: u16,
     },
-    /// Keys for the terminal.
+    /// Input for the terminal.
     Input(Vec<u8>),
-    /// Bytes from the terminal.
+    /// Output of the terminal.
     Output(Vec<u8>),
-    /// Wish for a new size.
+    /// Requests a new size.
     Resize {
         /// Columns.
         cols: u16,
         /// Rows.
         rows: u16,
     },
-    /// Fence in the output: what follows was read after the terminal took this size.
+    /// Fence in the output: what follows was read after the terminal got this size.
     ResizeAck {
-        /// Counts the resizes of the session, from 1.
+        /// Number of the resize in the session, from 1.
         generation: u32,
         /// Columns.
         cols: u16,
         /// Rows.
         rows: u16,
     },
-    /// The process has ended; nothing but the end of the stream follows.
+    /// The process has ended; only the end of the stream follows.
     Exit {
         /// Its exit code, or 128 plus the signal.
         code: i32,
     },
-    /// Request to end the session.
+    /// Requests the end of the session.
     Shutdown,
-    /// Asks for a `Pong`.
+    /// Requests a `Pong`.
     Ping,
-    /// Answer to `Ping`.
+    /// Reply to `Ping`.
     Pong,
-    /// What is wrong, said before a close.
+    /// An error message, sent before the connection is closed.
     Error(String),
-    /// A message of this known kind whose payload is too short to mean anything.
+    /// A message of this known kind whose payload is too short.
     ///
-    /// Only a decoder makes it, and its receiver ignores it (KP-7).
+    /// Only a decoder creates it, and its receiver ignores it (KP-7).
     Malformed(u8),
 }
 

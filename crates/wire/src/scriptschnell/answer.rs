@@ -1,39 +1,39 @@
-//! What the daemon answers.
+//! The replies of the daemon.
 
 use super::time::Time;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Welcome (SS-13, SS-16).
+/// The client is accepted (SS-13, SS-16).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuthResponse {
     /// Always true.
     pub success: bool,
-    /// What the daemon calls this connection.
+    /// Id of this connection.
     pub connection_id: String,
     /// Version of the protocol.
     pub server_version: String,
-    /// What the daemon understands.
+    /// Capabilities of the daemon.
     pub server_capabilities: Vec<String>,
     /// Version of the protocol.
     #[serde(default)]
     pub version: String,
-    /// Oldest version of the protocol it understands.
+    /// Oldest version of the protocol that it supports.
     #[serde(default)]
     pub min_compatible_version: String,
 }
 
-/// Prove that you know the secret (SS-20).
+/// The client has to prove that it knows the secret (SS-20).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuthChallenge {
-    /// What is to be signed.
+    /// The nonce to sign.
     pub nonce: String,
-    /// When it was made, in Unix seconds.
+    /// When it was created, in Unix seconds.
     pub timestamp: u64,
 }
 
-/// A session was made (SS-29).
+/// A session was created (SS-29).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionCreated {
     /// Its name.
@@ -44,20 +44,20 @@ pub struct SessionCreated {
     pub workspace: String,
     /// Its directory.
     pub working_dir: String,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Time,
-    /// *Addition*: whether this connection may act.
+    /// *Addition*: whether this connection owns the session.
     #[serde(default)]
     pub owner: bool,
-    /// *Addition*: whether a generation runs.
+    /// *Addition*: whether a generation is running.
     #[serde(default)]
     pub running: bool,
-    /// *Addition*: whether a program on a terminal answers, whose words are no Markdown.
+    /// *Addition*: whether a program on a terminal answers, whose text is not Markdown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub terminal: bool,
 }
 
-/// A place at a session (SS-34, SS-35).
+/// The connection is attached to a session (SS-34, SS-35).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionPlace {
     /// Its name.
@@ -68,15 +68,15 @@ pub struct SessionPlace {
     pub workspace: String,
     /// Its directory.
     pub working_dir: String,
-    /// *Addition*: whether this connection may act.
+    /// *Addition*: whether this connection owns the session.
     #[serde(default)]
     pub owner: bool,
-    /// *Addition*: whether a generation runs.
+    /// *Addition*: whether a generation is running.
     #[serde(default)]
     pub running: bool,
 }
 
-/// What became of a session (SS-37, SS-42).
+/// The new state of a session (SS-37, SS-42).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionState {
     /// Its name.
@@ -85,7 +85,7 @@ pub struct SessionState {
     pub status: String,
 }
 
-/// Nothing but what became of it.
+/// Nothing but a status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatusReply {
     /// What became of it.
@@ -106,13 +106,13 @@ pub struct SessionSaved {
     pub session_id: String,
     /// Its title.
     pub title: String,
-    /// When.
+    /// When it was saved.
     pub saved_at: Time,
     /// `saved`.
     pub status: String,
 }
 
-/// A session is there again (SS-45).
+/// A session was loaded (SS-45).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionLoaded {
     /// Its name.
@@ -123,32 +123,32 @@ pub struct SessionLoaded {
     pub workspace: String,
     /// Its title.
     pub title: String,
-    /// What was said.
+    /// Its messages.
     pub messages: Vec<HistoryItem>,
     /// `loaded`.
     pub status: String,
-    /// *Addition*: whether this connection may act.
+    /// *Addition*: whether this connection owns the session.
     #[serde(default)]
     pub owner: bool,
-    /// *Addition*: whether a generation runs.
+    /// *Addition*: whether a generation is running.
     #[serde(default)]
     pub running: bool,
-    /// *Addition*: more was said than a line holds; the oldest is left out.
+    /// *Addition*: whether the oldest messages were left out because they do not fit a line.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
-    /// *Addition*: whether a program on a terminal answers, whose words are no Markdown.
+    /// *Addition*: whether a program on a terminal answers, whose text is not Markdown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub terminal: bool,
 }
 
-/// A message that was said (SS-41, SS-45).
+/// A message of a conversation (SS-41, SS-45).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryItem {
-    /// Who said it.
+    /// Role of its author.
     pub role: String,
-    /// What.
+    /// Its text.
     pub content: String,
-    /// When.
+    /// When it was sent.
     pub timestamp: Time,
     /// *Addition*: how it ended if it is not complete: `failed`, `interrupted` or `stopped`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -175,18 +175,18 @@ pub struct SessionItem {
     pub working_dir: String,
     /// Its title.
     pub title: String,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Time,
     /// When it last changed.
     pub updated_at: Time,
-    /// Messages in it.
+    /// Number of messages in it.
     pub message_count: usize,
-    /// `active` while a generation runs, else `idle`.
+    /// `active` while a generation is running, else `idle`.
     pub status: String,
-    /// What was said, as far as there is room.
+    /// Its messages, as far as they fit.
     #[serde(default)]
     pub message_history: Vec<HistoryItem>,
-    /// What it has cost.
+    /// Its tokens and cost.
     #[serde(flatten)]
     pub usage: UsageInfo,
     /// *Addition*: whether it is in memory.
@@ -194,7 +194,7 @@ pub struct SessionItem {
     pub live: bool,
 }
 
-/// What answers have cost, as far as it is known (SS-41).
+/// Tokens and cost of answers, as far as known (SS-41).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct UsageInfo {
     /// All tokens.
@@ -208,7 +208,7 @@ pub struct UsageInfo {
     pub total_cost: Option<f64>,
 }
 
-/// A generation is over (SS-49, SS-55).
+/// A generation has ended (SS-49, SS-55).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChatEnd {
     /// `completed` or `stopped`.
@@ -216,15 +216,15 @@ pub struct ChatEnd {
     /// *Addition*: the session.
     #[serde(default)]
     pub session_id: String,
-    /// *Addition*: what the session has cost so far.
+    /// *Addition*: tokens and cost of the session so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<UsageInfo>,
-    /// *Addition*: how much of what the agent can remember is used, in percent.
+    /// *Addition*: share of the agent's context window in use, in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_usage: Option<u8>,
 }
 
-/// Settings (SS-67): plain, and once more with their types.
+/// Settings (SS-67): plain, and again with their types.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConfigReply {
     /// Each setting.
@@ -247,7 +247,7 @@ pub struct TypedValue {
 /// Settings were changed (SS-68).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConfigUpdated {
-    /// Those that were.
+    /// The changed settings.
     pub updated: BTreeMap<String, Value>,
     /// `updated`.
     pub status: String,
@@ -265,11 +265,11 @@ pub struct WorkspaceList {
 pub struct WorkspaceItem {
     /// The directory.
     pub path: String,
-    /// What it is called where a path is too long.
+    /// Short name, for where a path is too long.
     pub hash: String,
     /// The same.
     pub id: String,
-    /// What people call it.
+    /// Name for people.
     pub name: String,
     /// Further directories that may be read.
     pub context_directories: Vec<String>,
@@ -279,19 +279,19 @@ pub struct WorkspaceItem {
     pub repository_root: String,
     /// The branch that is checked out, or nothing.
     pub current_branch: String,
-    /// Whether it is a further working tree of a repository.
+    /// Whether it is an additional working tree of a repository.
     pub is_worktree: bool,
-    /// What that is called, or nothing.
+    /// Name of that working tree, or nothing.
     pub worktree_name: String,
-    /// Its sessions.
+    /// Number of its sessions.
     pub session_count: usize,
     /// When it was last used.
     pub last_accessed: Time,
-    /// When it became known.
+    /// When it was added.
     pub created_at: Time,
-    /// Directories that commands may read besides.
+    /// Further directories that commands may read.
     pub landlock_read: Vec<String>,
-    /// Directories that commands may write besides.
+    /// Further directories that commands may write.
     pub landlock_write: Vec<String>,
     /// Domains that need no approval, each with `true`, as clients read them.
     pub domains_approved: BTreeMap<String, bool>,
@@ -299,23 +299,23 @@ pub struct WorkspaceItem {
     pub commands_approved: BTreeMap<String, bool>,
 }
 
-/// A workspace was chosen (SS-72).
+/// A workspace was set (SS-72).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkspaceSetReply {
-    /// What it is called where a path is too long.
+    /// Short name, for where a path is too long.
     pub workspace_id: String,
     /// The directory.
     pub path: String,
-    /// What people call it.
+    /// Name for people.
     pub name: String,
     /// `set`.
     pub status: String,
 }
 
-/// A working tree was made (SS-73).
+/// A working tree was created (SS-73).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkspaceCreated {
-    /// What it is called where a path is too long.
+    /// Short name, for where a path is too long.
     pub workspace_id: String,
     /// The directory.
     pub path: String,

@@ -22,18 +22,18 @@ pub fn encode_request(request: &Request, request_id: Option<&str>, out: &mut Vec
     append(&RequestLine { request, request_id }, out);
 }
 
-/// A message of the daemon and what belongs to it.
+/// A message of the daemon with its envelope.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Received {
-    /// The request it answers.
+    /// The request that it replies to.
     pub request_id: Option<String>,
     /// When it was sent.
     pub timestamp: Option<Time>,
-    /// What it says.
+    /// The message.
     pub message: ServerMessage,
 }
 
-/// A line of the daemon that cannot be understood.
+/// An invalid line of the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unexpected message: {0}")]
 pub struct BadServerMessage(String);
@@ -131,7 +131,7 @@ mod tests {
     use swb_types::Timestamp;
 
     #[test]
-    fn what_a_client_writes_the_daemon_reads() {
+    fn the_daemon_reads_requests_of_the_client() {
         let request = Request::ChatSend(ChatSend { content: Some("a\nb".into()), ..ChatSend::default() });
         for request in [request, Request::Ping, Request::WorkspaceList] {
             let mut line = Vec::new();
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_daemon_writes_a_client_reads() {
+    fn the_client_reads_messages_of_the_daemon() {
         let (mut a, mut b, mut both) = (Vec::new(), Vec::new(), Vec::new());
         encode(&ServerMessage::Pong, Some("r"), Timestamp(1), &mut a);
         encode(&ServerMessage::Ping, None, Timestamp(2), &mut b);

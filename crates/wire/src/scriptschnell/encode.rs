@@ -33,7 +33,7 @@ pub fn encode(message: &ServerMessage, request_id: Option<&str>, now: Timestamp,
     }
 }
 
-/// Appends lines as one (SS-76).
+/// Appends lines as one batch (SS-76).
 pub fn encode_batch<'a>(lines: impl IntoIterator<Item = &'a [u8]>, now: Timestamp, out: &mut Vec<u8>) {
     out.extend_from_slice(br#"{"type":"batch","data":{"messages":["#);
     for (at, line) in lines.into_iter().enumerate() {
@@ -45,7 +45,7 @@ pub fn encode_batch<'a>(lines: impl IntoIterator<Item = &'a [u8]>, now: Timestam
     out.extend_from_slice(format!("]}},\"timestamp\":\"{now}\"}}\n").as_bytes());
 }
 
-/// Bytes that a text has in a line, its quotes not counted.
+/// Bytes of a text in a line, not counting its quotes.
 pub fn text_len(text: &str) -> usize {
     let len = |byte: u8| match byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 8 | 12 => 2,
@@ -58,7 +58,7 @@ pub fn text_len(text: &str) -> usize {
 /// Appends a message of either side as one line.
 pub(super) fn append(value: &impl Serialize, out: &mut Vec<u8>) {
     let start = out.len();
-    // Writing to memory does not fail, and no map of any message has keys that are not text.
+    // Writing to memory does not fail, and all maps in messages have text keys.
     if serde_json::to_writer(&mut *out, value).is_err() {
         debug_assert!(false, "a message without a JSON form");
         out.truncate(start);
@@ -80,7 +80,7 @@ mod tests {
 
     // SS-4, SS-5, SS-6, SS-11, SS-12
     #[test]
-    fn lines_are_as_the_document_has_them() {
+    fn lines_match_the_specification() {
         assert_eq!(
             line(&ServerMessage::Ping, None),
             "{\"type\":\"ping\",\"timestamp\":\"1970-01-01T00:00:00.000Z\"}\n"
@@ -100,7 +100,7 @@ mod tests {
 
     // SS-76
     #[test]
-    fn a_batch_is_one_line_of_others() {
+    fn a_batch_is_one_line_that_contains_others() {
         let closed = ServerMessage::Closed(Closed { reason: "x".into(), reconnect: true });
         let lines = [line(&ServerMessage::Pong, Some("1")), line(&closed, None)];
         let mut out = Vec::new();
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_length_of_a_text_is_known_beforehand() {
+    fn the_length_of_a_text_is_computed_without_encoding() {
         let all: String = (0..0x250u32).filter_map(char::from_u32).collect();
         assert_eq!(text_len(&all), serde_json::to_string(&all).unwrap().len() - 2);
     }

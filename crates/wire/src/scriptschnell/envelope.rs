@@ -1,7 +1,7 @@
-//! What every line has in common, and how a line becomes a request.
+//! The envelope of every line, and how a line becomes a request.
 //!
-//! A line is read in two passes: one for the envelope, which leaves `data` as it lies, one for the fields that the type
-//! asks for. Fields nobody asks for never become a tree many times the size of the line.
+//! A line is read in two passes: one for the envelope, which leaves `data` unparsed, one for the fields that the type
+//! defines. Unknown fields never become a tree many times the size of the line.
 
 use super::request::{Request, Scalar};
 use crate::limits::SCRIPTSCHNELL_EXPLANATION;
@@ -11,24 +11,24 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use std::fmt;
 
-/// Bytes of a `request_id` at most: several times what anybody uses, since each is kept until its answer is sent.
+/// Maximum bytes of a `request_id`: several times what clients use, since each is kept until its reply is sent.
 pub const MAX_REQUEST_ID: usize = 256;
 
-/// Messages in one batch of a client at most.
+/// Maximum number of messages in one batch of a client.
 pub const MAX_BATCH: usize = 4096;
 
-/// A line that cannot be obeyed (SS-8, SS-9).
+/// An invalid line (SS-8, SS-9).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct BadRequest {
-    /// The request it was, if that could be read.
+    /// The id of the request, if it could be read.
     pub request_id: Option<String>,
-    /// What is wrong with it.
+    /// What is invalid.
     pub message: String,
 }
 
 impl BadRequest {
-    /// An overlong message is cut: it quotes what was wrong.
+    /// An overlong message is cut: it quotes the invalid text.
     fn new(request_id: Option<String>, message: &str) -> Self {
         Self { request_id, message: clip(message, SCRIPTSCHNELL_EXPLANATION).to_owned() }
     }
@@ -37,9 +37,9 @@ impl BadRequest {
 /// A line whose type is known (SS-3).
 #[derive(Debug)]
 pub struct Envelope<'a> {
-    /// What it is.
+    /// Its type.
     pub kind: String,
-    /// What its answer is to carry.
+    /// The id that its reply has to contain.
     pub request_id: Option<String>,
     data: Option<&'a RawValue>,
 }
@@ -58,7 +58,7 @@ impl<'a> Envelope<'a> {
     /// Reads a line.
     pub fn parse(line: &'a str) -> Result<Self, BadRequest> {
         let bad = |request_id, message: String| Err(BadRequest::new(request_id, &message));
-        // An array would pass for a struct.
+        // An array would be accepted for a struct.
         if !line.trim_ascii_start().starts_with('{') {
             return bad(None, "the message is not a JSON object".to_owned());
         }
@@ -85,7 +85,7 @@ impl<'a> Envelope<'a> {
         Ok(Self { kind, request_id, data: line.data })
     }
 
-    /// What is asked for.
+    /// The request in this envelope.
     pub fn request(&self) -> Result<Request, BadRequest> {
         let request = match self.kind.as_str() {
             "auth_request" => Request::AuthRequest(self.fields()?),
@@ -93,7 +93,7 @@ impl<'a> Envelope<'a> {
             "authorization_response" => Request::AuthorizationResponse(self.fields()?),
             "batch" => Request::Batch(self.fields::<RequestBatch>()?.messages),
             "chat_clear" => Request::ChatClear(self.fields()?),
-            // SS-49: an alias can be that of the type, or that of the field.
+            // SS-49: the alias may be that of the type, or that of the field.
             "chat_send" | "prompt" => Request::ChatSend(self.fields()?),
             "chat_stop" => Request::ChatStop(self.fields()?),
             "close" => Request::Close(self.fields()?),
@@ -114,7 +114,7 @@ impl<'a> Envelope<'a> {
             "workspace_list" => Request::WorkspaceList,
             "workspace_set" => Request::WorkspaceSet(self.fields()?),
             // SS-10
-            _ => return Err(self.bad("this type is not known".to_owned())),
+            _ => return Err(self.bad("unknown message type".to_owned())),
         };
         Ok(request)
     }
@@ -129,7 +129,7 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// Messages together; each is read when its turn comes.
+/// The messages of a batch; each is parsed when it is handled.
 #[derive(Deserialize)]
 struct RequestBatch {
     #[serde(deserialize_with = "bounded")]
@@ -175,7 +175,7 @@ mod tests {
 
     // SS-3
     #[test]
-    fn unknown_keys_are_ignored_and_null_is_nothing() {
+    fn unknown_keys_are_ignored_and_null_counts_as_absent() {
         let list = Ok(Request::SessionList(SessionFilter { workspace: None }));
         for line in [
             r#"{"type":"session_list"}"#,
@@ -188,7 +188,7 @@ mod tests {
 
     // SS-8, SS-9
     #[test]
-    fn what_is_no_request_says_which_one_it_was() {
+    fn errors_of_invalid_requests_contain_their_id() {
         for line in [
             "",
             "x",
@@ -223,15 +223,15 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_wants_to_see_again_is_bounded() {
+    fn request_ids_are_bounded() {
         let line = |n| format!(r#"{{"type":"ping","request_id":"{}"}}"#, "a".repeat(n));
         assert_eq!(Envelope::parse(&line(MAX_REQUEST_ID)).unwrap().request_id.unwrap().len(), MAX_REQUEST_ID);
         assert_eq!(refused(&line(MAX_REQUEST_ID + 1)).0, None);
     }
 
-    // SS-9: an explanation quotes the peer, but the answer stays small.
+    // SS-9: an explanation quotes the peer, but the reply stays small.
     #[test]
-    fn a_huge_mistake_gets_a_small_answer() {
+    fn a_huge_invalid_request_gets_a_small_error() {
         let long = "\\u0001".repeat(100_000);
         for line in [
             format!(
@@ -249,7 +249,7 @@ mod tests {
 
     // SS-75
     #[test]
-    fn a_batch_holds_messages_that_are_read_one_by_one() {
+    fn messages_of_a_batch_are_parsed_one_by_one() {
         let attach = r#"{"type":"session_attach","data":{"session_id":"a"}}"#;
         let line = format!(r#"{{"type":"batch","data":{{"messages":[{attach},5,{attach}]}}}}"#);
         let Ok(Request::Batch(messages)) = request(&line) else { panic!("no batch") };
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_is_refused() {
+    fn deep_nesting_is_rejected() {
         let deep = format!(r#"{{"type":"chat_send","data":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
         assert!(request(&deep).is_err());
         let deep = format!(r#"{{"type":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));

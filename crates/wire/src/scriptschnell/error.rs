@@ -1,4 +1,4 @@
-//! Errors as they are told.
+//! Errors on the wire.
 
 use crate::limits;
 use crate::text::clip;
@@ -21,7 +21,7 @@ pub enum ErrorCode {
     Timeout,
     WorkspaceAccessDenied,
     WorkspaceInvalid,
-    /// One that this version does not know.
+    /// A code that this version does not know.
     Other(String),
 }
 
@@ -82,18 +82,18 @@ impl fmt::Display for ErrorCode {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct ErrorInfo {
-    /// What kind it is.
+    /// Its code.
     pub code: ErrorCode,
-    /// What people read.
+    /// The message for people.
     #[serde(default)]
     pub message: String,
-    /// What there is to add.
+    /// Further details.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<String>,
 }
 
 impl ErrorInfo {
-    /// An error with nothing to add; an overlong message is cut.
+    /// Creates an error without details; an overlong message is cut.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         let mut message = message.into();
         message.truncate(clip(&message, limits::SCRIPTSCHNELL_EXPLANATION).len());

@@ -1,10 +1,10 @@
-//! What the daemon says without being asked.
+//! The events that the daemon sends.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A piece of what is said (SS-52).
+/// A piece of a message (SS-52).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChatMessage {
     /// `user` or `assistant`.
@@ -17,35 +17,35 @@ pub struct ChatMessage {
     pub stream_id: String,
     /// Its number in the stream.
     pub chunk_index: u32,
-    /// It is the last of the answer.
+    /// Whether it is the last piece of the answer.
     pub is_final: bool,
 }
 
-/// A tool is used (SS-57).
+/// A tool call (SS-57).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The tool.
     pub tool_name: String,
-    /// Which use of it.
+    /// Id of the call.
     pub tool_id: String,
-    /// What it is given; an object.
+    /// Its parameters; an object.
     pub parameters: Value,
-    /// What it does, in words for people.
+    /// What it does, as text for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The session.
     pub session_id: String,
-    /// *Addition*: what it is for: `read`, `edit`, `execute` and so on.
+    /// *Addition*: its purpose: `read`, `edit`, `execute` and so on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
 }
 
-/// What the use of a tool came to (SS-57).
+/// The result of a tool call (SS-57).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolResult {
-    /// Which use.
+    /// Id of the call.
     pub tool_id: String,
-    /// What it says.
+    /// Its output.
     pub result: String,
     /// Why it failed.
     pub error: Option<String>,
@@ -53,113 +53,113 @@ pub struct ToolResult {
     pub status: String,
     /// The session.
     pub session_id: String,
-    /// *Addition*: what it says in other forms: differences of files, terminals.
+    /// *Addition*: its output in other forms: diffs of files, terminals.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub content: Vec<Value>,
 }
 
-/// Both in one (SS-58).
+/// A tool call and its result in one kind of message (SS-58).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCompact {
-    /// Which use.
+    /// Id of the call.
     pub tool_id: String,
     /// The tool.
     pub tool_name: String,
     /// `calling`, `completed` or `error`.
     pub status: String,
-    /// What it says.
+    /// Its output.
     pub result: String,
     /// Why it failed.
     pub error: Option<String>,
-    /// What it does, in words for people.
+    /// What it does, as text for people.
     pub description: String,
     /// The session.
     pub session_id: String,
 }
 
-/// How far the agent is (SS-59).
+/// Progress of the agent (SS-59).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ProgressInfo {
     /// What it is doing.
     pub message: String,
-    /// How much of what it can remember is used, in percent, as last told.
+    /// Share of its context window in use, in percent, as last reported.
     #[serde(default)]
     pub context_usage: u8,
-    /// Of no interest once something else is told.
+    /// Whether the next progress message replaces it.
     #[serde(default)]
     pub ephemeral: bool,
-    /// Told by an agent that checks the work of another.
+    /// Whether it comes from an agent that verifies the work of another.
     #[serde(default)]
     pub verification_agent: bool,
     /// The session.
     #[serde(default)]
     pub session_id: String,
-    /// What the agent thinks (SS-54).
+    /// The agent's thoughts (SS-54).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
-    /// *Addition*: the message is output of this use of a tool.
+    /// *Addition*: the message is output of this tool call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_id: Option<String>,
 }
 
-/// The agent asks whether it may do something (SS-60).
+/// The agent requests an approval (SS-60).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AuthorizationRequest {
-    /// What the decision is to name.
+    /// Id that the decision has to contain.
     pub auth_id: String,
     /// The tool.
     pub tool_name: String,
-    /// What it is to be given; an object.
+    /// Its parameters; an object.
     pub parameters: Value,
-    /// Why a person should look at it.
+    /// Why it needs an approval.
     pub reason: String,
     /// The session.
     pub session_id: String,
-    /// *Addition*: the use of the tool, if it was told.
+    /// *Addition*: the tool call, if it was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_id: Option<String>,
-    /// *Addition*: the ways to answer; yes and no if there are none.
+    /// *Addition*: the options; allow and deny if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<OptionItem>,
 }
 
-/// One way to answer.
+/// One option.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OptionItem {
-    /// What the decision is to name.
+    /// Id that the decision has to contain.
     pub id: String,
-    /// What people read.
+    /// Its text for people.
     pub label: String,
     /// `allow_once`, `allow_always`, `reject_once` or `reject_always`.
     pub kind: String,
 }
 
-/// The agent asks something (SS-64, SS-65).
+/// The agent asks a question (SS-64, SS-65).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuestionRequest {
-    /// What the answer is to name.
+    /// Id that the answer has to contain.
     pub question_id: String,
-    /// The question, or what several are about.
+    /// The question, or the subject of several.
     pub question: String,
-    /// Several questions at once.
+    /// Whether there are several questions.
     pub multi_mode: bool,
-    /// Those.
+    /// The questions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub questions: Option<Questions>,
     /// The session.
     pub session_id: String,
-    /// *Addition*: answers to a single question to choose from.
+    /// *Addition*: the options of a single question.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
 }
 
-/// Several questions, as the client wants them (SS-65).
+/// Several questions, in the form that the client supports (SS-65).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Questions {
-    /// For clients that know the capability `questions`.
+    /// For clients with the capability `questions`.
     Listed(Vec<QuestionItem>),
-    /// For others.
+    /// For other clients.
     Named(BTreeMap<String, String>),
 }
 
@@ -168,7 +168,7 @@ pub enum Questions {
 pub struct QuestionItem {
     /// The question.
     pub question: String,
-    /// Answers to choose from.
+    /// Its options.
     #[serde(default)]
     pub options: Vec<String>,
 }
@@ -179,39 +179,39 @@ pub struct Closed {
     /// Why.
     #[serde(default)]
     pub reason: String,
-    /// Whether connecting again makes sense.
+    /// Whether the client should reconnect.
     #[serde(default)]
     pub reconnect: bool,
 }
 
-/// *Addition*: an approval needs no decision any more.
+/// *Addition*: an approval is no longer pending.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuthorizationSettled {
-    /// Which.
+    /// Its id.
     pub auth_id: String,
-    /// Whether it may happen; nothing if it was settled elsewhere.
+    /// Whether it was allowed; absent if it was settled elsewhere.
     pub approved: Option<bool>,
     /// The session.
     pub session_id: String,
 }
 
-/// *Addition*: a question needs no answer any more.
+/// *Addition*: a question is no longer pending.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuestionSettled {
-    /// Which.
+    /// Its id.
     pub question_id: String,
     /// The session.
     pub session_id: String,
 }
 
-/// *Addition*: this connection's place at a session has changed.
+/// *Addition*: this connection's role in a session has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionSeat {
     /// The session.
     pub session_id: String,
-    /// Whether this connection may act.
+    /// Whether this connection owns the session.
     pub owner: bool,
-    /// Whether the session is gone, and the place with it.
+    /// Whether the session was removed, so that the connection is detached.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gone: bool,
 }

@@ -1,19 +1,19 @@
-//! Cuts a connection into lines.
+//! Splits a connection into lines.
 //!
-//! Holds the bytes of one connection that do not yet make a whole line, never more than a line may have and one push.
-//! A line that is too long is final, because nobody would wait for its end; one that is not text is not.
+//! Holds the bytes of one connection that do not yet make a whole line, at most one line and one push. An overlong
+//! line is a final error, because its end may never come; invalid UTF-8 is not.
 
-/// Bytes of a line at most, its end not counted (SS-7).
+/// Maximum bytes of a line, its end not counted (SS-7).
 pub const MAX_LINE: usize = 16 << 20;
 
 /// Why a line is no message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LineError {
-    /// It is longer than allowed; nothing can be read after it.
+    /// It is too long; nothing can be read after it.
     #[error("the line is longer than {MAX_LINE} bytes")]
     TooLong,
-    /// It is not text; the next line may be.
+    /// It is not UTF-8; the next line may be.
     #[error("the line is not valid UTF-8")]
     NotUtf8,
 }
@@ -22,15 +22,15 @@ pub enum LineError {
 #[derive(Debug, Clone, Default)]
 pub struct Lines {
     buffer: Vec<u8>,
-    /// Bytes of `buffer` that were already handed out.
+    /// Bytes of `buffer` that were already returned.
     taken: usize,
-    /// Bytes of `buffer` that hold no end of a line, so that they are looked through only once.
+    /// Bytes of `buffer` without a line break, so that they are searched only once.
     searched: usize,
     failed: bool,
 }
 
 impl Lines {
-    /// Adds bytes that arrived. After a line that is too long they are dropped.
+    /// Adds bytes that arrived. After an overlong line they are dropped.
     pub fn push(&mut self, bytes: &[u8]) {
         if !self.failed {
             self.buffer.drain(..self.taken);
@@ -40,7 +40,7 @@ impl Lines {
         }
     }
 
-    /// Gives the next line that is not blank, without the white space around it (SS-2), or `Ok(None)` when more bytes
+    /// Returns the next line that is not blank, without surrounding white space (SS-2), or `Ok(None)` if more bytes
     /// are needed.
     #[expect(clippy::should_implement_trait, reason = "no iterator: after Ok(None) more may follow")]
     pub fn next(&mut self) -> Result<Option<String>, LineError> {
@@ -110,7 +110,7 @@ mod tests {
 
     // SS-2, SS-8
     #[test]
-    fn lines_are_the_same_wherever_they_are_cut() {
+    fn lines_do_not_depend_on_how_bytes_arrive() {
         let bytes = b"\n  \r\n{\"a\":1}\r\n\xff\xfe\n\t{} \n\n{\"rest\"";
         let whole = all(&[bytes]);
         assert_eq!(whole, [Ok("{\"a\":1}".to_owned()), Err(LineError::NotUtf8), Ok("{}".to_owned())]);
@@ -124,7 +124,7 @@ mod tests {
 
     // SS-7
     #[test]
-    fn a_line_has_an_end_to_its_length() {
+    fn a_line_that_is_too_long_is_a_final_error() {
         let mut longest = vec![b'a'; MAX_LINE];
         longest.push(b'\n');
         assert_eq!(all(&[&longest]).first().unwrap().as_ref().unwrap().len(), MAX_LINE);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_connection_holds_little() {
+    fn an_idle_connection_frees_its_memory() {
         let mut lines = Lines::default();
         lines.push(&vec![b'a'; 1 << 20]);
         assert_eq!(lines.next(), Ok(None));

@@ -1,8 +1,8 @@
-//! The scriptschnell socket protocol: one JSON object per line, requests one way, answers and events the other.
+//! The scriptschnell socket protocol: one JSON object per line, requests one way, replies and events the other.
 //!
-//! A connection is cut into lines by [`Lines`]. The daemon reads each as an [`Envelope`], whose
-//! [`Envelope::request`] gives the typed [`Request`]; what it says is a [`ServerMessage`], written by [`encode()`]. A
-//! client writes with [`encode_request`] and reads with [`parse_server`].
+//! [`Lines`] splits a connection into lines. The daemon reads each as an [`Envelope`], whose [`Envelope::request`]
+//! returns the typed [`Request`]; it sends a [`ServerMessage`], written by [`encode()`]. A client writes with
+//! [`encode_request`] and reads with [`parse_server`].
 //!
 //! Fields that a peer does not know are ignored on both sides, which is what makes our additions
 //! (`docs/protocols/scriptschnell.md`, "Additions") invisible to other clients. `null` means the same as an absent
@@ -41,5 +41,5 @@ pub use request::{
 pub use server::ServerMessage;
 pub use time::Time;
 
-/// The only protocol version there is (SS-13).
+/// The only protocol version (SS-13).
 pub const VERSION: &str = "1.0.0";

@@ -1,8 +1,8 @@
-//! What a client asks for.
+//! The requests of a client.
 //!
-//! Each request is a struct of its `data`; what the protocol calls optional is an `Option`, left out when `None`. What
-//! is required by the protocol may be optional here where its absence has an answer of its own. Fields marked *addition*
-//! are ours and unknown to other clients and daemons.
+//! Each request is a struct of its `data`; a field that the protocol calls optional is an `Option`, left out if
+//! `None`. A field that the protocol requires may be optional here if its absence has an error of its own. Fields
+//! marked *addition* are ours and unknown to other clients and daemons.
 
 use serde::de::{self, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -14,13 +14,13 @@ use std::fmt;
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "type", content = "data", rename_all = "snake_case")]
 pub enum Request {
-    /// Says who it is.
+    /// Authenticates the client.
     AuthRequest(Auth),
-    /// A person looks at an approval.
+    /// Reports that a person has opened an approval.
     AuthorizationAck(AuthorizationAck),
-    /// A person has decided.
+    /// Decides an approval.
     AuthorizationResponse(AuthorizationResponse),
-    /// Several messages in order.
+    /// Sends several messages in order.
     #[serde(serialize_with = "messages")]
     Batch(Vec<Box<RawValue>>),
     /// Forgets what was said.
@@ -31,21 +31,21 @@ pub enum Request {
     ChatStop(SessionRef),
     /// Ends the connection.
     Close(Close),
-    /// Asks for settings.
+    /// Requests settings.
     ConfigGet(ConfigGet),
     /// Changes settings.
     ConfigSet(ConfigSet),
-    /// Wants fewer events, or all again.
+    /// Pauses or resumes events.
     FlowControl(FlowControl),
-    /// Wants to know whether anybody is there.
+    /// Requests a `pong`.
     Ping,
-    /// Is there.
+    /// Replies to a `ping`.
     Pong,
     /// Answers a question.
     QuestionResponse(QuestionResponse),
-    /// Goes to a session.
+    /// Attaches to a session.
     SessionAttach(SessionAttach),
-    /// Makes a session.
+    /// Creates a session.
     SessionCreate(SessionCreate),
     /// Removes a session.
     SessionDelete(SessionRef),
@@ -57,11 +57,11 @@ pub enum Request {
     SessionLoad(SessionRef),
     /// Saves the session.
     SessionSave(SessionSave),
-    /// Makes a working tree of a repository.
+    /// Creates a working tree of a repository.
     WorkspaceCreate(WorkspaceCreate),
     /// Lists workspaces.
     WorkspaceList,
-    /// Chooses a workspace.
+    /// Sets the workspace.
     WorkspaceSet(WorkspaceName),
 }
 
@@ -80,30 +80,30 @@ fn messages<S: serde::Serializer>(messages: &[Box<RawValue>], serializer: S) -> 
     Batch { messages }.serialize(serializer)
 }
 
-/// Who a client is (SS-13, SS-20).
+/// Identity of a client (SS-13, SS-20).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Auth {
     /// `tui`, `cli` or anything else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_type: Option<String>,
-    /// Version of the protocol it speaks.
+    /// Version of the protocol that it speaks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// What it understands.
+    /// Its capabilities.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<Vec<String>>,
     /// The secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    /// The challenge it answers.
+    /// The nonce of the challenge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nonce: Option<String>,
-    /// The answer: HMAC-SHA256 of the nonce's text under the secret, in hexadecimal.
+    /// The signature: HMAC-SHA256 of the nonce's text under the secret, in hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
 }
 
-/// Names a session; the current one if there is none (*addition* where the protocol has no such field).
+/// Names a session; the current one by default (*addition* where the protocol has no such field).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SessionRef {
     /// The session.
@@ -111,19 +111,19 @@ pub struct SessionRef {
     pub session_id: Option<String>,
 }
 
-/// Makes a session (SS-29).
+/// Creates a session (SS-29).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SessionCreate {
     /// The directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
-    /// The directory, which comes first.
+    /// The directory; takes precedence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<String>,
     /// Its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// The rest.
+    /// Further options.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub options: Option<CreateOptions>,
 }
@@ -131,10 +131,10 @@ pub struct SessionCreate {
 /// Options of a new session (SS-48).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CreateOptions {
-    /// Whether it is saved by itself.
+    /// Whether it is saved automatically.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_save: Option<bool>,
-    /// Seconds after which it is.
+    /// Interval of saving in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub save_interval_seconds: Option<u64>,
     /// *Addition*: the agent that answers.
@@ -142,13 +142,13 @@ pub struct CreateOptions {
     pub agent: Option<String>,
 }
 
-/// Goes to a session (SS-34).
+/// Attaches to a session (SS-34).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SessionAttach {
     /// The session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// Whether to own it even if somebody else does.
+    /// Whether to become the owner even if another client is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub takeover: Option<bool>,
 }
@@ -156,7 +156,7 @@ pub struct SessionAttach {
 /// Which sessions to list (SS-39).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SessionFilter {
-    /// Those of this directory.
+    /// Only those of this directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
 }
@@ -167,21 +167,21 @@ pub struct SessionSave {
     /// Its title.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// *Addition*: which one.
+    /// *Addition*: the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
 }
 
-/// Says something to the agent (SS-49).
+/// Sends a prompt to the agent (SS-49).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ChatSend {
-    /// What is said.
+    /// The prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
-    /// The same, in other words.
+    /// The prompt, under another name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// What differs for this answer.
+    /// Settings for this answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub options: Option<ChatSendOptions>,
     /// *Addition*: in which session.
@@ -189,41 +189,41 @@ pub struct ChatSend {
     pub session_id: Option<String>,
 }
 
-/// What differs for one answer.
+/// Settings for one answer.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ChatSendOptions {
     /// How freely it is to be given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Its tokens at most.
+    /// Maximum number of tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
 }
 
-/// A person looks at an approval (SS-61).
+/// Reports that a person has opened an approval (SS-61).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct AuthorizationAck {
-    /// Which.
+    /// Id of the approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auth_id: Option<String>,
 }
 
-/// A person has decided (SS-60), or only looks (SS-61).
+/// Decides an approval (SS-60), or reports that a person has opened it (SS-61).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct AuthorizationResponse {
-    /// What about.
+    /// Id of the approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auth_id: Option<String>,
-    /// Whether it may happen.
+    /// Whether to allow it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved: Option<bool>,
-    /// It is no decision.
+    /// Whether this only reports that it was opened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack: Option<bool>,
     /// *Addition*: the option chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub option: Option<String>,
-    /// *Addition*: from now on as well.
+    /// *Addition*: apply the decision to later requests of this kind, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub always: Option<bool>,
 }
@@ -231,13 +231,13 @@ pub struct AuthorizationResponse {
 /// Answers a question (SS-64).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct QuestionResponse {
-    /// Which.
+    /// Id of the question.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question_id: Option<String>,
-    /// The answer to a single one.
+    /// The answer to a single question.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
-    /// The answers to several.
+    /// The answers to several questions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answers_map: Option<QuestionAnswers>,
     /// The same.
@@ -266,58 +266,58 @@ pub struct Close {
     pub preserve_session: Option<bool>,
 }
 
-/// Asks for settings (SS-67).
+/// Requests settings (SS-67).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ConfigGet {
-    /// Which.
+    /// Their names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keys: Option<Vec<String>>,
-    /// *Addition*: of which session.
+    /// *Addition*: the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
 }
 
-/// Changes settings (SS-68): directly or under `values`. Keys that nobody knows are not kept.
+/// Changes settings (SS-68): directly or under `values`. Unknown keys are ignored.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ConfigSet {
     /// The agent that answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<Scalar>,
-    /// The same.
+    /// The same, under another name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backend: Option<Scalar>,
     /// The model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Scalar>,
-    /// How freely it answers.
+    /// The temperature.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<Scalar>,
-    /// Tokens of one answer at most.
+    /// Maximum number of tokens of one answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<Scalar>,
-    /// The same once more; these win.
+    /// The same again; these take precedence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<Box<ConfigSet>>,
-    /// *Addition*: of which session.
+    /// *Addition*: the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
 }
 
-/// Wants fewer events, or all again (SS-74).
+/// Pauses or resumes events (SS-74).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct FlowControl {
-    /// Which of both.
+    /// Whether to pause them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pause: Option<bool>,
 }
 
-/// Makes a working tree of a repository (SS-73).
+/// Creates a working tree of a repository (SS-73).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct WorkspaceCreate {
     /// The repository, or a directory in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_workspace: Option<String>,
-    /// What it is to be called.
+    /// Its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
@@ -330,11 +330,11 @@ pub struct WorkspaceName {
     pub workspace: Option<String>,
 }
 
-/// A value whose type is not known beforehand, and must not be an error: of a setting, or of a field of the envelope.
+/// A value of any type, so that a wrong type is no parse error: of a setting, or of a field of the envelope.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Scalar {
-    /// Neither text nor a number, so not the value of anything.
+    /// Neither text nor a number, so never a valid value.
     Other,
     /// A number.
     Number(f64),

@@ -1,4 +1,4 @@
-//! Everything the daemon says.
+//! The messages of the daemon.
 
 use super::answer::*;
 use super::error::ErrorInfo;
@@ -10,19 +10,19 @@ use serde::Serialize;
 #[serde(tag = "type", content = "data", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ServerMessage {
-    /// Prove that you know the secret.
+    /// The client has to sign a challenge.
     AuthChallenge(AuthChallenge),
-    /// Welcome.
+    /// The client is accepted.
     AuthResponse(AuthResponse),
-    /// May the agent do something?
+    /// The agent requests an approval.
     AuthorizationRequest(AuthorizationRequest),
-    /// *Addition*: nobody needs to decide any more.
+    /// *Addition*: an approval is no longer pending.
     AuthorizationSettled(AuthorizationSettled),
     /// Everything said was forgotten.
     ChatClear(StatusReply),
     /// A piece of what is said.
     ChatMessage(ChatMessage),
-    /// The generation is over.
+    /// A generation has ended.
     ChatSend(ChatEnd),
     /// The agent was told to stop.
     ChatStop(StatusReply),
@@ -32,54 +32,54 @@ pub enum ServerMessage {
     ConfigGet(ConfigReply),
     /// Settings were changed.
     ConfigSet(ConfigUpdated),
-    /// It could not be done; told under `error`, not `data`.
+    /// An error; sent under `error`, not `data`.
     Error(ErrorInfo),
-    /// Whether events are held back.
+    /// Whether events are paused.
     FlowControl(FlowState),
-    /// Is anybody there?
+    /// Requests a `pong`.
     Ping,
-    /// Somebody is here.
+    /// Replies to a `ping`.
     Pong,
-    /// How far the agent is.
+    /// Progress of the agent.
     Progress(ProgressInfo),
-    /// The agent asks something.
+    /// The agent asks a question.
     QuestionRequest(QuestionRequest),
-    /// *Addition*: nobody needs to answer any more.
+    /// *Addition*: a question is no longer pending.
     QuestionSettled(QuestionSettled),
-    /// A place at a session.
+    /// The connection is attached to a session.
     SessionAttach(SessionPlace),
-    /// A session was made.
+    /// A session was created.
     SessionCreateResponse(SessionCreated),
     /// A session was removed.
     SessionDelete(SessionState),
-    /// The place at a session was given up.
+    /// The connection is detached from a session.
     SessionDetach(SessionState),
-    /// Sessions.
+    /// A list of sessions.
     SessionListResponse(SessionList),
-    /// A session is there again.
+    /// A session was loaded.
     SessionLoad(SessionLoaded),
     /// A session was saved.
     SessionSave(SessionSaved),
-    /// *Addition*: the place at a session has changed.
+    /// *Addition*: the connection's role in a session has changed.
     SessionSeat(SessionSeat),
-    /// A tool is used.
+    /// A tool call.
     ToolCall(ToolCall),
-    /// The use of a tool in one.
+    /// A tool call and its result in one kind of message.
     ToolCompact(ToolCompact),
-    /// What the use of a tool came to.
+    /// The result of a tool call.
     ToolResult(ToolResult),
-    /// Something that this version does not know; never sent.
+    /// A type that this version does not know; never sent.
     Unknown,
-    /// A working tree was made.
+    /// A working tree was created.
     WorkspaceCreate(WorkspaceCreated),
-    /// Workspaces.
+    /// A list of workspaces.
     WorkspaceListResponse(WorkspaceList),
-    /// A workspace was chosen.
+    /// A workspace was set.
     WorkspaceSet(WorkspaceSetReply),
 }
 
 impl ServerMessage {
-    /// Whether a client that wants fewer events does without it for a while (SS-74).
+    /// Whether the message is held back while a client has paused its events (SS-74).
     pub fn can_wait(&self) -> bool {
         matches!(self, Self::Progress(_) | Self::ToolCall(_) | Self::ToolCompact(_) | Self::ToolResult(_))
     }

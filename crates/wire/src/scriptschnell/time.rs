@@ -1,4 +1,4 @@
-//! Points in time as the protocol tells them.
+//! Timestamps of the protocol.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Cow;
