@@ -1,4 +1,4 @@
-//! The queue of approvals: those of conversations, and dialogs on terminals that no conversation is about.
+//! The queue of approvals: those of conversations, and dialogs on terminals that belong to no conversation.
 
 use crate::conversations::items;
 use crate::errors::{chat_error, dialog_error, invalid};
@@ -12,7 +12,7 @@ use swb_engine::{Session, chosen};
 use swb_turns::{Dialog, State};
 use swb_wire::control::{Approval, ApprovalItem, ApprovalReply, ApprovalsReply, ErrorCode, ErrorReply};
 
-/// Something that waits for a decision.
+/// A pending approval.
 enum Waiting {
     Chat(Chat, swb_chat::Approval),
     Terminal(Session, Dialog),
@@ -33,12 +33,12 @@ impl Waiting {
             Self::Chat(chat, one) => {
                 chat.acknowledge(one.id.clone()).await.map_err(|error| chat_error(&error))
             }
-            // A terminal waits as long as it takes.
+            // A dialog on a terminal has no deadline.
             Self::Terminal(..) => Ok(()),
         }
     }
 
-    /// Decides it, if the request does.
+    /// Decides the approval, if the request contains a decision.
     async fn decide(&self, request: &Approval) -> Result<(), ErrorReply> {
         match self {
             Self::Chat(chat, approval) => match verdict(request, &approval.request.options)? {
@@ -88,7 +88,7 @@ impl Call<'_> {
         shown.ok_or_else(|| ErrorReply::new(ErrorCode::InternalError, "the reply is too long"))
     }
 
-    /// Everything that waits, oldest first.
+    /// All pending approvals, oldest first.
     async fn waiting(&self) -> Result<Vec<Waiting>, ErrorReply> {
         let chats = self.chats()?.approvals().into_iter();
         let mut all: Vec<Waiting> = chats
@@ -96,7 +96,7 @@ impl Call<'_> {
             .map(|(chat, one)| Waiting::Chat(chat, one))
             .collect();
         for session in self.engine().sessions().into_iter().filter(|session| self.caller.sees(session)) {
-            // The one who holds the conversation about it decides there.
+            // If a conversation reports this dialog, it is decided there.
             let chats =
                 |one: &Waiting| matches!(one, Waiting::Chat(chat, _) if chat.name() == session.name());
             if session.view().status.state != State::Asking || all.iter().any(chats) {
@@ -114,20 +114,22 @@ impl Call<'_> {
     }
 }
 
-/// A name for a dialog: the same as long as it is the same dialog of the same session.
+/// An id for a dialog, stable as long as the same dialog of the same session is shown.
 fn terminal_id(session: &Session, dialog: &Dialog) -> ApprovalId {
     let mut hasher = DefaultHasher::new();
     (session.name(), session.created(), &dialog.id).hash(&mut hasher);
     ApprovalId(format!("term-{:016x}", hasher.finish()))
 }
 
-/// The option of a dialog that was chosen, if one was.
+/// The option of a dialog that the request chooses, if any.
 fn choice(request: &Approval, dialog: &Dialog) -> Result<Option<String>, ErrorReply> {
     let Some(wanted) = &request.option else {
         let Some(approved) = request.approved else { return Ok(None) };
         let verdict = Verdict { approved, option: None, always: request.always };
         let none = || {
-            invalid("the dialog has no option that says just that; choose one, or answer it in the terminal")
+            invalid(
+                "the dialog has no matching option; name one of its options, or answer it in the terminal",
+            )
         };
         return chosen(dialog, &verdict).map(Some).ok_or_else(none);
     };
@@ -141,7 +143,7 @@ fn choice(request: &Approval, dialog: &Dialog) -> Result<Option<String>, ErrorRe
     }
 }
 
-/// What was decided, if something was.
+/// The decision in the request, if any.
 fn verdict(request: &Approval, options: &[ApprovalOption]) -> Result<Option<Verdict>, ErrorReply> {
     let Some(wanted) = &request.option else {
         let verdict = |approved| Verdict { approved, option: None, always: request.always };
@@ -160,11 +162,11 @@ fn verdict(request: &Approval, options: &[ApprovalOption]) -> Result<Option<Verd
 fn no_option<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> ErrorReply {
     let known: Vec<&str> = known.collect();
     let there = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-    invalid(format!("there is no option '{wanted}'; there are: {there}"))
+    invalid(format!("unknown option '{wanted}'; available: {there}"))
 }
 
 fn opposite(wanted: &str) -> ErrorReply {
-    invalid(format!("the option '{wanted}' means the opposite"))
+    invalid(format!("the option '{wanted}' contradicts the decision"))
 }
 
 #[cfg(test)]
@@ -191,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_says_what_it_means() {
+    fn the_kind_of_an_option_decides() {
         let verdict = |approved, option: Option<&str>, always| {
             Ok(Some(Verdict { approved, option: option.map(str::to_owned), always }))
         };
@@ -202,7 +204,7 @@ mod tests {
         assert_eq!(decided(None, None, true), Ok(None));
         assert!(decided(Some(true), Some("no"), false).is_err());
         let unknown = decided(None, Some("perhaps"), false).unwrap_err();
-        assert_eq!(unknown.message, "there is no option 'perhaps'; there are: yes, ever, no");
+        assert_eq!(unknown.message, "unknown option 'perhaps'; available: yes, ever, no");
     }
 
     #[test]
@@ -226,6 +228,6 @@ mod tests {
         assert_eq!(chosen(Some(true), Some("2")), Ok(Some("2".into())));
         assert_eq!(chosen(None, None), Ok(None));
         assert!(chosen(Some(true), Some("3")).is_err() && chosen(Some(false), Some("1")).is_err());
-        assert_eq!(chosen(None, Some("9")), Err("there is no option '9'; there are: 1, 2, 3".into()));
+        assert_eq!(chosen(None, Some("9")), Err("unknown option '9'; available: 1, 2, 3".into()));
     }
 }

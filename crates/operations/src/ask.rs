@@ -22,19 +22,22 @@ impl Call<'_> {
                 AskReply { ok: true, met: Answered::Timeout, asking: false, detail: None, turn: None }
             }
         };
-        // The text and the bytes of a long turn are cut: `turn` gives the rest.
+        // The text and the bytes of a long turn are cut: `turn` returns the rest.
         done(&reply)
     }
 
     async fn asked(&self, session: &Session, ask: Ask) -> Result<AskReply, ErrorReply> {
         if self.engine().profile_of(session).is_none() {
-            return Err(ErrorReply::new(ErrorCode::NotImplemented, "turns are not looked for"));
+            return Err(ErrorReply::new(
+                ErrorCode::NotImplemented,
+                "turn detection is off for this session; set turns.detect = true in the configuration file",
+            ));
         }
         if ask.text.trim().is_empty() {
             return Err(invalid("there is nothing to ask: the text is empty"));
         }
         session.start(None).await.ok();
-        // Of several who ask at once each gets the answer to its own question.
+        // If several callers ask at once, each gets the answer to its own text.
         let _alone = if ask.force { None } else { Some(session.alone().await) };
         if !ask.force {
             match self.engine().watch(session).free(ASK_READY).await {
@@ -60,7 +63,7 @@ fn answer(turn: TurnObject) -> AskReply {
     AskReply { ok: true, met: Answered::Turn, asking: false, detail: None, turn: Some(turn) }
 }
 
-/// The answer of an agent that asks something itself.
+/// The reply if the agent is waiting for an answer or a permission.
 fn asking(session: &Session) -> AskReply {
     let detail = session.view().status.evidence.map(|evidence| evidence.detail);
     AskReply { ok: true, met: Answered::Asking, asking: true, detail, turn: None }

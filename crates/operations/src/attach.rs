@@ -14,7 +14,7 @@ impl Call<'_> {
     pub(crate) async fn attach(&self, attach: Attach) -> Answer {
         let options = self.allowed(attach.stream_options());
         let session = match options.wants_offsets() || options.repaint {
-            // Our own clients may look at what an ended session has left.
+            // Our own clients may attach to an ended session to see its output.
             true => self.remembered_session(&attach.session)?,
             false => self.session(&attach.session)?,
         };
@@ -25,7 +25,7 @@ impl Call<'_> {
             if pty.id() == PtyId::AGENT {
                 session.start(Some(size)).await.ok();
             }
-            // CO-32; an ended session has no size to set.
+            // CO-32; an ended session cannot be resized.
             session.fit(pty.id(), size).await.ok();
         }
         let mut answer = self.stream(session, &pty, size, options, None).await?;
@@ -49,7 +49,7 @@ impl Call<'_> {
             (_, None) => vec!["/bin/sh".to_owned()],
         };
         if argv.is_empty() {
-            return Err(invalid("command is empty"));
+            return Err(invalid("command is empty; name a program or leave the field out"));
         }
         // CO-36
         if shell.force_new == Some(false)
@@ -69,13 +69,12 @@ impl Call<'_> {
         self.stream(session, &pty, size, options, id).await
     }
 
-    /// A caller that may not type only watches.
+    /// A caller that may not send input only watches.
     fn allowed(&self, options: StreamOptions) -> StreamOptions {
         StreamOptions { watch: options.watch || !self.caller.may_type(), ..options }
     }
 
-    /// Opens a terminal; `window` is the size of the client's terminal, `pty_id` is told to clients of
-    /// `shell` (CO-34).
+    /// Opens a terminal; `window` is the size of the client's terminal, `pty_id` is sent to clients of `shell` (CO-34).
     async fn stream(
         &self,
         session: Session,
@@ -118,13 +117,13 @@ impl Call<'_> {
         let (session, pty) = self.pty(&logs.session, logs.pty.unwrap_or(PtyId::AGENT))?;
         let head = pty.head();
         let (mut data, end) = pty.history(head.saturating_sub(LogsReply::MAX_DATA as u64));
-        // From here on the output waits for this reader, however long the answer takes to be made.
+        // From here on the output waits for this reader, however long the reply takes.
         let options = StreamOptions { watch: true, ..StreamOptions::default() };
         let opening = Opening::Output(pty.cursor(end));
         let terminal = logs
             .follow
             .then(|| OpenTerminal::new(self.caller, session, &pty, opening, end, pty.size(), options));
-        // What came while we copied may have made it longer than an answer can be.
+        // Output that arrived while we copied may have made it too long for a reply.
         let surplus = data.len().saturating_sub(LogsReply::MAX_DATA);
         data.drain(..surplus);
         if let Some(lines) = logs.tail_lines {
@@ -143,7 +142,7 @@ fn running_shell(session: &Session, argv: &[String]) -> Option<Arc<Pty>> {
     shells.filter(|view| *view.argv == *argv).map(|view| Arc::clone(&view.pty)).next()
 }
 
-/// Where the last `lines` lines of `data` begin; a line break at the very end begins no line.
+/// Offset of the last `lines` lines of `data`; a line break at the very end starts no line.
 fn tail(data: &[u8], lines: u64) -> usize {
     let body = data.strip_suffix(b"\n").unwrap_or(data);
     let breaks = body.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');

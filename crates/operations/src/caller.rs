@@ -7,12 +7,12 @@ use swb_types::{Role, Scope};
 /// Label under which attached terminals count as local clients (CO-39).
 const LOCAL: &str = "local";
 
-/// Somebody who asks for operations over some transport.
+/// A client that requests operations over some transport.
 #[derive(Debug, Clone)]
 pub struct Caller {
     role: Role,
     scope: Scope,
-    /// Front whose sessions alone the caller sees; our own transports see all.
+    /// Front to whose sessions the caller is limited; our own transports see all sessions.
     front: Option<&'static str>,
 }
 
@@ -27,7 +27,7 @@ impl Caller {
         Self { role, scope, front: None }
     }
 
-    /// Limits the caller to the sessions that are offered to a front.
+    /// Limits the caller to the sessions that a front offers.
     #[must_use]
     pub fn through(mut self, front: &'static str) -> Self {
         self.front = Some(front);
@@ -48,24 +48,24 @@ impl Caller {
         self.front
     }
 
-    /// Label that counts the caller's open terminals.
+    /// Label under which the caller's open terminals are counted.
     pub(crate) fn counted_as(&self) -> &'static str {
         LOCAL
     }
 
-    /// Whether the caller may type into terminals and resize them.
+    /// Whether the caller may send input to terminals and resize them.
     pub(crate) fn may_type(&self) -> bool {
         self.role.includes(Role::Drive)
     }
 
-    /// Whether a session exists for this caller.
+    /// Whether the caller can see a session.
     pub(crate) fn sees(&self, session: &Session) -> bool {
         self.front.is_none_or(|front| session.is_offered_to(front))
             && self.covers(session.name().as_str(), Some(session.workspace()))
     }
 
-    /// Whether something of this name and workspace is within the scope: a session, a conversation, or a wrapper's
-    /// session, whose workspace is not known.
+    /// Whether a name and workspace are within the scope: those of a session, of a conversation, or of a
+    /// wrapper's session, whose workspace is unknown.
     pub(crate) fn covers(&self, name: &str, workspace: Option<&Path>) -> bool {
         match &self.scope {
             Scope::All => true,

@@ -12,7 +12,7 @@ use toml::{Table, Value};
 /// Sections that belong to the original's root file system.
 const UNUSED: [&str; 5] = ["network", "base", "packages", "setup", "mounts"];
 
-/// What the layers say together.
+/// The result of merging the layers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Coopfile {
     pub(super) command: Option<String>,
@@ -24,7 +24,7 @@ pub(super) struct Coopfile {
 }
 
 impl Coopfile {
-    /// Lays the text of a further Coopfile over what there is; says what is wrong with it.
+    /// Merges the text of a further Coopfile over the earlier ones; the error explains what is invalid.
     pub(super) fn merge(&mut self, text: &str) -> Result<(), String> {
         let table: Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
         self.merge_command(&table, "agent", "command")?;
@@ -33,7 +33,7 @@ impl Coopfile {
             let value = match value {
                 Value::String(text) => text.clone(),
                 Value::Integer(_) | Value::Float(_) | Value::Boolean(_) => value.to_string(),
-                _ => return Err(format!("[env] {key} must be text")),
+                _ => return Err(format!("[env] {key} must be a string")),
             };
             self.env.insert(key.clone(), value);
         }
@@ -44,7 +44,8 @@ impl Coopfile {
             }
             if let Some(delay) = session.get("restart_delay_ms") {
                 let delay = delay.as_integer().and_then(|delay| u64::try_from(delay).ok());
-                self.restart_delay_ms = Some(delay.ok_or("[session] restart_delay_ms must be a number")?);
+                self.restart_delay_ms =
+                    Some(delay.ok_or("[session] restart_delay_ms must be a number of milliseconds")?);
             }
         }
         self.unused
@@ -58,35 +59,36 @@ impl Coopfile {
         };
         if let Some(command) = section.get(key) {
             let command = command.as_str().filter(|command| !command.is_empty());
-            let command = command.ok_or_else(|| format!("[{section_name}] {key} must be a command"))?;
+            let command =
+                command.ok_or_else(|| format!("[{section_name}] {key} must be a non-empty string"))?;
             self.command = Some(command.to_owned());
-            // Arguments belong to a command: those of an overridden one would only confuse the new one.
+            // Arguments belong to a command: those of an overridden command would not fit the new one.
             self.args.clear();
         }
         if let Some(args) = section.get("args") {
             let args =
                 args.as_array().map(|args| args.iter().map(|arg| arg.as_str().map(str::to_owned)).collect());
-            let wrong = || format!("[{section_name}] args must be a list of texts");
+            let wrong = || format!("[{section_name}] args must be a list of strings");
             self.args = args.flatten().ok_or_else(wrong)?;
         }
         Ok(())
     }
 
-    /// Lays a Coopfile over what there is if the file exists; at most `max` bytes of it.
+    /// Merges a Coopfile over the earlier ones if the file exists; `max` is its maximum length in bytes.
     pub(super) fn merge_file(&mut self, path: &Path, max: u64) -> Result<(), String> {
-        let told = |error: String| format!("{}: {error}", path.display());
+        let in_file = |error: String| format!("{}: {error}", path.display());
         match std::fs::metadata(path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(told(error.to_string())),
-            Ok(meta) if meta.len() > max => return Err(told("too long for a Coopfile".into())),
-            Ok(meta) if !meta.is_file() => return Err(told("not a file".into())),
+            Err(error) => return Err(in_file(error.to_string())),
+            Ok(meta) if meta.len() > max => return Err(in_file(format!("longer than {max} bytes"))),
+            Ok(meta) if !meta.is_file() => return Err(in_file("not a regular file".into())),
             Ok(_) => {}
         }
-        let text = std::fs::read_to_string(path).map_err(|error| told(error.to_string()))?;
-        self.merge(&text).map_err(told)
+        let text = std::fs::read_to_string(path).map_err(|error| in_file(error.to_string()))?;
+        self.merge(&text).map_err(in_file)
     }
 
-    /// What happens when the agent ends; it is started again unless a Coopfile says no (CO-62).
+    /// What happens when the agent exits; it is restarted unless a Coopfile disables that (CO-62).
     pub(super) fn restart(&self) -> RestartPolicy {
         let default = RestartPolicy::ALWAYS;
         RestartPolicy {
@@ -104,7 +106,7 @@ fn section<'a>(table: &'a Table, name: &str) -> Result<Option<&'a Table>, String
     }
 }
 
-/// Gives the value of an `[env]` entry: `$NAME` and `${NAME}` come from `daemon` (CO-28).
+/// Expands the value of an `[env]` entry: `$NAME` and `${NAME}` are replaced by variables of `daemon` (CO-28).
 pub(super) fn env_value(value: &str, daemon: &BTreeMap<String, String>) -> String {
     let Some(name) = value.strip_prefix('$') else {
         return value.to_owned();
@@ -154,11 +156,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn errors_name_the_invalid_key() {
         let wrong = |text: &str| Coopfile::default().merge(text).unwrap_err();
         assert!(wrong("[agent").contains("TOML parse error"));
-        assert_eq!(wrong("[agent]\ncommand = 5"), "[agent] command must be a command");
-        assert_eq!(wrong("[sandbox]\nargs = [1]"), "[sandbox] args must be a list of texts");
+        assert_eq!(wrong("[agent]\ncommand = 5"), "[agent] command must be a non-empty string");
+        assert_eq!(wrong("[sandbox]\nargs = [1]"), "[sandbox] args must be a list of strings");
         assert_eq!(wrong("env = 1"), "env must be a section");
         assert_eq!(merged(&["[network]\nmode = 'none'"]).unused, ["network"]);
     }

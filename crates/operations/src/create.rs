@@ -1,4 +1,4 @@
-//! Making sessions: from a command line, or from Coopfiles.
+//! Creates sessions: from a command line, or from Coopfiles.
 
 use crate::coopfile::{Coopfile, env_value};
 use crate::errors::{invalid, refused};
@@ -13,10 +13,10 @@ use swb_wire::control::{
     Create, Created, DialectState, DialectStatus, ErrorCode, ErrorReply, Start as WireStart,
 };
 
-/// Size of an agent's terminal until a client attaches: what `attach` defaults to (CO-29).
+/// Size of an agent's terminal until a client attaches: the default of `attach` (CO-29).
 const AGENT_SIZE: (u16, u16) = (120, 40);
 
-/// Variable in which a process finds the name of its session.
+/// Environment variable that contains the name of a process's session.
 const NAME_VARIABLE: &str = "SWB_SESSION";
 
 impl Call<'_> {
@@ -25,7 +25,7 @@ impl Call<'_> {
         let session = self.engine().create(spec).await.map_err(refused)?;
         let pid = session.pty(PtyId::AGENT).map_or(0, |agent| agent.pid);
         let created = Created { ok: true, session: session.name().to_string(), pid: pid.max(0) as u32 };
-        // CO-25: no stream follows, whatever `detach` says.
+        // CO-25: no stream follows, whatever the value of `detach`.
         done(&created)
     }
 
@@ -38,7 +38,7 @@ impl Call<'_> {
         }
         let name = match &create.name {
             Some(name) => SessionName::new(name),
-            // CO-20: as it was given, which may be a link; what people call a directory need not be a name.
+            // CO-20: the path as given, which may be a link; the name of a directory need not be a valid session name.
             None => {
                 let given = Path::new(&create.workspace).file_name();
                 let base = given.or(workspace.file_name()).map(|base| base.to_string_lossy());
@@ -66,13 +66,15 @@ impl Call<'_> {
             },
             restart: RestartPolicy::NEVER,
             profile,
-            // XS-9: the only variable of ours, and only for processes made here.
+            // XS-9: the only variable we set, and only for processes that we start.
             name_variable: (create.announce || create.argv.is_none()).then(|| NAME_VARIABLE.to_owned()),
             hidden: create.hide,
             required,
         };
         match create.argv {
-            Some(argv) if argv.is_empty() => return Err(invalid("argv is empty")),
+            Some(argv) if argv.is_empty() => {
+                return Err(invalid("argv is empty; it needs at least a program"));
+            }
             Some(argv) => {
                 spec.argv = argv;
                 spec.env = create.env.unwrap_or_else(|| self.operations.settings.env.clone());
@@ -85,7 +87,7 @@ impl Call<'_> {
         Ok(spec)
     }
 
-    /// Fronts without which there is to be no session. This one is no endpoint the engine could ask.
+    /// The fronts that have to offer the session. Coop is checked here: it is no endpoint that the engine could ask.
     fn required(&self, create: &Create) -> Result<Vec<String>, ErrorReply> {
         let (own, others): (Vec<String>, Vec<String>) =
             create.require.iter().cloned().partition(|front| front == COOP);
@@ -98,11 +100,13 @@ impl Call<'_> {
         if own.is_empty() || offered() {
             return Ok(others);
         }
-        let text = format!("the {COOP} front does not offer this session");
+        let text = format!(
+            "the {COOP} front does not offer this session: it is hidden, or the front is not listening"
+        );
         Err(ErrorReply::new(ErrorCode::FrontFailed, text))
     }
 
-    /// Fills in what Coopfiles decide (CO-26 to CO-28).
+    /// Sets what the Coopfiles decide (CO-26 to CO-28).
     fn apply_coopfiles(
         &self,
         spec: &mut SessionSpec,
@@ -119,7 +123,7 @@ impl Call<'_> {
         merge(&mut coopfile).map_err(invalid)?;
         if !coopfile.unused.is_empty() {
             let sections = coopfile.unused.join(", ");
-            tracing::info!(session = %spec.name, sections, "sections of its Coopfiles are not used");
+            tracing::info!(session = %spec.name, sections, "ignoring unsupported sections of the Coopfiles");
         }
         let daemon = env.unwrap_or_else(|| settings.env.clone());
         let shell = daemon.get("SHELL").filter(|shell| !shell.is_empty());
@@ -163,7 +167,7 @@ fn workspace(text: &str) -> Result<PathBuf, ErrorReply> {
     path.ok_or_else(|| invalid(format!("the workspace '{text}' is not a directory")))
 }
 
-/// The variables by which processes know that coop made them (CO-28).
+/// The variables by which processes detect that coop started them (CO-28).
 pub(crate) fn markers(session: &str, workspace: &Path, created: u64) -> [(String, String); 3] {
     [
         ("COOP_SESSION".to_owned(), session.to_owned()),

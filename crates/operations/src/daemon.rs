@@ -1,4 +1,4 @@
-//! The daemon as a whole: its status, its upgrade, its end.
+//! The daemon as a whole: status, upgrade, shutdown.
 
 use crate::errors::invalid;
 use crate::execute::Call;
@@ -8,12 +8,12 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use swb_wire::control::{OkReply, Shutdown, StatusReply, Upgrade};
 
-/// What operations need of the daemon around them.
+/// What operations need from the daemon.
 pub trait Host: Send + Sync {
-    /// How the daemon is doing.
+    /// The status of the daemon.
     fn status(&self) -> StatusReply;
 
-    /// Checks that the program at `exe` (or the present one) can take over, and remembers it.
+    /// Checks that the program at `exe` (by default the running one) can replace this one, and remembers it.
     fn prepare_upgrade(
         &self,
         exe: Option<PathBuf>,
@@ -26,7 +26,7 @@ pub trait Host: Send + Sync {
 pub enum HostAction {
     /// Stop in an orderly way.
     ShutDown,
-    /// Let the program that was prepared take over.
+    /// Execute the program that was prepared.
     Upgrade,
 }
 

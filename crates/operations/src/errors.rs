@@ -43,7 +43,7 @@ pub(crate) fn relay_error(error: &RelayError, name: &str) -> ErrorReply {
     };
     let text = match error {
         RelayError::NoTurn => format!("session '{name}' has no completed turn"),
-        RelayError::NoSuchTurn => format!("there is no turn '{name}'"),
+        RelayError::NoSuchTurn => format!("no turn '{name}'"),
         other => other.to_string(),
     };
     ErrorReply::new(code, text)
@@ -54,7 +54,7 @@ pub(crate) fn refused(error: Error) -> ErrorReply {
     engine_error(&error)
 }
 
-/// The reply to an operation whose fields make no sense.
+/// The reply to an operation with invalid fields.
 pub(crate) fn invalid(text: impl Into<String>) -> ErrorReply {
     BadMessage(text.into()).into()
 }
@@ -94,7 +94,7 @@ pub(crate) fn dialog_error(error: &DialogError) -> ErrorReply {
     ErrorReply::new(code, error.to_string())
 }
 
-/// A task of ours that ended without a result.
+/// One of our tasks ended without a result.
 pub(crate) fn task_error(error: &tokio::task::JoinError) -> ErrorReply {
     ErrorReply::new(ErrorCode::InternalError, error.to_string())
 }

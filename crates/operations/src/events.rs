@@ -10,23 +10,23 @@ use swb_engine::{EventCursor, EventFollower, EventKind, SessionEvent};
 use swb_wire::control::{Events, EventsReply, Happened, Happening};
 use tokio::sync::broadcast::error::RecvError;
 
-/// A caller's place in the stream of events.
+/// A caller's position in the event stream.
 pub struct EventStream {
     operations: Operations,
     caller: Caller,
     following: EventFollower,
-    /// Events that were kept for a caller that named its place.
+    /// Stored events for a caller that named a position.
     past: VecDeque<SessionEvent>,
-    /// Position behind the last event given out, as the caller named it or as we did.
+    /// Position after the last event sent, as named by the caller or by us.
     since: String,
-    /// Only events of these sessions, if there are any.
+    /// Only events of these sessions; all if empty.
     sessions: Vec<String>,
 }
 
 impl Call<'_> {
     pub(crate) fn events(&self, events: Events) -> Answer {
         let since = events.since.as_deref().map(str::parse::<EventCursor>).transpose();
-        let since = since.map_err(|()| invalid("since is not a valid event cursor"))?;
+        let since = since.map_err(|()| invalid("invalid event cursor in 'since'"))?;
         let following = self.engine().follow(since);
         let reply = EventsReply { ok: true, cursor: following.cursor.to_string() };
         let since = events.since.unwrap_or_else(|| reply.cursor.clone());
@@ -38,8 +38,7 @@ impl Call<'_> {
 }
 
 impl EventStream {
-    /// The next event that the caller may see; nothing at the end of the daemon. Nothing is lost when the future is
-    /// dropped.
+    /// The next event that the caller may see; `None` when the daemon stops. Nothing is lost if the future is dropped.
     pub async fn next(&mut self) -> Option<Happening> {
         loop {
             if std::mem::take(&mut self.following.missed) {
@@ -50,7 +49,8 @@ impl EventStream {
                 None => match self.following.next.recv().await {
                     Ok(event) => event,
                     Err(RecvError::Lagged(_)) => {
-                        // Too slow for the queue; what it has lost may still be kept.
+                        // The caller was too slow for the queue; the events that it missed
+                        // may still be stored.
                         self.following = self.operations.engine.follow(self.since.parse().ok());
                         self.past = std::mem::take(&mut self.following.past).into();
                         continue;
@@ -71,8 +71,8 @@ impl EventStream {
         self
     }
 
-    /// Tells a caller that it missed events. The position stays, so that one that loses the connection now is told
-    /// again.
+    /// Notifies a caller that it missed events. The position stays, so that a caller that reconnects now is
+    /// notified again.
     fn missed(&self) -> Happening {
         let at = std::time::UNIX_EPOCH.elapsed().map_or(0, |now| now.as_millis() as u64);
         Happening { cursor: self.since.clone(), at, session: None, what: Happened::Missed }
@@ -91,7 +91,7 @@ impl EventStream {
     }
 }
 
-/// An event as the protocol has it; nothing for one that it does not define.
+/// An event as the protocol defines it; `None` for one that it does not define.
 fn happened(kind: &EventKind) -> Option<Happened> {
     Some(match kind {
         EventKind::Opened => Happened::Opened,

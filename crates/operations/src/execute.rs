@@ -5,7 +5,7 @@ use crate::{Caller, Operations, Outcome, roles};
 use swb_engine::Engine;
 use swb_wire::control::{ErrorCode, ErrorReply, OkReply, Operation};
 
-/// One operation under way for a caller.
+/// One operation that is being executed for a caller.
 pub(crate) struct Call<'a> {
     pub(crate) operations: &'a Operations,
     pub(crate) caller: &'a Caller,
@@ -14,15 +14,15 @@ pub(crate) struct Call<'a> {
 impl Operations {
     /// Executes an operation for a caller, if its role and scope allow that.
     ///
-    /// Dropping the future gives up a wait ([`waits`]); any other operation is to be awaited to its end even if the
-    /// caller has left, since a client that leaves without waiting for a reply has still asked (CO-54, CO-60).
+    /// Dropping the future cancels a wait ([`waits`]); any other operation has to be awaited to its end even if
+    /// the caller has left, since its request counts although it did not wait for the reply (CO-54, CO-60).
     pub async fn execute(&self, caller: &Caller, operation: Operation) -> Result<Outcome, ErrorReply> {
         roles::check(caller, &operation)?;
         Call { operations: self, caller }.run(operation).await
     }
 }
 
-/// Whether an operation waits for an agent or a terminal, possibly for ever, and is given up when its caller leaves.
+/// Whether an operation waits for an agent or a terminal, possibly forever, and is cancelled when its caller leaves.
 pub fn waits(operation: &Operation) -> bool {
     matches!(operation, Operation::Ask(_) | Operation::Wait(_))
 }

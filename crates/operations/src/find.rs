@@ -1,4 +1,4 @@
-//! Looking up sessions and turns within a caller's scope. What is outside it does not exist for the caller.
+//! Looks up sessions and turns within a caller's scope. Anything outside the scope does not exist for the caller.
 
 use crate::errors::{engine_error, relay_error};
 use crate::execute::Call;
@@ -27,7 +27,7 @@ impl Call<'_> {
         })
     }
 
-    /// A live session; the error of one that has ended says so.
+    /// A live session; for an ended one the error states that.
     pub(crate) fn live_session(&self, text: &str) -> Result<Session, ErrorReply> {
         self.session(text).map_err(|unknown| {
             let ended = self.remembered_session(text).map(|session| session.name().clone());
@@ -40,12 +40,12 @@ impl Call<'_> {
         with_pty(self.session(text)?, pty)
     }
 
-    /// A session, also one that has ended, and one of its PTYs.
+    /// A session, live or ended, and one of its PTYs.
     pub(crate) fn remembered_pty(&self, text: &str, pty: PtyId) -> Result<(Session, Arc<Pty>), ErrorReply> {
         with_pty(self.remembered_session(text)?, pty)
     }
 
-    /// Turns as the caller sees them.
+    /// The turns that the caller can see.
     pub(crate) fn relay(&self) -> Relay {
         match self.caller.front() {
             Some(front) => self.engine().relay().seen_by(front),
@@ -53,7 +53,7 @@ impl Call<'_> {
         }
     }
 
-    /// The name under which a session's turns are kept; it may be the name of a wrapper's session.
+    /// The name under which a session's turns are stored; it may be the name of a wrapper's session.
     pub(crate) fn turn_owner(&self, text: &str) -> Result<String, ErrorReply> {
         match self.session(text) {
             Ok(session) => Ok(session.name().to_string()),
@@ -82,7 +82,7 @@ impl Call<'_> {
         self.relay().latest(&session).map_err(|error| self.no_turns(&error, &session))
     }
 
-    /// Why there are no turns; those of a session that has ended are gone with it (CB-35).
+    /// Why there are no turns; those of a session are removed when it ends (CB-35).
     pub(crate) fn no_turns(&self, error: &RelayError, session: &str) -> ErrorReply {
         match self.remembered_session(session) {
             Ok(ended) if *error == RelayError::NoSession => engine_error(&Error::Ended(ended.name().clone())),

@@ -1,4 +1,4 @@
-//! Input without attaching: bytes, keys by name, and what an agent's hooks report.
+//! Input without attaching: bytes, named keys, and the reports of an agent's hooks.
 
 use crate::errors::{input_error, invalid, refused};
 use crate::execute::Call;
@@ -15,7 +15,7 @@ impl Call<'_> {
         let bytes = match (send.text, send.data) {
             (Some(text), None) => text.into_bytes(),
             (None, Some(Base64(data))) => data,
-            _ => return Err(invalid("send takes either text or data")),
+            _ => return Err(invalid("send needs exactly one of 'text' and 'data'")),
         };
         session.start(None).await.ok();
         pty.input(&bytes).await.map_err(input_error)?;
@@ -45,7 +45,7 @@ impl Call<'_> {
     }
 }
 
-/// The bytes of the keys, as the program's present modes want them; an item that names no key is text.
+/// The bytes of the keys in the current modes of the terminal; an item that is no key name is text.
 fn encode_keys(keys: &Keys, sight: &ScreenView<'_>) -> Vec<u8> {
     let modes = sight.screen().modes();
     let mut typed = Vec::new();

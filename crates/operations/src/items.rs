@@ -1,4 +1,4 @@
-//! What lists show of sessions and PTYs.
+//! Entries of lists: sessions and PTYs.
 
 use crate::RUN;
 use crate::caller::local_clients;
@@ -6,7 +6,7 @@ use swb_engine::{ProcessPhase, PtyView, Session};
 use swb_types::PtyId;
 use swb_wire::control::{AgentItem, Origin, PtyItem, PtyRole, SessionDetails, SessionItem, SessionStatus};
 
-/// Shows a session, with details if it is known what its agent is doing; of each command line about `most` bytes.
+/// A session, with details if the state of its agent is known; each command line is cut to about `most` bytes.
 pub(crate) fn session(session: &Session, doing: Option<AgentItem>, most: usize) -> SessionItem {
     let view = session.view();
     let agent = view.ptys.first().filter(|agent| agent.pty.id() == PtyId::AGENT);
@@ -54,13 +54,13 @@ pub(crate) fn pty(view: &PtyView, most: usize) -> PtyItem {
     }
 }
 
-/// As many words as fit; the last one may be cut, and says so.
+/// As many words as fit; the last one may be cut and is marked then.
 fn shortened(argv: &[String], most: usize) -> Vec<String> {
     let mut left = most;
     let mut words = Vec::new();
     for word in argv {
         words.push(cut(word, left));
-        // A word costs its quotes, too.
+        // The quotes of a word count, too.
         match left.checked_sub(word.len() + 3) {
             Some(rest) => left = rest,
             None => break,

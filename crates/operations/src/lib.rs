@@ -1,4 +1,4 @@
-//! What Switchboard can do, executed for a caller.
+//! The operations of Switchboard, executed for a caller.
 //!
 //! The operations are a closed list of types ([`swb_wire::control::Operation`]). A transport (the control socket, later
 //! the web, a tunnel, MCP, editors) reads an operation, calls [`Operations::execute`] for its [`Caller`], and carries
@@ -8,10 +8,10 @@
 //! A tour in the order in which an operation travels:
 //!
 //! 1. `execute.rs` checks the caller against the table in `roles.rs` and calls the one method for the operation.
-//! 2. `find.rs` looks sessions and turns up, within the caller's scope.
+//! 2. `find.rs` looks up sessions and turns within the caller's scope.
 //! 3. One file per subject does the work: `create.rs`, `sessions.rs`, `attach.rs`, `input.rs`, `screen.rs`, `wait.rs`,
 //!    `ask.rs`, `turns.rs`, `relay.rs`, `events.rs`, `approvals.rs`, `conversations/`, `workspaces.rs`, `daemon.rs`.
-//! 4. `reply.rs` makes the reply and keeps it within the size of a frame.
+//! 4. `reply.rs` builds the reply and keeps it within the size of a frame.
 //! 5. `terminal/` is what follows an `attach`: output, pictures and events one way, input and resizes the other.
 
 mod approvals;
@@ -53,9 +53,9 @@ use swb_engine::Engine;
 use swb_engine::chat::Chats;
 use tokio_util::task::TaskTracker;
 
-/// Origin of sessions made from Coopfiles, and the front that other coop clients see sessions through.
+/// Origin of sessions created from Coopfiles, and the front that other coop clients see sessions through.
 pub const COOP: &str = "coop";
-/// Origin of sessions made from a command line.
+/// Origin of sessions created from a command line.
 pub const RUN: &str = "run";
 
 /// Everything that operations work on.
@@ -66,7 +66,7 @@ pub struct Operations {
     chats: Option<Chats>,
     host: Arc<dyn Host>,
     settings: Arc<Settings>,
-    /// Owns what goes on after its caller has left, such as the end of a killed session.
+    /// Owns tasks that outlive their caller, such as the end of a killed session.
     tasks: TaskTracker,
 }
 
@@ -90,7 +90,7 @@ impl Settings {
 }
 
 impl Operations {
-    /// Makes the operations of a daemon.
+    /// Creates the operations of a daemon.
     pub fn new(engine: Engine, host: Arc<dyn Host>, settings: Settings, tasks: TaskTracker) -> Self {
         Self { engine, chats: None, host, settings: Arc::new(settings), tasks }
     }

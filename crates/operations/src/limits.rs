@@ -2,37 +2,37 @@
 
 use std::time::Duration;
 
-/// Largest piece of output given out at once. A PTY gives about 4 KiB per read; gathering sixteen of them saves
-/// system calls, and a key's echo never waits for more than this.
+/// Largest piece of output sent at once. A PTY returns about 4 KiB per read; gathering sixteen of them saves system
+/// calls, and a key's echo never waits for more than this.
 pub const OUTPUT_PIECE: u64 = 64 * 1024;
-/// Pause between two pictures for a watcher whose terminal has another size: smooth to the eye.
+/// Pause between two pictures for a watcher whose terminal has another size: short enough to look smooth.
 pub const VIEW_PAUSE: Duration = Duration::from_millis(33);
-/// Pause between two looks at a screen while `wait` waits for something on it.
+/// Pause between two checks of a screen by `wait`.
 pub const WAIT_PAUSE: Duration = Duration::from_millis(20);
-/// Size of a compiled regular expression, in bytes; one that a person types takes a fraction of it.
+/// Maximum size of a compiled regular expression, in bytes; one typed by a person takes a fraction of it.
 pub const REGEX: usize = 1 << 20;
-/// Bytes of content and of text in the reply to `ask`; JSON makes six of one at worst, and a frame holds that.
+/// Maximum bytes of content and of text in the reply to `ask`; JSON expands a byte to six at worst, which fits a frame.
 pub const ASK_TEXT: usize = 100 * 1024;
-/// Bytes of content and of text in the reply to `turn`. Base64 makes four bytes of three, and JSON two of a line
-/// break; what needs more room is cut further.
+/// Maximum bytes of content and of text in the reply to `turn`. Base64 expands three bytes to four, JSON a line
+/// break to two; what needs more room is cut further.
 pub const TURN_PIECE: usize = 300 * 1024;
-/// How long `kill` waits for the end before it replies; the killing goes on.
+/// How long `kill` waits for the end before it replies; the killing continues.
 pub const KILL_REPLY: Duration = Duration::from_secs(1);
-/// Bytes of a Coopfile; a longer one is refused.
+/// Maximum bytes of a Coopfile.
 pub const COOPFILE: u64 = 1 << 20;
-/// Bytes of each command line in a list. A list has to fit one frame, so long ones are cut when they would take the
-/// room of other sessions.
+/// Maximum bytes of each command line in a list. A list has to fit one frame, so long ones are cut if they would
+/// displace other sessions.
 pub const COMMAND_LENGTHS: [usize; 3] = [usize::MAX, 1024, 64];
-/// Bytes of each text among the parameters of an approval. A list has to fit one frame, so long ones are cut when they
-/// would take the room of others.
+/// Maximum bytes of each text among the parameters of an approval. A list has to fit one frame, so long ones are
+/// cut if they would displace others.
 pub const APPROVAL_TEXT_LENGTHS: [usize; 4] = [64 << 10, 4 << 10, 256, 32];
-/// Messages found by one search unless the caller sets a lower limit.
+/// Maximum number of messages found by one search unless the caller sets a lower limit.
 pub const HITS: u64 = 50;
-/// Conversations in one reply unless the caller sets a lower limit.
+/// Maximum number of conversations in one reply unless the caller sets a lower limit.
 pub const LISTED: u64 = 500;
-/// Bytes of messages in one reply; what needs more room as JSON gets less.
+/// Maximum bytes of messages in one reply; fewer if their JSON needs more room.
 pub const PAGE: usize = 800 << 10;
-/// Context directories of a workspace.
+/// Maximum number of context directories of a workspace.
 pub const CONTEXT_DIRS: usize = 64;
 /// Entries of one array or object that are shown: more than anybody reads before approving.
 pub(crate) const SHOWN_ENTRIES: usize = 256;

@@ -1,4 +1,4 @@
-//! Passing turns on: `relay` and `paste`, typed into sessions of ours or into those of wrappers.
+//! Relays turns: `relay` and `paste`, typed into our sessions or into those of wrappers.
 
 use crate::errors::{engine_error, input_error, invalid, relay_error};
 use crate::execute::Call;
@@ -13,11 +13,11 @@ use tokio::time::sleep;
 impl Call<'_> {
     pub(crate) async fn relay_turn(&self, relay: Relay) -> Answer {
         if relay.raw && (relay.template.is_some() || relay.prefix.is_some()) {
-            return Err(invalid("raw goes with neither template nor prefix"));
+            return Err(invalid("'raw' cannot be combined with 'template' or 'prefix'"));
         }
         let turn = match self.latest_turn(&relay.from) {
             Err(unknown) => self.turn_by_id(&relay.from).map_err(|no_turn| {
-                // Of a name without a number, that there is no such session says more.
+                // For a name without a number, the error that no such session exists is more useful.
                 if relay.from.contains(':') { no_turn } else { unknown }
             })?,
             Ok(turn) => turn,
@@ -49,8 +49,8 @@ impl Call<'_> {
         done(&reply)
     }
 
-    /// Types the relay buffer into a session: as it is for callers that may type anything (CB-43), else as text that
-    /// can press no key.
+    /// Types the relay buffer into a session: unchanged for callers that may type anything (CB-43), otherwise
+    /// as text that cannot press keys.
     pub(crate) async fn paste(&self, paste: &Paste) -> Answer {
         let session = self.turn_owner(&paste.session)?;
         let ours = self.session(&session).ok();
@@ -72,14 +72,14 @@ impl Call<'_> {
         done(&OkReply::default())
     }
 
-    /// The turn in the relay buffer; one from outside the caller's scope does not exist for it.
+    /// The turn in the relay buffer; one outside the caller's scope does not exist for it.
     fn buffered_turn(&self, session: &str) -> Result<StoredTurn, ErrorReply> {
         let turn = self.relay().relayed().map_err(|error| relay_error(&error, session))?;
         let seen = self.turn_owner(turn.info.id.session()).is_ok();
         if seen { Ok(turn) } else { Err(relay_error(&RelayError::Empty, session)) }
     }
 
-    /// Types into a session of ours; Enter is pressed when its program has taken the text.
+    /// Types into one of our sessions; presses Enter when the program has read the text.
     pub(crate) async fn type_into(
         &self,
         session: &Session,
@@ -90,13 +90,13 @@ impl Call<'_> {
             TypingError::Session(error) => engine_error(&error),
             TypingError::Input(error) => input_error(error),
             TypingError::Asks { .. } | TypingError::Stopped => {
-                let what = format!("nothing was submitted to session '{}': {error}", session.name());
+                let what = format!("cannot submit to session '{}': {error}", session.name());
                 ErrorReply::new(ErrorCode::AgentBusy, what)
             }
         })
     }
 
-    /// Types into a session that somebody else runs, of whose screen nothing is known.
+    /// Types into a wrapper's session, whose screen is unknown.
     async fn type_elsewhere(
         &self,
         to: &str,
@@ -124,7 +124,7 @@ fn no_session(name: &str) -> ErrorReply {
     relay_error(&RelayError::NoSession, name)
 }
 
-/// Fills in a template, in one pass: what is filled in is not looked at again.
+/// Fills in a template in one pass: inserted text is not expanded again.
 fn fill(template: &str, text: &str, turn_id: &str, session: &str) -> String {
     let fields = [("{text}", text), ("{turn_id}", turn_id), ("{session}", session)];
     let mut filled = String::new();

@@ -1,4 +1,4 @@
-//! Replies, and how long things fit into one.
+//! Replies, and lists that have to fit into one.
 
 use serde::Serialize;
 use swb_wire::control::{ErrorCode, ErrorReply, encode_body};
@@ -7,9 +7,9 @@ use crate::daemon::HostAction;
 use crate::events::EventStream;
 use crate::terminal::OpenTerminal;
 
-/// What an operation came to.
+/// The result of an operation.
 pub struct Outcome {
-    /// The reply as JSON, at most a frame long.
+    /// The reply as JSON, at most as long as a frame.
     pub reply: Vec<u8>,
     /// What follows the reply.
     pub then: Then,
@@ -17,7 +17,7 @@ pub struct Outcome {
 
 /// What follows a reply.
 pub enum Then {
-    /// Nothing: the caller may ask for the next operation.
+    /// Nothing: the caller may send the next operation.
     Nothing,
     /// The end of the connection.
     Close,
@@ -25,14 +25,14 @@ pub enum Then {
     Terminal(Box<OpenTerminal>),
     /// Events, until the caller leaves.
     Events(Box<EventStream>),
-    /// Something that the daemon does once the reply has been sent.
+    /// An action of the daemon once the reply has been sent.
     Host(HostAction),
 }
 
 /// An outcome, or an error that leaves the connection as it is (CO-15).
 pub(crate) type Answer = Result<Outcome, ErrorReply>;
 
-/// Makes a reply.
+/// Encodes a reply.
 pub(crate) fn encode(value: &impl Serialize) -> Result<Vec<u8>, ErrorReply> {
     encode_body(value)
         .map_err(|error| ErrorReply::new(ErrorCode::InternalError, format!("the reply is too long: {error}")))
@@ -48,8 +48,7 @@ pub(crate) fn follow(value: &impl Serialize, then: Then) -> Answer {
     Ok(Outcome { reply: encode(value)?, then })
 }
 
-/// Replies with the first items, as many as `limit` allows and a reply holds; `make` learns whether items were left
-/// out.
+/// Replies with the first items, as many as `limit` allows and a reply holds; `make` gets whether items were left out.
 pub(crate) fn first_items<T, R: Serialize>(
     items: &[T],
     limit: usize,

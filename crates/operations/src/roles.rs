@@ -1,14 +1,14 @@
-//! The table of roles: which operation needs which role, and how far a scope must reach for it.
+//! The table of roles: which operation needs which role and scope.
 //!
-//! `execute.rs` checks it before anything else happens, and nothing else does. Two rules depend on what an operation
-//! says rather than on its name: raw bytes can press keys, so they need `drive`; looking at an approval needs
-//! `watch`, deciding it needs `approve`. `attach` is open to every role: a caller that may not type only watches.
+//! `execute.rs` checks it before anything else happens, and nothing else does. Two rules depend on the fields of an
+//! operation rather than on its name: raw bytes can press keys, so they need `drive`; viewing an approval needs
+//! `watch`, deciding it needs `approve`. `attach` is open to every role: a caller that may not send input only watches.
 
 use crate::caller::Caller;
 use swb_types::{Role, Scope};
 use swb_wire::control::{ErrorCode, ErrorReply, Operation};
 
-/// How far a caller's scope must reach.
+/// The scope that an operation needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
     /// Any scope: the operation concerns one session, or shows only what is within the scope.
@@ -61,7 +61,7 @@ fn needs(operation: &Operation) -> (Role, Reach) {
     }
 }
 
-/// Refuses an operation that the caller may not ask for; the refusal says what it needs.
+/// Rejects an operation that the caller may not request; the error names what it needs.
 pub(crate) fn check(caller: &Caller, operation: &Operation) -> Result<(), ErrorReply> {
     let (role, reach) = needs(operation);
     let name = operation.name();
@@ -76,14 +76,14 @@ pub(crate) fn check(caller: &Caller, operation: &Operation) -> Result<(), ErrorR
     };
     if !reaches {
         return Err(forbidden(format!(
-            "'{name}' is not limited to {}, but this connection is",
+            "'{name}' is not allowed on a connection that is limited to {}",
             caller.scope()
         )));
     }
     Ok(())
 }
 
-/// The refusal of an operation that a role or a scope does not allow.
+/// The error for an operation that a role or a scope does not allow.
 pub(crate) fn forbidden(text: impl AsRef<str>) -> ErrorReply {
     ErrorReply::new(ErrorCode::Forbidden, text)
 }
@@ -150,13 +150,13 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_the_role_that_is_needed() {
+    fn an_error_names_the_required_role() {
         let refused = allowed(Role::Prompt, Scope::All, &json!({"cmd": "keys", "session": "s", "keys": []}));
         assert_eq!(refused, Err("'keys' needs the role 'drive'; this connection has 'prompt'".to_owned()));
     }
 
     #[test]
-    fn a_scope_forbids_what_concerns_everything() {
+    fn a_scope_forbids_operations_on_everything() {
         let session = || Scope::Session(SessionName::new("s").unwrap());
         let workspace = || Scope::Workspace("/w".into());
         let (create, kill_all) =

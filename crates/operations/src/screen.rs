@@ -1,4 +1,4 @@
-//! What a terminal shows, as data.
+//! The contents of a terminal, as data.
 
 use crate::errors::refused;
 use crate::execute::Call;
@@ -42,7 +42,7 @@ impl Call<'_> {
     }
 }
 
-/// A screen in the form that was asked for.
+/// A screen in the requested format.
 enum Shown {
     Contents(Box<Contents>),
     Bytes(Vec<u8>),
@@ -62,7 +62,7 @@ fn render(sight: &ScreenView<'_>, format: ScreenFormat, lines: usize) -> (Shown,
     (shown, sight.offset(), screen.size(), lines)
 }
 
-/// The text of the screen behind that of so many lines of scrollback.
+/// The text of the screen, after that of the given number of scrollback lines.
 pub(crate) fn text_since(screen: &swb_vt::Screen, lines: usize) -> String {
     let mut text = String::new();
     for line in screen.scrollback(lines) {

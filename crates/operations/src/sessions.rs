@@ -1,4 +1,4 @@
-//! Listing sessions and their PTYs, restarting and killing them.
+//! Lists sessions and their PTYs, restarts and kills them.
 
 use crate::errors::{invalid, refused};
 use crate::execute::Call;
@@ -42,7 +42,7 @@ impl Call<'_> {
             self.engine().forget(None);
             self.engine().sessions().into_iter().filter(|session| self.caller.sees(session)).collect()
         } else {
-            let name = kill.session.as_deref().ok_or_else(|| invalid("kill needs a session"))?;
+            let name = kill.session.as_deref().ok_or_else(|| invalid("kill needs 'session' or 'all'"))?;
             match self.session(name) {
                 Ok(session) => vec![session],
                 Err(unknown) => {
@@ -57,7 +57,7 @@ impl Call<'_> {
         done(&OkReply::default())
     }
 
-    /// Ends sessions; waits for a while, and what is left ends by itself.
+    /// Kills sessions; waits for a while, the rest end in the background.
     pub(crate) async fn end(&self, sessions: &[Session], grace: Duration) {
         let tasks: Vec<_> = sessions
             .iter()

@@ -1,4 +1,4 @@
-//! Completed turns, and what agents are doing.
+//! Completed turns, and the states of agents.
 
 use crate::errors::relay_error;
 use crate::execute::Call;
@@ -71,12 +71,12 @@ impl Call<'_> {
         done(&reply)
     }
 
-    /// What the agent of a session is doing.
+    /// The state of a session's agent.
     pub(crate) fn agent(&self, session: &Session) -> AgentItem {
         let profile = self.engine().profile_of(session).map(|profile| profile.name().to_owned());
         let view = session.view();
         match view.ptys.first().map(|agent| agent.phase) {
-            // That its process is gone is known before whoever watches its screen has noticed.
+            // The exit of the process is known before the observer of its screen notices it.
             Some(ProcessPhase::Exited(_)) => {
                 AgentItem { state: AgentState::Exited, since: 0, signal: None, profile }
             }
@@ -85,7 +85,7 @@ impl Call<'_> {
     }
 }
 
-/// A status, for a list.
+/// An agent's state, for a list.
 fn agent_item(status: &Status, profile: Option<String>) -> AgentItem {
     AgentItem {
         state: agent_state(status.state),
@@ -117,7 +117,7 @@ fn turn_item(info: &TurnInfo) -> TurnItem {
     }
 }
 
-/// The text of a turn; of one that somebody else has seen, what is left of its bytes.
+/// The text of a turn; for a turn that a wrapper reported, extracted from its bytes.
 pub(crate) fn turn_text(turn: &swb_engine::StoredTurn) -> String {
     turn.details.text.clone().unwrap_or_else(|| {
         let lines: Vec<String> = turn.content.split(|byte| *byte == b'\n').map(strip_text).collect();
@@ -125,7 +125,7 @@ pub(crate) fn turn_text(turn: &swb_engine::StoredTurn) -> String {
     })
 }
 
-/// A turn with at most `most` bytes of content and of text from where they are wanted.
+/// A turn with at most `most` bytes of content and of text, each from the requested offset on.
 pub(crate) fn turn_object(found: &swb_engine::StoredTurn, wanted: &Turn, most: usize) -> TurnObject {
     let (info, details) = (&found.info, &found.details);
     let content = &found.content;
@@ -164,7 +164,7 @@ fn place(wanted: Option<u64>, length: usize) -> usize {
     usize::try_from(wanted.unwrap_or(0)).unwrap_or(length).min(length)
 }
 
-/// The last boundary of characters that is not behind `at`.
+/// The last character boundary at or before `at`.
 fn boundary(text: &str, at: usize) -> usize {
     (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn long_turns_come_in_pieces() {
+    fn long_turns_are_sent_in_pieces() {
         let found = turn(b"0123456789", Some("aäöü"));
         let piece =
             |from, text_from| Turn { from: Some(from), text_from: Some(text_from), ..Turn::default() };
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_of_others_have_text_too() {
+    fn turns_of_wrappers_have_text() {
         assert_eq!(turn_text(&turn(b"\x1b[31mred\x1b[m\r\nnext\r\n\r\n", None)), "red\nnext");
         assert_eq!(turn_text(&turn(b"raw", Some("its own"))), "its own");
     }

@@ -32,7 +32,7 @@ impl Call<'_> {
         done(&reply.ok_or_else(ended)?)
     }
 
-    /// Waits until an agent has come to something; for ever if it ends before and `exit` is asked for as well.
+    /// Waits until an agent reaches a state; forever if it ends before and `exit` is a condition as well.
     async fn until(&self, session: &Session, wait: &Wait) -> Result<WaitReply, ErrorReply> {
         let mut watch = self.engine().watch(session);
         let before = wait.after.unwrap_or_else(|| watch.newest());
@@ -60,22 +60,22 @@ impl Call<'_> {
     }
 }
 
-/// What a wait is for.
+/// A condition to wait for.
 struct Condition {
     text: Option<Arc<Regex>>,
     stable: Option<Duration>,
     exit: bool,
 }
 
-/// Whether a wait is for something the agent does.
+/// Whether a condition concerns the agent rather than the terminal.
 fn waits_for_agent(wait: &Wait) -> bool {
     wait.until.is_some_and(|until| until != WaitUntil::Exit)
 }
 
-/// What one look at the screen told.
+/// The result of one check of the screen.
 struct Glance {
     found: Option<String>,
-    /// Tells screens apart that look different.
+    /// A hash that differs between screens that look different.
     fingerprint: u64,
     scrolled: u64,
     offset: Offset,
@@ -94,18 +94,18 @@ impl Condition {
         })
     }
 
-    /// Whether it takes a look at the terminal to tell.
+    /// Whether the condition needs the screen.
     fn looks(&self) -> bool {
         self.text.is_some() || self.stable.is_some() || self.exit
     }
 
-    /// Waits until it holds; nothing if the process ends before.
+    /// Waits until the condition holds; `None` if the process ends before.
     async fn holds(&self, pty: &Arc<Pty>) -> Result<Option<WaitReply>, ErrorReply> {
         let mut cursor = pty.cursor(pty.head());
         let mut since = None;
         let mut last = (0, Instant::now());
         loop {
-            // The end is looked for first: what it finds then is on the screen.
+            // The end is checked first: the screen then contains all output before it.
             let end = pass_over(&mut cursor);
             let glance = self.look(pty, since).await?;
             since.get_or_insert(glance.scrolled);
@@ -156,7 +156,7 @@ impl Condition {
     }
 }
 
-/// Passes over everything there is; gives the end if that is part of it.
+/// Skips everything available; returns the end if it is part of it.
 fn pass_over(cursor: &mut Cursor) -> Option<ExitStatus> {
     loop {
         match cursor.step(u64::MAX) {
@@ -178,7 +178,7 @@ async fn next_change(cursor: &Cursor, at: Option<Instant>) {
     }
 }
 
-/// Name of the first turn behind the one of this number.
+/// Id of the first turn after the one with this number.
 fn turn_after(watch: &AgentWatch, session: &Session, before: u64) -> Result<Option<String>, ErrorReply> {
     let turn = watch.turn_after(before).map_err(|error| no_turn(&error, session))?;
     Ok(turn.map(|turn| turn.info.id.to_string()))
@@ -188,7 +188,7 @@ pub(crate) fn no_turn(error: &RelayError, session: &Session) -> ErrorReply {
     relay_error(error, session.name().as_str())
 }
 
-/// Waits that long, or for ever.
+/// Waits that long, or forever.
 pub(crate) async fn after(milliseconds: Option<u64>) {
     match milliseconds {
         Some(milliseconds) => tokio::time::sleep(Duration::from_millis(milliseconds)).await,
@@ -196,10 +196,10 @@ pub(crate) async fn after(milliseconds: Option<u64>) {
     }
 }
 
-/// Waits for something new on a terminal, and a little longer for what belongs to it.
+/// Waits for new output, and a little longer for what belongs to it.
 pub(crate) async fn next_look(cursor: &Cursor, pause: Duration) {
     cursor.wait().await;
-    // The output does not wait for a reader that looks only now and then.
+    // The output does not wait for a reader that reads only now and then.
     cursor.falls_behind();
     tokio::time::sleep(pause).await;
 }

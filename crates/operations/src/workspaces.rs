@@ -1,4 +1,4 @@
-//! Workspaces: the directories agents work in.
+//! Workspaces: the directories that agents work in.
 
 use crate::conversations::items;
 use crate::errors::{chat_error, invalid, task_error};
@@ -18,7 +18,7 @@ impl Call<'_> {
         if let Scope::Workspace(scope) = self.caller.scope() {
             known.retain(|one| one.path == *scope);
         }
-        // Saved sessions that cannot be read are no reason to show nothing.
+        // Saved sessions that cannot be read do not keep the rest from being listed.
         let sessions = chats.list(None).await.unwrap_or_default();
         let looked = move || -> Vec<WorkspaceItem> {
             let count = |path: &Path| sessions.iter().filter(|one| one.summary.workspace == path).count();
@@ -75,7 +75,7 @@ impl Call<'_> {
     }
 }
 
-/// A directory that exists, by its full path.
+/// The full path of a directory that exists.
 async fn directory(text: &str) -> Result<PathBuf, ErrorReply> {
     chat::directory(Path::new(text)).await.map_err(|error| chat_error(&error))
 }

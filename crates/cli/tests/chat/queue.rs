@@ -72,8 +72,8 @@ fn a_decision_can_last_and_options_are_the_agents_own() {
     let (id, approval) = asks(&swb, &mut client, "ls");
     let name = approval["id"].as_str().unwrap();
     for (args, words) in [
-        (&["approve", name, "--option", "perhaps"][..], "there are: "),
-        (&["approve", name, "--option", "no"], "the opposite"),
+        (&["approve", name, "--option", "perhaps"][..], "available: "),
+        (&["approve", name, "--option", "no"], "contradicts the decision"),
         (&["approve", "nobody"], "nothing named 'nobody'"),
         (&["show", "auth-0000000000000000"], "nothing named"),
     ] {

@@ -1,4 +1,4 @@
-//! What lists show of conversations, approvals and workspaces.
+//! Entries of lists: conversations, approvals and workspaces.
 
 use crate::limits;
 use serde_json::{Map, Value};
@@ -45,13 +45,13 @@ fn item(name: &SessionName, dir: &Path, approval: &swb_chat::Approval, most: usi
     }
 }
 
-/// A dialog on a terminal, under the name it has as an approval.
+/// A dialog on a terminal, under its id as an approval.
 pub(crate) fn dialog(session: &Session, dialog: &Dialog, id: ApprovalId, most: usize) -> ApprovalItem {
     let (request, asked_at) = (approval_of(dialog), Timestamp(session.view().status.since.millis()));
     let approval = swb_chat::Approval { id, request, asked_at, seen: true };
     let mut item = item(session.name(), session.workspace(), &approval, most);
     item.kind = ApprovalKind::Terminal;
-    // Those that mean neither yes nor no are there as well.
+    // Options that neither allow nor reject are included.
     item.options = dialog.options.iter().map(choice).collect();
     item
 }
@@ -135,7 +135,7 @@ pub(crate) fn workspace(workspace: &Workspace, facts: &GitFacts, sessions: usize
     }
 }
 
-/// What a tool is given, with no text in it longer than `most` bytes; `cut` is set if something was left out.
+/// A tool's parameters with no text longer than `most` bytes; sets `cut` if something was left out.
 pub(crate) fn shortened(value: &Value, most: usize, depth: usize, cut: &mut bool) -> Value {
     match value {
         Value::String(text) if text.len() > most => {
@@ -161,7 +161,7 @@ pub(crate) fn shortened(value: &Value, most: usize, depth: usize, cut: &mut bool
     }
 }
 
-/// The beginning of a text that has `most` bytes at most.
+/// The beginning of a text, at most `most` bytes.
 pub(crate) fn clipped(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }

@@ -1,4 +1,4 @@
-//! Conversations with agents: listing, searching, reading and forgetting them, and the agents there are.
+//! Conversations with agents: list, search, read and forget them; list the agents.
 
 pub(crate) mod items;
 mod pages;
@@ -20,7 +20,7 @@ use swb_wire::control::{
 impl Call<'_> {
     /// The conversations, if the daemon holds any.
     pub(crate) fn chats(&self) -> Result<&Chats, ErrorReply> {
-        let none = || ErrorReply::new(ErrorCode::NotImplemented, "this daemon holds no conversations");
+        let none = || ErrorReply::new(ErrorCode::NotImplemented, "this daemon has no conversations");
         self.operations.chats.as_ref().ok_or_else(none)
     }
 
@@ -42,7 +42,7 @@ impl Call<'_> {
         if let Some(words) = &history.search {
             let most = history.limit.unwrap_or(limits::HITS).min(limits::HITS * 10);
             let most = usize::try_from(most).unwrap_or(0);
-            // One more tells whether there are more.
+            // One more item shows whether there are further ones.
             let looked = most.saturating_add(offset).saturating_add(1);
             let hits = chats.search(words, workspace, looked).await.map_err(|error| chat_error(&error))?;
             let shown =
@@ -57,7 +57,7 @@ impl Call<'_> {
             });
         }
         let listed = chats.list(workspace).await.map_err(|error| chat_error(&error))?;
-        // A terminal without a single message has no history.
+        // A terminal without messages has no history.
         let listed = listed
             .iter()
             .filter(|one| !one.live || one.summary.message_count > 0)
@@ -75,7 +75,8 @@ impl Call<'_> {
     pub(crate) async fn conversation(&self, request: Conversation) -> Answer {
         let chats = self.chats()?;
         let cursor = match &request.cursor {
-            Some(text) => Cursor::parse(text).ok_or_else(|| invalid("not a valid cursor"))?,
+            Some(text) => Cursor::parse(text)
+                .ok_or_else(|| invalid("invalid cursor; use the value of 'next' in the previous page"))?,
             None => Cursor::default(),
         };
         let saved = self.saved_conversation(chats, &request.session).await?;

@@ -1,4 +1,4 @@
-//! Long things in answers of bounded length.
+//! Splits conversations into pages that fit into a reply.
 
 use super::items::{clipped, shortened};
 use crate::limits;
@@ -32,7 +32,7 @@ impl fmt::Display for Cursor {
     }
 }
 
-/// Messages from a place on, as far as there is room, and where to go on.
+/// The messages from a position on that fit into the room, and the position of the rest.
 pub(super) fn page(messages: &[Message], from: Cursor, room: usize) -> (Vec<MessageItem>, Option<Cursor>) {
     let mut left = room;
     let mut page = Vec::new();
@@ -54,7 +54,7 @@ pub(super) fn page(messages: &[Message], from: Cursor, room: usize) -> (Vec<Mess
     (page, None)
 }
 
-/// As much of a message as there is room for: at least something of it.
+/// As much of a message as fits, at least a piece of it.
 fn piece(message: &Message, from: Cursor, left: &mut usize, room: usize) -> (MessageItem, Option<Cursor>) {
     let (ending, error) = ending(&message.ending);
     let mut item = MessageItem {
@@ -97,7 +97,7 @@ fn piece(message: &Message, from: Cursor, left: &mut usize, room: usize) -> (Mes
     (item, None)
 }
 
-/// A text from a byte on, and where it goes on if there is more of it than room.
+/// A text from a byte on, and the position of the rest if it does not fit.
 fn cut_text(
     text: &str,
     from: usize,
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_give_the_whole_conversation() {
+    fn pages_contain_the_whole_conversation() {
         let messages = messages();
         let (whole, next) = page(&messages, Cursor::default(), 1 << 30);
         assert_eq!((whole.len(), next), (messages.len(), None));
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn strange_places_are_no_harm() {
+    fn invalid_positions_cause_no_panic() {
         for bad in ["", "1", "1.2", "1.2.3.4", "a.b.c", "-1.0.0", "99999999999999999999999.0.0"] {
             assert_eq!(Cursor::parse(bad), None, "{bad}");
         }

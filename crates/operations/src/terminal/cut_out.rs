@@ -1,4 +1,4 @@
-//! A watcher whose window has another size than the terminal sees the part of the screen that fits.
+//! The view of a watcher whose window has another size than the terminal: the part of the screen that fits.
 
 use super::output::{Piece, TerminalOutput};
 use crate::limits;
@@ -11,13 +11,13 @@ use swb_vt::View;
 /// The part of the screen that a watcher with a window of another size sees.
 pub(super) struct CutOut {
     view: View,
-    /// Whether the present screen has been painted, so that the next change is to be waited for.
+    /// Whether the current screen has been painted, so that the next change has to be awaited.
     painted: bool,
 }
 
 impl TerminalOutput {
-    /// Whether the client watches through a window of another size, in which the output would be a mess. One that
-    /// follows sizes has none of its own.
+    /// Whether the client watches through a window of another size, in which raw output would be garbled. A
+    /// client that follows resizes has no size of its own.
     pub(super) fn needs_cut_out(&self) -> bool {
         let watches = self.options.watch && self.options.repaint && !self.options.sizes;
         watches && self.client.borrow().window != self.cursor.pty().size()
@@ -30,7 +30,7 @@ impl TerminalOutput {
     pub(super) fn begin_cut_out(&mut self) {
         self.cursor.falls_behind();
         let view = View::new(self.window());
-        // Undoes what a picture or output may have set before.
+        // Undoes modes that a picture or earlier output may have set.
         self.push_picture(self.cursor.offset(), swb_vt::RESET.to_vec());
         self.cut_out = Some(CutOut { view, painted: false });
     }
@@ -52,12 +52,12 @@ impl TerminalOutput {
             return self.queue.push_back(Piece::Broken);
         };
         self.push_picture(offset, bytes);
-        // The end comes behind the last picture.
+        // The end follows the last picture.
         self.queue.extend(end);
         self.cut_out = Some(CutOut { view, painted: true });
     }
 
-    /// Passes over output that is shown as a picture, reporting the events in it; gives the end if there is one.
+    /// Skips output that is shown as a picture, but reports the events in it; returns the end if it is among them.
     fn pass_over(&mut self) -> Option<Piece> {
         loop {
             match self.cursor.step(u64::MAX) {

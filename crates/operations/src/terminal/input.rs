@@ -9,16 +9,16 @@ use swb_types::{Role, Size};
 use swb_wire::control::{ErrorReply, StreamOptions};
 use tokio::sync::watch;
 
-/// What a client may type into, and resize.
+/// What a client may type into and resize.
 pub struct TerminalInput {
     session: Session,
     pty: Arc<Pty>,
-    /// The client asked to watch, or may do no more.
+    /// The client asked to watch, or may only watch.
     watch: bool,
-    /// Held by clients that are terminals; takes answers to queries out of what they send if another one answers.
+    /// Held by clients that are terminals; removes their replies to terminal queries if another terminal replies.
     seat: Option<Seat>,
     client: watch::Sender<ClientState>,
-    /// Counts the client among the session's until it is gone (CO-39).
+    /// Counts the client among those of the session until it is dropped (CO-39).
     counted: Mutex<Option<ClientGuard>>,
 }
 
@@ -30,7 +30,7 @@ impl TerminalInput {
         options: &StreamOptions,
         client: watch::Sender<ClientState>,
     ) -> Self {
-        // Other clients than our own are promised that each byte is delivered (CO-56).
+        // The protocols of clients other than our own promise that each byte is delivered (CO-56).
         let seat = is_terminal(options).then(|| pty.seat(!options.repaint));
         let counted = Mutex::new(Some(session.join(caller.counted_as())));
         Self { session, pty, watch: options.watch, seat, client, counted }
@@ -41,7 +41,7 @@ impl TerminalInput {
         &self.pty
     }
 
-    /// What of the client's bytes is input for the program; nothing from a watcher.
+    /// The part of the client's bytes that is input for the program; nothing from a watcher.
     pub fn typed<'a>(&self, bytes: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         if self.watch {
             self.refuse();
@@ -50,14 +50,14 @@ impl TerminalInput {
         Some(self.seat.as_ref().map_or(Cow::Borrowed(bytes), |seat| seat.typed(bytes)))
     }
 
-    /// The client's window has a new size; a watcher's changes what it sees, never what the program does.
+    /// Sets the size of the client's window; a watcher's size changes its view only, not the terminal.
     pub async fn resize(&self, cols: u16, rows: u16) {
         let Some(size) = Size::new(cols, rows) else { return };
         self.client.send_modify(|client| client.window = size);
         if self.watch {
             return self.refuse();
         }
-        // CO-58: there is no reply, also none when the PTY is gone.
+        // CO-58: there is no reply, not even if the PTY is gone.
         let _resized = self.session.resize(self.pty.id(), size).await;
     }
 
@@ -71,7 +71,7 @@ impl TerminalInput {
     }
 }
 
-/// The refusal of input from a caller whose role does not allow it.
+/// The error for input from a caller whose role does not allow it.
 pub(super) fn refusal(role: Role) -> ErrorReply {
     let drive = Role::Drive;
     roles::forbidden(format!("typing and resizing need the role '{drive}'; this connection has '{role}'"))

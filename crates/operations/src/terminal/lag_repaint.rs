@@ -1,4 +1,4 @@
-//! A client that lags is repainted: it learns that it missed output and is shown the screen as it is now.
+//! Repaints a client that lags: it gets an event that it missed output, and the current screen.
 
 use super::is_terminal;
 use super::output::{Piece, TerminalOutput};
@@ -9,8 +9,8 @@ use swb_types::Offset;
 use swb_wire::control::{Event, StreamOptions};
 
 impl TerminalOutput {
-    /// Reports to a client that was too slow that it missed something (CO-65, CO-66), and shows it the screen as it is
-    /// now. A client that asked for bytes rather than the screen continues with what is left of them.
+    /// Reports to a client that was too slow that it missed output (CO-65, CO-66), and sends it the current
+    /// screen. A client that requested bytes rather than the screen continues with the remaining ones.
     pub(super) async fn repaint_lagging(&mut self) {
         let pty = Arc::clone(self.cursor.pty());
         let wants_bytes = (self.options.watch || self.options.wants_offsets()) && !self.options.repaint;
@@ -24,7 +24,7 @@ impl TerminalOutput {
         self.queue.push_back(Piece::Event(Event::Lagged { dropped, offset }));
         match picture {
             Some(Picture { bytes, cursor }) => {
-                // The output does not wait for this client again before it has caught up.
+                // The output does not wait for this client again until it has caught up.
                 cursor.falls_behind();
                 self.cursor = cursor;
                 self.show(&bytes);

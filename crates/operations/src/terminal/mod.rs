@@ -1,4 +1,4 @@
-//! An open terminal: what follows a successful `attach`, `shell` or following `logs`.
+//! An open terminal: what follows a successful `attach`, `shell` or `logs` with `follow`.
 //!
 //! [`TerminalOutput`] decides what the client gets next: output from the ring, a picture of the screen, an event. The
 //! transport only sends it. [`TerminalInput`] takes keys and sizes. Both end when the transport drops them.
@@ -28,9 +28,9 @@ pub struct OpenTerminal {
 
 /// What a stream begins with.
 pub(crate) enum Opening {
-    /// Output as it was, from a certain offset.
+    /// Raw output, from this offset.
     Output(Cursor),
-    /// The screen as it is.
+    /// A picture of the screen.
     Picture(Picture),
 }
 
@@ -44,18 +44,18 @@ impl Opening {
     }
 }
 
-/// What the input half tells the output half about the client.
+/// What the input half reports to the output half about the client.
 #[derive(Debug, Clone, Copy)]
 struct ClientState {
     /// Size of its terminal.
     window: Size,
-    /// How often its input was refused.
+    /// Number of times its input was rejected.
     refusals: u64,
 }
 
 impl OpenTerminal {
-    /// Opens a terminal for a client whose window has the size `window`; `head` is where the output ended when it
-    /// attached.
+    /// Opens a terminal for a client whose window has the size `window`; `head` is the end of the output at the
+    /// time it attached.
     pub(crate) fn new(
         caller: &Caller,
         session: Session,
@@ -66,7 +66,7 @@ impl OpenTerminal {
         options: StreamOptions,
     ) -> Self {
         let until = options.until.map(|Until::Head| head);
-        // The cursor behind a picture answers already.
+        // The cursor of a picture is marked already.
         if let Opening::Output(cursor) = &mut opening
             && is_terminal(&options)
         {
@@ -78,8 +78,8 @@ impl OpenTerminal {
     }
 }
 
-/// Whether the client is a terminal that answers the program's queries: of our own clients those that ask for a
-/// picture, of others all that can type.
+/// Whether the client is a terminal that replies to the program's queries: of our own clients those that request a
+/// picture, of others all that can send input.
 pub(crate) fn is_terminal(options: &StreamOptions) -> bool {
     !options.watch && options.until.is_none() && (options.repaint || !options.wants_offsets())
 }

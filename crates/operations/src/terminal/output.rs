@@ -1,8 +1,8 @@
 //! The output half of an open terminal: what the client gets next.
 //!
-//! Output goes out as it is, straight from the ring, as long as the client keeps up and its window has the terminal's
-//! size. A client that lags is repainted from the screen model; a watcher whose window has another size sees the part
-//! of the screen that fits.
+//! Output is sent unchanged, straight from the ring, as long as the client keeps up and its window has the
+//! terminal's size. A client that lags is repainted from the screen model; a watcher whose window has another size
+//! sees the part of the screen that fits.
 
 use super::cut_out::CutOut;
 use super::input::refusal;
@@ -23,22 +23,22 @@ pub enum Piece {
         /// Offset behind the last byte.
         to: Offset,
     },
-    /// Bytes that are no output but show the screen as it was at `offset`.
+    /// Bytes that are not output but show the screen as it was at `offset`.
     Picture {
         /// Offset of the next byte of output.
         offset: Offset,
         /// What to send to the client's terminal.
         bytes: Vec<u8>,
-        /// Whether the client asked for an event in front of pictures.
+        /// Whether the client asked for an event before pictures.
         announced: bool,
     },
-    /// An event at this place of the output.
+    /// An event at this position of the output.
     Event(Event),
-    /// The client's input was refused.
+    /// The client's input was rejected.
     Refused(ErrorReply),
     /// The last event: the stream ends with it.
     End(Event),
-    /// The stream ends without a word: the screen is gone.
+    /// The stream ends without an event: the screen is lost.
     Broken,
 }
 
@@ -53,7 +53,7 @@ pub struct TerminalOutput {
     /// The role that does not allow input, of a client that did not ask to watch.
     limited: Option<Role>,
     pub(super) cut_out: Option<CutOut>,
-    /// What has been decided but not given out: at most an event, a picture and an end.
+    /// Pieces that were decided but not yet returned: at most an event, a picture and an end.
     pub(super) queue: VecDeque<Piece>,
 }
 
@@ -76,22 +76,22 @@ impl TerminalOutput {
         output
     }
 
-    /// Has refused input reported with the role that does not allow it.
+    /// Reports rejected input with the role that does not allow it.
     pub(crate) fn limit_to(&mut self, role: Role) {
         self.limited = Some(role);
     }
 
-    /// The place of the next byte.
+    /// The position of the next byte.
     pub fn cursor(&mut self) -> &mut Cursor {
         &mut self.cursor
     }
 
-    /// The bytes that were to be sent are gone: the client is repainted next.
+    /// The bytes to send were overwritten: the client is repainted next.
     pub async fn lost(&mut self) {
         self.repaint_lagging().await;
     }
 
-    /// Waits for what comes next. To be dropped only when the stream ends.
+    /// Waits for the next piece. May be dropped only when the stream ends.
     pub async fn next(&mut self) -> Piece {
         loop {
             self.report_refusals();
