@@ -1,4 +1,4 @@
-//! Which agents there are and what they may do: `[chat]` and `[[agents]]` of the configuration file.
+//! The configured agents and what they may do: `[chat]` and `[[agents]]` of the configuration file.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -10,22 +10,22 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub struct ChatConfig {
     /// The agent that answers: a name from `[[agents]]`, a known agent, or `acp`, `llm`, `pty` for the first of that
-    /// kind; `none` for nobody.
+    /// kind; `none` disables answers.
     pub backend: Option<String>,
     /// What needs no approval.
     pub allow: Allow,
-    /// Workspaces and what holds in them.
+    /// Workspaces and their settings.
     pub workspaces: Vec<WorkspaceConfig>,
 }
 
-/// `[chat.allow]`: what agents may do without asking.
+/// `[chat.allow]`: what agents may do without approval.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Allow {
     /// Tools, by name; `*` allows all.
     pub tools: Vec<String>,
-    /// Commands: whole ones, or beginnings followed by ` *`.
+    /// Commands: whole ones, or prefixes followed by ` *`.
     pub commands: Vec<String>,
 }
 
@@ -36,13 +36,13 @@ pub struct Allow {
 pub struct WorkspaceConfig {
     /// The directory.
     pub path: PathBuf,
-    /// Further directories that may be read.
+    /// Further directories that agents may read.
     #[serde(default)]
     pub context_directories: Vec<PathBuf>,
-    /// Directories that commands may read besides.
+    /// Further directories that commands may read.
     #[serde(default)]
     pub landlock_read: Vec<PathBuf>,
-    /// Directories that commands may write besides.
+    /// Further directories that commands may write.
     #[serde(default)]
     pub landlock_write: Vec<PathBuf>,
     /// Commands that need no approval there.
@@ -51,7 +51,7 @@ pub struct WorkspaceConfig {
     /// Domains that need no approval there.
     #[serde(default)]
     pub domains: Vec<String>,
-    /// The agent that answers there.
+    /// The agent used there.
     #[serde(default)]
     pub agent: Option<String>,
 }
@@ -61,50 +61,50 @@ pub struct WorkspaceConfig {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct AgentConfig {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// How it is reached.
+    /// How it is run.
     pub kind: AgentKind,
     /// `acp`, `pty`: program and arguments.
     #[serde(default)]
     pub command: Vec<String>,
-    /// `acp`, `pty`: variables its process gets besides the daemon's.
+    /// `acp`, `pty`: environment variables added to the daemon's.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// `pty`: the profile by which its turns are found, if its command does not tell.
+    /// `pty`: its detection profile, if it cannot be derived from the command.
     #[serde(default)]
     pub profile: Option<String>,
-    /// `llm`: the form of the API.
+    /// `llm`: the API to use.
     #[serde(default)]
     pub api: Api,
-    /// `llm`: where the API is, if not at its maker's.
+    /// `llm`: the API's base URL, if not the vendor's.
     #[serde(default)]
     pub base_url: Option<String>,
-    /// `llm`: the variable that holds the key; `OPENAI_API_KEY` or `ANTHROPIC_API_KEY` by default.
+    /// `llm`: the environment variable with the key; `OPENAI_API_KEY` or `ANTHROPIC_API_KEY` by default.
     #[serde(default)]
     pub api_key_env: Option<String>,
     /// `llm`: the model.
     #[serde(default)]
     pub model: Option<String>,
-    /// `llm`: how freely it answers.
+    /// `llm`: the sampling temperature.
     #[serde(default)]
     pub temperature: Option<f64>,
-    /// `llm`: tokens of one answer at most.
+    /// `llm`: maximum number of tokens in one answer.
     #[serde(default)]
     pub max_tokens: Option<u32>,
-    /// `llm`: tokens the model can remember.
+    /// `llm`: the model's context window in tokens.
     #[serde(default)]
     pub context_tokens: Option<u64>,
-    /// `llm`: US dollars for a million tokens read, read from a cache, and written.
+    /// `llm`: US dollars per million tokens of input, cached input and output.
     #[serde(default)]
     pub price: Option<Price>,
-    /// `llm`: what the model is told before everything else, instead of our own words.
+    /// `llm`: the system prompt, instead of the built-in one.
     #[serde(default)]
     pub system: Option<String>,
 }
 
 impl AgentConfig {
-    /// An agent of which nothing but its command is known.
+    /// An agent with only its command set.
     pub fn of_command(name: &str, kind: AgentKind, command: Vec<String>) -> Self {
         Self {
             name: name.to_owned(),
@@ -124,7 +124,7 @@ impl AgentConfig {
         }
     }
 
-    /// The variable that holds the key of a model's API.
+    /// The environment variable that holds the API key.
     pub(crate) fn key_variable(&self) -> Option<&str> {
         let maker = match self.api {
             Api::Anthropic => "ANTHROPIC_API_KEY",
@@ -133,26 +133,28 @@ impl AgentConfig {
         (self.kind == AgentKind::Llm).then(|| self.api_key_env.as_deref().unwrap_or(maker))
     }
 
-    /// What is missing for it to work, in words that say what to do.
+    /// What is missing for the agent to work, as an error message.
     pub fn problem(&self) -> Option<String> {
         let name = &self.name;
         match self.kind {
             AgentKind::Acp | AgentKind::Pty if self.command.is_empty() => {
-                Some(format!("the agent '{name}' needs a command"))
+                Some(format!("the agent '{name}' has no command; set command under [[agents]]"))
             }
-            AgentKind::Llm if self.model.is_none() => Some(format!("the agent '{name}' needs a model")),
+            AgentKind::Llm if self.model.is_none() => {
+                Some(format!("the agent '{name}' has no model; set model under [[agents]]"))
+            }
             _ => None,
         }
     }
 }
 
-/// How an agent is reached.
+/// How an agent is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentKind {
     /// A process that speaks the Agent Client Protocol.
     Acp,
-    /// A model behind an API, with tools of ours.
+    /// A model behind an API, with our tools.
     Llm,
     /// A program in one of our terminals.
     Pty,
@@ -169,26 +171,26 @@ impl AgentKind {
     }
 }
 
-/// The form of a model's API.
+/// The API of a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Api {
-    /// Anthropic messages.
+    /// Anthropic Messages.
     Anthropic,
-    /// OpenAI chat completions, and everything compatible with it.
+    /// OpenAI Chat Completions and compatible APIs.
     #[default]
     OpenAi,
 }
 
-/// What a model costs.
+/// The price of a model, in US dollars.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// For a million tokens read.
+    /// Per million tokens of input.
     pub input: f64,
-    /// For a million tokens read from a cache; as much as others by default.
+    /// Per million tokens of cached input; the price of input by default.
     #[serde(default)]
     pub cached: Option<f64>,
-    /// For a million tokens written.
+    /// Per million tokens of output.
     pub output: f64,
 }

@@ -1,8 +1,8 @@
-//! Agents that answer in conversations, whatever they are: a process that speaks ACP (`acp/`), a model behind an API
-//! with tools of ours (`llm/`), or a program in one of our terminals (`pty/`).
+//! Agents that answer in conversations: a process that speaks ACP (`acp/`), a model behind an API with our tools
+//! (`llm/`), or a program in one of our terminals (`pty/`).
 //!
-//! [`Agents`] chooses: what the conversation's settings name, else the workspace's agent, else the configured one, else
-//! the first known agent that is installed, else the user's shell.
+//! [`Agents`] chooses, in this order: the agent in the conversation's settings, the workspace's agent, the configured
+//! agent, the first known agent that is installed, the user's shell.
 
 mod acp;
 mod command;
@@ -24,31 +24,31 @@ use swb_chat::{Settings, Workspace};
 use swb_engine::Engine;
 use swb_engine::chat::{Agent, Backend, Backends, Boxed, Failure, Opening};
 
-/// Agents that people have installed, by their command; the first one found answers if nothing is configured.
+/// Known agents, by their command; the first one installed is used if none is configured.
 const KNOWN: [&str; 5] = ["claude", "codex", "gemini", "opencode", "aider"];
 
 /// Where the secret of a socket of ours may be.
 const TOKEN_VARIABLE: &str = "SCRIPTSCHNELL_SOCKET_TOKEN";
 
-/// What agents of every kind need to know.
+/// What agents of every kind need.
 #[derive(Debug, Clone)]
 pub struct BackendContext {
-    /// Where terminals are.
+    /// The terminal sessions.
     engine: Engine,
-    /// The program itself, for starting its hidden modes.
+    /// Our own executable, to start its hidden modes.
     exe: PathBuf,
-    /// The environment that processes get.
+    /// The environment of the processes we start.
     env: Arc<BTreeMap<String, String>>,
-    /// Those variables of it that commands do not get: the keys of all agents, and our own.
+    /// Variables of it that commands do not get: the keys of all agents, and our own.
     secrets: Arc<BTreeSet<String>>,
-    /// The file mode creation mask that processes get; the daemon's own is narrower.
+    /// The umask of the processes we start; the daemon's own is stricter.
     umask: u32,
     /// What needs no approval.
     allow: Arc<Allow>,
 }
 
 impl BackendContext {
-    /// What agents need to know.
+    /// Builds the context.
     pub fn new(
         engine: Engine,
         exe: PathBuf,
@@ -61,17 +61,17 @@ impl BackendContext {
     }
 }
 
-/// The agents that can be chosen.
+/// The agents to choose from.
 #[derive(Debug)]
 pub struct Agents {
     context: BackendContext,
-    /// Those that are configured, then those that are known and installed, then the shell.
+    /// The configured agents, then the known agents that are installed, then the shell.
     agents: Vec<Arc<AgentConfig>>,
     configured: Option<String>,
 }
 
 impl Agents {
-    /// The agents of a configuration.
+    /// Builds the list of agents from the configuration.
     pub fn new(mut context: BackendContext, chat: &ChatConfig, configured: Vec<AgentConfig>) -> Self {
         let mut agents: Vec<AgentConfig> = configured;
         let keys = agents.iter().filter_map(AgentConfig::key_variable).map(str::to_owned);
@@ -90,14 +90,14 @@ impl Agents {
         Self { context, agents, configured: chat.backend.clone() }
     }
 
-    /// The agent for a conversation.
+    /// Chooses the agent for a conversation.
     fn choose(&self, settings: &Settings, workspace: &Workspace) -> Result<Arc<AgentConfig>, Failure> {
         let named = settings.agent.as_deref().or(workspace.agent.as_deref()).or(self.configured.as_deref());
         let by_name = |name: &str| self.agents.iter().find(|agent| agent.name == name);
         let by_kind = |kind: &str| self.agents.iter().find(|agent| agent.kind.as_str() == kind);
         let found = match named {
             Some("none") => {
-                let why = "no agent answers here: backend under [chat] is \"none\"; name an agent there";
+                let why = "no agent is configured: backend under [chat] is \"none\"; set it to the name of an agent";
                 return Err(Failure::NotConfigured(why.to_owned()));
             }
             Some(wanted) => by_name(wanted).or_else(|| by_kind(wanted)),
@@ -105,7 +105,7 @@ impl Agents {
         };
         found.cloned().ok_or_else(|| {
             Failure::NotConfigured(format!(
-                "there is no agent '{}'; add it under [[agents]] in the configuration, or install it",
+                "unknown agent '{}'; add it under [[agents]] in the configuration, or install it",
                 named.unwrap_or_default()
             ))
         })
@@ -117,17 +117,17 @@ impl Backends for Agents {
         let context = self.context.clone();
         let chosen = self.choose(&opening.settings, &opening.workspace);
         let mut replaced = None;
-        // A terminal that is there already is what the conversation is about.
+        // A conversation with an existing terminal is about that terminal.
         if let Some(session) = opening.terminal.clone() {
             let Some(made_for) = pty::made_for(&opening) else {
                 return Box::pin(async move { Ok(pty::join(&context, session, None, opening)) });
             };
             match &chosen {
-                // Only who chose another one for this conversation wants that: the defaults may have become others.
+                // Replaced only if another agent was chosen for this conversation: the defaults may just have changed.
                 Ok(agent) if opening.settings.agent.is_some() && agent.name != made_for => {
                     replaced = Some(session);
                 }
-                // Without its agent it can be talked to as long as it lives.
+                // If its agent is no longer configured, the terminal can be used as long as it lives.
                 _ => {
                     let agent = self.agents.iter().find(|agent| agent.name == made_for).cloned();
                     return Box::pin(async move { Ok(pty::join(&context, session, agent, opening)) });
@@ -182,7 +182,7 @@ impl Backends for Agents {
     }
 }
 
-/// Whether a program of this name is on the search path.
+/// Whether an executable of this name is on the search path.
 fn installed(env: &BTreeMap<String, String>, name: &str) -> bool {
     let path = env.get("PATH").map(String::as_str).unwrap_or_default();
     let runs = |file: &Path| {
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_can_be_run_is_installed() {
+    fn only_executables_count_as_installed() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         std::fs::create_dir_all(at("bin/directory")).unwrap();

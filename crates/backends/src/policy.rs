@@ -1,10 +1,10 @@
 //! Which commands and domains need no approval.
 
-/// Whether one of the rules allows a command: the whole command, or a beginning of it followed by ` *`.
+/// Whether one of the rules allows a command: a rule is a whole command, or a prefix followed by ` *`.
 ///
-/// A beginning allows further words, not further commands: whoever allowed `git log *` has not allowed
-/// `git log; rm -rf .`. What the shell would take as more than words is therefore never matched by a beginning, not even
-/// within quotes, where it would be harmless: reading quotes as the shell does is not worth an error.
+/// A prefix allows further words, not further commands: a user who allowed `git log *` has not allowed
+/// `git log; rm -rf .`. Shell syntax beyond plain words therefore never matches a prefix, not even within quotes, where
+/// it would be harmless: parsing quotes as the shell does is not worth the risk of a mistake.
 pub(crate) fn allows(rules: &[String], command: &str) -> bool {
     let command = command.trim_ascii();
     rules.iter().map(|rule| rule.trim_ascii()).any(|rule| match beginning(rule) {
@@ -19,14 +19,14 @@ pub(crate) fn allows(rules: &[String], command: &str) -> bool {
     })
 }
 
-/// The rule that allows this command and no other, if there is one: a command that ends as rules about beginnings do would
-/// allow far more than itself.
+/// The rule that allows exactly this command, if one can be written: a command that itself ends in ` *` would be read as
+/// a prefix and allow far more.
 pub(crate) fn rule_for(command: &str) -> Option<&str> {
     let rule = command.trim_ascii();
     (!rule.is_empty() && beginning(rule).is_none()).then_some(rule)
 }
 
-/// Whether one of the rules allows a domain: itself, or with `*.` in front of it all beneath it.
+/// Whether one of the rules allows a domain: `example.com` matches itself, `*.example.com` its subdomains.
 pub(crate) fn allows_domain(rules: &[String], domain: &str) -> bool {
     let rest = |beneath: &str| domain.strip_suffix(beneath).is_some_and(|rest| rest.ends_with('.'));
     rules.iter().map(|rule| rule.trim().to_lowercase()).any(|rule| match rule.strip_prefix("*.") {
@@ -35,12 +35,12 @@ pub(crate) fn allows_domain(rules: &[String], domain: &str) -> bool {
     })
 }
 
-/// What commands begin with that a rule is about, if it is not about a whole command.
+/// The prefix of a rule; `None` if the rule is a whole command.
 fn beginning(rule: &str) -> Option<&str> {
     rule.strip_suffix(" *").map(str::trim_ascii_end)
 }
 
-/// Whether the shell takes it as nothing but words: no further command, no redirection, nothing that is computed.
+/// Whether the shell reads this as plain words only: no further command, redirection or expansion.
 fn is_words(rest: &str) -> bool {
     let special = |c: char| {
         matches!(c, ';' | '&' | '|' | '`' | '$' | '<' | '>' | '(' | ')') || c.is_control() && c != '\t'
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_commands_are_allowed_as_they_are() {
+    fn a_whole_command_allows_only_itself() {
         assert!(allowed(&["cargo test && echo ok"], " cargo test && echo ok\n"));
         assert!(!allowed(&["cargo test"], "cargo test --all"));
         assert!(!allowed(&["cargo test --all"], "cargo test"));
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_becomes_no_rule_about_others() {
+    fn a_saved_command_never_becomes_a_prefix_rule() {
         for command in ["find *", "find *\n", "find  *", "find \\\n *", ""] {
             assert_eq!(rule_for(command), None, "{command:?}");
         }
@@ -80,14 +80,14 @@ mod tests {
     }
 
     #[test]
-    fn what_the_shell_takes_as_part_of_a_word_is_not_trimmed() {
+    fn characters_that_are_part_of_a_word_are_not_trimmed() {
         assert!(!allowed(&["ls"], "ls\u{a0}"));
         assert!(!allowed(&["ls"], "\u{2003}ls"));
         assert!(!allowed(&["ls *\u{a0}"], "ls -l"));
     }
 
     #[test]
-    fn domains_are_allowed_alone_or_with_those_beneath() {
+    fn a_domain_rule_matches_itself_or_its_subdomains() {
         let allowed = |rule: &str, domain| allows_domain(&[rule.to_owned()], domain);
         assert!(allowed("docs.rs", "docs.rs") && allowed(" Docs.RS ", "docs.rs"));
         assert!(allowed("*.example.com", "a.example.com") && allowed("*.example.com", "b.a.example.com"));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn beginnings_allow_further_words() {
+    fn prefixes_allow_further_words() {
         assert!(allowed(&["git log *"], "git log"));
         assert!(allowed(&["git log *"], "git log --oneline -n 5"));
         assert!(!allowed(&["git log *"], "git logs"));
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn beginnings_do_not_allow_further_commands() {
+    fn prefixes_do_not_allow_further_commands() {
         for rest in [
             "; rm x", "&& rm x", "& rm x", "| sh", "|| rm x", "`rm x`", "$(rm x)", "> x", ">> x", "< x",
             "\nrm x", "\r\nrm x", "<(rm x)", "$HOME", "${IFS}x", "(rm x)", "'a; b'", "2>x", "x\0y",

@@ -1,4 +1,4 @@
-//! The unsafe calls of this crate: signals that are waited for, and what happens between fork and exec.
+//! The unsafe calls of this crate: waiting for signals, and code between fork and exec.
 
 #![allow(unsafe_code, reason = "no safe interface covers signal masks and pre_exec")]
 
@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::Duration;
 
-/// Signals that [`wait_signal`] brings.
+/// Signals that [`wait_signal`] returns.
 const WAITED: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGCHLD];
 
 fn set_of(signals: &[i32]) -> libc::sigset_t {
@@ -23,28 +23,28 @@ fn set_of(signals: &[i32]) -> libc::sigset_t {
     }
 }
 
-/// From now on the signals wait until they are waited for.
+/// Blocks the signals, so that [`wait_signal`] can receive them.
 pub(crate) fn hold_signals() {
-    // SAFETY: the set is initialised, and the old mask is not asked for.
+    // SAFETY: the set is initialised, and the old mask is not requested.
     unsafe {
-        // A disposition of "ignore" is inherited, and would keep dead children from being told.
+        // A disposition of "ignore" is inherited, and would suppress the signals for dead children.
         libc::signal(libc::SIGCHLD, libc::SIG_DFL);
         libc::pthread_sigmask(libc::SIG_BLOCK, &set_of(&WAITED), std::ptr::null_mut());
     }
 }
 
-/// Waits for a signal; nothing if none came in time.
+/// Waits for a signal; `None` if none arrives in time.
 pub(crate) fn wait_signal(most: Duration) -> Option<i32> {
     let set = set_of(&WAITED);
     let seconds = libc::time_t::try_from(most.as_secs()).unwrap_or(libc::time_t::MAX);
     let most = libc::timespec { tv_sec: seconds, tv_nsec: most.subsec_nanos().into() };
-    // SAFETY: both structures live through the call; nothing else is asked for.
+    // SAFETY: both structures live through the call; no signal information is requested.
     let signal = unsafe { libc::sigtimedwait(&set, std::ptr::null_mut(), &most) };
     (signal > 0).then_some(signal)
 }
 
-/// Lets a process that has one thread do something in the child it is about to start, with all signals as a fresh
-/// program expects them.
+/// Lets a single-threaded process run code in the child it is about to start, with the signal mask and dispositions of
+/// a fresh program.
 pub(crate) fn prepare_child(
     command: &mut Command,
     mut prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
@@ -59,7 +59,7 @@ pub(crate) fn prepare_child(
         }
         prepare()
     };
-    // SAFETY: the caller has one thread, so no lock can be held by one that is gone in the child.
+    // SAFETY: the caller has one thread, so no other thread can have held a lock at the fork.
     unsafe {
         command.pre_exec(child);
     }

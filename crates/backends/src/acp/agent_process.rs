@@ -1,7 +1,7 @@
-//! The process of an agent, and the lines it reads and writes.
+//! The process of an agent, and the lines we exchange with it.
 //!
-//! Nothing here blocks on an agent that does not read: what is for it waits in a buffer, which is written while we
-//! listen. Every wait can be given up at any time without losing anything.
+//! Nothing here blocks on an agent that does not read: output to it waits in a buffer, which is written while we read.
+//! Every wait is cancel-safe.
 
 use super::limits;
 use super::lines::LineSplitter;
@@ -21,7 +21,7 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 /// What the guard ends with when there is no such program, or it cannot be started.
 const NOT_STARTED: [i32; 2] = [126, 127];
 
-/// An agent that runs.
+/// A running agent.
 #[derive(Debug)]
 pub(super) struct AgentProcess {
     name: String,
@@ -30,9 +30,9 @@ pub(super) struct AgentProcess {
     stdout: ChildStdout,
     stderr: Option<ChildStderr>,
     lines: LineSplitter,
-    /// What it has not read yet.
+    /// Bytes that it has not read yet.
     unread: VecDeque<u8>,
-    /// The end of what it wrote to its standard error.
+    /// The end of its standard error.
     last_words: VecDeque<u8>,
     next_id: i64,
     garbage: usize,
@@ -53,7 +53,7 @@ impl AgentProcess {
         let child = guarded.child();
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(stdin), Some(stdout), stderr) = pipes else {
-            return Err(failed(std::io::Error::other("it has no pipes")));
+            return Err(failed(std::io::Error::other("the process has no pipes")));
         };
         Ok(Self {
             name,
@@ -69,17 +69,17 @@ impl AgentProcess {
         })
     }
 
-    /// Whether it still runs, as far as is known.
+    /// Whether the process still runs, as far as is known.
     pub(super) fn is_alive(&mut self) -> bool {
         matches!(self.guarded.child().try_wait(), Ok(None))
     }
 
-    /// A new answer begins: what was forgiven before does not count.
+    /// Called when an answer begins: stray lines are counted per answer.
     pub(super) fn forgive(&mut self) {
         self.garbage = 0;
     }
 
-    /// Asks the agent for something; the number of its answer.
+    /// Sends a request; returns the id of its reply.
     pub(super) fn request(&mut self, method: &str, params: &impl Serialize) -> Result<i64, Failure> {
         let id = self.next_id;
         self.next_id += 1;
@@ -87,29 +87,29 @@ impl AgentProcess {
         Ok(id)
     }
 
-    /// Tells the agent something.
+    /// Sends a notification.
     pub(super) fn notify(&mut self, method: &str, params: &impl Serialize) -> Result<(), Failure> {
         self.send(&rpc::notification(method, params))
     }
 
-    /// Answers the agent. What is longer than a line may be is answered with an error.
+    /// Sends a reply. One that exceeds the maximum line length is replaced by an error.
     pub(super) fn respond(&mut self, id: &RequestId, answer: Result<Value, Error>) -> Result<(), Failure> {
         let mut line = rpc::response(id, answer);
         if line.len() > limits::LINE {
-            let error = Error::new(ErrorCode::InternalError.into(), "the answer is too long for a line");
+            let error = Error::new(ErrorCode::InternalError.into(), "the reply is too long for a line");
             line = rpc::response(id, Err(error));
         }
         self.send(&line)
     }
 
-    /// Whether it has read so much that there is room for another answer.
+    /// Whether the buffer has room for another reply.
     pub(super) fn takes_answers(&self) -> bool {
         self.unread.len() + limits::LINE <= limits::UNREAD
     }
 
-    /// The agent is given up: it asks and does not take the answers.
+    /// The error for an agent that sends requests and does not read the replies.
     pub(super) fn does_not_read(&self) -> Failure {
-        self.failure("does not read what it is told")
+        self.failure("does not read its input")
     }
 
     fn send(&mut self, line: &str) -> Result<(), Failure> {
@@ -120,7 +120,7 @@ impl AgentProcess {
         Ok(())
     }
 
-    /// What the agent sends next; nothing when it takes answers again after it did not. Cancel-safe.
+    /// The agent's next message; `None` when the buffer has room for replies again. Cancel-safe.
     pub(super) async fn next(&mut self) -> Result<Option<RpcMessage>, Failure> {
         let mut chunk = [0; limits::CHUNK];
         let mut words = [0; 1024];
@@ -140,7 +140,7 @@ impl AgentProcess {
                 },
                 count = self.stdin.write(unread), if !unread.is_empty() => match count {
                     Ok(count) => drop(self.unread.drain(..count)),
-                    // Its output tells more: it goes on until that ends.
+                    // Only its standard error has ended: its output says more, so keep reading that.
                     Err(_) => self.unread.clear(),
                 },
                 count = read_some(&mut self.stderr, &mut words) => match count {
@@ -151,14 +151,14 @@ impl AgentProcess {
         }
     }
 
-    /// What has arrived already.
+    /// The next message that has already arrived.
     fn buffered(&mut self) -> Result<Option<RpcMessage>, Failure> {
         loop {
             let line = match self.lines.next() {
                 Ok(Some([])) => continue,
                 Ok(Some(line)) => line,
                 Ok(None) => return Ok(None),
-                Err(_) => return Err(self.failure("has sent a line that is too long")),
+                Err(_) => return Err(self.failure("sent a line that is too long")),
             };
             if let Some(incoming) = rpc::read(line) {
                 return Ok(Some(incoming));
@@ -167,12 +167,12 @@ impl AgentProcess {
             tracing::debug!(
                 agent = self.name,
                 bytes = line.len(),
-                "an agent wrote a line that is no message"
+                "ignoring a line from an agent that is not a protocol message"
             );
             if self.garbage > limits::GARBAGE {
-                return Err(
-                    self.failure("does not speak the Agent Client Protocol: it writes something else")
-                );
+                return Err(self.failure(
+                    "does not speak the Agent Client Protocol; check its command under [[agents]]",
+                ));
             }
         }
     }
@@ -183,7 +183,7 @@ impl AgentProcess {
         self.last_words.drain(..excess);
     }
 
-    /// Why there is nothing more to come.
+    /// Why the agent's output has ended.
     async fn gone(&mut self) -> Failure {
         let rest = async {
             let mut words = [0; 1024];
@@ -204,12 +204,12 @@ impl AgentProcess {
                     self.said()
                 ))
             }
-            Some(code) => self.failure(&format!("has ended with status {code}{}", self.said())),
-            None => self.failure(&format!("has closed its output{}", self.said())),
+            Some(code) => self.failure(&format!("ended with status {code}{}", self.said())),
+            None => self.failure(&format!("closed its output{}", self.said())),
         }
     }
 
-    /// The last line of its standard error, for people.
+    /// The last line of its standard error, for error messages.
     fn said(&self) -> String {
         let words: Vec<u8> = self.last_words.iter().copied().collect();
         let words = String::from_utf8_lossy(&words);
@@ -229,7 +229,7 @@ async fn read_some(stderr: &mut Option<ChildStderr>, into: &mut [u8]) -> usize {
     }
 }
 
-/// An agent's own words, in bounds and without anything a terminal would obey.
+/// Text of an agent, of limited length and without control characters.
 pub(super) fn short(words: &str) -> String {
     words.chars().filter(|c| !c.is_control()).take(limits::WORDS).collect()
 }

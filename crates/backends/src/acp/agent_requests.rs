@@ -25,20 +25,20 @@ use swb_chat::{Decision, Verdict};
 use swb_engine::chat::{Boxed, Exchange};
 use tokio::sync::Semaphore;
 
-/// What the agent is told.
+/// The reply to the agent.
 pub(super) type RpcResult = Result<Value, Error>;
 
-/// Requests that are being served, all at the same time.
+/// Requests being served, all concurrently.
 #[derive(Default)]
 pub(super) struct PendingReplies<'a>(Vec<(RequestId, Boxed<'a, RpcResult>)>);
 
 impl<'a> PendingReplies<'a> {
-    /// Whether another one can be taken.
+    /// Whether another request can be accepted.
     pub(super) fn has_room(&self) -> bool {
         self.0.len() < limits::SERVED
     }
 
-    /// Whether there are more than anybody waits for.
+    /// Whether there are more requests than an agent can be waiting for.
     pub(super) fn is_full(&self) -> bool {
         self.0.len() >= 2 * limits::SERVED
     }
@@ -47,7 +47,7 @@ impl<'a> PendingReplies<'a> {
         self.0.push((id, answer));
     }
 
-    /// Waits for the next one that is done; for ever if there is none. Cancel-safe.
+    /// Waits for the next request that is done; forever if there is none. Cancel-safe.
     pub(super) async fn next(&mut self) -> (RequestId, RpcResult) {
         poll_fn(|context| {
             for at in 0..self.0.len() {
@@ -61,13 +61,13 @@ impl<'a> PendingReplies<'a> {
     }
 }
 
-/// What is needed to serve.
+/// What is needed to serve requests.
 pub(super) struct AgentRequests<'a> {
     context: &'a BackendContext,
     exchange: &'a Exchange,
-    /// Turns to ask people for permissions.
+    /// Limits the permissions that users are asked for concurrently.
     turns: Arc<Semaphore>,
-    /// Turns to read and write files.
+    /// Limits the files read and written concurrently.
     files: Arc<Semaphore>,
 }
 
@@ -77,7 +77,7 @@ impl<'a> AgentRequests<'a> {
         Self { context, exchange, turns, files }
     }
 
-    /// Begins to serve a request.
+    /// Starts to serve a request.
     pub(super) fn serve(
         &self,
         method: &str,
@@ -121,7 +121,7 @@ impl<'a> AgentRequests<'a> {
             let decision = match allowed {
                 true => Decision::Decided(Verdict { approved: true, ..Verdict::default() }),
                 false => {
-                    // Nobody closes it, so a turn comes.
+                    // The semaphore is never closed, so a permit comes.
                     let _turn = turns.acquire().await;
                     exchange.approve(approval).await
                 }
@@ -133,7 +133,7 @@ impl<'a> AgentRequests<'a> {
         })
     }
 
-    /// What opens the files of the agent, which waits for the disk.
+    /// Opens the agent's files; the call blocks on the disk.
     fn fs(&self) -> impl FnOnce() -> WorkspaceFs + Send + 'static {
         let (workspace, umask) = (self.exchange.workspace(), self.context.umask);
         let working_dir = self.exchange.working_dir().to_owned();
@@ -166,25 +166,26 @@ impl<'a> AgentRequests<'a> {
 
     fn try_create_terminal(&self, request: CreateTerminalRequest, terminals: &mut AcpTerminals) -> RpcResult {
         if !terminals.has_room() {
-            return Err(error(ErrorCode::InvalidRequest, "there are too many terminals; release some first"));
+            return Err(error(ErrorCode::InvalidRequest, "too many terminals; release some first"));
         }
         let directory = match &request.cwd {
             None => self.exchange.working_dir().to_owned(),
             Some(directory) => {
                 let path = directory.to_str().ok_or_else(bad_path)?;
-                // A directory of the workspace or its context; what may be written is another matter.
+                // A directory of the workspace or its context: the guard limits what the command may write there.
                 self.fs()().resolve_read(path).map_err(|error| fs_error(&error))?
             }
         };
         let workspace = self.exchange.workspace();
         let name = terminals.create(self.context, &workspace, &directory, request);
-        let name =
-            name.map_err(|why| error(ErrorCode::InternalError, &format!("it cannot be started: {why}")))?;
+        let name = name.map_err(|why| {
+            error(ErrorCode::InternalError, &format!("the command cannot be started: {why}"))
+        })?;
         answer(&CreateTerminalResponse::new(name))
     }
 }
 
-/// Lets happen without asking from now on, in this workspace, what was allowed for good.
+/// Records in the workspace what the user allowed permanently.
 async fn keep(exchange: &Exchange, subject: Option<Subject>) {
     match subject {
         Some(Subject::Command(command)) => {
@@ -197,23 +198,23 @@ async fn keep(exchange: &Exchange, subject: Option<Subject>) {
     }
 }
 
-/// Does something with a file, when it is its turn, where waiting for the disk keeps nobody waiting.
+/// Runs blocking file work on a thread of its own, within the limit on concurrent files.
 async fn on_disk(
     turns: Arc<Semaphore>,
     path: PathBuf,
     work: impl FnOnce(&str) -> Result<Value, WorkspaceFsError> + Send + 'static,
 ) -> RpcResult {
     let path = Path::to_str(&path).ok_or_else(bad_path)?.to_owned();
-    // Nobody closes it, so a turn comes.
+    // The semaphore is never closed, so a permit comes.
     let _turn = turns.acquire().await;
     let done = tokio::task::spawn_blocking(move || work(&path)).await;
     match done {
         Ok(done) => done.map_err(|error| fs_error(&error)),
-        Err(_) => Err(error(ErrorCode::InternalError, "it was cut off")),
+        Err(_) => Err(error(ErrorCode::InternalError, "the file operation was aborted")),
     }
 }
 
-/// Lines of a text: from `line` on, which counts from 1, and so many.
+/// Lines of a text: at most `limit`, starting at `line`, which counts from 1.
 fn part(text: String, line: Option<u32>, limit: Option<u32>) -> String {
     if line.is_none() && limit.is_none() {
         return text;
@@ -225,7 +226,7 @@ fn part(text: String, line: Option<u32>, limit: Option<u32>) -> String {
 
 fn read<T: DeserializeOwned>(params: Value) -> Result<T, Error> {
     serde_json::from_value(params)
-        .map_err(|why| error(ErrorCode::InvalidParams, &format!("the parameters make no sense: {why}")))
+        .map_err(|why| error(ErrorCode::InvalidParams, &format!("invalid parameters: {why}")))
 }
 
 fn answer(value: &impl Serialize) -> RpcResult {
@@ -240,17 +241,17 @@ fn error(code: ErrorCode, message: &str) -> Error {
     Error::new(code.into(), message)
 }
 
-/// The answer to what we do not know.
+/// The reply to an unknown method.
 pub(super) fn unknown_method() -> Error {
-    error(ErrorCode::MethodNotFound, "there is no such method")
+    error(ErrorCode::MethodNotFound, "unknown method")
 }
 
 fn no_terminal() -> Error {
-    error(ErrorCode::ResourceNotFound, "there is no such terminal")
+    error(ErrorCode::ResourceNotFound, "unknown terminal")
 }
 
 fn bad_path() -> Error {
-    error(ErrorCode::InvalidParams, "the path is not text")
+    error(ErrorCode::InvalidParams, "the path is not valid UTF-8")
 }
 
 fn fs_error(why: &WorkspaceFsError) -> Error {

@@ -1,4 +1,4 @@
-//! One prompt and everything until its answer is complete.
+//! One prompt, from sending it to the end of its answer.
 
 use super::agent_process::short;
 use super::agent_requests::{AgentRequests, PendingReplies};
@@ -16,18 +16,18 @@ use swb_chat::{PlanEntry, PlanPriority, PlanStatus, Progress, Usage};
 use swb_engine::chat::{Exchange, Failure};
 use tokio::time::Instant;
 
-/// One answer in the making.
+/// One answer in progress.
 pub(super) struct Generation<'a> {
     pub(super) exchange: &'a Exchange,
     pub(super) server: AgentRequests<'a>,
     pub(super) session: SessionId,
     pub(super) tools: AcpTools,
-    /// What the session had cost when it was last told.
+    /// The cost of the session as last reported.
     pub(super) bill: &'a mut SessionCost,
 }
 
 impl Generation<'_> {
-    /// Passes on what the agent says until it has answered. Nothing if it does not stop when it should.
+    /// Forwards what the agent sends until its answer is complete. `None` if the agent does not stop when cancelled.
     pub(super) async fn run(
         &mut self,
         talking: &mut ConnectedAgent,
@@ -61,7 +61,7 @@ impl Generation<'_> {
         }
     }
 
-    /// The agent says something. What we do not know is of no interest.
+    /// Handles a notification; unknown ones are ignored.
     async fn hear(&mut self, params: Value) {
         let Ok(notification) = serde_json::from_value::<SessionNotification>(params) else { return };
         if notification.session_id != self.session {
@@ -96,7 +96,7 @@ impl Generation<'_> {
         }
     }
 
-    /// The agent tells how much of its memory is used and what the whole session has cost.
+    /// The agent reports how much of its context window is used and what the whole session has cost.
     async fn used(&mut self, usage: &UsageUpdate) {
         let percent = usage.used.saturating_mul(100).checked_div(usage.size);
         let context_usage = percent.map(|percent| u8::try_from(percent.min(100)).unwrap_or(100));
@@ -108,39 +108,36 @@ impl Generation<'_> {
     }
 }
 
-/// What the answer to a prompt means.
+/// Interprets the reply to a prompt.
 pub(super) async fn finish(answer: Result<Value, Error>, exchange: &Exchange) -> Result<(), Failure> {
     let value = match answer {
         Ok(value) => value,
         Err(_) if exchange.stop().is_cancelled() => return Ok(()),
         Err(error) if error.code == ErrorCode::AuthRequired => {
             return Err(Failure::NotConfigured(
-                "the agent wants you to log in with its own program".to_owned(),
+                "the agent requires a login; log in with the agent's own program".to_owned(),
             ));
         }
         Err(error) => {
-            return Err(Failure::Agent(format!(
-                "the agent answered with an error: {}",
-                short(&error.message)
-            )));
+            return Err(Failure::Agent(format!("the agent reported an error: {}", short(&error.message))));
         }
     };
     let Ok(ended) = serde_json::from_value::<GenerationEnd>(value) else {
-        return Err(Failure::Agent("the agent ended its answer in a way that makes no sense".to_owned()));
+        return Err(Failure::Agent("the agent sent an invalid reply to the prompt".to_owned()));
     };
     if let Some(usage) = usage::of_answer(ended.usage) {
         exchange.used(usage).await;
     }
     match ended.stop_reason.as_str() {
         "max_tokens" => {
-            Err(Failure::Agent("the answer was cut off: it has reached the most tokens".to_owned()))
+            Err(Failure::Agent("the answer was cut off: it reached the maximum number of tokens".to_owned()))
         }
         "max_turn_requests" => {
-            Err(Failure::Agent("the agent has reached the most steps for one prompt".to_owned()))
+            Err(Failure::Agent("the agent reached its maximum number of steps for one prompt".to_owned()))
         }
-        "refusal" => Err(Failure::Agent("the agent refuses to go on".to_owned())),
+        "refusal" => Err(Failure::Agent("the agent refuses to continue".to_owned())),
         "cancelled" if !exchange.stop().is_cancelled() => {
-            Err(Failure::Agent("the agent has given up by itself".to_owned()))
+            Err(Failure::Agent("the agent cancelled its answer".to_owned()))
         }
         _ => Ok(()),
     }

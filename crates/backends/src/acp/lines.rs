@@ -1,16 +1,16 @@
-//! Lines out of bytes, however they are cut.
+//! Splits a byte stream into lines.
 
 use super::limits;
 
-/// A line that is too long.
+/// A line that exceeds the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooLong;
 
-/// Bytes that become lines.
+/// Bytes to split into lines.
 #[derive(Debug, Default)]
 pub(super) struct LineSplitter {
     bytes: Vec<u8>,
-    /// Bytes at the beginning that were taken as lines.
+    /// Bytes at the beginning that were returned as lines.
     taken: usize,
     /// Bytes that were searched for the end of a line.
     searched: usize,
@@ -26,7 +26,7 @@ impl LineSplitter {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next whole line without its end; nothing if it is not there yet.
+    /// The next whole line without its line ending; `None` if it is incomplete.
     pub(super) fn next(&mut self) -> Result<Option<&[u8]>, TooLong> {
         let end = self.bytes[self.searched..].iter().position(|byte| *byte == b'\n');
         let Some(end) = end.map(|end| self.searched + end) else {
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_the_same_however_they_are_cut() {
+    fn lines_do_not_depend_on_how_bytes_are_split() {
         let bytes = b"one\r\n\ntwo three\nrest";
         for cut in 0..=bytes.len() {
             for second in cut..=bytes.len() {
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_refused() {
+    fn an_endless_line_is_rejected() {
         let mut lines = LineSplitter::default();
         let piece = vec![b'x'; 1 << 20];
         for _ in 0..limits::LINE >> 20 {
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_there_has_a_length_too() {
+    fn a_complete_line_is_limited_too() {
         for (more, whole) in [(0, true), (1, false)] {
             let mut lines = LineSplitter::default();
             lines.push(&vec![b'x'; limits::LINE + more]);

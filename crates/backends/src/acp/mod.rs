@@ -1,10 +1,10 @@
 //! Agents that speak the Agent Client Protocol on their standard input and output.
 //!
 //! An agent runs under a guard, in the directory of its conversation, from the first prompt until the conversation is
-//! put away; one that has ended meanwhile is started anew and asked to go on with its session. It does its own work with
-//! its own rights. What it asks of us (`agent_requests.rs`) it gets inside the workspace only.
+//! unloaded; one that has exited is started again and asked to load its session. It does its own work with its own
+//! rights. What it requests from us (`agent_requests.rs`) is limited to the workspace.
 //!
-//! Between prompts nobody listens to it: what it has to say then waits in its pipe.
+//! Between prompts its output is not read: it waits in the pipe.
 
 mod agent_process;
 mod agent_requests;
@@ -59,19 +59,19 @@ struct Acp {
     context: BackendContext,
     agent: AgentConfig,
     directory: std::path::PathBuf,
-    /// The session to go on with when the agent is started anew.
+    /// The session to load when the agent is started again.
     earlier: Option<SessionId>,
     ready: Option<ConnectedAgent>,
     session: Option<AcpSession>,
-    /// What the conversation keeps for going on.
+    /// The state that the conversation stores for resuming.
     told: Option<Value>,
-    /// The model that was asked for.
+    /// The model that was requested.
     model: Option<String>,
-    /// What the session had cost when it was last told.
+    /// The cost of the session as last reported.
     bill: SessionCost,
 }
 
-/// An agent that can be talked to, and what it has opened.
+/// An initialised agent, and the terminals it has opened.
 struct ConnectedAgent {
     ready: Ready,
     terminals: AcpTerminals,
@@ -89,7 +89,7 @@ impl Backend for Acp {
 }
 
 impl Acp {
-    /// Sees to it that the agent runs and has a session.
+    /// Makes sure that the agent runs and has a session.
     async fn prepare(&mut self) -> Result<(), Failure> {
         if self.ready.as_mut().is_some_and(|talking| !talking.ready.link.is_alive()) {
             self.drop_agent();
@@ -99,7 +99,7 @@ impl Acp {
             self.ready = Some(ConnectedAgent { ready, terminals: AcpTerminals::default() });
         }
         if let (Some(talking), None) = (&mut self.ready, &self.session) {
-            // Kept until there is a session: a stop may end this wait at any moment.
+            // Stored until there is a session: a stop may cancel this wait at any moment.
             let session = talking.ready.session(&self.agent, &self.directory, self.earlier.clone()).await;
             let session = session.inspect_err(|_| self.ready = None)?;
             if session.fresh {
@@ -110,8 +110,8 @@ impl Acp {
         Ok(())
     }
 
-    /// The agent is gone or has to go; the next one goes on with the session, unless nothing was said in it: being
-    /// loaded, it would count as one that knows what was said before.
+    /// Drops the agent. The next one loads the session, unless nothing was said in it: if loaded, the agent would
+    /// count as knowing the earlier conversation.
     fn drop_agent(&mut self) {
         let session = self.session.take().filter(|session| !session.fresh);
         self.earlier = session.map(|session| session.id).or(self.earlier.take());
@@ -126,7 +126,7 @@ impl Acp {
     async fn answer(&mut self, exchange: &Exchange) -> Result<(), Failure> {
         let result = tokio::select! {
             result = self.prepare_for(exchange) => result,
-            // Being dropped, it is killed.
+            // Dropping it kills it.
             () = exchange.stop().cancelled() => Err(Failure::Agent("stopped".to_owned())),
         };
         if let Err(failure) = result {
@@ -139,7 +139,7 @@ impl Acp {
         result
     }
 
-    /// Sees to it that the conversation keeps what is needed to go on, and what is paid for.
+    /// Stores in the conversation what is needed to resume, and the cost that was billed.
     async fn note(&mut self, exchange: &Exchange) {
         let Some(session) = &self.session else { return };
         let state = json!({"acp_session": session.id, "agent": self.agent.name, "cost": self.bill.0});
@@ -151,7 +151,7 @@ impl Acp {
 
     async fn prompt(&mut self, exchange: &Exchange) -> Result<(), Failure> {
         let (Some(talking), Some(session)) = (&mut self.ready, &mut self.session) else {
-            return Err(Failure::Agent("the agent is gone".to_owned()));
+            return Err(Failure::Agent("the agent is not running".to_owned()));
         };
         let preamble =
             if std::mem::take(&mut session.fresh) { transcript::of(exchange.history()) } else { None };
@@ -168,7 +168,7 @@ impl Acp {
         let terminals = talking.terminals.count();
         let ended = generation.run(talking, &prompt).await;
         if exchange.stop().is_cancelled() {
-            // Agents that end at once when they are told to may leave behind what they waited for.
+            // Agents that end at once when cancelled may leave commands behind that they were waiting for.
             talking.terminals.kill_after(terminals);
         }
         match ended {
@@ -198,7 +198,7 @@ impl Acp {
     }
 }
 
-/// The session that this agent had in this conversation, and what it had cost.
+/// The session that this agent had in this conversation, and its cost.
 fn earlier(agent: &AgentConfig, resume: Option<&Value>) -> Option<(SessionId, SessionCost)> {
     let resume = resume?;
     let same = resume.get("agent").and_then(Value::as_str) == Some(agent.name.as_str());

@@ -1,4 +1,4 @@
-//! Permissions that an agent asks for.
+//! Permissions that an agent requests.
 
 use super::tools;
 use crate::config::Allow;
@@ -13,14 +13,14 @@ use swb_chat::{
     ApprovalOption, ApprovalRequest, Decision, OptionKind, ToolCall, ToolKind, Verdict, Workspace,
 };
 
-/// What a permission is about that can be allowed for good.
+/// The subject of a permission that can be allowed permanently.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Subject {
     Command(String),
     Domain(String),
 }
 
-/// What people are asked, and what kind of tool it is about. `known` is the use of the tool as the agent has announced it.
+/// The approval to request from the user, and the kind of tool. `known` is the tool call as the agent announced it.
 pub(super) fn approval(
     request: &RequestPermissionRequest,
     known: Option<&ToolCall>,
@@ -28,7 +28,7 @@ pub(super) fn approval(
     let fields = &request.tool_call.fields;
     let mut call = known.cloned().unwrap_or_else(|| tools::unknown(&request.tool_call.tool_call_id));
     tools::merge(&mut call, fields);
-    let reason = call.description.clone().unwrap_or_else(|| format!("the agent wants to use {}", call.name));
+    let reason = call.description.clone().unwrap_or_else(|| format!("the agent asks to use {}", call.name));
     let approval = ApprovalRequest {
         tool: call.name,
         tool_id: known.map(|call| call.id.clone()),
@@ -44,13 +44,13 @@ fn option(option: &PermissionOption) -> ApprovalOption {
         PermissionOptionKind::AllowAlways => OptionKind::AllowAlways,
         PermissionOptionKind::AllowOnce => OptionKind::AllowOnce,
         PermissionOptionKind::RejectAlways => OptionKind::RejectAlways,
-        // What a later version may add must not allow anything.
+        // Kinds that a later version adds must not allow anything.
         _ => OptionKind::RejectOnce,
     };
     ApprovalOption { id: option.option_id.to_string(), label: option.name.clone(), kind }
 }
 
-/// The command to be run or the domain to be reached, if it is about one.
+/// The command to run or the domain to reach, if the permission is about one.
 pub(super) fn subject(approval: &ApprovalRequest, kind: ToolKind) -> Option<Subject> {
     let parameter = |name: &str| approval.parameters.get(name).and_then(Value::as_str);
     match kind {
@@ -63,8 +63,8 @@ pub(super) fn subject(approval: &ApprovalRequest, kind: ToolKind) -> Option<Subj
     }
 }
 
-/// Whether it may happen without asking: by the user's policy, which is about the tool's name or kind or about commands,
-/// or by what was allowed in the workspace.
+/// Whether it is allowed without approval: by the user's policy, which names tools, kinds of tools or commands, or by
+/// what was allowed in the workspace.
 pub(super) fn is_allowed(
     approval: &ApprovalRequest,
     kind: ToolKind,
@@ -82,13 +82,13 @@ pub(super) fn is_allowed(
     allow.tools.iter().any(tool) || by_subject
 }
 
-/// Whether it was allowed for good and the agent has no option to remember that by itself.
+/// Whether it was allowed permanently and the agent has no option to remember that itself.
 pub(super) fn is_ours_to_keep(options: &[ApprovalOption], decision: &Decision) -> bool {
     let own = options.iter().any(|option| option.kind == OptionKind::AllowAlways);
     matches!(decision, Decision::Decided(Verdict { approved: true, always: true, .. })) && !own
 }
 
-/// What the agent is told: the option that was chosen, or the one that comes nearest to what was decided.
+/// The outcome sent to the agent: the chosen option, or the one nearest to the decision.
 pub(super) fn outcome(options: &[ApprovalOption], decision: &Decision) -> RequestPermissionOutcome {
     let kinds = match decision {
         Decision::Decided(verdict) => return decided(options, verdict),
@@ -100,7 +100,7 @@ pub(super) fn outcome(options: &[ApprovalOption], decision: &Decision) -> Reques
 
 fn decided(options: &[ApprovalOption], verdict: &Verdict) -> RequestPermissionOutcome {
     let chosen = options.iter().find(|option| verdict.option.as_ref() == Some(&option.id));
-    // An option that means the opposite of the verdict is a mistake, and no is the safe side of it.
+    // If the option contradicts the verdict, deny: that is the safe side.
     if let Some(chosen) = chosen.filter(|option| option.kind.allows() == verdict.approved) {
         return selected(chosen);
     }
@@ -110,7 +110,7 @@ fn decided(options: &[ApprovalOption], verdict: &Verdict) -> RequestPermissionOu
         (false, false) => [OptionKind::RejectOnce, OptionKind::RejectAlways],
         (false, true) => [OptionKind::RejectAlways, OptionKind::RejectOnce],
     };
-    // Nobody who allows something once has allowed it for ever.
+    // Allowing something once does not allow it permanently.
     let most = if kinds[0] == OptionKind::AllowOnce { 1 } else { 2 };
     first(options, &kinds[..most])
 }
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_outcome_is_the_option_chosen_or_the_nearest() {
+    fn the_outcome_is_the_chosen_option_or_the_nearest() {
         use OptionKind::{AllowAlways, AllowOnce, RejectOnce};
         let all = options(&[
             ("once", AllowOnce),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn people_are_asked_about_what_is_known_of_a_use() {
+    fn an_approval_shows_what_is_known_about_the_tool_call() {
         let request = |call: Value| -> RequestPermissionRequest {
             let options = json!([{"optionId": "y", "name": "Yes", "kind": "allow_once"},
                                  {"optionId": "z", "name": "Never", "kind": "reject_always"}]);
@@ -193,11 +193,11 @@ mod tests {
         (known.name, known.kind) = ("Bash".into(), ToolKind::Execute);
         let (asked, kind) = approval(&request(json!({"toolCallId": "c"})), Some(&known));
         assert_eq!((asked.tool.as_str(), kind), ("Bash", ToolKind::Execute));
-        assert_eq!((asked.tool_id, asked.reason.as_str()), (Some(known.id), "the agent wants to use Bash"));
+        assert_eq!((asked.tool_id, asked.reason.as_str()), (Some(known.id), "the agent asks to use Bash"));
     }
 
     #[test]
-    fn the_policy_allows_tools_by_name_and_kind_and_commands() {
+    fn the_policy_allows_commands_and_tools_by_name_or_kind() {
         let approval = ApprovalRequest {
             tool: "Bash".into(),
             tool_id: None,
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_keeps_by_itself_is_not_kept_twice() {
+    fn a_permission_that_the_agent_remembers_is_not_stored() {
         let once = options(&[("once", OptionKind::AllowOnce)]);
         let both = options(&[("once", OptionKind::AllowOnce), ("always", OptionKind::AllowAlways)]);
         assert!(is_ours_to_keep(&once, &verdict(true, None, true)));

@@ -1,17 +1,17 @@
-//! JSON-RPC 2.0 messages, one a line.
+//! JSON-RPC 2.0 messages, one per line.
 
 use agent_client_protocol_schema::v1::{Error, RequestId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What an agent sent.
+/// A message from an agent.
 #[derive(Debug)]
 pub(super) enum RpcMessage {
-    /// It says something.
+    /// A notification.
     Notification(String, Value),
-    /// It asks for something.
+    /// A request.
     Request(RequestId, String, Value),
-    /// It answers.
+    /// A reply.
     Response(i64, Result<Value, Error>),
 }
 
@@ -29,13 +29,13 @@ struct RpcEnvelope {
     error: Option<Error>,
 }
 
-/// Reads a line; nothing if it is none of the protocol's.
+/// Parses a line; `None` if it is not a message of the protocol.
 pub(super) fn read(line: &[u8]) -> Option<RpcMessage> {
     let envelope: RpcEnvelope = serde_json::from_slice(line).ok()?;
     Some(match (envelope.method, envelope.id) {
         (Some(method), None | Some(RequestId::Null)) => RpcMessage::Notification(method, envelope.params),
         (Some(method), Some(id)) => RpcMessage::Request(id, method, envelope.params),
-        // `"result": null` is an answer, too, and reads as none.
+        // `"result": null` is a reply, too, and deserializes as `None`.
         (None, Some(RequestId::Number(id))) => RpcMessage::Response(
             id,
             envelope.error.map_or_else(|| Ok(envelope.result.unwrap_or_default()), Err),
@@ -54,7 +54,7 @@ pub(super) fn notification(method: &str, params: &impl Serialize) -> String {
     line(&json!({"jsonrpc": "2.0", "method": method, "params": params}))
 }
 
-/// An answer as a line.
+/// A reply as a line.
 pub(super) fn response(id: &RequestId, answer: Result<Value, Error>) -> String {
     line(&match answer {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_told_apart() {
+    fn messages_are_distinguished() {
         let read = |text: &str| read(text.as_bytes());
         assert!(matches!(
             read(r#"{"jsonrpc":"2.0","id":1,"result":null}"#),
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_have_one_end() {
+    fn a_message_is_exactly_one_line() {
         let line = request(1, "m", &json!({"text": "a\nb"}));
         assert!(line.ends_with('\n') && line.matches('\n').count() == 1);
     }

@@ -1,4 +1,4 @@
-//! Getting an agent ready: greeting, session, model.
+//! Prepares an agent: initialisation, session, model.
 
 use super::agent_process::{AgentProcess, short};
 use super::agent_requests::unknown_method;
@@ -19,7 +19,7 @@ use serde_json::Value;
 use std::path::Path;
 use swb_engine::chat::Failure;
 
-/// An agent that can be talked to.
+/// An initialised agent.
 #[derive(Debug)]
 pub(super) struct Ready {
     pub(super) link: AgentProcess,
@@ -30,13 +30,13 @@ pub(super) struct Ready {
 #[derive(Debug)]
 pub(super) struct AcpSession {
     pub(super) id: SessionId,
-    /// The agent knows nothing of what was said before.
+    /// The agent does not know the earlier conversation.
     pub(super) fresh: bool,
     options: Vec<SessionConfigOption>,
 }
 
 impl Ready {
-    /// Starts an agent and greets it.
+    /// Starts an agent and initialises it.
     pub(super) async fn start(
         context: &BackendContext,
         agent: &AgentConfig,
@@ -53,14 +53,14 @@ impl Ready {
         };
         if greeting.protocol_version != ProtocolVersion::V1 {
             return Err(Failure::Agent(format!(
-                "the agent '{}' speaks version {} of the Agent Client Protocol; this program speaks version 1",
+                "the agent '{}' speaks version {} of the Agent Client Protocol; only version 1 is supported",
                 agent.name, greeting.protocol_version
             )));
         }
         Ok(Self { link, greeting })
     }
 
-    /// Goes on with a session if the agent can, or begins one.
+    /// Loads a session if the agent can, or creates one.
     pub(super) async fn session(
         &mut self,
         agent: &AgentConfig,
@@ -76,9 +76,9 @@ impl Ready {
                     let options = loaded.unwrap_or_default().config_options;
                     return Ok(AcpSession { id, fresh: false, options });
                 }
-                // It has forgotten it.
+                // The agent no longer has the session.
                 Err(error) => {
-                    tracing::debug!(agent = agent.name, code = ?error.code, "a session cannot be loaded")
+                    tracing::debug!(agent = agent.name, code = ?error.code, "cannot load the session")
                 }
             }
         }
@@ -94,7 +94,7 @@ impl Ready {
         }
     }
 
-    /// The agent wants to know who uses it, which is between it and its user.
+    /// The error for an agent that requires a login.
     fn locked(&self, agent: &AgentConfig) -> Failure {
         let methods = self.greeting.auth_methods.iter().map(AuthMethod::name);
         let methods: Vec<String> = methods.map(|name| format!("'{}'", short(name))).collect();
@@ -103,13 +103,13 @@ impl Ready {
             false => format!(" (it offers {})", methods.join(", ")),
         };
         Failure::NotConfigured(format!(
-            "the agent '{}' wants you to log in{ways}: do so with its own program, or give it a key with env under \
+            "the agent '{}' requires a login{ways}: log in with its own program, or set its key with env under \
              [[agents]]",
             agent.name
         ))
     }
 
-    /// Asks for a model, where the agent offers a choice; whether it has it.
+    /// Selects a model, if the agent offers a choice; returns whether it has this one.
     pub(super) async fn choose_model(
         &mut self,
         session: &mut AcpSession,
@@ -125,7 +125,7 @@ impl Ready {
     }
 }
 
-/// What is of interest in the answer to `session/load`, which may also be null.
+/// The relevant part of the reply to `session/load`, which may also be null.
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct LoadedSession {
@@ -133,7 +133,7 @@ struct LoadedSession {
     config_options: Vec<SessionConfigOption>,
 }
 
-/// The option that chooses the model, and its value for this one, by id or by name.
+/// The option that selects the model, and the value for this model, by id or by name.
 fn model_in(option: &SessionConfigOption, model: &str) -> Option<(String, String)> {
     let SessionConfigKind::Select(select) = &option.kind else { return None };
     if option.category != Some(SessionConfigOptionCategory::Model) {
@@ -150,8 +150,8 @@ fn model_in(option: &SessionConfigOption, model: &str) -> Option<(String, String
     Some((option.id.to_string(), choice.value.to_string()))
 }
 
-/// Asks and waits for the answer. What the agent says meanwhile is about the past, and what it asks has to wait for a
-/// prompt: both are of no use here.
+/// Sends a request and waits for the reply. Notifications meanwhile are about the past, and requests have to wait for a
+/// prompt: both are ignored here.
 async fn call<T: DeserializeOwned>(
     link: &mut AgentProcess,
     method: &str,
@@ -170,15 +170,17 @@ async fn call<T: DeserializeOwned>(
     let answer = tokio::time::timeout(limits::START, answer).await;
     let answer = answer.unwrap_or_else(|_| {
         let seconds = limits::START.as_secs();
-        Err(Failure::Agent(format!("the agent has not answered '{method}' within {seconds} s")))
+        Err(Failure::Agent(format!(
+            "timed out after {seconds} s waiting for the agent's reply to '{method}'"
+        )))
     })?;
     let read = |value: Value| {
         serde_json::from_value(value)
-            .map_err(|_| Failure::Agent(format!("the agent's answer to '{method}' makes no sense")))
+            .map_err(|_| Failure::Agent(format!("the agent sent an invalid reply to '{method}'")))
     };
     answer.map(read).map_or_else(|error| Ok(Err(error)), |read| read.map(Ok))
 }
 
 fn refused(agent: &AgentConfig, what: &str, error: &Error) -> Failure {
-    Failure::Agent(format!("the agent '{}' refuses {what}: {}", agent.name, short(&error.message)))
+    Failure::Agent(format!("the agent '{}' rejected {what}: {}", agent.name, short(&error.message)))
 }

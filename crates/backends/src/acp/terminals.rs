@@ -1,4 +1,4 @@
-//! Terminals that an agent asks for: commands that run in the workspace while the agent does something else.
+//! Terminals that an agent creates: commands that run in the workspace while the agent does something else.
 
 use super::limits;
 use crate::BackendContext;
@@ -13,15 +13,15 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// What begins a terminal's name.
+/// Prefix of a terminal's name.
 const PREFIX: &str = "terminal-";
 
-/// The terminals of one agent; dropped, everything in them is killed.
+/// The terminals of one agent; dropping them kills everything in them.
 #[derive(Debug, Default)]
 pub(super) struct AcpTerminals {
-    /// By number; their names are made of that.
+    /// By number; the name is derived from it.
     open: BTreeMap<u64, AcpTerminal>,
-    /// What runs in them.
+    /// The tasks that run them.
     tasks: JoinSet<()>,
     created: u64,
 }
@@ -35,12 +35,12 @@ struct AcpTerminal {
 }
 
 impl AcpTerminals {
-    /// Whether another one may be opened.
+    /// Whether another one may be created.
     pub(super) fn has_room(&self) -> bool {
         self.open.len() < limits::TERMINALS
     }
 
-    /// Runs a command; the terminal's name.
+    /// Runs a command; returns the terminal's name.
     pub(super) fn create(
         &mut self,
         context: &BackendContext,
@@ -48,14 +48,14 @@ impl AcpTerminals {
         directory: &Path,
         request: CreateTerminalRequest,
     ) -> io::Result<String> {
-        // Finished tasks are kept until somebody asks for them.
+        // Finished tasks stay in the set until they are joined.
         while self.tasks.try_join_next().is_some() {}
         let [usual, most] = limits::TERMINAL_OUTPUT;
         let limit = request.output_byte_limit.map_or(usual, |limit| usize::try_from(limit).unwrap_or(most));
         let kept = Arc::new(Mutex::new(BoundedOutput::new(0, limit.min(most))));
         let env = request.env.into_iter().map(|variable| (variable.name, variable.value));
         let launch = match request.args.is_empty() {
-            // Most agents give a whole command line here.
+            // Most agents send a whole command line here.
             true => Launch::shell(&request.command, directory),
             false => Launch::new([request.command].into_iter().chain(request.args), directory),
         };
@@ -67,47 +67,47 @@ impl AcpTerminals {
         Ok(format!("{PREFIX}{}", self.created))
     }
 
-    /// What it has written, and whether it has ended.
+    /// Its output, and its exit status if it has ended.
     pub(super) fn output(&self, name: &str) -> Option<TerminalOutputResponse> {
         let terminal = self.open.get(&number(name)?)?;
-        // First, so that the output of one that has ended is all of it.
+        // Read the status first, so that the output of an ended command is complete.
         let status = *terminal.status.borrow();
         let (output, truncated) = lock(&terminal.kept).plain();
         Some(TerminalOutputResponse::new(output, truncated).exit_status(status.map(exit_status)))
     }
 
-    /// Waits for its end.
+    /// Waits until its command has ended.
     pub(super) fn wait(
         &self,
         name: &str,
     ) -> Option<impl Future<Output = TerminalExitStatus> + Send + 'static> {
         let mut status = self.open.get(&number(name)?)?.status.clone();
         Some(async move {
-            // The sender goes away only after it has told the status.
+            // The sender is dropped only after it has sent the status.
             let ended = status.wait_for(Option::is_some).await.ok().and_then(|status| *status);
             ended.map_or_else(TerminalExitStatus::new, exit_status)
         })
     }
 
-    /// How many there were so far.
+    /// The number of terminals created so far.
     pub(super) fn count(&self) -> u64 {
         self.created
     }
 
-    /// Kills what runs in those that came after so many others.
+    /// Kills what runs in the terminals created after the first `count`.
     pub(super) fn kill_after(&self, count: u64) {
         for (_, terminal) in self.open.range(count + 1..) {
             terminal.kill.cancel();
         }
     }
 
-    /// Kills what runs in it; it can still be read.
+    /// Kills what runs in it; its output can still be read.
     pub(super) fn kill(&self, name: &str) -> Option<()> {
         self.open.get(&number(name)?)?.kill.cancel();
         Some(())
     }
 
-    /// Kills what runs in it, and forgets it.
+    /// Kills what runs in it, and removes it.
     pub(super) fn release(&mut self, name: &str) -> Option<()> {
         self.open.remove(&number(name)?)?.kill.cancel();
         Some(())

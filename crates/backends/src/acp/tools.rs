@@ -1,4 +1,4 @@
-//! What an agent does with its tools, in our words.
+//! An agent's tool calls, translated to those of conversations.
 
 use super::limits;
 use agent_client_protocol_schema::v1::{
@@ -10,14 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
 use swb_chat::{Location, ToolCall, ToolContent, ToolId, ToolKind, ToolResult, ToolStatus};
 
-/// Uses of tools in one answer.
+/// The tool calls of one answer.
 #[derive(Debug, Default)]
 pub(super) struct AcpTools {
     open: BTreeMap<ToolId, AcpToolUse>,
     ended: EndedTool,
 }
 
-/// Which uses have ended. Of their names, which are as long as an agent likes, only a digest is kept.
+/// Ids of ended calls. Agents choose ids of any length, so only a digest is kept.
 #[derive(Debug, Default)]
 struct EndedTool {
     digests: BTreeSet<u64>,
@@ -43,25 +43,25 @@ struct AcpToolUse {
     content: Vec<ToolContent>,
 }
 
-/// What there is to report after an update of a tool.
+/// What to report after an update of a tool call.
 #[derive(Debug, PartialEq)]
 pub(super) enum ToolUpdate {
-    /// A use began, or more is known about it.
+    /// A call began, or more is known about it.
     Called(ToolCall),
-    /// It says more.
+    /// Further output.
     Output(ToolId, String),
-    /// It has ended.
+    /// The call ended.
     Ended(ToolResult),
 }
 
 impl AcpTools {
-    /// A use that was announced and has not ended.
+    /// A call that was announced and has not ended.
     pub(super) fn get(&self, id: &ToolCallId) -> Option<&ToolCall> {
         self.open.get(&tool_id(id)).map(|known| &known.call)
     }
 
-    /// There is news of a tool. `begins` if it is announced; about others than those announced there is nothing to say,
-    /// nor about those that have ended: some agents announce them once more.
+    /// Handles an update of a tool call. `begins` if it announces the call. Updates of calls that were not announced or
+    /// that have ended are ignored: some agents announce ended calls again.
     pub(super) fn hear(
         &mut self,
         id: &ToolCallId,
@@ -84,7 +84,7 @@ impl AcpTools {
         }
         if let Some(content) = &fields.content {
             let output = text_of(content);
-            // Content is told as a whole each time; what is new in it is what was added.
+            // Each update carries the whole content; only what was appended is new.
             let more = output.strip_prefix(known.output.as_str()).unwrap_or(&output);
             if !more.is_empty() && !is_over(fields.status) {
                 news.push(ToolUpdate::Output(id.clone(), more.to_owned()));
@@ -112,7 +112,7 @@ impl AcpToolUse {
         let failed = status == Some(ToolCallStatus::Failed);
         let error = failed.then(|| match output.lines().next() {
             Some(line) if !line.trim().is_empty() => super::agent_process::short(line),
-            _ => "the agent says that it failed".to_owned(),
+            _ => "the agent reports that the tool failed".to_owned(),
         });
         let status = if failed { ToolStatus::Failed } else { ToolStatus::Completed };
         ToolResult { id: self.call.id, status, output, error, content: self.content }
@@ -127,7 +127,7 @@ fn tool_id(id: &ToolCallId) -> ToolId {
     ToolId(id.to_string())
 }
 
-/// A use of which nothing is known.
+/// A call about which nothing is known.
 pub(super) fn unknown(id: &ToolCallId) -> ToolCall {
     unknown_named(tool_id(id))
 }
@@ -144,7 +144,7 @@ fn unknown_named(id: ToolId) -> ToolCall {
     }
 }
 
-/// Adds what is new to what is known. Without a name a tool is called after what it is for: titles differ every time.
+/// Merges an update into the call. A tool without a name is named after its kind: titles differ for every call.
 pub(super) fn merge(call: &mut ToolCall, fields: &ToolCallUpdateFields) {
     let unnamed = call.name == word(call.kind);
     if let Some(kind) = fields.kind {
@@ -184,7 +184,7 @@ fn kind_of(kind: AcpKind) -> ToolKind {
     }
 }
 
-/// A word for what a tool is for.
+/// A name for a kind of tool.
 pub(super) fn word(kind: ToolKind) -> &'static str {
     match kind {
         ToolKind::Delete => "delete",
@@ -221,7 +221,7 @@ fn other_content(content: &ToolCallContent) -> Option<ToolContent> {
     }
 }
 
-/// What a block of content says, as text.
+/// A content block as text.
 pub(super) fn block_text(block: &ContentBlock) -> String {
     match block {
         ContentBlock::Text(text) => text.text.clone(),
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_use_is_told_from_its_beginning_to_its_end() {
+    fn a_tool_call_is_reported_from_begin_to_end() {
         let mut tools = AcpTools::default();
         let id = ToolCallId::new("c1");
         let begun = tools.hear(
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_use_can_begin_and_end_at_once() {
+    fn a_tool_call_can_begin_and_end_in_one_update() {
         let mut tools = AcpTools::default();
         let all = json!({"kind": "edit", "name": "Edit", "status": "failed", "content": [
             {"type": "diff", "path": "/a", "oldText": "x", "newText": "y"},
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn not_every_use_that_has_ended_is_remembered() {
+    fn the_number_of_remembered_ended_calls_is_limited() {
         let mut tools = AcpTools::default();
         for number in 0..=limits::ENDED {
             let news = tools.hear(
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_told_about_uses_nobody_announced_nor_about_too_many() {
+    fn unannounced_and_excess_tool_calls_are_ignored() {
         let mut tools = AcpTools::default();
         assert!(tools.hear(&ToolCallId::new("c"), fields(json!({"status": "completed"})), false).is_empty());
         for number in 0..limits::TOOLS {

@@ -1,9 +1,9 @@
-//! What was said before, for an agent that cannot remember it by itself.
+//! The earlier conversation as text, for an agent that cannot load its session.
 
 use super::limits;
 use swb_chat::{Message, Role};
 
-/// The end of a conversation as text; nothing if nothing was said.
+/// The end of a conversation as text; `None` if it is empty.
 pub(super) fn of(history: &[Message]) -> Option<String> {
     let mut lines = Vec::new();
     let mut room = limits::TRANSCRIPT;
@@ -15,7 +15,7 @@ pub(super) fn of(history: &[Message]) -> Option<String> {
         };
         let line = format!("{who}: {}", message.text().trim());
         if line.len() > room {
-            // Of what was said last at least the end: without it nothing else would make sense.
+            // Always include at least the end of the last message: without it the rest is useless.
             if lines.is_empty() {
                 let from = line.ceil_char_boundary(line.len() - room);
                 lines.push(format!("{who}: […] {}", &line[from..]));
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_what_was_said_is_told() {
+    fn the_transcript_has_the_end_of_the_conversation() {
         assert_eq!(of(&[]), None);
         assert_eq!(of(&[said(Role::System, "be kind")]), None);
         let told = of(&[said(Role::User, "hello"), said(Role::Assistant, "good day\n")]).unwrap();
@@ -50,14 +50,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_much_is_left_out_from_the_beginning() {
+    fn the_oldest_messages_are_left_out_first() {
         let long = "x".repeat(limits::TRANSCRIPT / 2);
         let told = of(&[said(Role::User, &long), said(Role::User, &long), said(Role::User, "last")]).unwrap();
         assert!(told.len() < limits::TRANSCRIPT && told.contains("User: last"));
     }
 
     #[test]
-    fn of_what_was_said_last_at_least_the_end_is_told() {
+    fn the_last_message_is_cut_at_its_beginning() {
         let long = "é".repeat(limits::TRANSCRIPT);
         let told = of(&[said(Role::User, "hello"), said(Role::Assistant, &format!("{long} end"))]).unwrap();
         assert!(told.contains("Assistant: […] é") && told.contains("é end\n\nThe user now says:"));

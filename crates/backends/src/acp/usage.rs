@@ -1,13 +1,13 @@
-//! What an agent says it has used: tokens for each answer, money for the whole session.
+//! Usage that an agent reports: tokens for each answer, money for the whole session.
 
 use serde::Deserialize;
 use serde_json::Value;
 use swb_chat::Usage;
 
-/// The tokens of one answer, as they are told at its end.
+/// The tokens of one answer, as reported at its end.
 ///
-/// That is not yet part of the protocol proper, and its words can be read both ways; the agents of Anthropic and OpenAI
-/// count each answer by itself, so that is what is understood.
+/// This is not yet part of the stable protocol, and its text is ambiguous; the agents of Anthropic and OpenAI count
+/// each answer separately, so that is what we assume.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Tokens {
@@ -20,8 +20,8 @@ struct Tokens {
 }
 
 impl Tokens {
-    /// Tokens read. Some agents tell those of the cache apart; a total that is reached without them says that they are
-    /// counted already.
+    /// Input tokens. Some agents report cached tokens separately; if the total is reached without them, they are already
+    /// included.
     fn read(&self) -> u64 {
         let plain = self.input_tokens.saturating_add(self.output_tokens);
         let thoughtful = plain.saturating_add(self.thought_tokens.unwrap_or(0));
@@ -33,7 +33,7 @@ impl Tokens {
     }
 }
 
-/// What the end of an answer tells of its tokens. What makes no sense is no reason to lose the answer.
+/// The usage in the reply to a prompt. Invalid usage is ignored: the answer must not be lost because of it.
 pub(super) fn of_answer(usage: Value) -> Option<Usage> {
     let tokens: Tokens = serde_json::from_value(usage).ok()?;
     Some(Usage {
@@ -44,16 +44,16 @@ pub(super) fn of_answer(usage: Value) -> Option<Usage> {
     })
 }
 
-/// Less than this is no money: sums of fractions differ that much by themselves.
+/// Differences below this are rounding errors.
 const NOTHING: f64 = 1e-9;
 
-/// What a session has cost when it was last told, in dollars.
+/// The cost of a session as last reported, in dollars.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct SessionCost(pub(super) f64);
 
 impl SessionCost {
-    /// The agent tells what the session has cost; how much of that is new. A lower sum means that it counts anew, as
-    /// some do when they were started anew.
+    /// Takes the reported cost of the session; returns how much of it is new. A lower sum means that it counts from
+    /// zero again, as some do after a restart.
     pub(super) fn grow(&mut self, total: f64) -> Option<f64> {
         if !total.is_finite() || total < 0.0 {
             return None;
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_of_the_cache_are_read_once() {
+    fn cached_tokens_are_counted_once() {
         let apart = json!({"inputTokens": 3, "outputTokens": 49, "cachedReadTokens": 400, "cachedWriteTokens": 30,
                            "totalTokens": 482});
         assert_eq!(read(apart), (433, 400, 49));
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_session_has_cost_besides_is_new() {
+    fn only_the_increase_of_the_cost_is_new() {
         let mut bill = SessionCost::default();
         assert_eq!((bill.grow(0.5), bill.grow(0.5), bill.grow(2.0)), (Some(0.5), None, Some(1.5)));
         assert_eq!(bill.grow(2.0 - 1e-12), None, "as good as the same");

@@ -1,4 +1,4 @@
-//! Output of which the middle is left out when it is too much.
+//! Output with a limit: of a long text only the beginning and the end are kept.
 
 use std::collections::VecDeque;
 
@@ -9,17 +9,17 @@ pub(crate) struct BoundedOutput {
     tail: VecDeque<u8>,
     head_most: usize,
     tail_most: usize,
-    /// Bytes that were left out between them.
+    /// Bytes left out between them.
     lost: u64,
 }
 
 impl BoundedOutput {
-    /// Keeps so many bytes of the beginning and of the end.
+    /// Keeps `head` bytes of the beginning and `tail` bytes of the end.
     pub(crate) fn new(head: usize, tail: usize) -> Self {
         Self { head: String::new(), tail: VecDeque::new(), head_most: head, tail_most: tail, lost: 0 }
     }
 
-    /// There is more text.
+    /// Appends text.
     pub(crate) fn push(&mut self, text: &str) {
         let room = if self.tail.is_empty() && self.lost == 0 { self.head_most - self.head.len() } else { 0 };
         let (head, rest) = text.split_at(text.floor_char_boundary(room));
@@ -30,12 +30,12 @@ impl BoundedOutput {
         self.lost += excess as u64;
     }
 
-    /// What is kept; where something was left out, it says itself.
+    /// The kept text, with a note where something was left out.
     pub(crate) fn take(self) -> String {
         self.text(|bytes| format!("\n[... {bytes} bytes left out ...]\n"))
     }
 
-    /// What is kept with nothing in between, and whether something was left out.
+    /// The kept text without a note, and whether something was left out.
     pub(crate) fn plain(&self) -> (String, bool) {
         (self.text(|_| String::new()), self.lost > 0)
     }
@@ -43,7 +43,7 @@ impl BoundedOutput {
     fn text(&self, between: impl FnOnce(u64) -> String) -> String {
         let (front, back) = self.tail.as_slices();
         let tail = [front, back].concat();
-        // The cut may have gone through a character.
+        // The cut may split a character.
         let begin = tail.iter().position(|byte| byte & 0xc0 != 0x80).unwrap_or(tail.len());
         let tail = String::from_utf8_lossy(&tail[begin..]);
         match self.lost {
@@ -53,10 +53,10 @@ impl BoundedOutput {
     }
 }
 
-/// Bytes that become text as they come: what is no UTF-8 is replaced, what is cut in two is kept until the rest is there.
+/// Decodes UTF-8 as it arrives: invalid bytes are replaced, an incomplete character is kept until the rest arrives.
 #[derive(Debug, Default)]
 pub(crate) struct Utf8Decoder {
-    /// The beginning of a character: three bytes at most.
+    /// The beginning of a character: at most three bytes.
     left: Vec<u8>,
 }
 
@@ -86,7 +86,7 @@ impl Utf8Decoder {
         text
     }
 
-    /// Nothing follows.
+    /// The input has ended.
     pub(crate) fn finish(&mut self) -> String {
         String::from_utf8_lossy(&std::mem::take(&mut self.left)).into_owned()
     }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_the_same_however_it_is_cut() {
+    fn text_does_not_depend_on_how_bytes_are_split() {
         let bytes = "a\u{e9}\u{1f600}z".as_bytes().iter().copied().chain([0xff, b'x', 0xe2, 0x82]);
         let bytes: Vec<u8> = bytes.collect();
         for cut in 0..=bytes.len() {

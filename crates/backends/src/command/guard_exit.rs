@@ -1,7 +1,7 @@
-//! Ending a guard, also one that its program keeps from doing its work.
+//! Ends a guard, even one that its program interferes with.
 //!
-//! A program that is not confined, or confined by an old kernel, can send signals to its guard: it could stop it, and so
-//! live on. Therefore the guard is watched until it has ended.
+//! A program that is not confined, or confined by an old kernel, can send signals to its guard: it could stop it and
+//! outlive it. Therefore the guard is watched until it has ended.
 
 use crate::command::limits;
 use crate::guard;
@@ -14,11 +14,11 @@ use std::time::Duration;
 /// Ends a guard that was not waited for yet, and everything below it. Does not wait for that.
 pub(super) fn end(guard: Pid) {
     tell(|signal| kill_process(guard, signal));
-    // The number may be another process's once the guard has ended; this never is.
+    // The process id may be reused once the guard has ended; the pidfd is not.
     let Ok(process) = pidfd_open(guard, PidfdFlags::empty()) else { return };
     let watch = move || watch(guard, &process);
     if let Err(error) = std::thread::Builder::new().name("guard-exit".into()).spawn(watch) {
-        tracing::warn!(%error, "the end of a program cannot be watched");
+        tracing::warn!(%error, "cannot wait for a guard to end");
     }
 }
 

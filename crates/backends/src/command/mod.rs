@@ -22,26 +22,26 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Limits {
     /// How long it may run.
     pub(crate) time: Duration,
-    /// Bytes of output that are kept, half of them from the beginning and half from the end.
+    /// Bytes of output to keep, half of them from the beginning and half from the end.
     pub(crate) output: usize,
 }
 
-/// What a command came to.
+/// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandResult {
-    /// Its exit status, 128 + N if signal N has killed it; nothing if that is not known.
+    /// Its exit status, 128 + N if signal N killed it; `None` if unknown.
     pub(crate) status: Option<i32>,
-    /// What it has written to both its outputs, without the middle if it was too much.
+    /// Its standard output and error, without the middle if they exceed the limit.
     pub(crate) output: String,
-    /// It was killed because its time was up.
+    /// It was killed because it timed out.
     pub(crate) timed_out: bool,
-    /// It was killed because nobody wants it any more.
+    /// It was killed because it was cancelled.
     pub(crate) stopped: bool,
 }
 
-/// Runs a shell command to its end. Its output goes to `follow` as it comes, too; nobody has to take it.
+/// Runs a shell command to its end. Its output is also sent to `follow` as it arrives; the receiver may be dropped.
 ///
-/// Everything the command has started is gone when this returns, and soon after it is dropped.
+/// Every process of the command is gone when this returns, and soon after the future is dropped.
 pub(crate) async fn run(
     context: &BackendContext,
     workspace: &Workspace,
@@ -64,11 +64,11 @@ pub(crate) async fn run(
     .await
 }
 
-/// A command that runs.
+/// A running command.
 struct RunningCommand {
     guarded: Guarded,
     output: GuardedOutput,
-    /// Until whoever followed is gone.
+    /// `None` once the follower is gone.
     follow: Option<mpsc::Sender<String>>,
     kept: BoundedOutput,
 }
@@ -108,7 +108,7 @@ impl RunningCommand {
             }
         }
         if let Some(follow) = self.follow.filter(|_| !pending.is_empty() && last.is_none()) {
-            // Nobody has to take it.
+            // The follower may be gone.
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = tokio::time::sleep_until(end) => {}
@@ -119,7 +119,7 @@ impl RunningCommand {
         Ok(CommandResult { status, output: self.kept.take(), timed_out, stopped })
     }
 
-    /// Kills it; until when its remains are waited for.
+    /// Kills it; returns the deadline for its processes to end.
     fn end(&self) -> Instant {
         self.guarded.kill();
         Instant::now() + limits::ENDING

@@ -28,29 +28,29 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
-    /// A program with its arguments.
+    /// A program with arguments.
     pub(crate) fn new(program: impl IntoIterator<Item = impl Into<OsString>>, directory: &Path) -> Self {
         let program = program.into_iter().map(Into::into).collect();
         Self { program, directory: directory.to_owned(), env: BTreeMap::new(), confinement: None }
     }
 
-    /// A command of the shell, without the space around it: that is what was looked at when it was allowed.
+    /// A shell command, trimmed: the approval was for exactly this text.
     pub(crate) fn shell(command: &str, directory: &Path) -> Self {
         Self::new(["/bin/sh", "-c", command.trim_ascii()], directory)
     }
 
-    /// With these variables besides the user's.
+    /// Adds environment variables.
     pub(crate) fn with_env(mut self, env: impl IntoIterator<Item = (String, String)>) -> Self {
         self.env.extend(env);
         self
     }
 
-    /// It may touch no more than the workspace allows.
+    /// Confines it to what the workspace allows.
     pub(crate) fn confined(mut self, workspace: &Workspace) -> Self {
         let write = written(workspace);
         let known: Vec<PathBuf> = write.iter().filter_map(|dir| dir.canonicalize().ok()).collect();
         let read = workspace.context_dirs.iter().chain(&workspace.landlock_read);
-        // Beneath what may be written they may be read anyway, and may be something else by now.
+        // Directories below a writable one are readable anyway, and may have been replaced by a link.
         let read = read.filter(|dir| !is_beneath(dir, &known));
         let read = read.flat_map(|dir| [OsStr::new("--read"), dir.as_os_str()]);
         let write = write.iter().flat_map(|dir| [OsStr::new("--write"), dir.as_os_str()]);
@@ -59,7 +59,7 @@ impl Launch {
         self
     }
 
-    /// The guard of the program, not started yet.
+    /// The command line of the guard.
     fn command(&self, host: &GuardHost<'_>) -> Command {
         let mut command = Command::new(host.exe);
         command.arg("guard").arg("--parent").arg(std::process::id().to_string());
@@ -69,9 +69,9 @@ impl Launch {
             command.args(confinement);
         }
         command.arg("--").args(&self.program).current_dir(&self.directory);
-        // In a group of its own the kernel wakes it when the daemon dies, should its program have stopped it.
+        // In a process group of its own, so that the kernel continues a stopped guard when the daemon dies.
         command.process_group(0);
-        // What an agent may run has no business with the keys that pay for agents.
+        // Commands of an agent must not see the keys that pay for agents.
         let secret = |name: &str| self.confinement.is_some() && host.secrets.contains(name);
         let common = host.env.iter().filter(|(name, _)| !secret(name));
         let own = self.env.iter().map(|(key, value)| (format!("{}{key}", guard::VARIABLE), value));
@@ -79,19 +79,19 @@ impl Launch {
         command
     }
 
-    /// Starts it with nothing to read, and both its outputs in one.
+    /// Starts it without input, and with both outputs in one pipe.
     pub(crate) fn start(&self, host: &GuardHost<'_>) -> io::Result<(Guarded, GuardedOutput)> {
         let (reader, writer) = std::io::pipe()?;
         let mut command = self.command(host);
         command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
         let guarded = Guarded::new(command.spawn()?);
-        // Its copies of the writing end would keep the output from ever ending.
+        // Drop our copies of the writing end: with them the output would never end.
         drop(command);
         let pipe = pipe::Receiver::from_owned_fd(reader.into())?;
         Ok((guarded, GuardedOutput { pipe, decoder: Utf8Decoder::default() }))
     }
 
-    /// Starts it with pipes for all three.
+    /// Starts it with three pipes.
     pub(crate) fn start_piped(&self, host: &GuardHost<'_>) -> io::Result<Guarded> {
         let mut command = self.command(host);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -99,8 +99,8 @@ impl Launch {
     }
 }
 
-/// The directories that a confined program may write, without those that are beneath others: a program could put links to
-/// anywhere in their place, and the next one would be allowed to write there.
+/// The directories that a confined program may write, without those below others: a program could replace them with
+/// links to anywhere, and the next one would be allowed to write there.
 fn written(workspace: &Workspace) -> Vec<&Path> {
     let mut all: Vec<&Path> =
         [&workspace.path].into_iter().chain(&workspace.landlock_write).map(|dir| dir.as_path()).collect();
@@ -115,16 +115,16 @@ fn written(workspace: &Workspace) -> Vec<&Path> {
     written
 }
 
-/// Where programs are started.
+/// What is needed to start programs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GuardHost<'a> {
-    /// The program itself, which has the guard in it.
+    /// Our own executable, which contains the guard.
     pub(crate) exe: &'a Path,
-    /// The environment that programs get.
+    /// The environment of the programs.
     pub(crate) env: &'a BTreeMap<String, String>,
-    /// Those variables of it that they do not get if they are confined.
+    /// Variables of it that confined programs do not get.
     pub(crate) secrets: &'a BTreeSet<String>,
-    /// The file mode creation mask that they get.
+    /// The umask of the programs.
     pub(crate) umask: u32,
 }
 
@@ -135,19 +135,19 @@ impl<'a> From<&'a BackendContext> for GuardHost<'a> {
     }
 }
 
-/// Says once that this kernel has nothing to confine commands with.
+/// Logs once that this kernel cannot confine commands.
 fn warn_unconfined() {
     static SAID: Once = Once::new();
     SAID.call_once(|| {
         if !guard::can_confine() {
             tracing::warn!(
-                "this kernel has no Landlock: commands of agents are not confined to their workspace"
+                "this kernel does not support Landlock: agents' commands are not confined to their workspace"
             );
         }
     });
 }
 
-/// A program under its guard; dropped, it is killed with everything it has started.
+/// A program under its guard; dropping it kills it with everything it has started.
 #[derive(Debug)]
 pub(crate) struct Guarded {
     child: Child,
@@ -159,24 +159,24 @@ impl Guarded {
         Self { child, told: Once::new() }
     }
 
-    /// The ends of its pipes that are ours, if it has any.
+    /// Our ends of its pipes, if it has any.
     pub(crate) fn child(&mut self) -> &mut Child {
         &mut self.child
     }
 
     /// Kills it and everything it has started.
     pub(crate) fn kill(&self) {
-        // Only the guard is told, as it alone knows all of them; there is no number once it was waited for.
+        // Only the guard gets the signal, as it alone knows all processes; after it was waited for it has no id.
         let pid = self.child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
         if let Some(pid) = pid {
             self.told.call_once(|| guard_exit::end(pid));
         }
     }
 
-    /// Its exit status, 128 + N if signal N has killed it.
+    /// Its exit status, 128 + N if signal N killed it.
     pub(crate) async fn wait(&mut self) -> Option<i32> {
         let status = self.child.wait().await.ok()?;
-        // A guard that is told to end before it has begun is killed by that itself.
+        // A guard that gets the signal before it handles signals is killed by it.
         status.code().or(status.signal().map(|signal| 128 + signal))
     }
 }
@@ -195,7 +195,7 @@ pub(crate) struct GuardedOutput {
 }
 
 impl GuardedOutput {
-    /// More output, as soon as there is some; nothing when it has ended. Cancel-safe.
+    /// The next output; `None` when it has ended. Cancel-safe.
     pub(crate) async fn next(&mut self) -> io::Result<Option<String>> {
         let mut chunk = [0; limits::CHUNK];
         loop {
@@ -220,7 +220,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn what_a_program_can_replace_is_not_allowed_by_its_name() {
+    fn directories_below_a_writable_one_are_not_allowed_by_name() {
         let dir = tempfile::tempdir().unwrap();
         let at = |path: &str| dir.path().canonicalize().unwrap().join(path);
         for name in ["ws/docs", "data", "home", "ctx"] {

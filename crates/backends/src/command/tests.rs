@@ -1,4 +1,4 @@
-//! What the guard itself does is tested with the whole program; here something else stands in its place.
+//! The guard itself is tested with the whole program; here a script stands in for it.
 
 use super::process::GuardHost;
 use super::*;
@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-/// More than the commands here say.
+/// More than the output of the commands here.
 const OUTPUT: usize = 128 << 10;
 
 struct Rig {
@@ -16,12 +16,12 @@ struct Rig {
     env: BTreeMap<String, String>,
 }
 
-/// A program in place of ours that runs what a guard would, in its own stead.
+/// A script in place of our executable that runs the guarded program directly.
 fn rig() -> Rig {
     rig_with("exec \"$@\"")
 }
 
-/// The same with another way to run it.
+/// The same with another way to run the program.
 fn rig_with(how: &str) -> Rig {
     let dir = tempfile::tempdir().unwrap();
     let exe = dir.path().join("guard");
@@ -79,7 +79,7 @@ async fn both_outputs_come_in_order_and_as_they_are_written() {
 }
 
 #[tokio::test]
-async fn output_is_bounded_also_when_nobody_follows() {
+async fn output_is_bounded_without_a_follower() {
     let rig = rig();
     let (run, followed) = rig.start("head -c 3000000 /dev/zero | tr '\\0' x; echo end", 1000);
     drop(followed);
@@ -93,7 +93,7 @@ async fn output_is_bounded_also_when_nobody_follows() {
 }
 
 #[tokio::test]
-async fn time_is_limited_also_when_the_output_is_not_taken() {
+async fn a_command_times_out_while_its_output_is_not_read() {
     let rig = rig();
     let (run, _followed) = rig.start("exec yes", OUTPUT);
     let (end, never) = (Instant::now() + Duration::from_millis(300), CancellationToken::new());
@@ -103,7 +103,7 @@ async fn time_is_limited_also_when_the_output_is_not_taken() {
 }
 
 #[tokio::test]
-async fn a_stop_kills_at_once() {
+async fn cancelling_kills_the_command_at_once() {
     let rig = rig();
     let (run, mut followed) = rig.start("echo begun; exec sleep 1000", OUTPUT);
     let stop = CancellationToken::new();
@@ -131,7 +131,7 @@ async fn confined_commands_do_not_get_secrets() {
     }
 }
 
-/// Runs a command that says it has begun and the id of a process, and stops it; the process must be gone then.
+/// Runs a command that prints a line and then a process id, and stops it; the process must be gone then.
 async fn is_ended(rig: &Rig, command: &str) {
     let (run, mut followed) = rig.start(command, OUTPUT);
     let stop = CancellationToken::new();
@@ -154,17 +154,17 @@ async fn is_ended(rig: &Rig, command: &str) {
 }
 
 #[tokio::test]
-async fn a_guard_that_is_kept_from_its_work_ends_too() {
-    // It does not hear, and its program lives in a session of its own.
+async fn a_guard_that_ignores_signals_is_ended() {
+    // It ignores signals, and its program runs in a session of its own.
     let deaf = rig_with("trap '' TERM HUP; setsid \"$@\" & wait; wait");
     is_ended(&deaf, "trap '' TERM HUP; echo $$; while :; do sleep 1000; done").await;
-    // Nor does it when everything below it is gone.
+    // It ignores them even when everything below it is gone.
     let stubborn = rig_with("trap '' TERM HUP; echo $$; while :; do sleep 1000; done");
     is_ended(&stubborn, "").await;
 }
 
 #[tokio::test]
-async fn a_guard_that_was_stopped_ends_too() {
+async fn a_guard_stopped_by_its_program_is_ended() {
     let rig = rig_with("\"$@\" & wait; wait");
     is_ended(&rig, "kill -STOP $PPID; echo $$; trap '' TERM; while :; do kill -STOP $PPID; done").await;
 }

@@ -1,5 +1,5 @@
-//! What a confined program may touch, by Landlock: it reads what programs need to run and what it is given, and writes
-//! only what it is given, besides a temporary directory of its own. Without Landlock in the kernel it is not confined.
+//! Confinement with Landlock: a confined program reads what programs need to run and what it is granted, and writes only
+//! what it is granted, besides a temporary directory of its own. On a kernel without Landlock it is not confined.
 
 use crate::guard::limits;
 use landlock::{
@@ -13,10 +13,10 @@ use std::io::{self, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// The rights we know of; the kernel takes those of them that it knows.
+/// The newest access rights we use; an older kernel ignores those it does not support.
 const KNOWN: ABI = ABI::V6;
 
-/// Where programs and what they need to run are.
+/// Programs and what they need to run.
 const SYSTEM: [&str; 16] = [
     "/bin",
     "/etc",
@@ -35,11 +35,11 @@ const SYSTEM: [&str; 16] = [
     "/sys",
     "/usr",
 ];
-/// Devices that are harmless, and without which little runs. Terminals are not among them: those there are belong to
-/// other programs of the user.
+/// Harmless devices without which few programs run. Terminals are excluded: the existing ones belong to other programs
+/// of the user.
 const DEVICES: [&str; 6] = ["/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero", "/dev/fd"];
-/// What programs need from the home directory: what git reads, which refuses to work when it cannot, and where compilers
-/// and interpreters are that users install for themselves. Passwords and keys are elsewhere.
+/// What programs need from the home directory: git's configuration, without which git refuses to work, and compilers and
+/// interpreters that users install for themselves. Passwords and keys are elsewhere.
 const HOME: [&str; 24] = [
     ".asdf",
     ".bun",
@@ -73,7 +73,7 @@ pub fn is_available() -> bool {
     ruleset.handle_access(AccessFs::from_all(ABI::V1)).is_ok_and(|ruleset| ruleset.create().is_ok())
 }
 
-/// Rules that are ready to hold.
+/// Rules ready to be enforced.
 pub(super) struct Confinement(RulesetCreated);
 
 impl Confinement {
@@ -99,7 +99,7 @@ impl Confinement {
             .add_rules(path_beneath_rules(written, all))
     }
 
-    /// They hold for this thread and what it starts, for ever.
+    /// Enforces them for this thread and everything it starts, permanently.
     pub(super) fn enter(self) -> io::Result<()> {
         self.0.restrict_self().map(|_| ()).map_err(io::Error::other)
     }
@@ -110,18 +110,18 @@ fn homely() -> Vec<PathBuf> {
     home.iter().flat_map(|home| HOME.iter().map(|file| home.join(file))).collect()
 }
 
-/// Directories where programs are looked for: what the user can run, a command can. A directory that holds the user's
-/// home is none of these, whatever the variable says.
+/// The directories of `PATH`: a command can run what the user can run. A directory that contains the user's home is
+/// excluded even if it is listed.
 fn searched() -> Vec<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).filter(|dir| dir.is_absolute() && !home.starts_with(dir)).collect()
 }
 
-/// The repository of a directory that is one of its linked working trees: git keeps what it knows of both there.
+/// The repository of a linked working tree: git keeps data of both there.
 ///
-/// The directory is the program's to write, so what it says is believed only if the repository says the same, and only
-/// if that is nowhere where the program can write.
+/// The program can write the working tree, so its link is trusted only if the repository links back, and only if the
+/// program cannot write there.
 fn repository_of(tree: &Path, write: &[PathBuf]) -> Option<PathBuf> {
     let pointer = short_text(&tree.join(".git"))?;
     let own = tree.join(pointer.strip_prefix("gitdir: ")?.trim_end_matches('\n')).canonicalize().ok()?;
@@ -139,7 +139,7 @@ fn repository_of(tree: &Path, write: &[PathBuf]) -> Option<PathBuf> {
     agreed.then_some(common)
 }
 
-/// The text of a small regular file. What else the program may have put there cannot hold up its guard.
+/// The text of a small regular file. Anything else that the program may have put there must not block its guard.
 fn short_text(path: &Path) -> Option<String> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
@@ -151,7 +151,7 @@ fn short_text(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// A directory for temporary files that is gone with its guard.
+/// A temporary directory that is removed with its guard.
 #[derive(Debug)]
 pub(super) struct TemporaryDir(PathBuf);
 
@@ -160,7 +160,7 @@ impl TemporaryDir {
         let name = format!("swb-{}-{:016x}", std::process::id(), RandomState::new().build_hasher().finish());
         let path = std::env::temp_dir().join(name);
         std::fs::DirBuilder::new().mode(0o700).create(&path)?;
-        // The daemon's mask may have taken away even what the owner needs.
+        // The daemon's umask may have removed even the owner's rights.
         std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
         Ok(Self(path))
     }
@@ -172,7 +172,7 @@ impl TemporaryDir {
 
 impl Drop for TemporaryDir {
     fn drop(&mut self) {
-        // What cannot be removed is left to whoever cleans the system's directory.
+        // What cannot be removed is left for the system to clean up.
         let _removed = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -193,7 +193,7 @@ mod tests {
             self.0.path().canonicalize().unwrap().join(path)
         }
 
-        /// A working tree and what git would keep for it.
+        /// A working tree and its directory in the repository.
         fn tie(&self, tree: &str, own: &str, commondir: &str) {
             let (tree, own) = (self.at(tree), self.at(own));
             fs::create_dir_all(&tree).unwrap();
@@ -217,23 +217,23 @@ mod tests {
         fs::create_dir(rig.at("other")).unwrap();
         fs::copy(rig.at("tree/.git"), rig.at("other/.git")).unwrap();
         assert_eq!(rig.repository("other"), None);
-        // One that has made itself a repository which claims to be elsewhere.
+        // A tree with a repository of its own that claims to be elsewhere.
         fs::create_dir(rig.at("home")).unwrap();
         rig.tie("false", "false/worktrees/false", rig.at("home").to_str().unwrap());
         assert_eq!(rig.repository("false"), None);
         std::os::unix::fs::symlink(rig.at("home"), rig.at("false/link")).unwrap();
         rig.tie("false", "false/worktrees/false", "../../link");
         assert_eq!(rig.repository("false"), None);
-        // An ordinary one.
+        // An ordinary repository.
         fs::create_dir_all(rig.at("plain/.git")).unwrap();
         assert_eq!(rig.repository("plain"), None);
         assert_eq!(rig.repository("nothing"), None);
     }
 
     #[test]
-    fn what_the_program_can_write_is_no_repository() {
+    fn a_repository_that_the_program_can_write_is_rejected() {
         let rig = Rig::new();
-        // The tree is where git would keep what it knows of it, and so is its own witness.
+        // The tree lies where git would keep its data, and so would confirm its own claim.
         rig.tie("home/worktrees/tree", "home/worktrees/tree", "../..");
         assert_eq!(rig.repository("home/worktrees/tree"), None);
         rig.tie("tree", "written/worktrees/tree", "../..");
@@ -241,14 +241,14 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_read_than_git_writes() {
+    fn oversized_git_files_are_rejected() {
         let rig = Rig::new();
         fs::write(rig.at("long"), "x".repeat(1 << 20)).unwrap();
         assert_eq!(short_text(&rig.at("long")).unwrap().len() as u64, limits::GIT_POINTER);
     }
 
     #[test]
-    fn what_is_no_file_of_git_does_not_hold_up_anything() {
+    fn irregular_git_files_do_not_block() {
         let rig = Rig::new();
         let pipe = |path: &str| {
             let path = rig.at(path);

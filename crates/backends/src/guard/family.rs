@@ -1,11 +1,11 @@
-//! The processes that descend from this one.
+//! The descendants of this process.
 
 use crate::guard::limits;
 use crate::sys;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process};
 use std::collections::{BTreeMap, HashSet};
 
-/// Kills all descendants of this process, which must be a subreaper, until there are none that it can kill.
+/// Kills all descendants of this process, which must be a subreaper, until none is left that it can kill.
 pub(super) fn end() {
     let own = rustix::process::getpid();
     let [mut pause, longest] = limits::KILL_PAUSE;
@@ -19,7 +19,7 @@ pub(super) fn end() {
     }
 }
 
-/// Kills all descendants of a process; whether there were any.
+/// Kills all descendants of a process; returns whether there were any.
 pub(crate) fn kill_below(of: Pid) -> bool {
     let stopped = stop_below(of);
     for pid in &stopped {
@@ -29,8 +29,8 @@ pub(crate) fn kill_below(of: Pid) -> bool {
     !stopped.is_empty()
 }
 
-/// Stops all descendants of a process, so that none of them starts another one while the others are killed. Those of
-/// another user are left alone.
+/// Stops all descendants of a process, so that none of them forks while the others are killed. Processes of other users
+/// are ignored.
 fn stop_below(of: Pid) -> HashSet<Pid> {
     let mut stopped = HashSet::new();
     for _ in 0..limits::STOP_ROUNDS {
@@ -55,8 +55,8 @@ fn parents() -> Vec<(i32, i32)> {
     .collect()
 }
 
-/// The parent in a line of `/proc/PID/stat`. The name before it is the program's own choice: it may hold anything, so
-/// the last parenthesis counts.
+/// The parent in a line of `/proc/PID/stat`. The program chooses the name before it, which may contain anything, so the
+/// last parenthesis counts.
 fn parent_in(stat: &[u8]) -> Option<i32> {
     let end = stat.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(stat.get(end + 1..)?).ok()?;
@@ -71,7 +71,7 @@ fn descendants(of: Pid, parents: &[(i32, i32)]) -> Vec<Pid> {
     let mut found = Vec::new();
     let mut next = vec![of.as_raw_nonzero().get()];
     while let Some(pid) = next.pop() {
-        // Taken out, so that a table that was read while it changed cannot lead in a circle.
+        // Removed, so that a table that changed while it was read cannot cause a cycle.
         for child in children.remove(&pid).unwrap_or_default() {
             found.extend(Pid::from_raw(child));
             next.push(child);

@@ -1,8 +1,8 @@
-//! `swb guard`, a hidden mode of the program: runs another program, and sees to it that nothing of it is left over.
+//! `swb guard`, a hidden mode of the program: runs another program and makes sure that none of its processes is left.
 //!
-//! Everything an agent starts is a descendant of its guard, also what leaves its process group, its session or its
-//! parent, because the guard is a subreaper. When the program ends, when the guard is told to, or when the daemon
-//! is gone, the guard kills all of them and ends with the program's status. With `--confine` the program can write only
+//! Everything an agent starts is a descendant of its guard, even what leaves its process group, its session or its
+//! parent, because the guard is a subreaper. When the program ends, when the guard gets a signal, or when the daemon
+//! dies, the guard kills all of them and exits with the program's status. With `--confine` the program can write only
 //! where it may (`confine.rs`).
 
 mod confine;
@@ -20,17 +20,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-/// Exit codes as shells have them: the program cannot be started, it is not there, it was killed by signal N.
+/// Exit codes as in shells: the program cannot be started, it was not found, it was killed by signal N.
 const CANNOT_START: u8 = 126;
 const NOT_FOUND: u8 = 127;
 const KILLED: u8 = 128;
-/// Exit code for arguments that make no sense, and for a parent that was gone from the beginning.
+/// Exit code for invalid arguments, and if the parent died before the guard was set up.
 const USAGE: u8 = 125;
-/// What begins the names of variables that are meant for the program alone. Those that an agent chooses must not reach
-/// the guard itself, which is not confined: the likes of `PATH` and `LD_PRELOAD` would change what it does.
+/// Prefix of environment variables for the program alone. Variables that an agent chooses must not reach the guard
+/// itself, which is not confined: `PATH` or `LD_PRELOAD` would change what it does.
 pub(crate) const VARIABLE: &str = "SWB_GUARDED_";
 
-/// What a guard is told.
+/// The arguments of a guard.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Orders {
     parent: Option<i32>,
@@ -41,7 +41,7 @@ struct Orders {
     program: Vec<OsString>,
 }
 
-/// Runs as a guard; its arguments are a private matter between our own processes.
+/// Runs as a guard; its arguments are private to our own processes.
 ///
 /// The process must not have started threads.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
@@ -70,7 +70,7 @@ fn complain_code(code: u8, what: &str) -> u8 {
 fn parse(mut args: impl Iterator<Item = OsString>) -> Result<Orders, &'static str> {
     let mut orders = Orders::default();
     while let Some(arg) = args.next() {
-        let mut value = || args.next().ok_or("an option needs a value");
+        let mut value = || args.next().ok_or("missing value of an option");
         match arg.to_str() {
             Some("--confine") => orders.confine = true,
             Some("--parent") => orders.parent = Some(number(&value()?, 10)? as i32),
@@ -78,27 +78,27 @@ fn parse(mut args: impl Iterator<Item = OsString>) -> Result<Orders, &'static st
             Some("--umask") => orders.umask = Some(number(&value()?, 8)?),
             Some("--write") => orders.write.push(value()?.into()),
             Some("--") => break,
-            _ => return Err("there is an argument it does not know"),
+            _ => return Err("unknown argument"),
         }
     }
     orders.program = args.collect();
-    if orders.program.is_empty() { Err("there is no program to run") } else { Ok(orders) }
+    if orders.program.is_empty() { Err("missing program to run") } else { Ok(orders) }
 }
 
 fn number(text: &OsString, radix: u32) -> Result<u32, &'static str> {
     let number = text.to_str().and_then(|text| u32::from_str_radix(text, radix).ok());
-    number.filter(|number| *number <= i32::MAX as u32).ok_or("a number makes no sense")
+    number.filter(|number| *number <= i32::MAX as u32).ok_or("invalid number")
 }
 
 fn guard(orders: &Orders) -> std::io::Result<u8> {
     sys::hold_signals();
     rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
-    // A parent that died before that is not told of any more.
+    // If the parent died before that call, no signal comes.
     let parent = rustix::process::getppid().map(Pid::as_raw_nonzero).map(i32::from);
     if orders.parent.is_some() && orders.parent != parent {
-        return Ok(complain_code(USAGE, "whoever started this is gone"));
+        return Ok(complain_code(USAGE, "the parent process has exited"));
     }
-    // Any number that is not zero turns it on.
+    // Any nonzero value turns it on.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let temporary = if orders.confine { Some(TemporaryDir::new()?) } else { None };
     let program = start(orders, temporary.as_ref())?;
@@ -123,22 +123,22 @@ fn start(orders: &Orders, temporary: Option<&TemporaryDir>) -> std::io::Result<P
     }
     let umask = orders.umask;
     sys::prepare_child(&mut command, move || {
-        // It has no terminal, not even the one the daemon was started from.
+        // No controlling terminal, not even the one the daemon was started from.
         rustix::process::setsid()?;
-        // The last resort for the program itself, should somebody kill the guard.
+        // The last resort for the program itself, in case the guard is killed.
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
         if let Some(umask) = umask {
             rustix::process::umask(umask.into());
         }
-        // In the child alone: what is confined cannot send signals to its guard.
+        // In the child only: a confined process cannot signal its guard.
         confinement.take().map_or(Ok(()), Confinement::enter)
     });
     let child = command.spawn()?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    pid.ok_or_else(|| std::io::Error::other("the system gave an impossible process id"))
+    pid.ok_or_else(|| std::io::Error::other("the system returned an invalid process id"))
 }
 
-/// Waits until the program has ended or is to end; the code to end with.
+/// Waits until the program has ended or has to be ended; returns the exit code.
 fn attend(program: Pid) -> u8 {
     loop {
         while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {

@@ -1,4 +1,4 @@
-//! The loop: ask the model, use the tools it wants, tell it what came of them, until it wants none.
+//! The loop of an agent: send the conversation to the model, run the tools it calls, and repeat until it calls none.
 
 use super::client::ModelClient;
 use super::context_window::ContextWindow;
@@ -13,19 +13,19 @@ use std::collections::BTreeSet;
 use swb_chat::{Progress, Usage};
 use swb_engine::chat::{Backend, Boxed, Exchange, Failure};
 
-/// A model with tools in one conversation. What was said is the conversation's to keep: this remembers nothing of it.
+/// A model with tools in one conversation. The conversation keeps the messages; nothing is stored here.
 #[derive(Debug)]
 pub(super) struct LlmAgent {
     context: BackendContext,
     config: AgentConfig,
     client: ModelClient,
     tools: Vec<ToolSpec>,
-    /// Tools that were allowed for as long as the conversation is open.
+    /// Tools allowed as long as the conversation is open.
     allowed: BTreeSet<String>,
 }
 
 impl LlmAgent {
-    /// A model behind an API.
+    /// Creates an agent for a model behind an API.
     pub(super) fn new(context: BackendContext, config: AgentConfig, client: ModelClient) -> Self {
         Self { context, config, client, tools: tools::specs(), allowed: BTreeSet::new() }
     }
@@ -49,7 +49,7 @@ impl LlmAgent {
                     return Err(Failure::Agent("the model refuses to answer this".to_owned()));
                 }
                 StopReason::Length if calls.is_empty() => {
-                    self.say(exchange, "the answer was cut off: it may not be longer", None).await;
+                    self.say(exchange, "the answer was cut off at the maximum number of tokens", None).await;
                     return Ok(());
                 }
                 _ if calls.is_empty() => return Ok(()),
@@ -67,11 +67,11 @@ impl LlmAgent {
         }
         let rounds = limits::ROUNDS;
         Err(Failure::Agent(format!(
-            "the model has used tools {rounds} times in a row; tell it to go on if it should"
+            "the model called tools {rounds} times in a row; send another prompt to let it continue"
         )))
     }
 
-    /// Asks once. A conversation that turns out to be too long is shortened and asked again.
+    /// Sends one request. If the conversation turns out to be too long, it is shortened and sent again.
     async fn ask(
         &self,
         memory: &mut ContextWindow,
@@ -81,7 +81,7 @@ impl LlmAgent {
         let answer_tokens = u64::from(self.max_tokens(exchange).unwrap_or(limits::ANSWER_TOKENS));
         let context_tokens = self.context_tokens();
         if memory.fit(context_tokens.saturating_sub(answer_tokens.min(context_tokens / 2))) {
-            self.say(exchange, "old results of tools were shortened to make room", None).await;
+            self.say(exchange, "old tool results were shortened to fit the context window", None).await;
         }
         if memory.is_excessive() {
             memory.shorten_all();
@@ -92,7 +92,7 @@ impl LlmAgent {
         let mut asking = RetriedRequest::new(&self.client, exchange, voice);
         let mut result = asking.ask(&self.body(memory, exchange)).await;
         if matches!(result, Err(ModelFailure::Overflow(_))) && memory.shorten_all() {
-            self.say(exchange, "the conversation is too long; asking again without old results", None).await;
+            self.say(exchange, "the conversation is too long; retrying without old tool results", None).await;
             result = asking.ask(&self.body(memory, exchange)).await;
         }
         let mut usage = asking.spent();
@@ -105,7 +105,8 @@ impl LlmAgent {
             memory.counted(tokens);
             if tokens > 0 {
                 let used = percent(tokens, context_tokens);
-                self.say(exchange, &format!("{used} % of the model's memory is used"), Some(used)).await;
+                self.say(exchange, &format!("{used} % of the model's context window is used"), Some(used))
+                    .await;
             }
         }
         result
@@ -133,7 +134,7 @@ impl LlmAgent {
         exchange.settings().model.as_deref().or(self.config.model.as_deref()).unwrap_or_default()
     }
 
-    /// The price is that of the configured model; what another one costs is not known.
+    /// The price of the configured model; that of other models is unknown.
     fn price(&self, exchange: &Exchange) -> Option<Price> {
         self.config.price.filter(|_| self.config.model.as_deref() == Some(self.model(exchange)))
     }
@@ -142,7 +143,7 @@ impl LlmAgent {
         exchange.options().max_tokens.or(exchange.settings().max_tokens).or(self.config.max_tokens)
     }
 
-    /// What the model can remember; what the makers' models of today can, if nobody has said.
+    /// The model's context window; by default that of the vendors' current models.
     fn context_tokens(&self) -> u64 {
         let usual = match self.config.api {
             Api::Anthropic => 200_000,
@@ -168,7 +169,8 @@ impl Backend for LlmAgent {
 }
 
 fn overflow(why: &str) -> String {
-    let words = "the conversation is longer than the model can remember; clear it, or go on in a new session";
+    let words =
+        "the conversation is longer than the model's context window; clear it, or start a new session";
     if why.is_empty() { words.to_owned() } else { format!("{words} ({why})") }
 }
 
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_full_at_a_hundred_percent() {
+    fn context_usage_is_at_most_a_hundred_percent() {
         assert_eq!((percent(10, 200), percent(300, 200), percent(u64::MAX, 0)), (5, 100, 100));
     }
 }

@@ -1,4 +1,4 @@
-//! Anthropic messages: requests, and answers as they stream in.
+//! Anthropic Messages: requests and streamed replies.
 
 use super::limits;
 use super::model_message::{
@@ -13,7 +13,7 @@ pub(super) const VERSION: &str = "2023-06-01";
 /// The body of a request.
 pub(super) fn body(request: &ModelRequest<'_>) -> Value {
     let mut messages: Vec<Value> = request.turns.iter().map(message).collect();
-    // Everything up to here is the same in the next request: reading it again from a cache costs a tenth.
+    // Everything up to here is the same in the next request: reading it from the cache costs a tenth.
     if let Some(last) = messages.last_mut().and_then(|message| message["content"].as_array_mut())
         && let Some(block) = last.last_mut()
     {
@@ -34,7 +34,7 @@ pub(super) fn body(request: &ModelRequest<'_>) -> Value {
         body["tools"] = request.tools.iter().map(tool).collect();
     }
     if let Some(temperature) = request.temperature {
-        // Settings go up to 2 as elsewhere; here 1 is the most.
+        // Settings go up to 2 as elsewhere; here the maximum is 1.
         body["temperature"] = json!(temperature.min(1.0));
     }
     body
@@ -54,7 +54,7 @@ fn message(turn: &ModelTurn) -> Value {
     }
 }
 
-/// A block of what the model said. Blank text is refused, and so are thoughts without a proof.
+/// A block of the model's message. The API rejects blank text and thoughts without a signature.
 fn block(said: &ModelBlock) -> Option<Value> {
     Some(match said {
         ModelBlock::Call(call) => {
@@ -77,7 +77,7 @@ fn result(outcome: &ToolOutcome) -> Value {
     json!({"type": "tool_result", "tool_use_id": outcome.id, "content": text, "is_error": outcome.failed})
 }
 
-/// Reads an answer.
+/// Parses a streamed reply.
 #[derive(Debug, Default)]
 pub(super) struct AnthropicReader {
     draft: AnswerDraft,
@@ -85,7 +85,7 @@ pub(super) struct AnthropicReader {
     ended: bool,
 }
 
-/// Tokens read, by where they came from.
+/// Input tokens, by source.
 #[derive(Debug, Default)]
 struct Read {
     fresh: u64,
@@ -94,7 +94,7 @@ struct Read {
 }
 
 impl AnthropicReader {
-    /// Takes the data of an event; gives what can be passed on.
+    /// Takes the data of an event; returns what can be forwarded.
     pub(super) fn handle(&mut self, data: &str) -> Result<Option<AnswerPiece>, StreamError> {
         let value: Value =
             serde_json::from_str(data).map_err(|error| StreamError::Nonsense(error.to_string()))?;
@@ -111,18 +111,18 @@ impl AnthropicReader {
             }
             "message_stop" => self.ended = true,
             "error" => return Err(failure(&value["error"])),
-            // Pings, the ends of blocks, and whatever may be added.
+            // Pings, the ends of blocks, and future events.
             _ => {}
         }
         Ok(None)
     }
 
-    /// Whether nothing more is to come.
+    /// Whether the reply is complete.
     pub(super) fn is_done(&self) -> bool {
         self.ended
     }
 
-    /// What it cost so far.
+    /// The usage so far.
     pub(super) fn usage_so_far(&self) -> swb_chat::Usage {
         self.draft.usage
     }
@@ -154,7 +154,7 @@ impl AnthropicReader {
                 sealed: string(block, "data").to_owned(),
             },
             "text" => text(),
-            // Something that is not known to us cannot be given back, either.
+            // A block of an unknown type cannot be sent back, either.
             _ => return Ok(None),
         };
         self.draft.begin(at, said)?;
@@ -202,7 +202,7 @@ impl AnthropicReader {
         }
     }
 
-    /// The counts are totals; what a later event leaves out has not changed.
+    /// The counts are totals; a count missing in a later event has not changed.
     fn usage(&mut self, usage: &Value) {
         let set = |known: &mut u64, key: &str| *known = number(usage, key).unwrap_or(*known);
         set(&mut self.read.fresh, "input_tokens");
@@ -224,7 +224,7 @@ fn stop(reason: &str) -> StopReason {
     }
 }
 
-/// What an error within a stream means.
+/// Classifies an error within a stream.
 fn failure(error: &Value) -> StreamError {
     let words = string(error, "message");
     let kind = string(error, "type");
@@ -236,7 +236,7 @@ fn failure(error: &Value) -> StreamError {
     }
 }
 
-/// Whether a refusal says that there are too many tokens.
+/// Whether an error message means that there are too many tokens.
 pub(super) fn is_overflow(words: &str) -> bool {
     words.contains("prompt is too long") || words.contains("exceed context limit")
 }
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_its_end_is_none() {
+    fn an_incomplete_answer_is_an_error() {
         let start = json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "a"}});
         let delta = json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}});
         assert_eq!(read(&[]).1, Err(StreamError::Early));
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_within_a_stream_are_told_apart() {
+    fn errors_within_a_stream_are_classified() {
         let error = |kind: &str, message: &str| {
             read(&[json!({"type": "error", "error": {"type": kind, "message": message}})]).1.unwrap_err()
         };
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_the_wrong_type_harm_nothing() {
+    fn values_of_the_wrong_type_are_ignored() {
         let (pieces, answer) = read(&[
             json!([]),
             json!(null),
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_an_end_to_tools() {
+    fn the_number_of_tool_calls_is_limited() {
         let mut reader = AnthropicReader::default();
         let begin = |at: usize| {
             let block = json!({"type": "tool_use", "id": "a", "name": "t", "input": {}});

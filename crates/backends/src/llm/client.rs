@@ -1,4 +1,4 @@
-//! Requests over HTTP, and their answers as they arrive.
+//! HTTP requests to models, and their streamed replies.
 
 use super::endpoint::Endpoint;
 use super::{anthropic, limits, openai};
@@ -12,14 +12,14 @@ use swb_engine::chat::Failure;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
-/// Why a request came to nothing.
+/// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CallError {
-    /// It may go better another time; the server may have said when.
+    /// It may succeed later; the server may have given a time.
     Busy(String, Option<Duration>),
-    /// It will not.
+    /// Retrying will not help.
     Final(String),
-    /// The conversation is longer than the model can remember.
+    /// The conversation exceeds the model's context window.
     Overflow(String),
 }
 
@@ -31,13 +31,13 @@ pub(super) struct ModelClient {
 }
 
 impl ModelClient {
-    /// A client for an API. Certificates are only looked for where they are needed.
+    /// Creates a client for an API. Certificates are only loaded where they are needed.
     pub(super) async fn new(endpoint: Endpoint) -> Result<Self, Failure> {
         let http = match endpoint.url.scheme() {
             "https" => secure(endpoint.is_local()).await?,
-            // It could not be used for anything else: redirections are not followed. Each request has a connection of
-            // its own, which costs nothing nearby: on one that was used before, the kernel is slow to say that something
-            // has arrived, and servers that wait for that (Nagle) send the beginning of an answer 40 ms late.
+            // No certificates: redirects are not followed, so this client never uses any. Each request opens its own
+            // connection, which is cheap nearby: on a reused one, the kernel delays acknowledgements, and servers that
+            // wait for those (Nagle) send the beginning of a reply 40 ms late.
             _ => {
                 let plain = base(endpoint.is_local()).tls_certs_only([]).pool_max_idle_per_host(0);
                 plain.build().map_err(unusable)?
@@ -46,16 +46,18 @@ impl ModelClient {
         Ok(Self { http, endpoint })
     }
 
-    /// The API it is for.
+    /// Its API.
     pub(super) fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// Sends a request; the answer has begun when this returns.
+    /// Sends a request; returns when the reply has begun.
     pub(super) async fn post(&self, body: &Value) -> Result<ResponseStream, CallError> {
         let request = self.http.post(self.endpoint.url.clone()).headers(self.endpoint.headers.clone());
         let sent = timeout(limits::FIRST_BYTE, request.body(body.to_string()).send()).await;
-        let late = |_| CallError::Final(format!("no answer within {} s", limits::FIRST_BYTE.as_secs()));
+        let late = |_| {
+            CallError::Final(format!("the server sent no reply within {} s", limits::FIRST_BYTE.as_secs()))
+        };
         let response = sent.map_err(late)?.map_err(|error| self.unreachable(error))?;
         if response.status().is_success() && streams(response.headers()) {
             return Ok(ResponseStream { response, begun: false });
@@ -68,7 +70,7 @@ impl ModelClient {
         let what = if error.is_connect() { "cannot be reached" } else { "closed the connection" };
         let wont = error.is_builder();
         let why = format!("{server} {what}: {}", root_cause(&error.without_url()));
-        // A certificate that is not accepted now will not be accepted in a second.
+        // A certificate that is rejected now will be rejected in a second, too.
         if wont || why.contains("certificate") { CallError::Final(why) } else { CallError::Busy(why, None) }
     }
 
@@ -82,14 +84,14 @@ impl ModelClient {
                 body.extend_from_slice(&more);
             }
         };
-        // What has come until then has to do.
+        // Use what has arrived until then.
         let _whole = timeout(limits::IDLE, read).await;
         body.truncate(limits::REFUSAL_BYTES);
         refused(&self.endpoint, status, after, &body)
     }
 }
 
-/// An answer that has begun.
+/// A reply that has begun.
 #[derive(Debug)]
 pub(super) struct ResponseStream {
     response: Response,
@@ -97,7 +99,7 @@ pub(super) struct ResponseStream {
 }
 
 impl ResponseStream {
-    /// More of it; nothing at its end.
+    /// The next bytes; `None` at the end.
     pub(super) async fn next(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, CallError> {
         let patience = if self.begun { limits::IDLE } else { limits::FIRST_BYTE };
         self.begun = true;
@@ -107,30 +109,30 @@ impl ResponseStream {
                 format!("the connection was lost: {}", root_cause(&error.without_url())),
                 None,
             )),
-            Err(_) => Err(CallError::Final(format!("the model said nothing for {} s", patience.as_secs()))),
+            Err(_) => Err(CallError::Final(format!("the model sent nothing for {} s", patience.as_secs()))),
         }
     }
 
-    /// Waits a moment for the end of an answer that has nothing more to say: then its connection, if it is
-    /// encrypted, can be used again.
+    /// Waits briefly for the end of a complete reply: then an encrypted connection can be
+    /// reused.
     pub(super) async fn drain(mut self) {
         let _rest = timeout(limits::DRAIN, self.response.chunk()).await;
     }
 }
 
 fn base(local: bool) -> reqwest::ClientBuilder {
-    // Whichever provider is installed already will do.
+    // Any provider that is already installed is fine.
     let _installed = rustls::crypto::ring::default_provider().install_default();
     let builder = reqwest::Client::builder()
         .connect_timeout(limits::CONNECT)
-        // Keys must not follow anybody elsewhere.
+        // A redirect must not carry the key elsewhere.
         .redirect(redirect::Policy::none())
         .tcp_nodelay(true)
         .user_agent(concat!("switchboard/", env!("CARGO_PKG_VERSION")));
     if local { builder.no_proxy() } else { builder }
 }
 
-/// The client for everything encrypted: reading the system's certificates takes time, so it is done once.
+/// The client for encrypted connections: loading the system's certificates takes time, so it is done once.
 async fn secure(local: bool) -> Result<reqwest::Client, Failure> {
     static CLIENTS: [OnceCell<reqwest::Client>; 2] = [const { OnceCell::const_new() }; 2];
     let make = || async {
@@ -141,10 +143,10 @@ async fn secure(local: bool) -> Result<reqwest::Client, Failure> {
 }
 
 fn unusable(error: reqwest::Error) -> Failure {
-    Failure::NotConfigured(format!("encrypted connections are not possible here: {}", root_cause(&error)))
+    Failure::NotConfigured(format!("encrypted connections are not available: {}", root_cause(&error)))
 }
 
-/// What is at the bottom of an error.
+/// The innermost cause of an error.
 fn root_cause(error: &dyn Error) -> String {
     let mut cause = error;
     while let Some(below) = cause.source() {
@@ -153,7 +155,7 @@ fn root_cause(error: &dyn Error) -> String {
     cause.to_string()
 }
 
-/// Whether an answer is a stream: anything that does not say that it is something else.
+/// Whether a reply is a stream: any type that does not exclude it.
 fn streams(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     !kind.starts_with("application/json") && !kind.starts_with("text/html")
@@ -165,7 +167,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// What a refusal means.
+/// Classifies an error reply.
 fn refused(endpoint: &Endpoint, status: StatusCode, after: Option<Duration>, body: &[u8]) -> CallError {
     let (words, code) = words(body);
     let overflow = match endpoint.api {
@@ -173,24 +175,24 @@ fn refused(endpoint: &Endpoint, status: StatusCode, after: Option<Duration>, bod
         Api::OpenAi => openai::is_overflow(&words) || code == "context_length_exceeded",
     };
     let said = if words.is_empty() { String::new() } else { format!(": {words}") };
-    let why = format!("{} answered {}{said}", endpoint.server(), status.as_u16());
+    let why = format!("{} returned status {}{said}", endpoint.server(), status.as_u16());
     let variable = &endpoint.key_variable;
     match status.as_u16() {
         _ if overflow => CallError::Overflow(words),
-        200..=299 => CallError::Final(format!("the server does not stream its answers{said}")),
-        // The account is empty: waiting does not fill it.
+        200..=299 => CallError::Final(format!("the server does not stream its replies{said}")),
+        // The account is empty: waiting does not help.
         429 if code == "insufficient_quota" => CallError::Final(why),
         408 | 429 | 500 | 502 | 503 | 504 | 529 => CallError::Busy(why, after),
-        401 | 403 => CallError::Final(format!("{why}; the key is taken from {variable}")),
+        401 | 403 => CallError::Final(format!("{why}; check the key in {variable}")),
         _ => CallError::Final(why),
     }
 }
 
-/// The words of a refusal in a form that can be shown, and its code.
+/// The printable message of an error reply, and its code.
 fn words(body: &[u8]) -> (String, String) {
     let text = String::from_utf8_lossy(body);
     let value: Value = serde_json::from_str(&text).unwrap_or_default();
-    // Some servers put it into a list.
+    // Some servers wrap it in a list.
     let value = value.get(0).unwrap_or(&value);
     let places = [&value["error"]["message"], &value["message"], &value["error"], &value["detail"]];
     let found = places.into_iter().find_map(Value::as_str);
@@ -222,26 +224,26 @@ mod tests {
     }
 
     #[test]
-    fn refusals_are_told_apart() {
+    fn error_replies_are_classified() {
         for status in [429, 500, 502, 503, 529] {
             assert!(matches!(refusal(status, ""), CallError::Busy(..)), "{status}");
         }
         let busy = refusal(503, r#"{"error":{"message":"come\nback"}}"#);
-        assert_eq!(busy, CallError::Busy("host:1 answered 503: come back".into(), None));
+        assert_eq!(busy, CallError::Busy("host:1 returned status 503: come back".into(), None));
         let empty = r#"{"error":{"message":"pay","code":"insufficient_quota"}}"#;
-        assert_eq!(refusal(429, empty), CallError::Final("host:1 answered 429: pay".into()));
+        assert_eq!(refusal(429, empty), CallError::Final("host:1 returned status 429: pay".into()));
         let long = r#"{"error":{"message":"This model's maximum context length is 5"}}"#;
         assert!(matches!(refusal(400, long), CallError::Overflow(_)));
         let CallError::Final(key) = refusal(401, r#"[{"error":"no key"}]"#) else { panic!() };
-        assert_eq!(key, "host:1 answered 401: no key; the key is taken from OPENAI_API_KEY");
-        assert_eq!(refusal(404, "<html>gone"), CallError::Final("host:1 answered 404".into()));
+        assert_eq!(key, "host:1 returned status 401: no key; check the key in OPENAI_API_KEY");
+        assert_eq!(refusal(404, "<html>gone"), CallError::Final("host:1 returned status 404".into()));
         assert!(matches!(refusal(200, "{}"), CallError::Final(words) if words.contains("stream")));
         let endless = refusal(400, &"x".repeat(10_000));
         assert!(matches!(endless, CallError::Final(words) if words.len() < 600));
     }
 
     #[test]
-    fn what_says_that_it_is_something_else_is_no_stream() {
+    fn json_and_html_replies_are_not_streams() {
         let kind = |kind: Option<&'static str>| {
             let headers = kind.map(|kind| (CONTENT_TYPE, kind.parse().unwrap()));
             streams(&headers.into_iter().collect())
@@ -251,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_say_when_to_come_back() {
+    fn retry_headers_set_the_wait() {
         let after = |name: &'static str, value: &'static str| {
             let headers = [(name.parse().unwrap(), value.parse().unwrap())];
             retry_after(&headers.into_iter().collect())
@@ -264,7 +266,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_there_is_no_panic_with_or_without_encryption() {
+    async fn an_unreachable_server_is_an_error_not_a_panic() {
         for base in ["http://127.0.0.1:9", "https://127.0.0.1:9"] {
             match ModelClient::new(endpoint(Api::Anthropic, base)).await {
                 Ok(client) => {

@@ -5,14 +5,14 @@ use super::model_message::{ModelBlock, ModelToolCall, ModelTurn, ToolOutcome};
 use std::collections::BTreeSet;
 use swb_chat::{Ending, Message, Part, Role, ToolCall, ToolResult, ToolStatus};
 
-/// Bytes of a token before a model has counted some: what English prose and code come to.
+/// Bytes per token until the model has counted: typical for English prose and code.
 const BYTES_PER_TOKEN: f64 = 4.0;
-/// What bytes of a token can reasonably be; servers that count wrongly must not make us forget everything.
+/// Plausible bytes per token: a server that counts wrongly must not make us drop everything.
 const BYTES_PER_TOKEN_RANGE: [f64; 2] = [1.5, 8.0];
-/// How full the memory may become, counted roughly, before old results are shortened.
+/// How full the context window may become, by estimate, before old results are shortened.
 const FULL: f64 = 0.85;
 
-/// The conversation as it is sent.
+/// The conversation as sent to the model.
 #[derive(Debug)]
 pub(super) struct ContextWindow {
     turns: Vec<ModelTurn>,
@@ -34,23 +34,23 @@ impl ContextWindow {
             }
         }
         memory.prompt(prompt.to_owned());
-        // The oldest messages may have been forgotten: a conversation begins with a person.
+        // The oldest messages may have been dropped: a conversation begins with the user.
         let first = memory.turns.iter().position(|turn| matches!(turn, ModelTurn::User(_)));
         memory.turns.drain(..first.unwrap_or(0));
         memory
     }
 
-    /// What is said, oldest first.
+    /// The messages, oldest first.
     pub(super) fn turns(&self) -> &[ModelTurn] {
         &self.turns
     }
 
-    /// What is told before.
+    /// The system prompt.
     pub(super) fn system(&self) -> &str {
         &self.system
     }
 
-    /// Names uses of tools so that no two of the conversation bear the same name: some servers count from 0 each time.
+    /// Gives tool calls ids that are unique in the conversation: some servers count from 0 in every reply.
     pub(super) fn name(&mut self, said: &mut [ModelBlock]) {
         for said in said {
             if let ModelBlock::Call(call) = said {
@@ -59,21 +59,21 @@ impl ContextWindow {
         }
     }
 
-    /// The model has said something; nothing is not worth remembering.
+    /// Appends what the model said, unless it is empty.
     pub(super) fn said(&mut self, said: Vec<ModelBlock>) {
         if said.iter().any(is_something) {
             self.turns.push(ModelTurn::Assistant(said));
         }
     }
 
-    /// Its tools have.
+    /// Appends the results of its tools.
     pub(super) fn results(&mut self, outcomes: Vec<ToolOutcome>) {
         if !outcomes.is_empty() {
             self.turns.push(ModelTurn::Results(outcomes));
         }
     }
 
-    /// The model has counted the tokens of what it was told.
+    /// Takes the number of tokens that the model counted in its input.
     pub(super) fn counted(&mut self, tokens: u64) {
         if tokens > 0 {
             let [least, most] = BYTES_PER_TOKEN_RANGE;
@@ -81,12 +81,12 @@ impl ContextWindow {
         }
     }
 
-    /// Whether no model could take it in.
+    /// Whether it is too long for any model.
     pub(super) fn is_excessive(&self) -> bool {
         self.bytes() > limits::REQUEST_BYTES
     }
 
-    /// Makes it fit into so many tokens, if shortening old results can do that; whether anything was shortened.
+    /// Shortens old results until it fits into this many tokens, if possible; returns whether it shortened any.
     pub(super) fn fit(&mut self, tokens: u64) -> bool {
         let room = (tokens as f64 * FULL * self.bytes_per_token) as usize;
         let mut over = self.bytes().saturating_sub(room);
@@ -99,19 +99,19 @@ impl ContextWindow {
         shortened
     }
 
-    /// Shortens every result but the last ones; whether there was one.
+    /// Shortens every result but the last ones; returns whether there was one.
     pub(super) fn shorten_all(&mut self) -> bool {
         std::iter::from_fn(|| self.shorten_oldest()).count() > 0
     }
 
-    /// Shortens the oldest result that is long and not among the last ones; how many bytes that saved.
+    /// Shortens the oldest long result that is not among the last ones; returns how many bytes that saved.
     fn shorten_oldest(&mut self) -> Option<usize> {
         let last = self.turns.iter().rposition(|turn| matches!(turn, ModelTurn::Results(_)))?;
         let outcomes = self.turns[..last].iter_mut().filter_map(|turn| match turn {
             ModelTurn::Results(outcomes) => Some(outcomes),
             _ => None,
         });
-        // Twice as long: what would hardly become shorter stays as it is.
+        // Twice as long: a result that would hardly shrink is left alone.
         let long = |outcome: &&mut ToolOutcome| outcome.text.len() > 2 * limits::SHORT_RESULT_BYTES;
         let outcome = outcomes.flatten().find(long)?;
         let before = outcome.text.len();
@@ -128,9 +128,9 @@ impl ContextWindow {
         self.system.len() + self.turns.iter().map(turn).sum::<usize>()
     }
 
-    /// Two prompts in a row, because the first had no answer, are one: not every model takes two.
+    /// Two prompts in a row, because the first had no answer, are joined: not every model accepts two.
     fn prompt(&mut self, text: String) {
-        // Messages of nothing but attachments: an empty one is refused.
+        // A message with only attachments would be empty, and the API rejects that.
         let text = if text.trim().is_empty() { "(no text)".to_owned() } else { text };
         match self.turns.last_mut() {
             Some(ModelTurn::User(known)) => *known += &format!("\n\n{text}"),
@@ -138,7 +138,7 @@ impl ContextWindow {
         }
     }
 
-    /// An answer of earlier: words and the uses of tools after them are one turn each, then come the results.
+    /// An earlier answer: text and the tool calls after it are one turn each, followed by the results.
     fn recall(&mut self, message: &Message) {
         let (mut said, mut outcomes) = (Vec::new(), Vec::new());
         for part in &message.parts {
@@ -155,7 +155,7 @@ impl ContextWindow {
                     outcomes.push(outcome(&id, result.as_ref()));
                     said.push(ModelBlock::Call(call_of(id, call)));
                 }
-                // Thoughts of earlier answers are of no use, and without their proof they are refused.
+                // Earlier thoughts are of no use, and the API rejects them without their signature.
                 Part::Thought(_) | Part::Attachment(_) => {}
             }
         }
@@ -175,7 +175,7 @@ fn is_something(said: &ModelBlock) -> bool {
     }
 }
 
-/// The use of a tool of earlier. It may have been another agent's, whose tools have other names than models take.
+/// An earlier tool call. It may be of another agent, whose tool names models do not accept.
 fn call_of(id: String, call: &ToolCall) -> ModelToolCall {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
     let mut name: String = call.name.chars().take(64).map(plain).collect();
@@ -208,7 +208,7 @@ pub(super) fn shortened(text: &str, most: usize) -> String {
     format!("{}\n[{} bytes left out]\n{}", &text[..head], tail - head, &text[tail..])
 }
 
-/// Names of uses of tools.
+/// Ids of tool calls.
 #[derive(Debug, Default)]
 struct Ids {
     used: BTreeSet<String>,
@@ -216,14 +216,14 @@ struct Ids {
 }
 
 impl Ids {
-    /// The name itself if it can be used and is new, else another one.
+    /// The id itself if it is valid and new, else another one.
     fn unique(&mut self, id: &str) -> String {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         let good = (1..=64).contains(&id.len()) && id.chars().all(plain) && !self.used.contains(id);
         let mut name = id.to_owned();
         while !good && (name == id || self.used.contains(&name)) {
             self.made += 1;
-            // Nine letters and digits: there are servers that take nothing else.
+            // Nine letters and digits: some servers accept nothing else.
             name = format!("swb{:06}", self.made);
         }
         self.used.insert(name.clone());
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn prompts_without_an_answer_are_one() {
+    fn prompts_without_an_answer_are_joined() {
         let mut stopped = message(Role::Assistant, vec![text("half")]);
         stopped.ending = Ending::Stopped;
         let history = [
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_stopped_while_a_tool_was_used_says_so_itself() {
+    fn a_tool_call_that_was_stopped_is_marked_as_interrupted() {
         let mut stopped = message(Role::Assistant, vec![text("I look"), tool("a", "read_file", None)]);
         stopped.ending = Ending::Stopped;
         let memory =
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn results_of_earlier_are_told_as_far_as_a_model_is_told_any() {
+    fn earlier_results_are_cut_like_new_ones() {
         let long = "x".repeat(2 * limits::RESULT_BYTES);
         let history = [
             message(Role::User, vec![text("one")]),
@@ -353,14 +353,14 @@ mod tests {
     }
 
     #[test]
-    fn what_no_request_can_hold_is_excessive() {
+    fn a_conversation_too_long_for_any_request_is_excessive() {
         let memory = |bytes: usize| ContextWindow::new(String::new(), &[], &"x".repeat(bytes));
         assert!(!memory(limits::REQUEST_BYTES).is_excessive());
         assert!(memory(limits::REQUEST_BYTES + 1).is_excessive());
     }
 
     #[test]
-    fn a_prompt_without_text_is_one() {
+    fn a_prompt_without_text_is_not_empty() {
         let nothing = message(Role::User, Vec::new());
         assert_eq!(
             ContextWindow::new(String::new(), &[nothing], " ").turns(),
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_uses_of_tools_bear_the_same_name() {
+    fn tool_call_ids_are_unique() {
         let mut memory = ContextWindow::new(String::new(), &[], "one");
         let mut first = [call("call_0", "t"), call("call_0", "t"), call("", "t"), said("x")];
         memory.name(&mut first);
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_counted_by_the_model() {
+    fn the_estimate_follows_the_models_count() {
         let mut memory = ContextWindow::new(String::new(), &[], &"x".repeat(1000));
         memory.counted(500);
         assert!((memory.bytes_per_token - 2.0).abs() < 0.01);

@@ -1,4 +1,4 @@
-//! Where a model's API is, and what opens its door.
+//! A model's API: its address and its key.
 
 use super::anthropic;
 use crate::config::{AgentConfig, Api};
@@ -10,15 +10,15 @@ use swb_engine::chat::Failure;
 /// A model's API.
 #[derive(Debug, Clone)]
 pub(super) struct Endpoint {
-    /// The form of requests and answers.
+    /// The protocol.
     pub(super) api: Api,
-    /// Where requests go.
+    /// The URL of requests.
     pub(super) url: Url,
-    /// What is sent with each of them; the key is marked as secret.
+    /// The headers of each request; the key is marked as sensitive.
     pub(super) headers: HeaderMap,
-    /// It is the one of whoever made the API.
+    /// It is the vendor's own server.
     pub(super) makers_own: bool,
-    /// The variable the key comes from, for messages.
+    /// The variable with the key, for messages.
     pub(super) key_variable: String,
 }
 
@@ -40,21 +40,21 @@ impl Endpoint {
         }
         let base = agent.base_url.as_deref().unwrap_or(default_url);
         let url = address(agent.api, base).ok_or_else(|| {
-            missing("has a base_url that is no address; write http://… or https://…".into())
+            missing("has an invalid base_url; it must start with http:// or https://".into())
         })?;
         let headers = headers(agent.api, key)
-            .ok_or_else(|| missing(format!("has a key in {key_variable} that cannot be sent")))?;
+            .ok_or_else(|| missing(format!("has a key in {key_variable} that cannot be sent in a header")))?;
         let makers_own = agent.base_url.is_none();
         Ok(Self { api: agent.api, url, headers, makers_own, key_variable: key_variable.to_owned() })
     }
 
-    /// Who is called, for people.
+    /// The server's name, for messages.
     pub(super) fn server(&self) -> String {
         let host = self.url.host_str().unwrap_or_default();
         self.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
-    /// Whether it is on this machine, where no proxy helps.
+    /// Whether it is on this machine, where no proxy is used.
     pub(super) fn is_local(&self) -> bool {
         match self.url.host_str() {
             Some("localhost") => true,
@@ -67,7 +67,7 @@ impl Endpoint {
     }
 }
 
-/// The address of requests. People write base addresses with and without the version, as the makers' own programs do.
+/// The URL of requests. Base URLs are accepted with and without the version, as in the vendors' own programs.
 fn address(api: Api, base: &str) -> Option<Url> {
     let mut url = Url::parse(base.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
     let path = url.path().trim_end_matches('/').to_owned();
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_needed_at_the_makers_only() {
+    fn only_the_vendors_own_servers_require_a_key() {
         let error =
             Endpoint::new(&agent(Api::Anthropic, None), &env(&[("ANTHROPIC_API_KEY", " ")])).unwrap_err();
         let Failure::NotConfigured(words) = error else { panic!("{error:?}") };
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn machines_are_told_apart() {
+    fn local_servers_are_recognised() {
         let local =
             |base: &str| Endpoint::new(&agent(Api::OpenAi, Some(base)), &env(&[])).unwrap().is_local();
         assert!(local("http://localhost:1") && local("http://[::1]:1") && local("http://127.9.9.9"));

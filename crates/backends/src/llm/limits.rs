@@ -1,48 +1,48 @@
-//! Every cap and wait of conversations with models, with its reason.
+//! Every limit and timeout of conversations with models, with its reason.
 
 use std::time::Duration;
 
-/// How long a server may take to accept a connection: one that is there does so within a second.
+/// How long a server may take to accept a connection: one that runs does so within a second.
 pub(super) const CONNECT: Duration = Duration::from_secs(10);
-/// How long a server may think before the first byte of its answer: models on slow machines read for minutes.
+/// How long a server may take to send the first byte of its reply: models on slow machines read for minutes.
 pub(super) const FIRST_BYTE: Duration = Duration::from_secs(300);
-/// How long an answer may pause between two pieces: servers send something at least every minute.
+/// How long a reply may pause between two pieces: servers send something at least every minute.
 pub(super) const IDLE: Duration = Duration::from_secs(120);
-/// How often a request is sent at most: with the waits between, busy servers get about a quarter of a minute.
+/// How often a request is tried: with the waits between, a busy server gets about a quarter of a minute.
 pub(super) const TRIES: u32 = 6;
 /// The wait before the second try; it doubles with each further one.
 pub(super) const BACKOFF: Duration = Duration::from_millis(500);
-/// The longest wait between two tries. A server that wants a longer one gets none: people should know instead.
+/// The longest wait between two tries. If a server asks for more, the user gets an error instead.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(60);
-/// Bytes of one event of a stream at most: servers that do not split send a whole file in one.
+/// Maximum bytes of one event: servers that do not split send a whole file in one.
 pub(super) const EVENT_BYTES: usize = 8 << 20;
-/// Bytes of one answer at most, tools' arguments included: more than any model can write.
+/// Maximum bytes of one reply, tool arguments included: more than any model can write.
 pub(super) const ANSWER_BYTES: usize = 16 << 20;
-/// Uses of tools in one answer at most.
+/// Maximum number of tool calls in one reply.
 pub(super) const CALLS: usize = 64;
-/// Blocks of one answer at most: words and thoughts come between uses of tools.
+/// Maximum number of blocks in one reply: text and thoughts come between tool calls.
 pub(super) const BLOCKS: usize = 4 * CALLS;
-/// Answers of a model to one prompt at most: an agent that runs in circles must not cost money for ever.
+/// Maximum number of replies to one prompt: an agent that runs in circles must not cost money forever.
 pub(super) const ROUNDS: u32 = 100;
-/// Bytes that are read of a server's refusal: enough for its words.
+/// Bytes read of an error reply: enough for its message.
 pub(super) const REFUSAL_BYTES: usize = 64 << 10;
-/// Characters of a server's words that are passed on.
+/// Characters shown of a server's error message.
 pub(super) const REFUSAL_CHARS: usize = 500;
-/// Bytes of a request at most: servers take no more, and putting it together must not keep the daemon from its work.
+/// Maximum bytes of a request: servers accept no more, and building it must not block the daemon.
 pub(super) const REQUEST_BYTES: usize = 16 << 20;
-/// Tokens of an answer if nobody has set them, where the API demands a number: what all of its models can do.
+/// Maximum tokens of an answer by default, where the API requires a number: all of its models support this.
 pub(super) const ANSWER_TOKENS: u32 = 8192;
-/// Bytes of one tool's result that a model is told: about a tenth of what most models can remember.
+/// Bytes of a tool's result sent to the model: about a tenth of most context windows.
 pub(super) const RESULT_BYTES: usize = 64 << 10;
-/// Bytes of an old result that stay when a conversation becomes too long: enough to know what it was about.
+/// Bytes kept of an old result when a conversation becomes too long: enough to see what it was about.
 pub(super) const SHORT_RESULT_BYTES: usize = 400;
-/// Characters of a command or path that a description shows; the whole of it is among the parameters.
+/// Characters of a command or path in a description; the parameters have all of it.
 pub(super) const DESCRIPTION_CHARS: usize = 200;
-/// Bytes of a changed file that are shown to people with the result; beyond that they look at the file.
+/// Bytes of a changed file that clients get with the result; users can open longer files themselves.
 pub(super) const DIFF_BYTES: usize = 64 << 10;
-/// How long a command may run if a model wants it to: longer ones belong into a terminal.
+/// The longest timeout that a model may set for a command: longer ones belong in a terminal.
 pub(super) const LONGEST_COMMAND: Duration = Duration::from_secs(600);
-/// Bytes of a command's output that are shown while it runs; the rest is in the result, as far as that is kept.
+/// Bytes of a command's output sent to clients while it runs; the rest is in the result, as far as that is kept.
 pub(super) const SHOWN_BYTES: usize = 256 << 10;
 /// How long to wait for the end of a response after its last event: it comes with the event as a rule.
 pub(crate) const DRAIN: Duration = Duration::from_millis(20);

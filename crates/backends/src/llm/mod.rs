@@ -1,8 +1,8 @@
-//! Models behind an API, with tools of ours.
+//! Models behind an API, with our tools.
 //!
-//! A prompt travels like this: [`agent`] asks the model what is in [`context_window`]; [`retry`] sends that through [`client`]
-//! until there is an answer, which [`sse`] takes apart and [`anthropic`] or [`openai`] understand; text is passed on as it
-//! arrives. What the model wants done, [`tools`] do, and the model is asked again with what came of it.
+//! The path of a prompt: [`agent`] takes the conversation from [`context_window`]; [`retry`] sends it through [`client`]
+//! until there is a reply, which [`sse`] splits into events and [`anthropic`] or [`openai`] parse; text is forwarded as
+//! it arrives. [`tools`] run the model's tool calls, and their results go into the next request.
 
 mod agent;
 mod anthropic;
@@ -21,7 +21,7 @@ use crate::BackendContext;
 use crate::config::AgentConfig;
 use swb_engine::chat::{Backend, Failure};
 
-/// A model for a conversation. Nothing is sent before the first prompt.
+/// Creates the agent of a conversation. Nothing is sent before the first prompt.
 pub(crate) async fn open(context: &BackendContext, agent: &AgentConfig) -> Result<Box<dyn Backend>, Failure> {
     let endpoint = endpoint::Endpoint::new(agent, &context.env)?;
     let client = client::ModelClient::new(endpoint).await?;

@@ -1,4 +1,4 @@
-//! Requests to models and their answers, whatever the form of the API.
+//! Requests to models and their replies, independent of the API.
 
 use super::limits;
 use serde_json::{Map, Value};
@@ -10,15 +10,15 @@ use swb_chat::Usage;
 pub(super) struct ModelRequest<'a> {
     /// The model.
     pub(super) model: &'a str,
-    /// What it is told before everything else.
+    /// The system prompt.
     pub(super) system: &'a str,
-    /// What was said so far.
+    /// The conversation so far.
     pub(super) turns: &'a [ModelTurn],
     /// The tools it may use.
     pub(super) tools: &'a [ToolSpec],
-    /// How freely it is to answer.
+    /// The sampling temperature.
     pub(super) temperature: Option<f64>,
-    /// Tokens of the answer at most.
+    /// Maximum number of tokens in the answer.
     pub(super) max_tokens: Option<u32>,
 }
 
@@ -33,37 +33,37 @@ pub(super) struct ToolSpec {
     pub(super) schema: Value,
 }
 
-/// What one side said.
+/// One message of the conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ModelTurn {
-    /// The model.
+    /// From the model.
     Assistant(Vec<ModelBlock>),
-    /// What came of the tools it used.
+    /// The results of its tool calls.
     Results(Vec<ToolOutcome>),
-    /// The person.
+    /// From the user.
     User(String),
 }
 
-/// A block of what a model said.
+/// A block of a model's message.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ModelBlock {
-    /// It uses a tool.
+    /// A tool call.
     Call(ModelToolCall),
     /// Text.
     Text(String),
-    /// What it thought, with what proves to its maker that it did.
+    /// The model's reasoning, with the vendor's signature.
     Thought {
-        /// The text; empty if only the maker can read it.
+        /// The text; empty if only the vendor can read it.
         text: String,
-        /// The proof.
+        /// The signature.
         signature: String,
-        /// The text in a form that only the maker can read.
+        /// The text, encrypted by the vendor.
         sealed: String,
     },
 }
 
 impl ModelBlock {
-    /// What it takes in a request, roughly.
+    /// Its approximate size in a request.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Call(call) => call.id.len() + call.name.len() + call.arguments.len(),
@@ -73,19 +73,19 @@ impl ModelBlock {
     }
 }
 
-/// A model uses a tool.
+/// A tool call of a model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct ModelToolCall {
-    /// Which use it is.
+    /// Its id.
     pub(super) id: String,
     /// The tool.
     pub(super) name: String,
-    /// Its arguments as the model wrote them: a JSON object if all is well.
+    /// Its arguments as the model wrote them: a JSON object unless the model made a mistake.
     pub(super) arguments: String,
 }
 
 impl ModelToolCall {
-    /// The arguments; an error in words for the model if they are not an object.
+    /// The arguments; an error message for the model if they are not an object.
     pub(super) fn parameters(&self) -> Result<Map<String, Value>, String> {
         if self.arguments.trim().is_empty() {
             return Ok(Map::new());
@@ -97,57 +97,57 @@ impl ModelToolCall {
         }
     }
 
-    /// The arguments as an object that every server takes back: an empty one if the model wrote something else.
+    /// The arguments as an object that every server accepts: empty if the model wrote something else.
     pub(super) fn object(&self) -> Value {
         Value::Object(self.parameters().unwrap_or_default())
     }
 }
 
-/// What came of the use of a tool.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ToolOutcome {
-    /// Which use it was.
+    /// The id of the call.
     pub(super) id: String,
-    /// What the model is told.
+    /// The text for the model.
     pub(super) text: String,
     /// Whether it failed.
     pub(super) failed: bool,
 }
 
-/// Something of an answer that is passed on at once.
+/// A piece of a reply that is forwarded at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AnswerPiece {
     /// Text.
     Text(String),
-    /// What the model thinks.
+    /// Reasoning.
     Thought(String),
 }
 
 /// Why a model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum StopReason {
-    /// It has said everything, or wants to know what its tools say.
+    /// It is done, or waits for the results of its tool calls.
     #[default]
     Done,
-    /// It would have said more than it may.
+    /// It reached the maximum number of tokens.
     Length,
-    /// It or its maker does not want to answer.
+    /// It or its vendor refuses to answer.
     Refused,
 }
 
-/// A whole answer.
+/// A complete reply.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct ModelAnswer {
-    /// What was said, in order.
+    /// Its blocks, in order.
     pub(super) said: Vec<ModelBlock>,
-    /// What it cost, without the price.
+    /// Its usage, without the price.
     pub(super) usage: Usage,
     /// Why it ended.
     pub(super) stop: StopReason,
 }
 
 impl ModelAnswer {
-    /// The uses of tools in it.
+    /// Its tool calls.
     pub(super) fn calls(&self) -> impl Iterator<Item = &ModelToolCall> {
         self.said.iter().filter_map(|said| match said {
             ModelBlock::Call(call) => Some(call),
@@ -156,45 +156,45 @@ impl ModelAnswer {
     }
 }
 
-/// Why an answer cannot be understood or went wrong.
+/// Why a reply failed or cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum StreamError {
-    /// The server says so, and that it may go better another time.
+    /// The server reports a temporary error.
     #[error("{0}")]
     Busy(String),
     /// It ended too early.
     #[error("the answer ended before it was complete")]
     Early,
-    /// What the server sends is no answer.
-    #[error("the server sent what is no answer: {0}")]
+    /// The server sent invalid data.
+    #[error("the server sent an invalid reply: {0}")]
     Nonsense(String),
     /// There are too many tokens.
     #[error("{0}")]
     Overflow(String),
-    /// The server says so, and another time will not help.
+    /// The server reports a permanent error.
     #[error("{0}")]
     Refused(String),
-    /// It is longer than an answer may be.
+    /// It exceeds the limits.
     #[error("the answer is longer than {} MiB or uses more than {} tools", limits::ANSWER_BYTES >> 20, limits::CALLS)]
     TooLong,
-    /// The form of the stream is wrong.
+    /// The event stream is invalid.
     #[error(transparent)]
     Sse(#[from] super::sse::SseError),
 }
 
-/// An answer that is still arriving: blocks by their index.
+/// A reply that is still arriving: blocks by their index.
 #[derive(Debug, Default)]
 pub(super) struct AnswerDraft {
     blocks: BTreeMap<u64, ModelBlock>,
     bytes: usize,
-    /// What it cost so far.
+    /// The usage so far.
     pub(super) usage: Usage,
     /// Why it ended, once it has.
     pub(super) stop: Option<StopReason>,
 }
 
 impl AnswerDraft {
-    /// Begins the block at an index, unless there is one already.
+    /// Begins the block at an index, unless it exists.
     pub(super) fn begin(&mut self, at: u64, said: ModelBlock) -> Result<(), StreamError> {
         match self.blocks.contains_key(&at) {
             true => Ok(()),
@@ -202,7 +202,7 @@ impl AnswerDraft {
         }
     }
 
-    /// The block at an index, to add `more` bytes to it; `new` if there is none yet.
+    /// The block at an index, to append `more` bytes; `new` if it does not exist.
     pub(super) fn grow(
         &mut self,
         at: u64,
@@ -217,7 +217,7 @@ impl AnswerDraft {
         Ok(self.blocks.entry(at).or_insert_with(new))
     }
 
-    /// Whether there may be another block.
+    /// Whether another block is allowed.
     fn has_room(&self) -> bool {
         let calls = self.blocks.values().filter(|said| matches!(said, ModelBlock::Call(_))).count();
         calls < limits::CALLS && self.blocks.len() < limits::BLOCKS
@@ -233,7 +233,7 @@ impl AnswerDraft {
         self.blocks.keys().next_back().copied()
     }
 
-    /// The whole answer, if it is one.
+    /// The complete reply, if it is one.
     pub(super) fn finish(self) -> Result<ModelAnswer, StreamError> {
         let stop = self.stop.ok_or(StreamError::Early)?;
         let empty = |said: &ModelBlock| matches!(said, ModelBlock::Text(text) if text.is_empty());
@@ -242,17 +242,17 @@ impl AnswerDraft {
     }
 }
 
-/// Text that goes on.
+/// A text block to append to.
 pub(super) fn text() -> ModelBlock {
     ModelBlock::Text(String::new())
 }
 
-/// A thought that goes on.
+/// A thought to append to.
 pub(super) fn thought() -> ModelBlock {
     ModelBlock::Thought { text: String::new(), signature: String::new(), sealed: String::new() }
 }
 
-/// The string under a key; empty if there is none.
+/// The string under a key; empty if missing.
 pub(super) fn string<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_counts_with_everything_in_it() {
+    fn all_parts_of_an_answer_count_towards_its_limit() {
         let long = || "x".repeat(limits::ANSWER_BYTES / 4);
         let sealed = ModelBlock::Thought { text: String::new(), signature: String::new(), sealed: long() };
         for said in [ModelBlock::Text(long()), call(long()), sealed] {
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_an_end_to_tools_and_blocks_however_they_begin() {
+    fn the_number_of_tool_calls_and_blocks_is_limited() {
         let ends = |most: usize, new: fn() -> ModelBlock| {
             let mut draft = AnswerDraft::default();
             let grown = (0..).take_while(|at| draft.grow(*at, 0, new).is_ok()).count();

@@ -1,4 +1,4 @@
-//! OpenAI chat completions, and everything compatible with them: requests, and answers as they stream in.
+//! OpenAI Chat Completions and compatible APIs: requests and streamed replies.
 
 use super::model_message::{
     AnswerDraft, AnswerPiece, ModelAnswer, ModelBlock, ModelRequest, ModelToolCall, ModelTurn, StopReason,
@@ -6,12 +6,12 @@ use super::model_message::{
 };
 use serde_json::{Value, json};
 
-/// Where thoughts and text are in an answer; tools follow.
+/// The indexes of thoughts and text in a reply; tool calls follow.
 const THOUGHT: u64 = 0;
 const TEXT: u64 = 1;
 const CALLS: u64 = 2;
 
-/// The body of a request. The maker's own servers want the limit of tokens under a name that few others know.
+/// The body of a request. The vendor's own servers expect the token limit under a name that few others know.
 pub(super) fn body(request: &ModelRequest<'_>, makers_own: bool) -> Value {
     let mut messages = Vec::new();
     if !request.system.is_empty() {
@@ -73,7 +73,7 @@ fn assistant(said: &[ModelBlock]) -> Value {
     let mut message = json!({"role": "assistant", "content": content});
     if !calls.is_empty() {
         message["tool_calls"] = json!(calls);
-        // Servers that tell thoughts want those that led to a tool back; others have told none.
+        // Servers that send thoughts expect back those that led to a tool call; others have sent none.
         if !thoughts.is_empty() {
             message["reasoning_content"] = json!(thoughts);
         }
@@ -81,7 +81,7 @@ fn assistant(said: &[ModelBlock]) -> Value {
     message
 }
 
-/// Reads an answer.
+/// Parses a streamed reply.
 #[derive(Debug, Default)]
 pub(super) struct OpenAiReader {
     draft: AnswerDraft,
@@ -89,7 +89,7 @@ pub(super) struct OpenAiReader {
 }
 
 impl OpenAiReader {
-    /// Takes the data of an event; gives what can be passed on.
+    /// Takes the data of an event; returns what can be forwarded.
     pub(super) fn handle(&mut self, data: &str) -> Result<Vec<AnswerPiece>, StreamError> {
         if data.trim() == "[DONE]" {
             self.ended = true;
@@ -102,7 +102,7 @@ impl OpenAiReader {
             return Err(failure(error));
         }
         self.usage(&value["usage"]);
-        // One answer was asked for, so there is no second choice.
+        // One answer was requested, so there is no second choice.
         let choice = &value["choices"][0];
         let pieces = self.delta(&choice["delta"])?;
         if let Some(reason) = choice["finish_reason"].as_str() {
@@ -111,17 +111,17 @@ impl OpenAiReader {
         Ok(pieces)
     }
 
-    /// Whether nothing more is to come.
+    /// Whether the reply is complete.
     pub(super) fn is_done(&self) -> bool {
         self.ended
     }
 
-    /// What it cost so far.
+    /// The usage so far.
     pub(super) fn usage_so_far(&self) -> swb_chat::Usage {
         self.draft.usage
     }
 
-    /// The whole answer: one that says why it ended is whole, with or without a farewell.
+    /// The complete reply: one with a finish reason is complete, with or without `[DONE]`.
     pub(super) fn finish(self) -> Result<ModelAnswer, StreamError> {
         self.draft.finish()
     }
@@ -175,7 +175,7 @@ impl OpenAiReader {
         Ok(())
     }
 
-    /// Where a piece of a tool's use belongs. Some servers leave the index out or give all the same.
+    /// The index of a piece of a tool call. Some servers omit the index or always send the same.
     fn place(&self, delta: &Value) -> u64 {
         let last = self.draft.last().filter(|last| *last >= CALLS);
         let index = number(delta, "index").map(|index| CALLS.saturating_add(index));
@@ -188,7 +188,7 @@ impl OpenAiReader {
         }
     }
 
-    /// The counts are totals; the last ones hold.
+    /// The counts are totals; the last ones are valid.
     fn usage(&mut self, usage: &Value) {
         let total = &mut self.draft.usage;
         let set = |known: &mut u64, count: Option<u64>| *known = count.unwrap_or(*known);
@@ -198,14 +198,14 @@ impl OpenAiReader {
     }
 }
 
-/// Whether a piece is of another use than the one known at its place: it has another id, or, as there are servers that
-/// give none or always the same, it names a tool although the one known is complete.
+/// Whether a piece belongs to another tool call than the one known at its index: its id differs, or, as some servers
+/// send no id or always the same, it names a tool although the known call is complete.
 fn is_another(known: &ModelToolCall, delta: &Value, placed: bool) -> bool {
     let (id, function) = (string(delta, "id"), &delta["function"]);
     let (name, arguments) = (string(function, "name"), &function["arguments"]);
     let other_id = !id.is_empty() && id != known.id && !(placed && known.id.is_empty());
     let says_more = name != known.name || !(arguments.is_null() || *arguments == "");
-    // Whether they end like an object is looked at first: servers that name the tool in each piece would make this slow.
+    // Check the last byte first: for servers that name the tool in each piece, parsing every time would be slow.
     let complete = || known.arguments.trim_end().ends_with('}') && known.parameters().is_ok();
     other_id || (!name.is_empty() && says_more && complete())
 }
@@ -218,7 +218,7 @@ fn stop(reason: &str) -> StopReason {
     }
 }
 
-/// What an error within a stream means.
+/// Classifies an error within a stream.
 fn failure(error: &Value) -> StreamError {
     let words = error.as_str().unwrap_or_else(|| string(error, "message"));
     let message = if words.is_empty() { error.to_string() } else { words.to_owned() };
@@ -233,10 +233,10 @@ fn failure(error: &Value) -> StreamError {
     }
 }
 
-/// Errors that may go away.
+/// Temporary errors.
 const BUSY: [&str; 4] = ["server_error", "rate_limit_exceeded", "overloaded_error", "api_error"];
 
-/// Whether a refusal says that there are too many tokens.
+/// Whether an error message means that there are too many tokens.
 pub(super) fn is_overflow(words: &str) -> bool {
     let says = |what: &str| words.contains(what);
     says("context_length_exceeded")
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_its_end_is_none() {
+    fn an_incomplete_answer_is_an_error() {
         let text = delta(json!({"content": "a"}));
         assert_eq!(read(std::slice::from_ref(&text)).1, Err(StreamError::Early));
         assert_eq!(read(&[text.clone(), end("length")]).1.unwrap().stop, StopReason::Length);
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_within_a_stream_are_told_apart() {
+    fn errors_within_a_stream_are_classified() {
         let error = |error: Value| read(&[json!({"error": error})]).1.unwrap_err();
         assert_eq!(error(json!({"message": "later", "code": 503})), StreamError::Busy("later".into()));
         let kind = json!({"message": "later", "type": "server_error"});
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_the_wrong_type_harm_nothing() {
+    fn values_of_the_wrong_type_are_ignored() {
         let (pieces, answer) = read(&[
             json!([]),
             json!({"choices": {}}),

@@ -1,9 +1,9 @@
-//! What a model is told before everything else.
+//! The system prompt of a model.
 
 use crate::config::AgentConfig;
 use swb_engine::chat::Exchange;
 
-/// The words of the configuration, or our own; then what is the case here.
+/// The configured or built-in system prompt, followed by the facts of this conversation.
 pub(super) fn system(agent: &AgentConfig, exchange: &Exchange) -> String {
     let workspace = exchange.workspace();
     let mut text = agent.system.clone().unwrap_or_else(|| OWN.to_owned());

@@ -1,4 +1,4 @@
-//! One request to a model: retried while that makes sense, its answer passed on as it arrives.
+//! One request to a model: retried while that may help, its reply forwarded as it arrives.
 
 use super::client::{CallError, ModelClient};
 use super::model_message::{AnswerPiece, ModelAnswer, StreamError};
@@ -14,15 +14,15 @@ use swb_engine::chat::Exchange;
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ModelFailure {
-    /// It went wrong, in words for people.
+    /// The request failed, with a message for the user.
     Failed(String),
-    /// The conversation is longer than the model can remember.
+    /// The conversation exceeds the model's context window.
     Overflow(String),
-    /// Nobody wants it any more.
+    /// It was cancelled.
     Stopped,
 }
 
-/// What was read and written, answers that came to nothing included: they have to be paid for, too.
+/// Tokens used, failed replies included: they are billed, too.
 #[derive(Debug, Clone, Copy, Default)]
 struct Spent {
     before: Usage,
@@ -30,7 +30,7 @@ struct Spent {
 }
 
 impl Spent {
-    /// All of it.
+    /// The total.
     fn total(&self) -> Usage {
         let mut total = self.before;
         total.add(&self.now);
@@ -42,29 +42,29 @@ impl Spent {
     }
 }
 
-/// Whether any text was passed on.
+/// Whether any text was forwarded.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct SentText {
-    /// In answers to the same prompt that came before this one.
+    /// In earlier replies to the same prompt.
     before: bool,
-    /// In this one.
+    /// In this reply.
     now: bool,
 }
 
 impl SentText {
-    /// The text as it is passed on: what is said after tools were used is a paragraph of its own.
+    /// The text as forwarded: text after tool calls is a paragraph of its own.
     fn say(&mut self, text: String) -> String {
         let first = !std::mem::replace(&mut self.now, true);
         if first && self.before { format!("\n\n{}", text.trim_start_matches('\n')) } else { text }
     }
 
-    /// The next answer follows.
+    /// Begins the next reply.
     fn turn(&mut self) {
         *self = Self { before: self.before || self.now, now: false };
     }
 }
 
-/// A request to a model, retried until it is answered; text is passed on as it arrives.
+/// A request to a model, retried until it succeeds; text is forwarded as it arrives.
 pub(super) struct RetriedRequest<'a> {
     client: &'a ModelClient,
     exchange: &'a Exchange,
@@ -77,12 +77,12 @@ impl<'a> RetriedRequest<'a> {
         Self { client, exchange, voice, spent: Spent::default() }
     }
 
-    /// What all questions have cost so far.
+    /// The usage of all requests so far.
     pub(super) fn spent(&self) -> Usage {
         self.spent.total()
     }
 
-    /// Sends the request until it is answered or retrying makes no sense.
+    /// Sends the request until it succeeds or retrying cannot help.
     pub(super) async fn ask(&mut self, body: &Value) -> Result<ModelAnswer, ModelFailure> {
         self.voice.turn();
         let stop = self.exchange.stop();
@@ -103,11 +103,11 @@ impl<'a> RetriedRequest<'a> {
             };
             tried += 1;
             match error {
-                // Said twice, it would be wrong: what was passed on cannot be taken back.
+                // What was forwarded cannot be taken back, and a retry would repeat it.
                 CallError::Busy(why, _) | CallError::Final(why) | CallError::Overflow(why)
                     if self.voice.now =>
                 {
-                    let why = format!("the answer broke off: {why}; what was said is kept");
+                    let why = format!("the answer broke off: {why}; its beginning is kept");
                     return Err(ModelFailure::Failed(why));
                 }
                 CallError::Final(why) => return Err(ModelFailure::Failed(why)),
@@ -146,7 +146,7 @@ impl<'a> RetriedRequest<'a> {
                 self.pass_on(piece).await;
             }
             match result {
-                // The last event is cut off. Whether the answer is complete without it is another question.
+                // The last event is cut off; the reply may be complete without it.
                 Err(StreamError::Nonsense(_)) if !open => {}
                 result => result.map_err(meaning)?,
             }
@@ -154,32 +154,32 @@ impl<'a> RetriedRequest<'a> {
         if open {
             incoming.drain().await;
         }
-        // A complete answer is not worse for what happens to its connection.
+        // If the reply is complete, an error of its connection does not matter.
         reader.finish().map_err(|error| lost.unwrap_or_else(|| meaning(error)))
     }
 
     async fn pass_on(&mut self, piece: AnswerPiece) {
         match piece {
             AnswerPiece::Text(text) => self.exchange.text(self.voice.say(text)).await,
-            // Thoughts may be thought again.
+            // Thoughts may be repeated.
             AnswerPiece::Thought(text) => self.exchange.thought(text).await,
         }
     }
 }
 
-/// How long to wait before a try, if there is to be one; else what to say about it.
+/// How long to wait before a try; if there is none, a note for the error message.
 fn wait_before(number: u32, after: Option<Duration>) -> Result<Duration, String> {
     if number > limits::TRIES {
         return Err(format!(" (tried {} times)", limits::TRIES));
     }
     match after {
         Some(after) if after > limits::LONGEST_WAIT => {
-            Err(format!("; it wants to be left alone for {} s", after.as_secs()))
+            Err(format!("; the server asks to retry after {} s", after.as_secs()))
         }
         Some(after) => Ok(after),
         None => {
             let backoff = limits::BACKOFF * 2u32.pow(number.saturating_sub(2).min(16));
-            // Clients that were turned away together should not come back together.
+            // Clients that were rejected together should not return together.
             Ok(backoff.min(limits::LONGEST_WAIT).mul_f64(0.75 + 0.5 * chance()))
         }
     }
@@ -191,7 +191,7 @@ fn chance() -> f64 {
     f64::from((random >> 32) as u32) / f64::from(u32::MAX)
 }
 
-/// Everything that can be read: pieces that arrived together are passed on together.
+/// Everything that can be read now: pieces that arrived together are forwarded together.
 fn read(decoder: &mut SseDecoder, reader: &mut AnswerReader) -> (Vec<AnswerPiece>, Result<(), StreamError>) {
     let mut pieces: Vec<AnswerPiece> = Vec::new();
     loop {
@@ -217,7 +217,7 @@ fn join(pieces: &mut Vec<AnswerPiece>, piece: AnswerPiece) {
     }
 }
 
-/// What an error in an answer means for the request.
+/// Classifies an error in a reply.
 fn meaning(error: StreamError) -> CallError {
     match error {
         StreamError::Overflow(why) => CallError::Overflow(why),
@@ -226,7 +226,7 @@ fn meaning(error: StreamError) -> CallError {
     }
 }
 
-/// Reads an answer of either API.
+/// Parses a reply of either API.
 #[derive(Debug)]
 enum AnswerReader {
     Anthropic(anthropic::AnthropicReader),
@@ -270,7 +270,7 @@ impl AnswerReader {
     }
 }
 
-/// What comes of events, for the tests of both APIs.
+/// The results of events, for the tests of both APIs.
 #[cfg(test)]
 pub(super) fn read_all(api: Api, events: &[Value]) -> (Vec<AnswerPiece>, Result<ModelAnswer, StreamError>) {
     let (mut reader, mut pieces) = (AnswerReader::new(api), Vec::new());
@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_grow_and_have_an_end() {
+    fn waits_grow_up_to_a_limit() {
         let wait = |number| wait_before(number, None).unwrap().as_secs_f64();
         assert!((0.37..=0.63).contains(&wait(2)), "{}", wait(2));
         assert!((2.9..=5.1).contains(&wait(5)), "{}", wait(5));
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_after_tools_is_a_paragraph_of_its_own() {
+    fn text_after_tool_calls_is_a_paragraph_of_its_own() {
         let mut voice = SentText::default();
         let mut say = |text: &str, turn: bool| {
             if turn {

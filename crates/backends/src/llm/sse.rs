@@ -1,34 +1,34 @@
-//! Server-sent events: bytes in, the data of events out.
+//! Server-sent events: takes bytes, returns the data of events.
 //!
-//! What else events have, no API of a model needs. Bytes may be split anywhere.
+//! Other fields are ignored: no model API needs them. Bytes may be split anywhere.
 
 use super::limits;
 
 /// Why a stream cannot be read any further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SseError {
-    /// An event is longer than it may be.
+    /// An event exceeds the limit.
     #[error("an event of the answer is longer than {} MiB", limits::EVENT_BYTES >> 20)]
     TooLong,
 }
 
-/// Reads a stream.
+/// Parses a stream.
 #[derive(Debug, Default)]
 pub(super) struct SseDecoder {
     /// Bytes that are not yet lines.
     buffer: Vec<u8>,
-    /// How far the buffer was looked through for the end of a line.
+    /// How far the buffer was searched for the end of a line.
     seen: usize,
-    /// How much of the buffer was read.
+    /// How much of the buffer was consumed.
     read: usize,
-    /// The data of the event that is being read: several lines are joined by line feeds, and empty data is some, too.
+    /// The data of the current event: several lines are joined by line feeds; empty data counts as data.
     data: Option<String>,
-    /// Whether a line was read: before the first there may be a byte order mark.
+    /// Whether a line was read: a byte order mark may precede the first.
     begun: bool,
 }
 
 impl SseDecoder {
-    /// Takes more bytes.
+    /// Appends bytes.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         let read = std::mem::take(&mut self.read);
         self.buffer.drain(..read);
@@ -36,11 +36,11 @@ impl SseDecoder {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The data of the next event; nothing when more bytes are needed.
+    /// The data of the next event; `None` when more bytes are needed.
     pub(super) fn poll(&mut self) -> Result<Option<String>, SseError> {
         while let Some(line) = self.line()? {
             if line.is_empty() {
-                // Events without data are none.
+                // Events without data are ignored.
                 if let Some(data) = self.data.take() {
                     return Ok(Some(data));
                 }
@@ -54,12 +54,12 @@ impl SseDecoder {
         Ok(None)
     }
 
-    /// The stream has ended, and with it its last event: not every server ends that properly.
+    /// The stream has ended, and with it its last event: not every server terminates that.
     pub(super) fn end(&mut self) {
         self.push(b"\n\n");
     }
 
-    /// The next line without its end: a line feed, or both. A lone carriage return ends nothing: no API sends that.
+    /// The next line without its line ending, LF or CR LF. A lone carriage return ends no line: no API sends it.
     fn line(&mut self) -> Result<Option<String>, SseError> {
         let from = self.seen.max(self.read);
         let Some(at) = self.buffer[from..].iter().position(|byte| *byte == b'\n') else {
@@ -78,7 +78,7 @@ impl SseDecoder {
         Ok(Some(line))
     }
 
-    /// Takes a line of data; comments, which begin with a colon, and other fields are of no use.
+    /// Handles a line: data is kept; comments, which begin with a colon, and other fields are ignored.
     fn field(&mut self, line: &str) {
         let (name, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_may_come_before_all_events_are_taken() {
+    fn bytes_may_arrive_before_all_events_are_read() {
         let mut decoder = SseDecoder::default();
         decoder.push(b"data: 1\n\ndata: 2\n\ndata: 3");
         assert_eq!(decoder.poll(), Ok(Some("1".to_owned())));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_an_end_to_events() {
+    fn the_length_of_an_event_is_limited() {
         let mut line = SseDecoder::default();
         line.push(&vec![b'x'; limits::EVENT_BYTES + 1]);
         assert_eq!(line.poll(), Err(SseError::TooLong));
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_harms_nothing() {
+    fn invalid_utf8_is_replaced() {
         let mut decoder = SseDecoder::default();
         decoder.push(b"data: \xff\xfe\x00\n\n\x80:\x80\n\n");
         assert_eq!(events(&mut decoder).len(), 1);

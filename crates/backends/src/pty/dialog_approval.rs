@@ -1,4 +1,4 @@
-//! A dialog of an agent, shown to clients: as an approval, or as a question if it has several answers.
+//! A dialog of an agent, shown to clients as an approval, or as a question if it has several answers.
 
 use super::limits;
 use swb_chat::{Answers, Decision, Progress, QuestionItem, QuestionRequest, Unanswered, Verdict};
@@ -6,23 +6,23 @@ use swb_engine::chat::{Boxed, Exchange};
 use swb_engine::{Dialog, Session, approval_of, chosen};
 use swb_turns::State;
 
-/// Looks that must show the same before it is believed: dialogs are drawn bit by bit.
+/// Number of looks that must show the same dialog before it is trusted: dialogs are drawn bit by bit.
 const SURE: u16 = 2;
-/// Looks that must show nothing that can be read, while the agent says that it asks. It says so a little longer than it does.
+/// Number of looks without a readable dialog while the agent's state is "asking", which outlasts the dialog a little.
 const UNREADABLE: u16 = 40;
 
-/// Watches for dialogs, and puts each before people once.
+/// Watches for dialogs, and shows each to clients once.
 pub(super) struct DialogWatcher<'a> {
     session: &'a Session,
     exchange: &'a Exchange,
-    /// What was seen last, and in how many looks.
+    /// The dialog seen last, and in how many looks.
     seen: (Option<Dialog>, u16),
     waiting: Option<(Dialog, Boxed<'a, DialogOutcome>)>,
-    /// A dialog that only a person at the terminal can answer, and of which that was told.
+    /// A dialog that can only be answered at the terminal, and that was reported as such.
     left: Option<String>,
 }
 
-/// What people made of a dialog.
+/// The users' reaction to a dialog.
 pub(super) enum DialogOutcome {
     Answered(Result<Answers, Unanswered>),
     Decided(Decision),
@@ -33,7 +33,7 @@ impl<'a> DialogWatcher<'a> {
         Self { session, exchange, seen: (None, 0), waiting: None, left: None }
     }
 
-    /// Looks at what the agent asks now. What was answered in the terminal meanwhile is taken back.
+    /// Checks for a dialog. If it was answered in the terminal meanwhile, the approval or question is withdrawn.
     pub(super) async fn look(&mut self) {
         if self.session.view().status.state != State::Asking {
             (self.seen, self.waiting, self.left) = ((None, 0), None, None);
@@ -57,13 +57,14 @@ impl<'a> DialogWatcher<'a> {
                 None if times < UNREADABLE => {}
                 None => {
                     let question = shown.as_ref().map(|dialog| dialog.question.clone());
-                    self.leave(known, question.as_deref().unwrap_or("the agent asks something")).await;
+                    self.leave(known, question.as_deref().unwrap_or("the agent is waiting for an answer"))
+                        .await;
                 }
             }
         }
     }
 
-    /// Waits for what people make of a dialog, for ever if there is none. The wait may be given up and taken up again.
+    /// Waits for the users' reaction, forever if there is no dialog. Cancel-safe.
     pub(super) async fn outcome(&mut self) -> DialogOutcome {
         match &mut self.waiting {
             Some((_, outcome)) => outcome.await,
@@ -71,12 +72,12 @@ impl<'a> DialogWatcher<'a> {
         }
     }
 
-    /// Does what people say.
+    /// Acts on the reaction.
     pub(super) async fn settle(&mut self, outcome: DialogOutcome) {
         let Some((dialog, _)) = self.waiting.take() else { return };
         let option = match outcome {
             DialogOutcome::Decided(Decision::Decided(verdict)) => chosen(&dialog, &verdict),
-            // Nobody decided, so it must not happen (SS-62).
+            // Without a decision it must be denied (SS-62).
             DialogOutcome::Decided(Decision::Lapsed) => chosen(&dialog, &Verdict::default()),
             DialogOutcome::Decided(Decision::Stopped | Decision::Withdrawn) => {
                 self.left = Some(dialog.id);
@@ -96,7 +97,7 @@ impl<'a> DialogWatcher<'a> {
         self.seen = (None, 0);
     }
 
-    /// Leaves a dialog to whoever is at the terminal.
+    /// Leaves a dialog to the user at the terminal.
     async fn leave(&mut self, id: String, question: &str) {
         self.left = Some(id);
         let name = self.session.name();
@@ -104,18 +105,18 @@ impl<'a> DialogWatcher<'a> {
         self.exchange.progress(Progress { message, ..Progress::default() }).await;
     }
 
-    /// Makes a dialog go away without letting anything happen; whether there was one that could be.
+    /// Dismisses a dialog without allowing anything; returns whether that was possible.
     pub(super) async fn dismiss(&mut self) -> bool {
         self.waiting = None;
         let Some(dialog) = self.session.dialog().await else { return false };
         let Some(option) = chosen(&dialog, &Verdict::default()) else { return false };
         let answered = self.session.answer_dialog(&dialog.id, &option);
-        // It presses first and then waits for the dialog to go; the wait may be cut short.
+        // It presses the keys first and then waits for the dialog to close; that wait may be cut short.
         tokio::time::timeout(limits::DISMISS, answered).await.map_or(true, |answered| answered.is_ok())
     }
 }
 
-/// Puts a dialog before people.
+/// Shows a dialog to clients.
 fn put(exchange: &Exchange, dialog: Dialog) -> Boxed<'_, DialogOutcome> {
     Box::pin(async move {
         if dialog.asks_permission() {
@@ -132,7 +133,7 @@ fn put(exchange: &Exchange, dialog: Dialog) -> Boxed<'_, DialogOutcome> {
     })
 }
 
-/// The option that an answer names, by its label or its own name.
+/// The option named by an answer, by label or by key.
 fn named(dialog: &Dialog, answers: &Answers) -> Option<String> {
     let answer = answers.0.get(&0)?.trim();
     let same = |text: &str| text.eq_ignore_ascii_case(answer);

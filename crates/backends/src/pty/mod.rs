@@ -1,9 +1,9 @@
 //! Agents in terminals: a program in one of our PTYs, whose turns are the answers.
 //!
-//! The terminal bears the conversation's name. One that was made for it is started anew when its program has ended or the
-//! conversation was cleared, and goes with the conversation; one that was there before is only talked to. Either way
-//! anybody can attach to it and see the same agent. A prompt is typed (`prompt.rs`), the answer is told as the screen grows,
-//! dialogs become approvals and questions (`dialog_approval.rs`).
+//! The terminal has the conversation's name. A terminal created for the conversation is restarted when its program has
+//! ended or the conversation was cleared, and is removed with the conversation; one that existed before is only used.
+//! Either way any user can attach to it and see the same agent. A prompt is typed (`prompt.rs`), the answer is sent as
+//! the screen grows, dialogs become approvals and questions (`dialog_approval.rs`).
 
 mod dialog_approval;
 pub(crate) mod limits;
@@ -18,30 +18,30 @@ use swb_engine::chat::{Backend, Boxed, Exchange, Failure, ORIGIN, Opening};
 use swb_engine::{ProcessPhase, RestartPolicy, Session, SessionSpec, Start};
 use swb_types::{PtyId, Size};
 
-/// Variable in which programs find the name of their session, as in sessions that are made on the command line.
+/// Environment variable with the name of the session, as in sessions created on the command line.
 const NAME_VARIABLE: &str = "SWB_SESSION";
 
-/// Mark in the state of a conversation that was cleared since its agent was last spoken to.
+/// Key in the state of a conversation that was cleared since the last prompt to its agent.
 const FORGET: &str = "forget";
 
 /// An agent in a terminal.
 struct PtyAgent {
     context: BackendContext,
     opening: Opening,
-    /// What is run in the terminal, if that was made for the conversation.
+    /// The agent that runs in the terminal, if that was created for the conversation.
     agent: Option<Arc<AgentConfig>>,
     session: Option<Session>,
-    /// What is said next begins a new conversation, of which the program in the terminal must not know the last.
+    /// The next prompt begins a new conversation, so the program must not know the last one.
     forget: bool,
 }
 
-/// A terminal of its own for a conversation; it is made with the first prompt.
+/// A conversation with a terminal of its own; it is created with the first prompt.
 pub(crate) fn open(context: &BackendContext, agent: &Arc<AgentConfig>, opening: Opening) -> Box<dyn Backend> {
     let agent = Some(Arc::clone(agent));
     Box::new(PtyAgent { context: context.clone(), opening, agent, session: None, forget: false })
 }
 
-/// A conversation about a terminal that is there. With an agent the terminal was made for the conversation.
+/// A conversation about an existing terminal. With an agent, the terminal was created for the conversation.
 pub(crate) fn join(
     context: &BackendContext,
     session: Session,
@@ -52,12 +52,12 @@ pub(crate) fn join(
     Box::new(PtyAgent { context: context.clone(), opening, agent, session: Some(session), forget })
 }
 
-/// The agent for which a conversation's terminal was made; nothing if it was there before.
+/// The agent for which a conversation's terminal was created; `None` if it existed before.
 pub(crate) fn made_for(opening: &Opening) -> Option<&str> {
     owner(opening.resume.as_ref()?)
 }
 
-/// What is kept when a conversation is cleared: whose its terminal is, and that the agent there is to forget.
+/// The state kept when a conversation is cleared: who owns its terminal, and that the agent has to be restarted.
 pub(crate) fn after_clear(state: &Value) -> Option<Value> {
     owner(state).map(|agent| json!({ "terminal": "own", "agent": agent, FORGET: true }))
 }
@@ -68,17 +68,17 @@ fn owner(state: &Value) -> Option<&str> {
 }
 
 impl PtyAgent {
-    /// The terminal with a program in it.
+    /// The terminal, with its program running.
     async fn running(&mut self) -> Result<Session, Failure> {
         let forget = self.forget && self.agent.is_some();
         if let Some(session) = self.session.as_ref().filter(|session| is_alive(session) && !forget) {
             return Ok(session.clone());
         }
         let Some(agent) = &self.agent else {
-            return Err(Failure::Agent("the terminal this is about has ended".to_owned()));
+            return Err(Failure::Agent("the terminal of this conversation has ended".to_owned()));
         };
         if let Some(over) = &self.session {
-            // Its name is wanted for the next one.
+            // Its name is needed for the next one.
             over.kill(limits::KILL_GRACE).await;
         }
         (self.session, self.forget) = (None, false);
@@ -90,7 +90,7 @@ impl PtyAgent {
 
     fn spec(&self, agent: &AgentConfig) -> SessionSpec {
         let mut env = (*self.context.env).clone();
-        // Whatever the daemon was started in, this is what the screens here understand.
+        // Whatever terminal the daemon was started in, our screens understand this one.
         env.insert("TERM".to_owned(), "xterm-256color".to_owned());
         env.extend(agent.env.clone());
         let [cols, rows] = limits::SIZE;
@@ -121,13 +121,13 @@ impl PtyAgent {
         match PtyPrompt::new(&self.context.engine, &session, exchange) {
             Some(talk) => talk.run().await,
             None => Err(Failure::NotConfigured(
-                "turns are not looked for; an agent in a terminal needs them: see [turns] in the configuration".into(),
+                "turn detection is off, but an agent in a terminal needs it: see [turns] in the configuration".into(),
             )),
         }
     }
 }
 
-/// Whether there is, or soon will be, a program in a terminal.
+/// Whether a terminal has a program, or soon will.
 fn is_alive(session: &Session) -> bool {
     let exited = |phase| matches!(phase, ProcessPhase::Exited(_));
     !session.view().ended && session.pty(PtyId::AGENT).is_ok_and(|agent| !exited(agent.phase))
@@ -139,7 +139,7 @@ impl Backend for PtyAgent {
     }
 
     fn clear(&mut self) {
-        // A terminal that was there before is somebody else's.
+        // A terminal that existed before does not belong to the conversation.
         self.forget = self.agent.is_some() && self.session.is_some();
     }
 

@@ -1,4 +1,4 @@
-//! One prompt to an agent in a terminal: typed when it is ready, and answered by the turn that follows.
+//! One prompt to an agent in a terminal: typed when the agent is ready, and answered by the turn that follows.
 
 use super::dialog_approval::DialogWatcher;
 use super::limits;
@@ -20,7 +20,7 @@ pub(super) struct PtyPrompt<'a> {
     attendant: DialogWatcher<'a>,
 }
 
-/// An answer that is looked at while it grows.
+/// An answer that is watched while it grows.
 struct Growing {
     pty: Arc<Pty>,
     growth: Growth,
@@ -35,7 +35,7 @@ struct Growing {
 }
 
 impl<'a> PtyPrompt<'a> {
-    /// Nothing where turns are not looked for.
+    /// `None` if turn detection is off.
     pub(super) fn new(engine: &Engine, session: &'a Session, exchange: &'a Exchange) -> Option<Self> {
         let profile = engine.profile_of(session)?;
         let (watch, attendant) = (engine.watch(session), DialogWatcher::new(session, exchange));
@@ -44,7 +44,7 @@ impl<'a> PtyPrompt<'a> {
 
     pub(super) async fn run(mut self) -> Result<(), Failure> {
         let stop = self.exchange.stop().clone();
-        // Others who ask the same agent wait, and this waits for them.
+        // Prompts to the same agent are sent one after the other.
         let session = self.session;
         let _alone = tokio::select! {
             biased;
@@ -67,8 +67,8 @@ impl<'a> PtyPrompt<'a> {
         }
     }
 
-    /// Types the prompt when the agent is ready; gives what is looked at from then on, and the number of the turn
-    /// before. Nothing if it is stopped before the prompt is submitted.
+    /// Types the prompt when the agent is ready; returns the growing answer and the number of the turn before. `None`
+    /// if it is stopped before the prompt is submitted.
     async fn submitted(&mut self) -> Result<Option<(Growing, u64)>, Failure> {
         let stop = self.exchange.stop().clone();
         let patience = Instant::now() + limits::READY;
@@ -85,29 +85,29 @@ impl<'a> PtyPrompt<'a> {
             match self.submit().await {
                 Ok(growing) => return Ok(Some((growing, before))),
                 Err(TypingError::Stopped) => return Ok(None),
-                // It began to ask at the last moment; that is seen to first.
+                // A dialog appeared at the last moment; handle it first.
                 Err(TypingError::Asks { typed: false }) if Instant::now() < patience => {
                     sleep(limits::LOOK).await;
                 }
-                Err(error) => return Err(Failure::Agent(format!("the prompt could not be typed: {error}"))),
+                Err(error) => return Err(Failure::Agent(format!("cannot type the prompt: {error}"))),
             }
         }
     }
 
-    /// Waits until the agent takes a prompt. It may have something to ask before.
+    /// Waits until the agent accepts a prompt. A dialog may come first.
     async fn ready(&mut self) -> Result<(), Failure> {
         let mut patience = Instant::now() + limits::READY;
         let mut told = false;
-        // That a turn is complete is told before what follows from it.
+        // The event that a turn is complete may come before the change of state.
         let doubt = Instant::now() + limits::DOUBT;
         loop {
             match self.session.view().status.state {
                 State::Ready | State::Error | State::Unknown => return Ok(()),
                 State::Exited => return Err(self.gone()),
-                // People have their own time for that.
+                // Dialogs have their own timeout.
                 State::Asking => patience = Instant::now() + limits::READY,
                 State::Working if Instant::now() > doubt && !std::mem::replace(&mut told, true) => {
-                    let message = "the agent is still at work on something else".to_owned();
+                    let message = "the agent is still busy with another prompt".to_owned();
                     self.exchange
                         .progress(Progress { message, ephemeral: true, ..Progress::default() })
                         .await;
@@ -118,10 +118,15 @@ impl<'a> PtyPrompt<'a> {
             match timeout_at(patience, self.pause()).await {
                 Ok(AgentChange::Gone) => return Err(self.gone()),
                 Ok(_) => {}
-                Err(_) if told => return Err(Failure::Agent("the agent is busy with something else".into())),
+                Err(_) if told => {
+                    return Err(Failure::Agent(
+                        "the agent is busy with another prompt; try again later".into(),
+                    ));
+                }
                 Err(_) => {
                     let (secs, name) = (limits::READY.as_secs(), self.session.name());
-                    let what = format!("the agent was not ready within {secs} s; see: swb attach {name}");
+                    let what =
+                        format!("the agent was not ready within {secs} s; to look at it: swb attach {name}");
                     return Err(Failure::Agent(what));
                 }
             }
@@ -141,7 +146,7 @@ impl<'a> PtyPrompt<'a> {
         Ok(growing)
     }
 
-    /// Tells the answer while it grows, and what is left of it when its turn is complete.
+    /// Sends the answer while it grows, and the rest when its turn is complete.
     async fn answer(&mut self, growing: &mut Growing, before: u64) -> Result<(), Failure> {
         let mut idle: Option<Instant> = None;
         loop {
@@ -180,7 +185,7 @@ impl<'a> PtyPrompt<'a> {
         self.watch.turn_after(before).ok().flatten()
     }
 
-    /// Waits for something to happen, or for a moment.
+    /// Waits for a change, or for the next look.
     async fn pause(&mut self) -> AgentChange {
         let outcome = tokio::select! {
             news = self.watch.changed() => return news,
@@ -191,8 +196,8 @@ impl<'a> PtyPrompt<'a> {
         AgentChange::Look
     }
 
-    /// Makes the agent stop its answer, the turn after `before`, as a person at the terminal would. The prompt is
-    /// submitted, so that the keys mean its answer, even if that has not been seen to begin.
+    /// Interrupts the answer, the turn after `before`, as a user at the terminal would. The prompt was submitted, so the
+    /// keys interrupt its answer even if that has not been seen to begin.
     async fn interrupt(&mut self, before: u64) {
         let until = Instant::now() + limits::STOPPED;
         let mut pressed: Option<Instant> = None;
@@ -202,13 +207,13 @@ impl<'a> PtyPrompt<'a> {
                 State::Asking if due && self.attendant.dismiss().await => {}
                 State::Asking | State::Working | State::Unknown if due => {
                     pressed = Some(Instant::now());
-                    // A terminal that is gone has stopped as well.
+                    // A terminal that has ended has stopped as well.
                     let _pressed = self.session.press(&self.profile.interrupt_keys()).await;
                 }
                 State::Asking | State::Working | State::Unknown => {}
                 State::Exited => return,
                 _ if self.turn_after(before).is_some() => return,
-                // That it has begun may not have been noticed yet. Pressed twice, they would mean something else.
+                // Its beginning may not have been noticed yet. Pressed twice, the keys would mean something else.
                 _ if pressed.is_none() => {
                     pressed = Some(Instant::now());
                     let _pressed = self.session.press(&self.profile.interrupt_keys()).await;
@@ -221,14 +226,14 @@ impl<'a> PtyPrompt<'a> {
         }
     }
 
-    /// Empties the input of an agent that gives a prompt back when it is interrupted before it has said anything:
-    /// the next one would be added to it.
+    /// Empties the input of an agent that restores a prompt when it is interrupted before it has written anything:
+    /// the next prompt would be appended to it.
     async fn take_back(&mut self) {
         let Ok(agent) = self.session.pty(PtyId::AGENT) else { return };
         let (profile, prompt) = (Arc::clone(&self.profile), self.exchange.prompt().to_owned());
         let left = agent.pty.look(true, move |sight| box_holds(&profile, sight.screen(), &prompt)).await;
         if left.unwrap_or(false) {
-            // A terminal that is gone has nothing left in it.
+            // A terminal that has ended has no input.
             let _pressed = self.session.press(&self.profile.clear_keys()).await;
         }
     }
@@ -239,7 +244,7 @@ impl<'a> PtyPrompt<'a> {
 }
 
 impl Growing {
-    /// What more is to be told of the answer, if it is time to look.
+    /// The next part of the answer, if a look is due.
     async fn look(&mut self) -> Option<String> {
         let now = Instant::now();
         let head = self.pty.head();
@@ -260,7 +265,7 @@ fn time(since: Duration) -> Time {
     Time(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
 }
 
-/// What a turn says.
+/// The text of a turn.
 fn text_of(turn: &StoredTurn) -> String {
     turn.details.text.clone().unwrap_or_else(|| strip_text(&turn.content))
 }

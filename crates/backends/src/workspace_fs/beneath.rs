@@ -1,7 +1,7 @@
-//! Opening files beneath a directory and nowhere else.
+//! Opens files beneath a directory and nowhere else.
 //!
-//! The kernel does it in one step (`openat2`), so there is no moment between looking at a path and opening it. Where it
-//! cannot, the path is walked one directory at a time and links are refused altogether.
+//! The kernel does it in one step (`openat2`), so there is no gap between checking a path and opening it. Where it
+//! cannot, the path is walked one directory at a time and links are rejected altogether.
 
 use crate::workspace_fs::limits;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
@@ -12,22 +12,22 @@ use std::path::{Path, PathBuf};
 
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
 
-/// Opens something that exists; links beneath the root are followed as long as they stay there.
+/// Opens an existing file; links beneath the root are followed as long as they stay there.
 pub(super) fn open(root: &Path, beneath: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     open_in(open_root(root)?.as_fd(), beneath, flags, BENEATH)
 }
 
-/// Opens something that exists; there must be no link in the path.
+/// Opens an existing file; its path must not contain links.
 pub(super) fn open_unlinked(root: &Path, beneath: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     open_in(open_root(root)?.as_fd(), beneath, flags, BENEATH.union(ResolveFlags::NO_SYMLINKS))
 }
 
-/// Whether an error says that a path leaves its root, at least by its form.
+/// Whether an error means that a path leaves its root, at least by its form.
 pub(super) fn leaves(error: &Errno) -> bool {
     matches!(*error, Errno::XDEV | Errno::LOOP)
 }
 
-/// The root itself, which is given without links: there must be none by now either.
+/// Opens the root itself, whose path was resolved: if it contains a link by now, that is an error.
 pub(super) fn open_root(root: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     for _ in 0..limits::OPEN_TRIES {
@@ -42,7 +42,7 @@ pub(super) fn open_root(root: &Path) -> Result<OwnedFd, Errno> {
     Err(Errno::AGAIN)
 }
 
-/// Opens something beneath an open directory, without creating it. Never waits, not even for a pipe.
+/// Opens a file beneath an open directory, without creating it. Never blocks, not even on a pipe.
 pub(super) fn open_in(
     dir: BorrowedFd<'_>,
     beneath: &Path,
@@ -56,7 +56,7 @@ pub(super) fn open_in(
     for _ in 0..limits::OPEN_TRIES {
         match openat2(dir, beneath, flags, Mode::empty(), resolve) {
             Err(Errno::AGAIN | Errno::INTR) => {}
-            // Filters of containers say PERM to calls that they do not know.
+            // Seccomp filters of containers return EPERM for unknown calls.
             Err(Errno::NOSYS | Errno::PERM) => return walk_in(dir, beneath, flags),
             other => return other,
         }
@@ -93,7 +93,7 @@ fn is_link(fd: &OwnedFd) -> Result<bool, Errno> {
     Ok(rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Symlink)
 }
 
-/// Where an open file is.
+/// The path of an open file.
 pub(super) fn path_of(fd: &OwnedFd) -> io::Result<PathBuf> {
     std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()))
 }

@@ -1,4 +1,4 @@
-//! Reading and writing one file that the agent may touch.
+//! Reads and writes one file that the agent may access.
 
 use super::{AgentPath, WorkspaceFs, WorkspaceFsError, beneath};
 use crate::workspace_fs::limits;
@@ -18,8 +18,8 @@ impl WorkspaceFs {
         read_text(&spot, fd)
     }
 
-    /// Puts text into a file, in one step; what it held before, if it was there. Directories that are missing are made.
-    /// What cannot be read as text is not replaced either: nobody could see what is lost.
+    /// Replaces the text of a file, in one step; returns the old text, if it existed. Missing directories are created.
+    /// A file that is not text is not replaced either: the user could not see what is lost.
     pub(crate) fn write(&self, path: &str, text: &str) -> Result<Option<String>, WorkspaceFsError> {
         let spot = self.writable_spot(path)?;
         if text.len() as u64 > limits::FILE {
@@ -27,7 +27,7 @@ impl WorkspaceFs {
             return Err(WorkspaceFsError::TooLarge { path, len, max: limits::FILE });
         }
         let spot = match self.open(self.spot(path)?, OFlags::PATH) {
-            // Links are followed here once, so that the file is replaced and not the link.
+            // Links are resolved here once, so that the file is replaced and not the link.
             Ok((_, fd)) => self.spot_of(path, &fd)?,
             Err(WorkspaceFsError::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => spot,
             Err(error) => return Err(error),
@@ -51,7 +51,7 @@ impl WorkspaceFs {
         Ok(old)
     }
 
-    /// The place of an open file, which links may have led to.
+    /// The path of an open file, after links.
     fn spot_of<'a>(&'a self, shown: &'a str, fd: &OwnedFd) -> Result<AgentPath<'a>, WorkspaceFsError> {
         let real = beneath::path_of(fd).map_err(|_| WorkspaceFsError::Outside(shown.to_owned()))?;
         match self.real_spot(shown, &real)? {
@@ -60,7 +60,7 @@ impl WorkspaceFs {
         }
     }
 
-    /// The directory of a file, made if it is missing.
+    /// The directory of a file, created if it is missing.
     fn parent(&self, spot: &AgentPath<'_>) -> Result<OwnedFd, WorkspaceFsError> {
         let failed = |error: Errno| match beneath::leaves(&error) {
             true => WorkspaceFsError::Outside(spot.shown.to_owned()),
@@ -87,29 +87,29 @@ impl WorkspaceFs {
     fn make_dir(&self, dir: &OwnedFd, name: &Path) -> Result<OwnedFd, Errno> {
         let made = match rustix::fs::mkdirat(dir, name, Mode::RWXU) {
             Ok(()) => true,
-            // Somebody else was faster, and its mode is theirs.
+            // Another process created it first, and its mode is theirs.
             Err(Errno::EXIST) => false,
             Err(error) => return Err(error),
         };
         let opened = beneath::open_in(dir.as_fd(), name, OFlags::RDONLY | OFlags::DIRECTORY, UNLINKED)?;
         if made {
-            // The daemon's own mask has taken away more than it should.
+            // The daemon's umask removed more than it should.
             rustix::fs::fchmod(&opened, Mode::from_raw_mode(0o777 & !self.umask))?;
         }
         Ok(opened)
     }
 }
 
-/// For names in directories that are open already.
+/// For names in directories that are already open.
 const UNLINKED: ResolveFlags =
     ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS).union(ResolveFlags::NO_SYMLINKS);
 
-/// Replaces a file: whoever looks sees the old text or the new one, also after a crash.
+/// Replaces a file: readers see the old text or the new one, even after a crash.
 fn replace(dir: &OwnedFd, name: &OsStr, text: &str, mode: Mode) -> std::io::Result<()> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let temporary = format!(".swb-{}-{number}.tmp", std::process::id());
-    // One that a killed daemon with our process id has left is in the way.
+    // A killed daemon with our process id may have left one behind.
     let _stale = rustix::fs::unlinkat(dir, &temporary, AtFlags::empty());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = rustix::fs::openat(dir, &temporary, flags, Mode::RUSR | Mode::WUSR)?;
@@ -126,7 +126,7 @@ fn replace(dir: &OwnedFd, name: &OsStr, text: &str, mode: Mode) -> std::io::Resu
     })
 }
 
-/// The text of an open file, if it is one.
+/// The text of an open file, if it is text.
 pub(super) fn read_text(spot: &AgentPath<'_>, fd: OwnedFd) -> Result<String, WorkspaceFsError> {
     let stat = rustix::fs::fstat(&fd).map_err(|error| spot.io(error))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {

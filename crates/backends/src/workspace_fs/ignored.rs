@@ -1,7 +1,7 @@
-//! What a walk leaves out: what the workspace's own files say, as git understands them.
+//! What a walk leaves out: the ignore files of the workspace, as git reads them.
 //!
-//! These files come with the workspace, and so from anybody. They are opened as every other file of the workspace is, and
-//! only small regular ones count: a link to an endless device or a pipe that nobody writes to must not hold us up.
+//! These files come with the workspace, and so from anyone. They are opened like every other file of the workspace, and
+//! only small regular ones count: a link to an endless device or a pipe without a writer must not block us.
 
 use super::{Root, beneath};
 use crate::workspace_fs::limits;
@@ -12,16 +12,16 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Files with rules that a directory may have; the first one with a rule for something counts.
+/// Ignore files of a directory; the first one with a matching rule counts.
 const FILES: [&str; 3] = [".ignore", ".gitignore", ".git/info/exclude"];
 
 /// What a walk leaves out.
 #[derive(Debug)]
 pub(super) struct Ignored {
     root: Root,
-    /// Where the walk begins; rules from above do not count.
+    /// Where the walk begins; rules from above are not read.
     from: PathBuf,
-    /// The rules of the directory where the walk is, and of those above it; the outermost first.
+    /// The rules of the current directory and of those above it; the outermost first.
     chain: Mutex<Vec<Rules>>,
 }
 
@@ -34,12 +34,12 @@ struct Rules {
 }
 
 impl Ignored {
-    /// For a walk through a root from some directory on, which is given without links.
+    /// For a walk through a root from some directory on, whose path is resolved.
     pub(super) fn new(root: &Root, from: &Path) -> Self {
         Self { root: root.clone(), from: from.to_owned(), chain: Mutex::default() }
     }
 
-    /// Whether something that the walk has come to is to be left out.
+    /// Whether a path of the walk is to be left out.
     pub(super) fn leaves_out(&self, path: &Path, directory: bool) -> bool {
         let Some(parent) = path.parent().filter(|parent| parent.starts_with(&self.from)) else {
             return false;
@@ -66,7 +66,7 @@ impl Ignored {
             rules.len += text.len();
             let mut builder = GitignoreBuilder::new(dir);
             for line in String::from_utf8_lossy(&text).lines() {
-                // What is no pattern is no rule, to git as well.
+                // Invalid patterns are skipped, as in git.
                 let _added = builder.add_line(None, line);
             }
             rules.files.extend(builder.build().ok());
@@ -74,7 +74,7 @@ impl Ignored {
         rules
     }
 
-    /// The bytes of a file that is a small regular one.
+    /// The bytes of a file, if it is small and regular.
     fn text(&self, path: &Path, most: usize) -> Option<Vec<u8>> {
         let fd = beneath::open_unlinked(&self.root.real, path, OFlags::RDONLY).ok()?;
         let stat = rustix::fs::fstat(&fd).ok()?;

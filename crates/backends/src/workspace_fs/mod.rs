@@ -1,8 +1,8 @@
-//! The files an agent may touch: its workspace, and for reading also the workspace's context directories.
+//! The files an agent may access: its workspace, and for reading also the workspace's context directories.
 //!
-//! Paths come from agents, which may have been talked into anything by what they read. Nothing is opened by its full
-//! path: every file is opened beneath one of the roots (`beneath.rs`), so that neither `..`, nor an absolute
-//! path, nor a link, nor a link that appears at the last moment leads out of it. Everything here waits for the disk.
+//! Paths come from agents, which may be misled by what they read. Nothing is opened by its full path: every file is
+//! opened beneath one of the roots (`beneath.rs`), so that neither `..`, nor an absolute path, nor a link, nor a link
+//! that appears at the last moment leads out of it. Everything here blocks on the disk.
 
 mod beneath;
 mod files;
@@ -26,18 +26,18 @@ pub(crate) enum WorkspaceFsError {
     /// It is not text.
     #[error("{0} is not a text file")]
     Binary(String),
-    /// The system says no.
+    /// The system reports an error.
     #[error("{path}: {error}")]
     Io {
         /// The path as the agent gave it.
         path: String,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
-    /// It is a directory, a device, a pipe.
+    /// It is a directory, a device or a pipe.
     #[error("{0} is not a regular file")]
     NotAFile(String),
-    /// It is no directory.
+    /// It is not a directory.
     #[error("{0} is not a directory")]
     NotADirectory(String),
     /// It may be read, but not written.
@@ -46,25 +46,25 @@ pub(crate) enum WorkspaceFsError {
     /// It is elsewhere.
     #[error("{0} is outside the workspace")]
     Outside(String),
-    /// It is no path at all.
-    #[error("this is no path: {0}")]
+    /// The path is invalid.
+    #[error("invalid path: {0}")]
     BadPath(&'static str),
-    /// It is no pattern.
-    #[error("this is no pattern: {0}")]
+    /// The pattern is invalid.
+    #[error("invalid pattern: {0}")]
     BadPattern(String),
-    /// There is too much of it.
-    #[error("{path} has {len} bytes; {max} are the most that can be handled")]
+    /// It is too large.
+    #[error("{path} has {len} bytes; the maximum is {max}")]
     TooLarge {
         /// The path as the agent gave it.
         path: String,
-        /// What it has.
+        /// Its size.
         len: u64,
-        /// What it may have.
+        /// The maximum.
         max: u64,
     },
 }
 
-/// The files an agent may touch.
+/// The files an agent may access.
 #[derive(Debug)]
 pub(crate) struct WorkspaceFs {
     /// The workspace first.
@@ -73,17 +73,17 @@ pub(crate) struct WorkspaceFs {
     umask: u32,
 }
 
-/// A directory whose files the agent may touch, with everything beneath it.
+/// A directory that the agent may access, with everything beneath it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Root {
     path: PathBuf,
-    /// The same without links: agents that ask the system where they are get this one. It is what is opened, so that no
-    /// link that appears later leads elsewhere.
+    /// The same without links: agents that ask the system for their directory get this path. It is the one to open,
+    /// so that no link that appears later leads elsewhere.
     real: PathBuf,
     writable: bool,
 }
 
-/// Where a path of an agent leads, before links are looked at.
+/// The destination of an agent's path, before links are resolved.
 #[derive(Debug)]
 struct AgentPath<'a> {
     /// As the agent gave it.
@@ -109,11 +109,11 @@ impl AgentPath<'_> {
 }
 
 impl WorkspaceFs {
-    /// The place of an agent that works in `working_dir`. Files it makes get their mode by `umask`.
+    /// The files of an agent that works in `working_dir`. New files get their mode by `umask`.
     pub(crate) fn new(workspace: &Workspace, working_dir: &Path, umask: u32) -> Self {
         let root = |path: &Path, written: &[PathBuf], writable| {
             let path = normal(path);
-            // What a command of the agent may have put in the place of a directory does not count.
+            // A link that an agent's command has put in the place of a directory is ignored.
             let real = route::resolve(&path, written)?;
             Some(Root { path, real, writable })
         };
@@ -130,7 +130,7 @@ impl WorkspaceFs {
         Self { roots, working_dir, umask }
     }
 
-    /// The path of something that may be read, links resolved.
+    /// The resolved path of something that may be read.
     pub(crate) fn resolve_read(&self, path: &str) -> Result<PathBuf, WorkspaceFsError> {
         let spot = self.spot(path)?;
         let (spot, fd) = self.open(spot, OFlags::PATH)?;
@@ -147,15 +147,15 @@ impl WorkspaceFs {
         }
     }
 
-    /// How a path is shown to the agent: from where it works, if it is beneath that.
+    /// A path as shown to the agent: relative to its working directory, if it is beneath that.
     fn shown(&self, path: &Path) -> String {
         path.strip_prefix(&self.working_dir).unwrap_or(path).to_string_lossy().into_owned()
     }
 
-    /// Finds the root of a path, which is taken as seen from where the agent works.
+    /// Finds the root of a path, which is relative to the agent's working directory.
     ///
-    /// `..` is resolved in the text alone: what a link before it would lead to does not matter then, and a path that is
-    /// shown to people means what they read.
+    /// `..` is resolved in the text alone: a link before it then does not matter, and a path shown to users means
+    /// what they read.
     fn spot<'a>(&'a self, path: &'a str) -> Result<AgentPath<'a>, WorkspaceFsError> {
         match path {
             "" => return Err(WorkspaceFsError::BadPath("it is empty")),
@@ -179,7 +179,7 @@ impl WorkspaceFs {
         }
     }
 
-    /// Opens what is there already, in whichever root it is.
+    /// Opens an existing file in the root that contains it.
     fn open<'a>(
         &'a self,
         spot: AgentPath<'a>,
@@ -188,7 +188,7 @@ impl WorkspaceFs {
         match beneath::open(&spot.root.real, &spot.beneath, flags) {
             Ok(fd) => Ok((spot, fd)),
             Err(error) if beneath::leaves(&error) => {
-                // A link with an absolute target leaves the root by its form alone. It may lead back into one of the roots.
+                // A link with an absolute target leaves the root by its form. It may lead back into one of the roots.
                 let spot = self.follow(spot)?;
                 match beneath::open_unlinked(&spot.root.real, &spot.beneath, flags) {
                     Ok(fd) => Ok((spot, fd)),
@@ -199,14 +199,14 @@ impl WorkspaceFs {
         }
     }
 
-    /// Where the links of a path lead. What this says may be outdated at once: whoever opens it must allow no links.
+    /// Resolves the links of a path. The result may be outdated at once: it must be opened without following links.
     fn follow<'a>(&'a self, spot: AgentPath<'a>) -> Result<AgentPath<'a>, WorkspaceFsError> {
         let real =
             spot.full().canonicalize().map_err(|_| WorkspaceFsError::Outside(spot.shown.to_owned()))?;
         self.real_spot(spot.shown, &real)
     }
 
-    /// The place of a path without links.
+    /// The destination of a path without links.
     fn real_spot<'a>(&'a self, shown: &'a str, real: &Path) -> Result<AgentPath<'a>, WorkspaceFsError> {
         let inside = self.roots.iter().find_map(|root| {
             let beneath = real.strip_prefix(&root.real).ok()?.to_owned();

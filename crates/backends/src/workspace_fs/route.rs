@@ -1,7 +1,7 @@
-//! The way to a directory, link by link.
+//! The route to a directory, link by link.
 //!
-//! Directories are given by path, and the path is resolved anew whenever one is used. Where it leads through something that
-//! agents can write, they can make it lead elsewhere: by putting a link in the place of a directory.
+//! Directories are given by path, and the path is resolved whenever one is used. Where it leads through something that
+//! agents can write, they can redirect it by putting a link in the place of a directory.
 
 use crate::workspace_fs::limits;
 use std::collections::VecDeque;
@@ -11,17 +11,17 @@ use std::path::{Component, Path, PathBuf};
 /// A name that is looked up on the way.
 #[derive(Debug)]
 struct PathStep {
-    /// Where it is, without links but for itself.
+    /// Its path, in which only the last part may be a link.
     at: PathBuf,
     link: bool,
 }
 
-/// Whether the way to a directory leads through one of those that can be written.
+/// Whether the route to a directory leads through a writable one.
 pub(crate) fn is_beneath(path: &Path, written: &[PathBuf]) -> bool {
     steps(path).is_none_or(|(steps, _)| steps.iter().any(|step| is_in(&step.at, written)))
 }
 
-/// Where a path leads, if no link on the way is in one of the directories that can be written.
+/// Where a path leads, if no link on its route is in a writable directory.
 pub(super) fn resolve(path: &Path, written: &[PathBuf]) -> Option<PathBuf> {
     let (steps, end) = steps(path)?;
     let linked = steps.iter().any(|step| step.link && is_in(&step.at, written));
@@ -32,7 +32,7 @@ fn is_in(at: &Path, written: &[PathBuf]) -> bool {
     written.iter().any(|dir| at != dir && at.starts_with(dir))
 }
 
-/// All steps of the way, and its end; nothing if it has none.
+/// All steps of the route, and its end; `None` if it has none.
 fn steps(path: &Path) -> Option<(Vec<PathStep>, PathBuf)> {
     let (mut at, mut links, mut steps) = (PathBuf::from("/"), 0, Vec::new());
     let mut ahead: VecDeque<OsString> = names(path).collect();
@@ -69,7 +69,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn ways_through_what_is_written_are_found() {
+    fn routes_through_writable_directories_are_found() {
         let dir = tempfile::tempdir().unwrap();
         let at = |path: &str| dir.path().canonicalize().unwrap().join(path);
         for name in ["ws/docs", "other/docs"] {

@@ -104,7 +104,7 @@ fn context_directories_are_not_written_not_even_through_links() {
 }
 
 #[test]
-fn a_context_directory_that_was_replaced_by_a_link_is_none() {
+fn a_context_directory_replaced_by_a_link_is_ignored() {
     let rig = rig();
     fs::create_dir_all(rig.at("data/docs")).unwrap();
     fs::write(rig.at("data/docs/secret"), "data").unwrap();
@@ -127,7 +127,7 @@ fn a_context_directory_that_was_replaced_by_a_link_is_none() {
 }
 
 #[test]
-fn a_directory_to_work_in_that_was_replaced_by_a_link_is_none() {
+fn a_working_directory_replaced_by_a_link_is_ignored() {
     let rig = rig();
     symlink(rig.at("ws"), rig.at("alias")).unwrap();
     let workspace = Workspace::new(&rig.at("alias"), Timestamp(0));
@@ -154,7 +154,7 @@ fn links_within_the_workspace_work() {
 }
 
 #[test]
-fn a_workspace_that_is_reached_by_a_link_is_one_place() {
+fn a_workspace_behind_a_link_has_one_identity() {
     let rig = rig();
     symlink(rig.at("ws"), rig.at("alias")).unwrap();
     let workspace = Workspace::new(&rig.at("alias"), Timestamp(0));
@@ -181,7 +181,7 @@ fn writing_replaces_in_one_step_and_keeps_the_mode() {
 }
 
 #[test]
-fn what_is_no_text_file_is_refused() {
+fn files_that_are_not_text_are_rejected() {
     let rig = rig();
     fs::write(rig.at("ws/nul"), b"a\0b").unwrap();
     fs::write(rig.at("ws/latin"), b"\xe9").unwrap();
@@ -202,7 +202,7 @@ fn what_is_no_text_file_is_refused() {
 }
 
 #[test]
-fn hostile_names_are_only_names() {
+fn hostile_names_are_harmless() {
     let rig = rig();
     let long = "x".repeat(5000);
     for path in ["", "a\0b", &long] {
@@ -225,7 +225,7 @@ impl Drop for StopOnDrop<'_> {
 }
 
 #[test]
-fn a_link_that_comes_and_goes_never_leads_out() {
+fn a_link_that_appears_and_disappears_never_leads_out() {
     let rig = rig();
     fs::create_dir(rig.at("ws/door")).unwrap();
     fs::write(rig.at("ws/door/secret"), "inside").unwrap();
@@ -259,7 +259,7 @@ fn a_link_that_comes_and_goes_never_leads_out() {
 }
 
 #[test]
-fn without_the_kernels_help_links_are_not_followed() {
+fn links_are_not_followed_without_openat2() {
     let rig = rig();
     symlink("../out", rig.at("ws/door")).unwrap();
     symlink("../out/secret", rig.at("ws/link")).unwrap();
@@ -308,7 +308,7 @@ fn listed(fs: &WorkspaceFs, path: &str) -> String {
 }
 
 #[test]
-fn rules_about_what_to_leave_out_hold_below_their_directory() {
+fn ignore_rules_apply_below_their_directory() {
     let rig = rig();
     for path in ["src/x.o", "src/keep.o", "src/in/y.o", "src/in/z.tmp", "z.tmp", "b/in/build", "mine"] {
         fs::create_dir_all(rig.at("ws").join(path).parent().unwrap()).unwrap();
@@ -328,7 +328,7 @@ fn rules_about_what_to_leave_out_hold_below_their_directory() {
 }
 
 #[test]
-fn a_file_that_says_what_to_leave_out_cannot_do_harm() {
+fn hostile_ignore_files_are_harmless() {
     let rig = rig();
     let pipe = |path: PathBuf| {
         rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
@@ -347,7 +347,7 @@ fn a_file_that_says_what_to_leave_out_cannot_do_harm() {
 }
 
 #[test]
-fn there_is_an_end_to_rules_that_hold_at_the_same_time() {
+fn the_size_of_active_ignore_rules_is_limited() {
     let rig = rig();
     let dirs = ["ws/1", "ws/1/2", "ws/1/2/3", "ws/1/2/3/4", "ws/1/2/3/4/5"];
     for dir in dirs {
@@ -364,7 +364,7 @@ fn there_is_an_end_to_rules_that_hold_at_the_same_time() {
 }
 
 #[test]
-fn there_is_an_end_to_lists_and_to_what_is_found() {
+fn lists_and_search_results_are_limited() {
     let rig = rig();
     fs::create_dir(rig.at("ws/many")).unwrap();
     for n in 0..ENTRIES {
@@ -391,7 +391,7 @@ fn there_is_an_end_to_lists_and_to_what_is_found() {
 }
 
 #[test]
-fn words_are_found_in_text_files_only() {
+fn search_finds_lines_in_text_files_only() {
     let rig = rig();
     fs::write(rig.at("ws/.gitignore"), "ignored\n").unwrap();
     fs::write(rig.at("ws/ignored"), "needle").unwrap();

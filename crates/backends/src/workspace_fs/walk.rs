@@ -1,7 +1,7 @@
-//! Lists of files, and words in them: a walk from one of the roots that leaves out what git would.
+//! Lists and searches files: a walk from one of the roots that leaves out what git ignores.
 //!
-//! The walk itself goes by path, so a directory that turns into a link meanwhile could lead it elsewhere. Therefore
-//! nothing that it brings is believed: each file is opened or looked at beneath the root again, without links.
+//! The walk itself uses paths, so a directory that turns into a link meanwhile could lead it elsewhere. Therefore its
+//! results are not trusted: each file is opened or checked beneath the root again, without links.
 
 use super::files::read_text;
 use super::ignored::Ignored;
@@ -19,51 +19,51 @@ use std::time::Instant;
 /// What to list.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ListQuery {
-    /// The directory; where the agent works if empty.
+    /// The directory; the working directory if empty.
     pub(crate) path: String,
     /// Only what matches, as in a `.gitignore`: `*.rs`, `src/**/mod.rs`.
     pub(crate) glob: Option<String>,
-    /// How deep; 1 is the directory alone.
+    /// Maximum depth; 1 is the directory alone.
     pub(crate) depth: Option<usize>,
 }
 
-/// Something in a list.
+/// An entry of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileEntry {
-    /// As seen from where the agent works.
+    /// Relative to the working directory.
     pub(crate) path: String,
-    /// A directory.
+    /// It is a directory.
     pub(crate) directory: bool,
 }
 
 /// A list, sorted by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Listing {
-    /// What is there.
+    /// The entries.
     pub(crate) entries: Vec<FileEntry>,
-    /// There is more.
+    /// There are more.
     pub(crate) truncated: bool,
 }
 
-/// What to look for.
+/// What to search for.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SearchQuery {
     /// A regular expression.
     pub(crate) pattern: String,
     /// The pattern is plain text instead.
     pub(crate) literal: bool,
-    /// Upper and lower case are the same.
+    /// Ignore the case.
     pub(crate) ignore_case: bool,
-    /// The directory or file; where the agent works if empty.
+    /// The directory or file; the working directory if empty.
     pub(crate) path: String,
     /// Only files that match, as in [`ListQuery::glob`].
     pub(crate) glob: Option<String>,
 }
 
-/// A line that was found.
+/// A matching line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Match {
-    /// The file, as seen from where the agent works.
+    /// The file, relative to the working directory.
     pub(crate) path: String,
     /// The line's number, from 1 on.
     pub(crate) line: usize,
@@ -71,7 +71,7 @@ pub(crate) struct Match {
     pub(crate) text: String,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SearchMatches {
     /// The lines.
@@ -92,7 +92,7 @@ impl WorkspaceFs {
             if listing.entries.len() >= limits::ENTRIES {
                 return false;
             }
-            // A pattern lets all directories pass, as something in them may match.
+            // A pattern passes every directory, as it may match something in it; those are not listed.
             let entry = self.entry(spot).filter(|entry| query.glob.is_none() || !entry.directory);
             listing.entries.extend(entry);
             true
@@ -101,7 +101,7 @@ impl WorkspaceFs {
         Ok(listing)
     }
 
-    /// Looks for lines in text files.
+    /// Searches the lines of text files.
     pub(crate) fn search(&self, query: &SearchQuery) -> Result<SearchMatches, WorkspaceFsError> {
         let pattern = pattern(query)?;
         let start = self.start(&query.path)?;
@@ -123,7 +123,7 @@ impl WorkspaceFs {
         Ok(WalkStart { spot: self.real_spot(spot.shown, &real)?, directory })
     }
 
-    /// Calls `visit` for everything beneath a directory until it says no; whether it did, or there was no time left.
+    /// Calls `visit` for everything beneath a directory until it returns false; returns whether it did or time ran out.
     fn walk(
         &self,
         start: &WalkStart<'_>,
@@ -133,8 +133,8 @@ impl WorkspaceFs {
     ) -> Result<bool, WorkspaceFsError> {
         let until = Instant::now() + limits::WALK;
         let mut any = false;
-        // From the root on, as its rules about what to leave out hold in every directory of it. A directory that they
-        // leave out is walked all the same if it was asked for.
+        // From the root on, as the root's ignore rules hold in every directory below. An ignored directory is walked
+        // anyway if it was requested.
         for from in [&start.spot.root.real, &start.spot.real()] {
             for entry in walker(&start.spot, from, glob, depth)? {
                 let Ok(entry) = entry else { continue };
@@ -159,14 +159,14 @@ impl WorkspaceFs {
         let fd = beneath::open_unlinked(&spot.root.real, &spot.beneath, OFlags::PATH);
         let directory = match fd {
             Ok(fd) => is_directory(&fd).ok()?,
-            // A link: it is listed, but not where it leads.
+            // A link: it is listed, but its target is not.
             Err(error) if beneath::leaves(&error) => false,
             Err(_) => return None,
         };
         Some(FileEntry { path: self.shown(&spot.full()), directory })
     }
 
-    /// Whether there is room for more. What is no text, or cannot be opened, has nothing to be found in.
+    /// Searches one file; returns whether there is room for more. Binary and unreadable files are skipped.
     fn search_file(&self, spot: &AgentPath<'_>, pattern: &Regex, found: &mut Vec<Match>) -> bool {
         let Ok(fd) = beneath::open_unlinked(&spot.root.real, &spot.beneath, OFlags::RDONLY) else {
             return true;
@@ -213,7 +213,7 @@ fn walker(
     let above = target.strip_prefix(from).map_or(0, |rest| rest.components().count());
     let mut builder = WalkBuilder::new(from);
     builder
-        // It would open the files that say what to leave out by itself, whatever they are: `Ignored` does that.
+        // `WalkBuilder` would open ignore files itself, even if they are not regular files: `Ignored` does that.
         .standard_filters(false)
         .follow_links(false)
         .sort_by_file_name(Ord::cmp)
@@ -237,7 +237,7 @@ fn overrides(target: &PathBuf, glob: Option<&str>) -> Result<Override, Workspace
     builder.build().map_err(bad)
 }
 
-/// What leads to the directory that is asked for, or is in it; never what git keeps for itself.
+/// Whether a path leads to the requested directory or lies in it; never git's own files.
 fn on_the_way(entry: &DirEntry, target: &Path) -> bool {
     let path = entry.path();
     entry.file_name() != ".git" && (path.starts_with(target) || target.starts_with(path))

@@ -534,7 +534,10 @@ fn a_conversation_that_is_too_long_is_said_to_be() {
         let error = json!({"status": 400, "message": message});
         let mut rig = Rig::new(api, &json!([{"match": "hello", "error": error}]), "");
         let words = failure(&rig.client.chat("hello"));
-        assert!(words.contains("longer than the model can remember") && words.contains(message), "{words}");
+        assert!(
+            words.contains("longer than the model's context window") && words.contains(message),
+            "{words}"
+        );
     }
 }
 

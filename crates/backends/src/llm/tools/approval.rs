@@ -1,4 +1,4 @@
-//! Asking whether a tool may be used.
+//! Approvals of tool calls.
 
 use super::{LlmToolUse, LlmTools, STOPPED};
 use crate::policy;
@@ -8,20 +8,20 @@ const ONCE: &str = "allow_once";
 const ALWAYS: &str = "allow_always";
 const REJECT: &str = "reject_once";
 
-/// What a decision comes to.
+/// What a decision allows.
 #[derive(Debug, PartialEq, Eq)]
 enum ApprovalScope {
     Always,
     Once,
-    /// In words for the model.
+    /// Denied, with a message for the model.
     Refused(&'static str),
 }
 
 impl LlmTools<'_> {
-    /// Returns once the tool may be used; why not, in words for the model, if it may not.
+    /// Returns when the tool may be used; if it is denied, an error message for the model.
     ///
-    /// From now on without asking means: this command in this workspace, which is kept; any other tool for as long as the
-    /// conversation is open, since what it does next time may be something quite different.
+    /// An "always" for a command is stored in the workspace and covers this command; for any other tool it lasts as
+    /// long as the conversation is open, since its next call may do something quite different.
     pub(super) async fn permit(
         &mut self,
         this: &LlmToolUse,
@@ -68,7 +68,7 @@ impl LlmTools<'_> {
 fn options(command: Option<&str>) -> Vec<ApprovalOption> {
     let always = match command.map(policy::rule_for) {
         Some(Some(_)) => Some("Always allow this command here"),
-        // To keep it would be to allow others.
+        // As a rule it would allow other commands, too.
         Some(None) => None,
         None => Some("Allow for the rest of this session"),
     };
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_that_would_be_a_rule_is_not_allowed_for_ever() {
+    fn a_command_that_reads_as_a_prefix_rule_cannot_be_allowed_always() {
         let ids = |command| options(command).into_iter().map(|option| option.id).collect::<Vec<_>>();
         assert_eq!(ids(Some("find *")), [ONCE, REJECT]);
         assert_eq!(ids(Some("find .")), [ONCE, ALWAYS, REJECT]);

@@ -1,4 +1,4 @@
-//! What models give to tools, and how that is described to them.
+//! The arguments of tools, and their descriptions for models.
 
 use crate::llm::limits;
 use crate::llm::model_message::ToolSpec;
@@ -92,7 +92,7 @@ pub(super) struct QuestionItem {
 }
 
 impl ToolArguments {
-    /// What a model wants; an error in words for it if that is nothing we have.
+    /// Parses a tool call; an error message for the model if it is invalid.
     pub(super) fn parse(name: &str, parameters: &Map<String, Value>) -> Result<Self, String> {
         let value = Value::Object(parameters.clone());
         let tool = match name {
@@ -109,7 +109,7 @@ impl ToolArguments {
         tool.check().map(|()| tool)
     }
 
-    /// What can be wrong beyond the types.
+    /// Checks beyond the types.
     fn check(&self) -> Result<(), String> {
         match self {
             Self::Ask(ask) => ask.check(),
@@ -127,7 +127,7 @@ impl ToolArguments {
         }
     }
 
-    /// What it is for.
+    /// Its kind.
     pub(super) fn kind(&self) -> ToolKind {
         match self {
             Self::Ask(_) => ToolKind::Other,
@@ -138,7 +138,7 @@ impl ToolArguments {
         }
     }
 
-    /// What it does, in words for people.
+    /// A description of the call for users.
     pub(super) fn description(&self) -> String {
         let words = match self {
             Self::Ask(_) => "Asks you".to_owned(),
@@ -186,7 +186,7 @@ impl AskUser {
     }
 }
 
-/// Words that fit on a screen.
+/// Text short enough for a screen.
 pub(super) fn brief(words: &str) -> String {
     let mut brief: String = words.chars().take(limits::DESCRIPTION_CHARS).collect();
     if brief.len() < words.len() {
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_arguments_are_answered_with_what_is_wrong() {
+    fn bad_arguments_get_an_error_for_the_model() {
         for (name, arguments, words) in [
             ("rm", json!({}), "no tool named 'rm'"),
             ("read_file", json!({"path": 5}), "do not fit read_file"),

@@ -1,4 +1,4 @@
-//! Running commands.
+//! Runs commands.
 
 use super::arguments::ExecuteCommand;
 use super::{STOPPED, ToolOutput};
@@ -10,7 +10,7 @@ use swb_chat::ToolId;
 use swb_engine::chat::Exchange;
 use tokio::sync::mpsc;
 
-/// Runs a command in the workspace; people see its output as it comes.
+/// Runs a command in the workspace; clients get its output as it arrives.
 pub(super) async fn run(
     context: &BackendContext,
     exchange: &Exchange,
@@ -19,7 +19,7 @@ pub(super) async fn run(
 ) -> Result<ToolOutput, String> {
     let limits = Limits { time: time(ask), output: limits::RESULT_BYTES };
     let (workspace, dir) = (exchange.workspace(), exchange.working_dir());
-    // A few pieces: the command waits for those who look at it.
+    // A small queue: the command blocks while clients are behind.
     let (follow, output) = mpsc::channel(4);
     let running = command::run(context, &workspace, dir, &ask.command, limits, exchange.stop(), follow);
     let (result, ()) = tokio::join!(running, show(exchange, id, output));
@@ -34,7 +34,7 @@ fn time(ask: &ExecuteCommand) -> Duration {
     wanted.clamp(Duration::from_secs(1), limits::LONGEST_COMMAND)
 }
 
-/// Passes on what a command says, until that is as much as anybody reads.
+/// Forwards the output of a command, up to a limit.
 async fn show(exchange: &Exchange, id: &ToolId, mut output: mpsc::Receiver<String>) {
     let mut shown = 0;
     while let Some(text) = output.recv().await {
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_a_command_is_told() {
+    fn the_result_tells_how_a_command_ended() {
         let result =
             CommandResult { status: Some(0), output: "out".into(), timed_out: false, stopped: false };
         let error = |result: CommandResult| done(result, Duration::from_secs(9)).error;
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn models_do_not_decide_alone_how_long_a_command_runs() {
+    fn a_models_timeout_is_limited() {
         let time = |timeout_seconds| time(&ExecuteCommand { command: "x".into(), timeout_seconds });
         assert_eq!(time(None), command::limits::TIME);
         assert_eq!(time(Some(0)), Duration::from_secs(1));

@@ -1,4 +1,4 @@
-//! The tools that read and write files: what they do, without asking anybody. All of it waits for the disk.
+//! The tools that read and write files, without approvals. All of it blocks on the disk.
 
 use super::ToolOutput;
 use super::arguments::{EditFile, ListFiles, ReadFile, Search, WriteFile};
@@ -22,7 +22,7 @@ fn lines_of(text: &str, first: usize, most: Option<usize>) -> Result<String, Str
     }
     let mut shown = String::new();
     let mut last = first - 1;
-    // No lines at all would pass for a line that is too long.
+    // An empty range would look like a line that is too long.
     let most = most.map_or(usize::MAX, |most| most.max(1));
     for line in text.split_inclusive('\n').skip(first - 1).take(most) {
         if shown.len() + line.len() > limits::RESULT_BYTES {
@@ -32,7 +32,7 @@ fn lines_of(text: &str, first: usize, most: Option<usize>) -> Result<String, Str
         last += 1;
     }
     if last < first && total > 0 {
-        // One line that is longer than everything: at least its beginning.
+        // A single line that exceeds the limit: return its beginning.
         let line = text.lines().nth(first - 1).unwrap_or_default();
         let cut = line.floor_char_boundary(limits::RESULT_BYTES);
         return Ok(format!("{}\n[line {first} is cut after {cut} of {} bytes]", &line[..cut], line.len()));
@@ -59,21 +59,21 @@ pub(super) fn edit(fs: &WorkspaceFs, ask: &EditFile) -> Result<ToolOutput, Strin
     Ok(changed(format!("edited {}{times}", ask.path), &ask.path, Some(old), new))
 }
 
-/// Whether an edit could be made, before anybody is asked.
+/// Whether an edit is possible, before the user is asked.
 pub(super) fn check_edit(fs: &WorkspaceFs, ask: &EditFile) -> Result<(), String> {
     fs.check_write(&ask.path).map_err(|error| error.to_string())?;
     edited(fs, ask).map(drop)
 }
 
-/// Whether a file could be written, before anybody is asked.
+/// Whether a file can be written, before the user is asked.
 pub(super) fn check_write(fs: &WorkspaceFs, ask: &WriteFile) -> Result<(), String> {
     fs.check_write(&ask.path).map_err(|error| error.to_string())
 }
 
-/// A file before and after an edit, and in how many places it differs.
+/// A file before and after an edit, and the number of replacements.
 fn edited(fs: &WorkspaceFs, ask: &EditFile) -> Result<(String, String, usize), String> {
     let text = fs.read(&ask.path).map_err(|error| error.to_string())?;
-    // Models write line feeds, whatever the file has.
+    // Models write LF, even if the file has CR LF.
     let windows = text.contains("\r\n") && !ask.old_text.contains('\r');
     let fitted = |part: &str| if windows { part.replace('\n', "\r\n") } else { part.to_owned() };
     let (old, new) = (fitted(&ask.old_text), fitted(&ask.new_text));
@@ -83,8 +83,8 @@ fn edited(fs: &WorkspaceFs, ask: &EditFile) -> Result<(String, String, usize), S
             Err(format!("old_text occurs {count} times in {}; include more around it, or set all", ask.path))
         }
         count => {
-            // Looked at before it is made: a letter that occurs often and a long text in its place are more than there
-            // is memory.
+            // Checked before it is built: replacing a frequent letter with a long text could take more memory than there
+            // is.
             let len = (text.len() - count * old.len()).saturating_add(count.saturating_mul(new.len()));
             if len as u64 > FILE {
                 return Err(format!("{} would have {len} bytes; {FILE} are the most", ask.path));
@@ -112,7 +112,7 @@ pub(super) fn list(fs: &WorkspaceFs, ask: &ListFiles) -> Result<ToolOutput, Stri
     Ok(ToolOutput::text(report(lines, listing.truncated, "no files")))
 }
 
-/// Looks for lines.
+/// Searches for lines.
 pub(super) fn search(fs: &WorkspaceFs, ask: &Search) -> Result<ToolOutput, String> {
     let query = SearchQuery {
         pattern: ask.pattern.clone(),
@@ -126,7 +126,7 @@ pub(super) fn search(fs: &WorkspaceFs, ask: &Search) -> Result<ToolOutput, Strin
     Ok(ToolOutput::text(report(lines, found.truncated, "nothing found")))
 }
 
-/// Lines up to what a model is told, with a note if there are more.
+/// Joins lines up to the limit of a result, with a note if there are more.
 fn report(lines: impl Iterator<Item = String>, mut more: bool, nothing: &str) -> String {
     let mut text = String::new();
     for line in lines {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_replace_what_is_there_once() {
+    fn edits_replace_a_unique_match_or_all() {
         let (dir, fs) = fs();
         let file = dir.path().join("f");
         fs::write(&file, "one two two\n").unwrap();
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_shown_as_far_as_anybody_reads_them() {
+    fn diffs_of_long_files_are_omitted() {
         let (_dir, fs) = fs();
         let shown = |bytes: usize| {
             let ask = WriteFile { path: bytes.to_string(), content: "x".repeat(bytes) };
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_does_not_make_more_than_can_be_written() {
+    fn an_edit_cannot_exceed_the_file_size_limit() {
         let (dir, fs) = fs();
         let lines = "a\n".repeat(1 << 10);
         fs::write(dir.path().join("f"), &lines).unwrap();
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_an_end_to_reports() {
+    fn the_length_of_a_result_is_limited() {
         let lines = (0..100_000).map(|n| n.to_string());
         let text = report(lines, false, "");
         assert!(text.len() < limits::RESULT_BYTES + 100 && text.contains("there is more"));

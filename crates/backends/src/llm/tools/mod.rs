@@ -1,7 +1,7 @@
 //! The tools that models may use.
 //!
-//! Everything a model asks for is announced, done, and told the end of, in this order; what it may not do, or does
-//! wrongly, is an answer to the model and no failure of the conversation.
+//! Every tool call is announced, performed and ended, in this order; a call that is denied or invalid is a result for
+//! the model, not a failure of the conversation.
 
 mod approval;
 mod arguments;
@@ -22,15 +22,15 @@ use std::collections::BTreeSet;
 use swb_chat::{ToolCall, ToolContent, ToolId, ToolKind, ToolResult, ToolStatus};
 use swb_engine::chat::Exchange;
 
-/// Whoever reads this has stopped the answer.
+/// The error of a call that ended because the user stopped the answer.
 const STOPPED: &str = "stopped by the user";
 
-/// What a tool has brought.
+/// The output of a tool.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct ToolOutput {
     text: String,
     content: Vec<ToolContent>,
-    /// Why it failed, if it has.
+    /// Why it failed, if it did.
     error: Option<String>,
 }
 
@@ -44,12 +44,12 @@ impl ToolOutput {
     }
 }
 
-/// One use of a tool.
+/// One tool call.
 #[derive(Debug, Clone)]
 struct LlmToolUse {
     id: ToolId,
     name: String,
-    /// As they were announced.
+    /// The parameters as announced.
     parameters: Value,
 }
 
@@ -58,7 +58,7 @@ struct LlmToolUse {
 pub(super) struct LlmTools<'a> {
     context: &'a BackendContext,
     exchange: &'a Exchange,
-    /// Tools that were allowed for as long as the conversation is open.
+    /// Tools allowed as long as the conversation is open.
     allowed: &'a mut BTreeSet<String>,
 }
 
@@ -72,7 +72,7 @@ impl<'a> LlmTools<'a> {
         Self { context, exchange, allowed }
     }
 
-    /// Uses a tool; what the model is told of it.
+    /// Runs a tool call; returns the result for the model.
     pub(super) async fn run(&mut self, call: &ModelToolCall) -> ToolOutcome {
         let parameters = call.parameters();
         let parsed = match &parameters {
@@ -99,11 +99,11 @@ impl<'a> LlmTools<'a> {
             ToolArguments::Edit(edit) => {
                 let wanted = edit.clone();
                 self.blocking(move |fs| files::check_edit(fs, &wanted)).await?;
-                self.permit(this, &format!("The agent wants to change {}", edit.path), None).await?;
+                self.permit(this, &format!("The agent asks to change {}", edit.path), None).await?;
                 self.blocking(move |fs| files::edit(fs, &edit)).await
             }
             ToolArguments::Execute(execute) => {
-                let reason = brief(&format!("The agent wants to run: {}", execute.command));
+                let reason = brief(&format!("The agent asks to run: {}", execute.command));
                 self.permit(this, &reason, Some(&execute.command)).await?;
                 execute::run(self.context, self.exchange, &this.id, &execute).await
             }
@@ -113,13 +113,13 @@ impl<'a> LlmTools<'a> {
             ToolArguments::Write(write) => {
                 let wanted = write.clone();
                 self.blocking(move |fs| files::check_write(fs, &wanted)).await?;
-                self.permit(this, &format!("The agent wants to write {}", write.path), None).await?;
+                self.permit(this, &format!("The agent asks to write {}", write.path), None).await?;
                 self.blocking(move |fs| files::write(fs, &write)).await
             }
         }
     }
 
-    /// Does something that waits for the disk. It goes on by itself if the answer is stopped meanwhile.
+    /// Runs work that blocks on the disk. It continues even if the answer is stopped meanwhile.
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&WorkspaceFs) -> Result<T, String> + Send + 'static,
@@ -152,7 +152,7 @@ fn ending(id: ToolId, done: ToolOutput) -> ToolResult {
     ToolResult { id, status, output: done.text, error: done.error, content: done.content }
 }
 
-/// What the model is told: what went wrong, then what there is.
+/// The text for the model: the error, then the output.
 fn told(id: String, done: &ToolOutput) -> ToolOutcome {
     let error = done.error.as_deref().unwrap_or_default();
     let gap = if error.is_empty() || done.text.is_empty() { "" } else { "\n" };

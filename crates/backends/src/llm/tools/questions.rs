@@ -1,11 +1,11 @@
-//! Asking people.
+//! Questions to the user.
 
 use super::ToolOutput;
 use super::arguments::AskUser;
 use swb_chat::{Answers, QuestionItem, QuestionRequest};
 use swb_engine::chat::Exchange;
 
-/// Asks what the model wants to know.
+/// Asks the model's questions.
 pub(super) async fn ask(exchange: &Exchange, ask: AskUser) -> Result<ToolOutput, String> {
     let request = request(ask);
     let items = request.items.clone();
@@ -13,7 +13,7 @@ pub(super) async fn ask(exchange: &Exchange, ask: AskUser) -> Result<ToolOutput,
     Ok(ToolOutput::text(told(&items, &answers)))
 }
 
-/// One question is one, also if it comes in a list.
+/// A list of one question is treated as a single question.
 fn request(ask: AskUser) -> QuestionRequest {
     let mut items: Vec<QuestionItem> = ask
         .questions
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn one_question_is_one_in_any_form() {
+    fn a_list_of_one_question_is_a_single_question() {
         let options = ["a", "b"];
         let plain = request_of(json!({"question": "which?", "options": options}));
         let listed = request_of(
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn several_are_told_with_their_answers() {
+    fn the_result_lists_questions_with_their_answers() {
         let several = request_of(json!({"questions": [{"question": "one?"}, {"question": "two?"}]}));
         assert!(several.multi && several.items.len() == 2 && !several.text.is_empty());
         let answers = Answers([(1, "2".to_owned())].into());
