@@ -14,16 +14,16 @@ use swb_types::{SessionName, Timestamp};
 /// Columns of [`summary`].
 pub(crate) const SUMMARY: &str = "c.name, c.title, c.workspace, c.working_dir, c.created, c.updated, c.usage,
     (SELECT count(*) FROM message WHERE conversation = c.id)";
-/// How many they are.
+/// Their number.
 pub(crate) const SUMMARY_COLUMNS: usize = 8;
 
-/// A message that is kept: its row, and what tells whether it is still the same.
+/// A stored message: its row, and a digest to detect changes.
 struct SavedMessage {
     row: i64,
     digest: i64,
 }
 
-/// Keeps a conversation in place of what was kept under its name. Messages that have not changed are left alone.
+/// Stores a conversation in place of the one with its name. Messages that have not changed are not written.
 pub(crate) fn save(database: &Connection, saved: &Saved) -> Result<()> {
     let id = save_head(database, saved)?;
     let mut kept = kept_messages(database, id)?;
@@ -100,7 +100,7 @@ fn insert(
     Ok(())
 }
 
-/// Tells messages apart. Should it come out differently in a later version, messages are written once more.
+/// Detects changes of messages. If a later version computes it differently, messages are written once more.
 fn digest(message: &Message, parts: &str, ending: &str) -> i64 {
     let mut hasher = DefaultHasher::new();
     (message.number, message.role.as_str(), message.at, parts, ending).hash(&mut hasher);
@@ -108,7 +108,7 @@ fn digest(message: &Message, parts: &str, ending: &str) -> i64 {
 }
 
 pub(crate) fn load(database: &Connection, name: &str) -> Result<Option<Saved>> {
-    // One look, so that nothing changes between the conversation and its messages.
+    // One transaction, so that nothing changes between reading the conversation and its messages.
     let look = database.unchecked_transaction()?;
     let query = format!("SELECT {SUMMARY}, c.id, c.settings, c.resume FROM conversation c WHERE c.name = ?1");
     let found = look.prepare_cached(&query)?.query_row([name], |row| {
@@ -184,7 +184,7 @@ pub(crate) fn summary(row: &Row<'_>) -> rusqlite::Result<Summary> {
 pub(crate) fn role(row: &Row<'_>, column: usize) -> rusqlite::Result<Role> {
     let name: String = row.get(column)?;
     let known = [Role::Assistant, Role::System, Role::User].into_iter().find(|role| role.as_str() == name);
-    known.ok_or_else(|| strange(column, StoreError::Form(format!("there is no role '{name}'"))))
+    known.ok_or_else(|| strange(column, StoreError::Form(format!("unknown role '{name}'"))))
 }
 
 /// A number that is never negative.
@@ -193,12 +193,12 @@ pub(crate) fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     u64::try_from(value).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, value))
 }
 
-/// As much of a number as the database can hold.
+/// A number, limited to what the database can hold.
 fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// A path as it is kept: the same bytes for all ways to write it that are equal.
+/// A path as stored: the same bytes for equal paths.
 pub(crate) fn path_bytes(path: &Path) -> Vec<u8> {
     path.components().collect::<PathBuf>().into_os_string().into_vec()
 }

@@ -1,4 +1,4 @@
-//! The directory and the database file in it: made when needed, readable by their owner alone (SS-47).
+//! The database file and its directory: created when needed, accessible by their owner alone (SS-47).
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io;
@@ -9,14 +9,14 @@ const FILE: &str = "conversations.db";
 const PRIVATE_DIR: u32 = 0o700;
 const PRIVATE_FILE: u32 = 0o600;
 
-/// Where a database is or will be.
+/// The path of a database, which need not exist.
 #[derive(Debug)]
 pub(crate) struct DatabaseFile {
     dir: PathBuf,
     file: PathBuf,
 }
 
-/// Tells a file from any other that has its name.
+/// Identifies a file, even if another one takes its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity(u64, u64);
 
@@ -29,7 +29,7 @@ impl DatabaseFile {
         &self.file
     }
 
-    /// Which file there is, if there is one; an error if it is not for its owner alone and cannot be made so.
+    /// The identity of the file, if it exists; an error if others can access it and that cannot be changed.
     pub(crate) fn check(&self) -> io::Result<Option<Identity>> {
         let Some(dir) = known(&self.dir)? else { return Ok(None) };
         own(&self.dir, &dir, dir.is_dir(), "directory", PRIVATE_DIR)?;
@@ -38,12 +38,12 @@ impl DatabaseFile {
         Ok(Some(Identity(file.dev(), file.ino())))
     }
 
-    /// Makes what is missing. An empty file is an empty database.
+    /// Creates what is missing. An empty file is an empty database.
     pub(crate) fn make(&self) -> io::Result<()> {
         make_dir(&self.dir)?;
         let made = OpenOptions::new().write(true).create_new(true).mode(PRIVATE_FILE).open(&self.file);
         match made {
-            // The file's name has to be on disk before anything in it counts.
+            // The file's name has to be on disk before its content counts.
             Ok(_) => File::open(&self.dir)?.sync_all(),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             Err(error) => Err(error),
@@ -51,8 +51,8 @@ impl DatabaseFile {
     }
 }
 
-/// Makes a directory and those above it. Each gets its mode by name: what the process's mask would leave could not be
-/// entered.
+/// Creates a directory and its parents. The mode is set explicitly: with the process's umask they might be
+/// inaccessible.
 fn make_dir(dir: &Path) -> io::Result<()> {
     if known(dir)?.is_some() {
         return Ok(());
@@ -65,7 +65,7 @@ fn make_dir(dir: &Path) -> io::Result<()> {
         made => made?,
     }
     std::fs::set_permissions(dir, Permissions::from_mode(PRIVATE_DIR))?;
-    // Its name has to be on disk as well.
+    // The name has to be on disk as well.
     dir.parent().map_or(Ok(()), |above| File::open(above)?.sync_all())
 }
 
@@ -77,18 +77,18 @@ fn known(path: &Path) -> io::Result<Option<Metadata>> {
     }
 }
 
-/// Makes sure that something is what it ought to be, ours, and nobody else's to read.
+/// Checks that a file or directory is of the right kind and ours, and makes it private.
 fn own(path: &Path, meta: &Metadata, fits: bool, what: &str, mode: u32) -> io::Result<()> {
     let refuse = |why: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     let shown = path.display();
     if meta.is_symlink() {
-        return refuse(format!("{shown} is a symbolic link; what is saved is kept in a plain {what}"));
+        return refuse(format!("{shown} is a symbolic link; replace it with a plain {what}"));
     }
     if !fits {
         return refuse(format!("{shown} is not a {what}"));
     }
     if meta.uid() != rustix::process::geteuid().as_raw() {
-        return refuse(format!("{shown} belongs to another user"));
+        return refuse(format!("{shown} belongs to another user; change its owner or remove it"));
     }
     match meta.mode() & 0o7777 == mode {
         true => Ok(()),

@@ -6,9 +6,9 @@
 //!
 //! - `database_file.rs`: the directory, the file, and who may read them.
 //! - `schema.rs`: the tables, by version.
-//! - `conversations.rs`, `search.rs`, `workspaces.rs`: what is asked of them.
+//! - `conversations.rs`, `search.rs`, `workspaces.rs`: the queries.
 //!
-//! Its calls wait for the disk, and one waits for another: callers keep them off threads that serve others.
+//! Calls block on the disk and on each other: callers keep them off threads that serve others.
 
 mod conversations;
 mod database_file;
@@ -25,34 +25,34 @@ use swb_chat::{Archive, ArchiveError, Saved, SearchHit, Summary, Workspace};
 
 /// Conversations and workspaces in a directory.
 ///
-/// Nothing is created before something is kept, and nothing is read before that.
+/// The database is created with the first save; until then every query returns nothing.
 #[derive(Debug)]
 pub struct Store {
     file: DatabaseFile,
     open: Mutex<Option<OpenDatabase>>,
 }
 
-/// An open database, and which file it is: somebody may have removed or replaced it.
+/// An open database and the identity of its file, which may be removed or replaced meanwhile.
 #[derive(Debug)]
 struct OpenDatabase {
     connection: Connection,
     identity: Identity,
 }
 
-/// What goes wrong with what is kept.
+/// Why a query of the store fails.
 #[derive(Debug, thiserror::Error)]
 enum StoreError {
-    /// The database says so.
+    /// SQLite reports an error.
     #[error("{}", words(.0))]
     Database(#[from] rusqlite::Error),
-    /// It is not one of ours, or not as it ought to be.
+    /// It is not one of our databases, or not as expected.
     #[error("{0}")]
     Form(String),
-    /// The system says so.
+    /// The system reports an error.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// Something in it is not as we write it.
-    #[error("what is written in it makes no sense: {0}")]
+    /// A value is not as we write it.
+    #[error("invalid data: {0}")]
     Json(#[from] serde_json::Error),
 }
 
@@ -73,7 +73,7 @@ impl Store {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the database; nothing if there is none.
+    /// Queries the database; `None` if there is none.
     fn ask<T>(
         &self,
         ask: impl FnOnce(&Connection) -> Result<T>,
@@ -84,7 +84,7 @@ impl Store {
         self.settled(&mut open, asked)
     }
 
-    /// Changes the database in one transaction, and makes it first if there is none.
+    /// Changes the database in one transaction; creates it if there is none.
     fn change<T>(
         &self,
         change: impl FnOnce(&Connection) -> Result<T>,
@@ -92,13 +92,14 @@ impl Store {
         let mut open = self.lock();
         let changed = self.file.make().map_err(StoreError::from).and_then(|()| {
             let database = self.opened(&mut open)?;
-            let database = database.ok_or_else(|| StoreError::Form("it was removed meanwhile".into()))?;
+            let database =
+                database.ok_or_else(|| StoreError::Form("the file was removed; try again".into()))?;
             transaction(&database.connection, change)
         });
         self.settled(&mut open, changed)
     }
 
-    /// The database, opened if it was not; nothing if there is no file.
+    /// The database, opened if it was not; `None` if there is no file.
     fn opened<'a>(&self, open: &'a mut Option<OpenDatabase>) -> Result<Option<&'a mut OpenDatabase>> {
         let Some(identity) = self.file.check()? else {
             *open = None;
@@ -111,7 +112,7 @@ impl Store {
         Ok(open.as_mut())
     }
 
-    /// Says which file an error is about, and begins anew the next time.
+    /// Adds the file's name to an error, and closes the database, so that the next call opens it again.
     fn settled<T>(
         &self,
         open: &mut Option<OpenDatabase>,
@@ -161,7 +162,7 @@ impl Archive for Store {
     }
 }
 
-/// Opens a database that exists and brings it to the present version.
+/// Opens an existing database and upgrades it to the current version.
 fn connect(file: &Path) -> Result<Connection> {
     let connection = Connection::open_with_flags(
         file,
@@ -169,7 +170,7 @@ fn connect(file: &Path) -> Result<Connection> {
     )?;
     connection.busy_timeout(limits::BUSY)?;
     connection.execute_batch(
-        // What was deleted is overwritten, and nothing goes to temporary files elsewhere. EXTRA: the end of a
+        // Deleted data is overwritten, and nothing goes to temporary files elsewhere. EXTRA: the end of a
         // transaction is on disk even if the directory's own blocks are not written in order.
         "PRAGMA trusted_schema = OFF;
          PRAGMA cell_size_check = ON;
@@ -182,7 +183,7 @@ fn connect(file: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-/// All of it or nothing. It takes the right to write at once, so that what it reads is what it changes.
+/// Runs a transaction. It takes the write lock at once, so that what it reads is what it changes.
 fn transaction<T>(database: &Connection, act: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
     let behavior = rusqlite::TransactionBehavior::Immediate;
     let transaction = rusqlite::Transaction::new_unchecked(database, behavior)?;
@@ -191,14 +192,20 @@ fn transaction<T>(database: &Connection, act: impl FnOnce(&Connection) -> Result
     Ok(done)
 }
 
-/// What a person can do something about comes first.
+/// Messages for the errors that a user can do something about.
 fn words(error: &rusqlite::Error) -> String {
     let known = match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "another program keeps it busy",
-        Some(ErrorCode::DatabaseCorrupt) => "it is damaged; move it away to begin anew",
-        Some(ErrorCode::NotADatabase) => "it is not a database; move it away to begin anew",
-        Some(ErrorCode::DiskFull) => "there is no room on the disk",
-        Some(ErrorCode::ReadOnly) => "it cannot be written",
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            "another program has locked the database"
+        }
+        Some(ErrorCode::DatabaseCorrupt) => {
+            "the database is damaged; move it away to start with an empty one"
+        }
+        Some(ErrorCode::NotADatabase) => {
+            "the file is not a database; move it away to start with an empty one"
+        }
+        Some(ErrorCode::DiskFull) => "the disk is full",
+        Some(ErrorCode::ReadOnly) => "the database cannot be written; check its permissions",
         Some(ErrorCode::SystemIoFailure) => "the disk cannot be read or written",
         _ => return error.to_string(),
     };

@@ -1,6 +1,6 @@
 //! The tables, by version.
 //!
-//! A database says in `user_version` which of [`STEPS`] it has been through; opening one goes through the rest. Steps
+//! A database stores in `user_version` how many of [`STEPS`] were applied to it; opening it applies the rest. Steps
 //! that were released are never edited: a change is a further step.
 
 use crate::{Result, StoreError, transaction};
@@ -9,11 +9,11 @@ use rusqlite::Connection;
 /// Marks a database as ours: "SWBd".
 const APPLICATION: i32 = 0x5357_4264;
 
-/// What leads from each version to the next. Version 0 is an empty file.
+/// The step from each version to the next. Version 0 is an empty file.
 pub(crate) const STEPS: [&str; 1] = [VERSION_1];
 
-/// `parts`, `settings`, `usage`, `resume` and `record` are JSON, paths are the bytes they are made of, times are
-/// milliseconds since 1970. `words` holds the text of messages, each under its row's number; `digest` tells whether a
+/// `parts`, `settings`, `usage`, `resume` and `record` are JSON, paths are raw bytes, times are
+/// milliseconds since 1970. `words` holds the text of messages, each under its row's number; `digest` detects whether a
 /// message has to be written again.
 const VERSION_1: &str = "
     CREATE TABLE conversation (
@@ -51,13 +51,13 @@ const VERSION_1: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// Brings a database to the version after the last of `steps`.
+/// Upgrades a database to the version after the last of `steps`.
 pub(crate) fn migrate(database: &Connection, steps: &[&str]) -> Result<()> {
     if version(database, steps.len())? == steps.len() {
         return Ok(());
     }
     transaction(database, |database| {
-        // Another process may have done it while this one waited for its turn.
+        // Another process may have done it while this one waited for the lock.
         let from = version(database, steps.len())?;
         for step in steps.iter().skip(from) {
             database.execute_batch(step)?;
@@ -68,19 +68,19 @@ pub(crate) fn migrate(database: &Connection, steps: &[&str]) -> Result<()> {
     })
 }
 
-/// The version of a database that is ours and not newer than `latest`.
+/// The version of a database, which must be ours and not newer than `latest`.
 fn version(database: &Connection, latest: usize) -> Result<usize> {
     let number = |pragma: &str| database.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
     let (version, application) = (number("user_version")?, number("application_id")?);
     let tables: i64 = database.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     let empty = (version, application, tables) == (0, 0, 0);
     if !empty && (application != i64::from(APPLICATION) || version < 1) {
-        return Err(StoreError::Form("it is a database of another program".into()));
+        return Err(StoreError::Form("the file is a database of another program".into()));
     }
     match usize::try_from(version) {
         Ok(version) if version <= latest => Ok(version),
         _ => Err(StoreError::Form(format!(
-            "it is of version {version}, which a newer program has written; this one knows version {latest}"
+            "the database has version {version}, but this program supports only up to {latest}; use a newer swb"
         ))),
     }
 }
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_database_is_brought_up_to_date_with_what_is_in_it() {
+    fn an_old_database_is_upgraded_and_keeps_its_data() {
         let database = Connection::open_in_memory().unwrap();
         migrate(&database, &STEPS).unwrap();
         database.execute(INSERT, []).unwrap();
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn newer_and_foreign_databases_are_refused() {
+    fn newer_and_foreign_databases_are_rejected() {
         let database = Connection::open_in_memory().unwrap();
         migrate(&database, &[VERSION_1, SECOND]).unwrap();
         let error = migrate(&database, &STEPS).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Looking for words in what was said.
+//! Full-text search in messages.
 
 use crate::Result;
 use crate::conversations::{SUMMARY, SUMMARY_COLUMNS, path_bytes, role, summary, unsigned};
@@ -8,7 +8,7 @@ use std::path::Path;
 use swb_chat::SearchHit;
 use swb_types::Timestamp;
 
-/// What stands before and behind a word that was found.
+/// The marks before and after a word that was found.
 const MARKS: [char; 2] = ['\u{2}', '\u{3}'];
 
 pub(crate) fn search(
@@ -18,7 +18,7 @@ pub(crate) fn search(
     most: usize,
 ) -> Result<Vec<SearchHit>> {
     let Some(wanted) = wanted(words) else { return Ok(Vec::new()) };
-    // One look, so that nothing changes between finding and showing.
+    // One transaction, so that nothing changes between finding and showing.
     let look = database.unchecked_transaction()?;
     let rows = best(&look, &wanted, workspace, most)?;
     let query = format!(
@@ -33,8 +33,8 @@ pub(crate) fn search(
     Ok(hits.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The best messages, the newer ones first among equals. Excerpts are made of these only: of all that have the words,
-/// they would take seconds.
+/// The best matches, the newer ones first among equals. Only these get excerpts: creating them for all matches would
+/// take seconds.
 fn best(database: &Connection, wanted: &str, workspace: Option<&Path>, most: usize) -> Result<Vec<i64>> {
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     let mut statement = database.prepare_cached(
@@ -58,8 +58,8 @@ fn hit(row: &Row<'_>) -> rusqlite::Result<SearchHit> {
     })
 }
 
-/// What is asked of the index: all words, each in quotes, so that none of them means anything but itself. Nothing if
-/// there is no word.
+/// The query for the index: all words, each in quotes, so that none of them is an operator. `None` if there is no
+/// word.
 fn wanted(words: &str) -> Option<String> {
     let words = &words[..words.floor_char_boundary(limits::SEARCH_BYTES)];
     let spelled = words
@@ -70,12 +70,12 @@ fn wanted(words: &str) -> Option<String> {
     (!quoted.is_empty()).then(|| quoted.join(" "))
 }
 
-/// A text as it is put into the index: nothing in it looks like a mark.
+/// A text as stored in the index, without characters that look like a mark.
 pub(crate) fn searchable(text: &str) -> String {
     text.replace(MARKS, " ")
 }
 
-/// An excerpt of bearable length, about the first word that was found.
+/// An excerpt of limited length around the first word that was found.
 fn shortened(excerpt: &str) -> String {
     let found = excerpt.chars().position(|c| c == MARKS[0]).unwrap_or(0);
     let skipped = found.saturating_sub(limits::EXCERPT / 4);
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_mean_nothing_but_themselves() {
+    fn search_operators_are_plain_words() {
         assert_eq!(wanted("a  b\n\"c"), Some("\"a\" \"b\" \"\"\"c\"".into()));
         assert_eq!(wanted("x AND NOT (y*"), Some("\"x\" \"AND\" \"NOT\" \"(y*\"".into()));
         assert_eq!(wanted("a\0b"), Some("\"a\" \"b\"".into()));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn excerpts_stay_short_and_their_marks_in_pairs() {
+    fn excerpts_are_short_and_their_marks_paired() {
         assert_eq!(shortened("a \u{2}b\u{3} c"), "a \u{2}b\u{3} c");
         let long = format!("{}\u{2}{}\u{3} end", "x".repeat(1000), "y".repeat(1000));
         let short = shortened(&long);

@@ -13,7 +13,7 @@ pub(crate) fn all(database: &Connection) -> Result<Vec<Workspace>> {
 
 pub(crate) fn keep(database: &Connection, workspace: &Workspace) -> Result<()> {
     let record = serde_json::to_string(workspace).map_err(|_| {
-        // The only thing in it that JSON cannot hold.
+        // Paths are the only fields that JSON may be unable to hold.
         StoreError::Form(format!("a path of the workspace {} is not UTF-8", workspace.path.display()))
     })?;
     let mut statement =

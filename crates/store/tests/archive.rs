@@ -62,7 +62,7 @@ fn paths_need_not_be_text() {
 
 // SS-47, XS-8
 #[test]
-fn nothing_is_written_before_something_is_kept() {
+fn nothing_is_written_before_the_first_save() {
     let (dir, store) = store();
     assert_eq!(store.load("a").unwrap(), None);
     assert!(store.list(None).unwrap().is_empty() && store.workspaces().unwrap().is_empty());
@@ -72,7 +72,7 @@ fn nothing_is_written_before_something_is_kept() {
 
 // SS-47
 #[test]
-fn what_is_kept_is_for_its_owner_alone() {
+fn only_the_owner_can_access_the_store() {
     let (_dir, store) = store();
     store.save(&talk("a", "/ws", &["x"])).unwrap();
     let dir = store.file().parent().unwrap().to_owned();
@@ -99,7 +99,7 @@ fn the_journal_of_a_change_is_private_too() {
 
 // SS-47
 #[test]
-fn links_and_other_things_in_its_place_are_refused() {
+fn links_and_irregular_files_in_its_place_are_rejected() {
     let (dir, store) = store();
     let target = dir.path().join("elsewhere");
     std::fs::create_dir(&target).unwrap();
@@ -215,14 +215,14 @@ fn words_are_found_and_shown() {
 }
 
 #[test]
-fn what_was_said_does_not_look_like_what_was_found() {
+fn text_cannot_forge_search_marks() {
     let (_dir, store) = store();
     store.save(&talk("a", "/ws", &["\u{2}false\u{3} and true"])).unwrap();
     assert_eq!(store.search("true", None, 1).unwrap()[0].excerpt, " false  and \u{2}true\u{3}");
 }
 
 #[test]
-fn there_is_an_end_to_lists() {
+fn the_length_of_a_list_is_limited() {
     let (_dir, store) = store();
     store.save(&talk("a", "/ws", &["x"])).unwrap();
     let database = Connection::open(store.file()).unwrap();
@@ -237,7 +237,7 @@ fn there_is_an_end_to_lists() {
 }
 
 #[test]
-fn no_word_is_an_error() {
+fn any_search_text_is_valid() {
     let (_dir, store) = store();
     store
         .save(&talk("a", "/ws", &["NEAR and AND or text: col-umn it's \"quoted\" 100% a_b \u{2}mark\u{3}"]))
@@ -313,7 +313,7 @@ fn two_stores_share_a_directory() {
 }
 
 #[test]
-fn a_file_that_was_removed_meanwhile_is_made_anew() {
+fn a_removed_file_is_created_again() {
     let (_dir, store) = store();
     store.save(&talk("a", "/ws", &["x"])).unwrap();
     std::fs::remove_dir_all(store.file().parent().unwrap()).unwrap();
@@ -325,7 +325,7 @@ fn a_file_that_was_removed_meanwhile_is_made_anew() {
 
 // SS-46
 #[test]
-fn what_the_first_version_kept_is_still_there() {
+fn a_database_of_the_first_version_can_be_read() {
     let (_dir, store) = store();
     std::fs::create_dir_all(store.file().parent().unwrap()).unwrap();
     Connection::open(store.file()).unwrap().execute_batch(include_str!("version_1.sql")).unwrap();
@@ -366,7 +366,7 @@ fn refused(store: &Store, words: &str) {
 }
 
 #[test]
-fn strange_files_are_refused_and_left_alone() {
+fn foreign_files_are_rejected_and_not_changed() {
     let (_dir, store) = store();
     store.save(&talk("a", "/ws", &["x"])).unwrap();
     let good = std::fs::read(store.file()).unwrap();
@@ -383,7 +383,7 @@ fn strange_files_are_refused_and_left_alone() {
 }
 
 #[test]
-fn words_that_nobody_understands_are_an_error_of_that_conversation() {
+fn invalid_data_fails_only_its_conversation() {
     for (column, value) in [("settings", "{"), ("resume", "[1"), ("usage", "7")] {
         let (_dir, store) = store();
         store.save(&talk("a", "/ws", &["x"])).unwrap();
@@ -397,7 +397,7 @@ fn words_that_nobody_understands_are_an_error_of_that_conversation() {
     store.save(&talk("a", "/ws", &["x"])).unwrap();
     Connection::open(store.file()).unwrap().execute_batch("UPDATE message SET parts = '{'").unwrap();
     let error = store.load("a").unwrap_err().to_string();
-    assert!(error.contains("makes no sense") && error.contains("conversations.db"), "{error}");
+    assert!(error.contains("invalid data") && error.contains("conversations.db"), "{error}");
 }
 
 /// Damage at any place gives an error or an answer, and never a panic.
