@@ -1,4 +1,4 @@
-//! Where conversations are kept on disk.
+//! Storage of conversations on disk.
 
 use crate::message::Role;
 use crate::saved::{Saved, Summary};
@@ -7,21 +7,21 @@ use std::fmt;
 use std::path::Path;
 use swb_types::Timestamp;
 
-/// Keeps conversations and workspaces on disk. Its calls wait for the disk.
+/// Stores conversations and workspaces on disk. Calls block on the disk.
 ///
-/// Nothing is created before something is to be kept; asked before that, it knows nothing.
+/// Storage is created with the first save; until then every query returns nothing.
 pub trait Archive: fmt::Debug + Send + Sync {
-    /// Keeps a conversation in place of what was kept under its name. It is on disk when this returns; a crash leaves
+    /// Stores a conversation in place of the one with its name. It is on disk when this returns; a crash leaves
     /// the old or the new state.
     fn save(&self, saved: &Saved) -> Result<(), ArchiveError>;
 
-    /// A conversation, if it is kept.
+    /// A conversation, if it is stored.
     fn load(&self, name: &str) -> Result<Option<Saved>, ArchiveError>;
 
-    /// Forgets a conversation; whether it was kept.
+    /// Deletes a conversation; returns whether it was stored.
     fn delete(&self, name: &str) -> Result<bool, ArchiveError>;
 
-    /// Conversations, those of one workspace or all, the newest first.
+    /// Conversations, of one workspace or all, newest first.
     fn list(&self, workspace: Option<&Path>) -> Result<Vec<Summary>, ArchiveError>;
 
     /// Messages with all these words, those of one workspace or all, the best first.
@@ -32,29 +32,29 @@ pub trait Archive: fmt::Debug + Send + Sync {
         most: usize,
     ) -> Result<Vec<SearchHit>, ArchiveError>;
 
-    /// Workspaces that are kept.
+    /// All stored workspaces.
     fn workspaces(&self) -> Result<Vec<Workspace>, ArchiveError>;
 
-    /// Keeps a workspace in place of what was kept under its path.
+    /// Stores a workspace in place of the one with its path.
     fn keep_workspace(&self, workspace: &Workspace) -> Result<(), ArchiveError>;
 }
 
-/// What is kept cannot be read or written.
+/// The archive cannot be read or written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ArchiveError(pub String);
 
-/// A message in which something was found.
+/// A message that matches a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchHit {
     /// The conversation.
     pub summary: Summary,
     /// The message's number in it.
     pub number: u64,
-    /// Who said it.
+    /// Its author.
     pub role: Role,
-    /// When.
+    /// Its time.
     pub at: Timestamp,
-    /// The words and some around them; what was found stands between U+0002 and U+0003.
+    /// An excerpt; words that were found stand between U+0002 and U+0003.
     pub excerpt: String,
 }

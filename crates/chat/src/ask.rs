@@ -1,4 +1,4 @@
-//! What an agent asks of people: approvals and questions.
+//! What an agent asks of users: approvals and questions.
 
 use crate::tool::ToolId;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use swb_types::Timestamp;
 
-/// Names an approval that is asked for, in the whole system.
+/// Identifies an approval, unique in the system.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ApprovalId(pub String);
@@ -18,7 +18,7 @@ impl fmt::Display for ApprovalId {
     }
 }
 
-/// Names a question that is asked, in the whole system.
+/// Identifies a question, unique in the system.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct QuestionId(pub String);
@@ -33,132 +33,132 @@ impl fmt::Display for QuestionId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OptionKind {
-    /// From now on without asking.
+    /// Allow from now on.
     AllowAlways,
-    /// This once.
+    /// Allow once.
     AllowOnce,
-    /// Never, and do not ask again.
+    /// Deny from now on.
     RejectAlways,
-    /// Not this time.
+    /// Deny once.
     RejectOnce,
 }
 
 impl OptionKind {
-    /// Whether it lets the operation happen.
+    /// Whether it allows the operation.
     pub fn allows(self) -> bool {
         matches!(self, Self::AllowAlways | Self::AllowOnce)
     }
 }
 
-/// One way to answer.
+/// One option of an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalOption {
-    /// What the agent calls it.
+    /// The agent's id for it.
     pub id: String,
-    /// What people read.
+    /// Its label for users.
     pub label: String,
-    /// What it means.
+    /// Its meaning.
     pub kind: OptionKind,
 }
 
-/// An agent asks whether it may do something.
+/// A request for an approval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ApprovalRequest {
-    /// The tool that is to be used.
+    /// The tool to be used.
     pub tool: String,
-    /// The use of it, if it was announced.
+    /// The tool call, if it was announced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_id: Option<ToolId>,
-    /// What the tool is given; an object, or null if that is not known.
+    /// The tool's parameters; an object, or null if unknown.
     #[serde(default)]
     pub parameters: Value,
-    /// Why a person should look at it.
+    /// Why a user should look at it.
     pub reason: String,
-    /// The ways to answer; yes and no if there are none.
+    /// The options; if there are none, the user can allow or deny.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<ApprovalOption>,
 }
 
-/// An approval that waits for a decision.
+/// A pending approval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Approval {
-    /// Its name.
+    /// Its id.
     pub id: ApprovalId,
-    /// What is asked.
+    /// The request.
     #[serde(flatten)]
     pub request: ApprovalRequest,
-    /// Since when.
+    /// When it was requested.
     pub asked_at: Timestamp,
-    /// Whether somebody has seen it.
+    /// Whether a user has seen it.
     pub seen: bool,
 }
 
-/// What a person decides.
+/// A user's decision.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Verdict {
-    /// Whether it may happen.
+    /// Whether the operation is allowed.
     pub approved: bool,
-    /// The option chosen, if one was.
+    /// The chosen option, if any.
     pub option: Option<String>,
-    /// From now on as well.
+    /// Applies from now on.
     pub always: bool,
 }
 
-/// What an approval came to.
+/// The result of an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// A person decided.
+    /// A user decided.
     Decided(Verdict),
-    /// Nobody did in time, or whoever would have is gone: it must not happen.
+    /// It timed out, or the owner is gone: denied.
     Lapsed,
-    /// The generation was stopped: it must not happen.
+    /// The generation was stopped: denied.
     Stopped,
-    /// It was settled elsewhere, in the agent's terminal for example.
+    /// It was settled elsewhere, for example in the agent's terminal.
     Withdrawn,
 }
 
 impl Decision {
-    /// Whether it may happen.
+    /// Whether the operation is allowed.
     pub fn approved(&self) -> bool {
         matches!(self, Self::Decided(Verdict { approved: true, .. }))
     }
 }
 
-/// One question, and what may be answered.
+/// One question with its choices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuestionItem {
     /// The question.
     pub question: String,
-    /// Answers to choose from; anything if there are none.
+    /// Choices; any answer is valid if there are none.
     #[serde(default)]
     pub options: Vec<String>,
 }
 
-/// An agent asks something.
+/// Questions of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuestionRequest {
-    /// What it is about, or the one question.
+    /// The subject, or the single question.
     pub text: String,
-    /// Several questions at once.
+    /// Whether there are several questions.
     pub multi: bool,
-    /// The questions: one unless there are several.
+    /// The questions.
     pub items: Vec<QuestionItem>,
 }
 
-/// A question that waits for an answer.
+/// A pending question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
-    /// Its name.
+    /// Its id.
     pub id: QuestionId,
-    /// What is asked.
+    /// The request.
     #[serde(flatten)]
     pub request: QuestionRequest,
-    /// Since when.
+    /// When it was asked.
     pub asked_at: Timestamp,
 }
 
-/// Answers by the number of the question, from 0 on.
+/// Answers by the number of the question, from 0.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Answers(pub BTreeMap<usize, String>);
 
@@ -172,10 +172,10 @@ impl Answers {
 /// Why a question was not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unanswered {
-    /// Nobody answered in time.
-    #[error("nobody answered the question in time")]
+    /// It timed out.
+    #[error("timed out waiting for an answer to the question")]
     Lapsed,
     /// The generation was stopped.
-    #[error("stopped before the question was answered")]
+    #[error("the answer was stopped while the question was pending")]
     Stopped,
 }

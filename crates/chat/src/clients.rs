@@ -2,16 +2,16 @@
 
 use crate::limits;
 
-/// Tells the clients of a daemon apart.
+/// Identifies a client of the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientId(pub u64);
 
 /// What a client may do in a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientRole {
-    /// Only get events.
+    /// Receive events only.
     Observer,
-    /// Act: prompt, decide, configure.
+    /// Act: send prompts, decide, configure.
     Owner,
 }
 
@@ -20,7 +20,7 @@ pub enum ClientRole {
 pub(crate) struct AttachedClients(Vec<ClientId>);
 
 impl AttachedClients {
-    /// Attaches a client, if it is not attached already; nothing if there are too many. With `takeover` it becomes the
+    /// Attaches a client, unless it is attached already; `None` if there are too many. With `takeover` it becomes the
     /// owner.
     pub(crate) fn attach(&mut self, client: ClientId, takeover: bool) -> Option<ClientRole> {
         let has = self.0.iter().position(|other| *other == client);
@@ -37,7 +37,7 @@ impl AttachedClients {
         self.role(client)
     }
 
-    /// Detaches a client; whether it was the owner.
+    /// Detaches a client; returns whether it was the owner.
     pub(crate) fn detach(&mut self, client: ClientId) -> bool {
         let owned = self.owner() == Some(client);
         self.0.retain(|other| *other != client);

@@ -1,4 +1,4 @@
-//! What happens in a conversation, for everybody who is attached to it.
+//! The events of a conversation, sent to all attached clients.
 
 use crate::ask::{Answers, Approval, ApprovalId, Decision, Question, QuestionId, Unanswered};
 use crate::conversation::ConversationState;
@@ -7,7 +7,7 @@ use crate::tool::{ToolCall, ToolResult};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Names one stream of text within its conversation: the number of the message it carries.
+/// Identifies one stream of text within its conversation: the number of the message it carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u64);
 
@@ -17,18 +17,18 @@ impl fmt::Display for StreamId {
     }
 }
 
-/// Something that happened. A generation is `Began`, then everything it brings, then `Ended`; the text of all of it is
+/// An event. A generation is `Began`, then its other events, then `Ended`; its text is
 /// one stream whose pieces count from 0, with exactly one last piece.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ChatEvent {
     /// An approval is asked for.
     ApprovalAsked(Approval),
-    /// An approval needs no decision any more.
+    /// An approval was settled.
     ApprovalSettled {
         /// Which.
         id: ApprovalId,
-        /// What it came to.
+        /// The result.
         decision: Decision,
     },
     /// A generation began with this prompt.
@@ -38,29 +38,29 @@ pub enum ChatEvent {
         /// The prompt.
         prompt: String,
     },
-    /// All messages are gone.
+    /// All messages were removed.
     Cleared,
-    /// The conversation itself is gone.
+    /// The conversation was deleted.
     Deleted,
-    /// The generation is over.
+    /// The generation ended.
     Ended {
         /// How.
         ending: Ending,
     },
-    /// What the agent intends to do, all of it anew.
+    /// The agent's whole plan, replacing the last one.
     Plan(Vec<PlanEntry>),
-    /// How far it is.
+    /// Progress of the agent.
     Progress(Progress),
     /// A question is asked.
     QuestionAsked(Question),
-    /// A question needs no answer any more.
+    /// A question was settled.
     QuestionSettled {
         /// Which.
         id: QuestionId,
-        /// What it came to.
+        /// The result.
         answers: Result<Answers, Unanswered>,
     },
-    /// Another client owns the conversation, or none.
+    /// The conversation has a new owner, or none.
     OwnerChanged,
     /// Its state has changed.
     State(ConversationState),
@@ -70,58 +70,58 @@ pub enum ChatEvent {
         stream: StreamId,
         /// The text.
         text: String,
-        /// Nothing follows in this stream.
+        /// It is the last piece of this stream.
         last: bool,
     },
-    /// What the agent thinks.
+    /// The agent's reasoning.
     Thought {
         /// The stream it belongs to.
         stream: StreamId,
         /// The text.
         text: String,
     },
-    /// The conversation has another title.
+    /// The title has changed.
     Titled(String),
-    /// A tool is used.
+    /// A tool call.
     ToolCalled(ToolCall),
-    /// What the use of a tool came to.
+    /// The result of a tool call.
     ToolEnded(ToolResult),
-    /// A tool that is at work says something.
+    /// Output of a running tool.
     ToolOutput {
-        /// Which use it is.
+        /// The tool call.
         id: crate::tool::ToolId,
         /// The further output.
         text: String,
     },
-    /// What the conversation has cost so far.
+    /// The usage of the conversation so far.
     Usage(Usage),
 }
 
-/// How far an agent is.
+/// Progress of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Progress {
-    /// What it is doing, in words.
+    /// A description of what it is doing.
     pub message: String,
-    /// How much of what it can remember is used, in percent.
+    /// The used part of the context window, in percent.
     pub context_usage: Option<u8>,
-    /// Of no interest once something else is told.
+    /// Obsolete as soon as another event follows.
     pub ephemeral: bool,
-    /// Told by an agent that checks the work of another.
+    /// Reported by an agent that verifies the work of another.
     pub verification: bool,
 }
 
-/// One thing an agent intends to do.
+/// One entry of an agent's plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanEntry {
-    /// What it is.
+    /// A description.
     pub content: String,
-    /// How much it matters.
+    /// Its priority.
     pub priority: PlanPriority,
-    /// Where it stands.
+    /// Its status.
     pub status: PlanStatus,
 }
 
-/// How much an entry of a plan matters.
+/// The priority of an entry in a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names say it")]
@@ -131,7 +131,7 @@ pub enum PlanPriority {
     Medium,
 }
 
-/// Where an entry of a plan stands.
+/// The status of an entry in a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names say it")]

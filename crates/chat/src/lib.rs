@@ -1,4 +1,4 @@
-//! Conversations with agents: what they are made of, and how one proceeds.
+//! Conversations with agents: their data, and the state machine of one conversation.
 //!
 //! A [`Conversation`] is a machine without I/O: it is told what its clients and its agent do (with the time as an
 //! argument) and gives [`ChatEvent`]s to be passed on. It carries what the Agent Client Protocol carries, so that any agent

@@ -1,34 +1,34 @@
-//! Every cap and wait of a conversation, with its reason.
+//! Every limit and timeout of a conversation, with its reason.
 
 use std::time::Duration;
 
-/// How long nobody may take notice of an approval that is asked for (SS-62).
+/// How long a requested approval waits to be seen (SS-62).
 pub const APPROVAL_NOTICE: Duration = Duration::from_secs(30);
-/// How long a person may take to decide after that (SS-62).
+/// How long a user may take to decide after that (SS-62).
 pub const APPROVAL_DECISION: Duration = Duration::from_secs(10 * 60);
-/// How long a person may take to answer a question (SS-64).
+/// How long a user may take to answer a question (SS-64).
 pub const QUESTION_ANSWER: Duration = Duration::from_secs(5 * 60);
-/// Approvals and questions of one conversation that wait at the same time: more than an agent's tools run at once.
+/// Pending approvals and questions of one conversation: more than an agent runs tools concurrently.
 pub const ASKS: usize = 64;
-/// Questions asked together at most, and choices for each.
+/// Maximum number of questions asked together, and of choices for each.
 pub const QUESTIONS: usize = 16;
 /// See [`QUESTIONS`].
 pub const OPTIONS: usize = 64;
-/// Messages of one conversation at most; the oldest are forgotten beyond it.
+/// Maximum number of messages in one conversation; beyond it the oldest are dropped.
 pub const MESSAGES: usize = 10_000;
-/// Bytes of one message's text at most; what an agent says beyond that is not kept, but passed on.
+/// Maximum bytes of one message's text; what exceeds it is forwarded, but not stored.
 pub const MESSAGE_BYTES: usize = 16 << 20;
-/// Parts of one message at most, tools among them: far more than an answer has.
+/// Maximum number of parts of one message, tool calls included: far more than an answer has.
 pub const PARTS: usize = 4096;
-/// Bytes of one piece of text at most; more at once is told in several, so that each fits any client's frame.
+/// Maximum bytes of one piece of text; longer text is split, so that each piece fits any client's frame.
 pub const PIECE: usize = 1 << 20;
-/// Bytes of one conversation at most; the oldest messages are forgotten beyond it.
+/// Maximum bytes of one conversation; beyond it the oldest messages are dropped.
 pub const CONVERSATION_BYTES: usize = 64 << 20;
-/// Bytes kept of one tool's result; what is beyond is left out of the middle.
+/// Bytes kept of one tool's result; the middle of a longer one is left out.
 pub const TOOL_BYTES: usize = 256 << 10;
-/// Changes of files and the like kept of one tool's result, each as long as a result may be.
+/// Diffs and other contents kept of one tool's result, each as long as a result may be.
 pub const TOOL_CONTENT: usize = 16;
-/// Clients attached to one conversation at most.
+/// Maximum number of clients attached to one conversation.
 pub const CLIENTS: usize = 256;
-/// Characters of a title at most.
+/// Maximum number of characters in a title.
 pub const TITLE: usize = 120;

@@ -1,18 +1,18 @@
-//! What is said in a conversation.
+//! The messages of a conversation.
 
 use crate::tool::{ToolCall, ToolId, ToolResult};
 use serde::{Deserialize, Serialize};
 use swb_types::Timestamp;
 
-/// Who says something.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// The agent.
     Assistant,
-    /// Neither: what the agent is told before the conversation.
+    /// Neither: the system prompt.
     System,
-    /// The person.
+    /// The user.
     User,
 }
 
@@ -27,29 +27,29 @@ impl Role {
     }
 }
 
-/// How a message came to its end.
+/// How a message ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// It is all there.
+    /// It is complete.
     #[default]
     Complete,
     /// The agent failed, for this reason.
     Failed(String),
-    /// The daemon went away meanwhile.
+    /// The daemon ended during the answer.
     Interrupted,
-    /// Somebody stopped it.
+    /// A user stopped it.
     Stopped,
 }
 
 /// One message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// Its number within the conversation, from 1 on.
+    /// Its number within the conversation, from 1.
     pub number: u64,
-    /// Who says it.
+    /// Its author.
     pub role: Role,
-    /// What is said, in order.
+    /// Its parts, in order.
     pub parts: Vec<Part>,
     /// When it began.
     pub at: Timestamp,
@@ -59,12 +59,12 @@ pub struct Message {
 }
 
 impl Message {
-    /// A complete message of nothing but text.
+    /// A complete message of text only.
     pub fn text_of(number: u64, role: Role, text: impl Into<String>, at: Timestamp) -> Self {
         Self { number, role, parts: vec![Part::Text(text.into())], at, ending: Ending::Complete }
     }
 
-    /// Adds a part: text and thoughts to what they continue, tools in place of what was known of the same use.
+    /// Adds a part: text and thoughts are appended to a last part of that kind, a tool call replaces its earlier version.
     pub fn add(&mut self, part: Part) {
         match (self.parts.last_mut(), part) {
             (Some(Part::Text(kept)), Part::Text(more)) | (Some(Part::Thought(kept)), Part::Thought(more)) => {
@@ -78,12 +78,12 @@ impl Message {
         }
     }
 
-    /// The use of a tool in it.
+    /// A tool call in it.
     pub fn tool(&mut self, id: &ToolId) -> Option<&mut Part> {
         self.parts.iter_mut().find(|part| matches!(part, Part::Tool { call, .. } if call.id == *id))
     }
 
-    /// Bytes of what is said in it, roughly.
+    /// Its approximate size in bytes.
     pub fn size(&self) -> usize {
         let size = |part: &Part| match part {
             Part::Attachment(attachment) => attachment.data.as_ref().map_or(64, String::len),
@@ -105,21 +105,21 @@ impl Message {
     }
 }
 
-/// A piece of a message.
+/// A part of a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
     /// An image, a recording, a file.
     Attachment(Attachment),
-    /// Text, Markdown as a rule.
+    /// Text, usually Markdown.
     Text(String),
-    /// What the agent thinks before it speaks.
+    /// The agent's reasoning.
     Thought(String),
-    /// The use of a tool, and what came of it.
+    /// A tool call and its result.
     Tool {
-        /// What it was given.
+        /// The call.
         call: ToolCall,
-        /// What came of it; nothing if that is not known.
+        /// The result; `None` if unknown.
         result: Option<ToolResult>,
     },
 }
@@ -130,15 +130,15 @@ impl From<(ToolCall, Option<ToolResult>)> for Part {
     }
 }
 
-/// Something that is not text.
+/// Content that is not text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attachment {
-    /// Its kind, such as `image/png`.
+    /// Its media type, such as `image/png`.
     pub mime_type: String,
-    /// What it is called.
+    /// Its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Where it is.
+    /// Its location.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uri: Option<String>,
     /// Its bytes in base64.
@@ -146,16 +146,16 @@ pub struct Attachment {
     pub data: Option<String>,
 }
 
-/// What answers have cost.
+/// The usage of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens read, those from a cache included.
+    /// Input tokens, cached ones included.
     pub input_tokens: u64,
-    /// Tokens of those that were cached.
+    /// Cached input tokens.
     pub cached_tokens: u64,
-    /// Tokens written.
+    /// Output tokens.
     pub output_tokens: u64,
-    /// The price in US dollars, where it is known.
+    /// The price in US dollars, if known.
     pub cost: Option<f64>,
 }
 
@@ -165,7 +165,7 @@ impl Usage {
         self.input_tokens.saturating_add(self.output_tokens)
     }
 
-    /// Adds what a further answer has cost.
+    /// Adds the usage of another answer.
     pub fn add(&mut self, other: &Self) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);

@@ -1,4 +1,4 @@
-//! Names for conversations that nobody has named: three words that can be said aloud.
+//! Names for conversations that the user has not named: three words that can be read aloud.
 
 const QUALITIES: [&str; 32] = [
     "amber", "bold", "brave", "bright", "calm", "clear", "crisp", "eager", "early", "fair", "fast", "fond",

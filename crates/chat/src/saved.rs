@@ -1,4 +1,4 @@
-//! A conversation as it is kept.
+//! A conversation as stored on disk.
 
 use crate::message::{Message, Usage};
 use crate::settings::Settings;
@@ -7,31 +7,31 @@ use serde_json::Value;
 use std::path::PathBuf;
 use swb_types::{SessionName, Timestamp};
 
-/// Everything of a conversation that outlives its process.
+/// Everything of a conversation that outlives the daemon.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Saved {
     /// Its name, unique in the system.
     pub name: SessionName,
-    /// What it is about; empty if nobody has said so.
+    /// Its title; empty if there is none.
     pub title: String,
     /// The workspace it belongs to.
     pub workspace: PathBuf,
     /// The directory its agent works in.
     pub working_dir: PathBuf,
-    /// When it was made.
+    /// When it was created.
     pub created: Timestamp,
     /// When it last changed.
     pub updated: Timestamp,
-    /// What was set for it.
+    /// Its settings.
     #[serde(default)]
     pub settings: Settings,
-    /// What it has cost.
+    /// Its usage.
     #[serde(default)]
     pub usage: Usage,
-    /// What the agent needs to go on with it, in its own form.
+    /// What the agent needs to resume it, in the agent's own form.
     #[serde(default)]
     pub resume: Option<Value>,
-    /// What was said.
+    /// Its messages.
     #[serde(default)]
     pub messages: Vec<Message>,
 }
@@ -41,19 +41,19 @@ pub struct Saved {
 pub struct Summary {
     /// Its name.
     pub name: SessionName,
-    /// What it is about.
+    /// Its title.
     pub title: String,
     /// The workspace it belongs to.
     pub workspace: PathBuf,
     /// The directory its agent works in.
     pub working_dir: PathBuf,
-    /// When it was made.
+    /// When it was created.
     pub created: Timestamp,
     /// When it last changed.
     pub updated: Timestamp,
-    /// Messages in it.
+    /// Number of messages.
     pub message_count: usize,
-    /// What it has cost.
+    /// Its usage.
     pub usage: Usage,
 }
 

@@ -1,8 +1,8 @@
-//! What can be set for one conversation.
+//! The settings of one conversation.
 
 use serde::{Deserialize, Serialize};
 
-/// Settings of a conversation; what is not set is the agent's own.
+/// Settings of a conversation; unset ones are up to the agent.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
@@ -10,13 +10,13 @@ pub struct Settings {
     pub agent: Option<String>,
     /// The model.
     pub model: Option<String>,
-    /// How freely it answers, from 0 to 2.
+    /// The sampling temperature, from 0 to 2.
     pub temperature: Option<f64>,
-    /// Tokens of one answer at most.
+    /// Maximum number of tokens in one answer.
     pub max_tokens: Option<u32>,
 }
 
 impl Settings {
-    /// The temperatures that make sense to any model.
+    /// The temperatures that are valid for any model.
     pub const TEMPERATURES: std::ops::RangeInclusive<f64> = 0.0..=2.0;
 }

@@ -1,15 +1,15 @@
-//! What agents do with tools.
+//! Tool calls of agents.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// Names one use of a tool within its conversation.
+/// Identifies one tool call within its conversation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ToolId(pub String);
 
-/// What a tool is for, so that a front-end can show it fittingly.
+/// The kind of a tool, so that front-ends can show it accordingly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolKind {
@@ -19,7 +19,7 @@ pub enum ToolKind {
     Edit,
     /// Runs a command.
     Execute,
-    /// Gets something from elsewhere.
+    /// Fetches external data.
     Fetch,
     /// Moves or renames files.
     Move,
@@ -28,78 +28,78 @@ pub enum ToolKind {
     Other,
     /// Reads files or data.
     Read,
-    /// Looks for something.
+    /// Searches.
     Search,
     /// Thinks or plans.
     Think,
 }
 
-/// A place in a file that a tool works on.
+/// A position in a file that a tool works on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
     /// The file.
     pub path: PathBuf,
-    /// The line, from 1 on.
+    /// The line, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
 }
 
-/// A tool is used.
+/// A tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// Which use it is.
+    /// Its id.
     pub id: ToolId,
     /// The tool.
     pub name: String,
-    /// What it does, in words for people.
+    /// A description for users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What it is for.
+    /// The tool's kind.
     #[serde(default)]
     pub kind: ToolKind,
-    /// What it was given; an object, or null if that is not known.
+    /// Its parameters; an object, or null if unknown.
     #[serde(default)]
     pub parameters: Value,
-    /// What it works on.
+    /// The files it works on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub locations: Vec<Location>,
 }
 
-/// How the use of a tool ended.
+/// How a tool call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolStatus {
-    /// It did what it was to do.
+    /// It succeeded.
     Completed,
-    /// It did not.
+    /// It failed.
     Failed,
 }
 
-/// What the use of a tool came to.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolResult {
-    /// Which use it was.
+    /// The call's id.
     pub id: ToolId,
     /// How it ended.
     pub status: ToolStatus,
-    /// What it says, as text.
+    /// Its output as text.
     #[serde(default)]
     pub output: String,
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What it says in other forms.
+    /// Its output in other forms.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub content: Vec<ToolContent>,
 }
 
 impl ToolResult {
-    /// A use that ended well.
+    /// A call that succeeded.
     pub fn completed(id: ToolId, output: impl Into<String>) -> Self {
         Self { id, status: ToolStatus::Completed, output: output.into(), error: None, content: Vec::new() }
     }
 
-    /// Bytes of what it says, roughly.
+    /// Its approximate size in bytes.
     pub fn size(&self) -> usize {
         let content = self.content.iter().map(|content| match content {
             ToolContent::Diff { old, new, .. } => old.as_ref().map_or(0, String::len) + new.len(),
@@ -108,14 +108,14 @@ impl ToolResult {
         self.output.len() + content.sum::<usize>()
     }
 
-    /// A use that did not.
+    /// A call that failed.
     pub fn failed(id: ToolId, error: impl Into<String>) -> Self {
         let error = Some(error.into());
         Self { id, status: ToolStatus::Failed, output: String::new(), error, content: Vec::new() }
     }
 }
 
-/// What a tool says besides text.
+/// Output of a tool besides text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToolContent {
@@ -123,12 +123,12 @@ pub enum ToolContent {
     Diff {
         /// The file.
         path: PathBuf,
-        /// What it held before; nothing if it is new.
+        /// Its text before; `None` if it is new.
         old: Option<String>,
-        /// What it holds now.
+        /// Its text now.
         new: String,
     },
-    /// A terminal in which something runs.
+    /// A terminal that runs a command.
     Terminal {
         /// Its name among the agent's terminals.
         id: String,

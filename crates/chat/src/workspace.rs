@@ -10,13 +10,13 @@ use swb_types::Timestamp;
 pub struct Workspace {
     /// The directory, absolute.
     pub path: PathBuf,
-    /// Further directories that may be read.
+    /// Further directories that agents may read.
     #[serde(default)]
     pub context_dirs: Vec<PathBuf>,
-    /// Directories that commands may read besides.
+    /// Further directories that commands may read.
     #[serde(default)]
     pub landlock_read: Vec<PathBuf>,
-    /// Directories that commands may write besides.
+    /// Further directories that commands may write.
     #[serde(default)]
     pub landlock_write: Vec<PathBuf>,
     /// Commands that need no approval here.
@@ -25,17 +25,17 @@ pub struct Workspace {
     /// Domains that need no approval here.
     #[serde(default)]
     pub domains_approved: Vec<String>,
-    /// The agent that answers here unless a session has another.
+    /// The agent used here unless a session has another.
     #[serde(default)]
     pub agent: Option<String>,
-    /// When it became known.
+    /// When it was first used.
     pub created: Timestamp,
     /// When it was last used.
     pub last_accessed: Timestamp,
 }
 
 impl Workspace {
-    /// A workspace of which nothing but the directory is known.
+    /// A workspace with only its directory set.
     pub fn new(path: &Path, now: Timestamp) -> Self {
         Self {
             path: path.to_owned(),
@@ -50,13 +50,13 @@ impl Workspace {
         }
     }
 
-    /// What it is called where a path is too long: 16 hexadecimal digits that follow from the path (SS-70).
+    /// A short id where a path is too long: 16 hexadecimal digits derived from the path (SS-70).
     pub fn id(&self) -> String {
         let hash = Sha256::digest(self.path.as_os_str().as_encoded_bytes());
         hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// What people call it.
+    /// Its name for users.
     pub fn name(&self) -> String {
         self.path.file_name().map_or_else(|| "/".to_owned(), |name| name.to_string_lossy().into_owned())
     }

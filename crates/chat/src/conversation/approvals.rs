@@ -1,4 +1,4 @@
-//! Approvals and questions of a conversation: asked, settled, timed out.
+//! Approvals and questions of a conversation: requested, settled, timed out.
 
 use super::{Conversation, ConversationState, Now, Refused, Waiting};
 use crate::ask::{
@@ -10,7 +10,7 @@ use crate::limits;
 use std::time::Instant;
 
 impl Conversation {
-    /// The agent asks for an approval under a name that nobody else has.
+    /// The agent requests an approval; `id` must be unique.
     pub fn ask_approval(
         &mut self,
         id: ApprovalId,
@@ -25,7 +25,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// Somebody has seen it and needs time (SS-61).
+    /// A user has seen it and needs time (SS-61).
     pub fn acknowledge(&mut self, id: &ApprovalId, now: Now) -> Result<(), Refused> {
         let waiting = self.approvals.get_mut(id).ok_or(Refused::NotAsked)?;
         if !waiting.what.seen {
@@ -35,7 +35,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// Somebody has decided; the first decision counts.
+    /// A user has decided; the first decision counts.
     pub fn decide(&mut self, id: &ApprovalId, verdict: Verdict) -> Result<(), Refused> {
         self.settle_approval(id, Decision::Decided(verdict))
     }
@@ -45,7 +45,7 @@ impl Conversation {
         self.settle_approval(id, Decision::Withdrawn)
     }
 
-    /// The agent asks a question under a name that nobody else has.
+    /// The agent asks a question; `id` must be unique.
     pub fn ask_question(
         &mut self,
         id: QuestionId,
@@ -65,34 +65,34 @@ impl Conversation {
         Ok(())
     }
 
-    /// Somebody has answered; the first answer counts.
+    /// A user has answered; the first answer counts.
     pub fn answer(&mut self, id: &QuestionId, answers: Answers) -> Result<(), Refused> {
         self.questions.remove(id).ok_or(Refused::NotAsked)?;
         self.events.push_back(ChatEvent::QuestionSettled { id: id.clone(), answers: Ok(answers) });
         Ok(())
     }
 
-    /// Approvals that wait, oldest first.
+    /// Pending approvals, oldest first.
     pub fn approvals(&self) -> Vec<&Approval> {
         let mut all: Vec<&Approval> = self.approvals.values().map(|waiting| &waiting.what).collect();
         all.sort_by(|a, b| (a.asked_at, &a.id).cmp(&(b.asked_at, &b.id)));
         all
     }
 
-    /// Questions that wait, oldest first.
+    /// Pending questions, oldest first.
     pub fn questions(&self) -> Vec<&Question> {
         let mut all: Vec<&Question> = self.questions.values().map(|waiting| &waiting.what).collect();
         all.sort_by(|a, b| (a.asked_at, &a.id).cmp(&(b.asked_at, &b.id)));
         all
     }
 
-    /// When [`Conversation::handle_timeout`] is to be called at the latest.
+    /// When [`Conversation::handle_timeout`] has to be called.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let approvals = self.approvals.values().map(|waiting| waiting.until);
         approvals.chain(self.questions.values().map(|waiting| waiting.until)).min()
     }
 
-    /// Settles what nobody has settled in time (SS-62, SS-64).
+    /// Settles what has timed out (SS-62, SS-64).
     pub fn handle_timeout(&mut self, now: Instant) {
         let late = self.approvals.iter().filter(|(_, waiting)| waiting.until <= now);
         for id in late.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
@@ -110,7 +110,7 @@ impl Conversation {
             return Err(Refused::NotAsked);
         }
         if asked >= limits::ASKS {
-            Err(Refused::Limit("too many questions wait for an answer"))
+            Err(Refused::Limit("too many approvals and questions are pending"))
         } else {
             Ok(())
         }

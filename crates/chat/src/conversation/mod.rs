@@ -1,7 +1,7 @@
-//! How a conversation proceeds: a machine that is told what happens and says what follows.
+//! The state machine of a conversation: takes what its clients and its agent do, returns events.
 //!
-//! Whoever owns it calls a method, then takes [`Conversation::poll_event`] until it is empty, and calls
-//! [`Conversation::handle_timeout`] at the latest at [`Conversation::poll_timeout`].
+//! The owner calls a method, then takes [`Conversation::poll_event`] until it is empty, and calls
+//! [`Conversation::handle_timeout`] no later than [`Conversation::poll_timeout`].
 
 mod approvals;
 
@@ -19,16 +19,16 @@ use std::path::Path;
 use std::time::Instant;
 use swb_types::{SessionName, Timestamp};
 
-/// What a conversation is doing.
+/// The state of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConversationState {
     /// The agent is at work.
     Active,
-    /// Nothing was said yet.
+    /// It has no messages yet.
     Created,
     /// It waits for the next prompt.
     Idle,
-    /// The agent was told to stop.
+    /// The agent was asked to stop.
     Stopping,
 }
 
@@ -39,31 +39,31 @@ impl ConversationState {
     }
 }
 
-/// The time, both ways.
+/// The time, on both clocks.
 #[derive(Debug, Clone, Copy)]
 pub struct Now {
-    /// For waits.
+    /// For timeouts.
     pub instant: Instant,
-    /// For people.
+    /// For timestamps.
     pub unix: Timestamp,
 }
 
-/// Why something cannot be done with a conversation.
+/// Why a request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// A generation runs.
     #[error("the agent is still answering; wait for it, or stop it first")]
     Busy,
-    /// There is nothing in it.
+    /// The prompt is empty.
     #[error("there is nothing to send: the message is empty")]
     Empty,
-    /// It is not, or no longer, waiting for that.
-    #[error("nothing of that name waits for an answer")]
+    /// The approval or question is not, or no longer, pending.
+    #[error("no such approval or question is pending")]
     NotAsked,
     /// Only its owner may do that.
     #[error("another client owns this session")]
     NotOwner,
-    /// Too many at once.
+    /// A limit is reached.
     #[error("{0}")]
     Limit(&'static str),
 }
@@ -82,25 +82,25 @@ pub struct Conversation {
     next_message: u64,
     approvals: BTreeMap<ApprovalId, Waiting<Approval>>,
     questions: BTreeMap<QuestionId, Waiting<Question>>,
-    /// Something durable has changed since this was last asked.
+    /// A stored property has changed since this was last queried.
     changed: bool,
 }
 
 /// The part of an unfinished answer that a client gets when it attaches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartialAnswer {
-    /// The stream that goes on.
+    /// The stream that continues.
     pub stream: StreamId,
-    /// The text of its pieces until now.
+    /// The text of its pieces so far.
     pub text: String,
 }
 
-/// An answer in the making.
+/// An answer in progress.
 #[derive(Debug, Clone)]
 struct Answer {
     message: Message,
     stream: StreamId,
-    /// Whether a piece of it was told.
+    /// Whether a piece of it was sent.
     begun: bool,
     bytes: usize,
 }
@@ -112,7 +112,7 @@ struct Waiting<T> {
 }
 
 impl Conversation {
-    /// A conversation in which nothing was said yet.
+    /// An empty conversation.
     pub fn new(name: SessionName, workspace: &Path, working_dir: &Path, now: Timestamp) -> Self {
         Self::restore(Saved {
             name,
@@ -128,7 +128,7 @@ impl Conversation {
         })
     }
 
-    /// Goes on with a conversation that was kept.
+    /// Resumes a stored conversation.
     pub fn restore(saved: Saved) -> Self {
         Self {
             state: if saved.messages.is_empty() {
@@ -148,7 +148,7 @@ impl Conversation {
         }
     }
 
-    /// Everything of it that is kept; an answer in the making is not part of it.
+    /// What is stored of it; an answer in progress is not included.
     pub fn saved(&self) -> &Saved {
         &self.saved
     }
@@ -168,7 +168,7 @@ impl Conversation {
         self.events.pop_front()
     }
 
-    /// Whether something that is kept has changed since this was last asked.
+    /// Whether a stored property has changed since the last call.
     pub fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }
@@ -228,7 +228,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// The agent says more.
+    /// The agent sends text.
     pub fn text(&mut self, text: &str) {
         let mut rest = text;
         while !rest.is_empty() {
@@ -238,19 +238,19 @@ impl Conversation {
         }
     }
 
-    /// The agent thinks.
+    /// The agent sends reasoning.
     pub fn thought(&mut self, text: &str) {
         let Some(answer) = &mut self.answer else { return };
         answer.keep(Part::Thought(text.to_owned()), text.len());
         self.events.push_back(ChatEvent::Thought { stream: answer.stream, text: text.to_owned() });
     }
 
-    /// The agent uses a tool. A use that was announced before is only told anew; one beyond all measure is not.
+    /// The agent calls a tool. A call that was announced before is only updated; calls beyond the limit are dropped.
     pub fn tool_called(&mut self, call: ToolCall) {
         let Some(answer) = &mut self.answer else { return };
         let full = answer.message.parts.len() >= limits::PARTS;
         match answer.message.tool(&call.id) {
-            // What has ended is not told any more: it would wait for another end.
+            // Updates of an ended call are dropped: clients would wait for another end.
             Some(Part::Tool { result: Some(_), .. }) => return,
             Some(Part::Tool { call: known, .. }) => *known = call.clone(),
             _ if full => return,
@@ -259,14 +259,14 @@ impl Conversation {
         self.events.push_back(ChatEvent::ToolCalled(call));
     }
 
-    /// A tool that is at work says something.
+    /// A running tool sends output.
     pub fn tool_output(&mut self, id: ToolId, text: String) {
         if self.answer.is_some() {
             self.events.push_back(ChatEvent::ToolOutput { id, text });
         }
     }
 
-    /// What a tool that was announced came to; each has one end.
+    /// The result of an announced tool call; each has exactly one.
     pub fn tool_ended(&mut self, mut result: ToolResult) {
         let Some(answer) = &mut self.answer else { return };
         let Some(Part::Tool { result: kept, .. }) = answer.message.tool(&result.id) else { return };
@@ -284,34 +284,34 @@ impl Conversation {
         }
     }
 
-    /// How far the agent is.
+    /// The agent reports progress.
     pub fn progress(&mut self, progress: Progress) {
         if self.answer.is_some() {
             self.events.push_back(ChatEvent::Progress(progress));
         }
     }
 
-    /// What the agent intends to do.
+    /// The agent sends its plan.
     pub fn plan(&mut self, entries: Vec<PlanEntry>) {
         if self.answer.is_some() {
             self.events.push_back(ChatEvent::Plan(entries));
         }
     }
 
-    /// What the answer has cost so far besides what was told before.
+    /// The agent reports usage in addition to what it reported before.
     pub fn used(&mut self, usage: &Usage) {
         self.saved.usage.add(usage);
         self.changed = true;
         self.events.push_back(ChatEvent::Usage(self.saved.usage));
     }
 
-    /// What the agent needs to go on with this conversation another time.
+    /// What the agent needs to resume this conversation later.
     pub fn resume_with(&mut self, state: Value) {
         self.saved.resume = Some(state);
         self.changed = true;
     }
 
-    /// Somebody wants the agent to stop; whether it has something to stop.
+    /// A user stops the agent; returns whether there is something to stop.
     pub fn stop(&mut self) -> bool {
         if self.state == ConversationState::Active {
             self.enter(ConversationState::Stopping);
@@ -320,7 +320,7 @@ impl Conversation {
         self.state == ConversationState::Stopping
     }
 
-    /// The generation is over. Tools without an end get one, so that nobody waits for it.
+    /// The generation ended. Running tool calls are ended, too, so that no client waits for them.
     pub fn end(&mut self, ending: Ending, now: Now) {
         if self.answer.is_none() {
             return;
@@ -343,12 +343,12 @@ impl Conversation {
         self.events.push_back(ChatEvent::Ended { ending });
     }
 
-    /// The answer in the making, as far as it is.
+    /// The answer in progress.
     pub fn unfinished(&self) -> Option<&Message> {
         self.answer.as_ref().map(|answer| &answer.message)
     }
 
-    /// What a client that comes now has missed of it.
+    /// The part of it that a newly attached client has missed.
     pub fn partial_answer(&self) -> Option<PartialAnswer> {
         let answer = self.answer.as_ref().filter(|answer| answer.begun)?;
         Some(PartialAnswer { stream: answer.stream, text: answer.message.text() })
@@ -356,7 +356,7 @@ impl Conversation {
 
     // ---- settings and the end ----
 
-    /// Forgets what was said; what the agent is told before stays (SS-56).
+    /// Removes the messages; the system prompt stays (SS-56).
     pub fn clear(&mut self, now: Now) -> Result<(), Refused> {
         if self.state.is_running() {
             return Err(Refused::Busy);
@@ -369,14 +369,14 @@ impl Conversation {
         Ok(())
     }
 
-    /// Says what it is about.
+    /// Sets the title.
     pub fn rename(&mut self, title: &str, now: Now) {
         self.saved.title = title.chars().take(limits::TITLE).collect();
         self.touch(now.unix);
         self.events.push_back(ChatEvent::Titled(self.saved.title.clone()));
     }
 
-    /// Changes its settings. What one agent needs to go on means nothing to another.
+    /// Changes its settings. The resume state of one agent is useless to another.
     pub fn configure(&mut self, settings: Settings) {
         if self.saved.settings.agent != settings.agent {
             self.saved.resume = None;
@@ -385,7 +385,7 @@ impl Conversation {
         self.changed = true;
     }
 
-    /// It is about to be gone.
+    /// The conversation is about to be deleted.
     pub fn delete(&mut self) {
         self.settle_all();
         self.events.push_back(ChatEvent::Deleted);
@@ -427,7 +427,7 @@ impl Conversation {
 }
 
 impl Answer {
-    /// Keeps text, unless there is too much of it; then nothing that follows is kept either, so that there is no hole.
+    /// Stores text up to the limit; after that nothing is stored, so that there is no gap.
     fn keep(&mut self, part: Part, bytes: usize) {
         self.bytes = self.bytes.saturating_add(bytes);
         let room = self.bytes <= limits::MESSAGE_BYTES && self.message.parts.len() < limits::PARTS;
@@ -437,7 +437,7 @@ impl Answer {
     }
 }
 
-/// A title nobody has chosen: the first words that were said.
+/// A default title: the first words of the first message.
 fn title_of(prompt: &str) -> String {
     let line = prompt.trim().lines().next().unwrap_or_default().trim();
     let mut title: String = line.chars().take(60).collect();
@@ -447,7 +447,7 @@ fn title_of(prompt: &str) -> String {
     title
 }
 
-/// A text that is not too long to keep: its beginning and its end.
+/// A text of limited length: its beginning and its end.
 fn shortened(text: String) -> String {
     if text.len() <= limits::TOOL_BYTES {
         return text;
