@@ -1,7 +1,7 @@
-//! The bytes of a turn, from the submission on, without the echo of what was submitted.
+//! The output of a turn, from the submission on, without the echo of the input.
 //!
-//! Who echoes is not known: the terminal driver at once, a line editor key by key, some programs not at
-//! all. So the echo is recognised: what of it is already on the line when Enter is pressed will not come again.
+//! It is not known what echoes: the terminal driver at once, a line editor key by key, some programs not at
+//! all. So the echo is recognised: the part of it that is already on the line at Enter will not come again.
 
 use crate::limits;
 use crate::strip::strip_text;
@@ -13,15 +13,15 @@ use swb_types::Offset;
 pub(crate) struct Capture {
     start: Offset,
     len: u64,
-    /// The beginning of the output; a restarted daemon has lost it.
+    /// The beginning of the output; lost after a restart of the daemon.
     #[serde(skip)]
     bytes: Vec<u8>,
     #[serde(skip)]
     limit: Option<usize>,
-    /// What was submitted and its echo still to come.
+    /// The part of the input whose echo is still to come.
     submitted: String,
     pending: String,
-    /// The line at the submission without what was typed: the prompt.
+    /// The line at the submission without the input: the prompt.
     prompt: String,
 }
 
@@ -62,7 +62,7 @@ impl Capture {
         self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
-    /// So many bytes of the output were never seen; what follows cannot be put behind what is kept.
+    /// Records a gap in the output; what follows cannot be appended to what is kept.
     pub(crate) fn lose(&mut self, bytes: u64) {
         self.len += bytes;
         self.limit = Some(self.bytes.len());
@@ -73,7 +73,7 @@ impl Capture {
         (self.start, self.len)
     }
 
-    /// Brings back what was not stored, if it is all there.
+    /// Restores the bytes that were not stored, if they are complete.
     pub(crate) fn refill(&mut self, bytes: &[u8]) {
         if bytes.len() as u64 == self.len {
             (self.bytes, self.len, self.limit) = (Vec::new(), 0, None);
@@ -107,7 +107,7 @@ impl Capture {
         Content { start: from, bytes: self.bytes[index(from)..index(to)].to_vec(), len: to - from }
     }
 
-    /// The bytes at the start that are the echo, with the line endings that belong to it.
+    /// The length of the echo at the start, with its line endings.
     fn echo_len(&self, bytes: &[u8]) -> usize {
         let mut pending: Vec<&str> = self.pending.split('\n').collect();
         let mut at = 0;
@@ -124,7 +124,7 @@ impl Capture {
             }
             let (line, expected) = (line.trim(), pending.first().map_or("", |line| line.trim()));
             let whole = self.prompt.trim().len() + self.submitted.len();
-            // A line editor draws prompt and input once more before it lets go of them.
+            // A line editor may redraw prompt and input once more before it submits them.
             let redrawn = !self.prompt.trim().is_empty()
                 && line.len() >= whole
                 && line.starts_with(self.prompt.trim())
@@ -145,28 +145,28 @@ impl Capture {
 }
 
 impl Capture {
-    /// Whether a line is the echo of what was typed. Before the first one stands the prompt at most; what else ends in
-    /// the same words is an answer. Before those that follow stands what asks for the rest of a command.
+    /// Whether a line is the echo of the input. Only the prompt may precede the first line of an echo; any other line
+    /// that ends in the same words is an answer. Continuation prompts may precede the further lines.
     fn echoes(&self, line: &str, expected: &str, first: bool) -> bool {
         let before = line.strip_suffix(expected).filter(|_| !expected.is_empty());
         before.is_some_and(|before| !first || self.prompt.trim().ends_with(before.trim()))
     }
 }
 
-/// Whether a line is drawn anew behind a prompt that stays: line editors do that to a paste they had highlighted.
+/// Whether a line is redrawn behind a prompt that stays: line editors do that to a paste they had highlighted.
 fn moves_behind_prompt(line: &[u8]) -> bool {
     let Some(start) = line.strip_prefix(b"\r\x1b[") else { return line.starts_with(b"\x08") };
     start.iter().find(|byte| !byte.is_ascii_digit()) == Some(&b'C')
 }
 
-/// Splits the line at a submission into the prompt and, of what was submitted, the part not yet echoed.
+/// Splits the line at a submission into the prompt and the part of the input that is not yet echoed.
 fn split_echo<'a>(line: &'a str, submitted: &'a str) -> (&'a str, &'a str) {
     let lengths = submitted.char_indices().map(|(at, _)| at).chain([submitted.len()]);
     let shown = lengths.rev().find(|len| line.ends_with(&submitted[..*len])).unwrap_or(0);
     if shown > 0 || submitted.is_empty() {
         return (&line[..line.len() - shown], &submitted[shown..]);
     }
-    // A line that has wrapped shows only the end of what was typed.
+    // A wrapped line shows only the end of the input.
     let end: String = submitted.chars().rev().take(8).collect::<Vec<_>>().into_iter().rev().collect();
     if submitted.chars().count() > 8 && line.trim_end().ends_with(end.trim_end()) {
         ("", "")
@@ -187,7 +187,7 @@ mod tests {
 
     // CT-14
     #[test]
-    fn an_echo_before_and_after_enter_goes_and_the_answer_stays() {
+    fn an_echo_before_and_after_enter_is_removed() {
         assert_eq!(content("abc", "$ abc", "\r\nabc\r\n"), "abc\r\n");
         assert_eq!(content("abc", "", "abc\r\nabc\r\n"), "abc\r\n");
         assert_eq!(content("abc", "$ ", "abc\r\nabc\r\n"), "abc\r\n");
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paste_that_is_drawn_anew_behind_its_prompt_is_an_echo() {
+    fn a_paste_redrawn_behind_its_prompt_is_an_echo() {
         assert_eq!(content("abc", "$ \x1b[7mabc\x1b[27m", "\r\x1b[C\x1b[Cabc\r\nabc\r\n"), "abc\r\n");
         assert_eq!(content("abc", "$ abc", "\r\x1b[2Cabc\r\nabc\r\n"), "abc\r\n");
         assert_eq!(content("abc", "$ abc", "\x08\x08\x08abc\r\nabc\r\n"), "abc\r\n");
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_submitted_at_once_are_echoed_at_once() {
+    fn lines_submitted_together_are_echoed_together() {
         assert_eq!(content("a\nb", "$ ", "a\r\nb\r\nanswer\r\n"), "answer\r\n");
     }
 

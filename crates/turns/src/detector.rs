@@ -1,12 +1,12 @@
 //! The detector: output, input and time go in; status and turns come out.
 //!
-//! It trusts what the program itself reports most, then the line editor's modes with the line that has the
-//! cursor, then the screen, then the last line of the output. Silence alone completes nothing: it only chooses the moment at
-//! which the evidence is weighed. `live.rs` keeps it, `verdict.rs` reads it, `judge.rs` acts on it.
+//! It trusts the program's own reports most, then the line editor's modes with the line that has the
+//! cursor, then the screen, then the last line of the output. Silence alone completes nothing: it only chooses the
+//! moment at which the evidence is weighed. `live.rs` stores it, `verdict.rs` reads it, `judge.rs` acts on it.
 //!
-//! The caller owns the screen and hands it over with each call; the detector feeds it, so that it can look between
-//! two pictures of one read. The order of calls: [`Detector::output`] and [`Detector::input`] as things happen,
-//! [`Detector::tick`] when [`Detector::deadline`] has come, [`Detector::take_events`] after any of them.
+//! The caller owns the screen and passes it to each call; the detector feeds it, so that it can look between
+//! two frames of one read. The order of calls: [`Detector::output`] and [`Detector::input`] as they occur,
+//! [`Detector::tick`] at [`Detector::deadline`], [`Detector::take_events`] after any of them.
 
 use crate::keys::{Key, Keys};
 use crate::limits;
@@ -23,7 +23,7 @@ use std::time::Duration;
 use swb_types::{Offset, Size};
 use swb_vt::Screen;
 
-/// What an agent's hook reports.
+/// A report of an agent's hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Hook {
@@ -37,28 +37,28 @@ pub enum Hook {
     Error,
 }
 
-/// Something the detector found.
+/// An event of the detector.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
     /// The status changed.
     Status(Status),
     /// Input was submitted.
     TurnStarted {
-        /// The number the turn will have if it is completed.
+        /// The number of the turn if it is completed.
         seq: u64,
-        /// Where the output stood.
+        /// The output offset.
         submit: Offset,
     },
     /// The program asks in the middle of a turn.
     Dialog {
-        /// Where the output stood.
+        /// The output offset.
         offset: Offset,
     },
     /// A turn is complete.
     TurnEnded(Box<Turn>),
 }
 
-/// Finds turns and status of one program.
+/// Detects turns and status of one program.
 #[derive(Debug)]
 pub struct Detector {
     pub(crate) profile: Arc<Profile>,
@@ -72,9 +72,9 @@ impl Detector {
         Self { profile, live: Saved::new(size), events: Vec::new() }
     }
 
-    /// Goes on where another detector stopped, with the screen as it was then.
+    /// Continues where another detector stopped, with the screen as it was then.
     ///
-    /// The bytes of an open turn are not stored; [`Detector::refill`] brings them back.
+    /// The bytes of an open turn are not stored; [`Detector::refill`] restores them.
     pub fn restore(profile: Arc<Profile>, saved: Saved) -> Self {
         let mut live = saved;
         if let Some(turn) = &mut live.turn {
@@ -83,12 +83,12 @@ impl Detector {
         Self { profile, live, events: Vec::new() }
     }
 
-    /// The part of the output that [`Detector::refill`] wants: where it begins, and its length.
+    /// The part of the output that [`Detector::refill`] needs: where it begins, and its length.
     pub fn open_output(&self) -> Option<(Offset, u64)> {
         Some(self.live.turn.as_ref()?.capture.extent())
     }
 
-    /// Gives the bytes of the open turn back to a restored detector, as [`Detector::open_output`] says. Without
+    /// Restores the bytes of the open turn, as requested by [`Detector::open_output`]. Without
     /// them the turn has no raw bytes, and for programs that write lines no text.
     pub fn refill(&mut self, bytes: &[u8]) {
         if let Some(turn) = &mut self.live.turn {
@@ -106,25 +106,25 @@ impl Detector {
         &self.profile
     }
 
-    /// What the program is doing.
+    /// The program's status.
     pub fn status(&self) -> &Status {
         &self.live.status
     }
 
-    /// Where the output stood when the program was first ready.
+    /// The output offset at which the program was first ready.
     pub fn first_ready(&self) -> Option<Offset> {
         self.live.ready0
     }
 
-    /// Where the output stands.
+    /// The current output offset.
     pub fn offset(&self) -> Offset {
         self.live.offset
     }
 
     /// Takes output that begins at `offset`, and feeds the screen with it.
     ///
-    /// When `offset` is not where the last output ended, bytes were lost: the line and the sequence at hand
-    /// are forgotten, and an open turn is cut short there.
+    /// When `offset` is not where the last output ended, bytes were lost: the current line and escape sequence
+    /// are dropped, and an open turn is cut there.
     pub fn output(&mut self, screen: &mut Screen, bytes: &[u8], offset: Offset, now: Time) {
         self.tick(screen, now);
         self.end_if_held(screen, now);
@@ -147,10 +147,10 @@ impl Detector {
         self.finish_output(bytes, offset, now);
     }
 
-    /// Takes output that the caller's screen has passed over because nobody can see it any more ([`Screen::skip`]).
+    /// Takes output that the caller's screen has skipped because it is no longer visible ([`Screen::skip`]).
     ///
-    /// The screen is not looked at: until the rest is fed there is nothing on it. Call [`Detector::tick`] before
-    /// it is made to skip.
+    /// The screen is not read: it is empty until the rest is fed. Call [`Detector::tick`] before
+    /// skipping.
     pub fn passed(&mut self, bytes: &[u8], offset: Offset, now: Time) {
         self.begin(bytes, offset);
         let mut read = 0;
@@ -190,10 +190,10 @@ impl Detector {
         self.profile.kind == Kind::Screen && self.live.turn.is_some()
     }
 
-    /// Takes input to the program: keys, pastes, and the terminal's answers, which are told apart.
+    /// Takes input to the program: keys, pastes, and the terminal's replies, which are distinguished.
     pub fn input(&mut self, screen: &Screen, bytes: &[u8], now: Time) {
         self.tick(screen, now);
-        // The user answers what is shown now, so now is the time to know what that is. The terminal does not wait.
+        // The user answers what is shown now, so read the screen now. A reply of the terminal is not such an answer.
         if self.live.dirty && self.live.keys.would_press(bytes, now) {
             self.weigh(screen, now, now.since(self.live.last_output));
         }
@@ -205,13 +205,13 @@ impl Detector {
         keys.feed(bytes, now, |keys, key| self.key(screen, keys, key, now));
         self.live.answered |= self.live.asked_at_input && !keys.typed().is_empty();
         if self.live.asked_at_input {
-            // An answer is no part of what will be submitted next.
+            // An answer to a dialog is not part of the next submission.
             keys.take_typed();
         }
         self.live.keys = keys;
     }
 
-    /// The program's terminal has another size; the screen is given it.
+    /// The program's terminal was resized; resizes the screen.
     pub fn resize(&mut self, screen: &mut Screen, size: Size, now: Time) {
         self.tick(screen, now);
         screen.resize(size);
@@ -223,7 +223,7 @@ impl Detector {
         self.live.dirty = true;
     }
 
-    /// A hook of the agent reports.
+    /// Takes a report of the agent's hook.
     pub fn hook(&mut self, screen: &Screen, hook: Hook, now: Time) {
         self.tick(screen, now);
         let state = match hook {
@@ -235,7 +235,7 @@ impl Detector {
         let detail = format!("{hook:?}").to_lowercase();
         self.live.reports.hook = Some(self.heard(state, &detail, now));
         self.working_if(state == State::Working, Signal::Hook, &detail, now);
-        // Nothing may follow, so this counts as a change of its own.
+        // No output may follow, so this counts as a change of its own.
         self.live.dirty = true;
         self.live.last_output = self.live.last_output.max(now);
         self.live.stage = 0;
@@ -248,20 +248,20 @@ impl Detector {
         }
     }
 
-    /// The program is gone: an open turn will never be complete (CT-16).
+    /// The program has exited: an open turn will never be complete (CT-16).
     pub fn exited(&mut self, now: Time) {
         self.live.turn = None;
         self.live.stage = usize::MAX;
         self.set_status(State::Exited, Signal::Process, "exited", now);
     }
 
-    /// When [`Detector::tick`] has something to do.
+    /// When [`Detector::tick`] has to be called.
     pub fn deadline(&self) -> Option<Time> {
         let quiet = self.stage().map(|quiet| self.live.last_output + quiet);
         [quiet, self.live.keys.deadline()].into_iter().flatten().min()
     }
 
-    /// Time has passed. Calls that bring something do this first, so a late call changes nothing.
+    /// Takes the time. Other calls do this first, so a late call changes nothing.
     pub fn tick(&mut self, screen: &Screen, now: Time) {
         while let Some(due) = self.deadline().filter(|due| *due <= now) {
             if self.live.keys.settle(due) {
@@ -274,8 +274,8 @@ impl Detector {
         }
     }
 
-    /// A recording is over: nothing will be answered any more. A turn that waits in a dialog at its end is
-    /// reported as it stands; live sessions never do this, since a dialog is not the end of a turn.
+    /// Ends a recording: no further input follows. A turn that ends in a dialog is reported as it is;
+    /// live sessions never do this, since a dialog is not the end of a turn.
     pub(crate) fn finish(&mut self, screen: &Screen, now: Time) {
         self.tick(screen, now);
         if self.live.status.state == State::Asking {
@@ -283,7 +283,7 @@ impl Detector {
         }
     }
 
-    /// Takes what was found since the last call.
+    /// Takes the events since the last call.
     pub fn take_events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)
     }
@@ -324,7 +324,7 @@ impl Detector {
         }
     }
 
-    /// Looks at what was left standing before new output comes: programs that do not say when a picture is complete
+    /// Reads the last frame before new output arrives: programs that do not mark the end of a frame
     /// pause between two of them.
     fn glance(&mut self, screen: &Screen, now: Time) {
         let paused = now.since(self.live.last_output) >= limits::PAUSE;
@@ -338,7 +338,7 @@ impl Detector {
         }
     }
 
-    /// A picture is complete.
+    /// A frame is complete.
     fn frame(&mut self, screen: &Screen, now: Time) {
         if self.may_look(now) {
             self.see(screen, now);
@@ -351,13 +351,13 @@ impl Detector {
         }
     }
 
-    /// Remembers since when the program has looked ready.
+    /// Records since when the program has looked ready.
     pub(crate) fn consider(&mut self, ready: bool, strong: bool, now: Time) {
         let fresh = Pending { at: now, offset: self.live.offset, touched: false, strong };
         self.live.pending = match self.live.pending {
             _ if !ready => None,
             Some(pending) if pending.strong || !strong => {
-                // What was written until the user typed on belongs to the answer.
+                // Output before the user continued typing belongs to the answer.
                 let offset = if pending.touched { pending.offset } else { fresh.offset };
                 Some(Pending { offset, ..pending })
             }
@@ -365,7 +365,7 @@ impl Detector {
         };
     }
 
-    /// Looks at the screen, if it has changed.
+    /// Reads the screen, if it has changed.
     pub(crate) fn see(&mut self, screen: &Screen, now: Time) {
         if !std::mem::take(&mut self.live.dirty) || self.profile.kind != Kind::Screen {
             return;
@@ -374,7 +374,7 @@ impl Detector {
         let sight = look::look(&self.profile.view, &rows);
         if let Some(turn) = &mut self.live.turn {
             turn.worked |= sight.shows == Shows::Busy;
-            // A dialog takes the place of what was there, and gives it back.
+            // A dialog replaces the input box, and restores it afterwards.
             if screen.modes().alternate && matches!(sight.shows, Shows::Busy | Shows::Ready) {
                 turn.collector.see(&rows[..sight.bottom.min(rows.len())]);
             }
@@ -386,7 +386,7 @@ impl Detector {
         self.live.sight = Some(sight);
     }
 
-    /// Whether there is a look left: a program that floods pictures is looked at now and then.
+    /// Whether another look is allowed: a program that floods the terminal with frames is read only now and then.
     fn may_look(&mut self, now: Time) -> bool {
         let earned =
             now.since(self.live.looked_at).as_millis().saturating_mul(limits::LOOKS_PER_SECOND.into()) / 1000;

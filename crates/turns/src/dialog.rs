@@ -1,6 +1,6 @@
-//! Dialogs: what a program asks on its screen, the ways to answer, and the keys that do so.
+//! Dialogs: what a program asks on its screen, the options, and the keys that choose them.
 //!
-//! Nothing is guessed: a dialog whose options the profile cannot read has none, and can be answered in the terminal alone.
+//! Nothing is guessed: a dialog whose options the profile cannot read has none, and only the terminal can answer it.
 
 use crate::limits;
 use crate::look::{self, Shows};
@@ -14,45 +14,45 @@ use swb_vt::{Color, Screen};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Meaning {
-    /// From now on without asking.
+    /// Allow from now on.
     AllowAlways,
-    /// This once.
+    /// Allow once.
     AllowOnce,
-    /// Neither yes nor no: one of several answers.
+    /// Neither: one of several answers.
     Other,
-    /// Never, and do not ask again.
+    /// Deny from now on.
     RejectAlways,
-    /// Not this time.
+    /// Deny once.
     RejectOnce,
 }
 
 impl Meaning {
-    /// Whether it lets happen what is asked for.
+    /// Whether it allows the operation.
     pub fn allows(self) -> bool {
         matches!(self, Self::AllowAlways | Self::AllowOnce)
     }
 
-    /// Whether it keeps it from happening.
+    /// Whether it denies the operation.
     pub fn rejects(self) -> bool {
         matches!(self, Self::RejectAlways | Self::RejectOnce)
     }
 }
 
-/// One way to answer.
+/// One option.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DialogOption {
-    /// Its name in the dialog: the number or letter it has, or its place.
+    /// Its id in the dialog: its number or letter, or its position.
     pub id: String,
-    /// What people read.
+    /// Its label for users.
     pub label: String,
-    /// What it means.
+    /// Its meaning.
     pub meaning: Meaning,
     /// The names of the keys that choose it, in order.
     pub keys: Vec<String>,
 }
 
 impl DialogOption {
-    /// The keys that only move a mark to it; those that choose it follow.
+    /// The leading keys that only move the mark to it; those that choose it follow.
     pub fn moves(&self) -> &[String] {
         let moves = |key: &&String| matches!(key.as_str(), "Up" | "Down" | "Left" | "Right");
         &self.keys[..self.keys.iter().take_while(moves).count()]
@@ -62,31 +62,31 @@ impl DialogOption {
 /// A dialog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dialog {
-    /// Follows from what it says: the same dialog has the same name.
+    /// Derived from its text: the same dialog has the same id.
     pub id: String,
-    /// What is to be used, or the program's profile if that is not said.
+    /// The tool to be used, or the program's profile if unknown.
     pub tool: String,
     /// The question.
     pub question: String,
-    /// What is said about it.
+    /// The text about it.
     pub detail: String,
-    /// The ways to answer; none if only a person at the terminal can.
+    /// The options; none if only a user at the terminal can answer.
     pub options: Vec<DialogOption>,
 }
 
 impl Dialog {
-    /// Whether an option is the marked one, or is chosen without moving a mark: what is left of its keys chooses it.
+    /// Whether an option is the marked one, or is chosen without moving a mark: its remaining keys choose it.
     pub fn is_marked(&self, option: &str) -> bool {
         self.options.iter().any(|known| known.id == option && known.moves().is_empty())
     }
 
-    /// Whether it asks for a permission: one option grants it.
+    /// Whether it requests a permission: one option grants it.
     pub fn asks_permission(&self) -> bool {
         self.options.iter().any(|option| option.meaning.allows())
     }
 }
 
-/// The dialog that a screen shows, of a program that is known to ask or not.
+/// The dialog shown on a screen; `asks` if the program is known to ask.
 pub fn dialog(profile: &Profile, screen: &Screen, asks: bool) -> Option<Dialog> {
     let rows = screen.row_texts();
     let at = match profile.kind {
@@ -103,10 +103,10 @@ pub fn dialog(profile: &Profile, screen: &Screen, asks: bool) -> Option<Dialog> 
     Some(read(profile, screen, &rows, at))
 }
 
-/// An option as it stands on the screen.
+/// An option on the screen.
 struct Found {
     row: usize,
-    /// Characters before its label.
+    /// Number of characters before its label.
     column: usize,
     key: Option<String>,
     label: String,
@@ -134,7 +134,7 @@ fn read(profile: &Profile, screen: &Screen, rows: &[String], at: usize) -> Dialo
         Some(border) => (top..first).rev().find(|y| border.is_match(&rows[*y])).map_or(top, |y| y + 1),
         None => first.saturating_sub(limits::QUESTION_ROWS),
     };
-    // Before the options of a line stands the question itself.
+    // The question itself precedes options in one row.
     let lead = found.first().filter(|_| profile.kind == Kind::Line).map(|option| {
         let before: String = rows[first].chars().take(option.column).collect();
         plain(&before)
@@ -149,7 +149,7 @@ fn read(profile: &Profile, screen: &Screen, rows: &[String], at: usize) -> Dialo
     let tool = dialogs.tool.as_ref().and_then(|tool| raw().find_map(|(_, row)| named(tool, row, "tool")));
     let (asked_at, question) = question(dialogs, raw(), &said);
     let everything = said.iter().map(|(_, row)| row.as_str()).collect::<Vec<_>>().join("\n");
-    // Nothing but the question itself is left out, or what it is about could be hidden in rows that look like it.
+    // Only the question itself is left out; otherwise its subject could be hidden in rows that look like it.
     let detail = said.iter().filter(|(y, row)| *y != asked_at || !row.ends_with(&question));
     let detail = detail.map(|(_, row)| row.as_str()).collect::<Vec<_>>().join("\n");
     let options = match found.iter().position(|option| option.row == at) {
@@ -165,11 +165,11 @@ fn read(profile: &Profile, screen: &Screen, rows: &[String], at: usize) -> Dialo
     }
 }
 
-/// Options that stand below each other, counted, around the one that is marked.
+/// Numbered options below each other, around the marked one.
 fn listed(option: &Regex, rows: &[String], at: usize) -> Vec<Found> {
     let number = |y: usize| {
         let found = in_row(option, rows, y).into_iter().next()?;
-        // As wide as the screen likes, and yet there is always a next one.
+        // A wide screen may show any number, and each needs a successor.
         let number = found.key.as_deref()?.parse::<u16>().ok()?;
         Some((u32::from(number), found))
     };
@@ -198,7 +198,7 @@ fn listed(option: &Regex, rows: &[String], at: usize) -> Vec<Found> {
     all
 }
 
-/// Choices that are not numbered: rows without a gap around the marked one, whose labels begin below each other.
+/// Options without numbers: adjacent rows around the marked one, whose labels begin in the same column.
 fn menu_around(menu: &Regex, rows: &[String], at: usize) -> Vec<Found> {
     let choice = |y: usize| in_row(menu, rows, y).into_iter().next();
     let Some(marked) = choice(at) else { return Vec::new() };
@@ -215,7 +215,7 @@ fn menu_around(menu: &Regex, rows: &[String], at: usize) -> Vec<Found> {
     all
 }
 
-/// Choices with the keys that move the mark to them, and Enter.
+/// Options with the keys that move the mark to them, and Enter.
 fn menu_options(dialogs: &Dialogs, found: Vec<Found>, marked: usize) -> Vec<DialogOption> {
     let choices = found.into_iter().enumerate().map(|(place, found)| {
         let step = if place < marked { "Up" } else { "Down" };
@@ -230,7 +230,7 @@ fn menu_options(dialogs: &Dialogs, found: Vec<Found>, marked: usize) -> Vec<Dial
     choices.collect()
 }
 
-/// Puts long options together again.
+/// Joins options that wrap over several rows.
 fn join_rows(options: &mut [Found], rows: &[String]) {
     let nexts: Vec<usize> = options.iter().skip(1).map(|option| option.row).chain([rows.len()]).collect();
     for (option, next) in options.iter_mut().zip(nexts) {
@@ -246,7 +246,7 @@ fn join_rows(options: &mut [Found], rows: &[String]) {
     }
 }
 
-/// Options that stand in one row.
+/// Options in one row.
 fn in_row(option: &Regex, rows: &[String], y: usize) -> Vec<Found> {
     let Some(row) = rows.get(y) else { return Vec::new() };
     let found = option.captures_iter(row).filter_map(|found| {
@@ -316,14 +316,14 @@ fn keys(
     moves.chain(words(&dialogs.keys)).collect()
 }
 
-/// The option with another background than the row it stands in.
+/// The option with another background than its row.
 fn highlighted(screen: &Screen, found: &[Found]) -> Option<usize> {
     let line = screen.lines().into_iter().nth(found.first()?.row)?;
     let background = |column: usize| -> Option<Color> {
         let cells = line.runs.iter().flat_map(|run| run.text.chars().map(|_| run.style.bg));
         cells.into_iter().nth(column)
     };
-    // Behind the last option and the blank it may be padded with.
+    // After the last option and the blank it may be padded with.
     let last = found.last()?;
     let row = background(last.column + last.label.chars().count() + 1);
     let mut marked = found.iter().enumerate().filter(|(_, option)| background(option.column) != row);
@@ -331,7 +331,7 @@ fn highlighted(screen: &Screen, found: &[Found]) -> Option<usize> {
     marked.next().is_none().then_some(place)
 }
 
-/// The question, and the row it was taken from.
+/// The question, and its row.
 fn question<'a>(
     dialogs: &Dialogs,
     mut raw: impl Iterator<Item = (usize, &'a String)>,
@@ -354,7 +354,7 @@ fn named(regex: &Regex, row: &str, group: &str) -> Option<String> {
     Some(plain(found.as_str())).filter(|text| !text.is_empty())
 }
 
-/// A row without frame; nothing of one that is nothing else.
+/// A row without frame; empty if it is only a frame.
 fn plain(row: &str) -> String {
     let text = row.trim_matches(|c: char| c.is_whitespace() || is_frame(c));
     if text.chars().all(|c| c.is_whitespace() || ('\u{2500}'..='\u{259f}').contains(&c)) {
@@ -363,7 +363,7 @@ fn plain(row: &str) -> String {
     text.to_owned()
 }
 
-/// Lines that stand at the sides.
+/// Vertical lines of a frame.
 fn is_frame(c: char) -> bool {
     matches!(c, '│' | '┃' | '║' | '|')
 }
@@ -372,7 +372,7 @@ fn bounded(text: &str) -> String {
     text.chars().take(limits::DIALOG_TEXT).collect()
 }
 
-/// Of a long text the end, next to the question; and that it is not everything.
+/// The end of a long text, next to the question, with a note that it was cut.
 fn bounded_end(text: &str) -> String {
     match text.char_indices().rev().nth(limits::DIALOG_TEXT - 1) {
         Some((at, _)) if at > 0 => format!("…{}", &text[at..]),
@@ -380,7 +380,7 @@ fn bounded_end(text: &str) -> String {
     }
 }
 
-/// A short name for what a dialog says (FNV-1a).
+/// A short id for the text of a dialog (FNV-1a).
 fn fingerprint(question: &str, said: &str, options: &[DialogOption]) -> String {
     let labels = options.iter().map(|option| option.label.as_str());
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
@@ -399,7 +399,7 @@ mod tests {
     use swb_vt::Options;
 
     #[test]
-    fn what_is_indented_goes_on_with_the_choice_above_it() {
+    fn an_indented_row_continues_the_option_above_it() {
         let menu = Regex::new(r"^[> ] +(?P<label>\S.*)$").unwrap();
         let rows = ["> First", "  Second is long", "    and goes on", "  Third"].map(str::to_owned);
         let labels: Vec<String> = menu_around(&menu, &rows, 0).into_iter().map(|found| found.label).collect();
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_counted_whatever_their_numbers() {
+    fn numbered_options_must_be_consecutive() {
         let option = Regex::new(r"^. (?P<key>\d+)\. (?P<label>.*)$").unwrap();
         let labels = |rows: &[&str], at: usize| -> Vec<String> {
             let rows: Vec<String> = rows.iter().map(|row| (*row).to_owned()).collect();

@@ -1,9 +1,9 @@
-//! An answer passed on while it grows: whole lines, once they stand, and never taken back.
+//! An answer sent while it grows: whole lines, once they are stable, and never taken back.
 //!
-//! Programs that repaint may change what they have shown. A line is passed on when it has not changed for a while; the last
-//! ones, which may still change, are held back until the answer is complete. Should a line change that was passed on
-//! already, it stays as it was told, and what it has become is told behind it: nothing of the answer is missing, but
-//! the parts then have an old line more than the answer itself.
+//! Programs that repaint may change what they have shown. A line is sent when it has not changed for a while; the last
+//! ones, which may still change, are held back until the answer is complete. If a line changes after it was sent, the
+//! new line is sent after it: nothing of the answer is missing, but the parts then have an old line more than the
+//! answer itself.
 
 use crate::limits;
 use crate::profile::{Kind, Profile};
@@ -14,31 +14,31 @@ use std::time::Duration;
 /// An answer that is passed on in parts.
 #[derive(Debug)]
 pub struct Growth {
-    /// How long a line must stand.
+    /// How long a line must be unchanged.
     steady: Duration,
     /// Lines at the end that are held back.
     held: usize,
-    /// The lines that were told.
+    /// The lines that were sent.
     told: Vec<String>,
-    /// The lines when last seen behind those that were told, and since when each is as it is.
+    /// The lines after those, as last seen, and since when each is unchanged.
     seen: Vec<(String, Time)>,
 }
 
 impl Growth {
-    /// An answer of this program, of which nothing was told yet.
+    /// An answer of this program, of which nothing was sent yet.
     pub fn new(profile: &Profile) -> Self {
         let held = profile.view.live_lines.unwrap_or(usize::from(profile.kind == Kind::Screen));
         let steady = match held {
-            // Lines of a program that only writes them are there for good.
+            // Lines of a program that only writes them are final.
             0 => Duration::ZERO,
-            // A program that is slow to draw is slow to draw lines in between, too.
+            // A program that draws slowly also draws intermediate lines slowly.
             _ if profile.view.quiet > limits::SCREEN_QUIET => profile.view.quiet,
             _ => limits::STEADY,
         };
         Self { steady, held, told: Vec::new(), seen: Vec::new() }
     }
 
-    /// Takes the answer as far as it goes now; gives what is to be told, if anything.
+    /// Takes the answer so far; returns what is to be sent, if anything.
     pub fn grow(&mut self, text: &str, now: Time) -> Option<String> {
         let rest = self.rest(text);
         let lines: Vec<(String, Time)> = rest
@@ -51,14 +51,14 @@ impl Growth {
             .collect();
         let ready = lines.len().saturating_sub(self.held);
         let stands = lines[..ready].iter().take_while(|(_, since)| now.since(*since) >= self.steady).count();
-        // A blank line is told with the one that follows it.
+        // A blank line is sent with the one that follows it.
         let stands = lines[..stands].iter().rposition(|(line, _)| !line.is_empty()).map_or(0, |n| n + 1);
         let told: Vec<String> = lines[..stands].iter().map(|(line, _)| line.clone()).collect();
         self.seen = lines[stands..].to_vec();
         self.tell(told)
     }
 
-    /// The answer is complete; gives what is left to be told.
+    /// The answer is complete; returns the rest to be sent.
     pub fn finish(mut self, text: &str) -> Option<String> {
         let rest = self.rest(text).into_iter().map(str::to_owned).collect();
         self.tell(rest)
@@ -74,7 +74,7 @@ impl Growth {
         Some(text)
     }
 
-    /// The lines behind those that were told.
+    /// The lines after those that were sent.
     fn rest<'a>(&self, text: &'a str) -> Vec<&'a str> {
         let lines: Vec<&str> = text.lines().collect();
         let same = lines.iter().zip(&self.told).take_while(|(line, told)| *line == told).count();
@@ -85,7 +85,7 @@ impl Growth {
             // Some of it is out of sight for a moment.
             return Vec::new();
         }
-        // Something was changed. The answer goes on behind the last line that both have, with its neighbour as a witness.
+        // A line was changed. Continue after the last common line, confirmed by its neighbour.
         let behind = |n: usize| {
             let last = &self.told[n];
             let with = |at: usize| at > 0 && n > 0 && lines[at - 1] == self.told[n - 1];
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_a_program_that_writes_them_are_told_at_once() {
+    fn lines_of_a_line_program_are_sent_at_once() {
         let mut parts = growth("line");
         assert_eq!(parts.grow("", at(0)), None);
         assert_eq!(parts.grow("one", at(1)).as_deref(), Some("one"));
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_repainted_must_stand() {
+    fn repainted_lines_must_be_stable() {
         let mut parts = growth("screen");
         assert_eq!(parts.grow("one\ntw", at(0)), None);
         assert_eq!(parts.grow("one\ntwo\nthr", at(300)), None);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_is_not_told_again_after_a_change() {
+    fn sent_lines_are_not_sent_again_after_a_change() {
         let mut parts = growth("line");
         parts.grow("a\nrunning\nb\nc", at(0));
         assert_eq!(parts.grow("a\nran\nb\nc\nd", at(1)).as_deref(), Some("\nran\nd"));

@@ -1,6 +1,6 @@
 //! Weighs the evidence at quiet moments, and opens and closes turns accordingly.
 //!
-//! A dialog is never the end of a turn, and silence is none: it only chooses the moment.
+//! Neither a dialog nor silence ends a turn: silence only chooses the moment.
 
 use crate::capture::{Capture, Content};
 use crate::detector::{Detector, Event};
@@ -19,10 +19,10 @@ use swb_types::Offset;
 use swb_vt::Screen;
 
 impl Detector {
-    /// Weighs the evidence after so much silence.
+    /// Weighs the evidence after this much silence.
     pub(crate) fn weigh(&mut self, screen: &Screen, now: Time, quiet: Duration) {
         if self.profile.kind == Kind::Screen {
-            // Half a picture says nothing.
+            // An incomplete frame is no evidence.
             if self.live.drawing.is_some_and(|since| now.since(since) < limits::DRAWING) {
                 return;
             }
@@ -75,7 +75,7 @@ impl Detector {
 
     pub(crate) fn end_in_dialog(&mut self, screen: &Screen, now: Time) {
         let Some(turn) = &mut self.live.turn else { return };
-        // The question at the end is not one in mid-turn.
+        // A dialog at the end is not one in mid-turn.
         let at = turn.dialogs.pop();
         let detail = self.live.status.evidence.as_ref().map(|seen| seen.detail.clone()).unwrap_or_default();
         let verdict = Verdict::new(State::Asking, true, Signal::End, &detail);
@@ -106,14 +106,14 @@ impl Detector {
         }
     }
 
-    /// Whether a longer silence is enough: it was seen at work, or has answered, and does not show a count that would have
-    /// changed by the end.
+    /// Whether a longer silence is enough: the program was seen working, or has answered, and does not show a counter
+    /// that would have changed by the end.
     fn lingers(&self, screen: &Screen) -> bool {
         let counted = self.live.sight.as_ref().is_some_and(|sight| sight.count.is_some());
         if self.live.turn.as_ref().is_some_and(|turn| turn.worked) { !counted } else { self.answered(screen) }
     }
 
-    /// Whether what was submitted never left the input box. An interrupted turn may come back to it; others do not.
+    /// Whether the input never left the input box. An interrupted turn may return there; others do not.
     fn refused(&self, screen: &Screen) -> bool {
         let Some(turn) = self.live.turn.as_ref().filter(|turn| !turn.interrupted) else { return false };
         let input = self.live.sight.as_ref().map(|sight| squeeze(&sight.input)).unwrap_or_default();
@@ -121,7 +121,7 @@ impl Detector {
         !typed.is_empty() && input.starts_with(&typed) && !self.screen_answer(screen).echoed
     }
 
-    /// Whether something stands below the echo of what was submitted.
+    /// Whether there is text below the echo of the input.
     fn answered(&self, screen: &Screen) -> bool {
         let answer = self.screen_answer(screen);
         answer.echoed && !answer.text.is_empty()
@@ -138,7 +138,7 @@ impl Detector {
         self.set_status(verdict.state, verdict.signal, &verdict.detail, now);
     }
 
-    /// Ends a turn whose program has looked ready for long while the user went on typing.
+    /// Ends a turn whose program has looked ready for long while the user continued typing.
     pub(crate) fn end_if_held(&mut self, screen: &Screen, now: Time) {
         let held = |at: Time| now.since(at) >= limits::HELD;
         let Some(pending) = self.live.pending.filter(|pending| pending.strong && held(pending.at)) else {
@@ -153,7 +153,7 @@ impl Detector {
         }
     }
 
-    /// Whether what was submitted is still in the input box, and nothing came of it: Enter was a newline there.
+    /// Whether the input is still in the input box, without any effect: Enter was a newline there.
     fn still_edited(&self, turn: &Open) -> bool {
         let input = self.live.sight.as_ref().map(|sight| squeeze(&sight.input)).unwrap_or_default();
         let first = squeeze(turn.typed.lines().next().unwrap_or_default());
@@ -284,7 +284,7 @@ impl Detector {
         };
         let inputs = [turn.typed.as_str(), turn.shown.as_str()];
         let input = squeeze(&sight.input);
-        // It took the turn back: nothing of it is left.
+        // The agent took the turn back: nothing of it is left.
         if !input.is_empty() && inputs.iter().any(|submitted| squeeze(submitted) == input) {
             return Answer::default();
         }
@@ -301,8 +301,8 @@ impl Detector {
         cut(view, &lines, &inputs, first)
     }
 
-    /// The answer that is being given, as far as it stands: without lines of which it is known that they will change.
-    /// Nothing without a turn, or if it is too long to be looked at again and again.
+    /// The answer in progress, without lines that are known to change.
+    /// `None` without a turn, or if it is too long to be rendered repeatedly.
     pub fn so_far(&mut self, screen: &Screen, now: Time) -> Option<SoFar> {
         let submit = self.live.turn.as_ref()?.submit;
         if self.profile.kind == Kind::Screen {
@@ -331,7 +331,7 @@ impl Detector {
         {
             return turn.capture.between(from, to);
         }
-        // Pastes are turned on right before the prompt is drawn, or right after it.
+        // Bracketed paste is turned on right before the prompt is drawn, or right after it.
         let pasting = reports.pasting_from.saturating_sub(PASTE_MODE);
         let pasting = Some(pasting).filter(|from| reports.pasting == Some(true) && *from > turn.submit);
         let line = self.live.tail.start();
@@ -343,7 +343,7 @@ impl Detector {
         }
     }
 
-    /// What the line with the cursor, or the input box, shows.
+    /// The text of the line with the cursor, or of the input box.
     fn input_line(&self, screen: &Screen) -> String {
         if self.profile.kind == Kind::Screen {
             return self.live.sight.as_ref().map(|sight| sight.input.clone()).unwrap_or_default();
@@ -352,7 +352,7 @@ impl Detector {
     }
 }
 
-/// Whether an input line shows all that was typed: a program that lags behind shows its beginning, which says little.
+/// Whether an input line shows all that was typed: a program that lags behind shows only its beginning.
 fn shows_typed(shown: &str, typed: &str) -> bool {
     squeeze(shown).contains(&squeeze(typed))
 }

@@ -1,6 +1,6 @@
-//! What the user's bytes mean: which of them submit, which interrupt, and what text was typed.
+//! The meaning of the user's bytes: which of them submit, which interrupt, and what text was typed.
 //!
-//! Terminals answer questions on the same way the user's keys take, so answers are told from keys here.
+//! The terminal's replies arrive on the same path as the user's keys, so they are distinguished here.
 //! A lone ESC is a key only when nothing follows it for a moment: see [`Keys::settle`].
 
 use crate::limits;
@@ -35,7 +35,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Takes input and calls `on` for every key, in order, after the typed text knows of it.
+    /// Takes input and calls `on` for every key, in order, after the typed text was updated.
     pub fn feed(&mut self, bytes: &[u8], now: Time, mut on: impl FnMut(&mut Self, Key)) {
         if self.settle(now) {
             on(self, Key::Escape);
@@ -51,7 +51,7 @@ impl Keys {
         }
     }
 
-    /// Whether there is a key in the input, rather than the terminal's answers alone.
+    /// Whether the input contains a key, rather than only the terminal's replies.
     pub(crate) fn would_press(&self, bytes: &[u8], now: Time) -> bool {
         let mut pressed = false;
         let mut keys = Self { typed: Vec::new(), parser: self.parser.clone(), ..*self };
@@ -59,7 +59,7 @@ impl Keys {
         pressed || keys.escape_at.is_some()
     }
 
-    /// Whether an ESC that came a moment ago has become a key by now.
+    /// Whether an ESC that arrived a moment ago counts as a key by now.
     pub fn settle(&mut self, now: Time) -> bool {
         let due = self.escape_at.is_some_and(|at| now >= at + limits::ESCAPE);
         if due {
@@ -69,13 +69,13 @@ impl Keys {
         due
     }
 
-    /// When [`Keys::settle`] is to be called.
+    /// When [`Keys::settle`] has to be called.
     pub fn deadline(&self) -> Option<Time> {
         self.escape_at.map(|at| at + limits::ESCAPE)
     }
 
-    /// The text typed since it was last taken, as far as it can be known: history and completion are the
-    /// program's.
+    /// The text typed since it was last taken, as far as it is known: history and completion are up to the
+    /// program.
     pub fn typed(&self) -> &[u8] {
         &self.typed
     }
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_of_the_terminal_are_no_keys() {
+    fn replies_of_the_terminal_are_not_keys() {
         for answer in [
             &b"\x1b[?62;22c"[..],
             b"\x1bP>|XTerm(388)\x1b\\",

@@ -1,22 +1,22 @@
-//! Every bound of the detector, with its reason. Output of a child is hostile until proven otherwise.
+//! Every limit of the detector, with its reason. Output of a child is hostile until proven otherwise.
 
 use std::time::Duration;
 
-/// Bytes of one turn that are kept; the rest is counted (CR-8 wants this much, CP-28 allows four times it).
+/// Bytes of one turn that are kept; the rest is counted (CR-8 requires this much, CP-28 allows four times it).
 pub const TURN_BYTES: usize = 4 * 1024 * 1024;
-/// Bytes of an answer that is looked at while it grows: rendering them takes some milliseconds.
+/// Bytes of an answer that is read while it grows: rendering them takes some milliseconds.
 pub const LOOK_BYTES: usize = 512 * 1024;
 /// Bytes of a turn's plain text.
 pub const TEXT_BYTES: usize = 1024 * 1024;
-/// Lines of a repainting agent's view that are collected while they go by: as much as the text can have.
+/// Lines collected of a repainting agent's view while they scroll by: as many as the text can have.
 pub const COLLECTED_LINES: usize = 20_000;
-/// Bytes of the last, unfinished line. Prompts are short; what is longer is output.
+/// Bytes of the last, unfinished line. Prompts are short; anything longer is output.
 pub const LINE_BYTES: usize = 16 * 1024;
-/// Bytes of a title, a notification or a status that are looked at.
+/// Bytes of a title, a notification or a status that are read.
 pub const STRING_BYTES: usize = 1024;
-/// Bytes of typed text that are remembered to recognise their echo.
+/// Bytes of typed text that are kept to recognise their echo.
 pub const TYPED_BYTES: usize = 64 * 1024;
-/// Events that wait to be taken; a caller that never takes them loses the oldest.
+/// Events in the queue; a caller that never takes them loses the oldest.
 pub const EVENTS: usize = 1024;
 /// Resizes within one turn that the rendering of its text follows.
 pub const RESIZES: usize = 64;
@@ -31,33 +31,33 @@ pub const REGEX_BYTES: usize = 10 * 1024 * 1024;
 
 /// Silence after which an unfinished line may be a prompt (CT-8: 100 ms, at most 500).
 pub const PROMPT_QUIET: Duration = Duration::from_millis(100);
-/// A pause that ends a picture, where nothing else does: less than the 16 ms from one to the next.
+/// A pause that ends a frame, where nothing else does: less than the 16 ms between two frames.
 pub const PAUSE: Duration = Duration::from_millis(8);
-/// Silence after which an agent's own report is believed. The last picture comes up to 220 ms after it in the recordings.
+/// Silence after which an agent's own report is trusted. The last frame comes up to 220 ms after it in the recordings.
 pub const REPORT_QUIET: Duration = Duration::from_millis(400);
-/// Silence after which the screen of an agent is believed when nothing else is known, unless its profile says otherwise.
-/// Users wait about a second before they type on; those who do not are noticed.
+/// Silence after which the screen of an agent is trusted without other evidence, unless its profile sets another.
+/// Users wait about a second before they continue typing; if they do not, that is detected.
 pub const SCREEN_QUIET: Duration = Duration::from_millis(850);
-/// How long a line of an answer on the screen of an agent must be the same before it is passed on.
+/// How long a line on the screen of an agent must be unchanged before it is sent.
 pub const STEADY: Duration = Duration::from_millis(500);
-/// How long a screen must look ready when nothing else says that the work is over.
+/// How long a screen must look ready without other evidence that the work is over.
 pub const LINGER: Duration = Duration::from_millis(3000);
-/// How long a ready screen may go on repainting before it counts as quiet: users type ahead.
+/// How long a ready screen may continue repainting before it counts as quiet: users type ahead.
 pub const HELD: Duration = Duration::from_millis(1500);
-/// How long a busy mark counts that does not move: marks that mean it are alive.
+/// How long a busy mark counts that does not move: marks of running work are animated.
 pub const STILL_BUSY: Duration = Duration::from_secs(20);
 /// How long a program's report that it works counts without any output.
 pub const REPORT: Duration = Duration::from_secs(600);
 /// How long a lone ESC may be the start of a sequence.
 pub const ESCAPE: Duration = Duration::from_millis(50);
-/// Looks at the screen that may come in one go, and how many come back in a second: a program that does
+/// Looks at the screen allowed in a burst, and how many are added per second: a program that does
 /// nothing but repaint costs no more than this.
 pub const LOOKS: u32 = 1000;
 /// See [`LOOKS`].
 pub const LOOKS_PER_SECOND: u32 = 200;
-/// After so long without an answer, a submission was none.
+/// After this long without an answer, a submission does not count as one.
 pub const ABANDON: Duration = Duration::from_secs(30);
-/// How long a picture may take to be drawn; a program that never ends it is looked at anyway.
+/// How long a frame may take to be drawn; a program that never ends it is read anyway.
 pub const DRAWING: Duration = Duration::from_secs(1);
 /// Lines of scrollback of the screen on which the output of a turn is rendered: more than a turn's text may
 /// have.

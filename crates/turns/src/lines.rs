@@ -1,7 +1,7 @@
 //! The line rules (CT-1 to CT-19): turns of programs that write a prompt, read a line and answer.
 //!
 //! A state machine over output, input and time. A prompt is the last, unfinished line of the output, when it
-//! matches the pattern and nothing follows for [`limits::PROMPT_QUIET`]: complete lines that look like one
+//! matches the pattern and nothing follows for [`limits::PROMPT_QUIET`]: complete lines that match
 //! are output. Silence without a prompt means nothing (CT-16).
 
 use crate::capture::Capture;
@@ -29,11 +29,11 @@ impl Default for LineOptions {
     }
 }
 
-/// A completed turn, as the wire has it.
+/// A completed turn, as sent on the wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineTurn {
-    /// The bytes between the submitted input and the closing prompt, unchanged; the beginning of them if there
-    /// are more than the bound.
+    /// The bytes between the submitted input and the closing prompt, unchanged; only the beginning if they
+    /// exceed the limit.
     pub content: Vec<u8>,
     /// Their number before any cut.
     pub byte_length: u64,
@@ -43,7 +43,7 @@ pub struct LineTurn {
     pub end: Offset,
     /// Whether the user interrupted it.
     pub interrupted: bool,
-    /// When the closing prompt was detected (CT-19 wants [`Time::millis`] of it).
+    /// When the closing prompt was detected (CT-19 requires [`Time::millis`] of it).
     pub at: Time,
 }
 
@@ -54,7 +54,7 @@ impl LineTurn {
     }
 }
 
-/// What the rules found.
+/// An event of the rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LineEvent {
     /// The first prompt: the program is ready.
@@ -65,7 +65,7 @@ pub enum LineEvent {
     Turn(LineTurn),
 }
 
-/// Since the last prompt.
+/// The state since the last prompt.
 #[derive(Debug)]
 enum Phase {
     /// No prompt yet.
@@ -145,7 +145,7 @@ impl LineRules {
         self.unseen.map(|at| at + self.options.quiet)
     }
 
-    /// Time has passed.
+    /// Takes the time.
     pub fn tick(&mut self, now: Time) {
         if let Some(due) = self.deadline().filter(|due| *due <= now) {
             self.unseen = None;
@@ -155,14 +155,14 @@ impl LineRules {
         }
     }
 
-    /// Takes what was found since the last call.
+    /// Takes the events since the last call.
     pub fn take_events(&mut self) -> Vec<LineEvent> {
         std::mem::take(&mut self.events)
     }
 
     fn submit(&mut self, keys: &mut Keys) {
         let typed = keys.take_typed();
-        // A prompt that was not quiet for long enough counts when somebody answers it; scripts do so at once.
+        // A prompt that was not quiet for long enough counts when input follows; scripts reply at once.
         if self.unseen.is_some() {
             let prompt = self.tail.text();
             let shown = prompt.trim_end().strip_suffix(typed.trim_end()).map(str::to_owned);
@@ -184,7 +184,7 @@ impl LineRules {
             Phase::Answering { capture, interrupted } => {
                 let end = self.tail.start();
                 let content = capture.content(end);
-                // CT-12: nothing but prompts, echo and blanks is no turn.
+                // CT-12: prompts, echo and blanks alone are not a turn.
                 let prompt = strip(self.tail.bytes());
                 let blank = |line: &[u8]| {
                     let text = strip(line);

@@ -1,4 +1,4 @@
-//! Everything a detector knows: what was heard, what was seen, and the turn that is open.
+//! The state of a detector: reports, the last look at the screen, and the open turn.
 
 use crate::capture::Capture;
 use crate::keys::Keys;
@@ -12,7 +12,7 @@ use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use swb_types::{Offset, Size};
 
-/// A report that was heard.
+/// A report that was received.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Heard {
     pub(crate) state: State,
@@ -29,7 +29,7 @@ pub(crate) struct Reports {
     pub(crate) notify: Option<Heard>,
     pub(crate) progress: Option<Heard>,
     pub(crate) title: Option<Heard>,
-    /// OSC 133, with the places that bound a command's output.
+    /// OSC 133, with the offsets that bound a command's output.
     pub(crate) mark: Option<Heard>,
     pub(crate) output_from: Option<Offset>,
     pub(crate) output_to: Option<Offset>,
@@ -53,7 +53,7 @@ pub(crate) struct Open {
     pub(crate) edited_to: Option<Offset>,
     pub(crate) interrupted: bool,
     pub(crate) escapes: u8,
-    /// Something said since the submission that the program works.
+    /// There was evidence since the submission that the program works.
     pub(crate) worked: bool,
     pub(crate) dialogs: Vec<Offset>,
     pub(crate) count: Option<String>,
@@ -64,7 +64,7 @@ pub(crate) struct Open {
     pub(crate) first_line: u64,
 }
 
-/// A moment at which the program looked ready, not yet long enough to be believed.
+/// A moment at which the program looked ready, not yet long enough to be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pending {
     pub(crate) at: Time,
@@ -74,8 +74,8 @@ pub(crate) struct Pending {
     pub(crate) strong: bool,
 }
 
-/// Everything that changes; can be stored and taken up again by a restarted daemon. The raw bytes of an open turn
-/// are not part of it.
+/// Everything that changes; can be stored and restored by a restarted daemon. The raw bytes of an open turn
+/// are not included.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Saved {
     pub(crate) offset: Offset,
@@ -85,25 +85,25 @@ pub struct Saved {
     pub(crate) keys: Keys,
     pub(crate) reports: Reports,
     pub(crate) sight: Option<Sight>,
-    /// Whether the screen has changed since it was looked at.
+    /// Whether the screen has changed since it was last read.
     pub(crate) dirty: bool,
-    /// Since when a picture is being drawn (`?2026`).
+    /// Since when a frame is being drawn (`?2026`).
     pub(crate) drawing: Option<Time>,
     pub(crate) last_output: Time,
-    /// How many of the moments of silence after the last output have passed.
+    /// Number of moments of silence that have passed since the last output.
     pub(crate) stage: usize,
     pub(crate) looks: u32,
     pub(crate) looked_at: Time,
     pub(crate) asked_at_input: bool,
-    /// The user did something about the dialog that is shown.
+    /// The user reacted to the dialog that is shown.
     pub(crate) answered: bool,
-    /// The dialog that is shown, to tell the next one from it.
+    /// The dialog that is shown, to distinguish the next one.
     pub(crate) dialog: String,
     pub(crate) pending: Option<Pending>,
     pub(crate) status: Status,
     pub(crate) turn: Option<Open>,
     pub(crate) seq: u64,
-    /// What the input line or box looks like when nothing is typed.
+    /// The input line or box when nothing is typed.
     pub(crate) prompt: Option<String>,
     pub(crate) ready0: Option<Offset>,
 }

@@ -1,7 +1,7 @@
 //! One look at the screen of an agent that repaints: is it busy, does it ask, is its input box ready?
 //!
-//! What an answer says must not be taken for the agent's own marks. So marks count only where answers
-//! cannot be: below the input box, in the first column right above it, or in a dialog that has taken its place.
+//! The text of an answer must not be taken for the agent's own marks. So marks count only where answers
+//! cannot be: below the input box, in the first column right above it, or in a dialog that has replaced it.
 
 use crate::limits;
 use crate::profile::{Patterns, Profile, View};
@@ -13,11 +13,11 @@ use swb_vt::Screen;
 pub(crate) enum Shows {
     /// A dialog waits for an answer.
     Asking,
-    /// A mark says that work goes on.
+    /// A mark shows that the agent is working.
     Busy,
-    /// The input box, and nothing that says otherwise.
+    /// The input box, and no other evidence.
     Ready,
-    /// Neither; the screen is not the agent's at the moment.
+    /// Neither; another program has the screen at the moment.
     Nothing,
 }
 
@@ -27,13 +27,13 @@ pub(crate) struct Sight {
     pub(crate) shows: Shows,
     /// The rows above this one are the conversation.
     pub(crate) bottom: usize,
-    /// What the input box holds, its first row only.
+    /// The text in the input box, its first row only.
     pub(crate) input: String,
-    /// A number below the box that changes when an answer is complete.
+    /// A counter below the box that changes when an answer is complete.
     pub(crate) count: Option<String>,
-    /// Something above the box says that the answer is over.
+    /// A mark above the box shows that the answer is over.
     pub(crate) done: bool,
-    /// The text of the dialog, without the mark of the choice.
+    /// The text of the dialog, without the mark of the option.
     pub(crate) dialog: String,
     /// The row the state was read from.
     pub(crate) evidence: String,
@@ -112,7 +112,7 @@ fn box_top(view: &View, rows: &[String], anchor: usize) -> usize {
     (0..anchor).rev().take_while(|y| body.is_match(&rows[*y])).last().unwrap_or(anchor)
 }
 
-/// What is typed: the rest of the anchor's row, or the first row of the box's body with text.
+/// The typed text: the rest of the anchor's row, or the first row of the box's body with text.
 fn input_text(view: &View, rows: &[String], anchor: usize) -> String {
     let text = |row: &str| row.trim_start().chars().skip(1).collect::<String>().trim().to_owned();
     if view.body.is_none() {
@@ -122,14 +122,14 @@ fn input_text(view: &View, rows: &[String], anchor: usize) -> String {
     body.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
 }
 
-/// Whether an input box that is ready holds this text, as far as its first row goes.
+/// Whether a ready input box contains this text, as far as its first row shows.
 pub fn box_holds(profile: &Profile, screen: &Screen, text: &str) -> bool {
     let sight = look(&profile.view, &screen.row_texts());
     let input = squeeze(&sight.input);
     sight.shows == Shows::Ready && !input.is_empty() && squeeze(text).starts_with(&input)
 }
 
-/// The text without blanks, to compare what was wrapped, padded or typed.
+/// The text without blanks, to compare text that was wrapped, padded or typed.
 pub(crate) fn squeeze(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace() && *c != '\u{a0}').collect()
 }

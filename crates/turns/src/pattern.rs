@@ -7,30 +7,30 @@ use regex::{Regex, RegexBuilder};
 const GENERIC: &str = r"[>$#%]\s*$";
 /// What the preset `aider` matches: `>`, `ask>` and its other modes, alone on the line.
 const AIDER: &str = r"^(?:[a-z][a-z-]* ?)*>\s*$";
-/// What the preset `claude` matches: its prompt mark at the start of a line and nothing behind it.
+/// What the preset `claude` matches: its prompt mark at the start of a line and nothing after it.
 const CLAUDE: &str = r"^\s*(?:│ )?[>❯]\s*(?:│)?$";
 
-/// Why a pattern is refused.
+/// Why a pattern is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatternError {
     /// The expression does not compile.
     #[error("invalid prompt pattern {pattern:?}: {reason}")]
     Invalid {
-        /// What was given.
+        /// The pattern.
         pattern: String,
-        /// What the expression engine says.
+        /// The error of the regex engine.
         reason: String,
     },
     /// A prompt is a line, so its pattern has no newline.
     #[error("prompt pattern {pattern:?} contains a newline; patterns are matched line by line")]
     Newline {
-        /// What was given.
+        /// The pattern.
         pattern: String,
     },
 }
 
-/// A prompt pattern, as a user gives it; it never changes (CT-5).
+/// A prompt pattern, as given by a user; it never changes (CT-5).
 #[derive(Debug, Clone)]
 pub struct Pattern {
     given: String,
@@ -38,7 +38,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Reads the name of a preset (`claude`, `aider`, `generic`) or a regular expression.
+    /// Parses the name of a preset (`claude`, `aider`, `generic`) or a regular expression.
     ///
     /// # Errors
     /// When it is neither: see [`PatternError`].
@@ -57,7 +57,7 @@ impl Pattern {
         Ok(Self { given: given.to_owned(), regex })
     }
 
-    /// The text the pattern was made from, for the wire.
+    /// The text of the pattern, for the wire.
     pub fn as_str(&self) -> &str {
         &self.given
     }
@@ -74,7 +74,7 @@ impl Default for Pattern {
     }
 }
 
-/// Compiles an expression with a bound on its memory.
+/// Compiles an expression with a limit on its memory.
 pub(crate) fn compile(expression: &str) -> Result<Regex, String> {
     RegexBuilder::new(expression).size_limit(limits::REGEX_BYTES).build().map_err(|error| error.to_string())
 }
@@ -85,7 +85,7 @@ mod tests {
 
     // CT-1
     #[test]
-    fn invalid_expressions_are_refused() {
+    fn invalid_expressions_are_rejected() {
         let error = Pattern::new("(").unwrap_err();
         assert!(matches!(&error, PatternError::Invalid { pattern, .. } if pattern == "("), "{error}");
         assert!(Pattern::new(r"^\w+@\w+:.*\$ $").unwrap().matches("me@host:~$ "));
@@ -93,7 +93,7 @@ mod tests {
 
     // CT-2
     #[test]
-    fn a_newline_in_a_pattern_is_refused() {
+    fn a_newline_in_a_pattern_is_rejected() {
         assert!(Pattern::new("a\nb").unwrap_err().to_string().contains("newline"));
     }
 

@@ -1,7 +1,7 @@
-//! Recordings of real sessions: every byte of output and input with its time, and what should be found in them.
+//! Recordings of real sessions: every byte of output and input with its time, and the turns expected in them.
 //!
-//! A recording is a folder with `stream.jsonl`, one event a line, and `expected.json`. Reading files is the
-//! caller's; here are texts.
+//! A recording is a directory with `stream.jsonl`, one event per line, and `expected.json`. The caller reads the files;
+//! this module parses their text.
 
 use crate::detector::{Detector, Event};
 use crate::limits;
@@ -27,7 +27,7 @@ pub enum RecordingError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The expectation is not what it should be.
+    /// The expectation is invalid.
     #[error("expectation: {0}")]
     Expected(#[from] serde_json::Error),
 }
@@ -35,11 +35,11 @@ pub enum RecordingError {
 /// What happened, and when.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// The program wrote.
+    /// The program wrote output.
     Output(Vec<u8>),
-    /// Somebody wrote to the program: the user, or the terminal with an answer.
+    /// Input to the program: from the user, or a reply of the terminal.
     Input(Vec<u8>),
-    /// The terminal got another size.
+    /// The terminal was resized.
     Resize(Size),
 }
 
@@ -63,7 +63,7 @@ struct StreamLine {
 }
 
 impl Recording {
-    /// Reads a `stream.jsonl`.
+    /// Parses a `stream.jsonl`.
     ///
     /// # Errors
     /// When a line is not an event.
@@ -75,8 +75,8 @@ impl Recording {
         Ok(Self { steps: steps.collect::<Result<_, _>>()? })
     }
 
-    /// The same session with its output cut anew: neighbouring outputs are joined, at the time of their last byte, up to `len`
-    /// bytes, and cut at `len`.
+    /// The same session with its output split differently: adjacent outputs are joined, at the time of their last byte,
+    /// up to `len` bytes, and split at `len`.
     #[must_use]
     pub fn recut(&self, len: impl FnMut() -> usize) -> Self {
         let mut next = len;
@@ -126,7 +126,7 @@ fn parse_line(line: &str) -> Result<(Time, Step), String> {
     Ok((Time((read.t * 1e6).round() as u64), step))
 }
 
-/// What a reader of the session should find, as far as it is used here.
+/// The expectation of a recording, as far as it is used here.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Expected {
     /// The program's name.
@@ -141,7 +141,7 @@ pub struct Expected {
     pub turns: Vec<ExpectedTurn>,
 }
 
-/// One turn that should be found.
+/// One expected turn.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ExpectedTurn {
     /// What the user typed.
@@ -150,7 +150,7 @@ pub struct ExpectedTurn {
     pub typed_offset: u64,
     /// When Enter was pressed.
     pub submit_offset: u64,
-    /// When the answer had been sent in full; agents only.
+    /// When the answer was sent in full; agents only.
     #[serde(default)]
     pub reply_end_offset: Option<u64>,
     /// When the program was ready again.
@@ -176,10 +176,10 @@ pub struct ExpectedDialog {
 }
 
 impl Expected {
-    /// Reads an `expected.json`.
+    /// Parses an `expected.json`.
     ///
     /// # Errors
-    /// When it is not one.
+    /// When it is invalid.
     pub fn parse(text: &str) -> Result<Self, RecordingError> {
         Ok(serde_json::from_str(text)?)
     }
@@ -190,7 +190,7 @@ impl Expected {
     }
 }
 
-/// What the detector found in a recording.
+/// The detector's result for a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Detection {
     /// The profile that was used.
@@ -203,8 +203,8 @@ pub struct Detection {
     pub dialogs: Vec<Offset>,
 }
 
-/// The profile for a recording of which only the stream is known, by what the program shows before the first Enter;
-/// `generic` if that says nothing.
+/// The profile for a recording without expectation, by what the program shows before the first Enter;
+/// `generic` if that is not conclusive.
 pub fn guess(recording: &Recording, profiles: &Profiles, size: Size) -> Option<Arc<Profile>> {
     let mut screen = Screen::new(size, Options::default());
     let mut found = None;
@@ -274,7 +274,7 @@ struct LastLine<'a> {
 }
 
 impl Detection {
-    /// The result as JSON, an object a line: the turns, then a summary.
+    /// The result as JSON, one object per line: the turns, then a summary.
     pub fn json_lines(&self) -> Vec<String> {
         let turns = self.turns.iter().map(|turn| {
             serde_json::to_string(&TurnLine {

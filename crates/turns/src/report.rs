@@ -1,4 +1,4 @@
-//! Takes note of what a program says about itself.
+//! Records what a program reports about itself.
 
 use crate::detector::Detector;
 use crate::live::Heard;
@@ -56,7 +56,7 @@ impl Detector {
 
     fn mark(&mut self, text: &str, now: Time) {
         let offset = self.live.offset;
-        // What precedes the mark's own bytes: ESC ] 133 ; … and one or two bytes of ending.
+        // The offset before the mark's own bytes: ESC ] 133 ; … and one or two bytes of terminator.
         let before = offset.saturating_sub(text.len() as u64 + 7);
         let state = match text.as_bytes().first() {
             Some(b'A') => {
@@ -83,7 +83,7 @@ impl Detector {
         Heard { state, detail: detail.to_owned(), at: now, offset: self.live.offset }
     }
 
-    /// Work is believed at once; only its end needs a quiet moment.
+    /// A report of work is trusted at once; only its end needs a quiet moment.
     pub(crate) fn working_if(&mut self, working: bool, signal: Signal, detail: &str, now: Time) {
         if !working {
             return;

@@ -1,7 +1,7 @@
-//! How good the detector is, on recordings with known turns.
+//! The accuracy of the detector, on recordings with known turns.
 //!
-//! A turn is found when its end lies after the last byte of the answer was sent and not after the program was ready for a
-//! second; for shells, after the last word of the answer was written. Its text is right when it has all words that
+//! A turn is found when its end lies after the last byte of the answer was sent and at most a second after the program
+//! was ready; for shells, after the last word of the answer was written. Its text is right when it has all words that
 //! were on the screen, in order, and does not begin with the echo of the input.
 
 use crate::look::squeeze;
@@ -11,21 +11,21 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use swb_types::Offset;
 
-/// What was wrong with a turn.
+/// An error in a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Miss {
     /// The recording.
     pub recording: String,
-    /// The turn's number in the expectation, from 1; 0 for one that is not expected.
+    /// The turn's number in the expectation, from 1; 0 for an unexpected one.
     pub turn: usize,
-    /// What is wrong.
+    /// The error.
     pub what: String,
 }
 
 /// Counts for one program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Turns there are.
+    /// Expected turns.
     pub turns: usize,
     /// Ended at the right place.
     pub found: usize,
@@ -33,7 +33,7 @@ pub struct Count {
     pub early: usize,
     /// Not ended in time.
     pub missed: usize,
-    /// Found where there is none.
+    /// Found, but not expected.
     pub extra: usize,
     /// With the right flag for interruption.
     pub interrupted: usize,
@@ -94,7 +94,7 @@ impl Score {
         self.programs.entry(program).or_default().add(&count);
     }
 
-    /// Everything that was wrong.
+    /// All errors.
     pub fn misses(&self) -> &[Miss] {
         &self.misses
     }
@@ -108,7 +108,7 @@ impl Score {
         total
     }
 
-    /// The table, one program a line, as Markdown.
+    /// The table as Markdown, one program per line.
     pub fn table(&self) -> String {
         let mut table = String::from(
             "| program | turns | found | early | missed | extra | interrupted right | dialogs right | text right |\n\
@@ -129,7 +129,7 @@ impl Score {
     }
 }
 
-/// Counts what is right about a turn and says what is not.
+/// Counts what is right about a turn; returns what is wrong.
 fn judge(expected: &ExpectedTurn, found: &Turn, output: &[u8], count: &mut Count) -> Vec<String> {
     let mut wrong = Vec::new();
     let (from, to) = (answer_end(expected, output), expected.ready_offset);
@@ -164,7 +164,7 @@ fn judge(expected: &ExpectedTurn, found: &Turn, output: &[u8], count: &mut Count
     wrong
 }
 
-/// Where the answer ends at the earliest: what the agent's server says, or behind the last word of it.
+/// The earliest end of the answer: as reported by the agent's server, or after its last word.
 fn answer_end(expected: &ExpectedTurn, output: &[u8]) -> u64 {
     if let Some(end) = expected.reply_end_offset {
         return end;

@@ -1,11 +1,11 @@
-//! What a program is doing, and how that is known.
+//! The status of a program, and the evidence for it.
 
 use crate::time::Time;
 use crate::turn::Signal;
 use serde::{Deserialize, Serialize};
 use swb_types::Offset;
 
-/// What a program is doing.
+/// The state of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
@@ -16,24 +16,24 @@ pub enum State {
     Working,
     /// It waits for input.
     Ready,
-    /// It asks the user for a permission or an answer, in the middle of its work.
+    /// It asks the user for a permission or an answer, in mid-turn.
     Asking,
     /// It reported a failure and waits.
     Error,
-    /// It is gone.
+    /// It has exited.
     Exited,
-    /// What was known is too old to be believed.
+    /// The evidence is too old to be trusted.
     Unknown,
 }
 
-/// Why a state is believed.
+/// The evidence for a state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// Where it comes from.
+    /// Its source.
     pub signal: Signal,
-    /// What was seen: a title, a row of the screen, a line.
+    /// The text: a title, a row of the screen, a line.
     pub detail: String,
-    /// When.
+    /// When it was seen.
     pub at: Time,
     /// Where in the output.
     pub offset: Offset,
@@ -42,10 +42,10 @@ pub struct Evidence {
 /// A state with its evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Status {
-    /// What the program is doing.
+    /// The state.
     pub state: State,
     /// Since when.
     pub since: Time,
-    /// Why this is believed; nothing before the first evidence.
+    /// The evidence; `None` before there is any.
     pub evidence: Option<Evidence>,
 }

@@ -1,4 +1,4 @@
-//! The last, unfinished line of the output: where a prompt stands.
+//! The last, unfinished line of the output: the place of a prompt.
 
 use crate::limits;
 use crate::strip;
@@ -10,7 +10,7 @@ use swb_types::Offset;
 pub(crate) struct Tail {
     start: Offset,
     bytes: Vec<u8>,
-    /// Bytes at the start of the line that were dropped because it is too long.
+    /// Bytes dropped at the start of the line because it is too long.
     dropped: usize,
 }
 

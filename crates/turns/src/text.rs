@@ -1,8 +1,8 @@
 //! The plain text of an answer.
 //!
-//! Programs that write lines are rendered by a screen of their own, fed with nothing but the answer. Agents that
-//! repaint have it on the real screen: above the input box, up to the echo of what was submitted, in the
-//! scrollback too. On the alternate screen nothing scrolls back, so its rows are collected while they go by.
+//! Programs that write lines are rendered by a screen of their own, fed with the answer alone. The answer of agents that
+//! repaint is on the real screen: above the input box, below the echo of the input, including the
+//! scrollback. The alternate screen has no scrollback, so its rows are collected while they scroll by.
 
 use crate::limits;
 use crate::look::squeeze;
@@ -15,7 +15,7 @@ use swb_vt::{Line, Options, Screen};
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Collector {
     lines: Vec<String>,
-    /// Which line the first row showed when last seen.
+    /// The line shown in the first row when last seen.
     top: usize,
     /// The rows when last seen, and how many of them do not scroll.
     shown: Vec<String>,
@@ -34,7 +34,7 @@ impl Collector {
         }
         let at = self.align(rows);
         let same = rows.iter().zip(self.lines.iter().skip(at)).filter(|(new, old)| new == old).count();
-        // The user scrolls back: everything is known already, and what follows is not gone.
+        // The user scrolls back: these lines are known, and those that follow still exist.
         self.pins = self.pinned(rows, at);
         if same < rows.len() {
             let pins = self.pins.min(self.lines.len() - at);
@@ -51,10 +51,10 @@ impl Collector {
         }
     }
 
-    /// The line at which the rows fit best; the end when they fit nowhere.
+    /// The line at which the rows fit best; the end if they fit nowhere.
     fn align(&self, rows: &[String]) -> usize {
         let back = self.top.saturating_sub(4 * rows.len());
-        // The view moves forward or stays, as a rule.
+        // The view usually moves forward or stays.
         let places = (self.top..self.lines.len()).chain((back..self.top).rev());
         let mut best = (0, self.lines.len());
         for at in places {
@@ -67,10 +67,10 @@ impl Collector {
         best.1
     }
 
-    /// Rows at the top that stay where they are while the rest scrolls, such as the question that is answered.
+    /// Rows at the top that stay in place while the rest scrolls, such as the question that is being answered.
     fn pinned(&self, rows: &[String], at: usize) -> usize {
         let same = rows.iter().zip(&self.shown).take_while(|(new, old)| new == old).count();
-        // Without a movement nothing new is learnt about them.
+        // Without a movement nothing new is known about them.
         if at > self.top { same } else { same.min(self.pins) }
     }
 
@@ -96,8 +96,8 @@ pub(crate) fn render(bytes: &[u8], start: Offset, size: Size, resizes: &[(Offset
     bounded(&tidy(&joined(lines)))
 }
 
-/// What is left of a program's output without the line it was asked on, if it drew that once more, without frame, and
-/// without what it writes above its prompt.
+/// A program's output without its input line, if the program redrew that, without frame, and
+/// without the lines above its prompt.
 pub(crate) fn written(profile: &Profile, text: &str, asked: &str) -> String {
     let mut lines: Vec<&str> = text.lines().collect();
     let asked = squeeze(asked);
@@ -132,19 +132,19 @@ fn joined(lines: impl Iterator<Item = Line>) -> Vec<String> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) text: String,
-    /// Whether the echo of what was submitted was found before it.
+    /// Whether the echo of the input was found before it.
     pub(crate) echoed: bool,
 }
 
-/// Cuts the answer out of a conversation: what follows the echo of what was submitted, without frame.
+/// Cuts the answer out of a conversation: what follows the echo of the input, without frame.
 ///
-/// `inputs` are the texts it may have been: as typed, and as the input box showed it. Without an echo
+/// `inputs` are the possible texts of the input: as typed, and as the input box showed it. Without an echo
 /// the answer begins at line `fallback`.
 pub(crate) fn answer(view: &View, lines: &[String], inputs: &[&str], fallback: usize) -> Answer {
     cut(view, lines, inputs, fallback, lines.len())
 }
 
-/// The same as far as it stands: up to the first line that will still change.
+/// The same up to the first line that will still change.
 pub(crate) fn steady_answer(view: &View, lines: &[String], inputs: &[&str], fallback: usize) -> Answer {
     let start = cut_from(view, lines, inputs).unwrap_or(fallback.min(lines.len()));
     let changes = lines[start..].iter().position(|line| view.unstable.any(line));
@@ -182,7 +182,7 @@ fn find_echo(view: &View, lines: &[String], inputs: &[String]) -> Option<usize> 
         let pasted = text.contains("[Pasted") || text.contains("[Image");
         (pasted || inputs.iter().any(|input| shown(&text, input))).then_some((at, text))
     })?;
-    // A long input goes on in the following lines.
+    // A long input continues in the following lines.
     let rest =
         inputs.iter().filter_map(|input| input.strip_prefix(first.as_str())).max_by_key(|rest| rest.len());
     let (mut rest, mut at) = (rest.unwrap_or_default(), at + 1);
@@ -195,7 +195,7 @@ fn find_echo(view: &View, lines: &[String], inputs: &[String]) -> Option<usize> 
     Some(at)
 }
 
-/// A line without the indentation all answers have, and without the mark of their first line.
+/// A line without the indentation of all answers, and without the mark of their first line.
 fn unframed(view: &View, line: &str) -> String {
     let indent: usize =
         line.chars().take(view.indent).take_while(|c| *c == ' ' || view.bullets.contains(*c)).count();
@@ -203,7 +203,7 @@ fn unframed(view: &View, line: &str) -> String {
     text.trim_end().to_owned()
 }
 
-/// Joins lines without blanks at their ends, blank lines at both ends, and more than one in a row.
+/// Joins lines without trailing blanks, without blank lines at both ends, and with at most one in a row.
 fn tidy(lines: &[String]) -> String {
     let mut text = String::new();
     let mut blank = 0;
@@ -221,7 +221,7 @@ fn tidy(lines: &[String]) -> String {
     text
 }
 
-/// The end of the text, where the answer's conclusion is, if all is too much.
+/// The end of the text, where the answer's conclusion is, if it exceeds the limit.
 fn bounded(text: &str) -> String {
     let excess = text.len().saturating_sub(limits::TEXT_BYTES);
     let start = (excess..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_scroll_by_are_put_together() {
+    fn rows_that_scroll_by_are_joined() {
         let all: Vec<String> = (0..100).map(|n| format!("line {n}")).collect();
         let mut collector = Collector::default();
         for step in [0, 3, 5, 5, 12, 14, 20, 26, 30, 60, 66] {
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pinned_row_is_no_part_of_what_scrolls() {
+    fn a_pinned_row_is_not_part_of_the_scrolled_text() {
         let all: Vec<String> = (0..50).map(|n| format!("line {n}")).collect();
         let mut collector = Collector::default();
         collector.see(&[&["question".to_owned(), String::new()], &all[..8]].concat());
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn wrapped_lines_are_one() {
+    fn wrapped_lines_are_joined() {
         let size = Size::new(10, 3).unwrap();
         assert_eq!(
             render(b"0123456789abc\r\nx\r\n\r\n\r\ny", Offset::START, size, &[]),

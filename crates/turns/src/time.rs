@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// A moment, in microseconds since the Unix epoch, or since any other point the caller keeps to.
+/// A moment, in microseconds since the Unix epoch, or since any other point the caller chooses.
 ///
 /// The crate has no clock: every moment comes from the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -11,7 +11,7 @@ use std::time::Duration;
 pub struct Time(pub u64);
 
 impl Time {
-    /// So many milliseconds after the epoch.
+    /// This many milliseconds after the epoch.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1000))
     }
@@ -21,7 +21,7 @@ impl Time {
         self.0 / 1000
     }
 
-    /// How long after `earlier` this is; nothing if it is not.
+    /// The duration since `earlier`; zero if that is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
     }

@@ -4,24 +4,24 @@ use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use swb_types::Offset;
 
-/// What the user submitted, and what the program answered until it was ready again.
+/// A user's input and the program's answer until it was ready again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
     /// Its number in the session, from 1.
     pub seq: u64,
-    /// The bytes of the answer: for programs that write lines, what lies between echo and prompt (CT-13); for those
-    /// that repaint, everything from the submission on. Not part of the data: it is kept in memory only.
+    /// The bytes of the answer: for programs that write lines, those between echo and prompt (CT-13); for those
+    /// that repaint, everything from the submission on. Not serialized: it is kept in memory only.
     #[serde(skip)]
     pub raw: Vec<u8>,
     /// The length of the answer before any cut (CR-9).
     pub byte_length: u64,
     /// Whether `raw` has lost its end, or `text` its beginning.
     pub truncated: bool,
-    /// Where the output stood when the input was submitted.
+    /// The output offset when the input was submitted.
     pub submit: Offset,
     /// Where `raw` begins.
     pub start: Offset,
-    /// Where the output stood when the program was ready again, the prompt included.
+    /// The output offset when the program was ready again, after the prompt.
     pub end: Offset,
     /// The answer as plain text, without echo, prompt, spinner and frame.
     pub text: String,
@@ -31,22 +31,22 @@ pub struct Turn {
     pub ended_at: Time,
     /// Whether the user interrupted it.
     pub interrupted: bool,
-    /// Where the output stood at each question the program asked in mid-turn.
+    /// The output offset of each question in mid-turn.
     pub dialogs: Vec<Offset>,
-    /// What told that it is over.
+    /// The evidence for its end.
     pub signal: Signal,
 }
 
-/// An answer that is being given.
+/// An answer in progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SoFar {
-    /// Where the output stood when the input was submitted; tells the turn from others.
+    /// The output offset when the input was submitted; identifies the turn.
     pub submit: Offset,
-    /// What it says as far as it stands.
+    /// Its text so far.
     pub text: String,
 }
 
-/// Where knowledge comes from, the most trusted first.
+/// A source of evidence, the most trusted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -78,7 +78,7 @@ pub enum Signal {
 }
 
 impl Signal {
-    /// Its name, as it is printed.
+    /// Its name, as printed.
     pub fn name(self) -> &'static str {
         match self {
             Self::Hook => "hook",

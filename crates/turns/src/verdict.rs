@@ -1,7 +1,7 @@
-//! What the evidence says, the most trusted first.
+//! The verdict of the evidence, the most trusted first.
 //!
-//! Evidence expires. That a program is ready counts only if it was said after the submission; that it works
-//! counts only while something moves.
+//! Evidence expires. A report that a program is ready counts only if it came after the submission; a report that it
+//! works counts only while there is output.
 
 use crate::detector::Detector;
 use crate::limits;
@@ -12,11 +12,11 @@ use crate::turn::Signal;
 use std::time::Duration;
 use swb_vt::Screen;
 
-/// What the evidence says.
+/// What the evidence shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Verdict {
     pub(crate) state: State,
-    /// Whether a short silence is enough to believe it.
+    /// Whether a short silence is enough to trust it.
     pub(crate) strong: bool,
     pub(crate) signal: Signal,
     pub(crate) detail: String,
@@ -29,13 +29,13 @@ impl Verdict {
 }
 
 impl Detector {
-    /// What the most trusted evidence says that has not expired; nothing when there is none.
+    /// The verdict of the most trusted evidence that has not expired; `None` if there is none.
     pub(crate) fn verdict(&self, quiet: Duration) -> Option<Verdict> {
         let told = self.own_verdict(quiet).or_else(|| self.title_verdict(quiet));
         told.unwrap_or_else(|| self.screen_verdict(quiet))
     }
 
-    /// What the program itself says, if it says something: that it is too early to tell is an answer too.
+    /// The program's own report, if it sends any: "too early to decide" is a verdict, too.
     fn own_verdict(&self, quiet: Duration) -> Option<Option<Verdict>> {
         let reports = &self.live.reports;
         let own = [(&reports.hook, Signal::Hook), (&reports.status, Signal::Status)];
@@ -46,7 +46,7 @@ impl Detector {
                     return Some(Some(Verdict::new(State::Working, true, signal, &heard.detail)));
                 }
                 _ if !self.fresh(heard) => {}
-                // The report comes before the last picture.
+                // The report comes before the last frame.
                 _ if self.shows() == Shows::Busy && quiet < limits::LINGER => return Some(None),
                 state => {
                     let strong = state == State::Asking || signal == Signal::Hook || self.worked();
@@ -57,14 +57,14 @@ impl Detector {
         None
     }
 
-    /// What the title says, if it is to be believed: nothing is an answer too.
+    /// The verdict of the title, if it is to be trusted: no state is a verdict, too.
     fn title_verdict(&self, quiet: Duration) -> Option<Option<Verdict>> {
         let heard = self.live.reports.title.as_ref()?;
         let verdict = |state, strong| Some(Some(Verdict::new(state, strong, Signal::Title, &heard.detail)));
         match heard.state {
             State::Working if quiet < limits::STILL_BUSY => verdict(State::Working, true),
             State::Asking if self.fresh(heard) && self.shows() != Shows::Busy => verdict(State::Asking, true),
-            // Idle titles are also shown during dialogs, and before the last picture.
+            // Idle titles are also shown during dialogs, and before the last frame.
             State::Ready if self.fresh(heard) && self.shows() == Shows::Ready => {
                 verdict(State::Ready, self.worked())
             }
@@ -77,7 +77,7 @@ impl Detector {
         let verdict = |state, strong| Some(Verdict::new(state, strong, Signal::Screen, &sight.evidence));
         match sight.shows {
             Shows::Asking => verdict(State::Asking, true),
-            // Marks that mean it move.
+            // Marks of running work are animated.
             Shows::Busy if quiet >= limits::STILL_BUSY => verdict(State::Unknown, false),
             Shows::Busy => verdict(State::Working, true),
             Shows::Nothing => None,
@@ -103,12 +103,12 @@ impl Detector {
         }
     }
 
-    /// Whether it was seen at work since the submission; without a turn there is nothing to see.
+    /// Whether the program was seen working since the submission; without a turn it was not.
     pub(crate) fn worked(&self) -> bool {
         self.live.turn.as_ref().is_none_or(|turn| turn.worked)
     }
 
-    /// Whether something was said after the submission.
+    /// Whether a report came after the submission.
     fn fresh(&self, heard: &Heard) -> bool {
         self.live.turn.as_ref().is_none_or(|turn| heard.offset > turn.submit || heard.at > turn.at)
     }
@@ -117,27 +117,27 @@ impl Detector {
         self.live.sight.as_ref().map_or(Shows::Nothing, |sight| sight.shows)
     }
 
-    /// Whether the input box still holds, or holds again, what was submitted.
+    /// Whether the input box still, or again, contains the input.
     fn holds(&self, turn: &Open) -> bool {
         let input = self.live.sight.as_ref().map(|sight| squeeze(&sight.input)).unwrap_or_default();
         let same = |text: &str| squeeze(text).starts_with(&input);
         !input.is_empty() && (same(&turn.typed) || same(&turn.shown))
     }
 
-    /// What the line with the cursor says, for programs that write lines.
+    /// The verdict of the line with the cursor, for programs that write lines.
     pub(crate) fn prompt_verdict(&self, screen: &Screen, quiet: Duration) -> Option<Verdict> {
         let reports = &self.live.reports;
         if let Some(told) = self.own_verdict(limits::PROMPT_QUIET) {
             return told;
         }
-        // Editors and pagers take the whole screen, and pastes too.
+        // Editors and pagers use the whole screen, and accept pastes too.
         if screen.modes().alternate {
             return None;
         }
         let line = untyped(&cursor_line(screen), self.live.keys.typed());
         let entered = self.live.turn.as_ref().map(|turn| turn.entered);
         if let Some(mark) = &reports.mark {
-            // A shell that marks its prompts is believed, unless its line editor says that something else runs.
+            // A shell that marks its prompts is trusted, unless its line editor shows that something else runs.
             let prompt =
                 mark.state == State::Ready || (mark.detail.starts_with('A') && !line.trim().is_empty());
             let fresh = entered.is_none_or(|entered| mark.offset > entered) && reports.pasting != Some(false);
@@ -154,11 +154,11 @@ impl Detector {
         self.line_verdict(&line, signal, quiet)
     }
 
-    /// What a line says that may be a prompt.
+    /// The verdict of a line that may be a prompt.
     fn line_verdict(&self, line: &str, signal: Signal, quiet: Duration) -> Option<Verdict> {
         let prompt = &self.profile.prompt;
         if prompt.asking.any(line) {
-            // An answer that quotes a question goes on soon.
+            // An answer that quotes a question continues soon.
             let enough = signal == Signal::Paste || quiet >= limits::SCREEN_QUIET;
             return enough.then(|| Verdict::new(State::Asking, true, signal, line));
         }
@@ -170,7 +170,7 @@ impl Detector {
         let any =
             signal == Signal::Paste && (learned || (prompt.any_while_pasting && self.like_prompt(line)));
         let known = prompt.ready.prefix(line).is_some() && raw;
-        // An answer may pause behind a word that fits; the prompt that was there before would be no chance.
+        // An answer may pause after a word that matches; a repetition of the earlier prompt is no coincidence.
         let waits = signal == Signal::Line && prompt.steady && !learned && self.live.prompt.is_some();
         let silence = match signal {
             Signal::Line if waits => limits::LINGER,
@@ -189,7 +189,7 @@ impl Detector {
     }
 }
 
-/// An input line without what was typed on it.
+/// An input line without the typed text.
 fn untyped(line: &str, typed: &[u8]) -> String {
     let typed = String::from_utf8_lossy(typed);
     let typed = typed.trim_end();
@@ -204,7 +204,7 @@ pub(crate) fn cursor_line(screen: &Screen) -> String {
     let cursor = screen.cursor();
     let row = screen.row_texts().into_iter().nth(cursor.row.into()).unwrap_or_default();
     let mut line: String = row.chars().take(cursor.col.into()).collect();
-    // Blanks at the end of a row are not part of its text, but those before the cursor are the prompt's.
+    // Trailing blanks of a row are not part of its text, but those before the cursor belong to the prompt.
     let missing = usize::from(cursor.col).saturating_sub(line.chars().count());
     line.extend(std::iter::repeat_n(' ', missing));
     line

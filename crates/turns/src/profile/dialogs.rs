@@ -7,7 +7,7 @@ use regex::Regex;
 use serde::Deserialize;
 use swb_vt::Key;
 
-/// Words by which options are told apart where the profile has none of its own.
+/// Patterns that classify options where the profile has none of its own.
 const ALLOW: [&str; 1] = [r"(?i)^(?:yes|y|allow|approve|accept|confirm|proceed|ok|trust)\b"];
 const ALWAYS: [&str; 1] = [
     r"(?i)\b(?:always|don.t ask again|(?:for|during) (?:this|the) session|all edits|auto mode|from now on)\b",
@@ -19,19 +19,19 @@ const DENY: [&str; 1] = [r"(?i)^(?:no|n|reject|deny|decline|cancel|skip|exit|qui
 pub(crate) struct Dialogs {
     /// An option, with the groups `label` and, if it has one, `key`.
     pub(crate) option: Option<Regex>,
-    /// A choice that is not numbered, with the group `label`; the marked one is chosen with Enter.
+    /// An option without number, with the group `label`; the marked one is chosen with Enter.
     pub(crate) menu: Option<Regex>,
-    /// The key that a label names (`key`), which is no part of it.
+    /// The key named in a label (`key`), which is not part of it.
     pub(crate) shortcut: Option<Regex>,
     /// The row above the dialog.
     pub(crate) top: Option<Regex>,
     /// The question (`text`), where it is not the last row with a question mark.
     pub(crate) question: Option<Regex>,
-    /// What is to be used (`tool`).
+    /// The tool to be used (`tool`).
     pub(crate) tool: Option<Regex>,
-    /// What chooses an option.
+    /// The keys that choose an option.
     pub(crate) keys: String,
-    /// What denies, where that is safer than the option itself.
+    /// The keys that deny, where that is safer than the option itself.
     pub(crate) deny_keys: Option<String>,
     /// The keys that move the mark back and forth among options in one row.
     pub(crate) select: Option<[String; 2]>,
@@ -44,7 +44,7 @@ pub(crate) struct Dialogs {
 }
 
 impl Dialogs {
-    /// What an option means, by its label.
+    /// The meaning of an option, by its label.
     pub(crate) fn meaning(&self, label: &str) -> Meaning {
         let (allow, deny) = (self.allow.any(label), self.deny.any(label));
         match (self.never.any(label), self.always.any(label)) {
@@ -107,7 +107,7 @@ impl DialogFile {
     }
 }
 
-/// A pattern that has to name what it finds.
+/// A pattern that must have a named group.
 fn with_group(key: &str, text: Option<&str>, group: &str) -> Checked<Option<Regex>> {
     let key = format!("dialog.{key}");
     let regex = one(&key, text)?;
@@ -122,7 +122,7 @@ fn with_group(key: &str, text: Option<&str>, group: &str) -> Checked<Option<Rege
 /// Names of keys, or `{key}` for the one the option has.
 pub(super) fn check_keys(key: &str, names: &str) -> Checked<()> {
     match names.split_whitespace().find(|name| *name != "{key}" && Key::parse(name).is_none()) {
-        Some(name) => Err((key.to_owned(), format!("`{name}` is no key"))),
+        Some(name) => Err((key.to_owned(), format!("unknown key `{name}`"))),
         None => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! The form of a profile's file, and the checks it goes through.
+//! The format of a profile file, and its validation.
 
 use super::dialogs::{DialogFile, check_keys};
 use super::{Kind, Patterns, Profile, Prompt, Says, View, patterns};
@@ -8,7 +8,7 @@ use regex::Regex;
 use serde::Deserialize;
 use std::time::Duration;
 
-/// What empties the input of nearly everything that edits it, and ends nothing as long as something is typed.
+/// Keys that empty nearly every input line, and end nothing as long as something is typed.
 const CLEAR_KEYS: &str = "C-c";
 
 #[derive(Debug, Deserialize)]

@@ -1,7 +1,7 @@
-//! What is known about each program, as data: which titles it sets, what its input line and its dialogs look like.
+//! What is known about each program, as data: its titles, its input line and its dialogs.
 //!
-//! The files are in `profiles/`; a user's files are read the same way and win over those of the same
-//! name or command. Everything is checked when it is loaded, so that a detector never meets a bad pattern.
+//! The files are in `profiles/`; a user's files are read the same way and replace those of the same
+//! name or command. Everything is validated when it is loaded, so that a detector never sees an invalid pattern.
 
 mod dialogs;
 mod file;
@@ -14,7 +14,7 @@ use regex::Regex;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Why a profile is refused.
+/// Why a profile is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {key}: {reason}")]
 #[non_exhaustive]
@@ -64,7 +64,7 @@ impl Patterns {
     }
 }
 
-/// Patterns for what a text says about the state.
+/// Patterns that map a text to a state.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Says {
     pub(crate) working: Patterns,
@@ -72,25 +72,25 @@ pub(crate) struct Says {
     pub(crate) asking: Patterns,
 }
 
-/// What the line with the cursor looks like at a prompt.
+/// The line with the cursor at a prompt.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Prompt {
     pub(crate) ready: Patterns,
     pub(crate) continuation: Patterns,
     pub(crate) asking: Patterns,
-    /// How the line was written, escape sequences included, where this tells a prompt from output.
+    /// The line as it was written, escape sequences included, where this distinguishes a prompt from output.
     pub(crate) raw: Option<regex::bytes::Regex>,
-    /// A line the program writes above its prompt: it and what follows are no answer.
+    /// A line the program writes above its prompt: it and what follows are not part of the answer.
     pub(crate) header: Option<Regex>,
-    /// Whether the prompt stays the same: another text that fits is believed only after a longer silence.
+    /// Whether the prompt stays the same: another text that matches is trusted only after a longer silence.
     pub(crate) steady: bool,
-    /// Any text will do while the program takes pastes.
+    /// Any text matches while bracketed paste is on.
     pub(crate) any_while_pasting: bool,
-    /// Whether a command without output is a turn; line rules alone say no (CT-12).
+    /// Whether a command without output is a turn; by the line rules alone it is not (CT-12).
     pub(crate) empty_turns: bool,
 }
 
-/// What the screen looks like.
+/// The layout of the screen.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct View {
     pub(crate) anchor: Option<Regex>,
@@ -99,17 +99,17 @@ pub(crate) struct View {
     pub(crate) busy_above: Patterns,
     pub(crate) busy_below: Patterns,
     pub(crate) asking: Patterns,
-    /// The same for choices that are not numbered.
+    /// The same for options without numbers.
     pub(crate) menu: Patterns,
     pub(crate) done_above: Patterns,
     pub(crate) counter_below: Option<Regex>,
     pub(crate) echo: Option<Regex>,
     pub(crate) chrome: Patterns,
-    /// Lines of an answer that will still change, such as that something runs.
+    /// Lines of an answer that will still change, such as the note that a command runs.
     pub(crate) unstable: Patterns,
-    /// Lines at the end of an answer that may be drawn anew.
+    /// Number of lines at the end of an answer that may be redrawn.
     pub(crate) live_lines: Option<usize>,
-    /// Silence after which the screen alone is believed.
+    /// Silence after which the screen alone is trusted.
     pub(crate) quiet: Duration,
     pub(crate) bullets: String,
     pub(crate) indent: usize,
@@ -122,7 +122,7 @@ pub struct Profile {
     commands: Vec<String>,
     greeting: Patterns,
     pub(crate) kind: Kind,
-    /// How often Esc must be pressed to interrupt; 0 where it does not.
+    /// How often Esc must be pressed to interrupt; 0 if it does not interrupt.
     pub(crate) escape_presses: u8,
     /// Names of the keys that empty the input.
     clear_keys: String,
@@ -134,7 +134,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Reads a profile; `file` names it in errors.
+    /// Parses a profile; `file` is its name in errors.
     ///
     /// # Errors
     /// When it is not TOML, has unknown or missing keys, or a pattern does not compile.
@@ -163,7 +163,7 @@ impl Profile {
         self.kind
     }
 
-    /// Names of the keys that interrupt its work, to be pressed one after the other.
+    /// Names of the keys that interrupt it, to be pressed one after the other.
     pub fn interrupt_keys(&self) -> Vec<&'static str> {
         match self.escape_presses {
             0 => vec!["C-c"],
@@ -171,13 +171,13 @@ impl Profile {
         }
     }
 
-    /// Names of the keys that take back what was typed and not submitted.
+    /// Names of the keys that clear the input.
     pub fn clear_keys(&self) -> Vec<&str> {
         self.clear_keys.split_whitespace().collect()
     }
 }
 
-/// The profiles there are: those of the user, then those that are built in.
+/// The available profiles: those of the user, then the built-in ones.
 #[derive(Debug, Clone)]
 pub struct Profiles {
     all: Vec<Arc<Profile>>,
@@ -221,8 +221,8 @@ impl Profiles {
         self.all.iter().find(|profile| profile.name == name).cloned()
     }
 
-    /// The profile for a command, by the name of its file; the one that runs a script counts when the script's
-    /// name says nothing. `generic` for what nobody knows.
+    /// The profile for a command, by its file name; that of the interpreter if the script's
+    /// name is unknown. `generic` for unknown commands.
     ///
     /// # Panics
     /// Never: `generic` is built in.
@@ -240,13 +240,13 @@ impl Profiles {
         by_argument.or_else(|| self.by_command(&first)).or_else(|| self.named("generic"))
     }
 
-    /// The profile of a program nobody named, by the rows and the title it shows when it starts.
+    /// The profile of an unnamed program, by the rows and the title it shows when it starts.
     pub fn for_screen<'a>(&self, shown: impl Iterator<Item = &'a str> + Clone) -> Option<Arc<Profile>> {
         let greets = |profile: &&Arc<Profile>| shown.clone().any(|text| profile.greeting.any(text));
         self.all.iter().find(greets).cloned()
     }
 
-    /// All profiles, the first of a name being the one in force.
+    /// All profiles; of those with the same name, the first is in force.
     pub fn iter(&self) -> impl Iterator<Item = &Profile> {
         self.all.iter().map(Arc::as_ref)
     }
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_chooses() {
+    fn the_command_selects_the_profile() {
         for (argv, name) in [
             ("claude", "claude"),
             ("/usr/local/bin/codex --no-alt-screen", "codex"),
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn users_files_win() {
+    fn a_users_profile_replaces_a_built_in_one() {
         let mut profiles = built_in();
         let text = "name = \"mine\"\ncommands = [\"bash\"]\nkind = \"line\"\n[prompt]\nready = ['^% ']\n";
         profiles.add("mine.toml", text).unwrap();
@@ -327,6 +327,6 @@ mod tests {
         assert!(bad("name = \"\"\nkind = \"line\"\n").contains("name"));
         assert!(bad("kind = \"other\"").contains("line 1"));
         let error = bad("name = \"x\"\nkind = \"line\"\nclear_keys = \"C-u Nonsense\"\n");
-        assert!(error.contains("clear_keys: `Nonsense` is no key"), "{error}");
+        assert!(error.contains("clear_keys: unknown key `Nonsense`"), "{error}");
     }
 }
