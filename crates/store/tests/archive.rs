@@ -1,4 +1,4 @@
-//! What is kept comes back, is found, and is nobody else's to read.
+//! Saved conversations can be loaded and searched, and only their owner can access them.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 

@@ -1,7 +1,7 @@
-//! A save that is cut off leaves the old or the new state (SS-47).
+//! A save that is interrupted leaves the old or the new state (SS-47).
 //!
-//! What has to die is a process of its own: this program again, with the same test, which finds by a variable that it is
-//! the one to act.
+//! The process to be killed is this program again, running the same test; an environment variable makes it the one
+//! that acts.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
