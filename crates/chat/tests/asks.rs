@@ -1,4 +1,4 @@
-//! Approvals and questions: who settles them, and what time does to them.
+//! Approvals and questions: how they are settled, and when they time out.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -45,7 +45,7 @@ fn an_approval_waits_for_a_decision() {
     }
 }
 
-// SS-63, Q-61: the first decision wins, and what is unknown is refused.
+// SS-63, Q-61: the first decision wins, and unknown ids are rejected.
 #[test]
 fn the_first_decision_counts() {
     let mut talk = Talk::running();
@@ -62,9 +62,9 @@ fn the_first_decision_counts() {
     assert_eq!(answers(&talk.events()), [("question-1", &Ok(Answers::single("a")))]);
 }
 
-// SS-62: no notice within 30 s counts as denial.
+// SS-62: without an acknowledgement within 30 s it is denied.
 #[test]
-fn an_approval_nobody_has_seen_lapses_after_half_a_minute() {
+fn an_unseen_approval_times_out_after_30_seconds() {
     let mut talk = Talk::running();
     let id = talk.ask("auth-1").unwrap();
     talk.pass(Duration::from_secs(30) - INSTANT);
@@ -76,9 +76,9 @@ fn an_approval_nobody_has_seen_lapses_after_half_a_minute() {
     assert_eq!(talk.chat.decide(&id, YES), Err(Refused::NotAsked));
 }
 
-// SS-61, SS-62: an acknowledgement is no decision; it gives ten minutes from then on, once.
+// SS-61, SS-62: an acknowledgement is not a decision; it gives ten minutes from then on, once.
 #[test]
-fn an_approval_that_was_seen_lapses_after_ten_minutes() {
+fn a_seen_approval_times_out_after_ten_minutes() {
     let mut talk = Talk::running();
     let id = talk.ask("auth-1").unwrap();
     talk.pass(Duration::from_secs(29));
@@ -92,9 +92,9 @@ fn an_approval_that_was_seen_lapses_after_ten_minutes() {
     assert_eq!(decisions(&talk.events()), [("auth-1", &Decision::Lapsed)]);
 }
 
-// SS-62: each has its own time.
+// SS-62: each has its own timeout.
 #[test]
-fn approvals_lapse_one_by_one() {
+fn approvals_time_out_one_by_one() {
     let mut talk = Talk::running();
     let first = talk.ask("auth-1").unwrap();
     talk.pass(Duration::from_secs(10));
@@ -108,9 +108,9 @@ fn approvals_lapse_one_by_one() {
     assert_eq!(decisions(&talk.events()), [("auth-1", &Decision::Lapsed)]);
 }
 
-// SS-62: the owner's leaving is a denial; an observer's is not.
+// SS-62: if the owner detaches, approvals are denied; not so for an observer.
 #[test]
-fn an_owner_who_leaves_has_denied() {
+fn an_owner_that_detaches_denies() {
     let mut talk = Talk::running();
     talk.chat.attach(B, false).unwrap();
     talk.chat.attach(talk::C, false).unwrap();
@@ -126,7 +126,7 @@ fn an_owner_who_leaves_has_denied() {
     assert_eq!(talk.chat.decide(&id, YES), Ok(()), "the next owner decides what is asked then");
 }
 
-// SS-62: whoever takes over decides; nobody has left.
+// SS-62: the new owner decides; no owner has detached.
 #[test]
 fn a_takeover_denies_nothing() {
     let mut talk = Talk::running();
@@ -136,7 +136,7 @@ fn a_takeover_denies_nothing() {
     assert_eq!(talk.chat.decide(&id, YES), Ok(()));
 }
 
-// SS-55: a stop settles everything that waits, once; so does any end.
+// SS-55: a stop settles everything that is pending, once; so does any end.
 #[test]
 fn a_stop_and_an_end_settle_everything() {
     for stopped in [true, false] {
@@ -158,7 +158,7 @@ fn a_stop_and_an_end_settle_everything() {
 
 // SS-64: after five minutes a question fails, not before.
 #[test]
-fn a_question_lapses_after_five_minutes() {
+fn a_question_times_out_after_five_minutes() {
     let mut talk = Talk::running();
     talk.question("question-1").unwrap();
     assert_eq!(talk.chat.questions().len(), 1);
@@ -171,7 +171,7 @@ fn a_question_lapses_after_five_minutes() {
 
 // What was settled in the agent's own terminal needs no decision any more.
 #[test]
-fn an_approval_can_be_taken_back() {
+fn an_approval_can_be_withdrawn() {
     let mut talk = Talk::running();
     let id = talk.ask("auth-1").unwrap();
     talk.chat.withdraw(&id).unwrap();
@@ -180,7 +180,7 @@ fn an_approval_can_be_taken_back() {
 }
 
 #[test]
-fn there_is_an_end_to_asking() {
+fn the_number_of_pending_approvals_is_limited() {
     let mut talk = Talk::running();
     for n in 0..limits::ASKS / 2 {
         talk.ask(&format!("auth-{n}")).unwrap();

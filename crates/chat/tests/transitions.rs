@@ -1,4 +1,4 @@
-//! Every transition of the source document's table of states, from every state, by everything that can happen.
+//! Every transition of the state table in the source document, from every state, by every event.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -16,7 +16,7 @@ use talk::{A, B, C, Talk, tool};
 
 // SS-49: Created -> Active by chat_send, Active -> Idle when the generation is complete, Idle -> Active again.
 #[test]
-fn a_prompt_makes_it_active_and_the_end_idle() {
+fn a_prompt_makes_a_conversation_active_and_its_end_idle() {
     let mut talk = Talk::new();
     assert_eq!(talk.chat.state(), ConversationState::Created);
     for n in 0..3 {
@@ -35,9 +35,9 @@ fn a_prompt_makes_it_active_and_the_end_idle() {
     }
 }
 
-// SS-55: Active -> Stopping by chat_stop, Stopping -> Idle when it has stopped; then it goes on.
+// SS-55: Active -> Stopping by chat_stop, Stopping -> Idle when it has stopped; then it continues.
 #[test]
-fn a_stop_is_passed_through_and_leaves_it_idle() {
+fn a_stopped_conversation_becomes_idle() {
     let mut talk = Talk::running();
     talk.chat.text("as far as");
     assert!(talk.chat.stop());
@@ -68,7 +68,7 @@ fn a_stop_without_a_generation_does_nothing() {
     assert_eq!((talk.chat.state(), talk.events()), (ConversationState::Idle, vec![]));
 }
 
-// SS-50: a generation that runs refuses another, also one that is being stopped.
+// SS-50: a running generation rejects another one, even while it is being stopped.
 #[test]
 fn there_is_one_generation_at_a_time() {
     let mut talk = Talk::running();
@@ -82,7 +82,7 @@ fn there_is_one_generation_at_a_time() {
 
 // SS-50
 #[test]
-fn a_prompt_says_something() {
+fn an_empty_prompt_is_rejected() {
     for empty in ["", " ", "\n\t \r\n", "\u{3000}"] {
         let mut talk = Talk::new();
         assert_eq!(talk.send(empty), Err(Refused::Empty), "{empty:?}");
@@ -90,7 +90,7 @@ fn a_prompt_says_something() {
     }
 }
 
-// An agent that fails leaves a conversation that goes on, with what it said and why.
+// An agent that fails leaves a conversation that can continue, with its text and the reason.
 #[test]
 fn a_failure_ends_like_any_end() {
     let mut talk = Talk::running();
@@ -103,9 +103,9 @@ fn a_failure_ends_like_any_end() {
     assert_eq!(talk.send("again"), Ok(()));
 }
 
-// What an agent says outside of a generation is nobody's answer.
+// Output of an agent outside of a generation belongs to no answer.
 #[test]
-fn nothing_is_said_before_or_after_a_generation() {
+fn agent_output_outside_of_a_generation_is_dropped() {
     let mut talk = Talk::new();
     for _ in 0..2 {
         talk.chat.text("late");
@@ -126,9 +126,9 @@ fn nothing_is_said_before_or_after_a_generation() {
     assert!(talk.chat.saved().messages.iter().all(|message| !message.text().contains("late")));
 }
 
-// Once somebody has stopped it, an agent may say its last words, but it begins nothing new.
+// After a stop, an agent may send its last text, but it begins nothing new.
 #[test]
-fn an_agent_that_is_stopped_asks_nothing_more() {
+fn a_stopped_agent_cannot_ask() {
     let mut talk = Talk::running();
     talk.chat.stop();
     talk.events();
@@ -137,9 +137,9 @@ fn an_agent_that_is_stopped_asks_nothing_more() {
     assert_eq!((talk.events(), talk.chat.poll_timeout()), (vec![], None));
 }
 
-// SS-43: Active -> Deleted, Created -> Deleted: whoever is attached learns it, and nothing waits any more.
+// SS-43: Active -> Deleted, Created -> Deleted: all clients are notified, and nothing stays pending.
 #[test]
-fn a_deletion_is_the_last_that_happens() {
+fn a_deletion_is_the_last_event() {
     let mut talk = Talk::new();
     talk.chat.delete();
     assert_eq!(talk.events(), [ChatEvent::Deleted]);
@@ -177,7 +177,7 @@ fn clearing_leaves_system_messages_and_needs_a_pause() {
 
 // SS-34, SS-35, SS-36
 #[test]
-fn the_owner_is_followed_by_whoever_came_next() {
+fn the_next_client_becomes_the_owner() {
     let mut talk = Talk::new();
     assert_eq!(talk.chat.attach(B, false), Ok(ClientRole::Observer));
     assert_eq!(talk.chat.attach(C, false), Ok(ClientRole::Observer));
@@ -198,9 +198,9 @@ fn the_owner_is_followed_by_whoever_came_next() {
     assert_eq!((talk.chat.owner(), talk.chat.role(A), talk.chat.role(B)), (None, None, None));
 }
 
-// A generation goes on when everybody has left, and its answer is there for whoever comes back.
+// A generation continues when all clients have detached, and its answer is stored for their return.
 #[test]
-fn a_generation_does_not_need_an_audience() {
+fn a_generation_continues_without_clients() {
     let mut talk = Talk::running();
     talk.chat.detach(A);
     talk.chat.text("for later");
@@ -210,7 +210,7 @@ fn a_generation_does_not_need_an_audience() {
 }
 
 #[test]
-fn there_is_an_end_to_clients() {
+fn the_number_of_clients_is_limited() {
     let mut talk = Talk::new();
     for n in 1..limits::CLIENTS {
         assert!(talk.chat.attach(swb_chat::ClientId(100 + n as u64), false).is_ok());
@@ -262,9 +262,9 @@ fn pieces_are_of_one_stream_and_one_is_the_last() {
     }
 }
 
-// SS-52: an answer without a word has its last piece, too.
+// SS-52: an empty answer has its last piece, too.
 #[test]
-fn silence_has_a_last_piece() {
+fn an_empty_answer_has_a_last_piece() {
     let mut talk = Talk::running();
     talk.end(Ending::Complete);
     let events = talk.events();
@@ -303,9 +303,9 @@ fn every_tool_has_one_end() {
     assert!(parts.iter().all(|part| matches!(part, Part::Tool { result: Some(_), .. })), "{parts:?}");
 }
 
-// A use that is told anew is still one use, with one end, in the place where it was first told.
+// A call that is announced again is still one call, with one end, in its first position.
 #[test]
-fn a_tool_told_twice_is_one() {
+fn a_tool_call_announced_twice_is_one() {
     let mut talk = Talk::running();
     talk.chat.tool_called(tool("one"));
     talk.chat.text("between");
@@ -326,7 +326,7 @@ fn a_tool_told_twice_is_one() {
 // ---- limits ----
 
 #[test]
-fn what_a_tool_says_is_cut_in_the_middle() {
+fn a_long_tool_result_is_cut_in_the_middle() {
     let mut talk = Talk::running();
     talk.chat.tool_called(tool("one"));
     let long = format!("begin{}end", "ä".repeat(limits::TOOL_BYTES));
@@ -342,9 +342,9 @@ fn what_a_tool_says_is_cut_in_the_middle() {
     assert!(result.output.contains("bytes left out"));
 }
 
-// What is beyond the limit of a message is passed on, and what is kept has no hole.
+// Text beyond the limit of a message is sent, and what is stored has no gap.
 #[test]
-fn what_is_kept_of_an_answer_is_its_beginning() {
+fn the_beginning_of_a_long_answer_is_kept() {
     let mut talk = Talk::running();
     let most = "x".repeat(limits::MESSAGE_BYTES - 10);
     talk.chat.text(&most);
@@ -352,14 +352,14 @@ fn what_is_kept_of_an_answer_is_its_beginning() {
     talk.chat.text("short");
     talk.end(Ending::Complete);
     let events = talk.events();
-    // The long one comes in pieces that fit any client's frame.
+    // The long one is sent in pieces that fit any client's frame.
     assert_eq!(pieces(&events).len(), limits::MESSAGE_BYTES / limits::PIECE + 3);
     assert_eq!(talk.chat.saved().messages[1].text().len(), most.len());
 }
 
-// An agent that never ends using tools fills no memory; each use that was told has an end.
+// An agent that never stops calling tools fills no memory; each announced call has an end.
 #[test]
-fn there_is_an_end_to_tools() {
+fn the_number_of_tool_calls_is_limited() {
     let mut talk = Talk::running();
     for n in 0..limits::PARTS + 10 {
         talk.chat.tool_called(tool(&n.to_string()));
@@ -372,7 +372,7 @@ fn there_is_an_end_to_tools() {
 }
 
 #[test]
-fn the_oldest_messages_are_forgotten() {
+fn the_oldest_messages_are_dropped() {
     let mut talk = Talk::new();
     let long = "x".repeat(limits::CONVERSATION_BYTES / 4);
     for n in 0..8 {
@@ -393,11 +393,11 @@ fn the_oldest_messages_are_forgotten() {
     assert_eq!((messages.len(), messages[0].number), (limits::MESSAGES, 3));
 }
 
-// ---- what is kept ----
+// ---- what is stored ----
 
-// SS-44: a title that nobody has given is the beginning of the first prompt.
+// SS-44: the default title is the beginning of the first prompt.
 #[test]
-fn the_first_prompt_names_it_until_somebody_else_does() {
+fn the_first_prompt_is_the_default_title() {
     let mut talk = Talk::new();
     talk.send("  Parse JSON\nquickly").unwrap();
     assert_eq!(talk.chat.saved().title, "Parse JSON");
@@ -409,9 +409,9 @@ fn the_first_prompt_names_it_until_somebody_else_does() {
     assert_eq!(talk.chat.saved().title, "ä".repeat(limits::TITLE));
 }
 
-// SS-46: what was kept goes on where it was.
+// SS-46: a stored conversation continues where it was.
 #[test]
-fn a_conversation_that_was_kept_goes_on() {
+fn a_stored_conversation_continues() {
     let mut talk = Talk::running();
     talk.chat.text("hi");
     talk.pass(Duration::from_secs(5));
@@ -426,9 +426,9 @@ fn a_conversation_that_was_kept_goes_on() {
     assert_eq!(again.saved().messages.last().unwrap().number, 3);
 }
 
-// SS-44: an answer in the making is kept only when it is whole.
+// SS-44: an answer in progress is stored only when it is complete.
 #[test]
-fn half_an_answer_is_not_kept() {
+fn an_incomplete_answer_is_not_stored() {
     let mut talk = Talk::running();
     talk.chat.text("half");
     assert_eq!(talk.chat.saved().messages.len(), 1);

@@ -1,4 +1,4 @@
-//! A conversation in a test, with a clock that the test turns.
+//! A conversation in a test, with a clock that the test controls.
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 use std::path::Path;
@@ -22,7 +22,7 @@ pub(crate) struct Talk {
 }
 
 impl Talk {
-    /// A conversation that its owner `A` has just made.
+    /// A conversation that its owner `A` has just created.
     pub(crate) fn new() -> Self {
         let dir = Path::new("/w");
         let mut chat = Conversation::new(SessionName::new("talk").unwrap(), dir, dir, Timestamp(1000));
@@ -31,7 +31,7 @@ impl Talk {
         Self { chat, begin: Instant::now(), passed: Duration::ZERO }
     }
 
-    /// The same with a generation that runs; what happened up to there has been told.
+    /// The same with a running generation; earlier events have been taken.
     pub(crate) fn running() -> Self {
         let mut talk = Self::new();
         talk.send("hello").unwrap();
@@ -89,7 +89,7 @@ impl Talk {
         Ok(id)
     }
 
-    /// Lets time pass as an owner of the machine would: nothing is looked at before it is due.
+    /// Lets time pass as the owner of the machine would: nothing is called before it is due.
     pub(crate) fn pass(&mut self, time: Duration) {
         let end = self.passed + time;
         while let Some(due) = self.chat.poll_timeout().map(|due| due - self.begin).filter(|due| *due <= end) {
