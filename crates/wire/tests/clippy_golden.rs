@@ -14,13 +14,13 @@ use swb_wire::clippy::{
 use swb_wire::{FrameError, LengthPrefixed};
 use vectors::{Case, Step, cuts, hex};
 
-/// Bytes as the vectors write them.
+/// Bytes as written in the vectors.
 fn bin(bytes: &[u8]) -> Value {
     let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     json!({ "$bin_hex": text })
 }
 
-/// What a request means, as the vectors write it. Fields that did not come are left out.
+/// The meaning of a request, as written in the vectors. Absent fields are left out.
 fn described(id: u32, request: &Request<'_>) -> Value {
     let mut value = match *request {
         Request::Capture { session } => json!({"type": "capture", "session": session}),
@@ -114,7 +114,7 @@ fn last_sent(name: &str) -> Vec<u8> {
 
 // CB-7, CB-10, CB-11, CB-12, CB-13, CB-17, CB-18, CB-26, CB-27, CB-28, CR-20, CR-22
 #[test]
-fn golden_requests_mean_what_they_say() {
+fn golden_requests_decode_to_their_meaning() {
     let refused = [
         ("register_missing_pid", 1, Reason::UnknownType),
         ("unknown_type", 77, Reason::UnknownType),
@@ -137,7 +137,7 @@ fn golden_requests_mean_what_they_say() {
                     if case.name == "turn_content_as_str" && want["content"] == "abc" {
                         want["content"] = bin(b"abc");
                     }
-                    // What is not known does not come out: an extra key, another role.
+                    // Unknown values are not encoded: an extra key, another role.
                     for (name, key) in [("hello_extra_key", "agent"), ("hello_unknown_role", "role")] {
                         if case.name == name {
                             want.as_object_mut().unwrap().remove(key);
@@ -156,7 +156,7 @@ fn golden_requests_mean_what_they_say() {
     assert!(understood > 70, "only {understood} requests");
 }
 
-/// What the vectors say about a frame; several frames in one step are only remarked upon.
+/// What the vectors specify for a frame; several frames in one step are only remarked upon.
 fn description_of(case: &Case, frame: &[u8]) -> Option<Value> {
     let mut steps = case.steps.iter().filter(|step| step.to_daemon && step.decoded.is_object());
     steps.find(|step| step.bytes.ends_with(frame)).map(|step| without_nil(step.decoded.clone()))
@@ -164,7 +164,7 @@ fn description_of(case: &Case, frame: &[u8]) -> Option<Value> {
 
 // CB-15, CB-16, CB-17
 #[test]
-fn golden_answers_are_read_and_written_back() {
+fn golden_replies_decode_and_encode_back() {
     let (mut read, mut same) = (0, 0);
     for case in vectors::clippy() {
         for step in case.steps.iter().filter(|step| !step.to_daemon && !step.bytes.is_empty()) {
@@ -179,7 +179,7 @@ fn golden_answers_are_read_and_written_back() {
             same += usize::from(out == step.bytes);
         }
     }
-    // The answer to `get_turn` has its content last, so that it can be sent from where it lies.
+    // The reply to `get_turn` has its content last, so that it can be sent without a copy.
     assert!(read > 60 && read - same <= 2, "{same} of {read} byte for byte");
 }
 
@@ -209,7 +209,7 @@ fn our_requests_are_the_golden_bytes() {
 
 // CB-13
 #[test]
-fn what_has_no_type_or_id_is_malformed() {
+fn a_message_without_type_or_id_is_malformed() {
     for name in [
         "bad_zero_length",
         "bad_not_a_map_int",
@@ -224,7 +224,7 @@ fn what_has_no_type_or_id_is_malformed() {
         assert_eq!(error, RequestError::Malformed(Malformed), "{name}");
         assert_eq!(parse_message(&last_sent(name)), Err(Malformed), "{name}");
     }
-    // A type that is no string, an id that does not fit, text that is not UTF-8, and bytes that end in mid-value
+    // A type that is not a string, an id that does not fit, text that is not UTF-8, and bytes that end in mid-value
     // after both were read.
     for bytes in [
         "82a4747970650ba2696401",
@@ -250,7 +250,7 @@ fn a_length_above_the_limit_fails_the_frames_on_its_header() {
 
 // CB-14
 #[test]
-fn a_cut_frame_is_no_message() {
+fn a_truncated_frame_is_not_a_message() {
     let case = find("bad_truncated_frame");
     let (frames, error) = frames(case.steps.iter().filter(|step| step.to_daemon).map(|step| &step.bytes[..]));
     assert_eq!((frames.len(), error), (1, None));
@@ -346,14 +346,14 @@ fn mistyped_fields_are_refused_with_the_id() {
 
 // CB-20, CB-23
 #[test]
-fn a_greeting_with_a_role_we_do_not_know_still_has_its_version() {
+fn a_hello_with_an_unknown_role_still_has_its_version() {
     let hello = Request::Hello { version: 1, role: None };
     assert_eq!(parse_request(&last_sent("hello_unknown_role")), Ok((0, hello)));
 }
 
-// CB-8: content that does not fit is refused, and nothing is left behind in the buffer.
+// CB-8: content that does not fit is rejected, and nothing is left in the buffer.
 #[test]
-fn what_does_not_fit_a_frame_is_not_encoded() {
+fn messages_too_long_for_a_frame_are_not_encoded() {
     let content = vec![0; MAX_FRAME];
     let mut out = b"before".to_vec();
     let turn = |content| Request::TurnCompleted {
@@ -371,9 +371,9 @@ fn what_does_not_fit_a_frame_is_not_encoded() {
     assert!(encode_request(1, &turn(&content[200..]), &mut out).is_ok());
 }
 
-// CB-46: a head and the content behind it make the same frame.
+// CB-46: a head and the content after it make the same frame.
 #[test]
-fn content_may_be_sent_from_where_it_lies() {
+fn content_can_be_sent_without_a_copy() {
     for len in [0, 1, 255, 256, 65_536] {
         let content = vec![7; len];
         let mut whole = Vec::new();

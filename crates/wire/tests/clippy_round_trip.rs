@@ -1,4 +1,4 @@
-//! clippy messages come back as they were sent, and no bytes whatever make the reader panic or hungry.
+//! clippy messages decode as they were encoded, and no bytes make the decoder panic or allocate without bound.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -101,7 +101,7 @@ fn messages(words: &Words) -> Vec<Message<'_>> {
 proptest! {
     // CB-7, CB-10, CB-15, CB-16, CB-17
     #[test]
-    fn what_is_written_can_be_read(words in words(), id: u32) {
+    fn encoded_messages_decode_to_themselves(words in words(), id: u32) {
         for request in requests(&words) {
             let mut out = Vec::new();
             encode_request(id, &request, &mut out).unwrap();
@@ -132,7 +132,7 @@ proptest! {
         if let Ok((id, request)) = parse_request(&bytes) {
             prop_assert!(encode_request(id, &request, &mut Vec::new()).is_ok());
         }
-        // With a plausible beginning, the rest is looked at too.
+        // With a plausible beginning, the rest is parsed too.
         let mut likely = b"\x8f\xa4type\xa8response\xa2id\x01\xa6status\xa2ok\xa8sessions".to_vec();
         likely.extend_from_slice(&bytes);
         if let Ok(message) = parse_message(&likely) {
@@ -143,7 +143,7 @@ proptest! {
 
 // CB-13: sixteen megabytes of brackets are neither recursion nor memory.
 #[test]
-fn nesting_costs_nothing() {
+fn deep_nesting_costs_no_memory() {
     let mut deep = b"\x83\xa4type\xadlist_sessions\xa2id\x01\xa1x".to_vec();
     deep.resize(16 * 1024 * 1024 - 1, 0x91);
     deep.push(0xc0);
@@ -152,9 +152,9 @@ fn nesting_costs_nothing() {
     assert_eq!(parse_request(&deep), Err(RequestError::Malformed(Malformed)));
 }
 
-// CB-13: counts that were only announced cost nothing.
+// CB-13: announced counts cost nothing.
 #[test]
-fn announced_counts_are_not_paid_for() {
+fn announced_counts_are_not_allocated() {
     let mut sessions = b"\x84\xa4type\xa8response\xa2id\x01\xa6status\xa2ok\xa8sessions\xdd".to_vec();
     sessions.extend_from_slice(&u32::MAX.to_be_bytes());
     assert_eq!(parse_message(&sessions), Err(Malformed));

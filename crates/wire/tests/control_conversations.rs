@@ -1,4 +1,4 @@
-//! The additions about conversations: what goes over the wire, and what does not make sense.
+//! The additions about conversations: their encoding, and invalid messages.
 
 mod reading;
 
@@ -34,7 +34,7 @@ fn requests_are_read_and_written() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_requests_are_rejected() {
     for text in [
         json!({"cmd": "approval"}),
         json!({"cmd": "approval", "approval": 5}),
@@ -52,7 +52,7 @@ fn what_makes_no_sense_is_refused() {
 }
 
 #[test]
-fn answers_look_as_the_document_says() {
+fn replies_have_the_documented_form() {
     let approval = ApprovalItem {
         id: "auth-1".into(),
         session: "s".into(),
@@ -99,9 +99,9 @@ fn answers_look_as_the_document_says() {
     assert_eq!(serde_json::to_value(message).expect("JSON"), text);
 }
 
-/// Fields that an older daemon does not send have a meaning all the same.
+/// Fields that an older daemon does not send have a default.
 #[test]
-fn short_answers_are_answers() {
+fn replies_of_older_daemons_are_accepted() {
     let history = parse_reply::<HistoryReply>(br#"{"ok":true}"#).expect("an answer");
     assert!(history.conversations.is_empty() && history.hits.is_empty() && !history.more);
     let conversation = json!({"ok": true, "messages": [], "conversation":

@@ -1,4 +1,4 @@
-//! The coop messages field by field: what is read, what is refused, what is written.
+//! The coop messages field by field: what is parsed, what is rejected, what is encoded.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -44,9 +44,9 @@ fn absent_fields_have_the_defaults_of_the_protocol() {
     assert_eq!(create, Create { workspace: "/w".into(), ..Create::default() });
 }
 
-// CO-36: an explicit false is not the same as nothing
+// CO-36: an explicit false differs from absence
 #[test]
-fn force_new_is_told_apart_from_its_absence() {
+fn force_new_false_differs_from_its_absence() {
     let shell = |force: Value| match accepted(&json!({"cmd": "shell", "session": "a", "force_new": force})) {
         Operation::Shell(shell) => shell.force_new,
         other => panic!("{other:?}"),
@@ -149,7 +149,7 @@ fn missing_and_mistyped_fields_are_refused() {
     }
 }
 
-// CO-15: also inside a field nobody reads, or twice
+// CO-15: even inside an unknown field, or twice
 #[test]
 fn the_whole_message_must_be_good_json() {
     for body in [
@@ -182,9 +182,9 @@ fn unknown_fields_are_ignored_everywhere() {
     assert_eq!(control::parse_event(br#"{"event":"detached","why":"x"}"#), Some(Event::Detached));
 }
 
-// CO-15: an explanation quotes the peer, but the answer stays small
+// CO-15: an explanation quotes the peer, but the reply stays small
 #[test]
-fn a_huge_mistake_gets_a_small_answer() {
+fn a_huge_invalid_message_gets_a_small_error() {
     let long = "\u{1}".repeat(1_000_000);
     for value in [
         json!({"cmd": long}),
@@ -245,7 +245,7 @@ fn kill_needs_a_session_unless_it_means_all() {
 
 // CO-51
 #[test]
-fn later_commands_are_read() {
+fn commands_of_later_versions_are_parsed() {
     assert_eq!(
         accepted(&json!({"cmd": "sessionls", "session": "a"})),
         Operation::SessionLs(control::SessionLs { session: "a".into() })
@@ -263,7 +263,7 @@ fn later_commands_are_read() {
 
 // CO-47, CO-51
 #[test]
-fn answers_to_later_commands_and_tunnels() {
+fn replies_to_later_commands_and_tunnels_are_encoded() {
     let pty = PtyItem { id: PtyId(1), role: PtyRole::Shell, command: "/bin/sh".into(), pid: None };
     let list = control::SessionLsReply { ok: true, session: "a".into(), ptys: vec![pty] };
     assert_eq!(
@@ -285,7 +285,7 @@ fn answers_to_later_commands_and_tunnels() {
 }
 
 #[test]
-fn our_additions_are_read() {
+fn our_additions_are_parsed() {
     let create = json!({"cmd": "create", "workspace": "/w", "argv": ["vi", "x"], "env": {"A": "b"},
         "umask": 18, "cols": 100, "rows": 30, "restart": true, "start": "writer", "unique": true,
         "hide": ["coop"], "require": ["keepty"]});
@@ -332,7 +332,7 @@ fn send_takes_text_or_bytes() {
 }
 
 #[test]
-fn pictures_are_asked_for_and_announced() {
+fn pictures_are_requested_and_announced() {
     let fields = json!({"cmd": "attach", "session": "a", "repaint": true, "scrollback": 7, "sizes": true});
     let Operation::Attach(attach) = accepted(&fields) else { panic!() };
     let options = attach.stream_options();
@@ -346,7 +346,7 @@ fn pictures_are_asked_for_and_announced() {
 }
 
 #[test]
-fn a_screen_is_told_as_an_object_or_as_bytes() {
+fn a_screen_is_encoded_as_an_object_or_as_bytes() {
     let Operation::Screen(screen) = accepted(&json!({"cmd": "screen", "session": "a"})) else { panic!() };
     assert_eq!((screen.pty(), screen.scrollback(), screen.format()), (PtyId(0), 0, ScreenFormat::Json));
     let all = json!({"cmd": "screen", "session": "a", "pty": 2, "scrollback": 50, "format": "snapshot"});
@@ -380,7 +380,7 @@ fn the_largest_screen_fits_one_frame() {
 }
 
 #[test]
-fn a_wait_has_conditions_and_says_which_held() {
+fn a_wait_has_conditions_and_reports_the_one_that_held() {
     let all = json!({"cmd": "wait", "session": "a", "pty": 1, "text": "^ok", "stable_ms": 300, "exit": true,
         "timeout_ms": 5000});
     let Operation::Wait(wait) = accepted(&all) else { panic!() };
@@ -466,7 +466,7 @@ fn events_are_written_and_read() {
 
 // CO-18
 #[test]
-fn error_codes_are_written_as_they_are_called() {
+fn error_codes_are_encoded_by_name() {
     use ErrorCode::*;
     for code in [
         AgentBusy,
@@ -495,7 +495,7 @@ fn error_codes_are_written_as_they_are_called() {
 
 // CO-18, CO-21
 #[test]
-fn refusals_reach_the_client_as_such() {
+fn error_replies_decode_as_errors() {
     let plain = ErrorReply::new(ErrorCode::PtyNotFound, "no PTY 9");
     assert_eq!(
         serde_json::to_string(&plain).unwrap(),
@@ -531,7 +531,7 @@ fn item(details: Option<SessionDetails>) -> SessionItem {
 
 // CO-37, CO-38
 #[test]
-fn details_stand_beside_the_known_fields_and_only_when_asked_for() {
+fn details_are_added_to_the_known_fields_on_request() {
     let details = SessionDetails {
         argv: vec!["cat".into()],
         status: SessionStatus::Running,
@@ -561,7 +561,7 @@ fn details_stand_beside_the_known_fields_and_only_when_asked_for() {
 }
 
 #[test]
-fn status_goes_both_ways() {
+fn status_encodes_and_decodes() {
     let dialect = |name: &str, state| DialectStatus { name: name.into(), socket: "/s".into(), state };
     let status = StatusReply {
         ok: true,
@@ -584,7 +584,7 @@ fn status_goes_both_ways() {
 }
 
 #[test]
-fn positions_are_in_the_attach_answer_when_asked_for() {
+fn positions_are_in_the_attach_reply_on_request() {
     let attached = Attached {
         pty: Some(PtyId(0)),
         offset: Some(Offset(10)),
@@ -601,7 +601,7 @@ fn positions_are_in_the_attach_answer_when_asked_for() {
 
 // CO-14
 #[test]
-fn a_message_that_would_be_refused_is_not_written() {
+fn a_message_over_the_limit_is_not_encoded() {
     let mut out = b"before".to_vec();
     let pad = |len: usize| json!({"x": "a".repeat(len - 8)});
     control::encode_json(&pad(control::MAX_FRAME), &mut out).unwrap();

@@ -1,4 +1,4 @@
-//! The additions about turns: what goes over the wire, and what does not make sense.
+//! The additions about turns: their encoding, and invalid messages.
 
 mod reading;
 
@@ -35,7 +35,7 @@ fn requests_are_read_and_written() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_requests_are_rejected() {
     for text in [
         json!({"cmd": "turn"}),
         json!({"cmd": "turn", "turn_id": "a:1", "session": "a"}),
@@ -55,7 +55,7 @@ fn what_makes_no_sense_is_refused() {
 }
 
 #[test]
-fn a_turn_stands_beside_what_else_there_is_to_say() {
+fn a_turn_is_added_to_the_other_fields() {
     let turn = TurnObject {
         turn_id: "a:1".into(),
         session: "a".into(),
@@ -82,7 +82,7 @@ fn a_turn_stands_beside_what_else_there_is_to_say() {
 }
 
 #[test]
-fn newer_states_and_events_do_no_harm() {
+fn unknown_states_and_events_are_accepted() {
     let text = json!({"ok": true, "session": "a", "state": "dreaming", "since": 1, "evidence": []});
     let explained: ExplainReply = parse_reply(text.to_string().as_bytes()).unwrap();
     assert_eq!(explained.agent, AgentItem { state: AgentState::Unknown, since: 1, ..AgentItem::default() });

@@ -12,7 +12,7 @@ use swb_wire::control::{
 use swb_wire::{FrameError, LengthPrefixed};
 use vectors::{Case, Step, cuts, raw};
 
-/// What one side of a connection said, as the codec understands it.
+/// What one side of a connection sent, as decoded.
 #[derive(Debug, Clone, PartialEq)]
 enum Item {
     Handshake(Result<i128, BadMessage>),
@@ -72,7 +72,7 @@ impl Reader {
     }
 }
 
-/// Reads pieces that arrive one after the other, up to the first framing error.
+/// Decodes pieces that arrive one after the other, up to the first framing error.
 fn read<'a>(case: &Case, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Item> {
     let mut reader = Reader::for_case(case);
     let mut items = Vec::new();
@@ -107,7 +107,7 @@ fn items_of(name: &str) -> Vec<Item> {
     read(&case, steps.iter().filter(|step| step.to_daemon).map(|step| &step.bytes[..]))
 }
 
-/// Checks one thing a client said against the step it came from; gives whether the bytes came back too.
+/// Checks one message of a client against its step; returns whether it encodes to the same bytes.
 fn check_item(name: &str, item: &Item, step: &Step) -> bool {
     let Step { bytes, decoded, .. } = step;
     match item {
@@ -145,7 +145,7 @@ fn check_item(name: &str, item: &Item, step: &Step) -> bool {
 
 // CO-10, CO-11, CO-16, CO-19, CO-29, CO-34, CO-42, CO-52, CO-58, CO-59
 #[test]
-fn what_clients_send_decodes_and_encodes_back() {
+fn client_messages_decode_and_encode_back() {
     let mut checked = 0;
     for case in vectors::coop() {
         let steps: Vec<&Step> = case.steps.iter().filter(|step| step.to_daemon).collect();
@@ -157,14 +157,14 @@ fn what_clients_send_decodes_and_encodes_back() {
     assert!(checked > 50, "only {checked} messages went both ways");
 }
 
-/// Reads a reply as `T` and gives the bytes it is written as.
+/// Decodes a reply as `T` and returns its encoding.
 fn reply_again<T: serde::de::DeserializeOwned + serde::Serialize>(bytes: &[u8]) -> Vec<u8> {
     framed(&control::parse_reply::<T>(&bytes[4..]).unwrap())
 }
 
 // CO-11, CO-29, CO-34, CO-37, CO-42, CO-48, CO-50, CO-59, CO-61, CO-62, CO-66
 #[test]
-fn what_the_daemon_sends_decodes_and_encodes_back() {
+fn daemon_messages_decode_and_encode_back() {
     let mut checked = 0;
     for case in vectors::coop() {
         for step in case.steps.iter().filter(|step| !step.to_daemon && !step.bytes.is_empty()) {
@@ -217,7 +217,7 @@ fn answers_with_varying_values_have_the_expected_shape() {
                 }
             }
             if sample["sessions"] == "text" {
-                continue; // the answer itself is checked above
+                continue; // the reply itself is checked above
             }
             let again = if sample.get("version").is_some() {
                 serde_json::to_value(serde_json::from_value::<HandshakeReply>(sample.clone()).unwrap())
@@ -237,9 +237,9 @@ fn answers_with_varying_values_have_the_expected_shape() {
     assert!(checked > 15, "only {checked} patterns");
 }
 
-// CO-15, CO-23, CO-49: what the codec itself must refuse, and what it must leave to the daemon
+// CO-15, CO-23, CO-49: what the codec itself must reject, and what it must leave to the daemon
 #[test]
-fn malformed_requests_are_bad_messages_and_the_frames_go_on() {
+fn malformed_requests_do_not_break_the_framing() {
     let refused = [
         "create_no_workspace",
         "resize_outside_stream",
@@ -271,7 +271,7 @@ fn malformed_requests_are_bad_messages_and_the_frames_go_on() {
 
 // CO-10, CO-12, CO-13
 #[test]
-fn malformed_handshakes_are_told_from_other_versions() {
+fn malformed_handshakes_differ_from_other_versions() {
     assert_eq!(items_of("handshake_version_2"), [Item::Handshake(Ok(2))]);
     let items = items_of("handshake_not_an_object");
     assert!(matches!(items[..], [Item::Handshake(Err(_))]), "{items:?}");
@@ -281,7 +281,7 @@ fn malformed_handshakes_are_told_from_other_versions() {
 
 // CO-14, CO-53
 #[test]
-fn lengths_out_of_bounds_fail_the_frames() {
+fn lengths_out_of_bounds_are_framing_errors() {
     let too_large = Item::Failed(FrameError::TooLarge { len: 1_048_577, max: 1_048_576 });
     assert_eq!(items_of("bad_oversize"), [Item::Handshake(Ok(1)), too_large.clone()]);
     assert_eq!(items_of("bad_stream_oversize"), [too_large]);
@@ -304,7 +304,7 @@ fn stream_frames_without_meaning_are_ignored_not_errors() {
 
 // CO-10
 #[test]
-fn a_cut_frame_is_no_message_and_not_an_orderly_end() {
+fn a_truncated_frame_is_an_error_at_the_end() {
     let case = find("bad_truncated");
     let mut reader = Reader::for_case(&case);
     let mut items = Vec::new();

@@ -1,4 +1,4 @@
-//! Announced lengths cost nothing: memory grows with what arrived, never with what was promised.
+//! Announced lengths cost nothing: memory grows with the bytes that arrived, never with those announced.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -40,7 +40,7 @@ fn coop_refuses_a_huge_length_on_the_header_alone() {
 
 // KP-2, CO-14
 #[test]
-fn an_allowed_length_is_not_paid_for_in_advance_either() {
+fn an_allowed_length_is_not_allocated_in_advance() {
     let mut decoder = keepty::Decoder::new();
     decoder.push(&1_048_578_u32.to_be_bytes());
     decoder.push(&[1, 4, b'x']);
@@ -55,7 +55,7 @@ fn an_allowed_length_is_not_paid_for_in_advance_either() {
 }
 
 #[test]
-fn bytes_behind_an_error_are_not_collected() {
+fn bytes_after_an_error_are_not_buffered() {
     let mut frames = LengthPrefixed::new(0, 16);
     frames.push(&u32::MAX.to_be_bytes());
     assert!(frames.next().is_err());
@@ -66,7 +66,7 @@ fn bytes_behind_an_error_are_not_collected() {
 }
 
 #[test]
-fn many_small_frames_do_not_pile_up() {
+fn many_small_frames_do_not_grow_the_buffer() {
     let mut frames = LengthPrefixed::new(0, MAX_FRAME);
     // Each push ends with the first byte of the next frame, so the buffer is never quite empty.
     frames.push(&[0]);

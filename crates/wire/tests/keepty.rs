@@ -40,7 +40,7 @@ fn expected(decoded: &Value, bytes: &[u8]) -> Message {
         }
         "HelloAck" => Message::HelloAck { pid: number("pid") as u32, cols: size().0, rows: size().1 },
         "Input" => Message::Input(raw(decoded)),
-        // One step only says that it is output.
+        // One step only specifies that it is output.
         "Output" if decoded.get("bytes").is_none() => Message::Output(bytes[6..].to_vec()),
         "Output" => Message::Output(raw(decoded)),
         "Resize" if decoded["short"] == true => Message::Malformed(5),
@@ -57,7 +57,7 @@ fn expected(decoded: &Value, bytes: &[u8]) -> Message {
     }
 }
 
-/// The last step of each malformed case, with what the decoder must say to it.
+/// The last step of each malformed case, with the expected result of the decoder.
 fn malformed() -> Vec<(&'static str, Option<DecodeError>)> {
     let too_large = FrameError::TooLarge { len: MAX_PAYLOAD + 3, max: MAX_PAYLOAD + 2 };
     let too_short = |len| DecodeError::Frame(FrameError::TooShort { len, min: 2 });
@@ -129,7 +129,7 @@ fn malformed_bytes_give_the_right_error() {
 
 // KP-46
 #[test]
-fn a_cut_frame_is_no_message_and_not_an_orderly_end() {
+fn a_truncated_frame_is_an_error_at_the_end() {
     let mut decoder = Decoder::new();
     decoder.push(&vectors::hex("00000008010361626364"));
     assert_eq!(decoder.next(), Ok(None));
@@ -202,7 +202,7 @@ fn the_output_header_is_what_the_encoder_writes() {
 
 // KP-7
 #[test]
-fn short_payloads_are_told_apart_from_good_ones() {
+fn short_payloads_are_distinguished_from_valid_ones() {
     for (kind, enough) in [(2_u8, 8), (5, 4), (6, 8), (10, 4)] {
         for len in 0..enough + 2 {
             let mut frame = vec![0, 0, 0, 2 + len as u8, 1, kind];

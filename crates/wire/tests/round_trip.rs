@@ -1,4 +1,4 @@
-//! Whatever is written can be read back, however the bytes are cut; whatever arrives never panics.
+//! Every encoded message can be decoded, however the bytes are split; no bytes cause a panic.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -245,7 +245,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// Gives all frames of a stream that arrives in pieces.
+/// Returns all frames of a stream that arrives in pieces.
 fn frames(mut reader: LengthPrefixed, pieces: &[&[u8]]) -> Result<Vec<Vec<u8>>, FrameError> {
     let mut bodies = Vec::new();
     for piece in pieces {
@@ -330,7 +330,7 @@ proptest! {
                 control::parse_event(body).is_some(),
                 control::parse_reply::<control::LsReply>(body).is_ok(),
             );
-            // Whatever is accepted is at least an object.
+            // Everything accepted is at least an object.
             let object = serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(body).is_ok();
             let any = answers.0 || answers.1 || answers.2 || answers.3 || answers.4;
             prop_assert!(!any || object);

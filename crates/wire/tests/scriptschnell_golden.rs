@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use swb_wire::scriptschnell::{Envelope, LineError, Lines, Request, encode_request};
 use vectors::{Case, cuts};
 
-/// What one line of a client means: its request as JSON again, or why there is none.
+/// The meaning of a client's line: its request as JSON again, or why there is none.
 #[derive(Debug, Clone, PartialEq)]
 enum Item {
     Request(Value),
@@ -34,7 +34,7 @@ fn written(request: &Request, request_id: Option<&str>) -> Value {
     serde_json::from_slice(&line).unwrap()
 }
 
-/// Reads pieces that arrive one after the other, up to a line that is too long.
+/// Decodes pieces that arrive one after the other, up to a line that is too long.
 fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Item> {
     let mut lines = Lines::default();
     let mut items = Vec::new();
@@ -56,7 +56,7 @@ fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Item> {
     items
 }
 
-/// The same message without what the codec does not keep: absent data, times, and fields that have no effect.
+/// The same message without what the codec does not keep: absent data, times, and fields without effect.
 fn plain(decoded: &Value) -> Value {
     let mut value = decoded.clone();
     let map = value.as_object_mut().unwrap();
@@ -78,7 +78,7 @@ fn sent(case: &Case) -> Vec<u8> {
 
 // SS-2, SS-3
 #[test]
-fn every_request_means_what_the_vectors_say() {
+fn requests_decode_as_in_the_vectors() {
     let mut seen = 0;
     for case in vectors::scriptschnell() {
         for step in case.steps.iter().filter(|step| step.to_daemon && step.decoded.is_object()) {
@@ -101,7 +101,7 @@ fn every_request_means_what_the_vectors_say() {
 
 // SS-2, SS-7, SS-8
 #[test]
-fn what_is_no_request_is_what_the_vectors_say() {
+fn invalid_requests_fail_as_in_the_vectors() {
     let last = |name: &str| {
         let cases = vectors::scriptschnell();
         let case = cases.iter().find(|case| case.name == name).unwrap();
@@ -120,10 +120,10 @@ fn what_is_no_request_is_what_the_vectors_say() {
 
 // SS-2
 #[test]
-fn every_conversation_is_the_same_wherever_it_is_cut() {
+fn the_result_does_not_depend_on_how_lines_are_split() {
     for case in vectors::scriptschnell() {
         let bytes = sent(&case);
-        // Megabytes need not be cut more than once.
+        // Megabytes need not be split more than once.
         let places = if bytes.len() > 1 << 20 { vec![bytes.len() / 2] } else { cuts(bytes.len()) };
         let whole = read([bytes.as_slice()]);
         for at in places {

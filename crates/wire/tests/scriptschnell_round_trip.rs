@@ -1,4 +1,4 @@
-//! Every message of the scriptschnell daemon survives being written and read again; nothing else breaks the reader.
+//! Every message of the scriptschnell daemon survives encoding and decoding; other input does not break the decoder.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -119,7 +119,7 @@ fn written(received: &Received) -> Value {
 }
 
 #[test]
-fn every_message_is_the_same_again() {
+fn encoded_messages_decode_to_themselves() {
     for sample in samples() {
         let read = parse_server(&sample.to_string()).unwrap();
         assert_ne!(read[0].message, ServerMessage::Unknown, "{sample}");
@@ -133,7 +133,7 @@ fn every_message_is_the_same_again() {
 
 // SS-11
 #[test]
-fn errors_are_the_same_again() {
+fn encoded_errors_decode_to_themselves() {
     for code in ["AUTH_FAILED", "TIMEOUT", "WORKSPACE_ACCESS_DENIED", "SOMETHING_NEW"] {
         let error = ErrorInfo {
             code: ErrorCode::from(code.to_owned()),

@@ -1,11 +1,11 @@
-//! Readers as tests use them: bytes that arrive in pieces, requests there and back.
+//! Decoders as tests use them: bytes that arrive in pieces, requests encoded and decoded.
 
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
 use serde_json::Value;
 use swb_wire::control::{Operation, parse_operation};
 
-/// Everything that a reader makes of pieces that arrive one after the other, up to the first error.
+/// Everything that a decoder returns for pieces that arrive one after the other, up to the first error.
 pub(crate) fn read_pieces<'a, R, T, E>(
     mut reader: R,
     push: impl Fn(&mut R, &[u8]),
@@ -26,7 +26,7 @@ pub(crate) fn read_pieces<'a, R, T, E>(
     (read, None)
 }
 
-/// A coop request, which must look the same when it is written again.
+/// A coop request, which must encode to the same bytes again.
 #[track_caller]
 pub(crate) fn round_trip(text: &Value) -> Operation {
     let request = parse_operation(text.to_string().as_bytes()).unwrap_or_else(|bad| panic!("{text}: {bad}"));

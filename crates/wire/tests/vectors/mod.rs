@@ -1,7 +1,7 @@
-//! Reads the golden vectors that lie beside this file.
+//! Reads the golden vectors beside this file.
 //!
-//! A file is a list of cases, a case a list of steps; a step with a direction carries bytes and what they
-//! mean. Steps that only describe behaviour (waiting, closing) are for tests against a running daemon.
+//! A file is a list of cases, a case a list of steps; a step with a direction has bytes and their
+//! meaning. Steps that only describe behaviour (waiting, closing) are for tests against a running daemon.
 
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -18,9 +18,9 @@ pub(crate) struct Step {
     pub(crate) to_daemon: bool,
     /// Empty when the step only has a pattern.
     pub(crate) bytes: Vec<u8>,
-    /// What the bytes mean; a string is a remark for people.
+    /// The meaning of the bytes; a string is a remark for readers.
     pub(crate) decoded: Value,
-    /// Pattern for an answer whose values vary; `"*"` stands for any value.
+    /// Pattern for a reply whose values vary; `"*"` stands for any value.
     pub(crate) pattern: Option<Value>,
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn hex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
 }
 
-/// Raw bytes of a decoded step, which gives them as hex or as text with `\r` and `\n` spelled out.
+/// Raw bytes of a decoded step, given as hex or as text with `\r` and `\n` spelled out.
 pub(crate) fn raw(decoded: &Value) -> Vec<u8> {
     match decoded["bytes_hex"].as_str() {
         Some(text) => hex(text),
@@ -92,7 +92,7 @@ pub(crate) fn raw(decoded: &Value) -> Vec<u8> {
     }
 }
 
-/// Positions at which to cut a stream in two: all of them, or those near both ends of a huge one.
+/// Positions at which to split a stream: all of them, or those near both ends of a huge one.
 pub(crate) fn cuts(len: usize) -> Vec<usize> {
     const NEAR: usize = 64;
     if len < 4096 {
