@@ -1,4 +1,4 @@
-//! Dialogs of real agents: what they ask, and which keys answer.
+//! Dialogs of real agents: their questions, and the keys that answer them.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -11,7 +11,7 @@ use swb_turns::{Detector, Dialog, Event, Meaning, Profiles, box_holds, dialog};
 use swb_types::Size;
 use swb_vt::{Options, Screen};
 
-/// The dialogs of a recording, each as it stands when the user answers it.
+/// The dialogs of a recording, each as shown when the user answers it.
 fn dialogs(case: &Case) -> Vec<Dialog> {
     let mut screen = Screen::new(case.expected.size(), Options::default());
     let mut detector = Detector::new(case.profile.clone(), case.expected.size());
@@ -154,7 +154,7 @@ fn shown(profile: &str, text: &str) -> Option<Dialog> {
 const RULE: &str = "────────────────────────────────────────";
 
 #[test]
-fn what_a_command_says_is_no_option() {
+fn the_text_of_a_command_is_not_an_option() {
     let text = format!(
         "● Bash\n{RULE}\n Bash command\n\n   cat <<E\n   1. Yes\n   2. No\n   E\n\n Do you want to proceed?\n\
          \x20❯ 1. Yes\n   2. Yes, and don't ask again for cat commands in a directory with a long\n\
@@ -204,7 +204,7 @@ fn a_question_with_several_answers_asks_no_permission() {
 }
 
 #[test]
-fn choices_without_numbers_are_chosen_by_moving_the_mark() {
+fn options_without_numbers_are_chosen_by_moving_the_mark() {
     let text = format!(
         "{RULE}\n Accessing workspace:\n\n Is this a project you trust? (Like your own code)\n\n Security guide\n\n\
          \x20❯ No, exit\n   Yes, I trust this folder\n\n Enter to confirm · Esc to cancel"
@@ -226,7 +226,7 @@ fn choices_without_numbers_are_chosen_by_moving_the_mark() {
 }
 
 #[test]
-fn a_prompt_that_is_given_back_is_found_in_the_box() {
+fn a_restored_prompt_is_found_in_the_input_box() {
     let holds = |input: &str, text: &str| {
         let mut screen = Screen::new(Size::new(80, 24).unwrap(), Options::default());
         screen.feed(format!("● Hello\r\n{RULE}\r\n❯ {input}\r\n{RULE}").as_bytes());
@@ -238,20 +238,20 @@ fn a_prompt_that_is_given_back_is_found_in_the_box() {
 }
 
 #[test]
-fn there_is_nothing_to_answer_without_a_dialog() {
+fn a_screen_without_a_dialog_has_none() {
     assert_eq!(shown("claude", &format!("● 1. Yes\n{RULE}\n❯ \n{RULE}")), None);
     assert_eq!(shown("shell", "$ "), None);
     assert_eq!(shown("generic", "Really? (y/n) "), None);
 }
 
 #[test]
-fn a_dialog_nobody_can_read_has_no_options() {
+fn an_unreadable_dialog_has_no_options() {
     let found = shown("opencode", "  ┃  △ Something new\n  ┃  press any key\n").unwrap();
     assert_eq!((found.question.as_str(), found.options.len()), ("Something new", 0));
 }
 
 #[test]
-fn whatever_a_screen_shows_is_survived() {
+fn no_screen_causes_a_panic() {
     let words = [
         "❯ 1. Yes",
         "   2. No",

@@ -1,4 +1,4 @@
-//! Answers of real agents, passed on while they grow.
+//! Answers of real agents, sent while they grow.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -11,7 +11,7 @@ use swb_turns::{Detector, Event, Growth, Profiles, Time};
 use swb_types::Size;
 use swb_vt::{Options, Screen};
 
-/// What is told of each turn, in parts, and what the turn says in the end.
+/// The parts sent for each turn, and the text of the turn in the end.
 fn told(case: &Case) -> Vec<(Vec<String>, String)> {
     let mut screen = Screen::new(case.expected.size(), Options::default());
     let mut detector = Detector::new(case.profile.clone(), case.expected.size());
@@ -45,7 +45,7 @@ fn told(case: &Case) -> Vec<(Vec<String>, String)> {
 }
 
 #[test]
-fn parts_make_the_whole() {
+fn the_parts_add_up_to_the_answer() {
     let (mut turns, mut early, mut other) = (0, 0, Vec::new());
     for case in cases() {
         for (n, (parts, text)) in told(&case).into_iter().enumerate() {
@@ -66,7 +66,7 @@ fn parts_make_the_whole() {
 }
 
 #[test]
-fn a_line_that_grows_is_told_once() {
+fn a_growing_line_is_sent_once() {
     for paste in [false, true] {
         let (on, off) = if paste { ("\x1b[?2004h", "\x1b[?2004l\r") } else { ("", "") };
         let profile = Profiles::built_in().unwrap().named("shell").unwrap();

@@ -1,4 +1,4 @@
-//! Output and input of the worst kind: nothing may panic, grow without bound, or ask to be woken in the past forever.
+//! Hostile output and input: nothing may panic, grow without bound, or set deadlines in the past forever.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -9,7 +9,7 @@ use swb_turns::{Detector, Hook, LineOptions, LineRules, Pattern, Profiles, Saved
 use swb_types::{Offset, Size};
 use swb_vt::{Options, Screen};
 
-/// Pieces from which programs are made, whole and broken.
+/// Pieces that programs are generated from, valid and broken.
 const OUTPUT: [&[u8]; 40] = [
     b"text ",
     b"\r\n",
@@ -97,7 +97,7 @@ fn step(detector: &mut Detector, screen: &mut Screen, random: &mut Random, now: 
 }
 
 #[test]
-fn nothing_makes_a_detector_fall_over() {
+fn no_input_makes_the_detector_panic() {
     let profiles = Profiles::built_in().unwrap();
     for profile in profiles.iter() {
         let profile = profiles.named(profile.name()).unwrap();
@@ -122,7 +122,7 @@ fn nothing_makes_a_detector_fall_over() {
 }
 
 #[test]
-fn nothing_makes_the_line_rules_fall_over() {
+fn no_input_makes_the_line_rules_panic() {
     for seed in 0..300 {
         let mut random = Random(seed);
         let mut rules =

@@ -64,7 +64,7 @@ fn shell() -> Session {
     session
 }
 
-// CT-1, CT-2: the patterns themselves are tested where they are made.
+// CT-1, CT-2: the patterns themselves are tested in `pattern.rs`.
 #[test]
 fn a_custom_pattern_is_matched() {
     let mut session = Session::new(r"^READY\d+: $");
@@ -92,13 +92,13 @@ fn without_a_pattern_any_usual_prompt_counts() {
 
 // CT-5
 #[test]
-fn the_pattern_stays() {
+fn the_pattern_never_changes() {
     assert_eq!(Session::new("x+y").rules.pattern().as_str(), "x+y");
 }
 
 // CT-6
 #[test]
-fn escape_sequences_are_no_text_wherever_the_reads_are_cut() {
+fn escape_sequences_are_removed_wherever_reads_are_split() {
     let output = b"ls\r\nfile\r\n\x1b]0;a title $\x07\x1b[1;32muser\x1b(B\x1b[m\x1b]133;B\x1b\\$ \x1b[K";
     for cut in 1..output.len() {
         let mut session = Session::new(r"^user\$ $");
@@ -132,9 +132,9 @@ fn a_prompt_without_a_newline_needs_a_short_silence_and_no_more_output() {
     assert_eq!(session.contents(), ["y\r\n"]);
 }
 
-// CT-8: a complete line that looks like a prompt is output, and so is one that goes on.
+// CT-8: a complete line that looks like a prompt is output, and so is one that continues.
 #[test]
-fn what_only_looks_like_a_prompt_is_output() {
+fn lines_that_only_look_like_a_prompt_are_output() {
     let mut session = shell();
     session
         .keys("x\r")
@@ -214,7 +214,7 @@ fn content_lies_between_the_submission_and_the_prompt_line() {
 
 // CT-14
 #[test]
-fn the_echo_is_not_content_whoever_echoes() {
+fn the_echo_is_not_content() {
     // The terminal driver, at once.
     let mut driver = shell();
     driver.keys("abc\r").out("abc\r\nabc\r\n$ ").wait(200);
@@ -226,7 +226,7 @@ fn the_echo_is_not_content_whoever_echoes() {
     }
     editor.keys("\r").out("\r\nabc\r\n$ ").wait(200);
     assert_eq!(editor.contents(), ["abc\r\n"]);
-    // Nobody.
+    // No echo at all.
     let mut silent = shell();
     silent.keys("abc\r").out("abcd\r\n$ ").wait(200);
     assert_eq!(silent.contents(), ["abcd\r\n"]);
@@ -252,7 +252,7 @@ fn silence_completes_nothing() {
 
 // CT-17
 #[test]
-fn an_interruption_is_told() {
+fn an_interruption_is_reported() {
     let mut session = shell();
     session.keys("sleep 9\r").out("sleep 9\r\n").keys("\x03").out("^C\r\n$ ").wait(200);
     session.keys("x\r").out("x\r\ny\r\n$ ").wait(200);
@@ -266,7 +266,7 @@ fn an_interruption_is_told() {
 
 // CT-17: before anything is submitted there is nothing to interrupt.
 #[test]
-fn an_interruption_at_the_prompt_is_none() {
+fn an_interruption_at_the_prompt_is_ignored() {
     let mut session = shell();
     session.keys("\x03").out("^C\r\n$ ").wait(200).keys("x\r").out("x\r\ny\r\n$ ").wait(200);
     assert!(!session.turns[0].interrupted);
@@ -302,7 +302,7 @@ fn endless_output_is_bounded() {
     assert_eq!((turn.content.len(), turn.byte_length, turn.truncated()), (995, 300_000, true));
 }
 
-// CT-8, CT-11: a script answers a prompt as soon as it sees it.
+// CT-8, CT-11: a script replies to a prompt as soon as it sees it.
 #[test]
 fn a_prompt_that_is_answered_at_once_closes_the_turn_before() {
     let mut session = Session::new("generic");

@@ -17,13 +17,13 @@ fn run(case: &Case, recording: &Recording) -> Detection {
     detect(recording, case.profile.clone(), case.expected.size())
 }
 
-/// What must not depend on how the output was cut. Where a turn ends may: joined reads hide a pause.
+/// What must not depend on how the output was split. Where a turn ends may: joined reads hide a pause.
 fn essence(found: &Detection) -> Vec<(u64, bool, usize, String)> {
     let turns = found.turns.iter();
     turns.map(|turn| (turn.submit.0, turn.interrupted, turn.dialogs.len(), turn.text.clone())).collect()
 }
 
-/// Runs the detector on the recording, cut anew, and compares.
+/// Runs the detector on the recording, split differently, and compares.
 fn same_when_cut(case: &Case, whole: &Detection, how: &str, len: impl FnMut() -> usize) {
     let cut = run(case, &case.recording.recut(len));
     assert_eq!(essence(&cut), essence(whole), "{} {how}", case.name);
@@ -53,7 +53,7 @@ fn every_turn_is_found_and_nothing_else() {
 }
 
 #[test]
-fn reads_mean_nothing() {
+fn the_result_does_not_depend_on_how_output_is_split() {
     let mut random = Random(7);
     for case in cases() {
         let whole = run(&case, &case.recording);
@@ -67,7 +67,7 @@ fn reads_mean_nothing() {
 }
 
 #[test]
-fn a_restarted_daemon_goes_on() {
+fn a_restored_detector_continues() {
     for case in cases() {
         let mut random = Random(3);
         let mut screen = Screen::new(case.expected.size(), Options::default());
@@ -107,7 +107,7 @@ fn a_restarted_daemon_goes_on() {
 }
 
 #[test]
-fn programs_are_known_by_what_they_show() {
+fn programs_are_recognised_by_their_screen() {
     let profiles = Profiles::built_in().unwrap();
     for case in cases() {
         let guessed = guess(&case.recording, &profiles, case.expected.size()).unwrap();

@@ -1,4 +1,4 @@
-//! What looks like a prompt, a dialog or an end, and is none; and ends that are hard to see.
+//! What looks like a prompt, a dialog or an end, but is none; and ends that are hard to detect.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -70,7 +70,7 @@ impl Session {
     }
 }
 
-/// A picture, complete at once.
+/// A frame, complete at once.
 fn picture(rows: &[&str]) -> String {
     format!("\x1b[?2026h\x1b[H\x1b[2J{}\x1b[?2026l", rows.join("\r\n"))
 }
@@ -130,16 +130,16 @@ fn silence_alone_completes_nothing() {
     let mut session = claude_ready();
     session.keys("question\r").out(claude(&["❯ question", "", "● half an"], "", BUSY)).wait(3_600_000);
     assert_eq!(session.turns.len(), 0);
-    // Nothing has moved for an hour: who knows.
+    // Nothing has moved for an hour: the state is unknown.
     assert_eq!(session.state(), State::Unknown);
-    // Not even a submission that nobody took.
+    // Not even a submission that was ignored.
     let mut session = claude_ready();
     session.keys("question").out(claude(&["Claude Code"], "question", IDLE)).keys("\r").wait(20_000);
     assert_eq!(session.turns.len(), 0);
 }
 
 #[test]
-fn a_dialog_is_never_the_end() {
+fn a_dialog_never_ends_a_turn() {
     let dialog = [
         "❯ question",
         "",
@@ -166,14 +166,14 @@ fn a_dialog_is_never_the_end() {
 }
 
 #[test]
-fn one_dialog_after_another() {
+fn consecutive_dialogs_are_distinguished() {
     let dialog =
         |what| picture(&["❯ question", RULE, what, " Do you want to proceed?", " ❯ 1. Yes", "   2. No"]);
     let mut session = claude_ready();
     session.keys("question\r").out(claude(&["❯ question"], "", BUSY)).out(dialog(" Run ls")).wait(1_000);
     session.keys("1").wait(100).out(dialog(" Run rm")).wait(1_000);
     assert_eq!(session.dialogs, 2);
-    // The mark of the choice moves: still the same one.
+    // The mark of the option moves: still the same dialog.
     let moved =
         picture(&["❯ question", RULE, " Run rm", " Do you want to proceed?", "   1. Yes", " ❯ 2. No"]);
     session.keys("\x1b[B").wait(100).out(moved).wait(1_000);
@@ -181,7 +181,7 @@ fn one_dialog_after_another() {
 }
 
 #[test]
-fn a_title_from_before_the_submission_says_nothing() {
+fn a_title_from_before_the_submission_is_ignored() {
     let mut session = claude_ready();
     session.out("\x1b]0;✳ Claude\x07").wait(1_000).keys("question\r").wait(2_000);
     session.out(claude(&["❯ question"], "", IDLE)).wait(2_000);
@@ -189,7 +189,7 @@ fn a_title_from_before_the_submission_says_nothing() {
 }
 
 #[test]
-fn typing_ahead_is_no_part_of_the_turn() {
+fn typed_ahead_text_is_not_part_of_the_turn() {
     let mut session = claude_ready();
     session.keys("one\r").out(claude(&["❯ one", "● answer"], "", BUSY)).wait(300);
     session.keys("tw").out(claude(&["❯ one", "● answer"], "tw", BUSY)).wait(300);
@@ -201,7 +201,7 @@ fn typing_ahead_is_no_part_of_the_turn() {
 }
 
 #[test]
-fn a_box_that_lags_behind_says_little() {
+fn a_lagging_input_box_is_not_trusted() {
     let mut session = claude_ready();
     session.keys("question").out(claude(&["Claude Code"], "q", IDLE)).wait(100).keys("\r");
     session.out(claude(&["❯ question", "● answer"], "", BUSY)).wait(300);
@@ -211,7 +211,7 @@ fn a_box_that_lags_behind_says_little() {
 }
 
 #[test]
-fn a_user_in_a_hurry_ends_the_turn_by_asking_on() {
+fn the_next_submission_ends_the_turn() {
     let mut session = claude_ready();
     session.keys("one\r").out(claude(&["❯ one", "● answer"], "", BUSY)).wait(300);
     session.out(claude(&["❯ one", "● answer one"], "", IDLE)).wait(100);
@@ -222,18 +222,18 @@ fn a_user_in_a_hurry_ends_the_turn_by_asking_on() {
 }
 
 #[test]
-fn enter_during_work_is_no_turn_of_its_own() {
+fn enter_during_work_does_not_start_a_turn() {
     let mut session = claude_ready();
     session.keys("one\r").out(claude(&["❯ one"], "", BUSY)).wait(300).keys("and this\r").wait(300);
     session.out(claude(&["❯ one", "● answer", "❯ and this", "● more"], "", IDLE)).wait(1_000);
     assert_eq!(session.turns.len(), 1);
-    // Enter in an empty box is nothing at all.
+    // Enter in an empty box does nothing.
     session.keys("\r").wait(40_000);
     assert_eq!((session.turns.len(), session.state()), (1, State::Ready));
 }
 
 #[test]
-fn commands_without_work_end_by_their_answer_or_are_forgotten() {
+fn commands_without_work_end_with_their_answer_or_are_dropped() {
     let mut session = claude_ready();
     session.keys("/cost\r").out(claude(&["❯ /cost", "  ⎿ nothing yet"], "", IDLE)).wait(2_000);
     assert_eq!(session.turns.len(), 0);
@@ -244,7 +244,7 @@ fn commands_without_work_end_by_their_answer_or_are_forgotten() {
 }
 
 #[test]
-fn half_a_picture_says_nothing() {
+fn an_incomplete_frame_is_ignored() {
     let mut session = claude_ready();
     session.keys("one\r").out(claude(&["❯ one"], "", BUSY)).wait(300);
     let half = claude(&["❯ one", "● answer"], "", IDLE);
@@ -272,7 +272,7 @@ fn codex_streams_without_a_mark_and_pauses() {
 }
 
 #[test]
-fn a_tip_below_an_answer_is_no_part_of_it() {
+fn a_tip_below_an_answer_is_not_part_of_it() {
     let mut session = Session::new("codex");
     session.out(codex(&["Codex"], "24 used")).wait(2_000).keys("question\r");
     let shown = ["› question", "", "• The answer", "  └ Tip: Run /review.", "", "  Worked for 3s • 14:22"];
@@ -281,7 +281,7 @@ fn a_tip_below_an_answer_is_no_part_of_it() {
 }
 
 #[test]
-fn a_program_that_reports_is_believed_over_its_screen() {
+fn reports_are_trusted_over_the_screen() {
     let mut session = Session::new("codex");
     session.out("\x1b]7501;state=idle:app=codex\x1b\\").out(codex(&["Codex"], "1 used")).wait(2_000);
     session.keys("question\r").out("\x1b]7501;state=working:app=codex\x1b\\");
@@ -292,7 +292,7 @@ fn a_program_that_reports_is_believed_over_its_screen() {
 }
 
 #[test]
-fn a_report_counts_for_programs_nobody_knows() {
+fn reports_count_for_unknown_programs() {
     let mut session = Session::new("generic");
     session
         .out("tool\r\n\x1b]7501;state=idle\x07")
@@ -331,8 +331,8 @@ fn enter_may_be_a_newline() {
 }
 
 #[test]
-fn input_that_nobody_took_is_no_turn() {
-    // Enter comes while the program still starts, and is lost; the text stays.
+fn input_that_was_not_submitted_is_not_a_turn() {
+    // Enter arrives while the program still starts, and is lost; the text stays.
     let mut session = Session::new("codex");
     let starting = ["Codex", "", "• Starting (1s • esc to interrupt)"];
     let with_input =
@@ -357,13 +357,13 @@ fn pasted_text_is_one_submission() {
 }
 
 #[test]
-fn an_answer_that_pauses_behind_something_like_a_prompt_goes_on() {
+fn a_pause_after_prompt_like_text_does_not_end_the_answer() {
     let mut session = Session::new("aider");
     session.out("ask> ").wait(500).keys("quote\r").out("quote\r\nAs they say:\r\n> ").wait(1_500);
     assert_eq!(session.turns.len(), 0);
     session.out("to be\r\nask> ").wait(500);
     assert_eq!(session.texts(), ["As they say:\n> to be"]);
-    // Another mode has another prompt; it takes a moment longer to believe.
+    // Another mode has another prompt; it takes a moment longer to trust.
     session.keys("/code\r").out("/code\r\n> ").wait(500);
     assert_eq!(session.turns.len(), 1);
     session.wait(3_000);
@@ -371,7 +371,7 @@ fn an_answer_that_pauses_behind_something_like_a_prompt_goes_on() {
 }
 
 #[test]
-fn lines_that_an_editor_broke_are_an_echo_as_well() {
+fn lines_wrapped_by_an_editor_are_an_echo() {
     let mut session = Session::new("aider");
     let pasted = format!("first {}\rlast line.", "word ".repeat(20));
     session.out("\x1b[?2004hask> ").wait(500).keys(&format!("\x1b[200~{pasted}\x1b[201~"));
@@ -380,7 +380,7 @@ fn lines_that_an_editor_broke_are_an_echo_as_well() {
     session.out(format!("\x1b[2A\r\x1b[J{drawn}   \r\x1b[79C \r\r\n\x1b[J\x1b[?2004l\r\n"));
     session.out("the answer\r\n\x1b[?2004hask> ").wait(500);
     assert_eq!(session.texts(), ["the answer"]);
-    // One that lets go only after the answer has not drawn the answer.
+    // An editor that submits only after the answer has not drawn the answer.
     session.keys("more\r").out("more\r\nfirst\r\nsecond\r\n\x1b[?2004l\x1b[?2004hask> ").wait(3_000);
     assert_eq!(session.texts()[1], "first\nsecond");
 }
@@ -403,7 +403,7 @@ fn a_shells_prompt_is_not_what_its_commands_print() {
 }
 
 #[test]
-fn a_shells_second_prompt_goes_on() {
+fn a_continuation_prompt_does_not_end_a_turn() {
     let mut session = bash();
     session.keys("for i in 1 2\r").out("for i in 1 2\r\n\x1b[?2004l\r\x1b[?2004h> ").wait(1_000);
     session.keys("do echo $i; done\r").out("do echo $i; done\r\n\x1b[?2004l\r1\r\n2\r\n").wait(1_000);
@@ -413,7 +413,7 @@ fn a_shells_second_prompt_goes_on() {
 }
 
 #[test]
-fn editors_and_questions_take_pastes_too() {
+fn bracketed_paste_in_editors_and_questions_is_not_a_prompt() {
     let mut session = bash();
     session.keys("vim\r").out("vim\r\n\x1b[?2004l\r\x1b[?1049h\x1b[?2004h\x1b[Hhello").wait(5_000);
     assert_eq!((session.turns.len(), session.state()), (0, State::Working));
@@ -424,7 +424,7 @@ fn editors_and_questions_take_pastes_too() {
 }
 
 #[test]
-fn a_shell_that_marks_its_prompts_is_believed() {
+fn a_shells_prompt_marks_are_trusted() {
     let prompt = "\x1b]133;D;0\x07\x1b]133;A\x07$ \x1b]133;B\x07";
     let mut session = Session::new("shell");
     session.out(prompt).wait(500).keys("x\r").out("x\r\n\x1b]133;C\x07out\r\n$ ").wait(60_000);
@@ -437,7 +437,7 @@ fn a_shell_that_marks_its_prompts_is_believed() {
 }
 
 #[test]
-fn marks_printed_by_a_command_are_none() {
+fn prompt_marks_printed_by_a_command_are_ignored() {
     let prompt = "\x1b[?2004h\x1b]133;A\x07$ \x1b]133;B\x07";
     let mut session = Session::new("shell");
     session.out(prompt).wait(500).keys("cat log\r").out("cat log\r\n\x1b[?2004l\r\x1b]133;C\x07");
@@ -448,7 +448,7 @@ fn marks_printed_by_a_command_are_none() {
 }
 
 #[test]
-fn a_terminal_that_answers_is_no_user() {
+fn replies_of_the_terminal_are_not_input() {
     let mut session = bash();
     session.keys("x\r").out("x\r\n\x1b[?2004l\rone\r\n\x1b[?2004hpro\x1b[6n").keys("\x1b[1;4R");
     assert_eq!(session.turns.len(), 0);
@@ -470,7 +470,7 @@ fn text_typed_ahead_does_not_hide_a_prompt() {
 }
 
 #[test]
-fn a_program_that_is_gone_completes_nothing() {
+fn an_exited_program_completes_no_turn() {
     let mut session = bash();
     session.keys("exit\r").out("exit\r\n\x1b[?2004l\rbye\r\n");
     session.detector.exited(Time::from_millis(session.now));
@@ -479,7 +479,7 @@ fn a_program_that_is_gone_completes_nothing() {
 }
 
 #[test]
-fn lost_output_is_survived() {
+fn a_gap_in_the_output_is_handled() {
     let mut session = bash();
     session.keys("x\r").out("x\r\n\x1b[?2004l\rstart \x1b]0;unfinished");
     let offset = Offset(session.detector.offset().0 + 1_000_000);
@@ -496,7 +496,7 @@ fn lost_output_is_survived() {
 }
 
 #[test]
-fn output_that_was_passed_over_counts() {
+fn skipped_output_counts() {
     let mut session = bash();
     session.keys("yes\r").out("yes\r\n\x1b[?2004l\r");
     let flood = "y\r\n".repeat(100_000);
@@ -512,7 +512,7 @@ fn output_that_was_passed_over_counts() {
 }
 
 #[test]
-fn pictures_in_a_flood_are_looked_at_now_and_then() {
+fn frames_in_a_flood_are_read_now_and_then() {
     let mut session = claude_ready();
     session.keys("one\r");
     let busy = claude(&["❯ one"], "", BUSY);

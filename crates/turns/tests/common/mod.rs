@@ -1,5 +1,5 @@
 //! Recordings for tests: a few are in the repository, here and beside the screen model; `SWB_RECORDINGS` names
-//! a folder with more.
+//! a directory with more.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
@@ -17,7 +17,7 @@ pub(crate) struct Case {
     pub(crate) profile: Arc<Profile>,
 }
 
-/// All recordings there are.
+/// All available recordings.
 pub(crate) fn cases() -> Vec<Case> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folders = match std::env::var_os("SWB_RECORDINGS") {
@@ -48,7 +48,7 @@ fn find(folder: &Path, profiles: &Profiles) -> Vec<Case> {
     entries.filter(|path| path.is_dir()).flat_map(|path| find(&path, profiles)).collect()
 }
 
-/// Numbers that look random and are the same every time.
+/// Pseudo-random numbers, the same every time.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
