@@ -1,5 +1,5 @@
-//! Agents that speak the Agent Client Protocol: what they are served, how they go on after their end, and what becomes
-//! of bad ones. What all agents have in common is in the tests of the socket (`scriptschnell/`).
+//! Agents that speak the Agent Client Protocol: the requests we serve, resuming after an exit, and misbehaving agents.
+//! What all agents have in common is tested on the socket (`scriptschnell/`).
 
 use crate::support::needs;
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ fn files_of_the_workspace_are_served() {
 
 // The daemon's own mask keeps its files private; an agent's files are the user's.
 #[test]
-fn what_an_agent_makes_has_the_users_mask() {
+fn new_files_of_an_agent_have_the_users_umask() {
     let mut swb = Swb::new(EXE);
     swb.configure(&scripted_agent(&[]));
     swb.start_daemon_with(|command| {
@@ -178,7 +178,7 @@ fn terminals_cannot_write_outside() {
 }
 
 #[test]
-fn what_runs_in_a_terminal_ends_with_the_prompt_or_the_session() {
+fn terminal_commands_end_with_the_prompt_or_the_session() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     for end in ["chat_stop", "session_delete"] {
@@ -195,7 +195,7 @@ fn what_runs_in_a_terminal_ends_with_the_prompt_or_the_session() {
 }
 
 #[test]
-fn what_we_do_not_know_is_refused() {
+fn unknown_requests_are_rejected() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     assert_eq!(client.say("call:elicitation/create"), format!("call error: {NO_METHOD}"));
@@ -204,7 +204,7 @@ fn what_we_do_not_know_is_refused() {
 }
 
 #[test]
-fn an_agent_works_where_its_conversation_is() {
+fn an_agent_runs_in_the_directory_of_its_conversation() {
     let swb = scripted_with(&[]);
     let mut client = swb.chat_in("talk");
     assert_eq!(client.say("cwd"), work(&swb).to_str().unwrap());
@@ -212,7 +212,7 @@ fn an_agent_works_where_its_conversation_is() {
 }
 
 #[test]
-fn options_of_any_kind_are_kept_and_chosen() {
+fn every_kind_of_option_can_be_chosen() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let prompt = "choose:allow_once=This once,allow_always=Always,reject_once=No,reject_always=Never";
@@ -240,7 +240,7 @@ fn options_of_any_kind_are_kept_and_chosen() {
 }
 
 #[test]
-fn the_users_policy_needs_no_approval() {
+fn what_the_policy_allows_needs_no_approval() {
     let config = scripted_agent(&[])
         .replace("[[agents]]", "[chat.allow]\ntools = [\"fetch\"]\ncommands = [\"cargo test\"]\n[[agents]]");
     let swb = configured(&config);
@@ -256,7 +256,7 @@ fn the_users_policy_needs_no_approval() {
 
 // An agent that cannot remember by itself what is allowed for good does not have to.
 #[test]
-fn a_domain_that_is_always_allowed_is_kept_with_the_workspace() {
+fn a_domain_allowed_always_is_stored_in_the_workspace() {
     let mut swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let fetch = |client: &mut ChatClient, url: &str, always: bool| {
@@ -291,7 +291,7 @@ fn changes_of_files_are_shown() {
 }
 
 #[test]
-fn an_agent_that_has_crashed_is_started_anew_and_goes_on() {
+fn a_crashed_agent_is_restarted_and_continues() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let first = client.say("session");
@@ -310,7 +310,7 @@ fn an_agent_that_has_crashed_is_started_anew_and_goes_on() {
 }
 
 #[test]
-fn a_stop_while_a_session_is_loaded_does_not_lose_it() {
+fn a_stop_during_session_load_keeps_the_session() {
     let swb = scripted_with(&["--hold-load", "hold", "--log", "log"]);
     let mut client = swb.chat_in("talk");
     let first = client.say("session");
@@ -328,7 +328,7 @@ fn a_stop_while_a_session_is_loaded_does_not_lose_it() {
 }
 
 #[test]
-fn an_agent_that_cannot_load_is_told_what_was_said() {
+fn an_agent_that_cannot_load_gets_a_transcript() {
     let swb = scripted_with(&["--no-load"]);
     let mut client = swb.chat_in("talk");
     assert_eq!(client.say("my name is Ada"), "you said: my name is Ada");
@@ -343,7 +343,7 @@ fn an_agent_that_cannot_load_is_told_what_was_said() {
 }
 
 #[test]
-fn a_conversation_goes_on_after_the_daemons_death() {
+fn a_conversation_continues_after_the_daemon_is_killed() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let first = client.say("session");
@@ -354,7 +354,7 @@ fn a_conversation_goes_on_after_the_daemons_death() {
 }
 
 #[test]
-fn a_conversation_that_begins_anew_has_a_new_session() {
+fn a_cleared_conversation_gets_a_new_session() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let first = client.say("session");
@@ -364,7 +364,7 @@ fn a_conversation_that_begins_anew_has_a_new_session() {
 }
 
 #[test]
-fn garbage_is_forgiven_up_to_a_point() {
+fn stray_output_is_ignored_up_to_a_limit() {
     let swb = scripted_with(&["--garbage"]);
     let mut client = swb.chat_in("talk");
     assert_eq!(client.say("garbage:50;wrong;say:well"), "well");
@@ -377,7 +377,7 @@ fn garbage_is_forgiven_up_to_a_point() {
 }
 
 #[test]
-fn lines_have_a_length() {
+fn the_length_of_a_line_is_limited() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     assert_eq!(client.say("big:4000000").len(), 4_000_000);
@@ -408,7 +408,7 @@ for line in sys.stdin:
 "#;
 
 #[test]
-fn an_agent_may_read_much_at_the_same_time() {
+fn an_agent_may_read_many_files_concurrently() {
     let config = "[chat]\nbackend = \"reader\"\n[[agents]]\nname = \"reader\"\nkind = \"acp\"\n";
     let swb = configured(&format!("{config}command = {}\n", json!(["python3", "-c", READER])));
     let mut client = swb.chat_in("talk");
@@ -423,7 +423,7 @@ fn an_agent_may_read_much_at_the_same_time() {
 }
 
 #[test]
-fn errors_of_an_agent_are_told() {
+fn errors_of_an_agent_are_reported() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     assert!(failure(&mut client, "fail:no credit left").contains("no credit left"));
@@ -432,7 +432,7 @@ fn errors_of_an_agent_are_told() {
 }
 
 #[test]
-fn agents_that_cannot_begin_say_why() {
+fn agents_that_cannot_start_report_why() {
     for (args, words) in [
         (&["--auth"][..], &["'Log in with a key'", "[[agents]]"][..]),
         (&["--crash"], &["7", "it cannot start"]),
@@ -488,7 +488,7 @@ fn a_stop_works_while_an_agent_starts() {
 
 // SS-55
 #[test]
-fn a_stop_works_while_a_model_is_chosen() {
+fn a_stop_works_while_a_model_is_selected() {
     let swb = scripted_with(&["--hold-model", "--log", "log"]);
     let mut client = swb.chat_in("talk");
     client.ok("config_set", json!({"model": "two"}));
@@ -510,7 +510,7 @@ fn a_stop_works_while_a_model_is_chosen() {
 }
 
 #[test]
-fn costs_are_told() {
+fn costs_are_reported() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let generation = client.chat("usage:50,200;cost:100,20");
@@ -520,7 +520,7 @@ fn costs_are_told() {
 }
 
 #[test]
-fn what_a_session_has_cost_is_counted_once() {
+fn the_cost_of_a_session_is_counted_once() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let cost = |client: &mut ChatClient, prompt: &str| {
@@ -538,7 +538,7 @@ fn what_a_session_has_cost_is_counted_once() {
 }
 
 #[test]
-fn more_permissions_than_can_wait_are_asked_for_in_turn() {
+fn excess_permission_requests_are_queued() {
     const ALL: usize = 150;
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");

@@ -1,4 +1,4 @@
-//! `swb chat` as people and scripts use it: on a terminal, with `-m`, in pipes.
+//! `swb chat` as users and scripts run it: on a terminal, with `-m`, in pipes.
 
 use crate::support::chat_server::Server;
 use rustix::process::Signal;
@@ -66,7 +66,7 @@ fn events(output: &Output) -> Vec<Value> {
 // ---- one prompt, one answer ----
 
 #[test]
-fn an_answer_is_printed_as_it_is_and_nothing_else() {
+fn only_the_answer_is_printed() {
     let swb = scripted();
     let told = swb.run(&["chat", "-m", "say:# A **title**\\n;tool:read:main.rs;say:text"]);
     assert_eq!((answer(&told).as_str(), said(&told).as_str()), ("# A **title**\ntext\n", ""));
@@ -77,7 +77,7 @@ fn an_answer_is_printed_as_it_is_and_nothing_else() {
 }
 
 #[test]
-fn the_directorys_latest_session_goes_on_unless_another_is_wanted() {
+fn the_latest_session_of_the_directory_continues_by_default() {
     let swb = scripted();
     let first = swb.ok(&["chat", "-m", "session"]);
     let second = swb.ok(&["chat", "-m", "session"]);
@@ -91,7 +91,7 @@ fn the_directorys_latest_session_goes_on_unless_another_is_wanted() {
 }
 
 #[test]
-fn a_session_that_is_in_use_is_told() {
+fn a_session_in_use_is_reported() {
     let swb = scripted();
     swb.ok(&["chat", "used", "--new", "-m", "say:x"]);
     let _owner = terminal(&swb, &["used"]);
@@ -101,7 +101,7 @@ fn a_session_that_is_in_use_is_told() {
 }
 
 #[test]
-fn a_shell_is_given_nothing_to_read_besides_a_message() {
+fn a_shell_gets_no_piped_input_besides_the_message() {
     let mut swb = Swb::new(EXE);
     swb.configure("[chat]\nbackend = \"shell\"");
     swb.start_daemon();
@@ -132,7 +132,7 @@ fn prompts_come_from_standard_input() {
 }
 
 #[test]
-fn programs_read_events_and_the_result_is_the_last() {
+fn json_output_is_events_and_then_the_result() {
     let swb = scripted();
     let told = swb.run(&["chat", "--json", "-m", "think:hm;say:one,;tool:read:main.rs;say:two;cost:10,5"]);
     let events = events(&told);
@@ -152,7 +152,7 @@ fn programs_read_events_and_the_result_is_the_last() {
 }
 
 #[test]
-fn nobody_at_the_terminal_denies_unless_told_otherwise() {
+fn without_a_terminal_approvals_are_denied_by_default() {
     let swb = scripted();
     let permit = |args: &[&str]| answer(&swb.run(&[&["chat", "-m", "permit:rm -rf x"], args].concat()));
     assert_eq!(permit(&[]), "permit: no\n");
@@ -168,7 +168,7 @@ fn nobody_at_the_terminal_denies_unless_told_otherwise() {
 }
 
 #[test]
-fn failures_have_their_codes() {
+fn failures_have_distinct_exit_codes() {
     let swb = scripted();
     let failed = swb.run(&["chat", "-m", "say:half;fail:boom"]);
     assert_eq!((failed.status.code(), answer(&failed).as_str()), (Some(1), "half\n"));
@@ -209,7 +209,7 @@ fn ctrl_c_stops_the_answer() {
 }
 
 #[test]
-fn a_killed_daemon_is_told_to_programs() {
+fn a_killed_daemon_is_reported_in_json() {
     let swb = scripted();
     let mut command = swb.command(&["chat", "cut", "--new", "--json", "-m", "say:begun;stall"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a child");
@@ -224,7 +224,7 @@ fn a_killed_daemon_is_told_to_programs() {
 }
 
 #[test]
-fn an_answer_that_others_end_is_not_stopped_here() {
+fn an_answer_stopped_by_another_client_is_reported() {
     let swb = scripted();
     let start = || {
         let mut command = swb.command(&["chat", "cut", "-m", "say:begun;stall"]);
@@ -252,7 +252,7 @@ fn an_answer_that_others_end_is_not_stopped_here() {
 }
 
 #[test]
-fn a_saved_session_is_there_after_a_restart() {
+fn a_saved_session_survives_a_restart() {
     let mut swb = scripted();
     swb.ok(&["chat", "kept", "--new", "--save", "-m", "say:remember"]);
     swb.ok(&["chat", "lost", "--new", "-m", "say:forget"]);
@@ -263,7 +263,7 @@ fn a_saved_session_is_there_after_a_restart() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_saved_is_there_all_the_same() {
+fn an_answer_that_cannot_be_saved_is_still_printed() {
     let swb = scripted();
     let file = swb.paths().state_dir().join("conversations.db");
     std::fs::create_dir_all(swb.paths().state_dir()).expect("a directory");
@@ -275,7 +275,7 @@ fn an_answer_that_cannot_be_saved_is_there_all_the_same() {
 }
 
 #[test]
-fn a_terminal_session_can_be_talked_to() {
+fn a_terminal_session_accepts_prompts() {
     let swb = scripted();
     swb.ok(&["run", "-d", "-n", "term", "--", "sh"]);
     assert!(swb.ok(&["chat", "-m", "session"]).trim().ends_with(" 1"), "only when it is named");
@@ -296,7 +296,7 @@ fn a_daemon_is_started_when_none_runs() {
 
 // SS-19, SS-20
 #[test]
-fn the_secret_is_told_or_proved() {
+fn authentication_uses_the_token_or_a_challenge() {
     for method in ["token", "challenge"] {
         let more =
             format!("[scriptschnell]\nrequire_auth = true\nauth_method = \"{method}\"\ntoken = \"secret\"\n");
@@ -309,7 +309,7 @@ fn the_secret_is_told_or_proved() {
 }
 
 #[test]
-fn the_socket_is_where_the_configuration_says() {
+fn the_socket_path_is_configurable() {
     let swb = Swb::scripted(EXE, "[scriptschnell]\npath = \"~/elsewhere.sock\"\nauto_connect = true\n");
     assert_eq!(swb.ok(&["chat", "-m", "say:in"]), "in\n");
     let swb = Swb::scripted(EXE, "[scriptschnell]\nauto_connect = false\n");
@@ -320,7 +320,7 @@ fn the_socket_is_where_the_configuration_says() {
 }
 
 #[test]
-fn too_many_clients_are_told_of_the_limit() {
+fn the_connection_limit_is_reported() {
     let swb = Swb::scripted(EXE, "[scriptschnell]\nmax_connections = 1\n");
     let _only = swb.chat();
     let refused = swb.run(&["chat", "-m", "say:in"]);
@@ -329,7 +329,7 @@ fn too_many_clients_are_told_of_the_limit() {
 }
 
 #[test]
-fn a_person_at_the_terminal_is_asked_also_by_scripts() {
+fn a_user_at_the_terminal_is_asked_with_piped_input_too() {
     let swb = scripted();
     let start = |args: &[&str]| Terminal::start(swb.command(&[&["chat", "-m"], args].concat()), 90, 30);
     let mut terminal = start(&["permit:rm -rf x"]);
@@ -363,7 +363,7 @@ fn a_person_at_the_terminal_is_asked_also_by_scripts() {
 }
 
 #[test]
-fn every_example_of_the_documentation_is_understood() {
+fn every_documented_example_parses() {
     let page = include_str!("../../../../docs/agents.md");
     let examples: Vec<&str> =
         page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
@@ -433,7 +433,7 @@ fn one_key_approves_and_another_denies() {
 }
 
 #[test]
-fn ctrl_c_stops_and_the_conversation_goes_on() {
+fn ctrl_c_stops_the_answer_and_the_conversation_continues() {
     let swb = scripted();
     let mut terminal = terminal(&swb, &[]);
     say(&mut terminal, "say:begun;stall");
@@ -498,7 +498,7 @@ fn commands_begin_with_a_slash() {
 }
 
 #[test]
-fn who_leaves_is_told_what_is_not_saved() {
+fn leaving_reports_what_is_not_saved() {
     let swb = scripted();
     let mut left = terminal(&swb, &["--new"]);
     ask(&mut left, "say:x");
@@ -513,7 +513,7 @@ fn who_leaves_is_told_what_is_not_saved() {
 }
 
 #[test]
-fn much_is_shown_without_delay() {
+fn long_answers_are_shown_without_delay() {
     let swb = scripted();
     let mut terminal = terminal(&swb, &[]);
     ask(&mut terminal, "flood:500");
@@ -524,7 +524,7 @@ fn much_is_shown_without_delay() {
 }
 
 #[test]
-fn a_session_in_which_nothing_was_said_does_not_stay() {
+fn an_empty_session_is_removed() {
     let swb = scripted();
     let count = || {
         swb.chat().ok_as("session_list", json!({}), "session_list_response")["sessions"]
@@ -541,7 +541,7 @@ fn a_session_in_which_nothing_was_said_does_not_stay() {
 }
 
 #[test]
-fn lines_are_edited_and_can_be_several() {
+fn input_can_be_edited_and_have_several_lines() {
     let swb = scripted();
     let mut terminal = terminal(&swb, &[]);
     // Two lines by a backslash, a wide character that is deleted, a word in front.
@@ -556,7 +556,7 @@ fn lines_are_edited_and_can_be_several() {
 
 // SS-64, SS-65
 #[test]
-fn questions_are_answered_by_number_or_words() {
+fn questions_are_answered_by_number_or_text() {
     let swb = Swb::new(EXE);
     let server = Server::start(&swb.dir().join("fake.sock"));
     let mut terminal = Terminal::start(swb.command(&["chat", "--socket", server.path()]), 90, 30);
@@ -591,7 +591,7 @@ fn questions_are_answered_by_number_or_words() {
 }
 
 #[test]
-fn a_line_that_is_not_complete_is_shown_and_written_over() {
+fn an_incomplete_line_is_shown_and_overwritten() {
     let swb = Swb::new(EXE);
     let server = Server::start(&swb.dir().join("fake.sock"));
     let mut terminal = Terminal::start(swb.command(&["chat", "--socket", server.path()]), 90, 30);
@@ -610,7 +610,7 @@ fn a_line_that_is_not_complete_is_shown_and_written_over() {
 
 // SS-35, SS-36
 #[test]
-fn who_does_not_own_a_session_watches_and_can_take_over() {
+fn an_observer_watches_and_can_take_over() {
     let swb = scripted();
     let mut owner = swb.chat_in("shared");
     let mut terminal = terminal(&swb, &["shared"]);
@@ -631,7 +631,7 @@ fn who_does_not_own_a_session_watches_and_can_take_over() {
 }
 
 #[test]
-fn a_killed_daemon_is_reconnected_to_and_what_was_interrupted_is_marked() {
+fn after_a_daemon_kill_the_chat_reconnects_and_marks_the_answer() {
     let swb = scripted();
     let mut terminal = terminal(&swb, &["long", "--new"]);
     ask(&mut terminal, "say:before");
@@ -645,7 +645,7 @@ fn a_killed_daemon_is_reconnected_to_and_what_was_interrupted_is_marked() {
 }
 
 #[test]
-fn whoever_owned_a_session_owns_it_after_a_crash() {
+fn the_owner_of_a_session_stays_after_a_crash() {
     let swb = scripted();
     let mut owner = terminal(&swb, &["both", "--new"]);
     ask(&mut owner, "say:before");
@@ -680,7 +680,7 @@ fn a_daemon_that_is_shut_down_ends_the_chat() {
 }
 
 #[test]
-fn what_was_not_heard_is_not_lost() {
+fn an_undelivered_prompt_can_be_sent_again() {
     let mut swb = scripted();
     let mut terminal = terminal(&swb, &[]);
     // A daemon that stands still takes what is sent, and is killed before it reads it.
@@ -700,7 +700,7 @@ fn what_was_not_heard_is_not_lost() {
 /// Only debug builds can be asked to panic.
 #[cfg(debug_assertions)]
 #[test]
-fn a_panic_gives_the_terminal_back_before_it_says_why() {
+fn a_panic_restores_the_terminal_before_its_message() {
     let swb = scripted();
     let mut command = swb.command(&["chat"]);
     command.env("SWB_TEST_PANIC", "P");
@@ -717,7 +717,7 @@ fn a_panic_gives_the_terminal_back_before_it_says_why() {
 }
 
 #[test]
-fn the_window_may_change_and_close() {
+fn the_window_can_be_resized_and_closed() {
     let swb = scripted();
     let mut terminal = terminal(&swb, &[]);
     ask(&mut terminal, &format!("say:{}", "word ".repeat(60)));

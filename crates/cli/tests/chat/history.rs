@@ -1,4 +1,4 @@
-//! `swb history` and `swb workspace`: what was said, and where.
+//! `swb history` and `swb workspace`.
 
 use crate::support::agents::said;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ fn history(swb: &Swb, args: &[&str]) -> Vec<Value> {
 
 /// What programs read does not depend on where they say that they are programs.
 #[test]
-fn options_may_stand_before_what_to_do() {
+fn options_may_precede_the_subcommand() {
     let swb = Swb::scripted(EXE, "");
     swb.ok(&["chat", "one", "--new", "-m", "say:x"]);
     let list = swb.ok(&["history", "--json", "ls"]);
@@ -81,7 +81,7 @@ fn conversations_are_listed_live_and_saved() {
 
 // SS-45, SS-46: the terminal outlives the daemon, and so does what was said in it.
 #[test]
-fn a_saved_conversation_goes_on_with_its_terminal() {
+fn a_saved_conversation_continues_with_its_terminal() {
     let mut swb = Swb::new(EXE);
     swb.configure(
         "[chat]\nbackend = \"sh\"\n[[agents]]\nname = \"sh\"\nkind = \"pty\"\ncommand = [\"/bin/sh\"]\n",
@@ -104,7 +104,7 @@ fn a_saved_conversation_goes_on_with_its_terminal() {
 
 // SS-45
 #[test]
-fn what_was_said_can_be_read_again() {
+fn messages_can_be_shown() {
     let swb = Swb::scripted(EXE, "");
     let mut client = talk(&swb, "p", "one", &["think:hm;tool:read:notes.txt;say:done\\nindeed"]);
     let whole = swb.json(&["history", "show", "one"]);
@@ -128,7 +128,7 @@ fn what_was_said_can_be_read_again() {
 }
 
 #[test]
-fn long_conversations_come_whole() {
+fn long_conversations_are_shown_completely() {
     let swb = Swb::scripted(EXE, "");
     let _client = talk(&swb, "p", "long", &["big:3000000", "flood:600", "say:the end"]);
     let whole = swb.json(&["history", "show", "long"]);
@@ -144,7 +144,7 @@ fn long_conversations_come_whole() {
 
 // SS-42, SS-47
 #[test]
-fn words_are_found_until_the_conversation_is_removed() {
+fn search_finds_words_until_the_conversation_is_removed() {
     let swb = Swb::scripted(EXE, "");
     let mut one = talk(&swb, "p", "one", &["the quick brown fox", "say:slow dogs"]);
     let none = swb.run(&["history", "search", "fox"]);
@@ -189,7 +189,7 @@ fn nothing_is_on_disk_before_something_is_saved() {
 }
 
 #[test]
-fn a_damaged_file_is_told_and_left_alone() {
+fn a_damaged_file_is_reported_and_not_changed() {
     let swb = Swb::scripted(EXE, "");
     let file = swb.paths().state_dir().join("conversations.db");
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -216,7 +216,7 @@ fn git(dir: &Path, args: &[&str]) {
 
 // SS-70, SS-71
 #[test]
-fn workspaces_are_listed_and_kept() {
+fn workspaces_are_listed_and_stored() {
     let mut swb = Swb::scripted(EXE, "");
     let (p, docs) = (swb.workspace("p"), swb.workspace("docs"));
     let _client = talk(&swb, "q", "one", &["hello"]);
@@ -248,7 +248,7 @@ fn workspaces_are_listed_and_kept() {
 
 // SS-70, SS-73
 #[test]
-fn a_workspace_is_made_as_a_working_tree() {
+fn a_workspace_can_be_created_as_a_git_worktree() {
     let swb = Swb::scripted(EXE, "");
     let repository = swb.workspace("repo");
     git(&repository, &["init", "-q", "-b", "trunk"]);

@@ -1,4 +1,4 @@
-//! Models behind an API: what they say, do and ask, over the scriptschnell socket. Everything holds for both APIs.
+//! Models behind an API, over the scriptschnell socket: text, tools and questions. Every test runs with both APIs.
 
 use crate::support::models::{self, APIS, Canned, Reply, Rig, answer, daemon, decide, events};
 use serde_json::{Value, json};
@@ -68,7 +68,7 @@ fn an_answer_is_streamed_and_counted() {
 }
 
 #[test]
-fn what_was_said_before_is_remembered() {
+fn the_model_gets_the_earlier_conversation() {
     for api in APIS {
         let rules = json!([
             {"match": "(?s)alpha.*beta", "text": "both"},
@@ -84,7 +84,7 @@ fn what_was_said_before_is_remembered() {
 
 // SS-68
 #[test]
-fn the_nearest_setting_holds() {
+fn the_most_specific_setting_applies() {
     for api in APIS {
         let server = Canned::start(vec![Reply::Stream(answer(api, "ok", &[]))]);
         let swb = daemon(api, server.url(), "");
@@ -186,7 +186,7 @@ fn several_tools_in_one_answer_are_used_in_order() {
 
 // SS-60
 #[test]
-fn writing_asks_first_and_takes_no_for_an_answer() {
+fn writing_needs_approval_and_can_be_denied() {
     for api in APIS {
         let rules: Vec<Value> = [
             uses("write it", "write_file", json!({"path": "new.txt", "content": "text\n"}), "end"),
@@ -237,7 +237,7 @@ fn writing_asks_first_and_takes_no_for_an_answer() {
 }
 
 #[test]
-fn edits_that_cannot_be_made_are_not_asked_about() {
+fn impossible_edits_fail_without_an_approval() {
     let edit = json!({"path": "missing.txt", "old_text": "a", "new_text": "b"});
     let mut rig = Rig::new("openai", &json!(uses("edit it", "edit_file", edit, "end")), "");
     let generation = rig.chat("edit it");
@@ -270,7 +270,7 @@ fn what_the_user_allows_needs_no_approval() {
 
 // SS-60
 #[test]
-fn commands_run_in_the_workspace_and_are_shown_as_they_go() {
+fn commands_run_in_the_workspace_and_stream_their_output() {
     for api in APIS {
         let command = "pwd; echo first; until test -e go; do sleep 0.05; done; echo last >&2; exit 3";
         let rules = uses("run it", "execute_command", json!({"command": command}), "end");
@@ -301,7 +301,7 @@ fn commands_run_in_the_workspace_and_are_shown_as_they_go() {
 }
 
 #[test]
-fn a_command_that_is_always_allowed_is_kept_with_the_workspace() {
+fn a_command_allowed_always_is_stored_in_the_workspace() {
     let rules: Vec<Value> = [
         uses("run it", "execute_command", json!({"command": "echo hello"}), "end"),
         uses("run other", "execute_command", json!({"command": "echo hello; ls"}), "end"),
@@ -360,7 +360,7 @@ fn no_path_leads_out_of_the_workspace() {
 
 // SS-64
 #[test]
-fn a_question_is_asked_and_its_answer_told() {
+fn a_question_is_asked_and_the_model_gets_the_answer() {
     for api in APIS {
         let ask = json!({"question": "which colour?", "options": ["red", "blue"]});
         let mut rig = Rig::new(api, &json!(uses("ask me", "ask_user", ask, "thanks")), "");
@@ -423,7 +423,7 @@ fn an_agent_that_runs_in_circles_is_ended() {
 
 // The server numbers the tools of each of its answers from 0 on.
 #[test]
-fn uses_of_tools_are_told_apart_whatever_the_server_calls_them() {
+fn tool_calls_get_unique_ids() {
     for api in APIS {
         let tools = [("read_file", r#"{"path": "a"}"#), ("read_file", r#"{"path": "b"}"#)];
         let server = Canned::start(vec![
@@ -442,7 +442,7 @@ fn uses_of_tools_are_told_apart_whatever_the_server_calls_them() {
 }
 
 #[test]
-fn arguments_that_are_no_json_are_the_models_to_mend() {
+fn invalid_json_arguments_are_reported_to_the_model() {
     for api in APIS {
         let server = Canned::start(vec![
             Reply::Stream(answer(api, "I try.", &[("read_file", "{\"path\": "), ("read_file", "[1]")])),
@@ -467,7 +467,7 @@ fn arguments_that_are_no_json_are_the_models_to_mend() {
 // ---- servers that fail ----
 
 #[test]
-fn busy_servers_are_asked_again() {
+fn busy_servers_are_retried() {
     for api in APIS {
         for status in [429, 500, 502, 503, 529] {
             let error = json!({"status": status, "message": "come back"});
@@ -487,7 +487,7 @@ fn busy_servers_are_asked_again() {
 }
 
 #[test]
-fn servers_say_when_they_want_to_be_asked_again() {
+fn the_retry_after_header_is_respected() {
     let body = || json!({"error": {"message": "slow down"}}).to_string();
     let soon = Canned::start(vec![
         Reply::Status(429, "retry-after: 1\r\n", body()),
@@ -509,7 +509,7 @@ fn servers_say_when_they_want_to_be_asked_again() {
 }
 
 #[test]
-fn refusals_are_final_and_explained() {
+fn permanent_errors_are_not_retried() {
     for api in APIS {
         for (status, message, words) in [
             (400, "no such thing", "400: no such thing"),
@@ -526,7 +526,7 @@ fn refusals_are_final_and_explained() {
 }
 
 #[test]
-fn a_conversation_that_is_too_long_is_said_to_be() {
+fn a_conversation_that_is_too_long_is_reported() {
     for (api, message) in [
         ("anthropic", "prompt is too long: 300 tokens > 200 maximum"),
         ("openai", "This model's maximum context length is 200 tokens"),
@@ -542,7 +542,7 @@ fn a_conversation_that_is_too_long_is_said_to_be() {
 }
 
 #[test]
-fn old_results_make_room_when_a_conversation_is_too_long() {
+fn old_results_are_shortened_when_a_conversation_is_too_long() {
     let mut rules: Vec<Value> = Vec::new();
     for n in 1..=2 {
         rules.extend(uses(&format!("read {n}"), "read_file", json!({"path": "long"}), "end"));
@@ -555,7 +555,7 @@ fn old_results_make_room_when_a_conversation_is_too_long() {
 }
 
 #[test]
-fn a_connection_that_is_lost_before_the_answer_is_made_anew() {
+fn a_connection_lost_before_the_answer_is_retried() {
     for api in APIS {
         let half = answer(api, "lost", &[]);
         // Up to the first text, which is not yet complete.
@@ -581,7 +581,7 @@ fn ends(stream: &str) -> [usize; 2] {
 }
 
 #[test]
-fn a_complete_answer_needs_no_farewell() {
+fn a_complete_answer_needs_no_end_marker() {
     for api in APIS {
         let whole = answer(api, "found", &[]);
         let [farewell, _] = ends(&whole);
@@ -607,7 +607,7 @@ fn a_complete_answer_needs_no_farewell() {
 }
 
 #[test]
-fn an_answer_without_its_end_has_broken_off() {
+fn an_incomplete_answer_is_an_error() {
     for api in APIS {
         let whole = answer(api, "found", &[]);
         let [farewell, reason] = ends(&whole);
@@ -627,7 +627,7 @@ fn an_answer_without_its_end_has_broken_off() {
 }
 
 #[test]
-fn what_was_said_before_a_loss_is_kept() {
+fn text_before_a_lost_connection_is_kept() {
     for api in APIS {
         let rules = json!([
             {"match": "hello", "text": "one two three four five six", "chunk": 4, "drop_after": 8},
@@ -645,7 +645,7 @@ fn what_was_said_before_a_loss_is_kept() {
 }
 
 #[test]
-fn nonsense_is_an_error() {
+fn invalid_replies_are_errors() {
     for api in APIS {
         let bodies = [
             (Reply::Stream("data: {\n\n".to_owned()), "no answer"),
@@ -681,7 +681,7 @@ fn stops(rig: &mut Rig, id: &str, what: &str) -> Generation {
 
 // SS-55
 #[test]
-fn a_model_that_says_nothing_more_is_stopped_and_left() {
+fn a_silent_model_can_be_stopped() {
     for api in APIS {
         let rules = json!([
             {"match": "hello", "text": "one two three four", "chunk": 4, "stall_after": 8},
@@ -700,7 +700,7 @@ fn a_model_that_says_nothing_more_is_stopped_and_left() {
 
 // SS-55
 #[test]
-fn waiting_for_a_busy_server_is_stopped() {
+fn waiting_for_a_busy_server_can_be_stopped() {
     let body = json!({"error": {"message": "slow down"}}).to_string();
     let server = Canned::start(vec![Reply::Status(429, "retry-after: 50\r\n", body)]);
     let swb = daemon("anthropic", server.url(), "");

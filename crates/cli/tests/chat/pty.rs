@@ -1,4 +1,4 @@
-//! Conversations with programs in terminals: shells, interpreters, and agents that paint their screen.
+//! Conversations with programs in terminals: shells, interpreters, and agents that repaint their screen.
 
 use crate::support::agents::{becomes, start};
 use serde_json::{Value, json};
@@ -84,7 +84,7 @@ fn an_interpreter_answers() {
 
 // SS-52, SS-53
 #[test]
-fn an_answer_is_told_while_it_grows() {
+fn an_answer_is_sent_while_it_grows() {
     let swb = with_shell();
     let mut client = swb.chat_in("sh");
     client.say("true");
@@ -101,7 +101,7 @@ fn an_answer_is_told_while_it_grows() {
 
 // SS-55
 #[test]
-fn what_a_program_does_can_be_stopped() {
+fn a_running_program_can_be_stopped() {
     let swb = with_shell();
     let mut client = swb.chat_in("sh");
     client.say("true");
@@ -115,7 +115,7 @@ fn what_a_program_does_can_be_stopped() {
 }
 
 #[test]
-fn a_terminal_that_has_ended_is_made_anew() {
+fn an_ended_terminal_is_created_again() {
     let swb = with_shell();
     let mut client = swb.chat_in("sh");
     assert_eq!(client.say("gone=no; echo set"), "set");
@@ -133,7 +133,7 @@ fn a_terminal_that_has_ended_is_made_anew() {
 }
 
 #[test]
-fn a_terminal_goes_with_the_conversation_it_was_made_for() {
+fn a_terminal_is_removed_with_its_conversation() {
     let swb = with_shell();
     let mut client = swb.chat_in("sh");
     client.say("true");
@@ -166,7 +166,7 @@ fn an_agent_forgets_a_conversation_that_is_cleared() {
 }
 
 #[test]
-fn a_terminal_that_was_there_is_talked_to_and_left_alone() {
+fn an_existing_terminal_is_used_and_never_removed() {
     let swb = with_shell();
     start(&swb, "mine", &["sh"], "ready");
     let process = pid(&swb, "mine");
@@ -198,7 +198,7 @@ fn the_same_agent_is_a_terminal_and_a_conversation() {
 }
 
 #[test]
-fn several_who_ask_get_their_own_answers() {
+fn concurrent_prompts_get_their_own_answers() {
     let swb = with_shell();
     let mut client = swb.chat_in("sh");
     client.say("true");
@@ -210,7 +210,7 @@ fn several_who_ask_get_their_own_answers() {
 }
 
 #[test]
-fn after_a_crash_of_the_daemon_the_terminal_is_still_its_own() {
+fn a_terminal_keeps_its_conversation_after_a_daemon_crash() {
     let swb = with_shell();
     let mut client = swb.chat_in("sh");
     assert_eq!(client.say("kept=yes; echo set"), "set");
@@ -229,7 +229,7 @@ fn after_a_crash_of_the_daemon_the_terminal_is_still_its_own() {
 }
 
 #[test]
-fn another_agent_takes_another_terminal() {
+fn changing_the_agent_replaces_the_terminal() {
     let swb =
         with(&["/bin/sh"], "[[agents]]\nname = \"py\"\nkind = \"pty\"\ncommand = [\"python3\", \"-q\"]");
     let mut client = swb.chat_in("it");
@@ -241,7 +241,7 @@ fn another_agent_takes_another_terminal() {
 }
 
 #[test]
-fn a_terminal_stays_when_only_the_defaults_become_others() {
+fn changed_defaults_keep_the_terminal() {
     const PYTHON: &str = "[[agents]]\nname = \"py\"\nkind = \"pty\"\ncommand = [\"python3\", \"-q\"]";
     let swb = with(&["/bin/sh"], PYTHON);
     let mut client = swb.chat_in("it");
@@ -254,7 +254,7 @@ fn a_terminal_stays_when_only_the_defaults_become_others() {
 }
 
 #[test]
-fn who_answers_in_a_terminal_that_was_there_is_its_program() {
+fn the_agent_of_an_existing_terminal_is_its_program() {
     let swb = with(&["python3", "-q"], "");
     swb.script("cat", "exec cat");
     let mut client = swb.chat_at("cat");
@@ -265,7 +265,7 @@ fn who_answers_in_a_terminal_that_was_there_is_its_program() {
 }
 
 #[test]
-fn an_agent_that_paints_its_screen_answers() {
+fn a_screen_agent_answers() {
     let swb = with_painter();
     let mut client = swb.chat_in("painter");
     assert_eq!(client.say("say hello there"), "hello there");
@@ -278,7 +278,7 @@ fn an_agent_that_paints_its_screen_answers() {
 }
 
 #[test]
-fn a_command_that_leaves_no_trace_is_answered_with_nothing() {
+fn a_command_without_output_has_an_empty_answer() {
     let program =
         "while printf '> '; read -r line; do case $line in quiet) ;; *) echo got $line;; esac; done";
     let swb = with(&["sh", "-c", program], "profile = \"generic\"");
@@ -316,7 +316,7 @@ fn a_dialog_is_an_approval_and_the_decision_presses_its_key() {
 }
 
 #[test]
-fn enter_of_a_prompt_is_no_answer_to_a_dialog() {
+fn enter_after_a_prompt_does_not_answer_a_dialog() {
     let swb = with_painter();
     let mut client = swb.chat_in("painter");
     client.say("say ready");
@@ -335,7 +335,7 @@ fn enter_of_a_prompt_is_no_answer_to_a_dialog() {
 }
 
 #[test]
-fn a_dialog_answered_in_the_terminal_is_no_approval_any_more() {
+fn a_dialog_answered_in_the_terminal_withdraws_its_approval() {
     let swb = with_painter();
     let mut client = swb.chat_in("painter");
     let id = client.prompt("twice touch made.txt");
@@ -354,7 +354,7 @@ fn a_dialog_answered_in_the_terminal_is_no_approval_any_more() {
 }
 
 #[test]
-fn a_dialog_of_a_terminal_is_in_the_queue_and_only_it_is_answered() {
+fn a_dialog_of_a_terminal_is_listed_and_answered_alone() {
     let swb = with_painter();
     swb.ok(&["run", "-d", "-n", "mine", "--profile", "claude", "--", "python3", PAINTER]);
     becomes(&swb, "mine", "ready");
@@ -383,7 +383,7 @@ fn a_dialog_of_a_terminal_is_in_the_queue_and_only_it_is_answered() {
 
 // SS-62
 #[test]
-fn a_dialog_that_nobody_can_decide_any_more_is_denied() {
+fn a_dialog_without_an_owner_is_denied() {
     let swb = with_painter();
     let mut client = swb.chat_in("painter");
     client.prompt("ask touch made.txt");
@@ -435,7 +435,7 @@ fn a_dialog_with_several_answers_is_a_question() {
 
 // SS-55
 #[test]
-fn a_prompt_that_is_stopped_while_it_is_typed_is_taken_back() {
+fn a_prompt_stopped_while_typing_is_removed() {
     let swb = with_painter();
     let mut client = swb.chat_in("painter");
     client.say("say ready");
@@ -449,7 +449,7 @@ fn a_prompt_that_is_stopped_while_it_is_typed_is_taken_back() {
 
 // SS-55
 #[test]
-fn a_prompt_that_is_given_back_is_taken_back() {
+fn a_prompt_restored_by_the_agent_is_removed() {
     let swb = with_painter();
     let mut client = swb.chat_in("painter");
     client.say("say ready");
@@ -463,7 +463,7 @@ fn a_prompt_that_is_given_back_is_taken_back() {
 
 // SS-55
 #[test]
-fn an_agent_that_paints_is_stopped_at_work_and_in_a_dialog() {
+fn a_screen_agent_can_be_stopped_working_or_asking() {
     let swb = with_painter();
     let mut client = swb.chat_in("painter");
     client.say("say ready");

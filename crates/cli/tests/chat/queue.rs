@@ -1,4 +1,4 @@
-//! `swb approvals`: one queue over all sessions, whoever asks.
+//! `swb approvals`: one queue for the approvals of all sessions.
 
 use crate::support::agents::{becomes, said, wrote};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ fn asks(swb: &Swb, client: &mut ChatClient, what: &str) -> (String, Value) {
 
 // SS-60
 #[test]
-fn what_agents_ask_is_listed_shown_and_decided() {
+fn approvals_are_listed_shown_and_decided() {
     let swb = Swb::scripted(EXE, "");
     assert_eq!(swb.ok(&["approvals"]), "Nothing waits for an approval.\n");
     assert!(queue(&swb).is_empty());
@@ -55,7 +55,7 @@ fn what_agents_ask_is_listed_shown_and_decided() {
 
 // SS-60, SS-63
 #[test]
-fn a_decision_can_last_and_options_are_the_agents_own() {
+fn a_decision_can_be_permanent_and_use_the_agents_options() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     for (args, said) in [
@@ -89,7 +89,7 @@ fn a_decision_can_last_and_options_are_the_agents_own() {
 }
 
 #[test]
-fn a_name_that_fits_several_is_refused() {
+fn an_ambiguous_name_is_rejected() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let id = client.prompt("permits:2");
@@ -126,7 +126,7 @@ fn a_queue_can_be_watched() {
 
 /// Long parameters: every approval is in the list, and one alone is shown with more of them.
 #[test]
-fn long_requests_fit_into_an_answer() {
+fn long_approvals_fit_into_a_reply() {
     let swb = Swb::scripted(EXE, "");
     let mut clients: Vec<ChatClient> = (0..8).map(|n| swb.chat_in(&format!("c{n}"))).collect();
     let long = "x".repeat(300_000);
@@ -161,7 +161,7 @@ fn painter(swb: &Swb, name: &str, prompt: &str) -> Value {
 }
 
 #[test]
-fn a_dialog_on_a_terminal_waits_in_the_same_queue() {
+fn a_dialog_on_a_terminal_is_in_the_same_queue() {
     let swb = Swb::start(EXE);
     let approval = painter(&swb, "term", "ask touch made.txt");
     assert_eq!(approval["kind"], "terminal");

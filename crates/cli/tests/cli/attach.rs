@@ -1,4 +1,4 @@
-//! `swb attach`: leaving and coming back, looking on, sizes, and staying through the daemon's death.
+//! `swb attach`: detaching and reattaching, watching, sizes, and surviving a killed daemon.
 
 use crate::support::view::{all_text, until_text, view};
 use rustix::process::Signal;
@@ -17,7 +17,7 @@ const SHOW_KEYS: &str = r"stty raw -echo; printf 'ready\r\n'; exec od -An -v -tu
 // ---- leaving and coming back ----
 
 #[test]
-fn the_detach_key_is_known_in_every_form() {
+fn the_detach_key_works_in_every_encoding() {
     let swb = Swb::start(EXE);
     let pid = swb.script("main", SHOW_KEYS);
     for key in [
@@ -45,7 +45,7 @@ fn the_detach_key_is_known_in_every_form() {
 }
 
 #[test]
-fn other_keys_reach_the_program_as_they_are() {
+fn other_keys_reach_the_program_unchanged() {
     let swb = Swb::start(EXE);
     swb.script("main", SHOW_KEYS);
     let mut terminal = attach(&swb, &["main"]);
@@ -146,7 +146,7 @@ fn the_detach_key_can_be_configured() {
 }
 
 #[test]
-fn coming_back_shows_the_old_output_and_what_came_meanwhile() {
+fn reattaching_shows_old_and_missed_output() {
     let swb = Swb::start(EXE);
     let script = "echo first; read line; echo \"got $line\"; read line; echo \"got $line\"; exit 4";
     let mut terminal = Terminal::start(swb.command(&["run", "-n", "main", "--", "sh", "-c", script]), 80, 24);
@@ -163,7 +163,7 @@ fn coming_back_shows_the_old_output_and_what_came_meanwhile() {
 }
 
 #[test]
-fn questions_in_old_output_are_not_asked_again() {
+fn queries_in_old_output_are_not_replayed() {
     let swb = Swb::start(EXE);
     let script = r"stty raw -echo; printf 'a\033[6nb\033]11;?\007c\033[cd\007e'; exec cat";
     let mut terminal = Terminal::start(swb.command(&["run", "-n", "main", "--", "sh", "-c", script]), 80, 24);
@@ -180,7 +180,7 @@ fn questions_in_old_output_are_not_asked_again() {
 }
 
 #[test]
-fn what_is_typed_before_the_detach_key_arrives() {
+fn input_before_the_detach_key_is_delivered() {
     let swb = Swb::start(EXE);
     swb.script("main", "stty raw -echo; echo ready; exec cat");
     for n in 0..20 {
@@ -234,7 +234,7 @@ fn a_terminal_of_a_session_can_be_chosen() {
 }
 
 #[test]
-fn what_follows_a_gap_is_not_swallowed() {
+fn output_after_a_gap_is_not_lost() {
     let swb = Swb::start(EXE);
     // All of it is the beginning of a title, whose end is in the gap.
     let script = r"stty raw -echo; printf 'ready\033]2;'; head -c 4000000 /dev/zero | tr '\0' x; \
@@ -251,7 +251,7 @@ fn what_follows_a_gap_is_not_swallowed() {
 }
 
 #[test]
-fn a_gap_in_what_a_program_reads_is_told_of() {
+fn a_gap_in_piped_output_is_reported() {
     let swb = Swb::start(EXE);
     let script = r#"("$SWB" run -n main -- sh -c 'echo first; head -c 8000000 /dev/zero | tr "\0" x; echo END'; echo "code $?") | (read line; echo "$line"; while [ ! -e go ]; do sleep 0.01; done; tail -c 13)"#;
     let mut terminal = Terminal::start(swb.shell(script), 80, 24);
@@ -299,7 +299,7 @@ fn a_watcher_neither_types_nor_resizes() {
 }
 
 #[test]
-fn a_watcher_does_not_start_what_waits_for_its_user() {
+fn a_watcher_does_not_start_a_waiting_session() {
     let swb = Swb::start(EXE);
     let create = json!({"cmd": "create", "name": "later", "workspace": swb.workspace(""), "start": "writer",
         "argv": ["sh", "-c", "echo started; exec cat"]});
@@ -341,7 +341,7 @@ fn several_clients_see_the_same_and_type_into_the_same() {
 }
 
 #[test]
-fn all_clients_hear_of_the_end() {
+fn all_clients_are_notified_of_the_end() {
     let swb = Swb::start(EXE);
     swb.script("main", "echo ready; read line; exit 33");
     let mut terminals: Vec<Terminal> = (0..3).map(|_| attach(&swb, &["main"])).collect();
@@ -371,7 +371,7 @@ fn the_size_of_the_window_reaches_the_program() {
 }
 
 #[test]
-fn a_size_that_changed_while_the_daemon_was_away_is_told_afterwards() {
+fn a_resize_without_a_daemon_is_sent_afterwards() {
     let swb = Swb::start(EXE);
     let script = "trap 'stty size' WINCH; echo ready; while :; do sleep 0.01; done";
     let mut terminal = Terminal::start(swb.command(&["run", "-n", "main", "--", "sh", "-c", script]), 80, 24);
@@ -410,7 +410,7 @@ fn closing_the_window_detaches_in_the_middle_of_a_flood() {
 }
 
 #[test]
-fn the_detach_key_works_in_a_flood_that_nobody_reads() {
+fn the_detach_key_works_in_an_unread_flood() {
     let swb = Swb::start(EXE);
     swb.script("main", "while :; do echo flood; done");
     let mut terminal = attach(&swb, &["main"]);
@@ -424,7 +424,7 @@ fn the_detach_key_works_in_a_flood_that_nobody_reads() {
 }
 
 #[test]
-fn signals_end_the_client_and_nothing_else() {
+fn signals_end_only_the_client() {
     let swb = Swb::start(EXE);
     let pid = swb.script("main", "echo ready; exec cat");
     for (number, code) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::QUIT, 131), (Signal::HUP, 129)] {
@@ -449,7 +449,7 @@ fn a_session_killed_from_elsewhere_ends_the_client_with_its_code() {
 }
 
 #[test]
-fn a_shutdown_dismisses_the_client_and_the_session_lives_on() {
+fn a_shutdown_detaches_the_client_and_keeps_the_session() {
     let mut swb = Swb::start(EXE);
     let pid = swb.script("main", "echo ready; exec cat");
     let mut terminal = attach(&swb, &["main"]);
@@ -491,7 +491,7 @@ fn the_daemon_can_be_killed_again_and_again_under_a_stream() {
 }
 
 #[test]
-fn an_upgrade_goes_unnoticed() {
+fn an_attached_client_does_not_notice_an_upgrade() {
     let swb = Swb::start(EXE);
     let mut terminal =
         Terminal::start(swb.command(&["run", "-n", "main", "--", "sh", "-c", NUMBERS]), 80, 24);
@@ -506,7 +506,7 @@ fn an_upgrade_goes_unnoticed() {
 }
 
 #[test]
-fn a_watcher_survives_too() {
+fn a_watcher_survives_a_daemon_kill() {
     let swb = Swb::start(EXE);
     swb.script("main", NUMBERS);
     let mut watcher = attach(&swb, &["main", "--watch"]);
@@ -523,7 +523,7 @@ fn a_watcher_survives_too() {
 }
 
 #[test]
-fn the_client_is_back_within_a_second() {
+fn the_client_reconnects_within_a_second() {
     let swb = Swb::start(EXE);
     swb.script("main", "stty -echo; echo ready; exec cat");
     let mut terminal = attach(&swb, &["main"]);
@@ -543,7 +543,7 @@ fn the_client_is_back_within_a_second() {
 }
 
 #[test]
-fn keys_typed_while_there_is_no_daemon_arrive() {
+fn keys_typed_without_a_daemon_are_delivered() {
     let swb = Swb::start(EXE);
     swb.script("main", "stty raw -echo; echo ready; exec cat");
     let mut terminal = attach(&swb, &["main"]);
@@ -566,7 +566,7 @@ fn keys_typed_while_there_is_no_daemon_arrive() {
 }
 
 #[test]
-fn the_user_can_leave_while_there_is_no_daemon() {
+fn the_user_can_detach_without_a_daemon() {
     let swb = Swb::start(EXE);
     swb.script("main", "echo ready; exec cat");
     let mut terminal = attach(&swb, &["main"]);
@@ -578,7 +578,7 @@ fn the_user_can_leave_while_there_is_no_daemon() {
 }
 
 #[test]
-fn an_end_that_came_while_there_was_no_daemon_is_told() {
+fn an_end_without_a_daemon_is_reported_afterwards() {
     let swb = Swb::start(EXE);
     let gate = swb.dir().join("gate");
     let script = format!(
@@ -598,7 +598,7 @@ fn an_end_that_came_while_there_was_no_daemon_is_told() {
 }
 
 #[test]
-fn when_no_daemon_comes_back_it_gives_up_and_says_so() {
+fn without_a_new_daemon_attach_fails_with_a_message() {
     let swb = Swb::start(EXE);
     let pid = swb.script("main", "echo ready; exec cat");
     let mut terminal = attach(&swb, &["main"]);
@@ -622,7 +622,7 @@ fn when_no_daemon_comes_back_it_gives_up_and_says_so() {
 }
 
 #[test]
-fn without_a_keeper_it_ends_with_a_clear_message() {
+fn without_a_keeper_attach_fails_with_a_message() {
     let swb = Swb::start(EXE);
     swb.script("main", "echo ready; exec cat");
     let mut terminal = attach(&swb, &["main"]);
@@ -715,7 +715,7 @@ fn shown(terminal: &Terminal) -> String {
 
 /// What a session showed of itself would be its own output, for ever.
 #[test]
-fn a_session_is_not_attached_to_from_inside() {
+fn a_session_cannot_attach_to_itself() {
     let swb = Swb::start(env!("CARGO_BIN_EXE_swb"));
     let script = format!("{} attach loop; echo \"rc=$?\"; exec sleep 1000", env!("CARGO_BIN_EXE_swb"));
     swb.ok(&["run", "-d", "-n", "loop", "--", "sh", "-c", &script]);
@@ -726,7 +726,7 @@ fn a_session_is_not_attached_to_from_inside() {
 
 /// A script that only reads must not change the size for those who look on.
 #[test]
-fn attaching_without_a_terminal_leaves_the_size_alone() {
+fn attaching_without_a_terminal_keeps_the_size() {
     let swb = Swb::start(env!("CARGO_BIN_EXE_swb"));
     swb.ok(&["run", "-d", "-n", "wide", "--", "sleep", "1000"]);
     let mut client = swb.coop();

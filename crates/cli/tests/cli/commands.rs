@@ -1,4 +1,4 @@
-//! The commands that do not go to a session: what they print, for people and for programs, and how they end.
+//! The commands that do not attach to a session: their output, for users and for programs, and their exit codes.
 //!
 //! Long, because every rule of the subject has its test here and all of them share the helpers at the end.
 
@@ -54,7 +54,7 @@ const VERBS: [&str; 34] = [
 // ---- ls ----
 
 #[test]
-fn ls_tells_people_what_runs() {
+fn ls_prints_a_table() {
     let swb = Swb::start(EXE);
     assert_eq!(swb.ok(&["ls"]), "No sessions. `swb run -- CMD` starts one.\n");
     swb.ok(&["run", "-d", "-n", "api", "--", "sleep", "600"]);
@@ -75,7 +75,7 @@ fn ls_tells_people_what_runs() {
 }
 
 #[test]
-fn ls_tells_programs_everything_they_were_promised() {
+fn ls_json_has_all_documented_fields() {
     let swb = Swb::start(EXE);
     assert_eq!(swb.json(&["ls"]), json!([]));
     let before = unix_now();
@@ -107,7 +107,7 @@ fn ls_tells_programs_everything_they_were_promised() {
 }
 
 #[test]
-fn long_command_lines_keep_nobody_from_being_listed() {
+fn long_command_lines_do_not_break_the_list() {
     let swb = Swb::start(EXE);
     let long = format!("sleep 600 # {}", "x".repeat(100_000));
     swb.ok(&["run", "-d", "-n", "first", "--", "sh", "-c", &long]);
@@ -125,7 +125,7 @@ fn long_command_lines_keep_nobody_from_being_listed() {
 }
 
 #[test]
-fn a_command_cannot_draw_on_the_terminal_of_who_lists_it() {
+fn escape_sequences_in_commands_are_not_printed() {
     let swb = Swb::start(EXE);
     swb.ok(&["run", "-d", "-n", "evil", "--", "sh", "-c", "sleep 600 # \x1b[2J\x07"]);
     let list = swb.ok(&["ls"]);
@@ -172,7 +172,7 @@ fn kill_all_ends_every_session() {
 }
 
 #[test]
-fn kill_forgets_what_has_ended() {
+fn kill_removes_ended_sessions() {
     let swb = Swb::start(EXE);
     swb.run(&["run", "-n", "done", "--", "true"]);
     assert_eq!(swb.json(&["ls"])[0]["name"], "done");
@@ -182,7 +182,7 @@ fn kill_forgets_what_has_ended() {
 }
 
 #[test]
-fn kill_asks_first_and_by_force_does_not() {
+fn kill_sends_sigterm_first_unless_forced() {
     let swb = Swb::start(EXE);
     let script = "trap 'echo asked > asked; exit 0' TERM; echo ready; while :; do sleep 0.01; done";
     for (args, asked) in [(&["kill", "main"][..], true), (&["kill", "-f", "main"], false)] {
@@ -215,7 +215,7 @@ fn send_types_text() {
 }
 
 #[test]
-fn send_types_what_it_reads() {
+fn send_types_standard_input() {
     let swb = Swb::start(EXE);
     swb.script("main", SHOW_KEYS);
     wait_for("it to be ready", || swb.ok(&["logs", "main"]).contains("ready").then_some(()));
@@ -228,7 +228,7 @@ fn send_types_what_it_reads() {
 }
 
 #[test]
-fn send_returns_when_all_of_it_was_taken() {
+fn send_returns_when_the_terminal_has_taken_every_byte() {
     let swb = Swb::start(EXE);
     swb.script("main", "stty raw -echo; echo ready; head -c 2000000 | cksum; sleep 600");
     wait_for("it to be ready", || swb.ok(&["logs", "main"]).contains("ready").then_some(()));
@@ -244,7 +244,7 @@ fn send_returns_when_all_of_it_was_taken() {
 }
 
 #[test]
-fn send_does_not_wait_for_the_end_of_what_is_long() {
+fn send_streams_standard_input_before_its_end() {
     let swb = Swb::start(EXE);
     swb.script("main", "stty raw -echo; echo ready; head -c 500000 | wc -c; exec cat > /dev/null");
     wait_for("it to be ready", || swb.ok(&["logs", "main"]).contains("ready").then_some(()));
@@ -344,7 +344,7 @@ fn logs_follow_through_the_daemons_death_and_never_type() {
 // ---- status ----
 
 #[test]
-fn status_tells_how_the_daemon_is_doing() {
+fn status_describes_the_daemon() {
     let swb = Swb::start(EXE);
     swb.script("one", "sleep 600");
     let status = swb.json(&["status"]);
@@ -395,7 +395,7 @@ fn status_and_shutdown_start_nothing() {
 // ---- shutdown ----
 
 #[test]
-fn shutdown_leaves_the_sessions_and_the_next_command_finds_them() {
+fn shutdown_keeps_sessions_for_the_next_daemon() {
     let mut swb = Swb::start(EXE);
     let pid = swb.script("main", "exec cat");
     assert_eq!(swb.ok(&["shutdown"]), "The daemon has ended; sessions live on.\n");
@@ -424,7 +424,7 @@ fn shutdown_with_kill_leaves_nothing() {
 }
 
 #[test]
-fn shutdown_with_kill_reaches_sessions_that_have_no_daemon() {
+fn shutdown_with_kill_ends_sessions_without_a_daemon() {
     let mut swb = Swb::start(EXE);
     let pid = swb.script("main", "sleep 600");
     let keeper = swb.keeper_pid();
@@ -439,7 +439,7 @@ fn shutdown_with_kill_reaches_sessions_that_have_no_daemon() {
 // ---- daemon ----
 
 #[test]
-fn the_daemon_stays_in_the_foreground_and_ends_well_when_told() {
+fn the_daemon_stays_in_the_foreground_until_sigterm() {
     for number in [Signal::TERM, Signal::INT] {
         let mut swb = Swb::start(EXE);
         let pid = swb.script("main", "exec cat");
@@ -483,7 +483,7 @@ fn upgrade_replaces_the_daemon_under_running_sessions() {
 }
 
 #[test]
-fn upgrade_to_something_else_is_refused_and_nothing_happens() {
+fn upgrade_to_another_program_is_rejected() {
     let swb = Swb::start(EXE);
     let pid = swb.script("main", "exec cat");
     let daemon = swb.daemon_pid();
@@ -501,7 +501,7 @@ fn upgrade_to_something_else_is_refused_and_nothing_happens() {
 }
 
 #[test]
-fn upgrade_with_a_configuration_that_is_not_right_is_refused_and_nothing_happens() {
+fn upgrade_with_an_invalid_configuration_is_rejected() {
     let swb = Swb::start(EXE);
     let (pid, daemon) = (swb.script("main", "exec cat"), swb.daemon_pid());
     swb.configure("[chat]\nbakend = \"x\"");
@@ -639,7 +639,7 @@ fn an_unknown_session_is_exit_code_3_everywhere() {
 // ---- a daemon that is not there ----
 
 #[test]
-fn whoever_needs_a_daemon_starts_it_and_says_so_once() {
+fn a_command_starts_the_daemon_and_reports_it_once() {
     let swb = Swb::new(EXE);
     let output = in_time(
         swb.command(&["ls"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts"),
@@ -654,7 +654,7 @@ fn whoever_needs_a_daemon_starts_it_and_says_so_once() {
 }
 
 #[test]
-fn of_many_that_need_a_daemon_one_starts_it() {
+fn of_concurrent_commands_one_starts_the_daemon() {
     let swb = Swb::new(EXE);
     let children: Vec<_> = (0..12)
         .map(|_| {
@@ -698,7 +698,7 @@ fn a_daemon_that_does_not_start_is_exit_code_4() {
 }
 
 #[test]
-fn a_start_that_hangs_is_exit_code_4_in_time() {
+fn a_daemon_start_that_hangs_times_out_with_exit_code_4() {
     let swb = Swb::new(EXE);
     std::fs::create_dir_all(swb.paths().run_dir()).expect("a directory");
     // Somebody else is about to start the daemon and does not get anywhere.
@@ -715,7 +715,7 @@ fn a_start_that_hangs_is_exit_code_4_in_time() {
 }
 
 #[test]
-fn a_daemon_that_does_not_answer_is_told_of_in_time() {
+fn a_daemon_that_does_not_reply_times_out() {
     let swb = Swb::new(EXE);
     std::fs::create_dir_all(swb.paths().run_dir()).expect("a directory");
     let silent = std::os::unix::net::UnixListener::bind(swb.paths().control_socket()).expect("a socket");
@@ -731,7 +731,7 @@ fn a_daemon_that_does_not_answer_is_told_of_in_time() {
 }
 
 #[test]
-fn without_a_runtime_directory_the_home_will_do() {
+fn without_a_runtime_directory_the_home_directory_is_used() {
     let swb = Swb::new(EXE);
     let without = |args: &[&str]| {
         let mut command = swb.command(args);
@@ -760,7 +760,7 @@ fn without_a_runtime_directory_the_home_will_do() {
 }
 
 #[test]
-fn without_a_home_there_is_a_clear_message() {
+fn a_missing_home_is_a_clear_error() {
     let swb = Swb::new(EXE);
     for args in [&["ls"][..], &["status"], &["daemon"], &[]] {
         let output = swb.command(args).env_remove("HOME").output().expect("it runs");
@@ -772,7 +772,7 @@ fn without_a_home_there_is_a_clear_message() {
 }
 
 #[test]
-fn a_socket_directory_that_is_not_ours_is_refused() {
+fn a_socket_directory_of_another_user_is_rejected() {
     let swb = Swb::new(EXE);
     let elsewhere = swb.dir().join("elsewhere");
     std::fs::create_dir(&elsewhere).expect("a directory");
@@ -789,7 +789,7 @@ fn a_socket_directory_that_is_not_ours_is_refused() {
 // ---- nobody listens any more ----
 
 #[test]
-fn a_reader_that_left_is_no_reason_to_complain() {
+fn a_broken_pipe_is_not_reported() {
     let swb = Swb::start(EXE);
     let script = "i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); echo line $i; done";
     assert!(swb.run(&["run", "-n", "big", "--", "sh", "-c", script]).status.success());
@@ -821,7 +821,7 @@ fn a_reader_that_left_is_no_reason_to_complain() {
 }
 
 #[test]
-fn an_error_nobody_reads_keeps_its_exit_code() {
+fn an_error_on_a_closed_stderr_keeps_its_exit_code() {
     let swb = Swb::start(EXE);
     swb.script("main", "echo ready; exec cat");
     for (args, code) in [
@@ -842,7 +842,7 @@ fn an_error_nobody_reads_keeps_its_exit_code() {
 }
 
 #[test]
-fn output_that_cannot_be_written_is_told_of() {
+fn output_that_cannot_be_written_is_an_error() {
     let swb = Swb::start(EXE);
     swb.run(&["run", "-n", "main", "--", "echo", "hello"]);
     for args in
@@ -860,7 +860,7 @@ fn output_that_cannot_be_written_is_told_of() {
 }
 
 #[test]
-fn errors_are_no_data() {
+fn errors_go_to_standard_error() {
     let swb = Swb::start(EXE);
     for args in [&["logs", "nobody", "--json"][..], &["attach", "nobody"], &["send", "nobody", "x"]] {
         let output = swb.run(args);

@@ -15,7 +15,7 @@ const CTRL_BRACKET: &[u8] = b"\x1d";
 
 // CO-26, CO-28
 #[test]
-fn coop_alone_starts_the_agent_of_this_directory_and_comes_back_to_it() {
+fn coop_alone_starts_or_attaches_the_agent_of_this_directory() {
     let swb = Swb::start(EXE);
     let dir = workspace(&swb, "project", "echo \"agent of $COOP_SESSION in $COOP_WORKSPACE\"; exec cat");
     let mut terminal = Terminal::start(coop(&swb, &dir, &[]), 80, 24);
@@ -37,7 +37,7 @@ fn coop_alone_starts_the_agent_of_this_directory_and_comes_back_to_it() {
 }
 
 #[test]
-fn the_agent_gets_the_surroundings_of_its_user() {
+fn the_agent_gets_the_users_environment() {
     let mut swb = Swb::new(EXE);
     swb.start_daemon_with(|command| {
         command.env("PATH", "/nowhere").env("TERM", "of-the-daemon");
@@ -62,7 +62,7 @@ fn the_agents_exit_code_is_passed_on() {
 
 // CO-62
 #[test]
-fn an_agent_that_is_restarted_keeps_its_user() {
+fn a_restarted_agent_keeps_its_attached_client() {
     let swb = Swb::start(EXE);
     let dir = swb.workspace("project");
     let coopfile = "[agent]\ncommand = \"/bin/sh\"\nargs = [\"-c\", \"echo agent $$; read line\"]\n\
@@ -127,7 +127,7 @@ fn attach_takes_a_name_a_path_or_this_directory() {
 
 // CO-36
 #[test]
-fn shell_joins_a_running_one_unless_a_new_one_is_wanted() {
+fn shell_attaches_to_a_running_one_unless_a_new_one_is_requested() {
     let swb = Swb::start(EXE);
     let dir = workspace(&swb, "project", "exec cat");
     background(&swb, &dir);
@@ -167,7 +167,7 @@ fn a_shell_can_be_attached_to_by_its_number() {
 }
 
 #[test]
-fn the_configured_detach_key_counts_here_too() {
+fn the_configured_detach_key_works() {
     let swb = Swb::start(EXE);
     swb.configure("[cli]\ndetach_key = \"C-x\"\n");
     let dir = workspace(&swb, "project", "stty raw -echo; echo ready; exec cat");
@@ -184,7 +184,7 @@ fn the_configured_detach_key_counts_here_too() {
 
 // CO-37
 #[test]
-fn ls_shows_what_runs() {
+fn ls_shows_running_sessions() {
     let swb = Swb::start(EXE);
     let dir = workspace(&swb, "project", "exec cat");
     assert!(text(&run(&swb, &dir, &["ls"]).stdout).starts_with("No sessions."));
@@ -241,7 +241,7 @@ fn logs_show_what_the_agent_wrote() {
 
 // CO-51
 #[test]
-fn restart_starts_the_agent_anew() {
+fn restart_restarts_the_agent() {
     let swb = Swb::start(EXE);
     let dir = workspace(&swb, "project", "echo agent; exec cat");
     background(&swb, &dir);
@@ -281,7 +281,7 @@ fn the_terminals_of_a_session_can_be_listed_and_ended() {
 }
 
 #[test]
-fn status_tells_whether_a_daemon_runs() {
+fn status_shows_whether_a_daemon_runs() {
     let mut swb = Swb::new(EXE);
     let here = swb.workspace("");
     let output = run(&swb, &here, &["status"]);
@@ -321,7 +321,7 @@ fn shutdown_ends_the_daemon_and_no_session() {
 // ---- no daemon yet ----
 
 #[test]
-fn a_command_starts_the_daemon_and_says_so_once() {
+fn a_command_starts_the_daemon_and_reports_it_once() {
     let swb = Swb::new(EXE);
     let here = swb.workspace("");
     let child =
@@ -349,7 +349,7 @@ fn a_daemon_that_does_not_start_is_exit_code_4() {
 }
 
 #[test]
-fn the_daemon_runs_under_this_name_too() {
+fn coop_can_run_the_daemon() {
     let swb = Swb::new(EXE);
     let mut daemon = swb.named("coop", &["daemon"]);
     let mut daemon = daemon.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
@@ -383,7 +383,7 @@ fn every_verb_has_help_and_wrong_usage_is_exit_code_2() {
 }
 
 #[test]
-fn sessions_of_swb_and_of_coop_are_the_same() {
+fn swb_and_coop_share_sessions() {
     let swb = Swb::start(EXE);
     let dir = swb.workspace("project");
     swb.ok(&["run", "-d", "-n", "mine", "-w", "project", "--", "sh", "-c", "echo made by swb; exec cat"]);

@@ -31,7 +31,7 @@ fn expected(recording: &Path) -> Value {
 }
 
 #[test]
-fn turns_are_an_object_a_line_and_a_summary() {
+fn output_is_one_json_object_per_turn_and_a_summary() {
     let home = tempfile::tempdir().expect("a directory");
     let recording = recordings().join("bash/04-question");
     let text = ok(detect(home.path(), &[recording.to_str().expect("a path"), "--json"]));
@@ -60,7 +60,7 @@ fn turns_are_an_object_a_line_and_a_summary() {
 }
 
 #[test]
-fn a_stream_alone_is_a_recording_and_its_folder_tells_the_program() {
+fn a_stream_alone_is_a_recording_named_by_its_directory() {
     let home = tempfile::tempdir().expect("a directory");
     let whole = recordings().join("codex/03-long");
     let folder = home.path().join("codex-0.99/some");
@@ -112,7 +112,7 @@ fn the_score_is_a_table_per_program() {
 }
 
 #[test]
-fn what_cannot_be_read_is_said() {
+fn unreadable_recordings_are_reported() {
     let home = tempfile::tempdir().expect("a directory");
     let stream = home.path().join("stream.jsonl");
     std::fs::write(&stream, "{\"t\":1,\"d\":\"x\"}\n").expect("a file");

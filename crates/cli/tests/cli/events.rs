@@ -1,4 +1,4 @@
-//! `swb events` and `swb ls --watch`: what happens, as it happens.
+//! `swb events` and `swb ls --watch`.
 
 use crate::support::agents::{AGENT, becomes, said, start};
 use serde_json::{Value, json};
@@ -76,7 +76,7 @@ fn follow(swb: &Swb) -> Teller {
 }
 
 #[test]
-fn what_happens_to_a_session_is_told_in_order() {
+fn events_of_a_session_are_sent_in_order() {
     let swb = Swb::start(EXE);
     let teller = follow(&swb);
     swb.ok(&["run", "-d", "-n", "main", "--", "sh", "-c", AGENT]);
@@ -100,7 +100,7 @@ fn what_happens_to_a_session_is_told_in_order() {
 }
 
 #[test]
-fn whoever_comes_back_misses_nothing_also_after_a_crash() {
+fn a_resumed_subscription_misses_nothing_even_after_a_crash() {
     let swb = Swb::start(EXE);
     start(&swb, "main", &["sh", "-c", AGENT], "ready");
     let first = follow(&swb);
@@ -122,7 +122,7 @@ fn whoever_comes_back_misses_nothing_also_after_a_crash() {
 }
 
 #[test]
-fn a_place_that_is_not_kept_is_told_as_such() {
+fn an_expired_position_is_reported() {
     let swb = Swb::start(EXE);
     start(&swb, "main", &["sh", "-c", AGENT], "ready");
     let teller = Teller::start(swb.command(&["events", "--json", "--since", "1-1"]));
@@ -134,7 +134,7 @@ fn a_place_that_is_not_kept_is_told_as_such() {
 }
 
 #[test]
-fn events_are_lines_for_people() {
+fn events_are_printed_as_lines() {
     let swb = Swb::start(EXE);
     start(&swb, "main", &["sh", "-c", AGENT], "ready");
     let teller = Teller::start(swb.command(&["events", "--since", "1-1"]));
@@ -143,7 +143,7 @@ fn events_are_lines_for_people() {
 }
 
 #[test]
-fn a_list_is_told_again_when_something_has_changed() {
+fn a_watched_list_is_printed_again_on_changes() {
     let swb = Swb::start(EXE);
     let teller = Teller::start(swb.command(&["ls", "--watch", "--json"]));
     assert_eq!(teller.next(), json!([]));
@@ -157,7 +157,7 @@ fn a_list_is_told_again_when_something_has_changed() {
 }
 
 #[test]
-fn a_terminal_shows_the_list_on_a_screen_of_its_own_and_gets_its_own_back() {
+fn ls_watch_uses_and_leaves_the_alternate_screen() {
     let swb = Swb::start(EXE);
     start(&swb, "main", &["sh", "-c", AGENT], "ready");
     let mut terminal = Terminal::start(swb.command(&["ls", "--watch"]), 100, 20);
@@ -172,7 +172,7 @@ fn a_terminal_shows_the_list_on_a_screen_of_its_own_and_gets_its_own_back() {
 }
 
 #[test]
-fn whoever_follows_and_does_not_read_disturbs_nobody() {
+fn a_subscriber_that_does_not_read_delays_nothing() {
     let swb = Swb::start(EXE);
     start(&swb, "main", &["sh", "-c", AGENT], "ready");
     let mut deaf = swb.control();

@@ -1,4 +1,4 @@
-//! `swb record` and `swb replay`: a session in a file and back.
+//! `swb record` and `swb replay`.
 
 use crate::support::child::ends_within;
 use crate::support::view::{all_text, screen, until_text, view};
@@ -60,7 +60,7 @@ fn a_recording_has_the_screen_the_output_the_sizes_and_the_end() {
 }
 
 #[test]
-fn a_recording_goes_on_over_restarts_without_a_byte_lost_or_doubled() {
+fn a_recording_survives_restarts_without_losing_or_repeating_bytes() {
     let swb = Swb::start(EXE);
     swb.script("main", NUMBERS);
     let recorder = record(&swb, "main", &[]);
@@ -89,7 +89,7 @@ fn a_recording_goes_on_over_restarts_without_a_byte_lost_or_doubled() {
 }
 
 #[test]
-fn signals_end_a_recording_and_leave_a_good_file() {
+fn signals_end_a_recording_and_leave_a_valid_file() {
     let swb = Swb::start(EXE);
     swb.script("main", NUMBERS);
     for number in [Signal::INT, Signal::TERM, Signal::HUP] {
@@ -110,7 +110,7 @@ fn signals_end_a_recording_and_leave_a_good_file() {
 }
 
 #[test]
-fn nothing_is_overwritten_by_accident_and_nothing_is_made_for_nobody() {
+fn existing_files_are_not_overwritten_and_failures_create_none() {
     let swb = Swb::start(EXE);
     swb.ok(&["run", "-d", "-n", "main", "--", "sh", "-c", "echo hello; exec sleep 600"]);
     let file = swb.dir().join("taken");
@@ -153,7 +153,7 @@ fn a_recording_can_go_to_standard_output() {
 }
 
 #[test]
-fn a_person_is_told_what_happens() {
+fn record_prints_status_messages_on_a_terminal() {
     let swb = Swb::start(EXE);
     swb.ok(&["run", "-d", "-n", "main", "--", "sh", "-c", "echo hello; exec sleep 600"]);
     let file = swb.dir().join("a.cast");
@@ -181,7 +181,7 @@ fn words(swb: &Swb, words: &[(f64, &str)]) -> PathBuf {
 }
 
 #[test]
-fn without_a_terminal_everything_comes_at_once() {
+fn replay_without_a_terminal_prints_everything_at_once() {
     let swb = Swb::new(EXE);
     let file = words(&swb, &[(0.0, "one\u{1b}[6n "), (3600.0, "two "), (3600.0, "\u{7}three")]);
     assert_eq!(swb.ok(&["replay", file.to_str().expect("a path")]), "one\u{1b}[6n two \u{7}three");
@@ -194,7 +194,7 @@ fn without_a_terminal_everything_comes_at_once() {
 }
 
 #[test]
-fn a_terminal_sees_it_as_it_happened() {
+fn replay_on_a_terminal_keeps_the_timing() {
     let swb = Swb::new(EXE);
     let pause = 2.0;
     let file =
@@ -216,7 +216,7 @@ fn a_terminal_sees_it_as_it_happened() {
 }
 
 #[test]
-fn time_can_run_faster_and_pauses_can_be_cut() {
+fn replay_speed_and_pauses_can_be_changed() {
     let swb = Swb::new(EXE);
     let file = words(&swb, &[(0.0, "one "), (3600.0, "two")]);
     for args in [&["--speed", "36000"][..], &["--idle-limit", "0.1"]] {
@@ -227,7 +227,7 @@ fn time_can_run_faster_and_pauses_can_be_cut() {
 }
 
 #[test]
-fn keys_pause_and_leave() {
+fn keys_pause_and_quit_the_replay() {
     let swb = Swb::new(EXE);
     let file = words(&swb, &[(0.0, "one "), (3600.0, "two")]);
     for key in [&b"q"[..], b"\x03", b"\x1b[99;5u"] {
@@ -248,7 +248,7 @@ fn keys_pause_and_leave() {
 }
 
 #[test]
-fn what_is_no_recording_is_said_with_its_line() {
+fn an_invalid_recording_is_reported_with_its_line() {
     let swb = Swb::new(EXE);
     let file = swb.dir().join("bad.cast");
     let path = file.to_str().expect("a path");
@@ -273,7 +273,7 @@ fn what_is_no_recording_is_said_with_its_line() {
 }
 
 #[test]
-fn what_was_recorded_can_be_replayed() {
+fn a_recording_can_be_replayed() {
     let swb = Swb::start(EXE);
     swb.ok(&[
         "run",

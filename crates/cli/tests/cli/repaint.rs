@@ -1,4 +1,4 @@
-//! `swb attach` brings back the screen: what stood there, what scrolled away, and what the user had before.
+//! `swb attach` restores the screen: its content, its scrollback, and the user's own terminal.
 
 use crate::support::view::{all_text, screen, until_text, until_view, view};
 use std::process::Command;
@@ -11,7 +11,7 @@ const EXE: &str = env!("CARGO_BIN_EXE_swb");
 const CTRL_BRACKET: &[u8] = b"\x1d";
 
 #[test]
-fn the_screen_comes_back_with_its_colours_modes_and_scrollback() {
+fn the_screen_is_restored_with_colours_modes_and_scrollback() {
     let swb = Swb::start(EXE);
     let script =
         r"stty -echo; seq 1 100; printf '\033]2;my title\007\033[1;31mred\033[m \033[?2004h'; exec cat";
@@ -42,7 +42,7 @@ fn the_scrollback_can_be_left_out() {
 }
 
 #[test]
-fn what_stood_on_the_users_terminal_is_in_its_scrollback() {
+fn the_users_own_lines_stay_in_the_scrollback() {
     let swb = Swb::start(EXE);
     running(&swb, "main", "stty -echo; echo of the session; exec cat", "of the session");
     let mut terminal = Terminal::start(swb.shell("seq 1 30; echo 'my own'"), 80, 24);
@@ -59,7 +59,7 @@ fn what_stood_on_the_users_terminal_is_in_its_scrollback() {
 }
 
 #[test]
-fn a_full_screen_program_comes_back_and_leaves_nothing_behind() {
+fn a_full_screen_program_is_restored_and_leaves_nothing_behind() {
     let swb = Swb::start(EXE);
     let script = r"stty raw -echo; printf 'prompt\r\n\033[?1049h\033[5;10Hfull screen\033[?25l'; exec cat";
     running(&swb, "main", script, "full screen");
@@ -80,7 +80,7 @@ fn a_full_screen_program_comes_back_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn leaving_and_coming_back_in_the_same_terminal_is_no_loss() {
+fn reattaching_in_the_same_terminal_loses_nothing() {
     let swb = Swb::start(EXE);
     running(&swb, "main", "stty -echo; echo ready; exec cat", "ready");
     for n in 0..3 {
@@ -117,7 +117,7 @@ fn a_watcher_of_another_size_sees_the_part_with_the_cursor() {
 }
 
 #[test]
-fn without_a_terminal_the_output_comes_as_it_was_written() {
+fn without_a_terminal_the_output_is_unchanged() {
     let swb = Swb::start(EXE);
     let script = r"stty raw -echo; printf 'a\033[31mb\033[m\r\nc'; dd bs=1 count=1 >/dev/null 2>&1";
     running(&swb, "main", script, "c");

@@ -1,5 +1,5 @@
-//! The user's terminal is as it was before, however an attachment ends: its modes, and what the program has
-//! switched on in it. What was not switched on is not switched off either.
+//! However an attachment ends, the user's terminal is restored: its modes, and the modes that the program has set in it.
+//! Modes that were not set are not reset either.
 
 use crate::support::view::{screen, until_view, view};
 use rustix::process::Signal;
@@ -57,7 +57,7 @@ const ALL: (&str, &str) = (
 // ---- each of them ----
 
 #[test]
-fn leaving_undoes_exactly_what_was_on() {
+fn detaching_resets_exactly_the_modes_that_were_on() {
     let swb = Swb::start(EXE);
     for (what, on, off) in SWITCHES {
         let mut terminal = run(&swb, "main", on);
@@ -69,7 +69,7 @@ fn leaving_undoes_exactly_what_was_on() {
 }
 
 #[test]
-fn the_end_of_the_program_undoes_exactly_what_was_on() {
+fn the_end_of_the_program_resets_exactly_the_modes_that_were_on() {
     let swb = Swb::start(EXE);
     for (what, on, off) in SWITCHES {
         let mut terminal = run(&swb, "main", on);
@@ -80,7 +80,7 @@ fn the_end_of_the_program_undoes_exactly_what_was_on() {
 }
 
 #[test]
-fn coming_back_switches_on_again_and_leaving_undoes_it_again() {
+fn reattaching_sets_modes_again_and_detaching_resets_them() {
     let swb = Swb::start(EXE);
     for (what, on, _) in SWITCHES {
         let mut terminal = run(&swb, "main", on);
@@ -99,7 +99,7 @@ fn coming_back_switches_on_again_and_leaving_undoes_it_again() {
 }
 
 #[test]
-fn what_the_program_has_switched_off_itself_is_left_alone() {
+fn modes_reset_by_the_program_are_not_reset_again() {
     let swb = Swb::start(EXE);
     for (what, on, off) in SWITCHES {
         let mut terminal = run(&swb, "main", &format!("{on}{off}"));
@@ -110,7 +110,7 @@ fn what_the_program_has_switched_off_itself_is_left_alone() {
 }
 
 #[test]
-fn a_sequence_that_was_not_finished_is_aborted() {
+fn an_unfinished_sequence_is_aborted() {
     let swb = Swb::start(EXE);
     for (half, abort) in [("\x1b[?10", "\x18"), ("\x1b]2;half a title", "\x1b\\")] {
         let script = format!("stty raw -echo; printf '{}'; dd bs=1 count=1 >/dev/null 2>&1", octal(half));
@@ -129,7 +129,7 @@ fn a_sequence_that_was_not_finished_is_aborted() {
 type Ending = (&'static str, fn(&Swb, &Terminal), i32, &'static str);
 
 #[test]
-fn every_ending_gives_the_terminal_back() {
+fn every_ending_restores_the_terminal() {
     let swb = Swb::start(EXE);
     let (on, off) = ALL;
     let endings: [Ending; 9] = [
@@ -159,7 +159,7 @@ fn every_ending_gives_the_terminal_back() {
 }
 
 #[test]
-fn a_shutdown_of_the_daemon_gives_the_terminal_back() {
+fn a_shutdown_of_the_daemon_restores_the_terminal() {
     let swb = Swb::start(EXE);
     let (on, off) = ALL;
     let mut terminal = odd_terminal(&swb);
@@ -175,7 +175,7 @@ fn a_shutdown_of_the_daemon_gives_the_terminal_back() {
 }
 
 #[test]
-fn a_daemon_that_does_not_come_back_leaves_no_mess() {
+fn a_lost_daemon_restores_the_terminal() {
     let swb = Swb::start(EXE);
     let (on, off) = ALL;
     let mut terminal = odd_terminal(&swb);
@@ -199,7 +199,7 @@ fn a_daemon_that_does_not_come_back_leaves_no_mess() {
 /// Only debug builds can be asked to panic.
 #[cfg(debug_assertions)]
 #[test]
-fn a_panic_gives_the_terminal_back_before_it_says_why() {
+fn a_panic_restores_the_terminal_before_its_message() {
     let swb = Swb::start(EXE);
     let (on, off) = ALL;
     let mut terminal = odd_terminal(&swb);
@@ -222,7 +222,7 @@ fn a_panic_gives_the_terminal_back_before_it_says_why() {
 }
 
 #[test]
-fn a_watcher_gives_the_terminal_back() {
+fn a_watcher_restores_the_terminal() {
     let swb = Swb::start(EXE);
     let (on, _) = ALL;
     let mut writer = run(&swb, "main", on);
@@ -242,7 +242,7 @@ fn a_watcher_gives_the_terminal_back() {
 }
 
 #[test]
-fn a_shell_gives_the_terminal_back() {
+fn a_shell_restores_the_terminal() {
     let swb = Swb::start(EXE);
     let (on, off) = ALL;
     swb.script("main", "sleep 600");
@@ -258,7 +258,7 @@ fn a_shell_gives_the_terminal_back() {
 }
 
 #[test]
-fn a_terminal_that_is_behind_is_given_back_all_the_same() {
+fn a_slow_terminal_is_restored_too() {
     let swb = Swb::start(EXE);
     let flood = r"printf '\033[?1049h\033[?25l'; while :; do echo flood; done";
     let mut terminal = Terminal::start(swb.command(&["run", "-n", "main", "--", "sh", "-c", flood]), 80, 24);
@@ -280,7 +280,7 @@ fn a_terminal_that_is_behind_is_given_back_all_the_same() {
 // ---- in between ----
 
 #[test]
-fn raw_while_attached_and_raw_again_after_a_stop() {
+fn the_terminal_is_raw_while_attached_and_after_a_stop() {
     let swb = Swb::start(EXE);
     let mut terminal = odd_terminal(&swb);
     let cooked = terminal.modes();

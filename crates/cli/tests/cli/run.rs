@@ -1,4 +1,4 @@
-//! `swb run`, and `swb` alone: new sessions, with everything a command expects of where it was started.
+//! `swb run`, and `swb` alone: new sessions, with the environment, directory and terminal of their caller.
 
 use crate::support::view::view;
 use std::path::Path;
@@ -23,7 +23,7 @@ fn run_passes_every_exit_code_on() {
 }
 
 #[test]
-fn run_tells_a_signal_as_128_and_its_number() {
+fn run_reports_a_signal_as_128_plus_its_number() {
     let swb = Swb::start(EXE);
     for signal in [1, 2, 3, 6, 9, 13, 14, 15] {
         let script = format!("ulimit -c 0; kill -{signal} $$; sleep 30");
@@ -51,7 +51,7 @@ fn attach_passes_the_exit_code_on() {
 }
 
 #[test]
-fn attach_to_what_has_ended_shows_its_output_and_its_exit_code() {
+fn attach_to_an_ended_session_shows_its_output_and_exit_code() {
     let swb = Swb::start(EXE);
     assert_eq!(
         swb.run(&["run", "-n", "done", "--", "sh", "-c", "echo last words; exit 5"]).status.code(),
@@ -100,7 +100,7 @@ fn a_command_that_cannot_be_started_is_an_error_and_no_session() {
 }
 
 #[test]
-fn a_wrong_detach_key_is_told_before_a_session_is_made() {
+fn an_invalid_detach_key_fails_before_a_session_is_created() {
     let swb = Swb::start(EXE);
     let output = swb.run(&["run", "--detach-key", "Ctrl-Alt-Del", "--", "sleep", "5"]);
     assert_eq!(output.status.code(), Some(2));
@@ -227,7 +227,7 @@ fn sessions_are_named_after_their_directory() {
 }
 
 #[test]
-fn a_chosen_name_is_taken_or_refused() {
+fn a_chosen_name_is_used_or_rejected() {
     let swb = Swb::start(EXE);
     swb.ok(&["run", "-d", "-n", "mine", "--", "sleep", "600"]);
     let output = swb.run(&["run", "-d", "-n", "mine", "--", "sleep", "600"]);
@@ -288,7 +288,7 @@ fn a_session_hidden_from_a_dialect_is_not_hidden_from_its_owner() {
 // ---- in the background ----
 
 #[test]
-fn in_the_background_it_tells_the_name_and_returns() {
+fn in_the_background_run_prints_the_name_and_returns() {
     let swb = Swb::start(EXE);
     let output = swb.run(&["run", "-d", "-n", "back", "--", "sleep", "600"]);
     let session = swb.session("back").expect("it runs");
@@ -322,7 +322,7 @@ fn a_background_session_outlives_the_terminal_it_was_started_from() {
 // ---- as part of a script ----
 
 #[test]
-fn everything_a_command_writes_arrives() {
+fn all_output_of_a_command_arrives() {
     let swb = Swb::start(EXE);
     let expected: String = (1..=200_000).map(|n| format!("{n}\r\n")).collect();
     let output = swb.run(&["run", "--", "seq", "1", "200000"]);
@@ -335,7 +335,7 @@ fn everything_a_command_writes_arrives() {
 }
 
 #[test]
-fn piped_input_is_typed_and_holds_no_detach_key() {
+fn piped_input_is_typed_without_a_detach_key() {
     let swb = Swb::start(EXE);
     let script = r#"printf 'one\035\033[93;5utwo\n' | "$SWB" run -- sh -c 'stty raw -echo; echo go; dd bs=1 count=15 2>/dev/null | od -An -c; exit 6'"#;
     let output = swb.shell(script).output().expect("it runs");
@@ -345,7 +345,7 @@ fn piped_input_is_typed_and_holds_no_detach_key() {
 }
 
 #[test]
-fn a_pipe_gets_the_output_as_it_is_and_nothing_to_undo_it() {
+fn a_pipe_gets_the_unchanged_output_without_resets() {
     let swb = Swb::start(EXE);
     let output = swb.run(&["run", "--", "printf", r"x\033[?1049h\033[?25ly"]);
     assert_eq!(output.stdout, b"x\x1b[?1049h\x1b[?25ly");
@@ -353,7 +353,7 @@ fn a_pipe_gets_the_output_as_it_is_and_nothing_to_undo_it() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_ends_nothing_but_the_client() {
+fn a_closed_pipe_ends_only_the_client() {
     let swb = Swb::start(EXE);
     let script = r#""$SWB" run -n flood -- sh -c 'while :; do echo line; done' | head -n 3"#;
     let output = swb.shell(script).output().expect("it runs");
@@ -365,7 +365,7 @@ fn a_reader_that_has_seen_enough_ends_nothing_but_the_client() {
 // ---- this directory's session ----
 
 #[test]
-fn swb_alone_creates_and_comes_back() {
+fn swb_alone_creates_or_attaches() {
     let swb = Swb::start(EXE);
     let dir = swb.workspace("project");
     let mut terminal = Terminal::start(here(&swb, &dir), 80, 24);
@@ -392,7 +392,7 @@ fn swb_alone_creates_and_comes_back() {
 }
 
 #[test]
-fn swb_alone_goes_to_the_newest_session_of_this_directory_only() {
+fn swb_alone_attaches_to_the_newest_session_of_this_directory() {
     let swb = Swb::start(EXE);
     let (one, two) = (swb.workspace("one"), swb.workspace("two"));
     swb.ok(&["run", "-d", "-n", "old", "-w", "one", "--", "sh", "-c", "echo the old one; sleep 600"]);
@@ -414,7 +414,7 @@ fn swb_alone_goes_to_the_newest_session_of_this_directory_only() {
 }
 
 #[test]
-fn without_a_name_attach_and_logs_mean_this_directory() {
+fn attach_and_logs_default_to_this_directory() {
     let swb = Swb::start(EXE);
     let dir = swb.workspace("project");
     for verb in ["attach", "logs", "shell"] {
@@ -437,7 +437,7 @@ fn without_a_name_attach_and_logs_mean_this_directory() {
 // ---- a daemon that is not there yet ----
 
 #[test]
-fn the_first_run_starts_the_daemon_and_leaves_it_no_pipe() {
+fn the_daemon_does_not_inherit_the_pipes_of_run() {
     let swb = Swb::new(EXE);
     // If the daemon or the session had our pipes, reading them to their end would take as long as they live.
     let mut command = swb.command(&["run", "-d", "-n", "bg", "--", "sleep", "600"]);

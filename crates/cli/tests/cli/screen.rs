@@ -1,4 +1,4 @@
-//! `swb screen`, `swb wait` and `swb keys`: a terminal from outside.
+//! `swb screen`, `swb wait` and `swb keys`: a terminal controlled from outside.
 
 use crate::support::child::{ends_within, finish};
 use crate::support::view::screen;
@@ -16,7 +16,7 @@ const SHOW_KEYS: &str = r"stty raw -echo; printf 'ready\r\n'; exec od -An -v -tu
 // ---- screen ----
 
 #[test]
-fn a_screen_is_text_unless_something_else_is_wanted() {
+fn a_screen_is_text_by_default() {
     let swb = Swb::start(EXE);
     running(
         &swb,
@@ -61,7 +61,7 @@ fn a_screen_can_be_drawn_into_a_file() {
 }
 
 #[test]
-fn a_screen_has_its_scrollback_if_it_is_wanted() {
+fn a_screen_has_its_scrollback_on_request() {
     let swb = Swb::start(EXE);
     running(&swb, "main", "seq 1 100; exec sleep 600", "100");
     let lines = |args: &[&str]| swb.ok(&[&["screen", "main"], args].concat());
@@ -75,7 +75,7 @@ fn a_screen_has_its_scrollback_if_it_is_wanted() {
 }
 
 #[test]
-fn what_has_ended_still_has_a_screen() {
+fn an_ended_session_still_has_a_screen() {
     let swb = Swb::start(EXE);
     swb.run(&["run", "-n", "done", "--", "sh", "-c", "echo last words; exit 5"]);
     assert_eq!(swb.ok(&["screen", "done"]), "last words\n");
@@ -105,7 +105,7 @@ fn a_screen_survives_the_daemon() {
 // ---- wait ----
 
 #[test]
-fn a_wait_for_text_ends_when_it_is_there() {
+fn a_wait_for_text_ends_when_it_appears() {
     let swb = Swb::start(EXE);
     running(&swb, "main", "echo one; read line; echo \"two $line\"; exec cat", "one");
     // What is there already counts.
@@ -124,7 +124,7 @@ fn a_wait_for_text_ends_when_it_is_there() {
 }
 
 #[test]
-fn text_that_has_scrolled_away_meanwhile_is_found() {
+fn a_wait_finds_text_that_has_scrolled_away() {
     let swb = Swb::start(EXE);
     running(&swb, "main", "echo ready; read line; echo needle; seq 1 200; exec cat", "ready");
     let mut waiting = start(&swb, &["wait", "main", "--text", "needle"]);
@@ -134,7 +134,7 @@ fn text_that_has_scrolled_away_meanwhile_is_found() {
 }
 
 #[test]
-fn a_wait_for_quiet_ends_when_nothing_is_written() {
+fn a_wait_for_silence_ends_when_output_pauses() {
     let swb = Swb::start(EXE);
     let script = "i=0; while [ $i -lt 30 ]; do echo line $i; i=$((i+1)); sleep 0.05; done; exec sleep 600";
     running(&swb, "main", script, "line 0");
@@ -143,7 +143,7 @@ fn a_wait_for_quiet_ends_when_nothing_is_written() {
 }
 
 #[test]
-fn a_wait_for_the_end_tells_the_code() {
+fn a_wait_for_the_end_prints_the_exit_code() {
     let swb = Swb::start(EXE);
     running(&swb, "main", "echo ready; read line; exit 9", "ready");
     let waiting = start(&swb, &["wait", "main", "--exit", "--json"]);
@@ -162,7 +162,7 @@ fn a_wait_for_the_end_tells_the_code() {
 }
 
 #[test]
-fn a_wait_gives_up_when_the_time_is_up() {
+fn a_wait_times_out() {
     let swb = Swb::start(EXE);
     swb.script("main", "exec sleep 600");
     let began = Instant::now();
@@ -177,7 +177,7 @@ fn a_wait_gives_up_when_the_time_is_up() {
 }
 
 #[test]
-fn a_wait_that_makes_no_sense_is_refused() {
+fn an_invalid_wait_is_rejected() {
     let swb = Swb::start(EXE);
     swb.script("main", "exec sleep 600");
     assert_eq!(swb.run(&["wait", "nobody", "--exit"]).status.code(), Some(3));
@@ -204,7 +204,7 @@ fn a_wait_outlives_the_daemon() {
 }
 
 #[test]
-fn the_time_of_a_wait_is_up_also_without_a_daemon() {
+fn a_wait_times_out_without_a_daemon() {
     let swb = Swb::start(EXE);
     swb.script("main", "exec sleep 600");
     let (daemon, keeper) = (swb.daemon_pid(), swb.keeper_pid());
@@ -220,7 +220,7 @@ fn the_time_of_a_wait_is_up_also_without_a_daemon() {
 // ---- keys ----
 
 #[test]
-fn keys_are_pressed_as_the_program_wants_them() {
+fn keys_are_encoded_for_the_programs_modes() {
     let swb = Swb::start(EXE);
     running(&swb, "main", SHOW_KEYS, "ready");
     assert_eq!(swb.ok(&["keys", "main", "C-c", "Enter", "Up", "größe"]), "");
@@ -233,7 +233,7 @@ fn keys_are_pressed_as_the_program_wants_them() {
 }
 
 #[test]
-fn keys_for_nobody_are_an_error() {
+fn keys_without_a_running_program_are_an_error() {
     let swb = Swb::start(EXE);
     assert_eq!(swb.run(&["keys", "nobody", "Enter"]).status.code(), Some(3));
     swb.run(&["run", "-n", "done", "--", "true"]);

@@ -1,4 +1,4 @@
-//! Turns of agents from the command line: ask for them, list them, show them, pass them on.
+//! Turns of agents from the command line: ask, list, show and relay.
 
 use crate::support::agents::{AGENT, SHOWS_BYTES, agent, becomes, said, start, wrote};
 use crate::support::child::{ends_within, finish};
@@ -51,7 +51,7 @@ fn questions_come_from_standard_input_and_repls_answer_too() {
 }
 
 #[test]
-fn a_turn_longer_than_a_frame_comes_whole() {
+fn a_turn_longer_than_a_frame_is_complete() {
     let swb = Swb::start(EXE);
     start(&swb, "main", &BASH, "ready");
     let text = swb.ok(&["ask", "main", "seq 1 200000"]);
@@ -65,7 +65,7 @@ fn a_turn_longer_than_a_frame_comes_whole() {
 }
 
 #[test]
-fn an_agent_that_asks_itself_is_told_from_one_that_answers() {
+fn an_agent_waiting_for_an_answer_is_reported() {
     let swb = Swb::start(EXE);
     start(&swb, "main", &["sh", "-c", AGENT], "ready");
     let asked = swb.run(&["ask", "main", "ask", "--timeout", "60"]);
@@ -87,7 +87,7 @@ fn an_agent_that_asks_itself_is_told_from_one_that_answers() {
 }
 
 #[test]
-fn a_question_has_its_time_and_an_agent_its_work() {
+fn ask_times_out_and_rejects_a_busy_agent() {
     let swb = Swb::start(EXE);
     start(&swb, "main", &["sh", "-c", AGENT], "ready");
     let late = swb.run(&["ask", "main", "slow", "--timeout", "0.5"]);
@@ -121,7 +121,7 @@ fn each_of_several_questions_at_once_gets_its_own_answer() {
 }
 
 #[test]
-fn nothing_is_no_question() {
+fn an_empty_question_is_rejected() {
     let swb = Swb::start(EXE);
     start(&swb, "main", &BASH, "ready");
     for text in ["", "  \n"] {
@@ -132,7 +132,7 @@ fn nothing_is_no_question() {
 }
 
 #[test]
-fn the_turns_of_an_ended_session_are_gone_and_that_is_said() {
+fn turns_of_an_ended_session_are_an_error() {
     let swb = Swb::start(EXE);
     start(&swb, "main", &BASH, "ready");
     swb.ok(&["ask", "main", "echo one"]);
@@ -162,7 +162,7 @@ fn a_question_survives_the_daemon() {
 }
 
 #[test]
-fn what_a_resting_agent_does_is_known_to_the_next_daemon() {
+fn the_state_of_an_idle_agent_survives_a_daemon_restart() {
     let swb = Swb::start(EXE);
     start(&swb, "main", &["sh", "-c", AGENT], "ready");
     swb.ok(&["ask", "main", "hello"]);
@@ -177,7 +177,7 @@ fn what_a_resting_agent_does_is_known_to_the_next_daemon() {
 }
 
 #[test]
-fn what_is_not_there_is_said() {
+fn missing_turns_and_sessions_are_errors() {
     let swb = Swb::start(EXE);
     start(&swb, "main", &BASH, "ready");
     for (args, code, word) in [
@@ -219,7 +219,7 @@ fn a_turn_is_typed_as_a_paste_that_presses_no_keys() {
 }
 
 #[test]
-fn a_turn_goes_into_a_template_or_as_it_is() {
+fn a_turn_is_sent_unchanged_or_in_a_template() {
     let swb = Swb::start(EXE);
     start(&swb, "from", &BASH, "ready");
     swb.ok(&["run", "-d", "-n", "to", "--", "sh", "-c", SHOWS_BYTES]);
@@ -236,7 +236,7 @@ fn a_turn_goes_into_a_template_or_as_it_is() {
 }
 
 #[test]
-fn lines_that_may_be_submissions_are_warned_of() {
+fn multi_line_text_that_may_submit_is_warned_about() {
     let swb = Swb::start(EXE);
     start(&swb, "from", &BASH, "ready");
     swb.ok(&["run", "-d", "-n", "to", "--", "cat"]);
@@ -250,7 +250,7 @@ fn lines_that_may_be_submissions_are_warned_of() {
 }
 
 #[test]
-fn agents_talk_to_each_other() {
+fn turns_can_be_relayed_between_agents() {
     let swb = Swb::start(EXE);
     start(&swb, "one", &["sh", "-c", AGENT], "ready");
     start(&swb, "two", &["sh", "-c", AGENT], "ready");
@@ -269,7 +269,7 @@ fn agents_talk_to_each_other() {
 }
 
 #[test]
-fn the_buffer_is_the_one_of_clippy() {
+fn the_relay_buffer_is_shared_with_clippy() {
     let swb = Swb::start(EXE);
     start(&swb, "main", &BASH, "ready");
     swb.ok(&["run", "-d", "-n", "to", "--", "cat"]);
@@ -295,7 +295,7 @@ fn the_buffer_is_the_one_of_clippy() {
 // ---- status ----
 
 #[test]
-fn what_an_agent_does_is_listed_and_explained() {
+fn agent_states_are_listed_and_explained() {
     let swb = Swb::start(EXE);
     start(&swb, "main", &["sh", "-c", AGENT], "ready");
     let explained = swb.json(&["explain", "main"]);
@@ -340,7 +340,7 @@ fn a_profile_can_be_chosen() {
 
 // XS-9
 #[test]
-fn only_commands_of_our_sessions_know_their_name() {
+fn only_commands_in_sessions_have_the_name_variable() {
     let swb = Swb::start(EXE);
     let script = "echo \"[${SWB_SESSION-none}]\"; exec sleep 600";
     swb.ok(&["run", "-d", "-n", "main", "--", "sh", "-c", script]);
@@ -363,7 +363,7 @@ fn only_commands_of_our_sessions_know_their_name() {
 // ---- hooks ----
 
 #[test]
-fn hooks_tell_what_the_screen_does_not() {
+fn hooks_report_what_the_screen_does_not_show() {
     let swb = Swb::start(EXE);
     let script = format!("{} hook asking; while read -r line; do {} hook $line; echo told; done", EXE, EXE);
     start(&swb, "main", &["sh", "-c", &script], "asking");
@@ -380,7 +380,7 @@ fn hooks_tell_what_the_screen_does_not() {
 }
 
 #[test]
-fn hooks_disturb_nobody() {
+fn hooks_fail_silently_without_a_daemon() {
     let swb = Swb::new(EXE);
     for (session, args) in [(None, "done"), (Some("main"), "done"), (Some("main"), "--claude")] {
         let mut command = swb.command(&["hook", args]);

@@ -1,4 +1,4 @@
-//! `clippyctl` against a broker that does as the test says.
+//! `clippyctl` against a broker controlled by the test.
 
 use crate::support::broker::{Broker, Peer, Said};
 use std::io::Write;
@@ -80,7 +80,7 @@ fn turns_are_listed() {
 
 // CR-26
 #[test]
-fn a_turn_is_written_as_it_is_and_described_beside_it() {
+fn a_turn_is_printed_unchanged_and_described_on_stderr() {
     let content: Vec<u8> = (0..=255).cycle().take(300_000).collect();
     let answer = Response {
         turn_id: Some("s:1"),
@@ -105,7 +105,7 @@ fn a_turn_is_written_as_it_is_and_described_beside_it() {
 
 // CR-26
 #[test]
-fn captures_tell_what_was_captured() {
+fn capture_reports_the_captured_turn() {
     let answer = Response { size: Some(25), turn_id: Some("s:1"), ..Response::ok(1) };
     for (args, request) in [
         (["capture", "s"], r#"1 Capture { session: "s" }"#),
@@ -123,7 +123,7 @@ fn captures_tell_what_was_captured() {
 
 // CR-26
 #[test]
-fn pastes_and_deliveries_are_asked_for() {
+fn paste_and_deliver_send_their_requests() {
     for (args, request) in [
         (&["paste", "s"][..], r#"1 Paste { session: "s" }"#),
         (&["deliver", "inject", "--session", "s"], r#"1 Deliver(Inject { session: "s" })"#),
@@ -142,7 +142,7 @@ fn pastes_and_deliveries_are_asked_for() {
 
 // CR-26
 #[test]
-fn a_refusal_is_told_by_its_reason() {
+fn an_error_reply_is_reported_with_its_reason() {
     for reason in [Reason::SessionNotFound, Reason::NoTurn, Reason::BufferEmpty, Reason::ClipboardFailed] {
         let (_, output) = ask(&["capture", "s"], &Response::error(1, reason));
         assert_eq!(output.status.code(), Some(1));
@@ -154,7 +154,7 @@ fn a_refusal_is_told_by_its_reason() {
 
 // CR-26
 #[test]
-fn wrong_usage_is_2() {
+fn wrong_usage_is_exit_code_2() {
     let swb = Swb::new(EXE);
     for args in [&["frobnicate"][..], &["deliver", "printer"], &["deliver", "file"], &["get-turn"], &[]] {
         let output = swb.named("clippyctl", args).output().expect("it runs");
@@ -164,7 +164,7 @@ fn wrong_usage_is_2() {
 
 // CR-26: the same under the name of the program itself.
 #[test]
-fn it_is_a_verb_too() {
+fn clippyctl_is_also_a_verb_of_swb() {
     let swb = Swb::new(EXE);
     let broker = Broker::listen(&swb);
     let child = start(swb.command(&["clippyctl", "list-sessions", "--json"]));
@@ -178,7 +178,7 @@ fn it_is_a_verb_too() {
 
 // CB-2, CB-3
 #[test]
-fn without_a_broker_it_says_where_it_looked() {
+fn a_missing_broker_is_reported_with_its_path() {
     let swb = Swb::new(EXE);
     let output = swb.named("clippyctl", &["list-sessions"]).output().expect("it runs");
     assert_eq!(output.status.code(), Some(1));
@@ -205,7 +205,7 @@ fn failing(misbehave: impl FnOnce(Peer)) -> Output {
 }
 
 #[test]
-fn brokers_that_misbehave_make_it_fail_and_nothing_worse() {
+fn a_misbehaving_broker_is_an_error() {
     type Misbehaviour = fn(Peer);
     let cases: [Misbehaviour; 7] = [
         // Gone before and after the greeting, and in mid-answer.
@@ -235,7 +235,7 @@ fn brokers_that_misbehave_make_it_fail_and_nothing_worse() {
 
 // CB-46: what is not an answer is passed over.
 #[test]
-fn answers_to_others_and_unasked_messages_are_passed_over() {
+fn unrelated_messages_are_ignored() {
     let swb = Swb::new(EXE);
     let broker = Broker::listen(&swb);
     let child = start(swb.named("clippyctl", &["capture", "s"]));

@@ -1,4 +1,4 @@
-//! The clippy front and the daemon's life: start, stop, crash; and sessions of ours among those of wrappers.
+//! The clippy front and the daemon's life cycle: start, stop, crash; and our own sessions beside those of wrappers.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -88,7 +88,7 @@ fn the_socket_is_private_and_the_only_one() {
 
 // CB-2, CB-3, XS-1
 #[test]
-fn an_explicit_daemon_insists_on_a_runtime_directory() {
+fn an_explicitly_started_daemon_requires_a_runtime_directory() {
     for runtime in [None, Some("")] {
         let swb = Swb::new(EXE);
         let mut command = swb.command(&["daemon"]);
@@ -106,7 +106,7 @@ fn an_explicit_daemon_insists_on_a_runtime_directory() {
 
 // XS-1: one that another command starts does without, and says so there and in the status.
 #[test]
-fn a_daemon_of_its_own_accord_does_without() {
+fn an_automatically_started_daemon_needs_no_runtime_directory() {
     let swb = Swb::new(EXE);
     let without = |args: &[&str]| {
         let mut command = swb.command(args);
@@ -149,7 +149,7 @@ fn a_stale_socket_is_replaced() {
 
 // CB-54, XS-1
 #[test]
-fn a_live_broker_is_left_alone() {
+fn a_live_broker_keeps_its_socket() {
     let swb = Swb::new(EXE);
     let socket = swb.paths().clippy_socket().unwrap();
     std::fs::create_dir(socket.parent().unwrap()).unwrap();
@@ -185,7 +185,7 @@ fn a_second_daemon_does_not_start() {
 
 // CB-56, CB-57
 #[test]
-fn signals_end_it_in_order_and_nothing_is_left() {
+fn signals_end_the_broker_and_remove_its_files() {
     for how in [Signal::TERM, Signal::INT] {
         let mut swb = Swb::start(EXE);
         let socket = swb.paths().clippy_socket().unwrap();
@@ -213,7 +213,7 @@ fn signals_end_it_in_order_and_nothing_is_left() {
 
 // CB-57, XS-8, XS-13
 #[test]
-fn no_turn_is_on_a_disk_or_in_a_log() {
+fn turns_are_never_written_to_disk_or_logs() {
     let mut swb = Swb::new(EXE);
     configure(&swb, "[daemon]\nlog_level = \"trace\"\n");
     swb.start_daemon();
@@ -232,7 +232,7 @@ fn no_turn_is_on_a_disk_or_in_a_log() {
 
 // XS-14, CB-57: after a crash the buffer is there, connects have waited, and wrappers can come back.
 #[test]
-fn a_crash_loses_connections_and_no_more() {
+fn a_crash_loses_only_connections() {
     let swb = Swb::start(EXE);
     swb.script("ours", MIRROR);
     swb.attach("ours").until("ready");
@@ -479,7 +479,7 @@ fn turns_of_our_sessions_end_with_them() {
 
 // CB-47, CB-59: a program that does not read its input delays nobody, and what waits for it is bounded.
 #[test]
-fn a_program_that_does_not_read_delays_nobody() {
+fn a_program_that_does_not_read_delays_no_client() {
     let swb = Swb::start(EXE);
     swb.script("stuck", "stty raw -echo; echo ready; exec sleep 1000");
     swb.script("ours", MIRROR);
@@ -501,7 +501,7 @@ fn a_program_that_does_not_read_delays_nobody() {
 
 // CB-55
 #[test]
-fn it_stays_while_nobody_is_there() {
+fn the_broker_stays_without_clients() {
     let mut swb = Swb::start(EXE);
     drop(swb.clippy(Role::Client));
     std::thread::park_timeout(QUIET);

@@ -1,4 +1,4 @@
-//! What the daemon adds to the turn registry: its configuration, and the programs of the clipboard. The rest is tested
+//! What the daemon adds to the turn registry: its configuration, and the clipboard programs. The rest is tested
 //! without a daemon, in `crates/dialects/tests/clippy`.
 
 use std::os::unix::fs::PermissionsExt;
@@ -36,7 +36,7 @@ fn depth_and_length_can_be_configured() {
 
 // CR-19, CR-25
 #[test]
-fn the_clipboard_sink_uses_what_is_there() {
+fn the_clipboard_sink_uses_an_installed_program() {
     let mut swb = Swb::new(EXE);
     let tools = swb.workspace("tools");
     let program = |name: &str, script: &str| {

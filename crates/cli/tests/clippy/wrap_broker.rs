@@ -1,4 +1,4 @@
-//! `swb wrap` towards the broker: registration, turns, pastes, and brokers that are late, stuck, dying or lying.
+//! `swb wrap` and the broker: registration, turns, pastes, and brokers that are late, stuck, dying or misbehaving.
 
 use crate::support::broker::{Broker, Peer, Said};
 use rustix::process::Signal;
@@ -156,7 +156,7 @@ fn a_broker_that_comes_late_gets_the_latest_turn_and_so_does_the_next_one() {
 
 // CP-16: a broker that still has the old registration refuses once; the wrapper comes back.
 #[test]
-fn a_refused_registration_is_tried_again() {
+fn a_rejected_registration_is_retried() {
     let swb = Swb::new(EXE);
     let broker = Broker::listen(&swb);
     let mut terminal = start(&swb, AGENT);
@@ -228,7 +228,7 @@ fn an_injected_line_makes_a_turn() {
 
 // CP-21
 #[test]
-fn the_end_is_told_before_the_wrapper_ends() {
+fn the_end_is_reported_before_the_wrapper_exits() {
     let swb = Swb::new(EXE);
     let broker = Broker::listen(&swb);
     let mut terminal = start(&swb, AGENT);
@@ -415,7 +415,7 @@ fn a_broker_that_dies_in_mid_message_is_survived() {
 }
 
 #[test]
-fn a_broker_that_talks_nonsense_is_survived() {
+fn invalid_broker_messages_do_not_end_the_wrapper() {
     survives(b"\xff\xff\xff\xff", false);
     survives(b"HTTP/1.1 400 Bad Request\r\n\r\n", true);
     survives(b"\0\0\0\x01\xc1", true);
@@ -423,7 +423,7 @@ fn a_broker_that_talks_nonsense_is_survived() {
 
 // CP-5: whoever closes every connection at once is not asked without pause.
 #[test]
-fn a_broker_that_hangs_up_is_not_pestered() {
+fn reconnects_to_a_failing_broker_are_limited() {
     let swb = Swb::new(EXE);
     let broker = Broker::listen(&swb);
     let mut terminal = start(&swb, AGENT);
@@ -459,7 +459,7 @@ fn without_a_runtime_directory_the_command_runs() {
 
 // CT-6, CT-8, CT-14: a shell with echo and a coloured prompt.
 #[test]
-fn a_real_shell_gives_its_output_as_a_turn() {
+fn the_output_of_a_real_shell_is_a_turn() {
     let swb = Swb::new(EXE);
     let broker = Broker::listen(&swb);
     let mut command = swb.command(&["wrap", "--", "/bin/sh", "-i"]);

@@ -44,7 +44,7 @@ fn wrapped(swb: &Swb, script: &str) -> (Terminal, String) {
 
 // CP-14, CP-18, CP-19, CP-21, CR-26
 #[test]
-fn an_answer_goes_from_one_wrapper_to_another() {
+fn an_answer_is_relayed_between_wrappers() {
     let swb = Swb::start(EXE);
     let (mut from, source) = wrapped(&swb, AGENT);
     let (mut to, target) =

@@ -1,4 +1,4 @@
-//! `swb wrap` towards user and command: bytes, modes, sizes, signals, environment, ends. No broker anywhere.
+//! `swb wrap` between user and command, without a broker: bytes, modes, sizes, signals, environment, exit.
 
 use rustix::process::{Signal, WaitOptions, WaitStatus};
 use rustix::termios::LocalModes;
@@ -143,7 +143,7 @@ fn the_first_size_is_that_of_the_users_terminal() {
 
 // CP-7
 #[test]
-fn without_a_terminal_the_command_has_one_all_the_same() {
+fn the_command_gets_a_terminal_even_if_the_user_has_none() {
     let swb = Swb::new(EXE);
     // In a session of its own, so that no terminal of the test's caller is found.
     let mut command = Command::new("setsid");
@@ -301,7 +301,7 @@ fn a_background_job_does_not_delay_the_end() {
 
 // CP-21: a command that has no terminal open any more still runs, and costs nothing meanwhile.
 #[test]
-fn a_command_may_leave_its_terminal() {
+fn a_command_may_close_its_terminal() {
     let swb = Swb::new(EXE);
     let script = "echo ready; exec </dev/null >/dev/null 2>&1; sleep 2; echo back >/dev/tty; exit 7";
     let mut terminal = start(&swb, script);
@@ -346,7 +346,7 @@ fn a_bad_pattern_is_refused_before_the_command_starts() {
 
 // CP-24, CP-27
 #[test]
-fn signals_are_sent_on_to_the_command() {
+fn signals_are_forwarded_to_the_command() {
     let swb = Swb::new(EXE);
     let mut terminal = start(&swb, TELLS_SIGNALS);
     terminal.until("ready");
@@ -393,7 +393,7 @@ fn a_command_that_ignores_sigterm_does_not_hold_the_wrapper() {
 
 // CP-25
 #[test]
-fn stopping_gives_the_terminal_back_and_going_on_takes_it_again() {
+fn stop_restores_the_terminal_and_continue_makes_it_raw_again() {
     let swb = Swb::new(EXE);
     let mut terminal = start(&swb, TELLS_SIGNALS);
     terminal.until("ready");
@@ -422,7 +422,7 @@ fn stopping_gives_the_terminal_back_and_going_on_takes_it_again() {
 
 // CP-25: in whatever order they are found, nobody is left behind asleep.
 #[test]
-fn stopping_and_going_on_at_once_leaves_nobody_stopped() {
+fn a_quick_stop_and_continue_leaves_no_process_stopped() {
     let swb = Swb::new(EXE);
     let mut terminal = start(&swb, TELLS_SIGNALS);
     terminal.until("ready");
@@ -480,7 +480,7 @@ fn a_closed_window_ends_the_command() {
 
 // CP-30: whatever stands behind the hyphens is the command's.
 #[test]
-fn arguments_and_name_are_passed_on_as_they_are() {
+fn arguments_and_name_are_passed_unchanged() {
     let swb = Swb::new(EXE);
     let output =
         swb.run(&["wrap", "--pattern", "claude", "--", "printf", "%s|", "--json", "", "a b", "--pattern"]);

@@ -56,7 +56,7 @@ fn send_types_text_or_bytes() {
 
 // control: send
 #[test]
-fn send_is_answered_when_the_terminal_has_taken_every_byte() {
+fn send_replies_when_the_terminal_has_taken_every_byte() {
     let swb = Swb::start(EXE);
     let workspace = swb.workspace("ws");
     let fifo = Fifo::make(&workspace.join("go"));
@@ -78,7 +78,7 @@ fn send_is_answered_when_the_terminal_has_taken_every_byte() {
 
 // control: SESSION_ENDED
 #[test]
-fn what_needs_a_process_is_refused_when_it_has_ended() {
+fn operations_on_an_ended_process_are_rejected() {
     let swb = Swb::start(EXE);
     swb.make("x", &["sh", "-c", "read line; exit 4"]);
     let mut shell = swb.control();
@@ -98,7 +98,7 @@ fn what_needs_a_process_is_refused_when_it_has_ended() {
 
 // control: status
 #[test]
-fn status_tells_how_the_daemon_is_doing() {
+fn status_describes_the_daemon() {
     let mut swb = Swb::start(EXE);
     swb.make("x", &["cat"]);
     let daemon = i64::from(swb.daemon().id());

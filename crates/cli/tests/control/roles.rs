@@ -149,7 +149,7 @@ fn a_workspace_is_a_scope() {
 }
 
 #[test]
-fn a_role_that_does_not_exist_is_refused_in_the_handshake() {
+fn an_unknown_role_is_rejected_in_the_handshake() {
     let swb = Swb::start(EXE);
     for wrong in [json!({"role": "king"}), json!({"session": "a", "workspace": "/w"}), json!({"session": ""})]
     {
@@ -162,7 +162,7 @@ fn a_role_that_does_not_exist_is_refused_in_the_handshake() {
 }
 
 #[test]
-fn a_coop_client_is_no_client_of_roles() {
+fn coop_clients_have_no_roles() {
     let swb = Swb::start(EXE);
     swb.make("x", &["cat"]);
     let mut client = CoopClient::connect(&swb.paths().coop_socket()).unwrap();

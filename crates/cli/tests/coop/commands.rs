@@ -71,7 +71,7 @@ fn a_session_is_found_by_name_or_by_the_path_of_its_workspace() {
 
 // CO-31
 #[test]
-fn unknown_sessions_and_terminals_are_told_apart_and_the_connection_goes_on() {
+fn unknown_sessions_and_terminals_have_distinct_errors() {
     let swb = Swb::start(EXE);
     swb.make("x", &["cat"]);
     let mut client = swb.coop();
@@ -131,7 +131,7 @@ fn a_shell_is_a_new_terminal_in_the_session() {
 
 // CO-35
 #[test]
-fn numbers_of_shells_are_not_given_twice() {
+fn shell_numbers_are_not_reused() {
     let swb = Swb::start(EXE);
     swb.make("x", &["cat"]);
     let shell = || {
@@ -278,7 +278,7 @@ fn ls_shows_sessions_their_terminals_and_clients() {
 
 // 7.3 ls details
 #[test]
-fn details_are_told_when_they_are_asked_for() {
+fn details_are_sent_on_request() {
     let swb = Swb::start(EXE);
     swb.make("x", &MIRROR);
     let mut client = swb.attach("x");
@@ -345,7 +345,7 @@ fn an_ended_session_is_remembered_until_it_is_killed() {
 
 // CO-40
 #[test]
-fn kill_asks_politely_and_everybody_hears_of_the_end() {
+fn kill_sends_sigterm_and_all_clients_are_notified() {
     let swb = Swb::start(EXE);
     let script = "trap 'echo asked; exit 3' TERM; echo ready; while :; do sleep 1000 & wait; done";
     let pid = swb.make("x", &["sh", "-c", script]);
@@ -480,7 +480,7 @@ fn kill_all_ends_every_session() {
 
 // CO-47; `serve` and `tunnel` are known and not offered.
 #[test]
-fn what_is_not_offered_is_said_so() {
+fn unsupported_commands_are_reported() {
     let swb = Swb::start(EXE);
     swb.make("x", &["cat"]);
     let mut client = swb.coop();
@@ -586,7 +586,7 @@ fn shutdown_finishes_a_kill_that_is_under_way() {
 
 // CO-50
 #[test]
-fn detach_in_command_mode_is_a_goodbye() {
+fn detach_in_command_mode_ends_the_connection() {
     let swb = Swb::start(EXE);
     let mut client = swb.coop();
     assert_eq!(client.ask(&json!({"cmd": "detach"})), json!({"ok": true}));
@@ -634,7 +634,7 @@ fn sessionkill_ends_one_terminal() {
 
 // CO-51
 #[test]
-fn logs_give_old_output_whole_or_its_last_lines() {
+fn logs_return_all_old_output_or_its_last_lines() {
     let swb = Swb::start(EXE);
     swb.make("x", &["sh", "-c", "stty raw; printf 'one\\ntwo\\nthree\\n\\377\\n'; exec cat"]);
     swb.attach("x").until("three\n");
@@ -667,7 +667,7 @@ fn logs_that_are_too_long_for_a_frame_are_the_newest_that_fit() {
 
 // CO-51
 #[test]
-fn logs_that_follow_go_on_without_a_gap() {
+fn logs_that_follow_have_no_gap() {
     let swb = Swb::start(EXE);
     swb.make("x", &["sh", "-c", "stty raw; while :; do seq -w 1000000 1999999; done"]);
     wait_for("a lot of output", || (logs_of(&swb, "x").len() > 500_000).then_some(()));

@@ -1,4 +1,4 @@
-//! coop: making sessions — names, workspaces, Coopfiles, and what our own clients add to `create`.
+//! coop: creating sessions — names, workspaces, Coopfiles, and what our own clients add to `create`.
 
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -96,7 +96,7 @@ fn a_workspace_has_one_session_made_by_coop_whatever_it_is_called() {
 
 // CO-23
 #[test]
-fn names_that_cannot_be_are_refused() {
+fn invalid_names_are_rejected() {
     let swb = Swb::start(EXE);
     let workspace = swb.workspace("ws");
     for name in ["", ".", "..", "a/b", "/", "../x", "a\0b", "a\nb"] {
@@ -113,7 +113,7 @@ fn names_that_cannot_be_are_refused() {
 
 // CO-24
 #[test]
-fn a_workspace_that_is_no_directory_is_refused_and_nothing_is_made() {
+fn a_workspace_that_is_not_a_directory_is_rejected() {
     let swb = Swb::start(EXE);
     let file = swb.dir().join("w/file");
     std::fs::write(&file, "").unwrap();
@@ -165,7 +165,7 @@ fn later_coopfiles_win_over_earlier_ones() {
 
 // CO-26
 #[test]
-fn a_coopfile_that_is_wrong_is_refused_with_the_reason() {
+fn an_invalid_coopfile_is_rejected_with_the_reason() {
     let swb = Swb::start(EXE);
     let workspace = swb.workspace("ws");
     for wrong in ["[agent", "[agent]\ncommand = 5\n", "[session]\nauto_restart = 'yes'\n", "agent = 1\n"] {
@@ -198,7 +198,7 @@ fn without_a_coopfile_the_shell_of_the_daemon_is_the_agent() {
 
 // CO-27
 #[test]
-fn the_newer_layout_is_understood() {
+fn the_newer_coopfile_layout_is_supported() {
     let swb = Swb::start(EXE);
     let text = "[sandbox]\nagent = '/bin/sh'\nargs = ['-c', 'echo newer; exec cat']\nshell = '/bin/sh'\n";
     swb.coop().ok(&json!({"cmd": "create", "workspace": swb.workspace("ws"), "coopfile": text}));
@@ -270,7 +270,7 @@ fn the_process_leads_its_own_session_and_inherits_no_descriptors() {
 
 // 7.1 argv
 #[test]
-fn argv_runs_as_it_is_without_marks_binding_or_restart() {
+fn argv_runs_unchanged_without_marks_binding_or_restart() {
     let swb = Swb::start(EXE);
     let workspace = swb.workspace("ws");
     std::fs::write(workspace.join("coop.toml"), coopfile("echo from the coopfile; exec cat")).unwrap();
@@ -329,7 +329,7 @@ fn the_umask_is_the_one_given_or_the_daemons_at_its_start() {
 
 // 7.1 cols, rows
 #[test]
-fn the_initial_size_is_the_one_given_or_what_is_usual() {
+fn the_initial_size_is_the_one_given_or_the_default() {
     let swb = Swb::start(EXE);
     let script = "stty size; exec cat";
     let shown = |name: &str, extra: Value| {
@@ -385,7 +385,7 @@ fn a_waiting_session_whose_command_cannot_be_run_ends() {
 
 // 7.1 unique
 #[test]
-fn a_taken_name_gets_a_number_if_that_is_wanted() {
+fn a_name_in_use_gets_a_number_on_request() {
     let swb = Swb::start(EXE);
     let create = |name: &str| {
         let answer = swb.coop().ok(&json!({
@@ -429,7 +429,7 @@ fn a_session_can_be_kept_out_of_a_dialect() {
 
 // 7.1 hide: a hidden session does not stand in the way of one that is offered.
 #[test]
-fn a_workspace_leads_to_a_session_that_is_offered() {
+fn a_workspace_finds_only_sessions_that_are_offered() {
     let swb = Swb::start(EXE);
     let workspace = swb.workspace("ws");
     let create = |name: &str, hide: Value| json!({"cmd": "create", "name": name, "workspace": workspace, "argv": ["cat"], "hide": hide});

@@ -1,4 +1,4 @@
-//! coop: agents that are started again — by themselves, or because somebody asked for it.
+//! coop: restarting agents, automatically or on request.
 
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -72,7 +72,7 @@ fn an_agent_is_not_started_again_when_the_coopfile_says_no() {
 
 // CO-63
 #[test]
-fn three_short_runs_in_a_row_are_the_end() {
+fn three_short_runs_in_a_row_end_the_session() {
     let swb = Swb::start(EXE);
     create_waiting(&swb, "x", "stty raw; echo run; exit 9", "restart_delay_ms = 20\n");
     let (data, controls) = swb.attach("x").to_end();
@@ -84,7 +84,7 @@ fn three_short_runs_in_a_row_are_the_end() {
 
 // CO-63
 #[test]
-fn a_long_run_ends_a_series_of_short_ones() {
+fn a_long_run_resets_the_count_of_short_ones() {
     let swb = Swb::start(EXE);
     // The third run is a long one.
     let script = "echo >> runs; [ $(wc -l < runs) -eq 3 ] && sleep 6; exit 1";
@@ -97,7 +97,7 @@ fn a_long_run_ends_a_series_of_short_ones() {
 
 // CO-62
 #[test]
-fn input_waits_for_the_next_process_and_the_old_ones_is_gone_with_it() {
+fn input_waits_for_the_next_process_and_unread_input_is_dropped() {
     let swb = Swb::start(EXE);
     let workspace = swb.workspace("x");
     let fifo = Fifo::make(&workspace.join("go"));
@@ -118,7 +118,7 @@ fn input_waits_for_the_next_process_and_the_old_ones_is_gone_with_it() {
 
 // CO-62: input that a program was too slow to read does not stand in its successor's way.
 #[test]
-fn a_megabyte_that_waits_for_a_program_that_ends_is_dropped() {
+fn a_megabyte_of_unread_input_is_dropped_at_the_end() {
     let swb = Swb::start(EXE);
     let workspace = swb.workspace("x");
     let fifo = Fifo::make(&workspace.join("go"));
@@ -141,7 +141,7 @@ fn a_megabyte_that_waits_for_a_program_that_ends_is_dropped() {
 
 // CO-62: positions, old output and size outlive the process.
 #[test]
-fn output_and_size_go_on_across_a_restart() {
+fn output_and_size_continue_across_a_restart() {
     let swb = Swb::start(EXE);
     create(&swb, "x", "stty raw -echo; stty size; read line; exit 0", "restart_delay_ms = 10\n");
     let mut client = swb.attach("x");
@@ -158,7 +158,7 @@ fn output_and_size_go_on_across_a_restart() {
 
 // 7.1 restart
 #[test]
-fn a_command_line_is_started_again_only_if_that_is_asked_for() {
+fn a_command_line_is_restarted_only_on_request() {
     let swb = Swb::start(EXE);
     let workspace = swb.workspace("ws");
     let request = |name: &str, restart: Value| json!({"cmd": "create", "name": name, "workspace": workspace, "argv": ["sh", "-c", MORTAL], "restart": restart});
@@ -191,7 +191,7 @@ fn a_command_line_is_started_again_only_if_that_is_asked_for() {
 
 // CO-62: an agent whose program is gone cannot be started again.
 #[test]
-fn a_restart_that_fails_is_the_end() {
+fn a_failed_restart_ends_the_session() {
     let swb = Swb::start(EXE);
     let workspace = swb.workspace("x");
     let program = workspace.join("agent");
@@ -235,7 +235,7 @@ fn a_session_can_be_killed_while_its_agent_pauses() {
 
 // CO-51
 #[test]
-fn restart_ends_the_process_and_starts_it_anew() {
+fn restart_ends_the_process_and_starts_it_again() {
     let swb = Swb::start(EXE);
     let first = swb.make("x", &["sh", "-c", "stty raw -echo; echo I am $$; exec cat"]);
     let mut client = swb.attach("x");
@@ -280,7 +280,7 @@ fn restart_works_for_shells_and_while_an_agent_pauses() {
 
 // CO-51
 #[test]
-fn restart_ends_a_process_that_does_not_want_to() {
+fn restart_kills_a_process_that_ignores_signals() {
     let swb = Swb::start(EXE);
     let script = "trap '' TERM HUP; echo I am $$; while :; do sleep 1000; done";
     let first = swb.make("x", &["sh", "-c", script]);

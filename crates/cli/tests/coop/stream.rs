@@ -1,4 +1,4 @@
-//! coop: stream mode — replay, input, output, size, leaving, the end, slow clients, and positions.
+//! coop: stream mode — replay, input, output, size, detaching, the end, slow clients, and positions.
 //!
 //! Long, because every rule of the subject has its test here and all of them share the helpers at the end.
 
@@ -19,7 +19,7 @@ const FLOOD: u64 = 5_000_000;
 
 // CO-33
 #[test]
-fn a_newcomer_gets_old_output_in_frames_and_then_what_is_new() {
+fn a_new_client_gets_old_output_in_frames_and_then_live_output() {
     let swb = Swb::start(EXE);
     swb.make("x", &["sh", "-c", "stty raw -echo; seq -w 1 1000000 | head -n 80000; exec cat"]);
     let total = 80_000 * LINE;
@@ -64,7 +64,7 @@ fn no_byte_is_lost_or_doubled_between_old_and_live_output() {
 
 // CO-33: the same as a client sees it that knows nothing of positions.
 #[test]
-fn numbered_lines_follow_each_other_for_a_plain_client() {
+fn a_plain_client_gets_every_line_in_order() {
     let swb = Swb::start(EXE);
     flood(&swb, "x");
     let _starter = swb.attach("x");
@@ -90,7 +90,7 @@ fn numbered_lines_follow_each_other_for_a_plain_client() {
 
 // CO-52, CO-57
 #[test]
-fn all_bytes_pass_both_ways_as_they_are_and_to_all_clients() {
+fn all_bytes_pass_unchanged_both_ways_and_to_all_clients() {
     let swb = Swb::start(EXE);
     swb.make("x", &MIRROR);
     let mut clients = [swb.attach("x"), swb.attach("x"), swb.attach("x")];
@@ -157,7 +157,7 @@ fn frames_that_come_together_with_the_request_are_not_lost() {
 
 // CO-55
 #[test]
-fn what_a_stream_frame_does_not_mean_is_passed_over() {
+fn unknown_stream_frames_are_ignored() {
     let swb = Swb::start(EXE);
     swb.make("x", &MIRROR);
     let mut client = swb.attach("x");
@@ -282,7 +282,7 @@ fn input_sent_right_before_the_client_goes_is_delivered() {
 
 // CO-54, CO-60
 #[test]
-fn a_client_that_types_and_goes_without_reading_anything_has_typed() {
+fn input_of_a_client_that_never_reads_is_delivered() {
     let swb = Swb::start(EXE);
     swb.make("x", &MIRROR);
     let mut looker = swb.attach("x");
@@ -323,7 +323,7 @@ fn input_sent_right_before_a_detach_is_delivered() {
 
 // CO-58
 #[test]
-fn the_last_resize_wins_and_has_no_answer() {
+fn the_last_resize_wins_and_has_no_reply() {
     let swb = Swb::start(EXE);
     let script = "stty -echo; trap 'stty size' WINCH; echo ready; while :; do read x && echo \"$x\"; done";
     swb.make("x", &["sh", "-c", script]);
@@ -387,7 +387,7 @@ fn detach_works_in_the_middle_of_a_flood() {
 
 // CO-60
 #[test]
-fn a_client_that_just_goes_has_detached() {
+fn closing_the_connection_detaches() {
     let swb = Swb::start(EXE);
     let pid =
         swb.make("x", &["sh", "-c", "while :; do echo flood flood flood flood flood flood flood; done"]);
@@ -427,7 +427,7 @@ fn the_end_comes_after_all_output_with_the_real_code() {
 
 // CO-61
 #[test]
-fn everybody_gets_everything_from_a_child_that_writes_much_and_ends_at_once() {
+fn all_clients_get_all_output_of_a_child_that_ends_at_once() {
     let swb = Swb::start(EXE);
     // Less than what readers may lag behind, so that every byte must arrive at every client.
     const LINES: u64 = 50_000;
@@ -621,7 +621,7 @@ fn keys_get_through_while_a_client_does_not_read() {
 
 // 7.2 offsets
 #[test]
-fn positions_are_told_when_they_are_asked_for() {
+fn positions_are_sent_on_request() {
     let swb = Swb::start(EXE);
     let pid = swb.make("x", &MIRROR);
     swb.attach("x").until("ready\n");
@@ -640,7 +640,7 @@ fn positions_are_told_when_they_are_asked_for() {
 
 // 7.2 history
 #[test]
-fn as_much_history_comes_as_is_asked_for() {
+fn the_requested_amount_of_history_is_sent() {
     let swb = Swb::start(EXE);
     swb.make("x", &["sh", "-c", "stty raw -echo; seq -w 1 1000000 | head -n 150000; exec cat"]);
     let total = 150_000 * LINE;
@@ -663,7 +663,7 @@ fn as_much_history_comes_as_is_asked_for() {
 
 // 7.2 resume
 #[test]
-fn a_client_can_resume_where_it_was() {
+fn a_client_can_resume_at_its_offset() {
     let swb = Swb::start(EXE);
     swb.make("x", &["sh", "-c", "stty raw -echo; seq -w 1 1000000 | head -n 400000; exec cat"]);
     let total = 400_000 * LINE;
@@ -724,7 +724,7 @@ fn a_watcher_never_types_nor_resizes() {
 
 // 7.2 until, 7.5 end
 #[test]
-fn a_stream_can_end_where_the_output_is_now() {
+fn a_stream_can_end_at_the_current_offset() {
     let swb = Swb::start(EXE);
     flood(&swb, "x");
     let _starter = swb.attach("x");

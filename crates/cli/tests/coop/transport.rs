@@ -1,4 +1,4 @@
-//! coop: the socket, who may use it, the handshake and frames in command mode.
+//! coop: the socket, its permissions, the handshake and frames in command mode.
 
 use crate::support::needs;
 use serde_json::{Value, json};
@@ -113,7 +113,7 @@ fn without_another_dialect_a_symbolic_link_keeps_the_daemon_from_starting() {
 
 // CO-6
 #[test]
-fn a_second_daemon_does_not_push_the_first_one_aside() {
+fn a_second_daemon_does_not_replace_the_first() {
     let swb = Swb::start(EXE);
     let first = swb.daemon_pid();
     let mut client = swb.coop();
@@ -128,7 +128,7 @@ fn a_second_daemon_does_not_push_the_first_one_aside() {
 
 // CO-6
 #[test]
-fn a_stranger_that_answers_on_the_socket_keeps_it() {
+fn another_process_listening_on_the_socket_keeps_it() {
     let mut swb = Swb::new(EXE);
     let socket = swb.paths().coop_socket();
     std::fs::create_dir_all(socket.parent().unwrap()).unwrap();
@@ -147,7 +147,7 @@ fn a_stranger_that_answers_on_the_socket_keeps_it() {
 // CO-7
 #[test]
 #[ignore = "needs root: run by cargo xtask ci"]
-fn another_user_is_closed_at_once_without_a_word() {
+fn connections_of_other_users_are_closed_silently() {
     needs::root();
     let swb = Swb::start(EXE);
     let socket = swb.paths().coop_socket();
@@ -188,7 +188,7 @@ fn many_connections_are_served_each_on_its_own() {
 
 // CO-8
 #[test]
-fn a_client_that_reads_no_answers_keeps_nobody_waiting() {
+fn a_client_that_reads_no_replies_delays_no_other() {
     let swb = Swb::start(EXE);
     swb.make("x", &["cat"]);
     let deaf = swb.coop();
@@ -224,7 +224,7 @@ fn the_handshake_is_framed_however_its_bytes_arrive() {
 
 // CO-12
 #[test]
-fn another_version_is_refused_by_its_number() {
+fn another_version_is_rejected_with_our_number() {
     let swb = Swb::start(EXE);
     for version in ["0", "2", "-1", "99999999999999999999"] {
         let mut client = connect(&swb);
@@ -260,7 +260,7 @@ fn a_first_message_without_a_version_ends_the_connection() {
 
 // CO-14
 #[test]
-fn a_message_may_have_a_megabyte_and_not_a_byte_more() {
+fn a_message_may_have_at_most_a_megabyte() {
     let swb = Swb::start(EXE);
     let mut client = swb.coop();
     let (head, tail) = (r#"{"cmd":"ls","pad":""#, r#""}"#);
@@ -285,7 +285,7 @@ fn a_message_may_have_a_megabyte_and_not_a_byte_more() {
 
 // CO-15, CO-18, CO-49
 #[test]
-fn what_makes_no_sense_is_an_invalid_command_and_the_connection_goes_on() {
+fn invalid_requests_get_an_error_and_keep_the_connection() {
     let swb = Swb::start(EXE);
     let mut client = swb.coop();
     let senseless: [&[u8]; 20] = [
@@ -322,7 +322,7 @@ fn what_makes_no_sense_is_an_invalid_command_and_the_connection_goes_on() {
 
 // CO-16
 #[test]
-fn fields_nobody_knows_are_passed_over() {
+fn unknown_fields_are_ignored() {
     let swb = Swb::start(EXE);
     let mut client = connect(&swb);
     client.ok(&json!({"version": 1, "client": "some/1.0", "features": ["x"]}));
@@ -368,7 +368,7 @@ fn a_frame_cut_off_by_the_end_of_the_stream_does_nothing() {
 
 // Section 5 of the protocol page: silence before the handshake has an end, silence after it has none.
 #[test]
-fn a_connection_that_never_says_its_version_is_closed_after_half_a_minute() {
+fn a_connection_without_handshake_times_out_after_30_seconds() {
     let swb = Swb::start(EXE);
     let mut quiet = swb.coop();
     let mut silent = connect(&swb);

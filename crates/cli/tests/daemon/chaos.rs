@@ -1,5 +1,5 @@
 //! The daemon is killed with SIGKILL at random moments, again and again, while sessions print and clients
-//! look on. Children never stall, nobody misses a byte or sees one twice, and the daemon is always back.
+//! are attached. Children never stall, no client misses or repeats a byte, and the daemon always comes back.
 //!
 //! A longer run: `SWB_CHAOS_SECONDS=600 cargo test -p swb --test daemon chaos -- --nocapture`; `SWB_CHAOS_SEED`
 //! repeats the kills of an earlier one.
@@ -27,7 +27,7 @@ const BACK: Duration = Duration::from_secs(10);
 
 // XS-14
 #[test]
-fn nothing_is_lost_however_often_the_daemon_is_killed() {
+fn no_output_is_lost_when_the_daemon_is_killed_repeatedly() {
     let seconds = number("SWB_CHAOS_SECONDS").unwrap_or(20);
     let seed = seed();
     let swb = Swb::start(env!("CARGO_BIN_EXE_swb"));
@@ -71,7 +71,7 @@ fn nothing_is_lost_however_often_the_daemon_is_killed() {
 
 // XS-14: whatever was going on when the daemon died is there as a whole afterwards, or not at all.
 #[test]
-fn nothing_is_left_over_however_often_the_daemon_is_killed() {
+fn nothing_is_left_behind_when_the_daemon_is_killed_repeatedly() {
     let seconds = number("SWB_CHAOS_SECONDS").map_or(8, |seconds| seconds / 2);
     let seed = seed();
     let swb = Swb::start(env!("CARGO_BIN_EXE_swb"));

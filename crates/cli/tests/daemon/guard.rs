@@ -1,4 +1,4 @@
-//! The guard of agents' programs: what it ends with, what it leaves over (nothing), and what a confined program can do.
+//! The guard of agents' programs: its exit status, the processes it ends, and what a confined program can do.
 
 use crate::support::needs;
 use rustix::process::Signal;
@@ -51,7 +51,7 @@ fn family(dir: &Path) -> [i64; 4] {
 }
 
 #[test]
-fn it_ends_as_its_program_does() {
+fn the_guard_exits_with_its_programs_status() {
     for (script, code) in [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 137), ("kill -TERM $$", 143)] {
         assert_eq!(run(&[], script).status.code(), Some(code), "{script}");
     }
@@ -64,7 +64,7 @@ fn it_ends_as_its_program_does() {
 }
 
 #[test]
-fn its_program_gets_the_mask_and_all_signals() {
+fn the_program_gets_the_umask_and_default_signals() {
     assert_eq!(said(&run(&["--umask", "027"], "umask")), "0027\n");
     let masks = said(&run(&[], "grep -E 'SigBlk|SigIgn' /proc/self/status"));
     // The signals from 32 on belong to the C library.
@@ -83,7 +83,7 @@ fn variables_for_the_program_do_not_reach_the_guard() {
 }
 
 #[test]
-fn when_its_program_ends_so_does_everything_it_started() {
+fn descendants_end_with_the_program() {
     let dir = tempfile::tempdir().unwrap();
     let output = guard(&[], &format!("{FAMILY}; exit 5")).env("D", dir.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(5));
@@ -93,7 +93,7 @@ fn when_its_program_ends_so_does_everything_it_started() {
 }
 
 #[test]
-fn when_it_is_told_to_end_everything_does() {
+fn a_signal_to_the_guard_ends_all_descendants() {
     let dir = tempfile::tempdir().unwrap();
     let mut child =
         guard(&[], &format!("trap '' TERM; {FAMILY}; wait")).env("D", dir.path()).spawn().unwrap();
@@ -115,7 +115,7 @@ fn parent(dir: &Path, script: &str) -> Child {
 }
 
 #[test]
-fn when_its_parent_is_killed_nothing_is_left() {
+fn killing_the_guards_parent_ends_all_descendants() {
     let dir = tempfile::tempdir().unwrap();
     let mut parent = parent(dir.path(), &format!("{FAMILY}; wait"));
     let (guard, members) = (pid_in(&dir.path().join("guard")), family(dir.path()));
@@ -150,7 +150,7 @@ fn a_guard_that_its_program_has_stopped_ends_with_its_parent() {
 }
 
 #[test]
-fn processes_that_make_ever_more_processes_end() {
+fn a_fork_bomb_is_ended() {
     let dir = tempfile::tempdir().unwrap();
     // Not for ever, should this test fail.
     let script = "
@@ -169,7 +169,7 @@ fn processes_that_make_ever_more_processes_end() {
 }
 
 #[test]
-fn its_program_has_a_session_of_its_own() {
+fn the_program_runs_in_a_session_of_its_own() {
     let output = run(&[], "echo $$; cut -d ' ' -f 5,6,7 /proc/$$/stat");
     let text = said(&output);
     let (pid, rest) = text.split_once('\n').unwrap();
@@ -177,7 +177,7 @@ fn its_program_has_a_session_of_its_own() {
 }
 
 #[test]
-fn a_parent_that_is_gone_already_is_noticed() {
+fn a_guard_whose_parent_is_gone_does_not_start() {
     let dir = tempfile::tempdir().unwrap();
     let output = guard(&["--parent", "1"], "touch $D/started").env("D", dir.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(125));
@@ -185,7 +185,7 @@ fn a_parent_that_is_gone_already_is_noticed() {
 }
 
 #[test]
-fn a_guard_that_is_killed_takes_its_program_along() {
+fn a_killed_guard_ends_its_program() {
     let dir = tempfile::tempdir().unwrap();
     let mut child = guard(&[], "echo $$ > $D/main; exec sleep 100").env("D", dir.path()).spawn().unwrap();
     let pid = pid_in(&dir.path().join("main"));
@@ -271,7 +271,7 @@ fn a_confined_program_cannot_shake_off_its_guard() {
 }
 
 #[test]
-fn what_is_not_confined_is_not_hindered() {
+fn an_unconfined_program_is_not_restricted() {
     let dir = tempfile::tempdir().unwrap();
     let output = guard(&[], "echo x > $D/new; chmod 700 $D/new").env("D", dir.path()).output().unwrap();
     assert!(output.status.success());

@@ -1,4 +1,4 @@
-//! The daemon itself: how it starts, what survives what, and what all dialects share.
+//! The daemon itself: how it starts, what survives its end, and what all dialects share.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

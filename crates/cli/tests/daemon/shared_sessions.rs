@@ -12,7 +12,7 @@ const MIRROR: [&str; 3] = ["sh", "-c", "stty raw -echo; echo ready; exec cat"];
 
 // XS-2
 #[test]
-fn a_name_is_taken_in_all_dialects_at_once() {
+fn a_name_is_in_use_in_all_dialects() {
     let swb = Swb::start(EXE);
     swb.make("coop", &["cat"]);
     let output = swb.named("keepty", &["start", "coop", "-d", "--", "cat"]).output().unwrap();
@@ -31,7 +31,7 @@ fn a_name_is_taken_in_all_dialects_at_once() {
 
 // XS-3
 #[test]
-fn a_session_of_one_dialect_is_there_in_the_other() {
+fn a_session_of_one_dialect_exists_in_the_other() {
     let swb = Swb::start(EXE);
     // Made through coop, used through keepty.
     let pid = swb.make("coop", &MIRROR);
@@ -69,7 +69,7 @@ fn a_session_of_one_dialect_is_there_in_the_other() {
 
 // XS-3: shells are coop's; the keepty socket is for the agent.
 #[test]
-fn the_keepty_socket_leads_to_the_agent() {
+fn the_keepty_socket_is_attached_to_the_agent() {
     let swb = Swb::start(EXE);
     swb.make("x", &MIRROR);
     let mut shell = swb.coop();
@@ -87,7 +87,7 @@ fn the_keepty_socket_leads_to_the_agent() {
 
 // XS-4
 #[test]
-fn the_writer_is_alone_among_keepty_clients_and_never_against_coop() {
+fn a_keepty_writer_excludes_keepty_clients_but_not_coop() {
     let swb = Swb::start(EXE);
     swb.make("x", &MIRROR);
     let mut coop = [swb.attach("x"), swb.attach("x")];

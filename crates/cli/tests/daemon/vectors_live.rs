@@ -1,7 +1,7 @@
 //! The golden cases of the wire crate, played against a live daemon; and streams cut at every byte.
 //!
-//! A case is a list of steps: bytes to the daemon, what must come back, and whether the connection is
-//! open or closed then. Cases that only show the shape of a message are left to the wire crate's tests.
+//! A case is a list of steps: bytes to the daemon, the expected reply, and whether the connection is
+//! open or closed then. Cases that only show the form of a message are left to the wire crate's tests.
 
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -72,7 +72,7 @@ fn coop_cases() {
         let swb = Swb::start(EXE);
         let player = Player::connect(&swb.paths().coop_socket(), Dialect::Coop);
         if name == "serve" {
-            // Known and not offered, see `what_is_not_offered_is_said_so`.
+            // Known and not offered, see `unsupported_commands_are_reported`.
             let mut client = swb.coop();
             client.send_raw(&bytes(&case["steps"][2]).concat());
             assert_eq!(client.answer().unwrap()["error"], "NOT_IMPLEMENTED");

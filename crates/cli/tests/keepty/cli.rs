@@ -1,4 +1,4 @@
-//! The program called as `keepty`: the command line its users and SDKs know.
+//! The program called as `keepty`: the command line that its users and SDKs expect.
 
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::termios::LocalModes;
@@ -74,7 +74,7 @@ fn without_a_command_it_is_the_users_shell() {
 
 // KP-24
 #[test]
-fn the_environment_is_the_starters_but_for_term() {
+fn the_environment_is_the_starters_except_term() {
     let swb = swb();
     let mut start = swb.named("keepty", &["start", "s", "--", "/bin/sh", "-c", "env; printf end"]);
     start.env_clear().env("HOME", swb.paths().home).env("XDG_RUNTIME_DIR", swb.dir().join("r"));
@@ -162,7 +162,7 @@ fn start_does_not_attach_when_told_not_to_or_without_a_terminal() {
 
 // KP-10
 #[test]
-fn without_a_runtime_directory_the_temporary_one_takes_its_place() {
+fn without_a_runtime_directory_the_temporary_one_is_used() {
     let swb = Swb::new(env!("CARGO_BIN_EXE_swb"));
     let temp = swb.workspace("tmp");
     let surroundings = |mut command: Command| {
@@ -274,7 +274,7 @@ fn a_name_that_another_dialect_uses_is_already_running() {
 
 // KP-50
 #[test]
-fn stop_asks_for_the_end_and_says_when_there_is_nothing_to_stop() {
+fn stop_ends_a_session_or_reports_that_there_is_none() {
     let swb = swb();
     let mut writer = swb.keepty_running("s", ECHO);
     let output = keepty(&swb, &["stop", "s"]);
@@ -302,7 +302,7 @@ fn stop_asks_for_the_end_and_says_when_there_is_nothing_to_stop() {
 
 // KP-50: whoever writes as if there were no tomorrow can be stopped, too.
 #[test]
-fn stop_works_on_a_flood_nobody_reads() {
+fn stop_works_in_an_unread_flood() {
     let swb = swb();
     swb.keepty_start("s", "while :; do seq 1 100000; done");
     let mut writer = swb.keepty("s", Role::Writer, 80, 24);
@@ -341,7 +341,7 @@ fn list_shows_one_line_per_session_in_order() {
 
 // KP-52
 #[test]
-fn an_attached_writer_types_and_leaves_with_three_commas_and_d() {
+fn an_attached_writer_types_and_detaches_with_three_commas_and_d() {
     let swb = swb();
     let _first = swb.keepty_running("s", ECHO);
     let mut terminal = attached(&swb, &["attach", "s"]);
@@ -372,7 +372,7 @@ fn an_attached_terminal_has_its_size_in_the_session() {
 
 // KP-52
 #[test]
-fn a_watching_terminal_only_looks_and_leaves_with_q_or_control_c() {
+fn a_watching_terminal_is_read_only_and_detaches_with_q_or_control_c() {
     let swb = swb();
     let mut writer = swb.keepty_running("s", ECHO);
     for (flag, key) in [("--watch", b"q"), ("-w", b"\x03")] {
@@ -429,7 +429,7 @@ fn a_session_survives_the_terminal_it_was_started_from() {
 
 // KP-47
 #[test]
-fn a_session_survives_hangups_of_those_who_serve_it() {
+fn a_session_survives_hangups_of_daemon_and_keeper() {
     let swb = swb();
     let mut writer = swb.keepty_running("s", ECHO);
     writer.type_in(b"before");
@@ -511,7 +511,7 @@ fn signals_to_a_broker_end_its_session() {
 
 // KP-48, KP-40: as Shutdown does it, with two seconds of patience.
 #[test]
-fn a_broker_kills_what_does_not_obey() {
+fn a_broker_kills_a_session_that_ignores_signals() {
     let swb = swb();
     let script = "trap 'printf term' TERM; trap '' HUP; printf ready; while :; do sleep 1; done";
     let mut broker = broker(&swb, &["--", "/bin/sh", "-c", script]);

@@ -12,7 +12,7 @@ const TIMER_SLACK: Duration = Duration::from_millis(50);
 
 // KP-42
 #[test]
-fn everybody_gets_the_rest_of_the_output_then_exit_then_the_end() {
+fn all_clients_get_the_rest_of_the_output_then_exit_then_eof() {
     let swb = swb();
     let script = "stty -echo; printf ready; read x; seq 1 20000; printf last; exit 7";
     let replaced = swb.keepty_running("s", script);
@@ -78,7 +78,7 @@ fn the_exit_of_a_child_that_dies_at_once_is_never_lost() {
 
 // KP-42, KP-43: who connects in the middle of the end sees one, or no session at all.
 #[test]
-fn a_greeting_is_followed_by_an_end_whenever_it_came() {
+fn every_welcomed_client_gets_an_exit() {
     let swb = swb();
     for round in 0..20 {
         let name = format!("s{round}");

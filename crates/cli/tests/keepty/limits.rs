@@ -1,4 +1,4 @@
-//! What the keepty front puts up with: probes, silence, crowds, clients that do not read or just vanish.
+//! Limits of the keepty front: probes, silent clients, many clients, clients that do not read or disappear.
 
 use serde_json::json;
 use std::net::Shutdown;
@@ -20,7 +20,7 @@ const TIMER_SLACK: Duration = Duration::from_millis(500);
 
 // KP-10, KP-11
 #[test]
-fn socket_and_directory_are_in_their_place_and_private() {
+fn socket_and_directory_are_private() {
     let mut swb = Swb::new(env!("CARGO_BIN_EXE_swb"));
     let dir = swb.dir().join("r/keepty");
     std::fs::create_dir(&dir).unwrap();
@@ -61,7 +61,7 @@ fn probes_find_sessions_and_have_no_effect() {
 
 // KP-17
 #[test]
-fn a_hello_has_five_seconds() {
+fn a_missing_hello_times_out_after_five_seconds() {
     let swb = swb();
     swb.keepty_start("s", ECHO);
     let begin = Instant::now();
@@ -88,7 +88,7 @@ fn a_hello_has_five_seconds() {
 
 // KP-19
 #[test]
-fn a_session_serves_thirty_two_at_once_and_closes_further_ones_without_a_word() {
+fn a_session_serves_32_clients_and_closes_further_ones() {
     let swb = swb();
     let mut writer = swb.keepty_running("s", ECHO);
     let mut inside: Vec<KeeptyClient> = (1..ROOM).map(|_| monitor(&swb)).collect();
@@ -114,7 +114,7 @@ fn a_session_serves_thirty_two_at_once_and_closes_further_ones_without_a_word() 
 
 // KP-19: also those who have not said anything yet have a place.
 #[test]
-fn silent_connections_count() {
+fn silent_connections_count_towards_the_limit() {
     let swb = swb();
     swb.keepty_start("s", ECHO);
     let silent: Vec<KeeptyClient> = (0..ROOM).map(|_| swb.keepty_raw("s")).collect();
@@ -126,7 +126,7 @@ fn silent_connections_count() {
 
 // KP-46, KP-19
 #[test]
-fn whoever_leaves_in_whatever_way_gives_the_place_back() {
+fn every_way_to_disconnect_frees_a_place() {
     let swb = swb();
     let mut writer = swb.keepty_running("s", ECHO);
     let mut inside: Vec<KeeptyClient> = (2..ROOM).map(|_| monitor(&swb)).collect();
@@ -161,7 +161,7 @@ fn whoever_leaves_in_whatever_way_gives_the_place_back() {
 
 // KP-16, KP-19: a probe's place is free as soon as its end can be seen.
 #[test]
-fn a_probe_does_not_keep_the_next_one_out() {
+fn a_probe_frees_its_place() {
     let swb = swb();
     let _writer = swb.keepty_running("s", ECHO);
     let _inside: Vec<KeeptyClient> = (2..ROOM).map(|_| monitor(&swb)).collect();
@@ -200,7 +200,7 @@ fn a_writer_that_vanishes_gives_up_its_role() {
 
 // KP-46: also when its last words wait for a program that does not read.
 #[test]
-fn clients_whose_input_is_stuck_give_their_places_back() {
+fn clients_with_stuck_input_free_their_places() {
     let swb = swb();
     let mut watcher = {
         let mut writer = swb.keepty_running("s", "stty raw -echo; printf ready; sleep 1000");
@@ -221,7 +221,7 @@ fn clients_whose_input_is_stuck_give_their_places_back() {
 
 // KP-45: "its queue holds at least 64 frames".
 #[test]
-fn sixty_four_frames_wait_for_a_client_that_does_not_read() {
+fn the_queue_of_a_client_has_64_frames() {
     let swb = swb();
     let mut writer = swb.keepty_running("s", ECHO);
     let mut late = monitor(&swb);
@@ -247,7 +247,7 @@ fn sixty_four_frames_wait_for_a_client_that_does_not_read() {
 
 // KP-45: a client that does not read is let go; the others get everything, and the program is not held up.
 #[test]
-fn who_does_not_read_is_disconnected_and_nobody_else_notices() {
+fn a_client_that_does_not_read_is_disconnected_alone() {
     let swb = swb();
     let script = "stty raw -echo; printf ready; read x; seq 1000001 2000000; printf end; cat";
     let mut writer = swb.keepty_running("s", script);
@@ -292,7 +292,7 @@ fn a_write_that_is_stuck_for_five_seconds_ends_the_connection() {
 
 // KP-45: newcomers that do not read their old output are no different.
 #[test]
-fn who_does_not_read_its_replay_is_let_go_too() {
+fn a_client_that_does_not_read_its_replay_is_disconnected() {
     let swb = swb();
     let script = "stty raw -echo; head -c 1000000 /dev/zero; printf ready; cat";
     let mut writer = swb.keepty_running("s", script);

@@ -1,4 +1,4 @@
-//! Old output for newcomers, and the seam where it meets the live stream.
+//! Old output for new clients, and the seam where it meets the live stream.
 
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
@@ -21,7 +21,7 @@ fn the_first_writer_misses_nothing_and_gets_nothing_twice() {
 
 // KP-30, KP-31
 #[test]
-fn a_newcomer_gets_old_output_in_one_frame_if_its_role_has_it() {
+fn a_new_client_gets_old_output_in_one_frame_if_its_role_has_it() {
     let swb = swb();
     let script = "stty raw -echo; seq 1 30000; printf ready; cat";
     let mut writer = swb.keepty_running("s", script);
@@ -150,7 +150,7 @@ fn a_watcher_joins_a_flood_without_a_gap() {
 
 // KP-30: an end that has been seen is seen by those who come late, too.
 #[test]
-fn who_connects_while_it_ends_gets_all_of_it() {
+fn a_client_that_connects_at_the_end_gets_all_output() {
     let swb = swb();
     for round in 0..20 {
         let name = format!("s{round}");

@@ -17,7 +17,7 @@ const TRIES: usize = 50;
 
 // KP-34
 #[test]
-fn a_resize_is_acknowledged_to_everybody_and_counted_from_one() {
+fn a_resize_is_announced_to_all_clients_and_counted_from_one() {
     let swb = swb();
     let mut replaced = swb.keepty_running("s", SIZE);
     let mut clients =
@@ -95,7 +95,7 @@ fn a_burst_of_resizes_is_announced_one_by_one() {
 // KP-34, KP-23, KP-30: a newcomer's HelloAck, old output and ResizeAcks fit together: no size between them
 // is missed, and none shows in the output before it was announced.
 #[test]
-fn who_comes_while_sizes_change_misses_none() {
+fn a_client_that_connects_during_resizes_misses_none() {
     let swb = swb();
     let mut writer = swb.keepty_running("s", FLOOD);
     writer.type_in(b"\n");
@@ -169,7 +169,7 @@ fn a_watcher_or_further_writer_makes_the_program_redraw_and_nothing_is_announced
 
 // KP-32: it is one column that goes and comes back.
 #[test]
-fn the_redraw_is_caused_by_a_column_less_for_a_moment() {
+fn a_redraw_is_caused_by_removing_a_column_briefly() {
     let swb = swb();
     let script = "stty -echo; printf ready; read x; s=; while :; do t=$(stty size); \
         [ \"$t\" = \"$s\" ] || echo \"$t\"; s=$t; done";
@@ -191,7 +191,7 @@ fn the_redraw_is_caused_by_a_column_less_for_a_moment() {
 
 // KP-32
 #[test]
-fn a_terminal_of_one_column_is_left_alone() {
+fn a_terminal_of_one_column_is_not_narrowed() {
     let swb = swb();
     let mut writer = swb.keepty_running("s", COUNT);
     writer.send(&Message::Resize { cols: 1, rows: 24 });
@@ -204,7 +204,7 @@ fn a_terminal_of_one_column_is_left_alone() {
 
 // KP-35
 #[test]
-fn after_widening_the_program_is_told_once_more() {
+fn after_widening_the_program_gets_another_sigwinch() {
     let swb = swb();
     let mut writer = swb.keepty_running("s", COUNT);
     let mut told_again = false;
@@ -231,7 +231,7 @@ fn after_widening_the_program_is_told_once_more() {
 
 // KP-35
 #[test]
-fn another_resize_takes_the_place_of_being_told_again() {
+fn another_resize_replaces_the_second_sigwinch() {
     let swb = swb();
     let mut writer = swb.keepty_running("s", COUNT);
     for round in 0..TRIES {
@@ -292,7 +292,7 @@ fn resizes_of_monitors_and_replaced_writers_have_no_effect() {
 
 // KP-37
 #[test]
-fn a_size_of_zero_is_passed_over() {
+fn a_size_of_zero_is_ignored() {
     let swb = swb();
     let mut writer = swb.keepty_running("s", COUNT);
     for (cols, rows) in [(0, 24), (90, 0), (0, 0)] {

@@ -1,4 +1,4 @@
-//! Writers, Watchers and Monitors of a keepty session: what each is told, and what each may do.
+//! Writers, Watchers and Monitors of a keepty session: what each receives, and what each may do.
 
 use serde_json::json;
 use std::path::Path;
@@ -96,7 +96,7 @@ fn before_the_first_writer_messages_are_read_and_input_is_dropped() {
 
 // KP-23
 #[test]
-fn once_it_runs_everybody_learns_its_process_and_size() {
+fn once_it_runs_all_clients_get_its_pid_and_size() {
     let swb = swb();
     let mut writer = swb.keepty_running("s", "echo pid=$$; printf ready; cat");
     writer.send(&Message::Resize { cols: 91, rows: 29 });
@@ -132,7 +132,7 @@ fn input_of_the_writer_arrives_unchanged() {
 
 // KP-26
 #[test]
-fn input_of_anybody_else_is_dropped_and_the_connection_stays() {
+fn input_of_other_clients_is_dropped() {
     let swb = swb();
     let mut writer = swb.keepty_running("s", ECHO);
     let mut watcher = newcomer(&swb, Role::Watcher);
@@ -149,7 +149,7 @@ fn input_of_anybody_else_is_dropped_and_the_connection_stays() {
 
 // KP-27, KP-28
 #[test]
-fn a_new_writer_replaces_the_old_one_which_looks_on() {
+fn a_new_writer_turns_the_old_one_into_a_watcher() {
     let swb = swb();
     let mut old = swb.keepty_running("s", ECHO);
     let mut new = newcomer(&swb, Role::Writer);
@@ -174,7 +174,7 @@ fn a_new_writer_replaces_the_old_one_which_looks_on() {
 
 // KP-28
 #[test]
-fn without_a_writer_the_session_goes_on() {
+fn without_a_writer_the_session_continues() {
     let swb = swb();
     let script =
         "stty -echo; printf ready; read x; i=0; while [ $i -lt 5 ]; do echo line $i; i=$((i+1)); done; cat";
@@ -188,7 +188,7 @@ fn without_a_writer_the_session_goes_on() {
 
 // KP-29
 #[test]
-fn output_goes_to_everybody_in_order_and_unaltered() {
+fn output_goes_to_all_clients_in_order_and_unchanged() {
     let swb = swb();
     let script =
         "stty -echo; printf ready; read x; printf 'a\\000\\033[1m\\377\\n'; seq 1 5000; printf end; cat";
@@ -214,7 +214,7 @@ fn output_goes_to_everybody_in_order_and_unaltered() {
 
 // KP-39
 #[test]
-fn shutdown_of_those_who_may_not_is_passed_over() {
+fn shutdown_without_permission_is_ignored() {
     let swb = swb();
     let mut replaced = swb.keepty_running("s", ECHO);
     let mut writer = newcomer(&swb, Role::Writer);
@@ -231,7 +231,7 @@ fn shutdown_of_those_who_may_not_is_passed_over() {
 
 // KP-39
 #[test]
-fn shutdown_is_obeyed_from_writer_and_monitor_and_from_anybody_without_a_writer() {
+fn writer_and_monitor_may_shut_down_and_any_client_without_a_writer() {
     let swb = swb();
     for (name, role, writer_stays) in [
         ("writer", Role::Writer, true),

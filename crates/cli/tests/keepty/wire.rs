@@ -1,4 +1,4 @@
-//! What the keepty front makes of frames: which it obeys, which it passes over, which end a connection.
+//! Frames on the keepty front: which are handled, which are ignored, which end a connection.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -117,7 +117,7 @@ fn an_unknown_kind_closes() {
 
 // KP-5
 #[test]
-fn messages_of_the_other_side_are_passed_over() {
+fn messages_of_the_other_direction_are_ignored() {
     let swb = swb();
     let mut writer = swb.keepty_running("s", ECHO);
     let mut watcher = swb.keepty("s", Role::Watcher, 80, 24);
@@ -171,7 +171,7 @@ fn extra_bytes_are_skipped_and_short_payloads_mean_nothing() {
 
 // KP-8
 #[test]
-fn a_role_that_does_not_exist_closes() {
+fn an_unknown_role_closes() {
     let swb = swb();
     let mut writer = swb.keepty_running("s", ECHO);
     for role in [0, 4, 255] {
@@ -184,7 +184,7 @@ fn a_role_that_does_not_exist_closes() {
 
 // KP-18, KP-9: `closed` allows nothing but an Error before the end.
 #[test]
-fn a_first_message_that_is_no_hello_closes_and_is_not_obeyed() {
+fn a_first_message_other_than_hello_closes() {
     let swb = swb();
     let mut writer = swb.keepty_running("s", ECHO);
     for message in [
@@ -204,7 +204,7 @@ fn a_first_message_that_is_no_hello_closes_and_is_not_obeyed() {
 
 // KP-38
 #[test]
-fn ping_is_answered_whatever_the_role() {
+fn every_role_gets_a_reply_to_ping() {
     let swb = swb();
     swb.keepty_start("s", ECHO);
     let mut early = swb.keepty("s", Role::Watcher, 80, 24);

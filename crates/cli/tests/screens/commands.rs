@@ -60,7 +60,7 @@ fn assert_formats(swb: &Swb, observed: &Screen, offset: u64, when: &str) {
 }
 
 #[test]
-fn a_screen_comes_in_any_format_also_after_the_end() {
+fn a_screen_is_available_in_any_format_even_after_the_end() {
     let swb = Swb::start(EXE);
     script(&swb, "x", &format!("{PAINTING}; read line; exit 3"));
     let mut observer = ScreenClient::observe(&swb, "x");
@@ -106,7 +106,7 @@ fn a_large_scrollback_is_cut_to_what_fits() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_and_the_connection_goes_on() {
+fn invalid_requests_get_an_error_and_keep_the_connection() {
     let swb = Swb::start(EXE);
     script(&swb, "x", "printf ready; exec cat");
     wait_for_text(&swb, "x", "ready");
@@ -142,7 +142,7 @@ fn what_makes_no_sense_is_refused_and_the_connection_goes_on() {
 }
 
 #[test]
-fn a_wait_ends_with_what_comes_first() {
+fn a_wait_ends_with_the_first_condition() {
     let swb = Swb::start(EXE);
     let workspace = script(
         &swb,
@@ -194,7 +194,7 @@ fn a_wait_ends_with_what_comes_first() {
 }
 
 #[test]
-fn a_wait_outlasts_a_screen_that_is_put_away() {
+fn a_wait_survives_a_checkpoint_of_the_screen() {
     let swb = Swb::start(EXE);
     let steps =
         "stty -echo; seq 1 3000; printf ready; read a; echo; printf again; read b; echo; echo 2900; read c";
@@ -214,7 +214,7 @@ fn a_wait_outlasts_a_screen_that_is_put_away() {
 }
 
 #[test]
-fn who_leaves_in_the_middle_of_a_wait_leaves_nothing_behind() {
+fn a_disconnect_during_a_wait_leaves_nothing_behind() {
     let swb = Swb::start(EXE);
     script(&swb, "x", "printf ready; exec cat");
     wait_for_text(&swb, "x", "ready");
@@ -252,7 +252,7 @@ fn press(swb: &Swb, keys: &[&str]) {
 }
 
 #[test]
-fn keys_reach_a_program_as_it_wants_them() {
+fn keys_are_encoded_for_the_programs_modes() {
     let swb = Swb::start(EXE);
     let workspace = waiting(&swb, "x", &["vim", "--clean", "-n", "text"], (80, 24));
     let lines: String = (1..=60).map(|n| format!("line {n}\n")).collect();
@@ -293,7 +293,7 @@ fn a_pager_takes_keys() {
 }
 
 #[test]
-fn ctrl_c_interrupts_unless_it_is_meant_literally() {
+fn ctrl_c_interrupts_unless_sent_literally() {
     let swb = Swb::start(EXE);
     script(
         &swb,

@@ -1,4 +1,4 @@
-//! Output that is meant to hurt: the daemon stays small and answers, and other sessions do not notice.
+//! Hostile output: the daemon stays small and responsive, and other sessions are not affected.
 
 use super::{EXE, known, script, wait_for_text};
 use serde_json::json;
@@ -61,7 +61,7 @@ fn private_memory(pid: i64) -> u64 {
 }
 
 #[test]
-fn hostile_output_harms_nobody_else() {
+fn hostile_output_does_not_affect_other_sessions() {
     let swb = Swb::start(EXE);
     script(&swb, "other", "stty -echo; printf 'unharmed'; while read word; do echo \"got $word\"; done");
     wait_for_text(&swb, "other", "unharmed");
@@ -91,7 +91,7 @@ fn hostile_output_harms_nobody_else() {
 }
 
 #[test]
-fn hostile_output_is_survived_in_the_middle_of_it() {
+fn a_client_attached_amid_hostile_output_sees_the_screen() {
     let swb = Swb::start(EXE);
     for (n, (attack, bytes)) in attacks().into_iter().enumerate().filter(|(n, _)| n % 2 == 0) {
         let name = format!("attack-{n}");

@@ -1,4 +1,4 @@
-//! Clients that do not read for a while miss output, and see what it came to.
+//! Clients that do not read for a while miss output, and get its result as a picture.
 
 use super::{EXE, known, script, wait_for_text};
 use serde_json::json;
@@ -15,7 +15,7 @@ const ROUNDS: [u32; 3] = [1, 2, 3];
 
 // CO-65, CO-66
 #[test]
-fn a_client_with_a_terminal_gets_a_picture_instead_of_what_it_missed() {
+fn a_terminal_client_gets_a_picture_instead_of_missed_output() {
     let swb = Swb::start(EXE);
     script(&swb, "x", FLOODS);
     let mut client = ScreenClient::attach(&swb, "x");
@@ -50,7 +50,7 @@ fn a_client_with_a_terminal_gets_a_picture_instead_of_what_it_missed() {
 
 // CO-65, CO-66
 #[test]
-fn a_plain_client_is_shown_what_it_missed_as_output() {
+fn a_plain_client_gets_the_screen_as_output() {
     let swb = Swb::start(EXE);
     script(&swb, "x", FLOODS);
     let mut client = swb.coop();

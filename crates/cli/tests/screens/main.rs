@@ -1,4 +1,4 @@
-//! Screens: what a program has drawn is what everybody sees who comes later, whatever happened meanwhile.
+//! Screens: every client that attaches later sees what the program has drawn, even after a crash of the daemon.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

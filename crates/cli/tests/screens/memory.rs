@@ -1,4 +1,4 @@
-//! What screens cost once nobody looks at them.
+//! The memory of screens without clients.
 
 use super::{EXE, script};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Real programs look the same before somebody leaves and after he comes back.
+//! Real programs look the same before a detach and after a reattach.
 
 use super::{EXE, assert_newcomer_sees_the_same, head, stored_sizes, wait_for_text, waiting};
 use serde_json::json;
@@ -87,7 +87,7 @@ impl Stage {
 }
 
 #[test]
-fn a_shell_with_a_long_history_comes_back_as_it_was() {
+fn a_shell_with_a_long_history_is_restored() {
     let mut stage = Stage::new(&["bash", "--norc", "--noprofile", "-i"]);
     stage.does("seq -f 'line %g of many' 1 2500\r", "2500");
     stage.does("for c in 1 2 3 4 5; do printf \"\\e[1;3${c}m%200s\\e[48;5;20${c}m\\n\" $c; done\r", "5");
@@ -98,7 +98,7 @@ fn a_shell_with_a_long_history_comes_back_as_it_was() {
 }
 
 #[test]
-fn an_editor_in_insert_mode_comes_back_as_it_was() {
+fn an_editor_in_insert_mode_is_restored() {
     let text: String = (1..200).map(|n| format!("let x{n} = \"{n}\"; // line {n}\n")).collect();
     let argv = ["vim", "--clean", "-n", "+set number", "text.rs"];
     let mut stage = Stage::prepared(&argv, |dir| std::fs::write(dir.join("text.rs"), text).unwrap());
@@ -113,7 +113,7 @@ fn an_editor_in_insert_mode_comes_back_as_it_was() {
 }
 
 #[test]
-fn a_pager_in_the_middle_of_a_file_comes_back_as_it_was() {
+fn a_pager_in_the_middle_of_a_file_is_restored() {
     let text: String = (1..=5000).map(|n| format!("\x1b[3{}mline {n}\x1b[m\n", n % 8)).collect();
     let mut stage =
         Stage::prepared(&["less", "-R", "text"], |dir| std::fs::write(dir.join("text"), text).unwrap());
@@ -123,7 +123,7 @@ fn a_pager_in_the_middle_of_a_file_comes_back_as_it_was() {
 }
 
 #[test]
-fn a_screen_that_changes_all_the_time_is_the_same_at_the_same_place() {
+fn a_changing_screen_is_the_same_at_the_same_offset() {
     let mut stage = Stage::new(&["htop", "-d", "2"]);
     stage.does("", "Quit");
     stage.does("t", "F5List");
@@ -131,7 +131,7 @@ fn a_screen_that_changes_all_the_time_is_the_same_at_the_same_place() {
 }
 
 #[test]
-fn a_multiplexer_within_a_session_comes_back_as_it_was() {
+fn a_multiplexer_within_a_session_is_restored() {
     let conf =
         "set -g destroy-unattached on\nset -g status-interval 0\nset -g default-command 'bash --norc'\n";
     let mut stage = Stage::prepared(&["tmux", "-S", "sock", "-f", "conf", "new-session"], |dir| {
@@ -157,7 +157,7 @@ const LINES: [(&str, &str); 2] = [
 ];
 
 #[test]
-fn a_full_screen_program_after_a_flood_comes_back_as_it_was() {
+fn a_full_screen_program_after_a_flood_is_restored() {
     let text: String = (1..=500).map(|n| format!("page line {n}\n")).collect();
     for (kind, line) in LINES {
         let script = after_flood(line, "echo; echo behind the flood; exec less text");
@@ -177,7 +177,7 @@ fn a_full_screen_program_after_a_flood_comes_back_as_it_was() {
 
 // While no daemon is there nobody waits for readers, so that nobody has got every byte. But it is known what is left.
 #[test]
-fn a_daemon_that_dies_in_a_flood_loses_nothing_of_the_screen() {
+fn a_daemon_kill_in_a_flood_loses_nothing_of_the_screen() {
     for (kind, line) in LINES {
         let swb = Swb::start(EXE);
         let script = format!(

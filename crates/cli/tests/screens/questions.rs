@@ -1,4 +1,4 @@
-//! What a program asks its terminal is answered exactly once, whoever is there.
+//! A program's query to its terminal gets exactly one reply, whichever clients are attached.
 
 use super::{EXE, script};
 use rustix::process::Signal;
@@ -87,7 +87,7 @@ fn numbered_answer(number: u32) -> String {
 }
 
 #[test]
-fn with_nobody_there_the_model_answers_once() {
+fn without_clients_the_model_replies_once() {
     let mut asker = Asker::new();
     asker.asks(true);
     asker.assert_heard("alone");
@@ -108,7 +108,7 @@ fn with_nobody_there_the_model_answers_once() {
 }
 
 #[test]
-fn questions_in_a_flood_are_answered_once() {
+fn queries_in_a_flood_get_one_reply() {
     let mut asker = Asker::new();
     // Less than the ring holds at a time: a model that gets no turn for long does not answer what is gone.
     let flood = |line: &str| line.repeat(300_000 / line.len());
@@ -126,7 +126,7 @@ fn questions_in_a_flood_are_answered_once() {
 }
 
 #[test]
-fn questions_that_are_asked_while_no_daemon_is_there_are_answered_once() {
+fn queries_without_a_daemon_get_one_reply() {
     let mut asker = Asker::new();
     for number in 3000..3010 {
         signal(asker.swb.daemon_pid(), Signal::KILL);
@@ -139,7 +139,7 @@ fn questions_that_are_asked_while_no_daemon_is_there_are_answered_once() {
 }
 
 #[test]
-fn a_terminal_that_is_attached_answers_and_nobody_else() {
+fn only_an_attached_terminal_replies() {
     let mut asker = Asker::new();
     let end = 6 + QUESTIONS.iter().map(|(question, _)| question.len() as u64).sum::<u64>();
     let mut terminal = ScreenClient::attach(&asker.swb, "x").silent();
@@ -166,7 +166,7 @@ fn a_terminal_that_is_attached_answers_and_nobody_else() {
 }
 
 #[test]
-fn a_terminal_of_any_dialect_answers_and_nobody_else() {
+fn only_an_attached_terminal_of_any_dialect_replies() {
     let mut asker = Asker::new();
     let last = QUESTIONS[QUESTIONS.len() - 1].0;
     let mut coop = asker.swb.attach("x");
@@ -194,7 +194,7 @@ fn a_terminal_of_any_dialect_answers_and_nobody_else() {
 }
 
 #[test]
-fn who_only_looks_on_is_no_terminal() {
+fn a_watcher_does_not_reply() {
     let mut asker = Asker::new();
     let mut watchers =
         [json!({"repaint": true}), json!({"resume": 0}), json!({"repaint": true, "cols": 40, "rows": 10})]
@@ -211,7 +211,7 @@ fn who_only_looks_on_is_no_terminal() {
 }
 
 #[test]
-fn a_terminal_that_missed_output_does_not_answer_what_is_old() {
+fn a_terminal_that_missed_output_does_not_reply_to_old_queries() {
     let mut asker = Asker::new();
     let mut terminal = ScreenClient::attach(&asker.swb, "x");
     terminal.read_to(6);
@@ -243,7 +243,7 @@ fn a_terminal_that_missed_output_does_not_answer_what_is_old() {
 
 // Where one that answers gives way to the next one, no question is answered by both or by none.
 #[test]
-fn terminals_that_come_and_go_among_questions_leave_none_and_double_none() {
+fn attaching_and_detaching_loses_and_repeats_no_reply() {
     let swb = Swb::start(EXE);
     // Each answer has eleven bytes.
     let workspace = script(
@@ -283,7 +283,7 @@ fn terminals_that_come_and_go_among_questions_leave_none_and_double_none() {
 
 // The same when nobody waits for answers, and a question is under way at any moment.
 #[test]
-fn a_terminal_that_comes_among_many_questions_answers_those_that_the_model_did_not() {
+fn a_terminal_attached_amid_queries_replies_where_the_model_did_not() {
     const QUESTIONS: u32 = 150;
     let asker = Asker::new();
     for round in 0..25 {
@@ -314,7 +314,7 @@ fn a_terminal_that_comes_among_many_questions_answers_those_that_the_model_did_n
 
 // CO-33: who gets old output as it was shows what was asked in it; the program has its answer already.
 #[test]
-fn a_plain_client_gets_old_questions_as_they_were() {
+fn a_plain_client_gets_old_queries_unchanged() {
     let mut asker = Asker::new();
     asker.asks(true);
     asker.assert_heard("alone");
@@ -328,7 +328,7 @@ fn a_plain_client_gets_old_questions_as_they_were() {
 }
 
 #[test]
-fn a_terminal_that_comes_back_answers_only_what_the_model_did_not() {
+fn a_reattached_terminal_replies_where_the_model_did_not() {
     let mut asker = Asker::new();
     let mut terminal = ScreenClient::attach(&asker.swb, "x");
     asker.asks(true);
@@ -345,7 +345,7 @@ fn a_terminal_that_comes_back_answers_only_what_the_model_did_not() {
 }
 
 #[test]
-fn of_two_terminals_one_answers() {
+fn of_two_terminals_one_replies() {
     let mut asker = Asker::new();
     let [mut first, mut second] = [(); 2].map(|()| ScreenClient::attach(&asker.swb, "x"));
     asker.asks(true);

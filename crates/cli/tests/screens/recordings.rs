@@ -1,4 +1,4 @@
-//! What agents have really written looks the same to whoever comes later.
+//! Recorded output of real agents looks the same to clients that attach later.
 
 use super::{EXE, assert_newcomer_sees_the_same, waiting};
 use base64::Engine;
@@ -43,7 +43,7 @@ fn read(dir: PathBuf) -> Recording {
 }
 
 #[test]
-fn what_agents_have_drawn_comes_back_as_it_was() {
+fn recorded_agent_screens_are_restored() {
     let swb = Swb::start(EXE);
     let mut played: Vec<(Recording, ScreenClient)> = Vec::new();
     for recording in recordings() {

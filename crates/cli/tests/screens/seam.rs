@@ -1,4 +1,4 @@
-//! The seam between a picture and what follows it: nothing is missing there, and nothing comes twice.
+//! The seam between a picture and the output after it: nothing is missing or repeated.
 
 use super::{EXE, assert_newcomer_sees_the_same, script};
 use serde_json::json;
@@ -33,7 +33,7 @@ fn assert_counted(screen: &Screen, when: &str) {
 }
 
 #[test]
-fn a_picture_and_the_output_behind_it_are_what_an_observer_sees() {
+fn a_picture_and_the_output_after_it_give_the_observers_screen() {
     let swb = Swb::start(EXE);
     script(&swb, "x", COUNTING);
     let mut observer = ScreenClient::observe(&swb, "x");
@@ -57,7 +57,7 @@ fn a_picture_and_the_output_behind_it_are_what_an_observer_sees() {
 // A terminal that comes gives the session its size: what it is shown first is shown at that size, also when the program
 // goes on writing in that very moment.
 #[test]
-fn a_picture_has_the_size_of_the_terminal_that_comes() {
+fn a_picture_has_the_size_of_the_attaching_terminal() {
     let swb = Swb::start(EXE);
     // Output that takes a moment to be drawn, and pauses in which terminals come.
     script(&swb, "x", "seq 20000 > block; while :; do cat block; sleep 0.005; done");
@@ -73,7 +73,7 @@ fn a_picture_has_the_size_of_the_terminal_that_comes() {
 }
 
 #[test]
-fn who_loses_the_connection_goes_on_where_it_was() {
+fn a_lost_connection_resumes_at_its_offset() {
     let swb = Swb::start(EXE);
     let workspace = script(&swb, "x", COUNTING);
     let mut observer = ScreenClient::observe(&swb, "x");
@@ -96,7 +96,7 @@ fn who_loses_the_connection_goes_on_where_it_was() {
 }
 
 #[test]
-fn as_much_scrollback_comes_as_is_asked_for() {
+fn the_requested_amount_of_scrollback_is_sent() {
     let swb = Swb::start(EXE);
     script(&swb, "x", "seq -f 'line %.0f' 1 5000; exec sleep 1000");
     let mut observer = ScreenClient::observe(&swb, "x");
@@ -114,7 +114,7 @@ fn as_much_scrollback_comes_as_is_asked_for() {
 }
 
 #[test]
-fn an_offset_that_is_still_there_comes_before_a_picture() {
+fn a_valid_offset_takes_precedence_over_a_picture() {
     let swb = Swb::start(EXE);
     let workspace =
         script(&swb, "x", &format!("seq 1 3; while [ ! -e go ]; do sleep 0.01; done; {COUNTING}"));

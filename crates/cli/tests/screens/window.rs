@@ -1,4 +1,4 @@
-//! Sizes: who looks on from a terminal of another size sees a part of the screen and changes nothing.
+//! Sizes: a watcher with a terminal of another size sees a part of the screen and changes nothing.
 
 use super::{EXE, known, script, wait_for_text};
 use serde_json::json;
@@ -120,7 +120,7 @@ fn text(screen: &Screen) -> Vec<String> {
 }
 
 #[test]
-fn a_narrow_window_for_a_while_damages_no_line() {
+fn narrowing_and_widening_damages_no_line() {
     let swb = Swb::start(EXE);
     let words = "of a text that is longer than a narrow window but not than a wide one";
     script(&swb, "x", &format!("stty -echo; seq -f 'line %.0f {words}' 1 300; printf ready; exec cat"));

@@ -1,4 +1,4 @@
-//! Approvals and questions on the scriptschnell socket. Their deadlines are held by `crates/chat/tests/asks.rs`.
+//! Approvals and questions on the scriptschnell socket. Their timeouts are tested in `crates/chat/tests/asks.rs`.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
@@ -18,7 +18,7 @@ fn decide(client: &mut ChatClient, asked: &Value, approved: bool) {
 
 // SS-60
 #[test]
-fn an_approval_is_asked_for_and_waited_for() {
+fn an_approval_is_requested_and_awaited() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     for (approved, said) in [(true, "permit: yes\n"), (false, "permit: no\n")] {
@@ -39,7 +39,7 @@ fn an_approval_is_asked_for_and_waited_for() {
 
 // SS-60: all that an agent offers can be chosen from.
 #[test]
-fn the_options_of_an_agent_are_kept() {
+fn the_options_of_an_agent_are_sent_unchanged() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     for (answer, said) in [
@@ -61,7 +61,7 @@ fn the_options_of_an_agent_are_kept() {
 
 // SS-61
 #[test]
-fn an_acknowledgement_is_no_decision_and_not_answered() {
+fn an_acknowledgement_is_not_a_decision_and_has_no_reply() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let id = client.prompt("permit:ls");
@@ -79,7 +79,7 @@ fn an_acknowledgement_is_no_decision_and_not_answered() {
 
 // SS-63, Q-61
 #[test]
-fn unknown_late_and_repeated_answers_are_refused() {
+fn unknown_late_and_repeated_decisions_are_rejected() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let unknown = json!({"auth_id": "auth-0", "question_id": "question-0", "approved": true, "answer": "x"});
@@ -111,7 +111,7 @@ fn unknown_late_and_repeated_answers_are_refused() {
 
 // SS-60: several at once, decided in any order.
 #[test]
-fn approvals_are_told_apart() {
+fn concurrent_approvals_are_distinguished() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let id = client.prompt("permits:5");
@@ -126,7 +126,7 @@ fn approvals_are_told_apart() {
 
 // SS-62: the owner's leaving is a denial, in whatever way it leaves.
 #[test]
-fn an_owner_who_leaves_has_denied() {
+fn an_owner_that_detaches_denies() {
     let swb = Swb::scripted(EXE, "");
     for way in ["detach", "close", "gone"] {
         let mut owner = swb.chat_in(way);
@@ -148,7 +148,7 @@ fn an_owner_who_leaves_has_denied() {
 
 // SS-55: a stop takes the question away.
 #[test]
-fn a_stop_settles_what_waits() {
+fn a_stop_settles_pending_approvals() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let id = client.prompt("permits:3");
@@ -244,7 +244,7 @@ const TWO: &str = r#"{"question": "Some things", "questions": [
 
 // SS-64, SS-65: an array for clients that list the capability, answers by position.
 #[test]
-fn several_questions_are_an_array_for_who_can_read_that() {
+fn several_questions_are_an_array_for_clients_that_support_it() {
     let (swb, _model) = asking(&serde_json::from_str(TWO).unwrap());
     let mut client = swb.chat_in("talk");
     for key in ["answers_map", "answers"] {
@@ -265,7 +265,7 @@ fn several_questions_are_an_array_for_who_can_read_that() {
 
 // SS-65: an object for all others.
 #[test]
-fn several_questions_are_an_object_for_others() {
+fn several_questions_are_an_object_for_other_clients() {
     let (swb, _model) = asking(&serde_json::from_str(TWO).unwrap());
     let mut client = swb.chat_raw();
     client.auth(&["chat", "sessions", "workspaces"]);
@@ -283,7 +283,7 @@ fn several_questions_are_an_object_for_others() {
 
 // SS-64: answers of the wrong form are refused, and the question still waits.
 #[test]
-fn answers_have_a_form() {
+fn invalid_answers_are_rejected() {
     let (swb, _model) = asking(&json!({"question": "Which one?", "options": []}));
     let mut client = swb.chat_in("talk");
     let id = client.prompt("Q");

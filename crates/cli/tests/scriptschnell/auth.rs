@@ -1,4 +1,4 @@
-//! Who may speak on the scriptschnell socket, and how many.
+//! Authentication and connection limits of the scriptschnell socket.
 
 use crate::support::needs;
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ fn turned_away(swb: &Swb) {
 
 // SS-13, SS-14, SS-15, SS-16
 #[test]
-fn an_introduction_is_answered() {
+fn an_auth_request_gets_a_reply() {
     let swb = Swb::start(EXE);
     let mut ids = BTreeSet::new();
     for data in [
@@ -58,7 +58,7 @@ fn an_introduction_is_answered() {
 
 // SS-17
 #[test]
-fn nothing_is_done_for_strangers() {
+fn unauthenticated_clients_can_do_nothing() {
     let swb = Swb::start(EXE);
     let mut client = swb.chat_raw();
     let dir = swb.dir().join("w");
@@ -100,7 +100,7 @@ fn nothing_is_done_for_strangers() {
 
 // SS-18
 #[test]
-fn without_require_auth_any_token_is_welcome() {
+fn without_require_auth_any_token_is_accepted() {
     for more in ["", "token = \"secret\"", "auth_method = \"token\"\ntoken = \"secret\""] {
         let swb = configured(more);
         for token in [json!(null), json!(""), json!("secret"), json!("wrong")] {
@@ -113,7 +113,7 @@ fn without_require_auth_any_token_is_welcome() {
 
 // SS-19
 #[test]
-fn a_token_is_demanded() {
+fn a_token_is_required() {
     let swb = configured("require_auth = true\nauth_method = \"token\"\ntoken = \"sesame\"");
     let mut client = swb.chat_raw();
     for data in [
@@ -148,7 +148,7 @@ fn the_token_can_be_in_the_environment() {
 
 // SS-19
 #[test]
-fn no_token_at_all_lets_nobody_in() {
+fn without_a_configured_token_every_client_is_rejected() {
     let mut swb = Swb::new(EXE);
     swb.configure("[scriptschnell]\nrequire_auth = true\nauth_method = \"token\"");
     swb.start_daemon_with(|command| {
@@ -181,7 +181,7 @@ fn nonce(client: &mut ChatClient) -> String {
 
 // SS-20, Q-45
 #[test]
-fn a_challenge_is_answered_by_who_knows_the_secret() {
+fn a_challenge_is_solved_with_the_secret() {
     let swb = configured("require_auth = true\nauth_method = \"challenge\"\ntoken = \"secret\"");
     let mut client = swb.chat_raw();
     let first = nonce(&mut client);
@@ -300,7 +300,7 @@ fn the_limit_is_configured() {
 
 // SS-23
 #[test]
-fn silence_ends_a_connection() {
+fn an_idle_connection_times_out() {
     let swb = configured("connection_timeout_seconds = 1");
     let mut silent = swb.chat();
     let mut stranger = swb.chat_raw();
@@ -321,7 +321,7 @@ fn silence_ends_a_connection() {
 
 // SS-23: what the daemon sends is a sign of life, too: whoever listens to a long answer is not silent.
 #[test]
-fn listening_is_not_silence() {
+fn a_client_that_receives_events_does_not_time_out() {
     let swb = Swb::scripted(EXE, "[scriptschnell]\nconnection_timeout_seconds = 1");
     let mut client = swb.chat_in("long");
     let generation = client.chat("stamp:12,250");

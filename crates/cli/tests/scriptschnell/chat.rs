@@ -41,7 +41,7 @@ fn a_prompt_is_echoed_answered_and_completed() {
 
 // SS-52: each answer has a stream of its own.
 #[test]
-fn streams_are_told_apart() {
+fn streams_have_distinct_ids() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let mut streams = std::collections::BTreeSet::new();
@@ -69,7 +69,7 @@ fn chunks_make_up_the_text() {
 
 // SS-52: an answer without a word has one final chunk, too.
 #[test]
-fn silence_is_an_answer() {
+fn an_empty_answer_is_complete() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let generation = client.chat("sleep:1");
@@ -78,7 +78,7 @@ fn silence_is_an_answer() {
 
 // SS-54
 #[test]
-fn what_an_agent_thinks_is_text() {
+fn reasoning_is_sent_as_text() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let generation = client.chat("think:let me see;say:here");
@@ -122,7 +122,7 @@ fn prompts_that_cannot_be_sent_are_refused() {
 
 // SS-51: a generation does not keep its connection from anything.
 #[test]
-fn a_generation_leaves_the_connection_free() {
+fn a_connection_can_be_used_during_a_generation() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let gate = swb.dir().join("gate");
@@ -145,7 +145,7 @@ fn a_generation_leaves_the_connection_free() {
 
 // SS-51: nor does it keep others.
 #[test]
-fn a_slow_agent_delays_nobody() {
+fn a_slow_agent_delays_no_other_session() {
     let swb = Swb::scripted(EXE, "");
     let mut slow = swb.chat_in("slow");
     slow.prompt("say:begun;hang");
@@ -190,7 +190,7 @@ fn a_stop_ends_every_agent_in_time() {
 
 // SS-55: the stream that is stopped has its final chunk, and what was said is kept.
 #[test]
-fn what_was_said_before_a_stop_is_kept() {
+fn text_before_a_stop_is_kept() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let mut observer = swb.chat_at("talk");
@@ -219,7 +219,7 @@ fn a_stop_without_a_generation_does_nothing() {
 
 // SS-56
 #[test]
-fn a_conversation_can_begin_anew() {
+fn a_conversation_can_be_cleared() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     client.say("say:hello");
@@ -266,7 +266,7 @@ fn tools_are_called_and_have_results() {
 
 // SS-58: who lists the capability gets both in one form, and nobody else does.
 #[test]
-fn tools_are_compact_for_who_wants_that() {
+fn tool_events_are_compact_on_request() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let mut compact = swb.chat_raw();
@@ -285,7 +285,7 @@ fn tools_are_compact_for_who_wants_that() {
 
 // SS-59
 #[test]
-fn progress_is_told() {
+fn progress_is_sent() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let generation = client.chat("plan:look around,write it,test it;usage:50,200;say:done");
@@ -321,7 +321,7 @@ fn an_agent_that_fails_is_an_error() {
 
 // What an agent says that makes no sense is not passed on.
 #[test]
-fn garbage_is_not_passed_on() {
+fn stray_agent_output_is_not_forwarded() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     assert_eq!(client.say("say:a;garbage:3;wrong;say:b"), "ab");
@@ -329,7 +329,7 @@ fn garbage_is_not_passed_on() {
 
 // SS-80: an agent that cannot be started, or is not there, says what to do.
 #[test]
-fn an_agent_that_is_missing_says_what_to_configure() {
+fn a_missing_agent_is_an_error_with_a_hint() {
     for (config, code) in [
         ("[chat]\nbackend = \"none\"", "NOT_IMPLEMENTED"),
         ("[chat]\nbackend = \"nobody\"", "NOT_IMPLEMENTED"),
@@ -358,7 +358,7 @@ fn an_agent_that_is_missing_says_what_to_configure() {
 
 // SS-52: what comes on the socket comes as it is said, not at the end.
 #[test]
-fn chunks_come_as_they_are_said() {
+fn chunks_are_sent_as_they_arrive() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let gates: Vec<_> = (0..3).map(|n| swb.dir().join(format!("gate{n}"))).collect();
@@ -374,7 +374,7 @@ fn chunks_come_as_they_are_said() {
 
 // A generation may be answered only once, also when it is stopped while it ends.
 #[test]
-fn stops_and_ends_at_the_same_time_give_one_answer() {
+fn a_concurrent_stop_and_end_give_one_result() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     for n in 0..30 {

@@ -67,7 +67,7 @@ fn settings_can_be_read_outside_of_sessions() {
 
 // SS-68
 #[test]
-fn settings_can_be_made_in_two_forms() {
+fn settings_can_be_sent_in_two_forms() {
     let swb = configured(MODEL);
     let mut client = swb.chat_in("talk");
     let set = client.ok("config_set", json!({"model": "huge", "temperature": 1}));
@@ -82,7 +82,7 @@ fn settings_can_be_made_in_two_forms() {
 
 // SS-68: what makes no sense is left out, and the rest is done.
 #[test]
-fn settings_that_make_no_sense_are_left_out() {
+fn invalid_settings_are_ignored() {
     let swb = configured(MODEL);
     let mut client = swb.chat_in("talk");
     for wrong in [
@@ -203,7 +203,7 @@ fn a_workspace_is_described() {
 
 // SS-71
 #[test]
-fn workspaces_become_known_by_their_use() {
+fn workspaces_are_registered_by_use() {
     let swb = Swb::start(EXE);
     let mut client = swb.chat();
     assert_eq!(workspaces(&mut client), [] as [Value; 0]);
@@ -241,7 +241,7 @@ fn workspaces_are_configured() {
 
 // SS-70: what git knows.
 #[test]
-fn a_workspace_says_what_git_knows_of_it() {
+fn a_workspace_has_its_git_state() {
     let swb = Swb::start(EXE);
     let main = repository(&swb, "main");
     let further = swb.dir().join("w/further");
@@ -284,7 +284,7 @@ fn a_workspace_is_set_for_the_connection() {
 
 // SS-73
 #[test]
-fn a_working_tree_can_be_made() {
+fn a_git_worktree_can_be_created() {
     let swb = Swb::start(EXE);
     let main = repository(&swb, "main");
     let mut client = swb.chat();

@@ -1,5 +1,5 @@
-//! The scriptschnell socket where things begin and end: agents that were chosen beforehand, clients that come in the middle
-//! of an answer, clients that have said everything, sessions that leave memory.
+//! Edge cases of the scriptschnell socket: agents chosen before the session, clients that attach in the middle
+//! of an answer, clients that have closed their sending half, sessions that are unloaded.
 
 use serde_json::{Value, json};
 use std::net::Shutdown;
@@ -9,7 +9,7 @@ const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
 // SS-68: an agent that was chosen before the first prompt answers all of them.
 #[test]
-fn an_agent_that_was_chosen_beforehand_stays() {
+fn an_agent_chosen_before_the_session_is_kept() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat();
     let options = json!({"agent": "scripted"});
@@ -22,7 +22,7 @@ fn an_agent_that_was_chosen_beforehand_stays() {
 
 // SS-53: whoever comes in the middle of an answer has all of its text in the end.
 #[test]
-fn who_comes_in_the_middle_of_an_answer_misses_nothing() {
+fn a_client_that_attaches_during_an_answer_misses_nothing() {
     let swb = Swb::scripted(EXE, "");
     let mut owner = swb.chat_in("talk");
     let gate = swb.dir().join("gate");
@@ -49,7 +49,7 @@ fn who_comes_in_the_middle_of_an_answer_misses_nothing() {
 
 // SS-49: a client that has closed its side for writing still hears the end of what it began.
 #[test]
-fn who_has_said_everything_hears_the_end() {
+fn a_half_closed_client_still_gets_the_end() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let gate = swb.dir().join("gate");
@@ -65,7 +65,7 @@ fn who_has_said_everything_hears_the_end() {
 
 // SS-27, SS-48: what is to be saved by itself is saved when it leaves memory.
 #[test]
-fn what_is_removed_from_memory_is_saved_if_it_was_to_be() {
+fn a_session_with_auto_save_is_saved_before_it_is_unloaded() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat();
     let options = json!({"auto_save": true, "save_interval_seconds": 3600});
@@ -82,7 +82,7 @@ fn what_is_removed_from_memory_is_saved_if_it_was_to_be() {
 
 // SS-61: an acknowledgement is no decision, whatever else it says.
 #[test]
-fn an_acknowledgement_with_a_word_too_many_decides_nothing() {
+fn an_acknowledgement_with_a_verdict_decides_nothing() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let id = client.prompt("permit:make coffee");

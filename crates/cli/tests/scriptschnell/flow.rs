@@ -1,4 +1,4 @@
-//! Flow on the scriptschnell socket: pauses, batches, slow clients, many clients.
+//! Flow control on the scriptschnell socket: pauses, batches, slow clients, many clients.
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn held(messages: &[Value]) -> Vec<&str> {
 
 // SS-74
 #[test]
-fn a_pause_holds_back_what_is_not_urgent() {
+fn a_pause_holds_back_non_urgent_messages() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let mut observer = swb.chat_at("talk");
@@ -50,7 +50,7 @@ fn a_pause_holds_back_what_is_not_urgent() {
 
 // SS-74: answered only with an id.
 #[test]
-fn a_pause_is_answered_when_it_has_an_id() {
+fn a_pause_with_an_id_gets_a_reply() {
     let swb = Swb::start(EXE);
     let mut client = swb.chat();
     assert_eq!(client.ok("flow_control", json!({"pause": true})), json!({"paused": true}));
@@ -62,7 +62,7 @@ fn a_pause_is_answered_when_it_has_an_id() {
 
 // SS-74, Q-66: a thousand events are held back; the oldest are dropped beyond that.
 #[test]
-fn a_long_pause_loses_the_oldest() {
+fn a_long_pause_drops_the_oldest_messages() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     client.ok("flow_control", json!({"pause": true}));
@@ -114,7 +114,7 @@ fn a_batch_is_handled_in_order() {
 
 // SS-75, Q-67: what is wrong in a batch is wrong alone; a batch in a batch is.
 #[test]
-fn what_is_wrong_in_a_batch_is_wrong_alone() {
+fn an_error_in_a_batch_affects_only_its_message() {
     let swb = Swb::start(EXE);
     let mut client = swb.chat();
     let inner = json!({"type": "batch", "request_id": "inner", "data": {"messages": [{"type": "ping", "request_id": "x"}]}});
@@ -160,7 +160,7 @@ fn batching(swb: &Swb, name: &str, capabilities: &[&str]) -> ChatClient {
 
 // SS-76
 #[test]
-fn batches_are_for_clients_that_want_them() {
+fn batches_are_sent_only_on_request() {
     for (config, most) in [("", 10), ("batch_size = 3", 3), ("enable_batching = false", 1)] {
         let swb = Swb::scripted(EXE, &format!("[scriptschnell]\n{config}"));
         let wanted: String = (0..500).map(|n| format!("{n} ")).collect();
@@ -179,7 +179,7 @@ fn batches_are_for_clients_that_want_them() {
 
 // SS-76: none is held back for long: this one comes although nothing follows it.
 #[test]
-fn a_batch_is_not_waited_for() {
+fn an_incomplete_batch_is_sent_without_delay() {
     let swb = Swb::scripted(EXE, "");
     let gate = swb.dir().join("gate");
     let mut client = batching(&swb, "talk", &["batch"]);
@@ -237,7 +237,7 @@ fn a_client_that_falls_behind_catches_up() {
 
 // SS-77: an observer that never reads is closed at last; nobody else notices.
 #[test]
-fn an_observer_that_does_not_read_delays_nobody() {
+fn an_observer_that_does_not_read_delays_no_other() {
     let swb = Swb::scripted(EXE, "");
     let mut owner = swb.chat_in("talk");
     let mut lazy = swb.chat_at("talk");
@@ -260,7 +260,7 @@ fn an_observer_that_does_not_read_delays_nobody() {
 
 // SS-77: an owner that does not read is closed as well, and followed.
 #[test]
-fn an_owner_that_does_not_read_is_followed() {
+fn an_owner_that_does_not_read_is_replaced() {
     let swb = Swb::scripted(EXE, "");
     let mut lazy = swb.chat_in("talk");
     let mut observer = swb.chat_at("talk");
@@ -274,7 +274,7 @@ fn an_owner_that_does_not_read_is_followed() {
 
 // SS-77: also one that asks and does not read the answers.
 #[test]
-fn a_client_that_only_asks_delays_nobody() {
+fn a_client_that_only_sends_delays_no_other() {
     let swb = Swb::start(EXE);
     let lazy = swb.chat();
     let writer = lazy.socket().try_clone().unwrap();
@@ -294,7 +294,7 @@ fn a_client_that_only_asks_delays_nobody() {
 
 // SS-78: slowed down, and nothing is lost.
 #[test]
-fn who_asks_too_fast_is_slowed_down() {
+fn a_client_that_sends_too_fast_is_throttled() {
     let swb = {
         let mut swb = Swb::new(EXE);
         swb.configure("[scriptschnell]\nmessages_per_second = 20");

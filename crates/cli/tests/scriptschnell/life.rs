@@ -1,4 +1,4 @@
-//! The scriptschnell front and the life of connections, agents and the daemon: ends, crashes, what is left and logged.
+//! The life cycle of connections, agents and the daemon on the scriptschnell front: ends, crashes, leftovers, logs.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ fn names(client: &mut ChatClient) -> Vec<String> {
 
 // SS-27, Q-49
 #[test]
-fn a_close_is_answered_and_ends_the_connection() {
+fn a_close_gets_a_reply_and_ends_the_connection() {
     let swb = Swb::start(EXE);
     for data in [json!({}), json!({"reason": "client_shutdown", "preserve_session": true}), Value::Null] {
         let mut client = swb.chat();
@@ -62,7 +62,7 @@ fn a_close_is_answered_and_ends_the_connection() {
 
 // SS-27: the session stays unless its owner says otherwise.
 #[test]
-fn a_close_keeps_the_session_unless_told_otherwise() {
+fn a_close_keeps_the_session_by_default() {
     let swb = Swb::scripted(EXE, "");
     for (name, preserve, kept) in
         [("a", json!(null), true), ("b", json!(true), true), ("c", json!(false), false)]
@@ -84,7 +84,7 @@ fn a_close_keeps_the_session_unless_told_otherwise() {
 
 // SS-27: removed from memory, not from disk; and an observer removes nothing.
 #[test]
-fn a_close_removes_nothing_from_disk_and_nothing_of_others() {
+fn a_close_removes_no_saved_and_no_shared_session() {
     let swb = Swb::scripted(EXE, "");
     let mut owner = swb.chat_in("talk");
     owner.say("say:hello");
@@ -105,7 +105,7 @@ fn a_close_removes_nothing_from_disk_and_nothing_of_others() {
 
 // SS-28, XS-7
 #[test]
-fn a_shutdown_says_goodbye() {
+fn a_shutdown_notifies_clients() {
     let mut swb = Swb::scripted(EXE, "");
     let mut clients = vec![swb.chat_raw(), swb.chat(), swb.chat_in("idle"), swb.chat_in("busy")];
     let id = clients[3].prompt("say:begun;stall");
@@ -168,7 +168,7 @@ fn command(swb: &Swb, client: &mut ChatClient) -> (String, Vec<i64>) {
 
 // What runs for an agent in a terminal of ours ends with the daemon as well, and with a stop.
 #[test]
-fn commands_of_agents_leave_nothing() {
+fn commands_of_agents_leave_no_process() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let (id, all) = command(&swb, &mut client);
@@ -183,7 +183,7 @@ fn commands_of_agents_leave_nothing() {
 
 // An agent that crashes leaves nothing either.
 #[test]
-fn an_agent_that_crashes_leaves_nothing() {
+fn a_crashed_agent_leaves_no_process() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let (id, all) = family(&mut client, "crash:3");
@@ -245,7 +245,7 @@ fn a_conversation_outlives_the_daemons_death() {
 
 // XS-14: again and again, at any moment of an answer.
 #[test]
-fn answers_that_were_complete_are_never_lost() {
+fn complete_answers_are_never_lost() {
     let swb = Swb::scripted(EXE, "");
     swb.chat_in("talk");
     let mut complete = 0;
@@ -273,7 +273,7 @@ fn answers_that_were_complete_are_never_lost() {
 
 // Something that waits for a decision when the daemon dies is not done.
 #[test]
-fn what_waits_for_a_decision_is_not_done_after_a_kill() {
+fn pending_operations_are_not_executed_after_a_kill() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let file = swb.dir().join("done");
@@ -289,7 +289,7 @@ fn what_waits_for_a_decision_is_not_done_after_a_kill() {
 
 // An agent that does not greet, greets with garbage, or ends at once: a word to the client, and stops work.
 #[test]
-fn agents_that_cannot_begin() {
+fn agents_that_cannot_start_are_an_error() {
     for (args, words) in
         [(&["--crash"][..], "it cannot start"), (&["--auth"], "Log in with a key"), (&["--old"], "")]
     {
@@ -322,7 +322,7 @@ fn agents_that_cannot_begin() {
 
 // SS-79, XS-13
 #[test]
-fn what_happens_is_logged_and_what_is_said_is_not() {
+fn events_are_logged_and_content_is_not() {
     let mut swb = Swb::new(EXE);
     swb.configure(&format!(
         "[scriptschnell]\nrequire_auth = true\nauth_method = \"token\"\ntoken = \"tell-nobody\"\nlog_level = \"info\"\n{}",
@@ -349,7 +349,7 @@ fn what_happens_is_logged_and_what_is_said_is_not() {
 
 // XS-7: the daemon stops also while a client does not read.
 #[test]
-fn a_client_that_does_not_read_does_not_keep_the_daemon() {
+fn a_client_that_does_not_read_does_not_delay_shutdown() {
     let mut swb = Swb::scripted(EXE, "");
     let mut lazy = swb.chat_in("talk");
     let said = swb.dir().join("said");

@@ -37,7 +37,7 @@ fn place(client: &mut ChatClient, name: &str) -> String {
 
 // SS-35
 #[test]
-fn an_observer_may_look_and_not_act() {
+fn an_observer_may_read_but_not_act() {
     let swb = Swb::scripted(EXE, "");
     let mut owner = swb.chat_in("talk");
     let mut observer = swb.chat();
@@ -76,7 +76,7 @@ fn owner_and_observers_see_the_same() {
 
 // SS-66: two sessions never see each other's events.
 #[test]
-fn sessions_are_kept_apart() {
+fn events_of_sessions_are_not_mixed() {
     let swb = Swb::scripted(EXE, "");
     let (mut one, mut two) = (swb.chat_in("one"), swb.chat_in("two"));
     let (mut outside, mut left) = (swb.chat(), swb.chat_at("one"));
@@ -102,7 +102,7 @@ fn sessions_are_kept_apart() {
 
 // SS-63: nobody decides what is asked in a session that is not theirs.
 #[test]
-fn others_cannot_decide() {
+fn only_the_owner_can_decide() {
     let swb = Swb::scripted(EXE, "");
     let mut owner = swb.chat_in("talk");
     let (mut observer, mut outside) = (swb.chat_at("talk"), swb.chat_in("elsewhere"));
@@ -119,7 +119,7 @@ fn others_cannot_decide() {
 
 // SS-36: in the order in which they came, when the owner detaches, closes or just goes away.
 #[test]
-fn the_longest_attached_observer_follows() {
+fn the_longest_attached_observer_becomes_the_owner() {
     let swb = Swb::scripted(EXE, "");
     let mut first = swb.chat_in("talk");
     let mut others: Vec<ChatClient> = (0..4).map(|_| swb.chat_at("talk")).collect();
@@ -172,7 +172,7 @@ time.sleep(1000)
 
 // SS-36: the owner's process is killed in the middle of an answer; the answer goes on for the next one.
 #[test]
-fn an_owner_that_is_killed_is_followed() {
+fn a_killed_owner_is_replaced() {
     let swb = Swb::scripted(EXE, "");
     let gate = swb.dir().join("gate");
     let mut owner = elsewhere(&swb, "talk", &format!("say:before ;await:{};say:after", gate.display()));
@@ -195,7 +195,7 @@ fn an_owner_that_is_killed_is_followed() {
 
 // SS-62: the owner's process is killed while something waits for its decision: that is a denial.
 #[test]
-fn an_owner_that_is_killed_has_denied() {
+fn a_killed_owner_denies() {
     let swb = Swb::scripted(EXE, "");
     let mut owner = elsewhere(&swb, "talk", "permit:rm -rf");
     let mut observer = swb.chat_at("talk");
@@ -233,7 +233,7 @@ fn ownership_can_be_taken_over() {
 
 // SS-60: whoever takes over is asked what waits for a decision.
 #[test]
-fn who_takes_over_is_asked() {
+fn approvals_go_to_the_new_owner() {
     let swb = Swb::scripted(EXE, "");
     let mut owner = swb.chat_in("talk");
     let id = owner.prompt("permit:ls");
@@ -250,7 +250,7 @@ fn who_takes_over_is_asked() {
 
 // SS-36: an answer goes on when everybody has left, and is there for whoever comes back.
 #[test]
-fn nobody_has_to_listen() {
+fn a_generation_continues_without_clients() {
     let swb = Swb::scripted(EXE, "");
     let gate = swb.dir().join("gate");
     let mut owner = swb.chat_in("talk");
@@ -285,7 +285,7 @@ fn stir(client: &mut ChatClient, what: usize, session: &str) {
 
 // SS-35, SS-36: a crowd that comes and goes leaves sessions that work, with one owner, and no place is lost.
 #[test]
-fn a_crowd_comes_and_goes() {
+fn many_clients_attach_and_detach() {
     let swb = Swb::scripted(EXE, "[scriptschnell]\nmax_connections = 20");
     let pid = swb.daemon_pid();
     let names = ["one", "two"];

@@ -1,4 +1,4 @@
-//! Saved sessions on the scriptschnell socket: what is written to disk, when, and what comes back.
+//! Saved sessions on the scriptschnell socket: what is written to disk, when, and what is loaded again.
 
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
@@ -136,7 +136,7 @@ fn a_live_session_can_be_loaded() {
 
 // SS-39, SS-42, SS-32: saved sessions are listed once, keep their names, and can be deleted.
 #[test]
-fn saved_sessions_are_sessions() {
+fn saved_sessions_are_listed() {
     let mut swb = Swb::scripted(EXE, "");
     let (a, b) = (swb.workspace("a"), swb.workspace("b"));
     let mut client = swb.chat();
@@ -165,7 +165,7 @@ fn saved_sessions_are_sessions() {
 
 // SS-47, XS-8
 #[test]
-fn nothing_is_written_before_it_is_asked_for() {
+fn nothing_is_written_before_the_first_save() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     client.say("say:unsaid-words;think:unthought-words;tool:read:unread-words");
@@ -193,7 +193,7 @@ fn nothing_is_written_before_it_is_asked_for() {
 
 // SS-46: what was not saved is gone after an orderly stop, and what was said after a save, too.
 #[test]
-fn what_was_not_saved_does_not_come_back() {
+fn unsaved_sessions_do_not_survive() {
     let mut swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("saved");
     client.say("say:one");
@@ -241,7 +241,7 @@ fn auto_save_saves_by_itself() {
 
 // SS-47: a kill at any moment leaves what was saved before or what was being saved.
 #[test]
-fn a_kill_during_a_save_leaves_one_or_the_other() {
+fn a_kill_during_a_save_leaves_the_old_or_the_new_state() {
     let mut swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     client.say("big:2000000");

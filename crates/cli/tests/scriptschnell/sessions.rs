@@ -1,4 +1,4 @@
-//! Sessions on the scriptschnell socket: made, found, listed, left, deleted.
+//! Sessions on the scriptschnell socket: created, found, listed, detached, deleted.
 
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ fn time(value: &Value) -> Timestamp {
 
 // SS-29, SS-32
 #[test]
-fn a_session_is_made_and_attached() {
+fn a_session_is_created_and_attached() {
     let swb = Swb::start(EXE);
     let dir = swb.workspace("project");
     let mut client = swb.chat();
@@ -77,7 +77,7 @@ fn the_directory_is_the_working_dir_else_the_workspace_else_the_connections() {
 
 // SS-31
 #[test]
-fn the_directory_must_be_one() {
+fn the_working_directory_must_be_a_directory() {
     let swb = Swb::start(EXE);
     let mut client = swb.chat();
     let dir = swb.dir().join("w");
@@ -101,7 +101,7 @@ fn the_directory_must_be_one() {
 
 // SS-31
 #[test]
-fn a_directory_that_cannot_be_entered_is_refused() {
+fn an_inaccessible_directory_is_rejected() {
     obey_file_modes();
     let swb = Swb::start(EXE);
     let mut client = swb.chat();
@@ -122,7 +122,7 @@ fn obey_file_modes() {
 
 // SS-32
 #[test]
-fn a_name_that_is_taken_is_refused() {
+fn a_name_in_use_is_rejected() {
     let swb = Swb::start(EXE);
     let mut first = swb.chat_in("mine");
     let dir = swb.dir().join("w");
@@ -137,7 +137,7 @@ fn a_name_that_is_taken_is_refused() {
 
 // XS-2: names are shared with all other fronts.
 #[test]
-fn a_name_that_is_taken_elsewhere_is_refused() {
+fn a_name_in_use_by_another_dialect_is_rejected() {
     let swb = Swb::start(EXE);
     swb.make("terminal", &["sh", "-c", "sleep 1000"]);
     let mut client = swb.chat_in("talk");
@@ -151,7 +151,7 @@ fn a_name_that_is_taken_elsewhere_is_refused() {
 
 // SS-33
 #[test]
-fn names_are_made_of_few_characters() {
+fn invalid_names_are_rejected() {
     let swb = Swb::start(EXE);
     let mut client = swb.chat();
     let dir = swb.dir().join("w");
@@ -168,7 +168,7 @@ fn names_are_made_of_few_characters() {
 
 // SS-34
 #[test]
-fn attaching_to_nothing_is_refused() {
+fn attaching_to_an_unknown_session_is_rejected() {
     let swb = Swb::start(EXE);
     let mut client = swb.chat();
     assert_eq!(client.refused("session_attach", json!({"session_id": "nobody"})), "SESSION_NOT_FOUND");
@@ -178,7 +178,7 @@ fn attaching_to_nothing_is_refused() {
 
 // SS-34
 #[test]
-fn a_session_that_was_left_can_be_attached_again() {
+fn a_detached_session_can_be_attached_again() {
     let swb = Swb::start(EXE);
     let dir = swb.dir().join("w");
     let mut client = swb.chat_in("talk");
@@ -196,7 +196,7 @@ fn a_session_that_was_left_can_be_attached_again() {
 
 // SS-37
 #[test]
-fn leaving_what_one_is_not_in_is_refused() {
+fn detaching_without_a_session_is_rejected() {
     let swb = Swb::start(EXE);
     let mut client = swb.chat();
     assert_eq!(client.refused("session_detach", json!({})), "OPERATION_NOT_ALLOWED");
@@ -245,7 +245,7 @@ fn sessions_are_listed_by_workspace() {
 
 // SS-40, SS-41
 #[test]
-fn a_list_says_what_each_session_is() {
+fn a_list_describes_each_session() {
     let swb = Swb::scripted(EXE, "");
     let dir = swb.dir().join("w");
     let mut client = swb.chat_in("talk");
@@ -285,7 +285,7 @@ fn a_list_says_what_each_session_is() {
 
 // SS-41: what answers have cost.
 #[test]
-fn a_list_says_what_a_session_has_cost() {
+fn a_list_has_the_cost_of_each_session() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     client.say("cost:100,20;say:x");

@@ -1,4 +1,4 @@
-//! The scriptschnell socket: lines, envelopes, and what is not one.
+//! The scriptschnell socket: lines, envelopes, and invalid input.
 
 use serde_json::{Value, json};
 use std::io::Write;
@@ -53,7 +53,7 @@ fn the_socket_can_be_elsewhere_with_another_mode() {
 
 // SS-1, XS-1
 #[test]
-fn it_can_be_switched_off() {
+fn the_front_can_be_switched_off() {
     let mut swb = Swb::new(EXE);
     swb.configure("[scriptschnell]\nenabled = false");
     swb.start_daemon();
@@ -73,7 +73,7 @@ fn wrong_permissions_are_refused() {
 
 // XS-1: a socket that somebody else serves is left alone and does not stop the others; a dead one is replaced.
 #[test]
-fn a_socket_that_is_taken_is_left_alone() {
+fn a_socket_in_use_is_not_replaced() {
     let mut swb = Swb::new(EXE);
     let path = swb.paths().scriptschnell_socket();
     let other = UnixListener::bind(&path).unwrap();
@@ -124,7 +124,7 @@ fn lines_may_be_cut_at_every_byte() {
 
 // SS-2: half a line at the end is no message.
 #[test]
-fn a_line_without_its_end_is_nothing() {
+fn an_incomplete_line_is_ignored() {
     let swb = Swb::start(EXE);
     let mut client = swb.chat();
     client
@@ -136,7 +136,7 @@ fn a_line_without_its_end_is_nothing() {
 
 // SS-3
 #[test]
-fn what_an_envelope_has_besides_is_ignored() {
+fn unknown_envelope_fields_are_ignored() {
     let swb = Swb::start(EXE);
     let mut client = swb.chat();
     client.send(&json!({
@@ -166,7 +166,7 @@ fn line_breaks_are_escaped() {
 
 // SS-5: the id comes back as it was; where there was none, there is none.
 #[test]
-fn answers_have_the_id_of_their_request() {
+fn replies_have_the_id_of_their_request() {
     let swb = Swb::start(EXE);
     let mut client = swb.chat_raw();
     client.send(&json!({"type": "auth_request", "data": {}}));
@@ -236,7 +236,7 @@ fn a_longer_line_ends_the_connection() {
 
 // SS-8
 #[test]
-fn what_is_no_object_is_refused_and_the_connection_stays() {
+fn a_line_that_is_not_an_object_is_rejected() {
     let swb = Swb::start(EXE);
     let mut client = swb.chat();
     let deep = "[".repeat(100_000);
@@ -348,7 +348,7 @@ fn pongs_are_ignored() {
 
 // A client that says nothing, leaves in the middle of a line, or never reads, is no matter for the others.
 #[test]
-fn clients_that_go_away_are_forgotten() {
+fn disconnected_clients_are_removed() {
     let swb = Swb::start(EXE);
     for n in 0..50 {
         let mut client = swb.chat_raw();
@@ -382,7 +382,7 @@ fn numbers() -> impl FnMut() -> usize {
 
 // SS-8, SS-9, SS-10: whatever is sent, every line has one answer or closes, and the daemon stays the same one.
 #[test]
-fn noise_does_no_harm() {
+fn random_bytes_do_no_harm() {
     let swb = Swb::start(EXE);
     let pid = swb.daemon_pid();
     let dir = swb.dir().join("w");

@@ -1,4 +1,4 @@
-//! A broker that does as the test says, built from the codec alone.
+//! A broker controlled by the test, built from the codec alone.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};

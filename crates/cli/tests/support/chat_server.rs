@@ -1,4 +1,4 @@
-//! A server of the scriptschnell socket that says exactly what a test wants, when it wants.
+//! A server of the scriptschnell socket that sends exactly what a test specifies.
 
 use serde_json::{Value, json};
 use std::cell::RefCell;

@@ -1,4 +1,4 @@
-//! Programs that run while the test goes on.
+//! Programs that run while the test continues.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};

@@ -1,4 +1,4 @@
-//! What the tests of several commands and dialects share.
+//! Helpers shared by the tests of several commands and dialects.
 
 #![allow(dead_code, reason = "each test program uses its own part of this")]
 

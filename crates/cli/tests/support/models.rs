@@ -1,4 +1,4 @@
-//! Servers of models for tests: one that follows a script, and one that sends exactly what it is told to.
+//! Model servers for tests: one that follows a script, and one that sends exactly the given bytes.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};

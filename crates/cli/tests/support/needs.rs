@@ -1,5 +1,5 @@
-//! What some tests need and not every machine has. Such a test is ignored unless `cargo xtask ci` runs it, and then
-//! fails where the need is not met, instead of passing without having tested anything.
+//! Requirements of tests that not every machine meets. Such a test is ignored unless `cargo xtask ci` runs it, and then
+//! fails where the requirement is not met, instead of passing without having tested anything.
 
 /// Fails without root, which a test needs to act as another user.
 #[track_caller]

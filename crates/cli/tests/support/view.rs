@@ -1,4 +1,4 @@
-//! What a terminal shows, as whoever sits in front of it sees it.
+//! What a terminal shows to its user.
 
 use std::time::{Duration, Instant};
 use swb_testkit::{LIMIT, Terminal};

@@ -1,4 +1,4 @@
-//! Odd circumstances: others who were there first, things in the way, and what is missing.
+//! Starting under difficult conditions: other daemons, obstacles, missing directories, other users.
 
 use std::process::Output;
 use swb_testkit::{Swb, is_alive};

@@ -1,4 +1,4 @@
-//! Something is in the way, or missing.
+//! Obstructed or missing files and directories.
 
 use super::*;
 use rustix::process::Signal;
@@ -11,7 +11,7 @@ use swb_wire::keepty::Role;
 
 // XS-1: what concerns one front is reported and the others work.
 #[test]
-fn something_in_the_way_of_a_front_costs_only_that_front() {
+fn an_obstructed_front_does_not_stop_the_others() {
     for (place, kind, front, other) in [
         ("h/.coop", Thing::File, "coop", "keepty"),
         ("h/.coop", Thing::Dangling, "coop", "keepty"),
@@ -38,7 +38,7 @@ fn something_in_the_way_of_a_front_costs_only_that_front() {
 
 // XS-1: whoever starts the daemon hears it, and everybody else can ask.
 #[test]
-fn the_command_that_starts_the_daemon_says_which_front_is_missing() {
+fn starting_the_daemon_reports_a_missing_front() {
     let swb = Swb::new(EXE);
     Thing::File.put(&swb.paths().coop_dir());
     let warning = format!("coop clients cannot connect: {} is in the way", swb.paths().coop_dir().display());
@@ -51,7 +51,7 @@ fn the_command_that_starts_the_daemon_says_which_front_is_missing() {
 
 // Without a place for its own sockets there is no daemon; the message names it, and it is left alone.
 #[test]
-fn something_in_the_way_of_our_own_sockets_is_an_error_that_names_it() {
+fn an_obstructed_control_socket_is_an_error_with_its_path() {
     for (place, kind, words) in [
         ("r/switchboard", Thing::File, "in the way"),
         ("r/switchboard", Thing::Link, "symbolic link"),
@@ -93,7 +93,7 @@ fn a_runtime_directory_behind_a_link_works() {
 }
 
 #[test]
-fn a_runtime_directory_whose_path_is_too_long_is_named() {
+fn a_runtime_directory_with_a_too_long_path_is_reported() {
     let swb = Swb::new(EXE);
     let long = swb.dir().join("x".repeat(100));
     for arguments in [&["daemon"][..], &["ls"]] {
@@ -105,7 +105,7 @@ fn a_runtime_directory_whose_path_is_too_long_is_named() {
 }
 
 #[test]
-fn missing_directories_are_made() {
+fn missing_directories_are_created() {
     let mut swb = Swb::new(EXE);
     for dir in ["h", "r"] {
         std::fs::remove_dir(swb.dir().join(dir)).unwrap();
@@ -120,7 +120,7 @@ fn missing_directories_are_made() {
 }
 
 #[test]
-fn without_a_home_every_command_says_what_to_do() {
+fn without_a_home_every_command_reports_what_to_do() {
     let swb = Swb::new(EXE);
     for arguments in [&["daemon"][..], &["ls"], &["status"], &["run", "-d", "--", "true"], &["shutdown"]] {
         for home in [None, Some("")] {

@@ -1,4 +1,4 @@
-//! Others were there first.
+//! Other daemons, and what they left behind.
 
 use super::*;
 use rustix::process::Signal;
@@ -11,7 +11,7 @@ use swb_wire::keepty::Role;
 
 // KP-47: the terminal of whoever started the daemon is nothing to it either.
 #[test]
-fn a_hang_up_of_its_terminal_does_not_disturb_the_daemon() {
+fn the_daemon_survives_a_hangup_of_its_terminal() {
     let swb = Swb::start(env!("CARGO_BIN_EXE_swb"));
     let mut client = swb.coop();
     let pid = swb.daemon_pid();
@@ -23,7 +23,7 @@ fn a_hang_up_of_its_terminal_does_not_disturb_the_daemon() {
 
 // CO-6: the second says so and leaves everything as it is.
 #[test]
-fn a_second_daemon_disturbs_nothing() {
+fn a_second_daemon_changes_nothing() {
     let swb = Swb::start(EXE);
     let pid = swb.script("one", "echo ready; exec cat");
     let mut client = swb.attach("one");
@@ -48,7 +48,7 @@ fn a_second_daemon_disturbs_nothing() {
 
 // Of several that start at the same moment one stays, and it has everything.
 #[test]
-fn of_many_daemons_at_once_one_stays() {
+fn of_concurrent_daemons_one_stays() {
     let swb = Swb::new(EXE);
     let mut spare: Vec<Child> =
         (0..5).map(|_| swb.command(&["daemon"]).stderr(Stdio::piped()).spawn().unwrap()).collect();
@@ -73,7 +73,7 @@ fn of_many_daemons_at_once_one_stays() {
 
 // XS-1, CO-6: two runtime directories, as after a new login, but one home.
 #[test]
-fn the_home_of_another_daemon_costs_only_the_coop_front() {
+fn a_daemon_with_the_same_home_lacks_only_the_coop_front() {
     let first = Swb::start(EXE);
     let mut second = Swb::new(EXE);
     second.start_daemon_with(|command| {
@@ -119,7 +119,7 @@ fn many_commands_at_once_start_one_daemon_and_one_keeper() {
 
 // What a machine that was switched off leaves behind is no obstacle.
 #[test]
-fn what_was_left_over_is_replaced() {
+fn stale_files_are_replaced() {
     let mut swb = Swb::new(EXE);
     let paths = swb.paths();
     for dir in [paths.run_dir(), paths.keepty_dir(), paths.coop_dir()] {
@@ -147,7 +147,7 @@ fn what_was_left_over_is_replaced() {
 
 // CO-5: also for a daemon that takes over from one that died.
 #[test]
-fn a_link_that_was_put_in_the_place_of_the_socket_meanwhile_is_refused_too() {
+fn a_link_that_replaced_the_socket_is_rejected() {
     let swb = Swb::start(EXE);
     let socket = swb.paths().coop_socket();
     std::fs::remove_file(&socket).unwrap();
@@ -165,7 +165,7 @@ fn a_link_that_was_put_in_the_place_of_the_socket_meanwhile_is_refused_too() {
 
 // CO-4, CO-6: a daemon whose socket was removed has no right to that of another one in its place.
 #[test]
-fn a_place_that_another_daemon_took_meanwhile_is_left_to_it() {
+fn a_socket_taken_over_by_another_daemon_is_not_removed() {
     let mut first = Swb::start(EXE);
     std::fs::remove_file(first.paths().coop_socket()).unwrap();
     let mut second = Swb::new(EXE);
@@ -196,7 +196,7 @@ fn a_place_that_another_daemon_took_meanwhile_is_left_to_it() {
 
 // A socket file that somebody removed is made anew by the next daemon; sessions keep theirs.
 #[test]
-fn a_socket_that_was_removed_comes_back_with_the_next_daemon() {
+fn a_removed_socket_is_created_by_the_next_daemon() {
     let swb = Swb::start(EXE);
     swb.script("one", "cat");
     let socket = swb.paths().coop_socket();

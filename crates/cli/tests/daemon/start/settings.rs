@@ -1,4 +1,4 @@
-//! Logs, the configuration file, and a daemon nobody needs.
+//! Logs, the configuration file, and the exit of an idle daemon.
 
 use super::*;
 use rustix::process::Signal;
@@ -11,7 +11,7 @@ use swb_wire::keepty::Role;
 
 // A full disk costs log lines and nothing else.
 #[test]
-fn a_full_disk_for_logs_is_no_reason_to_stop() {
+fn the_daemon_runs_with_a_full_log_disk() {
     let swb = Swb::new(EXE);
     configure(&swb, "[daemon]\nlog_level = \"trace\"\n");
     let log = swb.paths().daemon_log();
@@ -33,7 +33,7 @@ fn a_full_disk_for_logs_is_no_reason_to_stop() {
 }
 
 #[test]
-fn a_log_that_cannot_be_written_is_no_reason_to_stop() {
+fn the_daemon_runs_without_a_writable_log() {
     for spoil in ["h/.local/state/switchboard/daemon.log/directory", "h/.local/state/switchboard"] {
         let swb = Swb::new(EXE);
         let spoil = swb.dir().join(spoil);
@@ -48,7 +48,7 @@ fn a_log_that_cannot_be_written_is_no_reason_to_stop() {
 
 // A closed or full standard error of a daemon in the foreground, too.
 #[test]
-fn a_daemon_whose_standard_error_is_full_goes_on() {
+fn the_daemon_runs_with_a_blocked_standard_error() {
     let mut swb = Swb::new(EXE);
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     swb.start_daemon_with(|command| {
@@ -64,7 +64,7 @@ fn a_daemon_whose_standard_error_is_full_goes_on() {
 
 // XS-8, XS-13: what goes through a terminal, or is in an environment, is on no disk and in no log.
 #[test]
-fn neither_logs_nor_files_know_what_sessions_say() {
+fn session_content_is_never_logged_or_stored() {
     let secrets =
         ["env-secret-4711", "out-secret-4711", "in-secret-4711", "sent-secret-4711", "coopfile-secret"];
     let [variable, output, input, sent, coopfile] = secrets;
@@ -111,7 +111,7 @@ fn neither_logs_nor_files_know_what_sessions_say() {
 }
 
 #[test]
-fn a_mistake_in_the_configuration_is_named_with_its_line() {
+fn a_configuration_error_is_reported_with_its_line() {
     let swb = Swb::new(EXE);
     configure(&swb, "[coop]\nenabled = true\nenable = false\n");
     let file = swb.paths().config_file();
@@ -154,7 +154,7 @@ fn fronts_can_be_switched_off() {
 
 // XS-10: only a daemon that another command has started ends by itself.
 #[test]
-fn an_idle_daemon_ends_only_if_nobody_started_it_explicitly() {
+fn an_idle_daemon_exits_only_if_started_automatically() {
     let explicit = Swb::start(EXE);
     let busy = Swb::new(EXE);
     busy.ok(&["run", "-d", "-n", "one", "--", "cat"]);

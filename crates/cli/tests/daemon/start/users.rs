@@ -16,7 +16,7 @@ const NOBODY: u32 = 65534;
 // CO-7 for the other sockets: whatever the file modes say.
 #[test]
 #[ignore = "needs root: run by cargo xtask ci"]
-fn another_user_is_let_in_nowhere() {
+fn another_user_can_connect_to_no_socket() {
     needs::root();
     let swb = Swb::start(EXE);
     swb.script("one", "cat");
@@ -45,7 +45,7 @@ fn another_user_is_let_in_nowhere() {
 // A directory or socket that another user has prepared is not used.
 #[test]
 #[ignore = "needs root: run by cargo xtask ci"]
-fn what_belongs_to_another_user_is_an_error() {
+fn files_of_another_user_are_an_error() {
     needs::root();
     let swb = Swb::new(EXE);
     let run_dir = swb.paths().run_dir();
@@ -72,7 +72,7 @@ fn what_belongs_to_another_user_is_an_error() {
 // Directories that cannot be written to; root could, so somebody else tries.
 #[test]
 #[ignore = "needs root: run by cargo xtask ci"]
-fn directories_that_cannot_be_written_to_are_named() {
+fn unwritable_directories_are_reported() {
     needs::root();
     let swb = Swb::new(EXE);
     let (home, runtime) = (swb.dir().join("h"), swb.dir().join("r"));

@@ -7,7 +7,7 @@ use swb_wire::keepty::{Message, Role};
 
 // XS-14
 #[test]
-fn sessions_are_as_they_were() {
+fn sessions_survive_a_daemon_kill() {
     let swb = swb();
     let counting = swb.script("counting", COUNTING);
     let two = json!({"cmd": "create", "name": "two", "workspace": swb.workspace("two"), "argv": ["cat"],
@@ -43,7 +43,7 @@ fn sessions_are_as_they_were() {
 
 // XS-14
 #[test]
-fn who_resumes_at_its_offset_gets_every_byte_once() {
+fn resuming_at_an_offset_gets_every_byte_once() {
     let swb = swb();
     swb.script("counting", COUNTING);
     let mut follower = Follower::new(&swb, "counting");
@@ -65,7 +65,7 @@ fn who_resumes_at_its_offset_gets_every_byte_once() {
 
 // XS-14: the sockets are held by the keeper, so a client never meets a closed door.
 #[test]
-fn a_connect_while_there_is_no_daemon_waits_for_the_next() {
+fn a_connection_without_a_daemon_waits_for_the_next() {
     let swb = swb();
     let pid = swb.script("counting", COUNTING);
     let daemon = swb.daemon_pid();
@@ -99,7 +99,7 @@ fn a_connect_while_there_is_no_daemon_waits_for_the_next() {
 
 // XS-14, KP-20
 #[test]
-fn a_session_that_waits_for_its_first_writer_goes_on_waiting() {
+fn a_waiting_session_continues_to_wait() {
     let swb = swb();
     let script = "printf 'begin '; stty size; cat";
     swb.control()
@@ -119,7 +119,7 @@ fn a_session_that_waits_for_its_first_writer_goes_on_waiting() {
 
 // XS-14, CO-40
 #[test]
-fn a_session_that_is_being_killed_goes_on_being_killed() {
+fn a_kill_in_progress_continues() {
     let swb = swb();
     let stubborn = "trap '' TERM HUP; echo ready; while :; do sleep 0.1; done";
     let pid = swb.script("stubborn", stubborn);
@@ -138,7 +138,7 @@ fn a_session_that_is_being_killed_goes_on_being_killed() {
 
 // XS-14, CO-63: what has ended is remembered with its output and is not started again.
 #[test]
-fn a_session_that_has_ended_stays_as_it_ended() {
+fn an_ended_session_keeps_its_exit_status() {
     let swb = swb();
     swb.script("done", "echo last words; exit 5");
     let agent = "[agent]\ncommand = 'sh'\nargs = ['-c', 'echo run >> runs; exit 3']\n\
@@ -173,7 +173,7 @@ fn a_session_that_has_ended_stays_as_it_ended() {
 
 // KP-15: an end that nobody saw takes the socket along, too, but not that of an heir.
 #[test]
-fn the_socket_of_a_session_that_ended_meanwhile_is_gone() {
+fn the_socket_of_a_session_that_ended_meanwhile_is_removed() {
     let swb = swb();
     let pid = swb.script("one", "while [ ! -e go ]; do sleep 0.02; done");
     let daemon = swb.daemon_pid();
@@ -251,7 +251,7 @@ fn a_name_that_was_used_before_stays_with_its_session() {
 
 // XS-14, CO-62
 #[test]
-fn an_agent_that_was_about_to_be_started_again_is() {
+fn a_pending_restart_is_carried_out() {
     let swb = swb();
     let agent = "[agent]\ncommand = 'sh'\nargs = ['-c', 'echo run >> runs; test -e second || exit 1; cat']\n\
                  [session]\nrestart_delay_ms = 2000";
@@ -286,7 +286,7 @@ fn a_session_survives_from_its_first_moment() {
 
 // XS-14: one whose creator was never told is there as a whole or not at all.
 #[test]
-fn a_daemon_that_dies_while_it_makes_a_session_leaves_no_half_of_it() {
+fn a_kill_during_create_leaves_no_partial_session() {
     let swb = swb();
     for number in 0..8 {
         let daemon = swb.daemon_pid();
@@ -315,7 +315,7 @@ fn a_daemon_that_dies_while_it_makes_a_session_leaves_no_half_of_it() {
 
 // Resume: `swb attach` comes back by itself, shows nothing twice and loses no key.
 #[test]
-fn an_attached_terminal_comes_back_by_itself() {
+fn an_attached_terminal_reconnects() {
     let swb = swb();
     let pid = swb.script("echo", "stty raw -echo; printf ready; exec cat");
     from_the_start(&swb, "echo").until("ready");
@@ -345,7 +345,7 @@ fn an_attached_terminal_comes_back_by_itself() {
 
 // Resume: what happened while there was no daemon is told, too.
 #[test]
-fn an_attached_terminal_hears_of_an_end_it_could_not_see() {
+fn an_attached_terminal_is_notified_of_a_missed_end() {
     let swb = swb();
     let script =
         "stty raw -echo; printf ready; while [ ! -e go ]; do sleep 0.02; done; printf 'last words'; exit 9";
@@ -365,7 +365,7 @@ fn an_attached_terminal_hears_of_an_end_it_could_not_see() {
 
 // KP-30: keepty has no way to resume, but whoever comes back is brought up to date.
 #[test]
-fn keepty_clients_see_the_end_of_the_connection_and_can_come_back() {
+fn keepty_clients_are_disconnected_and_can_reconnect() {
     let swb = swb();
     let pid = swb.script("counting", COUNTING);
     let mut monitor = swb.keepty("counting", Role::Monitor, 80, 24);
@@ -387,7 +387,7 @@ fn keepty_clients_see_the_end_of_the_connection_and_can_come_back() {
 
 // CO-9, XS-10: the next daemon is started as the first one was.
 #[test]
-fn the_next_daemon_is_like_the_first() {
+fn the_next_daemon_behaves_like_the_first() {
     let mut swb = Swb::new(env!("CARGO_BIN_EXE_swb"));
     let config = swb.dir().join("own.toml");
     std::fs::write(&config, "[keepty]\nenabled = false\n").unwrap();
@@ -431,7 +431,7 @@ fn a_daemon_that_hangs_does_not_stall_a_child() {
 
 // A child that closes its terminal and opens it again later is heard again, and does not stall.
 #[test]
-fn a_terminal_that_was_closed_by_everybody_can_be_opened_again() {
+fn a_terminal_closed_by_all_processes_can_be_opened_again() {
     let swb = swb();
     let script = "t=$(tty); echo before; exec < /dev/null > /dev/null 2>&1; while [ ! -e go ]; do sleep 0.02; done; \
                   exec > $t; echo after; seq 20000; echo end";

@@ -7,7 +7,7 @@ use swb_wire::keepty::Role;
 
 // The last row of the table: everybody is told, and the daemon goes on with none.
 #[test]
-fn clients_are_told_and_the_daemon_begins_anew() {
+fn clients_are_notified_and_the_daemon_starts_a_new_keeper() {
     let swb = swb();
     let pid = swb.script("one", "stty raw -echo; echo ready; exec cat");
     let mut coop = from_the_start(&swb, "one");
@@ -45,7 +45,7 @@ fn clients_are_told_and_the_daemon_begins_anew() {
 
 // Two keepers: the second finds the first and leaves it alone.
 #[test]
-fn a_second_keeper_gives_way() {
+fn a_second_keeper_exits() {
     let swb = swb();
     let pid = swb.script("one", "cat");
     let keeper = swb.keeper_pid();
@@ -59,7 +59,7 @@ fn a_second_keeper_gives_way() {
 
 // Both are gone at once: what they left is no obstacle.
 #[test]
-fn when_daemon_and_keeper_are_killed_the_next_command_begins_anew() {
+fn after_killing_daemon_and_keeper_the_next_command_starts_both() {
     let swb = swb();
     let pid = swb.script("one", "cat");
     let (daemon, keeper) = (swb.daemon_pid(), swb.keeper_pid());

@@ -1,4 +1,4 @@
-//! The daemon is told to stop.
+//! The daemon is asked to stop.
 
 use super::*;
 use rustix::process::Signal;
@@ -11,7 +11,7 @@ const IN_TIME: Duration = Duration::from_secs(10);
 
 // XS-7, CO-48, CO-9
 #[test]
-fn sigterm_says_goodbye_and_sessions_live_on() {
+fn sigterm_notifies_clients_and_keeps_sessions() {
     let mut swb = swb();
     let pid = swb.script("counting", COUNTING);
     let mut coop = from_the_start(&swb, "counting");
@@ -54,7 +54,7 @@ fn sigterm_says_goodbye_and_sessions_live_on() {
 
 // `swb daemon` exits 0 on SIGINT too.
 #[test]
-fn sigint_is_a_stop_as_well() {
+fn sigint_stops_the_daemon_too() {
     let mut swb = swb();
     let pid = swb.script("one", "cat");
     signal(swb.daemon_pid(), Signal::INT);
@@ -91,7 +91,7 @@ fn a_client_that_does_not_read_does_not_delay_the_stop() {
 
 // XS-6, CO-48: through the command line, with a terminal attached.
 #[test]
-fn shutdown_tells_attached_terminals_and_ends_no_session() {
+fn shutdown_notifies_attached_terminals_and_ends_no_session() {
     let mut swb = swb();
     let pid = swb.script("one", "stty raw -echo; echo ready; exec cat");
     let mut terminal = Terminal::start(swb.command(&["attach", "one"]), 80, 24);
@@ -115,7 +115,7 @@ fn shutdown_tells_attached_terminals_and_ends_no_session() {
 
 // XS-6: each dialect's way to end something ends that and nothing else.
 #[test]
-fn each_way_to_end_something_ends_only_that() {
+fn each_way_to_end_something_ends_nothing_else() {
     let mut swb = swb();
     let [one, two, three] = ["one", "two", "three"].map(|name| swb.script(name, "echo ready; exec cat"));
     from_the_start(&swb, "one").until("ready");
@@ -133,7 +133,7 @@ fn each_way_to_end_something_ends_only_that() {
 
 // XS-7: what happened while nobody looked.
 #[test]
-fn a_child_that_ends_while_there_is_no_daemon_is_found_with_its_last_words() {
+fn a_child_that_ends_without_a_daemon_keeps_its_last_output() {
     let mut swb = swb();
     let waiting = "while [ ! -e go ]; do sleep 0.02; done; seq 1000; echo last words; exit 9";
     let pid = swb.script("one", waiting);
@@ -170,7 +170,7 @@ fn a_child_that_ends_while_there_is_no_daemon_is_found_with_its_last_words() {
 
 // A session that is being killed when the daemon stops is ended by the next one.
 #[test]
-fn a_kill_is_not_forgotten_by_a_stop() {
+fn a_kill_continues_after_a_stop() {
     let mut swb = swb();
     let pid = swb.script("stubborn", "trap '' TERM HUP; echo ready; while :; do sleep 0.1; done");
     from_the_start(&swb, "stubborn").until("ready");
@@ -219,7 +219,7 @@ fn shutdown_with_kill_leaves_nothing() {
 
 // XS-7: a client that kept its offset goes on where it was, also through a stop.
 #[test]
-fn an_offset_holds_through_stop_and_start() {
+fn an_offset_is_valid_across_stop_and_start() {
     let mut swb = swb();
     swb.script("counting", COUNTING);
     let mut follower = Follower::new(&swb, "counting");

@@ -8,7 +8,7 @@ use swb_wire::keepty::Role;
 
 // `swb upgrade`: same process, another program, sessions untouched, nobody counts it as a crash.
 #[test]
-fn the_daemon_is_replaced_under_everything() {
+fn the_daemon_is_replaced_under_running_sessions() {
     let swb = swb();
     let next = next_program(&swb);
     let pid = swb.script("counting", COUNTING);
@@ -99,7 +99,7 @@ fn a_replaced_keeper_leaves_no_zombies() {
 
 // Again and again, also while children come and go.
 #[test]
-fn replacements_may_follow_each_other() {
+fn several_upgrades_may_follow_each_other() {
     let swb = swb();
     let programs = [next_program(&swb), PathBuf::from(env!("CARGO_BIN_EXE_swb")).canonicalize().unwrap()];
     let pid = swb.script("counting", COUNTING);
@@ -128,7 +128,7 @@ fn replacements_may_follow_each_other() {
 
 // An attached terminal notices nothing but a short pause.
 #[test]
-fn attached_terminals_stay_through_both() {
+fn attached_terminals_survive_both_upgrades() {
     let swb = swb();
     swb.script("echo", "stty raw -echo; printf ready; exec cat");
     from_the_start(&swb, "echo").until("ready");
@@ -147,7 +147,7 @@ fn attached_terminals_stay_through_both() {
 
 // What is no swb, or cannot run, does not take over.
 #[test]
-fn a_program_that_cannot_take_over_does_not() {
+fn an_unsuitable_program_is_rejected() {
     let swb = swb();
     let pid = swb.script("one", "cat");
     let before = swb.status();
