@@ -1,16 +1,16 @@
 //! The part of the configuration file that concerns the command line.
 //!
-//! Read leniently: the daemon checks the file and complains about it; a client must work all the same, if
-//! only to stop a daemon whose configuration is broken.
+//! Read leniently: the daemon checks the file and reports its errors; a client must work all the same, if only to
+//! stop a daemon whose configuration is broken.
 
 use crate::terminal::detach::{DetachKey, KeyError};
 use serde::Deserialize;
 use std::path::Path;
 
-/// What the user set for the command line.
+/// The user's settings for the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Config {
-    /// The key that leaves a session.
+    /// The key that detaches from a session.
     pub(crate) detach_key: DetachKey,
 }
 
@@ -31,8 +31,8 @@ struct CliSection {
 }
 
 impl Config {
-    /// Reads the file; whatever cannot be read keeps its default. A detach key that is none is reported,
-    /// because silence would leave the user without the key they expect.
+    /// Reads the file; a setting that cannot be read keeps its default. An invalid detach key is an error,
+    /// because the user would otherwise lack the key they expect.
     pub(crate) fn load(path: &Path) -> Result<Self, KeyError> {
         std::fs::read_to_string(path).map_or_else(|_| Ok(Self::default()), |text| Self::parse(&text))
     }

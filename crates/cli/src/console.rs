@@ -4,12 +4,12 @@ use crate::error::Failure;
 use std::fmt::Arguments;
 use std::io::Write;
 
-/// Prints a message of one line. `eprintln!` would panic when nobody listens any more, and with that change the exit code.
+/// Prints a message of one line. `eprintln!` would panic if standard error is closed, and so change the exit code.
 pub(crate) fn say(line: Arguments<'_>) {
     say_text(&format!("{line}\n"));
 }
 
-/// Prints a message of whole lines in one go, so that no other program's come in between.
+/// Prints a message of whole lines with one write, so that no other program's output comes in between.
 pub(crate) fn say_text(lines: &str) {
     drop(std::io::stderr().write_all(lines.as_bytes()));
 }

@@ -1,4 +1,4 @@
-//! What every command needs: where things are, how to reach the daemon, how to answer the user.
+//! What every command needs: the paths, the connection to the daemon, and the output format.
 
 use crate::config::Config;
 use crate::console::{print, say};
@@ -16,37 +16,37 @@ use swb_wire::control::{Ls, LsReply, Operation, SessionItem, SessionStatus, Stat
 /// The surroundings of one command.
 #[derive(Debug)]
 pub(crate) struct Context {
-    /// The name this program was called by, for messages.
+    /// The name this program was started as, for messages.
     pub(crate) program: &'static str,
-    /// Where sockets and files are.
+    /// The paths of sockets and files.
     pub(crate) paths: Paths,
-    /// The configuration file the user named.
+    /// The configuration file given by the user.
     pub(crate) config_file: Option<PathBuf>,
-    /// Whether programs read our output.
+    /// Whether to print JSON.
     pub(crate) json: bool,
 }
 
 impl Context {
-    /// Takes the surroundings from the environment.
+    /// Reads the environment of this process.
     pub(crate) fn from_env(
         program: &'static str,
         config_file: Option<PathBuf>,
         json: bool,
     ) -> Result<Self, Failure> {
         let paths = Paths::from_env(|key| std::env::var_os(key)).ok_or_else(|| {
-            Failure::general("HOME is not set, so there is no place for sockets")
+            Failure::general("HOME is not set, but the paths of the sockets depend on it")
                 .hint("set HOME to your home directory")
         })?;
         Ok(Self { program, paths, config_file, json })
     }
 
-    /// Connects to the daemon; starts it, and says so, if there is none.
+    /// Connects to the daemon; starts it, and reports that, if none is running.
     pub(crate) fn connect(&self) -> Result<ControlClient, Failure> {
         let running = start_daemon::ensure(&self.paths, self.config_file.as_deref())?;
         let mut control = running.control;
         if let Some(pid) = running.started {
             say(format_args!("{}: started the daemon (pid {pid})", self.program));
-            // Whoever starts a daemon is the one to hear what it could not do (XS-1).
+            // The command that starts a daemon reports its warnings (XS-1).
             if let Ok(status) = control.request::<StatusReply>(&Operation::Status) {
                 for warning in status.warnings {
                     say(format_args!("{}: {warning}", self.program));
@@ -56,13 +56,13 @@ impl Context {
         Ok(control)
     }
 
-    /// Connects to the daemon if there is one.
+    /// Connects to the daemon if it is running.
     pub(crate) fn connect_if_running(&self) -> Result<Option<ControlClient>, Failure> {
         start_daemon::check_run_dir(&self.paths.run_dir())?;
         start_daemon::open(&self.paths.control_socket())
     }
 
-    /// Asks the daemon something that does no harm when it is asked twice.
+    /// Sends a request that may be repeated without harm.
     pub(crate) fn ask<T: DeserializeOwned>(&self, request: &Operation) -> Result<T, Failure> {
         let deadline = Instant::now() + limits::REQUEST_RETRY;
         loop {
@@ -73,30 +73,30 @@ impl Context {
         }
     }
 
-    /// Asks the daemon to do something; never repeated, since nobody knows how far it came.
+    /// Sends a request with side effects; never repeated, since it may have been executed in part.
     pub(crate) fn tell<T: DeserializeOwned>(&self, request: &Operation) -> Result<T, Failure> {
         self.connect()?.request(request).map_err(|failure| self.explained(failure))
     }
 
-    /// A daemon that went away and does not come back may be unable to read its configuration.
+    /// Adds the likely cause: a daemon that does not restart may be unable to read its configuration.
     fn explained(&self, failure: Failure) -> Failure {
         let config = swb_daemon::Config::load(&self.config_path(), self.config_file.is_some());
         match config {
             Err(error) if failure.kind() == FailureKind::Disconnected => {
-                Failure::new(FailureKind::Disconnected, format!("the daemon does not answer: {error:#}"))
-                    .hint("mend the file; the daemon then comes back, and sessions are not affected")
+                Failure::new(FailureKind::Disconnected, format!("the daemon is not running: {error:#}"))
+                    .hint("correct the file; the daemon then restarts, and sessions are not affected")
             }
             _ => failure,
         }
     }
 
-    /// Gives all sessions, also those that have ended and are remembered.
+    /// All sessions, including ended ones that are still listed.
     pub(crate) fn sessions(&self) -> Result<Vec<SessionItem>, Failure> {
         let reply: LsReply = self.ask(&Operation::Ls(Ls { details: true, all: true }))?;
         Ok(reply.sessions)
     }
 
-    /// Gives the name that was said, or that of this directory's session.
+    /// The given name, or that of this directory's session.
     pub(crate) fn session_or_here(&self, name: Option<String>) -> Result<String, Failure> {
         if let Some(name) = name {
             return Ok(name);
@@ -104,16 +104,16 @@ impl Context {
         let here = workspace(None)?;
         newest_in(self.sessions()?, &here).map(|session| session.name).ok_or_else(|| {
             Failure::new(FailureKind::NoSession, format!("there is no session in {here}"))
-                .hint("`swb` alone starts one; `swb ls` shows the others")
+                .hint("`swb` without arguments starts one; `swb ls` lists the others")
         })
     }
 
-    /// Gives the place of the configuration: the file the user named, else the usual one.
+    /// The path of the configuration file: the one given by the user, else the default.
     pub(crate) fn config_path(&self) -> PathBuf {
         self.config_file.clone().unwrap_or_else(|| self.paths.config_file())
     }
 
-    /// Gives the user's settings for the command line.
+    /// The user's settings for the command line.
     pub(crate) fn config(&self) -> Result<Config, Failure> {
         let path = self.config_path();
         Config::load(&path).map_err(|error| {
@@ -122,7 +122,7 @@ impl Context {
         })
     }
 
-    /// Answers the user: as JSON, or as the text made from the same data.
+    /// Prints a result: as JSON, or as the text made from the same data.
     pub(crate) fn answer<T: Serialize>(
         &self,
         data: &T,
@@ -136,7 +136,7 @@ impl Context {
     }
 }
 
-/// Gives the newest live session of a directory.
+/// The newest running session of a directory.
 pub(crate) fn newest_in(sessions: Vec<SessionItem>, workspace: &str) -> Option<SessionItem> {
     sessions
         .into_iter()
@@ -144,56 +144,56 @@ pub(crate) fn newest_in(sessions: Vec<SessionItem>, workspace: &str) -> Option<S
         .max_by_key(|session| session.created)
 }
 
-/// Where a session stands; without details it is listed because it runs.
+/// The status of a session; one that is listed without a status is running.
 pub(crate) fn status(session: &SessionItem) -> SessionStatus {
     session.details.as_ref().map_or(SessionStatus::Running, |details| details.status)
 }
 
-/// Gives the full path of a directory, the current one if none is named.
+/// The full path of a directory, by default the current one.
 pub(crate) fn workspace(dir: Option<&Path>) -> Result<String, Failure> {
     let dir = dir.unwrap_or(Path::new("."));
     let full =
         dir.canonicalize().map_err(|error| Failure::io(format!("cannot use {}", dir.display()), &error))?;
     if !full.is_dir() {
-        return Err(Failure::general(format!("{} is no directory", full.display())));
+        return Err(Failure::general(format!("{} is not a directory", full.display())));
     }
     full.into_os_string().into_string().map_err(|_| {
         Failure::general("the name of the directory is not valid UTF-8")
-            .hint("rename it, or use `-w` with another one")
+            .hint("rename it, or choose another one with `-w`")
     })
 }
 
-/// Makes a session name from the last component of a directory.
+/// Derives a session name from the last component of a directory.
 pub(crate) fn name_for(workspace: &str) -> SessionName {
     SessionName::from_path_component(workspace.rsplit('/').next().unwrap_or_default())
 }
 
-/// Checks a name that the user chose.
+/// Checks a name chosen by the user.
 pub(crate) fn checked_name(name: &str) -> Result<(), Failure> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let valid = name.chars().all(plain) && !name.starts_with('-') && SessionName::new(name).is_ok();
     if valid {
         return Ok(());
     }
-    Err(Failure::usage(format!("'{name}' cannot be a session name"))
-        .hint("letters, digits, '.', '_' and '-' make a name, 200 at most"))
+    Err(Failure::usage(format!("'{name}' is not a valid session name"))
+        .hint("use letters, digits, '.', '_' and '-', 200 characters at most"))
 }
 
-/// Gives the environment of this process, as far as it is text.
+/// The environment variables of this process that are valid UTF-8.
 pub(crate) fn environment() -> BTreeMap<String, String> {
     std::env::vars_os()
         .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
         .collect()
 }
 
-/// Gives the user's shell.
+/// The user's shell.
 pub(crate) fn shell() -> String {
     std::env::var("SHELL").ok().filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".to_owned())
 }
 
-/// Gives the file mode mask of this process.
+/// The file mode mask of this process.
 pub(crate) fn umask() -> u32 {
-    // There is no way to read it but to change it; nothing else runs in this process meanwhile.
+    // It can only be read by changing it; nothing else runs in this process meanwhile.
     let mask = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     rustix::process::umask(mask);
     mask.as_raw_mode()

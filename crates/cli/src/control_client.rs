@@ -1,7 +1,7 @@
-//! The blocking client of the control socket: handshake, then requests with one answer each.
+//! The blocking client of the control socket: handshake, then requests with one reply each.
 //!
-//! Reads exactly the bytes of each answer and not one more, so that the socket can be handed on when the
-//! connection turns into a stream.
+//! Reads exactly the bytes of each reply and not one more, so that the socket can be passed on when the
+//! connection becomes a stream.
 
 use crate::error::{Failure, FailureKind};
 use crate::limits;
@@ -19,12 +19,12 @@ pub(crate) struct ControlClient {
 }
 
 impl ControlClient {
-    /// Connects and shakes hands; nothing when nobody listens.
+    /// Connects and performs the handshake; `None` if no daemon is listening.
     pub(crate) fn open(socket: &Path) -> Result<Option<Self>, Failure> {
         let stream = match UnixStream::connect(socket) {
             Ok(stream) => stream,
             Err(error) if nobody_listens(&error) => return Ok(None),
-            // All that can be wrong with a path of ours.
+            // Length is the only thing that can be wrong with our path.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
                 return Err(Failure::general(format!("the socket path {} is too long", socket.display()))
                     .hint("set XDG_RUNTIME_DIR to a directory with a shorter path"));
@@ -38,18 +38,18 @@ impl ControlClient {
         Ok(Some(control))
     }
 
-    /// Asks for something and waits for the answer.
+    /// Sends a request and waits for the reply.
     pub(crate) fn request<T: DeserializeOwned>(&mut self, request: &Operation) -> Result<T, Failure> {
         let mut message = Vec::new();
         control::encode_json(request, &mut message)
-            .map_err(|error| Failure::general(format!("the request cannot be sent: {error}")))?;
+            .map_err(|error| Failure::general(format!("cannot encode the request: {error}")))?;
         self.send(&message)?;
         Ok(control::parse_reply(&self.receive()?)?)
     }
 
-    /// Asks for something and waits for the answer, for `limit` at most if there is one.
+    /// Sends a request and waits for the reply, for `limit` at most if it is set.
     ///
-    /// Of no more use after a failure: the answer may still come.
+    /// The connection must not be used after a failure: the reply may still arrive.
     pub(crate) fn request_within<T: DeserializeOwned>(
         &mut self,
         request: &Operation,
@@ -61,7 +61,7 @@ impl ControlClient {
         answer
     }
 
-    /// Waits until the daemon ends the connection, for `limit` at most; tells whether it did.
+    /// Waits until the daemon closes the connection, for `limit` at most; true if it did.
     pub(crate) fn wait_for_end(mut self, limit: Duration) -> bool {
         let ended = |stream: &mut UnixStream| stream.read(&mut [0; 256]).map(|count| count == 0);
         if self.stream.set_read_timeout(Some(limit)).is_err() {
@@ -73,7 +73,7 @@ impl ControlClient {
         }
     }
 
-    /// Gives the socket away, right behind the last answer.
+    /// Returns the socket, positioned right after the last reply.
     pub(crate) fn into_stream(self) -> UnixStream {
         self.stream
     }
@@ -97,7 +97,7 @@ impl ControlClient {
         self.stream.read_exact(&mut length).map_err(|error| lost(&error))?;
         let length = u32::from_be_bytes(length) as usize;
         if length > control::MAX_FRAME {
-            return Err(Failure::general(format!("the daemon announced an answer of {length} bytes")));
+            return Err(Failure::general(format!("the daemon sent an invalid frame length {length}")));
         }
         let mut body = vec![0; length];
         self.stream.read_exact(&mut body).map_err(|error| lost(&error))?;
@@ -105,7 +105,7 @@ impl ControlClient {
     }
 }
 
-/// Tells whether a failed connect means that there is no daemon.
+/// Whether a failed connect means that no daemon is running.
 pub(crate) fn nobody_listens(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }
@@ -113,10 +113,10 @@ pub(crate) fn nobody_listens(error: &io::Error) -> bool {
 fn lost(error: &io::Error) -> Failure {
     let (what, hint) = match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => (
-            "the daemon does not answer",
-            "`pkill -KILL -f 'swb daemon'` ends it; it comes back, and sessions are not affected",
+            "timed out waiting for the daemon to reply",
+            "`pkill -KILL -f 'swb daemon'` kills it; it restarts by itself, and sessions are not affected",
         ),
-        _ => ("the daemon went away before it answered", "try again; sessions are not affected"),
+        _ => ("the daemon closed the connection before it replied", "try again; sessions are not affected"),
     };
     Failure::new(FailureKind::Disconnected, what).hint(hint)
 }
@@ -127,7 +127,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
     use swb_wire::control::{Created, ErrorReply, Ls, LsReply, OkReply};
 
-    /// Answers the handshake and then each request with the next of `answers`.
+    /// Replies to the handshake and then to each request with the next of `answers`.
     fn daemon(answers: Vec<Vec<u8>>) -> (tempfile::TempDir, std::path::PathBuf) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_and_refusals_come_back() {
+    fn replies_and_errors_are_returned() {
         let refusal = ErrorReply::new(control::ErrorCode::SessionNotFound, "no session 'x'");
         let (_dir, path) = daemon(vec![frame(&LsReply { ok: true, sessions: Vec::new() }), frame(&refusal)]);
         let mut control = ControlClient::open(&path).unwrap().unwrap();
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_there_is_no_failure() {
+    fn a_missing_daemon_is_not_a_failure() {
         let dir = tempfile::tempdir().unwrap();
         assert!(ControlClient::open(&dir.path().join("none")).unwrap().is_none());
         let path = dir.path().join("stale");

@@ -1,9 +1,9 @@
-//! Failures as the user meets them: one sentence, what to do about it, and a fixed exit code.
+//! Failures as the user sees them: one sentence, a hint what to do, and a fixed exit code.
 
 use std::io;
 use swb_wire::control::{ErrorCode, ErrorReply, ReplyError};
 
-/// What a command comes to: an exit code, or why it failed.
+/// The result of a command: an exit code, or why it failed.
 pub(crate) type Outcome = Result<u8, Failure>;
 
 /// A failed command.
@@ -13,30 +13,30 @@ pub(crate) struct Failure {
     kind: FailureKind,
     message: String,
     hint: Option<String>,
-    /// The session that is in the way of a new one.
+    /// The existing session that has the name of the new one.
     existing: Option<String>,
 }
 
-/// Why a command failed, as far as scripts have to know.
+/// Why a command failed, as far as the exit code shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FailureKind {
-    /// The agent that was asked asks something itself.
+    /// The agent is waiting for an answer.
     Asks,
-    /// Nobody reads our output any more; no reason to say anything.
+    /// The reader of our output is gone; nothing is printed.
     BrokenPipe,
-    /// The connection ended before the answer came.
+    /// The connection was closed before the reply arrived.
     Disconnected,
-    /// The name is taken.
+    /// The name is in use.
     Exists,
-    /// Anything that has no code of its own.
+    /// Any failure without an exit code of its own.
     General,
-    /// The daemon finds that the request makes no sense.
+    /// The daemon rejected the request as invalid.
     Invalid,
     /// The daemon did not start.
     NoDaemon,
-    /// There is no such session.
+    /// The session does not exist.
     NoSession,
-    /// The arguments make no sense.
+    /// The arguments are invalid.
     Usage,
 }
 
@@ -55,22 +55,22 @@ impl FailureKind {
 }
 
 impl Failure {
-    /// Makes a failure without a hint.
+    /// Creates a failure without a hint.
     pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: None, existing: None }
     }
 
-    /// Makes a failure that has no exit code of its own.
+    /// Creates a failure that has no exit code of its own.
     pub(crate) fn general(message: impl Into<String>) -> Self {
         Self::new(FailureKind::General, message)
     }
 
-    /// Makes a failure about the arguments.
+    /// Creates a failure about the arguments.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(FailureKind::Usage, message)
     }
 
-    /// Adds what to do about it.
+    /// Adds a hint what to do.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -82,20 +82,20 @@ impl Failure {
         self.kind
     }
 
-    /// The session whose name is taken.
+    /// The existing session that has the requested name.
     pub(crate) fn existing(&self) -> Option<&str> {
         self.existing.as_deref()
     }
 
-    /// Makes the failure of a system call, with what was tried.
+    /// Creates the failure of a system call; `what` describes the attempt.
     pub(crate) fn io(what: impl AsRef<str>, error: &io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Self::new(FailureKind::BrokenPipe, "nobody reads the output"),
+            io::ErrorKind::BrokenPipe => Self::new(FailureKind::BrokenPipe, "standard output is closed"),
             _ => Self::general(format!("{}: {error}", what.as_ref())),
         }
     }
 
-    /// The lines for standard error; empty when there is nothing to say.
+    /// The lines for standard error; empty if nothing is to be printed.
     pub(crate) fn render(&self, program: &str) -> String {
         match (self.kind, &self.hint) {
             (FailureKind::BrokenPipe, _) => String::new(),
@@ -108,7 +108,7 @@ impl Failure {
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Self::new(FailureKind::BrokenPipe, "nobody reads the output"),
+            io::ErrorKind::BrokenPipe => Self::new(FailureKind::BrokenPipe, "standard output is closed"),
             _ => Self::general(error.to_string()),
         }
     }
@@ -130,35 +130,32 @@ impl From<ErrorReply> for Failure {
     fn from(reply: ErrorReply) -> Self {
         let message = if reply.message.is_empty() { reply.error.to_string() } else { reply.message };
         let failure = |kind| Self::new(kind, message.clone());
-        let mut failure =
-            match reply.error {
-                ErrorCode::SessionNotFound => {
-                    failure(FailureKind::NoSession).hint("`swb ls` shows the sessions there are")
-                }
-                ErrorCode::SessionExists => failure(FailureKind::Exists)
-                    .hint("`swb attach NAME` goes there; `-n` chooses another name"),
-                ErrorCode::InvalidCommand => failure(FailureKind::Invalid),
-                ErrorCode::PtyNotFound => {
-                    failure(FailureKind::General).hint("`swb ls --json` shows the terminals of a session")
-                }
-                ErrorCode::SessionEnded => failure(FailureKind::General)
-                    .hint("`swb logs` shows what it wrote; `swb kill` forgets it"),
-                ErrorCode::AgentBusy => failure(FailureKind::General)
-                    .hint("`swb wait NAME --until ready` waits for it; `--force` does not mind"),
-                ErrorCode::ApprovalNotFound => {
-                    failure(FailureKind::General).hint("`swb approvals` shows what waits")
-                }
-                ErrorCode::TurnNotFound => {
-                    failure(FailureKind::General).hint("`swb turns NAME` shows the turns there are")
-                }
-                ErrorCode::SpawnFailed => {
-                    failure(FailureKind::General).hint("is the command installed and in PATH?")
-                }
-                ErrorCode::LimitReached => failure(FailureKind::General).hint("`swb kill` makes room"),
-                ErrorCode::VersionMismatch => failure(FailureKind::General)
-                    .hint("`swb upgrade` brings the daemon to the version of this program"),
-                _ => failure(FailureKind::General),
-            };
+        let mut failure = match reply.error {
+            ErrorCode::SessionNotFound => failure(FailureKind::NoSession).hint("`swb ls` lists the sessions"),
+            ErrorCode::SessionExists => failure(FailureKind::Exists)
+                .hint("attach to it with `swb attach NAME`, or choose another name with `-n`"),
+            ErrorCode::InvalidCommand => failure(FailureKind::Invalid),
+            ErrorCode::PtyNotFound => {
+                failure(FailureKind::General).hint("`swb ls --json` lists the terminals of a session")
+            }
+            ErrorCode::SessionEnded => {
+                failure(FailureKind::General).hint("`swb logs` shows its output; `swb kill` removes it")
+            }
+            ErrorCode::AgentBusy => failure(FailureKind::General)
+                .hint("`swb wait NAME --until ready` waits for it; `--force` sends anyway"),
+            ErrorCode::ApprovalNotFound => {
+                failure(FailureKind::General).hint("`swb approvals` lists pending approvals")
+            }
+            ErrorCode::TurnNotFound => failure(FailureKind::General).hint("`swb turns NAME` lists the turns"),
+            ErrorCode::SpawnFailed => {
+                failure(FailureKind::General).hint("is the command installed and in PATH?")
+            }
+            ErrorCode::LimitReached => failure(FailureKind::General).hint("end a session with `swb kill`"),
+            ErrorCode::VersionMismatch => {
+                failure(FailureKind::General).hint("`swb upgrade` replaces the daemon with this version")
+            }
+            _ => failure(FailureKind::General),
+        };
         failure.existing = reply.session;
         failure
     }
@@ -168,10 +165,8 @@ impl From<ReplyError> for Failure {
     fn from(error: ReplyError) -> Self {
         match error {
             ReplyError::Refused(reply) => reply.into(),
-            other => {
-                Self::general(format!("the daemon gave an answer this program does not understand ({other})"))
-                    .hint("`swb upgrade` brings the daemon to the version of this program")
-            }
+            other => Self::general(format!("cannot parse the daemon's reply ({other})"))
+                .hint("`swb upgrade` replaces the daemon with this version"),
         }
     }
 }
@@ -181,18 +176,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_say_what_to_do() {
+    fn messages_have_a_hint() {
         let gone = Failure::from(ErrorReply::new(ErrorCode::SessionNotFound, "there is no session 'web'"));
         insta::assert_snapshot!(gone.render("swb"), @r"
         swb: there is no session 'web'
-        hint: `swb ls` shows the sessions there are
+        hint: `swb ls` lists the sessions
         ");
         insta::assert_snapshot!(Failure::usage("a name is needed").render("coop"), @"coop: a name is needed");
         assert_eq!(Failure::from(io::Error::from(io::ErrorKind::BrokenPipe)).render("swb"), "");
     }
 
     #[test]
-    fn refusals_keep_their_kind() {
+    fn error_replies_keep_their_kind() {
         let taken = ErrorReply::new(ErrorCode::SessionExists, "session 'a' exists").with_session("a");
         let failure = Failure::from(taken);
         assert_eq!((failure.kind(), failure.existing()), (FailureKind::Exists, Some("a")));

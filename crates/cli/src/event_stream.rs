@@ -1,4 +1,4 @@
-//! The event stream of the daemon, followed also when the daemon is restarted.
+//! The event stream of the daemon, followed across restarts of the daemon.
 
 use crate::context::Context;
 use crate::control_client::ControlClient;
@@ -16,17 +16,17 @@ use swb_wire::control::{self, Events, EventsReply, Happened, Happening, Operatio
 /// What the stream brings next.
 #[derive(Debug)]
 pub(crate) enum StreamItem {
-    /// Something happened: as it came, and as it is understood.
+    /// An event: as received, and decoded.
     Event(Vec<u8>, Happening),
-    /// The connection was lost and made anew, so everything may be different.
+    /// The connection was lost and restored, so anything may have changed.
     Again,
-    /// Nothing, for as long as was waited.
+    /// The wait timed out.
     Quiet,
     /// This process was asked to end.
     Signalled,
 }
 
-/// A connection that follows events, and is made anew when it is lost.
+/// A connection that follows events and reconnects when it is lost.
 #[derive(Debug)]
 pub(crate) struct EventStream<'a> {
     context: &'a Context,
@@ -36,7 +36,7 @@ pub(crate) struct EventStream<'a> {
 }
 
 impl<'a> EventStream<'a> {
-    /// Begins to follow; starts the daemon if there is none. With `signals`, those end the wait.
+    /// Begins to follow; starts the daemon if none is running. With `signals`, those end the wait.
     pub(crate) fn open(
         context: &'a Context,
         request: Events,
@@ -63,7 +63,7 @@ impl<'a> EventStream<'a> {
         Ok(())
     }
 
-    /// Waits for the next event, for `limit` at most if there is one.
+    /// Waits for the next event, for `limit` at most if it is set.
     pub(crate) fn next(&mut self, limit: Option<Duration>) -> Result<StreamItem, Failure> {
         let deadline = limit.map(|limit| Instant::now() + limit);
         loop {
@@ -90,7 +90,7 @@ impl<'a> EventStream<'a> {
         }
     }
 
-    /// The next event that has come already.
+    /// The next event that has already arrived.
     fn arrived(&mut self) -> Result<Option<StreamItem>, Failure> {
         while let Some((_, frames)) = &mut self.link {
             let Some(frame) = frames.next().map_err(|error| Failure::general(error.to_string()))? else {
@@ -107,7 +107,7 @@ impl<'a> EventStream<'a> {
         Ok(None)
     }
 
-    /// Waits for bytes or a signal, and takes the bytes.
+    /// Waits for bytes or a signal, and reads the bytes.
     fn wait(&mut self, limit: Option<Duration>) -> Result<(), Failure> {
         let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(2);
         fds.extend(self.link.as_ref().map(|(stream, _)| PollFd::new(stream, PollFlags::IN)));
@@ -128,7 +128,7 @@ impl<'a> EventStream<'a> {
         Ok(())
     }
 
-    /// Tries once to find a daemon again; one that was ended on purpose is not started.
+    /// Tries once to reconnect; does not start a daemon that was shut down on purpose.
     fn come_back(&mut self) -> Result<bool, Failure> {
         let found = self.context.connect_if_running().and_then(|control| match control {
             Some(control) => self.begin(control).map(|()| true),

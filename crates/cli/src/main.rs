@@ -1,10 +1,10 @@
 //! `swb`: the user's program, the daemon and the keeper in one file.
 //!
-//! The name it is called by decides what it does: `keepty`, `coop` and `clippyctl` answer as those programs do,
-//! any other name is `swb` itself. `daemon`, `keeper` and `guard` work under every name, because processes of ours
-//! start each other by them.
+//! The name it is started as decides what it does: as `keepty`, `coop` and `clippyctl` it behaves like those programs,
+//! under any other name it is `swb`. `daemon`, `keeper` and `guard` work under every name, because our processes
+//! start each other with them.
 
-#![warn(clippy::print_stderr, reason = "panics when nobody listens; see `say`")]
+#![warn(clippy::print_stderr, reason = "panics if standard error is closed; see `say`")]
 
 mod args;
 mod attach;
@@ -34,7 +34,7 @@ use std::ffi::OsString;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
-/// Exit code of a program that panicked, as Rust programs have it.
+/// Exit code after a panic, as for every Rust program.
 const PANICKED: u8 = 101;
 
 fn main() -> ExitCode {

@@ -1,7 +1,7 @@
-//! What a panic says while the terminal is in our hands.
+//! The message of a panic while the terminal is in raw mode.
 //!
 //! The message would be lost on an alternate screen, so it is kept until every guard has run and `main` has
-//! the terminal back.
+//! restored the terminal.
 
 use crate::console::say_text;
 use crate::terminal::raw;
@@ -10,13 +10,13 @@ use std::sync::{Mutex, PoisonError};
 
 static SAID: Mutex<String> = Mutex::new(String::new());
 
-/// Makes panics of this thread restore the terminal first and speak later.
+/// Makes panics of this thread restore the terminal first and print their message later.
 pub(crate) fn keep_for_later() {
     let here = std::thread::current().id();
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         if std::thread::current().id() != here {
-            // Nothing unwinds to `main` from there.
+            // Other threads do not unwind to `main`.
             return usual(info);
         }
         raw::restore();
@@ -27,13 +27,13 @@ pub(crate) fn keep_for_later() {
     }));
 }
 
-/// Says what was kept.
+/// Prints the kept message.
 pub(crate) fn speak() {
     let said = std::mem::take(&mut *SAID.lock().unwrap_or_else(PoisonError::into_inner));
     say_text(&said);
 }
 
-/// Panics when the user types what the variable says, so that tests can see what a panic leaves behind.
+/// Panics when the user types the value of the variable, so that tests can see what a panic leaves behind.
 #[cfg(debug_assertions)]
 pub(crate) fn provoke(typed: &[u8]) {
     if std::env::var("SWB_TEST_PANIC").is_ok_and(|keys| typed == keys.as_bytes()) {

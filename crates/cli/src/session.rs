@@ -1,4 +1,4 @@
-//! Making sessions and going to them: what several commands share.
+//! Creating sessions and attaching to them: what several commands share.
 
 use crate::attach::stream_protocol::ControlStream;
 use crate::attach::{self, AttachOptions, KeyboardUse, Pictures, Position, ReplayedOutput, ResumePoint};
@@ -23,23 +23,23 @@ pub(crate) struct Target {
     pub(crate) session: String,
     /// Which terminal.
     pub(crate) pty: PtyId,
-    /// Whether only to look on.
+    /// Whether to watch only.
     pub(crate) watch: bool,
-    /// The detach key, if not the configured one.
+    /// The detach key, if it is not the configured one.
     pub(crate) detach_key: Option<String>,
-    /// Lines of scrollback to bring back at most; all if there is none.
+    /// Maximum number of scrollback lines to restore; `None` for all.
     pub(crate) scrollback: Option<u64>,
-    /// Whether nobody can have seen the session's output before.
+    /// Whether the session is new, so that no client has seen its output.
     pub(crate) fresh: bool,
 }
 
 impl Target {
-    /// The command of a session that was there before.
+    /// The command of an existing session.
     pub(crate) fn existing(session: String) -> Self {
         Self { session, pty: PtyId::AGENT, watch: false, detach_key: None, scrollback: None, fresh: false }
     }
 
-    /// How to come to its stream, and to come back. A terminal gets pictures of the screen; anything else gets
+    /// How to connect to its stream, and to reconnect. A terminal gets pictures of the screen; anything else gets
     /// the output as the program wrote it.
     fn route(&self, context: &Context) -> ResumePoint {
         ResumePoint {
@@ -52,21 +52,21 @@ impl Target {
         }
     }
 
-    /// Where the stream begins. All that a new session has written is of interest, as it was written.
+    /// Where the stream begins. The output of a new session is shown from its first byte.
     fn start(&self) -> Option<Offset> {
         self.fresh.then_some(Offset(0))
     }
 }
 
-/// Makes a session without going there.
+/// Creates a session without attaching.
 pub(crate) fn create(context: &Context, request: Create) -> Result<Created, Failure> {
     context.tell(&Operation::Create(request))
 }
 
-/// Makes a session and stays there until it ends or the user leaves; gives its exit code.
+/// Creates a session and attaches until it ends or the user detaches; returns its exit code.
 pub(crate) fn create_and_go(context: &Context, request: Create, detach_key: Option<String>) -> Outcome {
     let mut target = Target { detach_key, fresh: true, ..Target::existing(String::new()) };
-    // First, because a session that was made for a wrong key would be one too many.
+    // Checked first, so that an invalid key leaves no session behind.
     let keys = keys(context, &target)?;
     let mut control = context.connect()?;
     let created: Created = control.request(&Operation::Create(request))?;
@@ -74,14 +74,14 @@ pub(crate) fn create_and_go(context: &Context, request: Create, detach_key: Opti
     stay(context, &target, keys, Some(control))
 }
 
-/// Gives a request for a session that runs `argv` as if it had been started right here.
+/// The request for a session that runs `argv` as if it had been started by this process.
 pub(crate) fn from_here(workspace: String, argv: Vec<String>) -> Create {
     let size = size::current().unwrap_or(Size::DEFAULT);
     let mut env = context::environment();
     if let Some(pwd) = env.get_mut("PWD")
         && Path::new(pwd).canonicalize().ok().as_deref() != Some(Path::new(&workspace))
     {
-        // Programs believe it; the caller's own way of writing the same directory may stay.
+        // Programs trust PWD; the caller's own spelling of the same directory may stay.
         pwd.clone_from(&workspace);
     }
     Create {
@@ -96,20 +96,20 @@ pub(crate) fn from_here(workspace: String, argv: Vec<String>) -> Create {
     }
 }
 
-/// Goes to a session and stays until it ends or the user leaves; gives its exit code.
+/// Attaches to a session until it ends or the user detaches; returns its exit code.
 pub(crate) fn go(context: &Context, target: &Target) -> Outcome {
     stay(context, target, keys(context, target)?, None)
 }
 
-/// Attaches, over the connection `open` if there is one, and stays.
+/// Attaches, over the connection `open` if there is one, until the end.
 fn stay(context: &Context, target: &Target, keys: Vec<DetachKey>, open: Option<ControlClient>) -> Outcome {
     let own_size = size::current();
     let route = target.route(context);
     let request = Operation::Attach(route.request(target.start(), own_size));
     let (socket, attached) = open_stream(context, &request, open)?;
     if attached.pid.is_some_and(runs_below) {
-        // What it showed would be its own output, for ever.
-        let text = format!("this terminal is session '{}' already", target.session);
+        // It would show its own output, in an endless loop.
+        let text = format!("this terminal belongs to session '{}' itself", target.session);
         return Err(Failure::general(text).hint("detach first, or name another session"));
     }
     let size = own_size.unwrap_or(Size::DEFAULT);
@@ -120,15 +120,15 @@ fn stay(context: &Context, target: &Target, keys: Vec<DetachKey>, open: Option<C
 fn runs_below(pid: u32) -> bool {
     let parent = |child: u32| {
         let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).ok()?;
-        // pid (name) state ppid …; the name may contain anything, so start behind its end.
+        // pid (name) state ppid …; the name may contain anything, so start after its end.
         stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse::<u32>().ok()
     };
     let ancestors = std::iter::successors(Some(std::process::id()), |child| parent(*child));
-    // Parents always lead to init; the bound is for a table that changes while it is read.
+    // Parents always lead to init; the bound is for a process table that changes while it is read.
     pid > 1 && ancestors.take(1000).any(|ancestor| ancestor == pid)
 }
 
-/// Opens another shell in a session and stays until it ends or the user leaves; gives its exit code.
+/// Opens another shell in a session and attaches until it ends or the user detaches; returns its exit code.
 pub(crate) fn open_shell(
     context: &Context,
     target: Target,
@@ -157,8 +157,8 @@ pub(crate) fn open_shell(
     attach::run_and_report(plan(&target, route, control.into_stream(), &attached, keys, size))
 }
 
-/// Attaches, over the connection `open` if there is one; tries again while the daemon dies before it answers,
-/// since nothing has happened yet.
+/// Attaches, over the connection `open` if there is one; retries if the daemon dies before it replies,
+/// since nothing has been done yet.
 pub(crate) fn open_stream(
     context: &Context,
     request: &Operation,
@@ -177,7 +177,7 @@ pub(crate) fn open_stream(
     }
 }
 
-/// Reads a detach key, the configured one if none is named.
+/// Parses the given detach key, or the configured one.
 fn keys(context: &Context, target: &Target) -> Result<Vec<DetachKey>, Failure> {
     let key = match &target.detach_key {
         Some(key) => DetachKey::parse(key).map_err(|error| Failure::usage(error.to_string()))?,
@@ -223,7 +223,7 @@ pub(crate) fn follow(context: &Context, session: &str, pty: PtyId, from: Offset)
     let mut plan = plan(&target, route, socket, &attached, Vec::new(), Size::DEFAULT);
     plan.keyboard = KeyboardUse::Unused;
     match attach::run(plan)? {
-        attach::AttachEnd::Lost => Err(Failure::general("the connection was lost")),
+        attach::AttachEnd::Lost => Err(Failure::general("the connection to the daemon was lost")),
         _ => Ok(0),
     }
 }

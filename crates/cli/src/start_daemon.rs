@@ -1,6 +1,6 @@
-//! Starts the daemon when none answers.
+//! Starts the daemon if none is running.
 //!
-//! A lock in the socket directory makes sure that of many commands at once only one starts it; the others
+//! A lock in the socket directory makes sure that only one of several concurrent commands starts it; the others
 //! wait and find it running. The daemon inherits nothing: no terminal, no pipe, no working directory.
 
 use crate::control_client::ControlClient;
@@ -25,11 +25,11 @@ use swb_types::Paths;
 pub(crate) struct RunningDaemon {
     /// A connection to it.
     pub(crate) control: ControlClient,
-    /// Its process, when this call started it.
+    /// Its process, if this call started it.
     pub(crate) started: Option<u32>,
 }
 
-/// Connects to the daemon, and starts it if there is none.
+/// Connects to the daemon, and starts it if none is running.
 pub(crate) fn ensure(paths: &Paths, config: Option<&Path>) -> Result<RunningDaemon, Failure> {
     let socket = paths.control_socket();
     prepare_run_dir(&paths.run_dir())?;
@@ -43,7 +43,7 @@ pub(crate) fn ensure(paths: &Paths, config: Option<&Path>) -> Result<RunningDaem
     start(paths, config, &socket)
 }
 
-/// Connects, again and again while the daemon dies under the handshake: its keeper is bringing it back.
+/// Connects, and retries if the daemon dies during the handshake: its keeper restarts it.
 pub(crate) fn open(socket: &Path) -> Result<Option<ControlClient>, Failure> {
     let deadline = Instant::now() + limits::START;
     loop {
@@ -56,12 +56,12 @@ pub(crate) fn open(socket: &Path) -> Result<Option<ControlClient>, Failure> {
     }
 }
 
-/// Gives the path of this very program, also when its file was replaced meanwhile.
+/// The path of this very program, even if its file was replaced meanwhile.
 pub(crate) fn own_program() -> PathBuf {
     let running = Path::new("/proc/self/exe");
     match std::env::current_exe() {
         Ok(path) if path.exists() => path,
-        // A newer version may lie where this one did.
+        // A newer version may have replaced this one.
         Ok(path) => match path.to_str().and_then(|text| text.strip_suffix(" (deleted)")).map(PathBuf::from) {
             Some(path) if path.exists() => path,
             _ => running.to_owned(),
@@ -70,7 +70,7 @@ pub(crate) fn own_program() -> PathBuf {
     }
 }
 
-/// Makes the directory of our sockets if it is missing, and refuses one that others could have prepared.
+/// Creates the socket directory if it is missing, and rejects one that another user could have prepared.
 pub(crate) fn prepare_run_dir(dir: &Path) -> Result<(), Failure> {
     if check_run_dir(dir)? {
         return Ok(());
@@ -79,12 +79,12 @@ pub(crate) fn prepare_run_dir(dir: &Path) -> Result<(), Failure> {
         .recursive(true)
         .mode(0o700)
         .create(dir)
-        .map_err(|error| refused(dir, &format!("cannot be made: {error}")))?;
-    // Somebody else may have been faster.
+        .map_err(|error| refused(dir, &format!("cannot be created: {error}")))?;
+    // Another process may have created it first.
     check_run_dir(dir).map(drop)
 }
 
-/// Checks the directory of our sockets; false when there is none.
+/// Checks the socket directory; false if there is none.
 pub(crate) fn check_run_dir(dir: &Path) -> Result<bool, Failure> {
     let metadata = match fs::symlink_metadata(dir) {
         Ok(metadata) => metadata,
@@ -95,14 +95,14 @@ pub(crate) fn check_run_dir(dir: &Path) -> Result<bool, Failure> {
         return Err(refused(dir, "is a symbolic link"));
     }
     if !metadata.is_dir() {
-        return Err(refused(dir, "is no directory"));
+        return Err(refused(dir, "is not a directory"));
     }
     if metadata.uid() != geteuid().as_raw() {
         return Err(refused(dir, "belongs to another user"));
     }
     if metadata.mode() & 0o077 != 0 {
         fs::set_permissions(dir, fs::Permissions::from_mode(0o700))
-            .map_err(|error| refused(dir, &format!("is open to others: {error}")))?;
+            .map_err(|error| refused(dir, &format!("is accessible to others: {error}")))?;
     }
     Ok(true)
 }
@@ -126,9 +126,9 @@ fn lock(path: &Path) -> Result<File, Failure> {
             Err(rustix::io::Errno::WOULDBLOCK) => {
                 return Err(Failure::new(
                     FailureKind::NoDaemon,
-                    "another command is starting the daemon and does not come to an end",
+                    "timed out waiting for another command to start the daemon",
                 )
-                .hint(format!("`fuser {}` shows which", path.display())));
+                .hint(format!("`fuser {}` shows its process", path.display())));
             }
             Err(error) => return Err(failed(error.into())),
         }
@@ -145,18 +145,18 @@ fn start(paths: &Paths, config: Option<&Path>, socket: &Path) -> Result<RunningD
         .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
     let deadline = Instant::now() + limits::START;
     loop {
-        // Looked at first: a daemon that found another one running ends, and that other one answers.
+        // Checked first: a daemon that finds another one running ends, and the other one replies.
         let ended = child.try_wait().ok().flatten();
         if let Some(control) = open(socket)? {
             reap_later(child);
             return Ok(RunningDaemon { control, started: ended.is_none().then_some(pid) });
         }
         if let Some(status) = ended {
-            return Err(log.failure(&format!("the daemon ended at once ({status})")));
+            return Err(log.failure(&format!("the daemon exited on start ({status})")));
         }
         if Instant::now() >= deadline {
             reap_later(child);
-            return Err(log.failure("the daemon does not answer"));
+            return Err(log.failure("the daemon does not reply"));
         }
         pause(limits::START_PAUSE, died.as_ref());
     }
@@ -164,20 +164,20 @@ fn start(paths: &Paths, config: Option<&Path>, socket: &Path) -> Result<RunningD
 
 fn spawn(config: Option<&Path>, stderr: Stdio) -> Result<Child, Failure> {
     sys::keep_descriptors_private();
-    // The name decides what the program does, and this one may have been called as `keepty`.
+    // The name decides what the program does, and this one may have been started as `keepty`.
     let mut command = Command::new(own_program());
     command.arg0("swb").arg("daemon").arg("--auto");
     if let Some(config) = config {
-        // The daemon starts elsewhere.
+        // The daemon has another working directory.
         command.arg("--config").arg(std::path::absolute(config)?);
     }
     command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
-    sys::in_new_session(&mut command).spawn().map_err(|error| {
-        Failure::new(FailureKind::NoDaemon, format!("the daemon cannot be started: {error}"))
-    })
+    sys::in_new_session(&mut command)
+        .spawn()
+        .map_err(|error| Failure::new(FailureKind::NoDaemon, format!("cannot start the daemon: {error}")))
 }
 
-/// Leaves no zombie when the daemon ends before this process does.
+/// Leaves no zombie if the daemon ends before this process.
 fn reap_later(mut child: Child) {
     std::thread::spawn(move || drop(child.wait()));
 }
@@ -186,7 +186,7 @@ fn reap_later(mut child: Child) {
 fn pause(time: Duration, died: Option<&OwnedFd>) {
     let mut fds: Vec<PollFd<'_>> = died.iter().map(|fd| PollFd::new(*fd, PollFlags::IN)).collect();
     let time = Timespec { tv_sec: 0, tv_nsec: i64::from(time.subsec_nanos()) };
-    // An early return only means one more look.
+    // An early return only causes one more check.
     let _ = poll(&mut fds, Some(&time));
 }
 
@@ -194,7 +194,7 @@ fn pause(time: Duration, died: Option<&OwnedFd>) {
 struct DaemonLog {
     path: PathBuf,
     file: Option<File>,
-    /// Where the new daemon's part begins.
+    /// Where the new daemon's output begins.
     begin: u64,
 }
 
@@ -236,7 +236,7 @@ impl DaemonLog {
     }
 }
 
-/// What a daemon that ended at once has complained about, which may take several lines; else its last line.
+/// The error of a daemon that exited on start, which may have several lines; else the last line of the log.
 fn last_words(text: &str) -> Option<String> {
     let complaint = text.rfind("\nswb: ").map(|at| at + 1).or_else(|| text.starts_with("swb: ").then_some(0));
     match complaint.and_then(|at| text.get(at..)?.strip_prefix("swb: ")) {
@@ -251,7 +251,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn a_complaint_is_shown_whole() {
+    fn an_error_of_several_lines_is_shown_whole() {
         let log = "INFO ready\nswb: the file is not right: at line 3\n  |\n3 | kindd = 1\n  | ^^^^^\nunknown field `kindd`\n\n";
         let words = last_words(log).unwrap();
         assert!(
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_directory_is_made_private() {
+    fn a_missing_directory_is_created_private() {
         let dir = tempfile::tempdir().unwrap();
         let run = dir.path().join("a/run");
         prepare_run_dir(&run).unwrap();
@@ -275,25 +275,25 @@ mod tests {
     }
 
     #[test]
-    fn links_and_files_are_refused() {
+    fn links_and_files_are_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let link = dir.path().join("link");
         std::os::unix::fs::symlink(dir.path(), &link).unwrap();
         assert!(prepare_run_dir(&link).unwrap_err().to_string().ends_with("is a symbolic link"));
         let file = dir.path().join("file");
         fs::write(&file, "").unwrap();
-        assert!(prepare_run_dir(&file).unwrap_err().to_string().ends_with("is no directory"));
+        assert!(prepare_run_dir(&file).unwrap_err().to_string().ends_with("is not a directory"));
         assert!(prepare_run_dir(&file.join("below")).unwrap_err().to_string().contains("cannot be"));
     }
 
     #[test]
-    fn the_log_tells_why() {
+    fn a_failed_start_shows_the_end_of_the_log() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("state/daemon.log");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, "old line\n").unwrap();
         let mut log = DaemonLog::open(&path);
-        assert_eq!(log.failure("the daemon does not answer").to_string(), "the daemon does not answer");
+        assert_eq!(log.failure("the daemon does not reply").to_string(), "the daemon does not reply");
         OpenOptions::new().append(true).open(&path).unwrap().write_all(b"one\nport taken\n\n").unwrap();
         let failure = log.failure("the daemon ended");
         assert_eq!(
@@ -303,14 +303,14 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_cannot_be_written_is_done_without() {
+    fn the_daemon_starts_without_a_writable_log() {
         let mut log = DaemonLog::open(Path::new("/proc/nowhere/daemon.log"));
         assert!(log.file.is_none());
         assert_eq!(log.failure("no").to_string(), "no");
     }
 
     #[test]
-    fn of_two_starters_one_waits() {
+    fn a_second_starter_waits() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
         let first = lock(&path).unwrap();

@@ -1,14 +1,14 @@
-//! What is given on standard input.
+//! Reads standard input.
 
 use crate::error::Failure;
 use std::io::{self, Read};
 
-/// Reads it to its end, which has to come within `most` bytes.
+/// Reads to the end; fails if that is more than `most` bytes.
 pub(crate) fn read(most: usize) -> Result<Vec<u8>, Failure> {
     to_end(io::stdin().lock(), most)
 }
 
-/// Reads a text to its end, which has to come within `most` bytes.
+/// Reads a text to the end; fails if that is more than `most` bytes.
 pub(crate) fn text(most: usize) -> Result<String, Failure> {
     String::from_utf8(read(most)?).map_err(|_| Failure::general("standard input is not valid UTF-8"))
 }

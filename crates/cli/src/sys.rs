@@ -1,4 +1,4 @@
-//! The two things the standard library offers no safe way for.
+//! The two operations for which the standard library has no safe interface.
 #![allow(unsafe_code, reason = "raw descriptors of unknown origin, and code between fork and exec")]
 
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -6,9 +6,9 @@ use std::os::fd::{BorrowedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Keeps every descriptor but the standard three from reaching programs started later.
+/// Prevents programs started later from inheriting any descriptor but the standard three.
 ///
-/// Whoever started this process may have left pipes open in it; a daemon that inherited them would keep
+/// The parent of this process may have left pipes open in it; a daemon that inherited them would keep
 /// their readers waiting for ever.
 pub(crate) fn keep_descriptors_private() {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else {
@@ -21,12 +21,12 @@ pub(crate) fn keep_descriptors_private() {
         // SAFETY: the borrow ends with this call, which neither closes the descriptor nor uses the file behind
         // it; a number that is no longer open only makes the call fail.
         let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
-        // Failure means that the descriptor is gone, and with it the reason to mark it.
+        // A failure means that the descriptor is closed already.
         let _ = fcntl_setfd(descriptor, FdFlags::CLOEXEC);
     }
 }
 
-/// Makes a command run in a session of its own, so that no terminal can hang it up.
+/// Runs a command in a session (setsid) of its own, so that no terminal can send it SIGHUP.
 pub(crate) fn in_new_session(command: &mut Command) -> &mut Command {
     let setsid = || rustix::process::setsid().map(|_| ()).map_err(Into::into);
     // SAFETY: between fork and exec only async-signal-safe work is allowed; this is one system call and no

@@ -1,11 +1,11 @@
-//! Columns of text for people, and what stands in them.
+//! Tables of text for people, and the formats of their cells.
 
 use std::fmt::Write;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Lays out rows in columns, two spaces apart; the last column is as long as it is.
+/// Lays out rows in columns, two spaces apart; the last column is not padded.
 pub(crate) fn layout<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
     let mut widths = header.map(UnicodeWidthStr::width);
     for row in rows {
@@ -33,7 +33,7 @@ pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
-/// Tells how long ago something was, roughly.
+/// A rough age, such as `5m`.
 pub(crate) fn age(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds}s"),
@@ -43,7 +43,7 @@ pub(crate) fn age(seconds: u64) -> String {
     }
 }
 
-/// Shows a command line so that a shell would take it, and nothing in it can move the cursor.
+/// Quotes a command line for a shell, with control characters made harmless.
 pub(crate) fn command_line(argv: &[String]) -> String {
     argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
@@ -57,7 +57,7 @@ pub(crate) fn short_path(path: &str, home: &Path) -> String {
     }
 }
 
-/// Makes text from elsewhere harmless for a terminal.
+/// Escapes the control characters of text from elsewhere.
 pub(crate) fn printable(text: &str) -> String {
     text.chars()
         .flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] })
@@ -72,7 +72,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", printable(&word.replace('\'', r"'\''")))
 }
 
-/// As much of a line as there are columns for.
+/// As much of a line as fits into `columns`.
 pub(crate) fn cut(line: &str, columns: usize) -> &str {
     let mut used = 0;
     let over = line.char_indices().find(|(_, c)| {

@@ -27,19 +27,19 @@ impl OwnScreen {
 
 impl Drop for OwnScreen {
     fn drop(&mut self) {
-        // A terminal that is gone needs nothing back.
+        // A terminal that is gone needs no restoring.
         drop(print(b"\x1b[?25h\x1b[?1049l"));
     }
 }
 
-/// Shows a list again and again, until it is interrupted.
+/// Prints a list again and again, until it is interrupted.
 pub(crate) fn run<T: Serialize>(
     context: &Context,
     look: impl Fn() -> Result<T, Failure>,
     text: impl Fn(&T) -> String,
 ) -> Outcome {
     let screen = !context.json && isatty(stdout());
-    // Caught before the terminal changes, so that no signal can leave it changed.
+    // Install the handlers before the terminal changes, so that no signal can leave it changed.
     let signals = if screen { Some(Signals::catch(&[SIGINT, SIGTERM, SIGHUP])?) } else { None };
     let mut events = EventStream::open(context, Events::default(), signals)?;
     if !screen {
@@ -64,7 +64,7 @@ fn show<T>(
     }
 }
 
-/// For files and programs: the list whenever it has changed.
+/// For files and programs: prints the list whenever it has changed.
 fn follow<T: Serialize>(
     context: &Context,
     look: impl Fn() -> Result<T, Failure>,
@@ -86,7 +86,7 @@ fn follow<T: Serialize>(
     }
 }
 
-/// Waits until something has happened, and a little for what belongs to it; tells whether to end.
+/// Waits for an event, and a little longer for those that belong to it; true if it is time to end.
 fn settle(events: &mut EventStream<'_>) -> Result<bool, Failure> {
     let mut wait = limits::LIST_REFRESH;
     for _ in 0..limits::LIST_GATHERED {
@@ -99,10 +99,10 @@ fn settle(events: &mut EventStream<'_>) -> Result<bool, Failure> {
     Ok(false)
 }
 
-/// The list drawn over what was there before, as far as there is room.
+/// The list drawn over the previous one, cut to the size of the screen.
 fn picture(list: &str, size: Size) -> Vec<u8> {
     let rows = usize::from(size.rows());
-    // Erased before it is written: behind a full row the cursor still stands on the last character.
+    // Erased before it is written: after a full row the cursor is still on the last character.
     let line = |line: &str| format!("\x1b[K{}", table::cut(line, size.cols().into()));
     let lines: Vec<String> = list.lines().take(rows).map(line).collect();
     let below = if lines.len() < rows { "\r\n\x1b[J" } else { "" };
@@ -117,7 +117,7 @@ mod tests {
     fn a_picture_stays_on_the_screen() {
         let size = Size::new(4, 2).unwrap();
         assert_eq!(picture("abcdef\ng\nh\n", size), b"\x1b[H\x1b[Kabcd\r\n\x1b[Kg");
-        // A row that is longer than it seems would push the others down.
+        // A row with wide characters must not push the others down.
         assert_eq!(picture("日本語\n", size), "\x1b[H\x1b[K日本\r\n\x1b[J".as_bytes());
     }
 }

@@ -6,11 +6,11 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  swb approvals                          what waits, in all sessions
-  swb approvals --watch                  until Ctrl+C
-  swb approvals show 3f9a                everything about one, and time to think
-  swb approvals approve 3f9a             let it happen, this once
-  swb approvals approve api --always     the one that session 'api' waits for, and its like from now on
+  swb approvals                          pending approvals of all sessions
+  swb approvals --watch                  keep the list up to date until Ctrl+C
+  swb approvals show 3f9a                details of one; extends its timeout to ten minutes
+  swb approvals approve 3f9a             allow it once
+  swb approvals approve api --always     allow what session 'api' waits for, and similar requests later
   swb approvals deny 3f9a
 
 An approval is named by its id, by the beginning of it, or by its session if that waits for one only. Nobody having
@@ -19,42 +19,42 @@ pub(crate) struct ApprovalsArgs {
     /// Go on showing what waits; with --json, a list a line whenever something has changed
     #[arg(short, long)]
     pub(crate) watch: bool,
-    /// What to do [default: ls]
+    /// Subcommand [default: ls]
     #[command(subcommand)]
     pub(crate) command: Option<ApprovalsCommand>,
 }
 
-/// What can be done with approvals.
+/// Subcommands of `approvals`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ApprovalsCommand {
-    /// List what waits for an approval
+    /// List pending approvals
     #[command(visible_alias = "list")]
     Ls {
-        /// Go on showing what waits; with --json, a list a line whenever something has changed
+        /// Keep the list up to date until Ctrl+C; with --json, print one list per change
         #[arg(short, long)]
         watch: bool,
     },
-    /// Show everything about an approval
+    /// Show the details of an approval and extend its timeout
     Show {
         /// Approval or session
         id: String,
     },
-    /// Let it happen
+    /// Allow what the agent asks for
     Approve {
         /// Approval or session
         id: String,
-        /// And its like from now on
+        /// Allow similar requests from now on, too
         #[arg(long, conflicts_with = "option")]
         always: bool,
-        /// One of the agent's own options, as `show` lists them
+        /// Choose one of the agent's own options, as listed by `show`
         #[arg(long, value_name = "X")]
         option: Option<String>,
     },
-    /// Do not let it happen
+    /// Deny what the agent asks for
     Deny {
         /// Approval or session
         id: String,
-        /// One of the agent's own options, as `show` lists them
+        /// Choose one of the agent's own options, as listed by `show`
         #[arg(long, value_name = "X")]
         option: Option<String>,
     },

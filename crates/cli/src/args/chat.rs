@@ -7,48 +7,49 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Default, Args)]
 #[command(after_help = "\
 Examples:
-  swb chat                           go on with this directory's latest session, or begin one
-  swb chat --new --agent claude      begin another one
+  swb chat                           continue this directory's latest conversation, or start one
+  swb chat --new --agent claude      start another one
   swb chat api                       talk to the agent in the terminal session 'api'
   swb chat -m 'what does main.rs do?'
   git diff | swb chat -m 'review this' > review.md
   swb chat --new --yes --json -m 'run the tests' | jq -r 'select(.event == \"result\").text'
 
-In a conversation: Enter sends, a trailing backslash or Alt+Enter begins another line, Ctrl+C stops the
-answer, Ctrl+O shows the last tool in full, Ctrl+D leaves; the session stays. /help lists the commands.
+In a conversation: Enter sends, a trailing backslash or Alt+Enter starts a new line, Ctrl+C stops the
+answer, Ctrl+O shows the last tool call in full, Ctrl+D exits and keeps the session. /help lists the
+commands.
 
-With -m or piped input only the answer goes to standard output. Approvals are asked for on the terminal
-if standard error is one, else denied.
+With -m or piped input, only the answer is written to standard output. Approvals are asked for on standard
+error if that is a terminal, and denied otherwise.
 
 Exit codes: 0 the answer is complete, 1 it failed or was cut off, 130 Ctrl+C stopped it.")]
 pub(crate) struct ChatArgs {
     /// Session: a conversation, or any session with a terminal [default: this directory's latest]
     pub(crate) name: Option<String>,
-    /// Say this, print the answer and end; `-` reads it from standard input
+    /// Send this message, print the answer and exit; `-` reads it from standard input
     #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) message: Option<String>,
-    /// Begin a new session, named NAME if that is given
+    /// Start a new session, named NAME if given
     #[arg(long)]
     pub(crate) new: bool,
-    /// Agent that answers: its name in the configuration, or a known one that is installed
+    /// Agent: its name in the configuration, or a known agent that is installed
     #[arg(short, long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
     /// Directory the agent works in [default: the current one]
     #[arg(short = 'C', long, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
-    /// Approve whatever the agent asks for
+    /// Approve everything the agent asks for
     #[arg(short, long, conflicts_with = "no")]
     pub(crate) yes: bool,
-    /// Deny whatever the agent asks for
+    /// Deny everything the agent asks for
     #[arg(long)]
     pub(crate) no: bool,
-    /// Save the session when the answer is there
+    /// Save the session after the answer
     #[arg(long)]
     pub(crate) save: bool,
-    /// Tell about tools and progress on standard error, terminal or not
+    /// Report tool calls and progress on standard error even if it is not a terminal
     #[arg(short, long)]
     pub(crate) verbose: bool,
-    /// Socket to connect to instead of the configured one; no daemon is started
+    /// Connect to this socket instead of the configured one; starts no daemon
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
 }

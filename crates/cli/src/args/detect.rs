@@ -19,13 +19,13 @@ pub(crate) struct DetectArgs {
     /// Recording
     #[arg(required_unless_present = "score", conflicts_with = "score")]
     pub(crate) recording: Option<PathBuf>,
-    /// Read the program by this profile [default: the one for its command]
+    /// Detection profile [default: chosen by the program]
     #[arg(long, value_name = "P")]
     pub(crate) profile: Option<String>,
     /// Size of the terminal at the start, such as 80x24 [default: as recorded]
     #[arg(long, value_name = "COLSxROWS", value_parser = parse_size)]
     pub(crate) size: Option<Size>,
-    /// Compare what is found in all recordings below this folder with what is expected
+    /// Compare the turns found in all recordings below this folder with the expected ones
     #[arg(long, value_name = "DIR")]
     pub(crate) score: Option<PathBuf>,
 }

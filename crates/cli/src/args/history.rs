@@ -23,18 +23,18 @@ pub(crate) struct HistoryArgs {
     pub(crate) command: Option<HistoryCommand>,
 }
 
-/// Which conversations are meant.
+/// The directories whose conversations are listed.
 #[derive(Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct HistoryScope {
     /// Those of all directories
     #[arg(short, long)]
     pub(crate) all: bool,
-    /// Those of this directory [default: the current one]
+    /// Conversations of this directory [default: the current one]
     #[arg(short, long, value_name = "DIR", conflicts_with = "all")]
     pub(crate) workspace: Option<PathBuf>,
 }
 
-/// What can be done with conversations.
+/// Subcommands of `history`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum HistoryCommand {
     /// List conversations, the newest first
@@ -48,16 +48,16 @@ pub(crate) enum HistoryCommand {
         /// Only in conversations of this directory
         #[arg(short, long, value_name = "DIR")]
         workspace: Option<PathBuf>,
-        /// So many at most
+        /// Maximum number of results
         #[arg(short = 'n', long, value_name = "N")]
         limit: Option<u64>,
     },
-    /// Show what was said
+    /// Show the messages of a conversation
     Show {
         /// Conversation
         name: String,
     },
-    /// Remove a conversation for good
+    /// Delete conversations permanently
     Rm {
         /// Conversations
         #[arg(required = true, value_name = "NAME")]

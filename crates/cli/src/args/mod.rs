@@ -28,45 +28,45 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use swb_types::PtyId;
 
-/// What stands below the options in `swb --help`.
+/// The text below the options in `swb --help`.
 const AFTER_HELP: &str = "\
 Examples:
-  swb                          go to this directory's session, or start one with your shell
+  swb                          attach to this directory's session, or start one with your shell
   swb run -n api -- claude     run an agent in a session named 'api'
-  swb run -d -- make watch     run something in the background
-  swb attach api               come back to it, from any terminal
+  swb run -d -- make watch     run a command in the background
+  swb attach api               attach to session 'api', from any terminal
   swb send api 'run the tests' --enter
-  swb ask api 'what does main.rs do?'   and wait for the answer
-  swb relay api review --submit         give it to another agent
+  swb ask api 'what does main.rs do?'   wait for the answer and print it
+  swb relay api review --submit         send the answer to another agent
   swb chat                     talk to an agent in this directory
-  swb ls                       show what runs
+  swb ls                       list sessions
 
-Press Ctrl+] to leave a session; it runs on. Closing the window does the same.
+Press Ctrl+] to detach from a session; it keeps running. Closing the window does the same.
 
 Exit codes:
   0    success
-  1    failure; for `status`, also that no daemon runs
-  2    wrong usage
+  1    failure; for `status`, also that no daemon is running
+  2    usage error
   3    no such session
   4    the daemon did not start
-  5    the agent that was asked asks something itself
-  130  the answer of a `chat` was stopped
-  124  the time of a `wait` or an `ask` is up
-  `run`, `attach` and `shell` pass on the exit code of the command they show, 128+N when
-  signal N ended it, and 0 when you detach.
+  5    the agent is waiting for an answer
+  124  `wait` or `ask` timed out
+  130  Ctrl+C stopped the answer in `chat`
+  `run`, `attach` and `shell` exit with the exit code of the command they show, with 128+N
+  if signal N ended it, and with 0 if you detach.
 
-Any command but `status`, `shutdown`, `replay`, `detect` and `hook` starts the daemon when none runs.
+Every command except `status`, `shutdown`, `replay`, `detect` and `hook` starts the daemon if none is running.
 
 Environment:
-  HOME               needed; sockets and files are found from it
-  XDG_RUNTIME_DIR    place of the sockets, unless unset
-  XDG_CONFIG_HOME    place of switchboard/config.toml, ~/.config unless set
-  SHELL              command of a session that names none
-  SWB_SESSION        set for the command of a session: its name";
+  HOME               required; default paths are below it
+  XDG_RUNTIME_DIR    directory of the sockets, if set
+  XDG_CONFIG_HOME    directory of switchboard/config.toml [default: ~/.config]
+  SHELL              command of a session that is started without one
+  SWB_SESSION        set for the command of a session: the session's name";
 
 /// Keeps the terminals of coding agents alive and lets any client reach them.
 ///
-/// Without a command, goes to the session of the current directory, or starts one with your shell.
+/// Without a command, attaches to the session of the current directory, or starts one with your shell.
 #[derive(Debug, Parser)]
 #[command(name = "swb", version, after_help = AFTER_HELP, disable_help_subcommand = true)]
 pub(crate) struct SwbCli {
@@ -78,12 +78,12 @@ pub(crate) struct SwbCli {
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
-    /// What to do
+    /// Command
     #[command(subcommand)]
     pub(crate) command: Option<SwbCommand>,
 }
 
-/// The verbs.
+/// The commands of `swb`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SwbCommand {
     /// Run a command in a new session
@@ -146,7 +146,7 @@ pub(crate) enum SwbCommand {
     Detect(DetectArgs),
     /// Show how the daemon is doing
     ///
-    /// Exits with 1 when no daemon runs; it is not started.
+    /// Exits with 1 if no daemon is running; does not start one.
     Status,
     /// Run the daemon in the foreground
     ///
@@ -177,16 +177,16 @@ pub(crate) struct RunArgs {
     /// Name of the session, made of letters, digits, '.', '_' and '-' [default: the directory's name]
     #[arg(short, long)]
     pub(crate) name: Option<String>,
-    /// Do not go there; say what was started and return
+    /// Start the session in the background and print its name
     #[arg(short, long)]
     pub(crate) detach: bool,
     /// Directory to run in [default: the current one]
     #[arg(short, long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
-    /// Profile by which the agent is read [default: the one for its command]
+    /// Detection profile [default: the one for its command]
     #[arg(long, value_name = "P")]
     pub(crate) profile: Option<String>,
-    /// Dialect in which the session cannot be reached; may be repeated
+    /// Hide the session from the clients of this dialect; may be repeated
     #[arg(long, value_name = "DIALECT", value_parser = ["clippy", "coop", "keepty"])]
     pub(crate) hide: Vec<String>,
     /// Key that detaches, such as C-] or C-a; `none` for no key
@@ -203,20 +203,20 @@ pub(crate) struct RunArgs {
 Examples:
   swb attach                 this directory's session
   swb attach api             the session named 'api'
-  swb attach api --watch     look on; q or Ctrl+C leaves
+  swb attach api --watch     watch without input; q or Ctrl+C detaches
   swb attach api --pty 1     the first shell opened in it
 
 Survives a restart of the daemon. Exits with the exit code of the session's command.")]
 pub(crate) struct AttachArgs {
     /// Session [default: that of this directory]
     pub(crate) name: Option<String>,
-    /// Look on: type nothing, change no size
+    /// Watch: send no input and do not resize the terminal
     #[arg(short, long)]
     pub(crate) watch: bool,
     /// Terminal of the session: 0 is its command, the others are shells
     #[arg(long, value_name = "N", default_value = "0", value_parser = parse_pty)]
     pub(crate) pty: PtyId,
-    /// Bring back only the screen, not what has scrolled away
+    /// Restore only the screen, not the scrollback
     #[arg(long)]
     pub(crate) no_scrollback: bool,
     /// Key that detaches, such as C-] or C-a; `none` for no key
@@ -246,7 +246,7 @@ pub(crate) struct ShellArgs {
 #[command(after_help = "\
 Examples:
   swb ls
-  swb ls --watch             until Ctrl+C
+  swb ls --watch             keep the list up to date until Ctrl+C
   swb ls --json | jq -r '.[] | select(.agent.state == \"asking\") | .name'
 
 Sessions that have ended are listed for a while, with their exit code; `swb kill` forgets one.")]
@@ -254,7 +254,7 @@ pub(crate) struct LsArgs {
     /// Leave out sessions that have ended
     #[arg(long)]
     pub(crate) running: bool,
-    /// Go on showing what there is; with --json, a list a line whenever something has changed
+    /// Keep the list up to date until Ctrl+C; with --json, print one list per change
     #[arg(short, long)]
     pub(crate) watch: bool,
 }
@@ -292,7 +292,7 @@ Returns when the session's terminal has taken every byte.")]
 pub(crate) struct SendArgs {
     /// Session
     pub(crate) name: String,
-    /// What to type; `-` reads it from standard input
+    /// Text to type; `-` reads it from standard input
     #[arg(allow_hyphen_values = true)]
     pub(crate) text: String,
     /// Press Enter afterwards
@@ -317,7 +317,7 @@ pub(crate) struct LogsArgs {
     /// Terminal of the session: 0 is its command, the others are shells
     #[arg(long, value_name = "N", default_value = "0", value_parser = parse_pty)]
     pub(crate) pty: PtyId,
-    /// Go on with what comes
+    /// Keep printing output as the session writes it
     #[arg(short, long)]
     pub(crate) follow: bool,
     /// Only the last N lines
@@ -345,9 +345,9 @@ pub(crate) struct ShutdownArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  swb upgrade                        after a new swb was installed
+  swb upgrade                        after a new swb has been installed
   swb upgrade --exe ./target/release/swb
-  swb upgrade --keeper               the process that holds the terminals, too
+  swb upgrade --keeper               also replace the process that holds the terminals
 
 Sessions do not notice; attached terminals reconnect by themselves.")]
 pub(crate) struct UpgradeArgs {
@@ -383,15 +383,15 @@ pub(crate) struct ManArgs {
     pub(crate) dir: Option<PathBuf>,
 }
 
-/// Reads the number of a terminal.
+/// Parses the number of a terminal.
 pub(crate) fn parse_pty(text: &str) -> Result<PtyId, std::num::ParseIntError> {
     text.parse().map(PtyId)
 }
 
-/// Parses the arguments of a personality, or tells the exit code of a usage error that was reported.
+/// Parses the arguments of a personality. Prints a usage error and returns its exit code.
 pub(crate) fn parse<P: Parser>(args: impl IntoIterator<Item = OsString>, usage_code: u8) -> Result<P, u8> {
     P::try_parse_from(args).map_err(|error| {
-        // Help and version come as errors too. If they cannot be printed there is nobody to tell.
+        // clap returns help and version as errors, too. If printing fails, there is nowhere to report it.
         drop(error.print());
         if error.use_stderr() { usage_code } else { 0 }
     })
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_belong_to_all_stand_anywhere() {
+    fn global_options_may_stand_anywhere() {
         for args in [["swb", "--json", "ls"], ["swb", "ls", "--json"]] {
             assert!(SwbCli::try_parse_from(args).unwrap().json);
         }

@@ -14,18 +14,18 @@ Examples:
   swb record api api.cast
   swb record api - | gzip > api.cast.gz
 
-Begins with a picture of the screen and ends with the session, or on Ctrl+C; the session does not notice.
+Begins with the current screen and ends with the session, or on Ctrl+C; the session is not affected.
 The file is an asciicast (version 3), which `swb replay` and asciinema play. It can hold everything that
 was on the screen, so only you can read it.")]
 pub(crate) struct RecordArgs {
     /// Session
     pub(crate) name: String,
-    /// Where to write; `-` is standard output
+    /// File to write; `-` is standard output
     pub(crate) file: PathBuf,
     /// Terminal of the session: 0 is its command, the others are shells
     #[arg(long, value_name = "N", default_value = "0", value_parser = parse_pty)]
     pub(crate) pty: PtyId,
-    /// Overwrite a file that is there
+    /// Overwrite an existing file
     #[arg(short, long)]
     pub(crate) force: bool,
 }
@@ -37,15 +37,15 @@ Examples:
   swb replay api.cast
   swb replay api.cast --speed 4 --idle-limit 1
 
-Space pauses and goes on; q or Ctrl+C leaves. When standard output is no terminal, everything is written
+Space pauses and resumes; q or Ctrl+C quits. If standard output is not a terminal, everything is written
 at once. Plays asciicast files of versions 2 and 3.")]
 pub(crate) struct ReplayArgs {
     /// Recording; `-` is standard input
     pub(crate) file: PathBuf,
-    /// How many times as fast as it was
+    /// Speed, as a multiple of the recorded one
     #[arg(long, value_name = "X", default_value = "1", value_parser = parse_speed)]
     pub(crate) speed: f64,
-    /// Shorten pauses to that many seconds [default: what the recording says]
+    /// Limit pauses to this many seconds [default: as set in the recording]
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     pub(crate) idle_limit: Option<Duration>,
 }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_speed_leads_forward() {
+    fn a_speed_is_positive() {
         assert_eq!(parse_speed("0.5"), Ok(0.5));
         for bad in ["0", "-1", "inf", "NaN", "fast", ""] {
             assert!(parse_speed(bad).is_err(), "{bad}");

@@ -1,4 +1,4 @@
-//! The arguments of the commands that look at a terminal and act on it from outside.
+//! The arguments of `screen`, `wait` and `keys`, which read and control a terminal without attaching.
 
 use super::{UntilState, parse_pty};
 use clap::Args;
@@ -10,8 +10,8 @@ use swb_types::PtyId;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  swb screen api                    the text that is on the screen
-  swb screen api --scrollback 200   with what has scrolled away
+  swb screen api                    the text on the screen
+  swb screen api --scrollback 200   with up to 200 lines of scrollback
   swb screen api --png shot.png
   swb screen api --json | jq .screen.cursor
 
@@ -22,16 +22,16 @@ pub(crate) struct ScreenArgs {
     /// Terminal of the session: 0 is its command, the others are shells
     #[arg(long, value_name = "N", default_value = "0", value_parser = parse_pty)]
     pub(crate) pty: PtyId,
-    /// Also show up to N lines that have scrolled away
+    /// Also show up to N lines of scrollback
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) scrollback: u64,
     /// Keep colours and styles
     #[arg(long, group = "format")]
     pub(crate) ansi: bool,
-    /// Draw a picture into this file, as SVG
+    /// Write an SVG image of the screen to this file
     #[arg(long, value_name = "FILE", group = "format")]
     pub(crate) svg: Option<PathBuf>,
-    /// Draw a picture into this file, as PNG
+    /// Write a PNG image of the screen to this file
     #[arg(long, value_name = "FILE", group = "format")]
     pub(crate) png: Option<PathBuf>,
 }
@@ -46,29 +46,29 @@ Examples:
   swb wait api --until ready            until the agent waits for input
   swb wait api --until turn --json      until its next answer is complete
 
-With several conditions the first to hold counts. The expression is looked for on the screen and in
-the lines that leave it meanwhile; ^ and $ match at the ends of lines.
+With several conditions, the first one that holds ends the wait. The expression is matched against the screen
+and the lines that scroll off it meanwhile; ^ and $ match at the ends of lines.
 
 Exits with 0 when a condition holds, 124 when the time is up, and 1 when the session ends before.")]
 pub(crate) struct WaitArgs {
     /// Session [default: that of this directory]
     pub(crate) name: Option<String>,
-    /// Until this regular expression matches on the screen
+    /// Wait until this regular expression matches on the screen
     #[arg(long, value_name = "REGEX", required_unless_present_any = ["stable", "exit", "until"])]
     pub(crate) text: Option<String>,
-    /// Until the screen has not changed for that many milliseconds
+    /// Wait until the screen has not changed for this many milliseconds
     #[arg(long, value_name = "MS")]
     pub(crate) stable: Option<u64>,
-    /// Until the command has ended
+    /// Wait until the command has ended
     #[arg(long)]
     pub(crate) exit: bool,
-    /// Until the agent has come to this
+    /// Wait until the agent is in this state
     #[arg(long, value_name = "WHAT")]
     pub(crate) until: Option<UntilState>,
     /// Terminal of the session: 0 is its command, the others are shells
     #[arg(long, value_name = "N", default_value = "0", value_parser = parse_pty)]
     pub(crate) pty: PtyId,
-    /// Give up after that many seconds
+    /// Give up after this many seconds
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     pub(crate) timeout: Option<Duration>,
 }
@@ -82,7 +82,7 @@ Examples:
   swb keys api --literal Enter        types the five letters
 
 A KEY is a name such as Enter, Escape, Tab, BSpace, Up, PageDown or F5, with C-, M- and S- in front for
-Ctrl, Alt and Shift; anything else is typed as it stands. Put -- before keys that begin with a hyphen.
+Ctrl, Alt and Shift; anything else is typed literally. Put -- before keys that begin with a hyphen.
 
 Returns when the session's terminal has taken every byte.")]
 pub(crate) struct KeysArgs {
@@ -91,7 +91,7 @@ pub(crate) struct KeysArgs {
     /// Keys to press, or text to type
     #[arg(required = true, value_name = "KEY")]
     pub(crate) keys: Vec<String>,
-    /// Type everything as it stands
+    /// Type everything literally
     #[arg(short, long)]
     pub(crate) literal: bool,
     /// Terminal of the session: 0 is its command, the others are shells
@@ -99,7 +99,7 @@ pub(crate) struct KeysArgs {
     pub(crate) pty: PtyId,
 }
 
-/// Reads a number of seconds, with a fraction if need be.
+/// Parses a number of seconds, which may have a fraction.
 pub(super) fn parse_seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())

@@ -1,4 +1,4 @@
-//! The arguments of the commands about turns of agents, and about what agents are doing.
+//! The arguments of the commands about the turns and the state of agents.
 
 use super::screen::parse_seconds;
 use clap::{Args, ValueEnum};
@@ -26,7 +26,7 @@ pub(crate) struct TurnsArgs {
 #[command(after_help = "\
 Examples:
   swb turn api               the text of the latest answer in 'api'
-  swb turn api:3             that of the third
+  swb turn api:3             the text of the third
   swb turn api:3 --raw       as the program wrote it, escape sequences included
   swb turn api --json        with times, offsets and how its end was known")]
 pub(crate) struct TurnArgs {
@@ -77,15 +77,15 @@ that, so that no text can press keys. In a template, {text}, {turn_id} and {sess
 pub(crate) struct RelayArgs {
     /// Session, whose latest turn is meant; or a turn, such as api:3
     pub(crate) from: String,
-    /// Session to type it into
+    /// Session to type into
     pub(crate) to: String,
-    /// Type what this file says, with the turn filled in; `-` reads it from standard input
+    /// Type the contents of this file, with the turn filled in; `-` is standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["prefix", "raw"])]
     pub(crate) template: Option<PathBuf>,
-    /// Type this in front of it
+    /// Type this before the turn
     #[arg(long, value_name = "TEXT", conflicts_with = "raw", allow_hyphen_values = true)]
     pub(crate) prefix: Option<String>,
-    /// Press Enter when the program has taken the text
+    /// Press Enter after the text
     #[arg(short, long)]
     pub(crate) submit: bool,
     /// Type the bytes as the program wrote them; they can press any key
@@ -101,21 +101,21 @@ Examples:
   swb ask api --timeout 600 - < prompt.txt
   swb ask api 'run the tests' --json | jq -r .text
 
-Types the text, presses Enter, waits for the answer and prints it. An agent that has just been started is
-waited for; one that works or asks something is not disturbed, unless --force is given.
+Types the text, presses Enter, waits for the answer and prints it. Waits for an agent that is still starting.
+Fails if the agent is working or asking something, unless --force is given.
 
 Exits with 0 when there is an answer, 5 when the agent asks something first (`swb screen` shows what,
 `swb keys` answers), 124 when the time is up, and 1 when the session ends before.")]
 pub(crate) struct AskArgs {
     /// Session
     pub(crate) name: String,
-    /// What to ask; `-` reads it from standard input
+    /// Text to send; `-` reads it from standard input
     #[arg(allow_hyphen_values = true)]
     pub(crate) text: String,
-    /// Give up after that many seconds
+    /// Give up after this many seconds
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     pub(crate) timeout: Option<Duration>,
-    /// Whatever the agent is doing
+    /// Send even if the agent is busy
     #[arg(short, long)]
     pub(crate) force: bool,
 }
@@ -145,7 +145,7 @@ pub(crate) struct EventsArgs {
     /// Only these sessions [default: all]
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
-    /// Begin behind this event
+    /// Start after this event
     #[arg(long, value_name = "CURSOR")]
     pub(crate) since: Option<String>,
 }
@@ -155,7 +155,7 @@ pub(crate) struct EventsArgs {
 #[command(after_help = "\
 Examples:
   swb hook working
-  swb hook --claude          the event is read from standard input, as claude's hooks give it
+  swb hook --claude          read the event from standard input, as sent by claude's hooks
 
 For hooks of agents: tells what the agent of the session is doing in which this runs (SWB_SESSION). Says
 nothing, changes nothing outside of sessions, always exits with 0, and takes a second at most.")]
@@ -168,31 +168,31 @@ pub(crate) struct HookArgs {
     pub(crate) claude: bool,
 }
 
-/// What a hook can say.
+/// A state that a hook can report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum HookState {
-    /// It works
+    /// The agent is working
     Working,
-    /// It waits for input
+    /// The agent waits for input
     Ready,
-    /// It asks for a permission or an answer
+    /// The agent asks for a permission or an answer
     Asking,
-    /// It has done what it was asked to
+    /// The agent has finished its task
     Done,
-    /// It has failed
+    /// The agent has failed
     Error,
 }
 
-/// What an agent can be waited for to come to.
+/// What `wait --until` can wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum UntilState {
     /// It waits for input
     Ready,
-    /// It asks for a permission or an answer
+    /// The agent asks for a permission or an answer
     Asking,
-    /// It has completed a turn, from now on
+    /// The agent completes a turn, from now on
     Turn,
-    /// It has ended
+    /// The agent has ended
     Exit,
 }
 
@@ -216,13 +216,13 @@ mod tests {
     }
 
     #[test]
-    fn hooks_say_what_they_know() {
+    fn a_hook_takes_a_state_or_an_event() {
         assert!(parses("swb hook done") && parses("swb hook --claude"));
         assert!(!parses("swb hook") && !parses("swb hook asleep") && !parses("swb hook done --claude"));
     }
 
     #[test]
-    fn an_agent_is_a_condition_to_wait_for() {
+    fn wait_and_ask_take_conditions_of_agents() {
         assert!(parses("swb wait a --until ready") && !parses("swb wait a --until never"));
         assert!(parses("swb ask a - --timeout 1.5") && parses("swb ask a -x"));
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  swb workspace                              the directories agents know
+  swb workspace                              list the directories agents work in
   swb workspace add ~/src/api --context ~/src/docs --agent claude
   swb workspace create fix-login             a git working tree beside this repository, on a new branch")]
 pub(crate) struct WorkspaceArgs {
@@ -16,31 +16,31 @@ pub(crate) struct WorkspaceArgs {
     pub(crate) command: Option<WorkspaceCommand>,
 }
 
-/// What can be done with workspaces.
+/// Subcommands of `workspace`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkspaceCommand {
     /// List workspaces
     #[command(visible_alias = "list")]
     Ls,
-    /// Keep a workspace, or change what is kept of it
+    /// Add a workspace, or change one
     Add {
         /// Directory [default: the current one]
         dir: Option<PathBuf>,
-        /// Further directory that agents may read there; may be repeated, and takes the place of those before
+        /// Further directory that its agents may read; may be repeated; replaces earlier ones
         #[arg(short, long, value_name = "DIR")]
         context: Vec<PathBuf>,
-        /// Agent that answers there
+        /// Default agent of the workspace
         #[arg(long, value_name = "A")]
         agent: Option<String>,
     },
-    /// Make a git working tree beside a repository, on a new branch of the same name
+    /// Create a git working tree beside a repository, on a new branch of the same name
     Create {
-        /// Name of the branch, and end of the directory's name
+        /// Name of the branch and suffix of the directory's name
         name: String,
         /// Directory in the repository [default: the current one]
         #[arg(long, value_name = "DIR")]
         from: Option<PathBuf>,
-        /// Agent that answers there
+        /// Default agent of the workspace
         #[arg(long, value_name = "A")]
         agent: Option<String>,
     },

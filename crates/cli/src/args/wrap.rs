@@ -14,16 +14,16 @@ Examples:
 
 A pattern is claude, aider, generic, or a regular expression that matches the line of a prompt.
 
-Completed turns go to the broker at $XDG_RUNTIME_DIR/clippy/broker.sock, now or as soon as there is
-one; `clippyctl` takes them from there. The command runs on this terminal and ends with it: `swb run`
-keeps one alive.
+Completed turns are sent to the broker at $XDG_RUNTIME_DIR/clippy/broker.sock, as soon as one is
+running; `clippyctl` reads them there. The command runs on this terminal and ends with it; use
+`swb run` for one that survives.
 
 Exits with the command's exit code, by the signal that ended it, or with 127 if it cannot be run.")]
 pub(crate) struct WrapArgs {
     /// What the command's prompt looks like
     #[arg(long, value_name = "P", default_value = "generic")]
     pub(crate) pattern: String,
-    /// Tell the command its session in CLIPPY_SESSION_ID
+    /// Set CLIPPY_SESSION_ID for the command
     #[arg(long)]
     pub(crate) env: bool,
     /// Bytes of a turn to keep
@@ -35,7 +35,7 @@ pub(crate) struct WrapArgs {
 }
 
 fn parse_bytes(text: &str) -> Result<usize, String> {
-    // A little less than a frame holds: the rest of the message has to fit, too.
+    // A little less than the maximum frame: the rest of the message has to fit, too.
     const LARGEST: usize = swb_wire::clippy::MAX_FRAME - 4096;
     let bytes = text.parse().ok().filter(|bytes| (1..=LARGEST).contains(bytes));
     bytes.ok_or_else(|| format!("not a number from 1 to {LARGEST}"))

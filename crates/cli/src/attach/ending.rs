@@ -1,30 +1,30 @@
-//! How an attachment comes to its end, and what that means for the exit code.
+//! How an attachment ends, and the exit code for it.
 
 use signal_hook::consts::SIGHUP;
 
-/// How an attachment came to its end.
+/// How an attachment ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AttachEnd {
     /// The process ended with this code.
     Exited(i32),
     /// The user pressed the detach key.
     Left,
-    /// The daemon said goodbye.
+    /// The daemon announced that it ends.
     Dismissed,
-    /// Everything asked for has come.
+    /// All requested output has arrived.
     Complete,
-    /// The connection is gone and there is no way back.
+    /// The connection was lost and cannot be restored.
     Lost,
     /// The user's terminal is gone.
     HungUp,
-    /// Nobody reads our output any more.
+    /// The reader of our output is gone.
     Unread,
-    /// This signal asked us to end.
+    /// A signal asked this process to end.
     Signalled(i32),
 }
 
 impl AttachEnd {
-    /// The exit code of a command that passes on what became of the child.
+    /// The exit code of a command that passes on the child's.
     pub(crate) fn exit_code(self) -> u8 {
         match self {
             Self::Exited(code) => code_to_u8(code),
@@ -36,7 +36,7 @@ impl AttachEnd {
     }
 }
 
-/// Gives the part of an exit code that the system passes on.
+/// The part of an exit code that the system passes on.
 fn code_to_u8(code: i32) -> u8 {
     u8::try_from(code & 0xff).unwrap_or(u8::MAX)
 }

@@ -1,4 +1,4 @@
-//! A stream that is followed without a terminal, over the death of the daemon.
+//! A stream that is followed without a terminal, across restarts of the daemon.
 
 use super::inbox::Inbox;
 use super::stream_protocol::{ControlStream, Notice, StreamProtocol};
@@ -12,14 +12,14 @@ use std::ops::Range;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// Something that came over the stream.
+/// An item of the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FollowedItem {
-    /// Bytes for the terminal; [`OutputFollower::bytes`] gives them until the next item is asked for.
+    /// Bytes for the terminal; [`OutputFollower::bytes`] returns them until the next call of `next_item`.
     Data(Range<usize>),
-    /// A picture begins: what comes does not go on with what came before.
+    /// A picture begins: the next bytes do not continue the previous ones.
     Picture,
-    /// The terminal has another size from here on: columns, rows.
+    /// The terminal has a new size from here on: columns, rows.
     Resized(u16, u16),
     /// The process has ended.
     Exited(i32),
@@ -39,7 +39,7 @@ pub(crate) struct OutputFollower {
 }
 
 impl OutputFollower {
-    /// Goes on with a connection that was made by `route` and is in stream mode.
+    /// Takes over a connection that `route` created and that is in stream mode.
     pub(crate) fn new(
         socket: UnixStream,
         route: ResumePoint,
@@ -51,7 +51,7 @@ impl OutputFollower {
         Ok(Self { socket: Some(socket), route, position, inbox, lost: None, signals })
     }
 
-    /// Waits for the next item. A lost connection is made anew, and goes on at the same byte.
+    /// Waits for the next item. Restores a lost connection and continues at the same byte.
     pub(crate) fn next_item(&mut self) -> Result<FollowedItem, Failure> {
         loop {
             if let Some(item) = self.arrived()? {
@@ -64,7 +64,7 @@ impl OutputFollower {
         }
     }
 
-    /// The bytes of an item that has just been given.
+    /// The bytes of the item returned last.
     pub(crate) fn bytes(&self, range: Range<usize>) -> &[u8] {
         self.inbox.bytes(range)
     }
@@ -90,13 +90,13 @@ impl OutputFollower {
                     return Ok(Some(FollowedItem::Picture));
                 }
                 Notice::Resized(cols, rows) => return Ok(Some(FollowedItem::Resized(cols, rows))),
-                // A daemon that says goodbye may be replaced by another as well as one that just goes.
+                // A daemon that announces its end may be replaced by another, just like one that dies.
                 _ => {}
             }
         }
     }
 
-    /// Takes an answer on a connection that is being made anew.
+    /// Handles a reply on a connection that is being restored.
     fn answered(&mut self, body: &[u8]) -> Result<(), Failure> {
         if self.position.take_answer(&self.inbox, body)? {
             self.lost = None;
@@ -104,7 +104,7 @@ impl OutputFollower {
         Ok(())
     }
 
-    /// Waits until something may have changed; true when a signal came.
+    /// Waits until something may have changed; true if a signal arrived.
     fn wait(&mut self) -> Result<bool, Failure> {
         let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
         if let Some(socket) = &self.socket {
@@ -175,7 +175,7 @@ impl OutputFollower {
     }
 }
 
-/// A duration as the system calls have it.
+/// A duration as system calls take it.
 pub(crate) fn timespec(time: Duration) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),

@@ -1,7 +1,7 @@
 //! Bytes from the socket, cut into frames in place.
 //!
-//! Terminal data is never copied: it is handed out as ranges of the buffer, as much of a frame as is there,
-//! and written from where it lies. Only short messages have to be complete before they count.
+//! Terminal data is never copied: it is returned as ranges of the buffer, as much of a frame as has arrived, and
+//! written from there. Only short messages have to be complete before they are returned.
 
 use crate::limits;
 use std::io;
@@ -16,21 +16,21 @@ const PREFIX: usize = 4;
 pub(crate) struct Layout {
     /// Bytes between the length and the payload; the length counts them.
     pub(crate) tag: usize,
-    /// Largest length allowed.
+    /// Maximum length.
     pub(crate) max: usize,
     /// The tag of terminal data.
     pub(crate) data: &'static [u8],
 }
 
-/// Why a stream cannot be followed.
+/// The peer sent an invalid frame length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the peer sent a frame of {0} bytes, which cannot be")]
+#[error("invalid frame length {0}")]
 pub(crate) struct BadFrame(usize);
 
-/// A frame that is no terminal data.
+/// A frame other than terminal data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InboxFrame {
-    /// What stands between length and payload; empty in command mode.
+    /// The bytes between length and payload; empty in command mode.
     pub(crate) tag: Vec<u8>,
     /// The payload.
     pub(crate) payload: Vec<u8>,
@@ -45,27 +45,27 @@ pub(crate) struct Inbox {
     end: usize,
     /// Bytes of the current data frame that are still to come.
     left: usize,
-    /// Untagged answers that come before the stream.
+    /// Untagged replies that are still to come before the stream.
     answers: u8,
 }
 
 impl Inbox {
-    /// Makes an empty one for a connection that is in stream mode.
+    /// Creates an empty inbox for a connection that is in stream mode.
     pub(crate) fn new(layout: Layout) -> Self {
         Self { layout, buffer: vec![0; limits::INBOX].into(), start: 0, end: 0, left: 0, answers: 0 }
     }
 
-    /// Forgets everything, for a new connection that begins with this many untagged answers.
+    /// Clears the buffer for a new connection that begins with this many untagged replies.
     pub(crate) fn restart(&mut self, answers: u8) {
         (self.start, self.end, self.left, self.answers) = (0, 0, 0, answers);
     }
 
-    /// Tells whether the connection is still in command mode.
+    /// Whether the connection is still in command mode.
     pub(crate) fn awaits_answers(&self) -> bool {
         self.answers > 0
     }
 
-    /// Reads once from a socket; 0 is its end. Ranges given out before are void afterwards.
+    /// Reads once from a socket; 0 is its end. Invalidates ranges returned before.
     pub(crate) fn fill(&mut self, socket: impl AsFd) -> io::Result<usize> {
         self.buffer.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
@@ -75,7 +75,7 @@ impl Inbox {
         Ok(count)
     }
 
-    /// Takes the next terminal data, unless something else comes first.
+    /// Takes the next terminal data, unless a message comes first.
     pub(crate) fn next_data(&mut self) -> Result<Option<Range<usize>>, BadFrame> {
         while self.left == 0 {
             let Some((tag, length)) = self.header()? else {
@@ -126,12 +126,12 @@ impl Inbox {
         Ok(Some(InboxFrame { tag, payload }))
     }
 
-    /// The bytes of a range given out since the last [`Inbox::fill`].
+    /// The bytes of a range returned since the last [`Inbox::fill`].
     pub(crate) fn bytes(&self, range: Range<usize>) -> &[u8] {
         self.buffer.get(range).unwrap_or_default()
     }
 
-    /// Gives tag and length of the frame that begins here, once they have arrived.
+    /// Tag and length of the frame that begins here, once they have arrived.
     fn header(&self) -> Result<Option<(&[u8], usize)>, BadFrame> {
         let waiting = self.bytes(self.start..self.end);
         let Some((length, rest)) = waiting.split_first_chunk::<PREFIX>() else {
@@ -145,7 +145,7 @@ impl Inbox {
         let Some(tag) = rest.get(..least) else {
             return Ok(None);
         };
-        // A message has to fit the buffer as a whole; no daemon has that much to say.
+        // A message has to fit the buffer as a whole; no message of the daemon is that long.
         if tag != self.layout.data && PREFIX + length > self.buffer.len() {
             return Err(BadFrame(length));
         }
@@ -166,7 +166,7 @@ mod tests {
         [&length.to_be_bytes(), tag, payload].concat()
     }
 
-    /// Feeds the stream in chunks and writes down what comes out.
+    /// Feeds the stream in chunks and returns the items that come out.
     fn read(stream: &[u8], chunk: usize, answers: u8) -> Result<Vec<String>, BadFrame> {
         let (mut sender, receiver) = UnixStream::pair().unwrap();
         let mut inbox = Inbox::new(LAYOUT);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_come_out_whatever_the_cuts() {
+    fn frames_are_found_in_chunks_of_any_size() {
         let stream = [
             frame(&[], b"hello"),
             frame(&[], b"attached"),
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_lengths_end_the_connection() {
+    fn invalid_lengths_end_the_connection() {
         assert_eq!(read(&[0, 0, 0, 0, 0], 5, 0), Err(BadFrame(0)));
         assert_eq!(read(&[0x7f, 0, 0, 0, 0], 5, 0), Err(BadFrame(0x7f00_0000)));
         let long = u32::try_from(limits::INBOX).unwrap().to_be_bytes();

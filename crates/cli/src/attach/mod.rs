@@ -1,8 +1,8 @@
 //! The attach loop: a terminal on one side, a session on the other.
 //!
 //! One thread and one `poll`. The loop owns the position in the session's output; when the daemon dies it
-//! connects anew and names that position, so that no byte is lost or doubled on the screen. What the user
-//! types meanwhile is kept. Neither side can block the other: see [`outbox`] and [`user_terminal`].
+//! reconnects and sends that position, so that no byte is lost or doubled on the screen. Input typed
+//! meanwhile is kept. Neither side can block the other: see [`outbox`] and [`user_terminal`].
 
 mod ending;
 pub(crate) mod follow;
@@ -45,9 +45,9 @@ pub(crate) fn run_and_report(plan: AttachOptions) -> Outcome {
     let ending = run(plan)?;
     match ending {
         AttachEnd::Left => say(format_args!("[detached from {session}]")),
-        AttachEnd::Dismissed => {
-            say(format_args!("[detached from {session}: the daemon was shut down, the session lives on]"))
-        }
+        AttachEnd::Dismissed => say(format_args!(
+            "[detached from {session}: the daemon was shut down, the session keeps running]"
+        )),
         AttachEnd::Lost => {
             return Err(Failure::general(format!("the connection to session '{session}' was lost")));
         }
@@ -60,7 +60,7 @@ pub(crate) fn run_and_report(plan: AttachOptions) -> Outcome {
     Ok(ending.exit_code())
 }
 
-/// Attaches until something ends it.
+/// Attaches until the attachment ends.
 pub(crate) fn run(plan: AttachOptions) -> Result<AttachEnd, Failure> {
     panics::keep_for_later();
     let mut attachment = Attachment::new(plan)?;
@@ -77,9 +77,9 @@ struct Attachment {
     session: String,
     socket: Option<UnixStream>,
     resume: Option<ResumePoint>,
-    /// Since when there is no stream, and when to try again.
+    /// Since when the stream is lost, and when to try again.
     lost: Option<LostDaemon>,
-    /// The peer takes no more input; what it sent is still read.
+    /// The peer accepts no more input; what it has sent is still read.
     deaf: bool,
     position: Position,
     old: ReplayedOutput,
@@ -88,10 +88,10 @@ struct Attachment {
     screen: UserTerminal,
     signals: Option<Signals>,
     keyboard: KeyboardUse,
-    /// The size the session was told last.
+    /// The size last sent to the session.
     told: Size,
     matcher: Matcher,
-    /// When the matcher lets go of what it holds back.
+    /// When the matcher releases the bytes it holds back.
     release: Option<Instant>,
     typed: Vec<u8>,
     read_buffer: Box<[u8]>,
@@ -103,7 +103,7 @@ struct LostDaemon {
     next_try: Instant,
 }
 
-/// What a wait was ended by.
+/// What ended a wait.
 #[derive(Debug, Default)]
 struct AttachWakeup {
     signal: bool,
@@ -116,7 +116,7 @@ impl Attachment {
     fn new(plan: AttachOptions) -> Result<Self, Failure> {
         plan.socket.set_nonblocking(true)?;
         let uses_terminal = plan.keyboard != KeyboardUse::Unused;
-        // Caught before the terminal changes, so that no signal can leave it changed.
+        // Install the handlers before the terminal changes, so that no signal can leave it changed.
         let caught = [SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGWINCH, SIGCONT];
         let signals = if uses_terminal { Some(Signals::catch(&caught)?) } else { None };
         Ok(Self {
@@ -142,7 +142,7 @@ impl Attachment {
     }
 
     fn run(&mut self) -> Result<AttachEnd, Failure> {
-        // The size may have changed between the request and the first look at signals.
+        // The size may have changed between the request and the first check for signals.
         self.send_size();
         loop {
             if let Some(ending) = self.pump()? {
@@ -155,7 +155,7 @@ impl Attachment {
         }
     }
 
-    /// Does what a wait was ended by; keys first, because somebody waits for their echo.
+    /// Handles what ended a wait; keys first, because the user waits for their echo.
     fn turn(&mut self, woken: &AttachWakeup) -> Result<Option<AttachEnd>, Failure> {
         if woken.keyboard
             && let Some(ending) = self.read_keyboard()?
@@ -180,7 +180,7 @@ impl Attachment {
         Ok(None)
     }
 
-    /// Moves everything that has arrived on to the screen.
+    /// Moves everything that has arrived to the screen.
     fn pump(&mut self) -> Result<Option<AttachEnd>, Failure> {
         loop {
             if let Err(error) = self.screen.flush(&self.inbox) {
@@ -201,7 +201,7 @@ impl Attachment {
         }
     }
 
-    /// Hands the data at the front of the inbox to the screen; tells whether there was any.
+    /// Passes the data at the front of the inbox to the screen; true if there was any.
     fn gather(&mut self) -> Result<bool, Failure> {
         let mut any = false;
         while !self.screen.is_full() {
@@ -238,7 +238,7 @@ impl Attachment {
             Notice::Lagged(offset) => self.lagged(offset),
             Notice::Repaint(offset, bytes) => {
                 self.position.repaint(offset, bytes);
-                // A picture is made to be shown now, and so is everything behind it.
+                // A picture is current output, and so is everything after it.
                 self.old = ReplayedOutput::Bytes(0);
                 self.screen.picture();
             }
@@ -252,7 +252,7 @@ impl Attachment {
         Ok(None)
     }
 
-    /// Takes an answer on a connection that is being made anew.
+    /// Handles a reply on a connection that is being restored.
     fn handle_answer(&mut self, body: &[u8]) -> Result<(), Failure> {
         if self.position.take_answer(&self.inbox, body)? {
             self.lost = None;
@@ -270,9 +270,9 @@ impl Attachment {
             let pictures = self.resume.as_ref().is_some_and(|resume| resume.pictures.is_some());
             self.position.lagged(offset, pictures);
         }
-        // On the screen itself a notice would do more harm than the gap.
+        // On a terminal, a message would damage the screen more than the gap does.
         if !(isatty(stdout()) && isatty(stderr())) {
-            say(format_args!("swb: the reader was too slow, some output of '{}' is missing", self.session));
+            say(format_args!("swb: output of '{}' was lost because it was read too slowly", self.session));
         }
     }
 
@@ -343,7 +343,7 @@ impl Attachment {
         let count = match rustix::io::read(stdin(), buffer) {
             Ok(0) | Err(Errno::IO) if self.screen.has_keyboard() => return Ok(Some(AttachEnd::HungUp)),
             Ok(0) => {
-                // No more input, but the session goes on.
+                // No more input, but the session continues.
                 self.keyboard = KeyboardUse::Unused;
                 return Ok(None);
             }
@@ -356,7 +356,7 @@ impl Attachment {
         let input = self.read_buffer.get(..count).unwrap_or_default();
         #[cfg(debug_assertions)]
         panics::provoke(input);
-        // Only keys can mean the detach key; a file that is piped in is input from its first byte to its last.
+        // Only a keyboard can send the detach key; piped input is passed on unchanged.
         let leaves = if self.screen.has_keyboard() {
             self.matcher.feed(input, &mut typed)
         } else {
@@ -369,7 +369,7 @@ impl Attachment {
         Ok(leaves.then_some(AttachEnd::Left))
     }
 
-    /// Lets go of a lone escape character that turned out to be a key.
+    /// Releases a lone escape character that turned out to be a key.
     fn release_held(&mut self) {
         if self.release.is_some_and(|due| Instant::now() >= due) {
             let mut typed = std::mem::take(&mut self.typed);
@@ -405,13 +405,13 @@ impl Attachment {
             && let Some(socket) = &self.socket
             && self.outbox.flush(socket, self.speech).is_err()
         {
-            // What the peer said before it left is still to be read; its end will show there.
+            // Messages the peer sent before it closed are still to be read; the read finds the end.
             self.deaf = true;
         }
     }
 
     fn send_size(&mut self) {
-        // One that looks on only tells which part of the screen it has room for.
+        // A watcher only reports which part of the screen fits its window.
         if self.keyboard != KeyboardUse::Unused
             && self.screen.has_keyboard()
             && let Some(size) = size::current().filter(|size| *size != self.told)
@@ -457,9 +457,9 @@ impl Attachment {
         if now >= lost.since + limits::RECONNECT {
             return Err(Failure::new(
                 FailureKind::Disconnected,
-                "the daemon went away and did not come back",
+                "the connection to the daemon was lost and could not be restored",
             )
-            .hint(format!("the session lives on; `swb attach {}` returns to it", self.session)));
+            .hint(format!("the session keeps running; `swb attach {}` attaches again", self.session)));
         }
         if self.socket.is_some() || now < lost.next_try {
             return Ok(());
@@ -493,7 +493,7 @@ impl Attachment {
         None
     }
 
-    /// Sends what was typed before the detach key, and waits until the daemon knows that we left.
+    /// Sends the input typed before the detach key, and waits until the daemon has closed the connection.
     fn say_goodbye(&mut self) {
         if !self.can_send() {
             return;
@@ -533,13 +533,13 @@ impl Attachment {
 }
 
 fn broken_stream(error: inbox::BadFrame) -> Failure {
-    Failure::general(format!("the stream cannot be followed: {error}"))
+    Failure::general(format!("the daemon sent invalid data: {error}"))
 }
 
-/// Decides what it means that standard output takes nothing any more.
+/// Decides how a failed write to standard output ends the attachment.
 fn output_failed(error: &io::Error) -> Result<AttachEnd, Failure> {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
-        // The window was closed, or whoever read our output has ended: both are a way to detach.
+        // The window was closed, or the reader of our output has ended: both detach.
         Some(Errno::IO) => Ok(AttachEnd::HungUp),
         Some(Errno::PIPE) => Ok(AttachEnd::Unread),
         _ => Err(Failure::io("cannot write to standard output", error)),

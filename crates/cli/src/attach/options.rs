@@ -18,41 +18,41 @@ pub(crate) struct AttachOptions {
     pub(crate) speech: &'static dyn StreamProtocol,
     /// A connection that is in stream mode.
     pub(crate) socket: UnixStream,
-    /// How to come back when the connection is lost; without it that is the end.
+    /// How to reconnect; without it, losing the connection ends the attachment.
     pub(crate) resume: Option<ResumePoint>,
-    /// Position of the first byte that comes.
+    /// Position of the first byte of the stream.
     pub(crate) position: Position,
-    /// How much of what comes first is old.
+    /// How much of the first output is old.
     pub(crate) old: ReplayedOutput,
     /// The keys that detach.
     pub(crate) keys: Vec<DetachKey>,
     /// Whether and how the keyboard is used.
     pub(crate) keyboard: KeyboardUse,
-    /// The size the session was told.
+    /// The size sent to the session.
     pub(crate) size: Size,
 }
 
-/// What the user's keyboard is for.
+/// What the user's keyboard is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyboardUse {
-    /// It types into the session.
+    /// Its input goes to the session.
     Types,
-    /// It only leaves.
+    /// It can only detach.
     Leaves,
-    /// It is left alone, and so is the terminal.
+    /// It is not read, and the terminal's modes stay as they are.
     Unused,
 }
 
-/// How much of the first output was shown before, to somebody.
+/// How much of the first output may have been shown before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReplayedOutput {
-    /// So many bytes.
+    /// This many bytes.
     Bytes(u64),
     /// The first frame, as keepty replays it (KP-30).
     FirstFrame,
 }
 
-/// How to come back to a stream.
+/// How to reconnect to a stream.
 #[derive(Debug, Clone)]
 pub(crate) struct ResumePoint {
     /// The control socket.
@@ -61,24 +61,24 @@ pub(crate) struct ResumePoint {
     pub(crate) session: String,
     /// Which of its terminals.
     pub(crate) pty: PtyId,
-    /// Whether only to look on.
+    /// Whether to watch only.
     pub(crate) watch: bool,
-    /// Pictures of the screen instead of output that is gone.
+    /// Pictures of the screen in place of output that is no longer available.
     pub(crate) pictures: Option<Pictures>,
-    /// Whether to be told where the terminal changes its size.
+    /// Whether the daemon reports changes of the terminal's size.
     pub(crate) sizes: bool,
 }
 
-/// How a client wants pictures of the screen.
+/// Which pictures of the screen a client asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pictures {
-    /// Lines of scrollback before the picture at most; all if there is none.
+    /// Maximum number of scrollback lines before the picture; `None` for all.
     pub(crate) scrollback: Option<u64>,
 }
 
 impl ResumePoint {
-    /// Connects without waiting and asks for the stream from `from` on, or for one that begins with a picture;
-    /// the answers are still to come.
+    /// Connects without waiting and requests the stream from `from` on, or one that begins with a picture;
+    /// the replies are still to come.
     pub(crate) fn connect(&self, from: Option<Offset>, size: Option<Size>) -> io::Result<UnixStream> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -94,8 +94,8 @@ impl ResumePoint {
         if sent == message.len() { Ok(socket) } else { Err(io::ErrorKind::WriteZero.into()) }
     }
 
-    /// The request for the stream. Without a size of its own a client leaves the terminal as it is, and sees
-    /// it as it is.
+    /// The request for the stream. A client without a size of its own does not resize the terminal and receives
+    /// all of it.
     pub(crate) fn request(&self, from: Option<Offset>, size: Option<Size>) -> Attach {
         Attach {
             session: self.session.clone(),
@@ -106,7 +106,7 @@ impl ResumePoint {
             watch: self.watch,
             offsets: true,
             repaint: self.pictures.is_some(),
-            // Who comes back has the scrollback already.
+            // A client that reconnects has the scrollback already.
             scrollback: if from.is_some() {
                 self.pictures.map(|_| 0)
             } else {

@@ -1,9 +1,8 @@
-//! What the user types, on its way to the daemon.
+//! Input on its way to the daemon.
 //!
-//! Bounded: when the daemon takes no more, [`Outbox::room`] runs out and standard input is not read further, and
-//! its own questions are not answered.
-//! A frame that was cut off by the end of its connection was never carried out, so its input goes out again
-//! on the next one.
+//! Bounded: when the daemon reads no more, [`Outbox::room`] reaches 0, standard input is not read further, and the
+//! daemon's pings get no reply. A frame that was cut off by the end of its connection was never executed, so its
+//! input is sent again on the next one.
 
 use super::stream_protocol::StreamProtocol;
 use crate::limits;
@@ -16,9 +15,9 @@ use swb_types::Size;
 pub(crate) struct Outbox {
     /// Input without frames around it.
     waiting: Vec<u8>,
-    /// A message that goes before the input.
+    /// A message that is sent before the input.
     resize: Option<Size>,
-    /// The frame that is being sent, and how much of it has been.
+    /// The frame that is being sent, and how much of it is sent.
     frame: Vec<u8>,
     sent: usize,
     /// The input in that frame, in case it has to be sent again.
@@ -36,30 +35,30 @@ impl Outbox {
         self.waiting.extend_from_slice(input);
     }
 
-    /// Asks for a new size; only the last one counts.
+    /// Queues a new size; replaces one that is still queued.
     pub(crate) fn resize(&mut self, size: Size) {
         self.resize = Some(size);
     }
 
-    /// Tells whether something waits to be sent.
+    /// Whether something is queued.
     pub(crate) fn is_pending(&self) -> bool {
         self.sent < self.frame.len() || self.resize.is_some() || !self.waiting.is_empty()
     }
 
-    /// Adds a message that is sent behind everything else.
+    /// Adds a message that is sent after everything else.
     pub(crate) fn finish_with(&mut self, speech: &dyn StreamProtocol, message: &[u8]) {
         self.frame_rest(speech);
         self.frame.extend_from_slice(message);
     }
 
-    /// Adds the answer to a question of the peer, who may ask faster than it reads: then it gets none.
+    /// Adds the reply to a request of the peer. Drops it if the peer sends requests faster than it reads replies.
     pub(crate) fn answer(&mut self, speech: &dyn StreamProtocol, message: &[u8]) {
         if self.frame.len() < 2 * limits::OUTBOX {
             self.finish_with(speech, message);
         }
     }
 
-    /// Sends what the socket takes without waiting.
+    /// Sends what the socket accepts without blocking.
     pub(crate) fn flush(&mut self, socket: impl AsFd, speech: &dyn StreamProtocol) -> io::Result<()> {
         loop {
             if self.sent == self.frame.len() {
@@ -81,7 +80,7 @@ impl Outbox {
         }
     }
 
-    /// Prepares for another connection: what did not go out whole will go out again.
+    /// Prepares for another connection: a frame that was not sent completely will be sent again.
     pub(crate) fn disconnected(&mut self) {
         if self.sent < self.frame.len() {
             self.carried.append(&mut self.waiting);
@@ -90,7 +89,7 @@ impl Outbox {
         self.carried.clear();
         self.frame.clear();
         self.sent = 0;
-        // The size goes with the new attachment.
+        // The request to attach contains the size.
         self.resize = None;
     }
 
@@ -129,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_of_a_peer_that_does_not_read_pile_up_no_answers() {
+    fn replies_to_a_peer_that_does_not_read_are_bounded() {
         let mut outbox = Outbox::default();
         outbox.push(b"typed");
         (0..limits::OUTBOX).for_each(|_| outbox.answer(&ControlStream, b"answer"));
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_cut_off_goes_out_again() {
+    fn a_frame_that_was_cut_off_is_sent_again() {
         let (socket, peer) = UnixStream::pair().unwrap();
         socket.set_nonblocking(true).unwrap();
         let mut outbox = Outbox::default();

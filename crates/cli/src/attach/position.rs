@@ -1,8 +1,8 @@
-//! Where a stream stands in the session's output, and how to go on from there after its loss.
+//! The position of a stream in the session's output, and how to resume there after a lost connection.
 //!
-//! A picture of the screen is no output: its bytes do not count, and behind it the output goes on where the
-//! picture was taken. Half a picture is worth nothing, so a stream that was lost in one, or before one that
-//! was asked for, begins with a picture again.
+//! A picture of the screen is not output: its bytes do not count, and after it the output continues at the offset
+//! of the picture. Half a picture is useless, so a stream that was lost within one, or before a requested one
+//! arrived, begins with a picture again.
 
 use super::inbox::Inbox;
 use crate::error::Failure;
@@ -15,24 +15,24 @@ pub(crate) struct Position {
     offset: Offset,
     /// Bytes of the picture that are still to come.
     picture: u64,
-    /// A picture was asked for, and nothing has come yet.
+    /// A picture was requested, and nothing has arrived yet.
     awaits: bool,
 }
 
 impl Position {
-    /// A stream whose first byte of output will be at `offset`; `awaits` if a picture comes before it.
+    /// A stream whose first byte of output will be at `offset`; `awaits` if a picture precedes it.
     pub(crate) fn new(offset: Offset, awaits: bool) -> Self {
         Self { offset, picture: 0, awaits }
     }
 
-    /// The end of the output that has come.
+    /// The end of the output that has arrived.
     pub(crate) fn offset(&self) -> Offset {
         self.offset
     }
 
-    /// Takes note of bytes that have come.
+    /// Counts bytes that have arrived.
     pub(crate) fn advance(&mut self, bytes: u64) {
-        // A daemon that knows no pictures sends old output instead.
+        // A daemon without support for pictures sends old output instead.
         self.awaits = false;
         let picture = bytes.min(self.picture);
         self.picture -= picture;
@@ -44,8 +44,8 @@ impl Position {
         *self = Self { offset, picture: bytes, awaits: false };
     }
 
-    /// Takes an answer on a connection that is being made anew: the greeting's, or that to the request, which says where
-    /// the output goes on. True for the latter.
+    /// Handles a reply on a connection that is being restored: to the handshake, or to the request, which contains the
+    /// offset where the output continues. True for the latter.
     pub(crate) fn take_answer(&mut self, inbox: &Inbox, body: &[u8]) -> Result<bool, Failure> {
         if inbox.awaits_answers() {
             control::parse_reply::<HandshakeReply>(body)?;
@@ -56,18 +56,18 @@ impl Position {
         Ok(true)
     }
 
-    /// Something is missing before `offset`; a picture makes up for it if the client has asked for pictures.
+    /// Output before `offset` was lost; a picture replaces it if the client has asked for pictures.
     pub(crate) fn lagged(&mut self, offset: Offset, pictures: bool) {
         *self = Self { offset, picture: 0, awaits: pictures };
     }
 
-    /// The connection is gone, and with it the rest of a picture.
+    /// The connection was lost, and with it the rest of a picture.
     pub(crate) fn disconnected(&mut self) {
         self.awaits |= self.picture > 0;
         self.picture = 0;
     }
 
-    /// Where to go on after a loss; nothing if only a picture can help.
+    /// Where to resume after a lost connection; `None` if a picture is needed.
     pub(crate) fn resume(&self) -> Option<Offset> {
         (self.picture == 0 && !self.awaits).then_some(self.offset)
     }
@@ -90,9 +90,9 @@ mod tests {
     }
 
     #[test]
-    fn half_a_picture_is_asked_for_again() {
+    fn half_a_picture_is_requested_again() {
         let mut position = Position::new(Offset(100), true);
-        assert_eq!(position.resume(), None, "nothing has come");
+        assert_eq!(position.resume(), None, "nothing has arrived");
         position.repaint(Offset(90), 10);
         assert_eq!(position.resume(), None);
         position.advance(9);
@@ -109,14 +109,14 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_picture_is_one() {
+    fn an_empty_picture_counts() {
         let mut position = Position::new(Offset(0), true);
         position.repaint(Offset(7), 0);
         assert_eq!(position.resume(), Some(Offset(7)));
     }
 
     #[test]
-    fn a_daemon_without_pictures_is_followed_too() {
+    fn old_output_replaces_a_missing_picture() {
         let mut position = Position::new(Offset(100), true);
         position.advance(5);
         assert_eq!(position.resume(), Some(Offset(105)));
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_comes_as_a_picture() {
+    fn a_picture_replaces_lost_output() {
         let mut position = Position::new(Offset(100), false);
         position.lagged(Offset(900), true);
         assert_eq!(position.resume(), None);

@@ -1,29 +1,29 @@
-//! The two protocols an attachment can run over, reduced to what the loop needs.
+//! The two protocols an attachment can use, reduced to what the loop needs.
 
 use super::inbox::{InboxFrame, Layout};
 use swb_types::{Offset, Size};
 use swb_wire::{control, keepty};
 
-/// A message of the daemon that is no terminal data.
+/// A message of the daemon other than terminal data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Notice {
     /// The process has ended with this code.
     Exited(i32),
-    /// The daemon says goodbye; the session goes on.
+    /// The daemon ends; the session continues.
     Detached,
-    /// Everything up to here has been sent, and no more was asked for.
+    /// All requested output has been sent.
     End,
-    /// Some output was lost to slowness; the stream goes on at the offset.
+    /// Output was lost because this client is too slow; the stream continues at the offset.
     Lagged(Option<Offset>),
-    /// The next bytes are a picture of the screen, and the output goes on at the offset.
+    /// The next bytes are a picture of the screen; the output continues at the offset.
     Repaint(Offset, u64),
-    /// The session's terminal has another size from here on: columns, rows.
+    /// The session's terminal has a new size from here on: columns, rows.
     Resized(u16, u16),
-    /// A question whose answer is due.
+    /// A ping that needs a reply.
     Ping,
-    /// The answer to our own question.
+    /// The reply to our own ping.
     Pong,
-    /// Nothing that matters here.
+    /// A message that has no effect here.
     Nothing,
 }
 
@@ -31,17 +31,17 @@ pub(crate) enum Notice {
 pub(crate) trait StreamProtocol {
     /// How its frames begin.
     fn layout(&self) -> Layout;
-    /// Understands a frame that is no terminal data.
+    /// Decodes a frame other than terminal data.
     fn understand(&self, message: &InboxFrame) -> Notice;
     /// Appends input.
     fn put_input(&self, input: &[u8], out: &mut Vec<u8>);
     /// Appends a change of size.
     fn put_resize(&self, size: Size, out: &mut Vec<u8>);
-    /// Gives the goodbye of a client that detaches.
+    /// The message of a client that detaches.
     fn goodbye(&self) -> Vec<u8>;
-    /// Gives the answer to [`Notice::Ping`].
+    /// The reply to [`Notice::Ping`].
     fn pong(&self) -> Vec<u8>;
-    /// Tells whether a client that only looks on asks for a redraw by telling its size once more.
+    /// Whether a watcher asks for a redraw by sending its size once more.
     fn size_redraws(&self) -> bool;
 }
 
@@ -128,7 +128,7 @@ impl StreamProtocol for KeeptyStream {
     }
 
     fn goodbye(&self) -> Vec<u8> {
-        // There is no such message; closing the connection is it (KP-28).
+        // keepty has no such message; a client detaches by closing the connection (KP-28).
         Vec::new()
     }
 

@@ -1,8 +1,8 @@
-//! The user's side of an attachment: where output goes, and the terminal that is given back in the end.
+//! The user's side of an attachment: standard output, and the terminal, which is restored in the end.
 //!
-//! Output is written without waiting, on an open file of our own: switching the shared one to non-blocking
-//! would do the same to the user's shell. When the terminal takes no more, [`UserTerminal::is_blocked`] says so and
-//! nothing further is read from the daemon.
+//! Output is written without blocking, on an open file of our own: switching the shared one to non-blocking would
+//! affect the user's shell, too. While the terminal accepts no more, [`UserTerminal::is_blocked`] is true and nothing
+//! further is read from the daemon.
 
 use super::follow::timespec;
 use super::inbox::Inbox;
@@ -20,27 +20,27 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 use swb_vt::QueryFilter;
 
-/// The user's terminal, or whatever standard output is.
+/// The user's terminal, or another kind of standard output.
 #[derive(Debug)]
 pub(crate) struct UserTerminal {
     /// Our own open file, if standard output can be opened again.
     own: Option<OwnedFd>,
-    /// What the program changed; followed only on a terminal.
+    /// The modes the program has changed; tracked only on a terminal.
     modes: Option<Modes>,
     raw: Option<RawMode>,
     history: QueryFilter,
     /// Old output without what must not happen twice; goes before `ranges`.
     filtered: Vec<u8>,
     filtered_done: usize,
-    /// Output that lies in the inbox.
+    /// Output in the inbox.
     ranges: Vec<Range<usize>>,
     blocked: bool,
-    /// Whether the user's own text has made room for pictures.
+    /// Whether the user's own text has been moved to the scrollback.
     cleared: bool,
 }
 
 impl UserTerminal {
-    /// Takes over standard output, and the keyboard too if `keyboard` says so and there is one.
+    /// Takes over standard output, and the keyboard if `keyboard` is set and there is one.
     pub(crate) fn open(keyboard: bool) -> io::Result<Self> {
         let terminal = rustix::termios::isatty(stdout());
         let raw = if keyboard { RawMode::enter()? } else { None };
@@ -57,23 +57,23 @@ impl UserTerminal {
         })
     }
 
-    /// Tells whether keys come one by one from a terminal.
+    /// Whether keys are read one by one from a terminal.
     pub(crate) fn has_keyboard(&self) -> bool {
         self.raw.is_some()
     }
 
-    /// Tells whether output waits for the terminal.
+    /// Whether output waits for the terminal.
     pub(crate) fn is_blocked(&self) -> bool {
         self.blocked
     }
 
-    /// Tells whether there is no room for another range.
+    /// Whether there is no room for another range.
     pub(crate) fn is_full(&self) -> bool {
         self.ranges.len() == limits::WRITE_PIECES
     }
 
-    /// Adds output that lies in `inbox`; the first `old` bytes of it have been shown before, and with
-    /// `last_old` no others have.
+    /// Adds output in `inbox`. Its first `old` bytes have been shown before; with `last_old`, these are the last
+    /// old ones.
     pub(crate) fn add(&mut self, inbox: &Inbox, range: Range<usize>, old: usize, last_old: bool) {
         let middle = range.start + old.min(range.len());
         if old > 0 {
@@ -87,9 +87,9 @@ impl UserTerminal {
         }
     }
 
-    /// Prepares for output that does not follow on what came before.
+    /// Prepares for output that does not continue the previous output.
     ///
-    /// A terminal that waits for the end of a sequence would swallow all of it.
+    /// A terminal that waits for the end of an escape sequence would swallow it.
     pub(crate) fn gap(&mut self) {
         self.history = QueryFilter::for_replay();
         if let Some(modes) = &self.modes {
@@ -103,7 +103,7 @@ impl UserTerminal {
         self.clear();
     }
 
-    /// Makes room the first time it is called: what stands on the user's terminal goes into its scrollback, where
+    /// Clears the screen the first time it is called: the user's own text moves to the terminal's scrollback, where
     /// it can be found again.
     pub(crate) fn clear(&mut self) {
         if self.modes.is_some() && !self.cleared {
@@ -114,7 +114,7 @@ impl UserTerminal {
         }
     }
 
-    /// Adds old output that lies elsewhere, without what must not happen a second time.
+    /// Adds old output from elsewhere, without sequences that must not take effect a second time.
     pub(crate) fn show_old(&mut self, output: &[u8]) {
         if self.modes.is_some() {
             self.history.feed(output, &mut self.filtered);
@@ -123,7 +123,7 @@ impl UserTerminal {
         }
     }
 
-    /// Writes what the terminal takes.
+    /// Writes what the terminal accepts.
     pub(crate) fn flush(&mut self, inbox: &Inbox) -> io::Result<()> {
         while self.has_pending() {
             match self.write_once(inbox) {
@@ -158,7 +158,7 @@ impl UserTerminal {
         writev(self.as_fd(), slices.get(..count).unwrap_or_default())
     }
 
-    /// Notes what the terminal has taken. Only that can have changed it, so only that is followed.
+    /// Tracks the modes in the output that was written; only that can have changed the terminal.
     fn written(&mut self, inbox: &Inbox, mut count: usize) {
         let follow = |modes: &mut Option<Modes>, bytes: &[u8]| {
             if let Some(modes) = modes {
@@ -188,15 +188,15 @@ impl UserTerminal {
         self.ranges.drain(..whole);
     }
 
-    /// Makes the keyboard raw again after somebody else had it.
+    /// Makes the keyboard raw again after another program has used it.
     pub(crate) fn renew(&self) {
         if let Some(raw) = &self.raw {
-            // If this fails the terminal is gone, which the next read reports.
+            // If this fails, the terminal is gone, and the next read reports that.
             drop(raw.renew());
         }
     }
 
-    /// Writes the rest and gives the terminal back as it was.
+    /// Writes the rest and restores the terminal.
     pub(crate) fn finish(&mut self, inbox: &Inbox) {
         let deadline = Instant::now() + limits::REST;
         while self.flush(inbox).is_ok() && self.blocked && self.wait_for_room(deadline) {}
@@ -221,7 +221,7 @@ impl UserTerminal {
         self.raw = None;
     }
 
-    /// Waits until the terminal takes more; false when it has not by the deadline.
+    /// Waits until the terminal accepts more; false at the deadline.
     fn wait_for_room(&self, deadline: Instant) -> bool {
         let left = deadline.saturating_duration_since(Instant::now());
         let mut fds = [PollFd::new(self, PollFlags::OUT)];
@@ -233,7 +233,7 @@ impl UserTerminal {
 }
 
 impl Drop for UserTerminal {
-    /// Also reached by a panic, which is when it matters.
+    /// Also runs on a panic, which is when it matters.
     fn drop(&mut self) {
         self.give_back();
     }
@@ -248,10 +248,10 @@ impl AsFd for UserTerminal {
     }
 }
 
-/// Opens standard output a second time, so that not waiting is a matter of our own.
+/// Opens standard output a second time, so that non-blocking mode affects only this process.
 ///
 /// Only where a second open file writes to the same place: a regular file would be overwritten from its
-/// beginning.
+/// start.
 pub(crate) fn reopen_output(terminal: bool) -> Option<OwnedFd> {
     let fifo = || {
         rustix::fs::fstat(stdout()).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo)

@@ -1,7 +1,7 @@
 //! Recordings: asciicast files, version 3 written, versions 2 and 3 read.
 //!
-//! All of it is pure: output and times go in, lines come out, and the other way round. A line is either the
-//! header, a comment, or one event, so that a file is good up to its last whole line.
+//! All of it is pure: output and times go in, lines come out, and vice versa. A line is either the header, a
+//! comment, or one event, so that a file is valid up to its last complete line.
 
 mod reader;
 mod text;

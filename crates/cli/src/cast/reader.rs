@@ -1,4 +1,4 @@
-//! Lines of an asciicast, version 2 or 3, to events.
+//! Reads the lines of an asciicast, version 2 or 3, as events.
 
 use crate::limits;
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Why a recording cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CastError {
-    /// Something in a line makes no sense.
+    /// A line is invalid.
     #[error("line {line}: {what}")]
     Bad {
         /// Number of the line, from 1.
@@ -21,12 +21,12 @@ pub(crate) enum CastError {
     Io(#[from] io::Error),
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CastEvent {
     /// When, counted from the beginning.
     pub(crate) at: Duration,
-    /// What the program wrote; nothing for other kinds of event.
+    /// The output of the program; empty for other kinds of event.
     pub(crate) output: String,
 }
 
@@ -54,11 +54,11 @@ impl<R: BufRead> Cast<R> {
         // An array would pass for a struct.
         let text = if line.text.starts_with('{') { &line.text } else { "" };
         let header: CastHeader = serde_json::from_str(text)
-            .map_err(|error| lines.bad(format_args!("this is no asciicast header ({error})")))?;
+            .map_err(|error| lines.bad(format_args!("not an asciicast header ({error})")))?;
         let version = match header.version {
             2 => 2,
             3 => 3,
-            other => return Err(lines.bad(format_args!("asciicast version {other} is not known"))),
+            other => return Err(lines.bad(format_args!("asciicast version {other} is not supported"))),
         };
         let idle_limit = match header.idle_time_limit {
             Some(limit) => Some(lines.seconds(limit)?),
@@ -67,12 +67,12 @@ impl<R: BufRead> Cast<R> {
         Ok(Self { lines, version, idle_limit, at: Duration::ZERO })
     }
 
-    /// How long a pause is to last at most, if the recording says so.
+    /// Maximum length of a pause, if the recording sets one.
     pub(crate) fn idle_limit(&self) -> Option<Duration> {
         self.idle_limit
     }
 
-    /// Reads the next event; nothing at the end, which a line that was cut off there belongs to.
+    /// Reads the next event; `None` at the end. An incomplete last line counts as the end.
     pub(crate) fn next_event(&mut self) -> Result<Option<CastEvent>, CastError> {
         loop {
             let Some(line) = self.lines.next()? else {
@@ -85,14 +85,14 @@ impl<R: BufRead> Cast<R> {
             return match serde_json::from_str::<(f64, String, String)>(text) {
                 Ok((time, code, data)) => self.event(time, &code, data).map(Some),
                 Err(error) if error.is_eof() && !line.whole => Ok(None),
-                Err(error) => Err(self.lines.bad(format_args!("this is no event ({error})"))),
+                Err(error) => Err(self.lines.bad(format_args!("not an event ({error})"))),
             };
         }
     }
 
     fn event(&mut self, time: f64, code: &str, data: String) -> Result<CastEvent, CastError> {
         let time = self.lines.seconds(time)?;
-        // Version 2 counts from the beginning, version 3 from the event before.
+        // Version 2 counts from the beginning, version 3 from the previous event.
         self.at = if self.version == 2 { time } else { self.at.saturating_add(time) };
         let output = if code == "o" { data } else { String::new() };
         Ok(CastEvent { at: self.at, output })
@@ -102,7 +102,7 @@ impl<R: BufRead> Cast<R> {
 /// A line of the file.
 struct CastLine {
     text: String,
-    /// Whether its end was there.
+    /// Whether it ends with a newline.
     whole: bool,
 }
 
@@ -136,7 +136,7 @@ impl<R: BufRead> CastLines<R> {
 
     fn seconds(&self, seconds: f64) -> Result<Duration, CastError> {
         Duration::try_from_secs_f64(seconds)
-            .map_err(|_| self.bad(format_args!("{seconds} is no number of seconds")))
+            .map_err(|_| self.bad(format_args!("{seconds} is not a number of seconds")))
     }
 
     fn bad(&self, what: std::fmt::Arguments<'_>) -> CastError {
@@ -183,14 +183,14 @@ mod tests {
         let header = "{\"version\":3}\n";
         for (text, complaint) in [
             (String::new(), "line 1: the file is empty"),
-            ("[1,2]\n".into(), "line 1: this is no asciicast header"),
-            ("#!/bin/sh\n".into(), "line 1: this is no asciicast header"),
-            ("{\"version\":1}\n".into(), "line 1: asciicast version 1 is not known"),
-            ("{\"version\":3,\"idle_time_limit\":-1}\n".into(), "line 1: -1 is no number of seconds"),
-            (format!("{header}[0,\"o\",\"a\"]\nnonsense\n"), "line 3: this is no event"),
-            (format!("{header}[0,\"o\"]\n"), "line 2: this is no event"),
-            (format!("{header}[\"0\",\"o\",\"a\"]\n"), "line 2: this is no event"),
-            (format!("{header}[-1,\"o\",\"a\"]\n"), "line 2: -1 is no number of seconds"),
+            ("[1,2]\n".into(), "line 1: not an asciicast header"),
+            ("#!/bin/sh\n".into(), "line 1: not an asciicast header"),
+            ("{\"version\":1}\n".into(), "line 1: asciicast version 1 is not supported"),
+            ("{\"version\":3,\"idle_time_limit\":-1}\n".into(), "line 1: -1 is not a number of seconds"),
+            (format!("{header}[0,\"o\",\"a\"]\nnonsense\n"), "line 3: not an event"),
+            (format!("{header}[0,\"o\"]\n"), "line 2: not an event"),
+            (format!("{header}[\"0\",\"o\",\"a\"]\n"), "line 2: not an event"),
+            (format!("{header}[-1,\"o\",\"a\"]\n"), "line 2: -1 is not a number of seconds"),
             (format!("{header}[1e300,\"o\",\"a\"]\n"), "line 2: 1"),
             (format!("{header}[0,\"o\",\"a\""), ""),
         ] {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_may_be_cut_anywhere_behind_its_header() {
+    fn a_file_may_be_cut_anywhere_after_its_header() {
         let header = "{\"version\":3}\n";
         let text = format!("{header}[0.5,\"o\",\"aé\"]\n[0.5,\"o\",\"b\"]\n");
         let all = read(text.as_bytes()).unwrap();

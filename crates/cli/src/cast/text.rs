@@ -1,9 +1,9 @@
-//! Bytes as text: a character that is cut waits for its rest, what is no character is replaced.
+//! Bytes as text: an incomplete character waits for its rest, invalid bytes are replaced.
 
 /// Turns a stream of bytes, cut anywhere, into text.
 #[derive(Debug, Default)]
 pub(super) struct CastDecoder {
-    /// The beginning of a character whose rest has not come; three bytes at most.
+    /// The beginning of a character whose rest has not arrived; three bytes at most.
     held: Vec<u8>,
 }
 
@@ -14,7 +14,7 @@ impl CastDecoder {
             self.held = decode(bytes, out).to_vec();
             return;
         }
-        // A character has four bytes at most, so a few more decide about those that wait.
+        // A character has four bytes at most, so a few more complete it.
         let (first, rest) = bytes.split_at(bytes.len().min(4));
         let mut joined = std::mem::take(&mut self.held);
         joined.extend_from_slice(first);
@@ -24,7 +24,7 @@ impl CastDecoder {
         }
     }
 
-    /// Ends the text: what still waits will never be a character.
+    /// Ends the text: replaces an incomplete character.
     pub(super) fn finish(&mut self, out: &mut String) {
         if !self.held.is_empty() {
             self.held.clear();
@@ -33,7 +33,7 @@ impl CastDecoder {
     }
 }
 
-/// Appends the text of `bytes` and gives back the beginning of a character at the end.
+/// Appends the text of `bytes` and returns the incomplete character at its end.
 fn decode<'a>(bytes: &'a [u8], out: &mut String) -> &'a [u8] {
     let mut chunks = bytes.utf8_chunks().peekable();
     while let Some(chunk) = chunks.next() {

@@ -1,4 +1,4 @@
-//! When to show what was recorded when.
+//! Maps recorded times to playing times.
 
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ impl Timeline {
         Self { speed, idle_limit, recorded: Duration::ZERO, playing: Duration::ZERO }
     }
 
-    /// Gives the playing time of what was recorded at `at`. Times that go back count as no time.
+    /// The playing time for the recorded time `at`. A time before the previous one counts as equal to it.
     pub(crate) fn playing(&mut self, at: Duration) -> Duration {
         let pause = at.saturating_sub(self.recorded);
         self.recorded = self.recorded.max(at);
         let pause = self.idle_limit.map_or(pause, |limit| pause.min(limit));
-        // A speed of next to nothing makes ages, not a panic.
+        // A speed close to zero gives a very long time, not a panic.
         let pause = Duration::try_from_secs_f64(pause.as_secs_f64() / self.speed).unwrap_or(Duration::MAX);
         self.playing = self.playing.saturating_add(pause);
         self.playing
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_times_do_no_harm() {
+    fn invalid_times_do_no_harm() {
         let mut line = Timeline::new(1.0, None);
         assert_eq!([5, 3, 6].map(|at| line.playing(seconds(at))), [5, 5, 6].map(seconds));
         let mut slow = Timeline::new(f64::MIN_POSITIVE, None);

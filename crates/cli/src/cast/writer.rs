@@ -1,4 +1,4 @@
-//! Events to lines of an asciicast, version 3.
+//! Writes events as lines of an asciicast, version 3.
 
 use super::text::CastDecoder;
 use crate::limits;
@@ -14,10 +14,10 @@ pub(crate) struct CastHeader {
     pub(crate) term: Term,
     /// When the recording began, in Unix seconds.
     pub(crate) timestamp: u64,
-    /// What runs there.
+    /// The recorded command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) command: Option<String>,
-    /// What the recording is called.
+    /// The title of the recording.
     pub(crate) title: String,
 }
 
@@ -28,19 +28,19 @@ pub(crate) struct Term {
     pub(crate) cols: u16,
     /// Rows.
     pub(crate) rows: u16,
-    /// What kind of terminal the program was told it has.
+    /// The value of TERM for the program.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub(crate) kind: Option<String>,
 }
 
 impl CastHeader {
-    /// The line, with its end.
+    /// The line, with its newline.
     pub(crate) fn line(&self) -> String {
         format!("{}\n", json(self))
     }
 }
 
-/// Makes the lines behind the header. Times are counted from the beginning of the recording.
+/// Creates the lines after the header. Times are counted from the beginning of the recording.
 #[derive(Debug, Default)]
 pub(crate) struct CastWriter {
     decoder: CastDecoder,
@@ -49,7 +49,7 @@ pub(crate) struct CastWriter {
 }
 
 impl CastWriter {
-    /// Output; whole lines, and none while only half a character is there.
+    /// Output; no line while only half a character has arrived.
     pub(crate) fn output(&mut self, at: Duration, bytes: &[u8], lines: &mut Vec<String>) {
         for chunk in bytes.chunks(limits::CAST_OUTPUT) {
             let mut text = String::with_capacity(chunk.len() + 3);
@@ -58,7 +58,7 @@ impl CastWriter {
         }
     }
 
-    /// Output that does not go on with what came before.
+    /// The following output does not continue the previous output.
     pub(crate) fn gap(&mut self, at: Duration, lines: &mut Vec<String>) {
         let mut text = String::new();
         self.decoder.finish(&mut text);

@@ -1,4 +1,4 @@
-//! The connection to the daemon: lines out, lines in, never waiting for the other side unless asked to.
+//! The connection to the daemon: lines out, lines in, without blocking unless asked to.
 
 use super::endpoint::ChatEndpoint;
 use super::messages::ServerItem;
@@ -32,26 +32,24 @@ pub(super) struct ChatConnection {
     arrived: VecDeque<ServerItem>,
     requests: u64,
     closed: bool,
-    /// The daemon has said something.
+    /// The daemon has sent something.
     heard: bool,
 }
 
-/// Why a question was not answered.
+/// Why a request failed.
 #[derive(Debug)]
 pub(super) enum RequestError {
-    /// The connection is gone, or something is wrong with it.
+    /// The connection failed.
     Lost(Failure),
-    /// The daemon says no.
+    /// The daemon replied with an error.
     Refused(ErrorInfo),
 }
 
 impl RequestError {
-    /// An answer that makes no sense.
+    /// The daemon sent an invalid reply.
     pub(super) fn odd() -> Self {
-        let text = "the daemon gave an answer this program does not understand";
-        Self::Lost(
-            Failure::general(text).hint("`swb upgrade` brings the daemon to the version of this program"),
-        )
+        let text = "cannot parse the daemon's reply";
+        Self::Lost(Failure::general(text).hint("`swb upgrade` replaces the daemon with this version"))
     }
 }
 
@@ -70,15 +68,15 @@ impl From<ErrorInfo> for Failure {
         let text = if text.is_empty() { error.code.to_string() } else { text };
         match error.code {
             ErrorCode::SessionNotFound => Self::new(FailureKind::NoSession, text)
-                .hint("`swb chat` without a name goes on where you were; `--new` makes a session"),
+                .hint("`swb chat` without a name continues your latest session; `--new` starts one"),
             ErrorCode::SessionExists => {
-                Self::new(FailureKind::Exists, text).hint("`swb chat NAME` without --new goes there")
+                Self::new(FailureKind::Exists, text).hint("`swb chat NAME` without --new continues it")
             }
             ErrorCode::AuthFailed | ErrorCode::AuthRequired => Self::general(text).hint(
                 "set token under [scriptschnell], or $SCRIPTSCHNELL_SOCKET_TOKEN, to the daemon's secret",
             ),
             ErrorCode::NotImplemented => {
-                Self::general(text).hint("docs/agents.md says how agents are configured")
+                Self::general(text).hint("docs/agents.md explains how to configure agents")
             }
             _ => Self::general(text),
         }
@@ -86,13 +84,13 @@ impl From<ErrorInfo> for Failure {
 }
 
 impl ChatConnection {
-    /// Connects and says who we are.
+    /// Connects and authenticates.
     pub(super) fn open(endpoint: &ChatEndpoint) -> Result<Self, Failure> {
         let socket = UnixStream::connect(&endpoint.socket).map_err(|error| {
             let text = format!("cannot connect to {}: {error}", endpoint.socket.display());
             let failure = Failure::new(FailureKind::Disconnected, text);
             if endpoint.ours {
-                return failure.hint("`swb status` shows which fronts the daemon offers");
+                return failure.hint("`swb status` shows the sockets of the daemon");
             }
             failure
         })?;
@@ -134,7 +132,7 @@ impl ChatConnection {
         Ok(())
     }
 
-    /// Sends a request; gives the name by which its answer will be known.
+    /// Sends a request; returns the id of its reply.
     pub(super) fn send(&mut self, request: &Request) -> String {
         self.requests += 1;
         let id = self.requests.to_string();
@@ -143,13 +141,13 @@ impl ChatConnection {
         id
     }
 
-    /// Sends something that is not answered.
+    /// Sends a request that gets no reply.
     pub(super) fn tell(&mut self, request: &Request) {
         encode_request(request, None, &mut self.outbox);
         self.flush();
     }
 
-    /// Asks and waits for the answer; what comes before it is kept for [`ChatConnection::next`].
+    /// Sends a request and waits for the reply; messages that arrive before it are kept for [`ChatConnection::next`].
     pub(super) fn ask(&mut self, request: &Request) -> Result<ServerMessage, RequestError> {
         let wanted = self.send(request);
         let deadline = Instant::now() + limits::CHAT_REPLY;
@@ -168,14 +166,14 @@ impl ChatConnection {
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                let text = "the daemon does not answer";
+                let text = "timed out waiting for the daemon to reply";
                 return Err(RequestError::Lost(Failure::new(FailureKind::Disconnected, text)));
             }
             self.wait(left).map_err(RequestError::Lost)?;
         }
     }
 
-    /// Waits for something to come.
+    /// Waits for input.
     pub(super) fn wait(&mut self, time: Duration) -> Result<(), Failure> {
         let mut fds = [PollFd::new(&self.socket, self.interest())];
         match poll(&mut fds, Some(&timespec(time))) {
@@ -192,17 +190,17 @@ impl ChatConnection {
         if self.outbox.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT }
     }
 
-    /// Whether the other side is gone, and everything it said was given.
+    /// Whether the daemon has closed the connection and all its messages were taken.
     pub(super) fn is_closed(&self) -> bool {
         self.closed && self.arrived.is_empty()
     }
 
-    /// What came, in order.
+    /// The next message, in order of arrival.
     pub(super) fn next(&mut self) -> Option<ServerItem> {
         self.arrived.pop_front()
     }
 
-    /// Writes what the socket takes.
+    /// Writes what the socket accepts.
     pub(super) fn flush(&mut self) {
         while !self.outbox.is_empty() {
             match (&self.socket).write(&self.outbox) {
@@ -210,14 +208,14 @@ impl ChatConnection {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(_) => {
-                    // What the daemon said before it went is still to be read; that brings the end as well.
+                    // Messages the daemon sent before it closed are still to be read; the read finds the end.
                     self.outbox.clear();
                 }
             }
         }
     }
 
-    /// Reads what is there.
+    /// Reads what has arrived.
     pub(super) fn fill(&mut self) {
         let mut buffer = vec![0; limits::CHAT_READ];
         match (&self.socket).read(&mut buffer) {
@@ -234,7 +232,7 @@ impl ChatConnection {
         loop {
             match self.lines.next() {
                 Ok(Some(line)) => {
-                    // A message that this version does not understand is none for it.
+                    // A message that this version does not know is ignored.
                     for received in parse_server(&line).unwrap_or_default() {
                         self.receive(received);
                     }
@@ -249,7 +247,7 @@ impl ChatConnection {
         }
     }
 
-    /// Keeps what came; whoever asks whether we are there is told at once (SS-24).
+    /// Keeps a message; replies to a ping at once (SS-24).
     fn receive(&mut self, received: Received) {
         if received.message != ServerMessage::Ping {
             self.arrived.extend(ServerItem::of(received));
@@ -270,10 +268,12 @@ fn closed() -> Failure {
     Failure::new(FailureKind::Disconnected, "the daemon closed the connection")
 }
 
-/// A daemon that has as many clients as it takes closes the connection of another without a word.
+/// A daemon with the maximum number of clients closes further connections without a message.
 fn turned_away(endpoint: &ChatEndpoint) -> Failure {
     let limit = endpoint.most.map(|most| format!(" = {most}")).unwrap_or_default();
-    closed().hint(format!("too many clients may be connected: max_connections{limit} under [scriptschnell]"))
+    closed().hint(format!(
+        "there may be too many clients; the limit is max_connections{limit} under [scriptschnell]"
+    ))
 }
 
 fn signature(secret: &str, nonce: &str) -> String {
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_found_among_events() {
+    fn a_reply_is_found_among_events() {
         let (mut link, mut other) = pair();
         let lines = "{\"type\":\"closed\",\"data\":{}}\r\n\n{\"type\":\"pong\",\"request_id\":\"1\"}\n{\"ty";
         other.write_all(lines.as_bytes()).unwrap();
@@ -312,7 +312,7 @@ mod tests {
 
     // SS-24
     #[test]
-    fn a_ping_is_answered_and_is_no_event() {
+    fn a_ping_gets_a_reply_and_is_not_an_event() {
         let (mut link, mut other) = pair();
         other.write_all(b"{\"type\":\"ping\"}\n").unwrap();
         link.fill();
@@ -324,14 +324,14 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_no_answer() {
+    fn a_closed_connection_is_an_error() {
         let (mut link, other) = pair();
         drop(other);
         assert!(matches!(link.ask(&Request::Ping), Err(RequestError::Lost(_))));
     }
 
     #[test]
-    fn a_secret_that_is_to_be_proved_is_not_told() {
+    fn a_secret_that_is_to_be_proved_is_not_sent() {
         let (mut link, other) = pair();
         let daemon = std::thread::spawn(move || {
             let (mut told, mut lines) = (String::new(), BufReader::new(&other));

@@ -1,4 +1,4 @@
-//! The socket to connect to, and the secret it asks for.
+//! The socket to connect to, and the secret for it.
 
 use crate::context::Context;
 use crate::error::Failure;
@@ -6,7 +6,7 @@ use crate::limits;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
-/// The variable that may hold the secret.
+/// The environment variable that may hold the secret.
 const TOKEN: &str = "SCRIPTSCHNELL_SOCKET_TOKEN";
 
 /// Where to connect to.
@@ -16,11 +16,11 @@ pub(super) struct ChatEndpoint {
     pub(super) socket: PathBuf,
     /// The secret, if there is one.
     pub(super) token: Option<String>,
-    /// Whether our own daemon is behind it, which can be started.
+    /// Whether it is the socket of our own daemon, which can be started.
     pub(super) ours: bool,
-    /// How many clients it takes, if that is known.
+    /// The limit of clients, if it is known.
     pub(super) most: Option<u64>,
-    /// Whether the secret is proved there and never told.
+    /// Whether the secret is proved and never sent.
     pub(super) proved: bool,
 }
 
@@ -30,7 +30,7 @@ struct ConfigFile {
     scriptschnell: ScriptschnellKeys,
 }
 
-/// The keys that concern a client. Read leniently: the daemon is the one to complain about the file.
+/// The keys that concern a client. Read leniently: the daemon reports errors in the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct ScriptschnellKeys {
@@ -43,7 +43,7 @@ struct ScriptschnellKeys {
 }
 
 impl ChatEndpoint {
-    /// The place that was named, else the configured one.
+    /// The socket given by the user, else the configured one.
     pub(super) fn find(context: &Context, named: Option<&Path>) -> Result<Self, Failure> {
         let keys =
             std::fs::read_to_string(context.config_path()).map(|text| parse(&text)).unwrap_or_default();
@@ -53,12 +53,12 @@ impl ChatEndpoint {
             return Ok(Self { socket: socket.to_owned(), token, ours: false, most: None, proved: false });
         }
         if keys.enabled == Some(false) {
-            return Err(Failure::general("chat is switched off: [scriptschnell] enabled is false")
-                .hint("change it in the configuration, or name a socket with --socket"));
+            return Err(Failure::general("chat is disabled: [scriptschnell] enabled is false")
+                .hint("enable it in the configuration, or give a socket with --socket"));
         }
         if keys.auto_connect == Some(false) {
-            return Err(Failure::general("no socket is named, and [scriptschnell] auto_connect is false")
-                .hint("name a socket with --socket"));
+            return Err(Failure::general("no socket given, and [scriptschnell] auto_connect is false")
+                .hint("give a socket with --socket"));
         }
         let socket = match keys.path.as_deref().filter(|path| !path.is_empty()) {
             Some(path) => at_home(path, &context.paths.home),

@@ -33,7 +33,7 @@ use swb_wire::scriptschnell::{Close, ErrorCode, Request};
 /// Exit code when the window is closed.
 const HUNG_UP: u8 = 129;
 
-/// Talks until somebody leaves.
+/// Runs the conversation until the user leaves.
 pub(super) fn run(
     context: &Context,
     endpoint: ChatEndpoint,
@@ -65,7 +65,7 @@ pub(super) fn run(
     };
     let pastes = BracketedPasteMode::tell()?;
     let result = chat_loop.run(raw.as_ref());
-    // A terminal that is gone needs nothing back.
+    // A terminal that is gone needs no restoring.
     drop(chat_loop.finish());
     drop(pastes);
     drop(raw);
@@ -78,13 +78,13 @@ pub(super) fn run(
     Ok(code)
 }
 
-/// The agents that can be chosen; a daemon that does not tell is no reason not to talk.
+/// The agents that can be chosen; a failure to list them does not prevent the conversation.
 fn agents(context: &Context) -> Vec<String> {
     let reply = context.ask::<AgentsReply>(&control::Operation::Agents(control::Agents {}));
     reply.map(|reply| reply.agents.into_iter().map(|agent| agent.name).collect()).unwrap_or_default()
 }
 
-/// Whether looks are wanted and understood.
+/// Whether the terminal shows colours and the user has not disabled them.
 pub(super) fn coloured() -> bool {
     let set = |key: &str| std::env::var_os(key).filter(|value| !value.is_empty());
     set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb")
@@ -102,17 +102,17 @@ struct ChatLoop<'c> {
     size: Size,
     signals: Signals,
     lost: Option<LostConnection>,
-    /// The daemon said that it goes for good.
+    /// The daemon announced a shutdown.
     dismissed: bool,
     /// When something was last sent.
     told: Instant,
 }
 
-/// A connection that is to be made anew.
+/// A connection that is to be restored.
 struct LostConnection {
     since: Instant,
     next: Instant,
-    /// Its owner had the time to come back before us.
+    /// The owner has had time to reconnect first.
     polite: bool,
 }
 
@@ -137,12 +137,12 @@ impl ChatLoop<'_> {
         Ok(0)
     }
 
-    /// Whoever ended the daemon on purpose does not want it back because of us; one that is replaced says no farewell.
+    /// Whether the daemon was shut down on purpose and must not be restarted; one that is replaced announces nothing.
     fn is_dismissed(&self) -> bool {
         self.dismissed && self.link.is_none()
     }
 
-    /// Waits until something may have changed; an exit code if a signal wants the end.
+    /// Waits until something may have changed; an exit code if a signal asked this process to end.
     fn wait(&mut self, raw: Option<&RawMode>) -> Result<Option<u8>, Failure> {
         let mut fds =
             vec![PollFd::from_borrowed_fd(stdin(), PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
@@ -238,7 +238,7 @@ impl ChatLoop<'_> {
         }
     }
 
-    /// Takes what has come.
+    /// Handles the messages that have arrived.
     fn hear(&mut self) {
         let now = Instant::now();
         while let Some(incoming) = self.link.as_mut().and_then(ChatConnection::next) {
@@ -264,7 +264,7 @@ impl ChatLoop<'_> {
         }
     }
 
-    /// Makes a lost connection anew.
+    /// Restores a lost connection.
     fn come_back(&mut self) -> Result<(), Failure> {
         let now = Instant::now();
         let Some(lost) = &mut self.lost else { return Ok(()) };
@@ -305,7 +305,7 @@ impl ChatLoop<'_> {
     fn draw(&mut self) -> io::Result<()> {
         let now = Instant::now();
         let (cols, rows) = (usize::from(self.size.cols()), usize::from(self.size.rows()));
-        // The last column is left free: terminals differ in what a full row does to the cursor.
+        // The last column stays empty: terminals differ in where a full row leaves the cursor.
         let width = cols.saturating_sub(1).max(1);
         self.state.transcript.width = width;
         self.state.transcript.limit((rows / 3).max(1));
@@ -334,11 +334,11 @@ impl ChatLoop<'_> {
         (shown.flat_map(|row| line(row).fold(width + 1)).collect(), (row - from, column))
     }
 
-    /// Takes back what changes and says goodbye.
+    /// Removes the changing rows and prints how to return.
     fn finish(&mut self) -> io::Result<()> {
         let clear = self.canvas.clear(self.size.cols().into());
         if let Some(link) = &mut self.link {
-            // A session of three words in which nothing was said is of no use to anybody.
+            // An automatically named session without messages is of no use.
             let preserve = !self.state.is_idle() || self.choice.name.is_some();
             link.tell(&Request::Close(Close {
                 reason: Some("client_shutdown".into()),
@@ -349,7 +349,7 @@ impl ChatLoop<'_> {
     }
 }
 
-/// The terminal tells pastes from keys until this is dropped, also by a panic.
+/// Bracketed paste mode is on until this is dropped, also on a panic.
 struct BracketedPasteMode;
 
 impl BracketedPasteMode {
@@ -363,7 +363,7 @@ impl BracketedPasteMode {
 
 impl Drop for BracketedPasteMode {
     fn drop(&mut self) {
-        // A terminal that is gone needs nothing back.
+        // A terminal that is gone needs no restoring.
         drop(print(Self::OFF));
     }
 }

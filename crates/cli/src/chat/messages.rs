@@ -1,4 +1,4 @@
-//! Messages of the protocol to events of the chat, and decisions back to requests.
+//! Converts messages of the protocol to events of the chat, and decisions to requests.
 
 use swb_tui::event::{
     ApprovalChoice, ApprovalPrompt, ChatEvent, QuestionEntry, QuestionPrompt, ToolUse, TranscriptMessage,
@@ -11,14 +11,14 @@ use swb_wire::scriptschnell::{
     ToolResult,
 };
 
-/// Something that came.
+/// A message of the daemon.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ServerItem {
-    /// The answer to a request.
+    /// The reply to a request.
     Answer {
-        /// Which request.
+        /// Id of the request.
         id: String,
-        /// What it says.
+        /// The reply or the error.
         result: Result<ServerMessage, ErrorInfo>,
     },
     /// Something that happened.
@@ -26,7 +26,7 @@ pub(super) enum ServerItem {
 }
 
 impl ServerItem {
-    /// What a message is to a client; nothing if it is of no use.
+    /// Classifies a message; `None` if this client ignores it.
     pub(super) fn of(received: Received) -> Option<Self> {
         match (received.request_id, received.message) {
             (Some(id), ServerMessage::Error(error)) => Some(Self::Answer { id, result: Err(error) }),
@@ -71,7 +71,7 @@ fn said(message: ChatMessage) -> Option<ChatEvent> {
 fn progress(progress: ProgressInfo) -> ChatEvent {
     ChatEvent::Progress {
         message: progress.message,
-        // Nothing is used before something was told.
+        // Zero means that the usage is not known yet.
         context: Some(progress.context_usage.into()).filter(|percent| *percent > 0),
         ephemeral: progress.ephemeral,
         thought: progress.reasoning,
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_understood() {
+    fn events_are_decoded() {
         let said = |role: &str| {
             one(&json!({"type": "chat_message", "data": {"role": role, "content": "hi", "session_id": "s",
                 "stream_id": "x", "chunk_index": 0, "is_final": true}}))
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_told_from_events_and_errors_from_both() {
+    fn replies_events_and_errors_are_distinguished() {
         let answer = one(&json!({"type": "pong", "request_id": "1"}));
         assert_eq!(answer, Some(ServerItem::Answer { id: "1".into(), result: Ok(ServerMessage::Pong) }));
         let error = json!({"code": "TIMEOUT", "message": "late"});

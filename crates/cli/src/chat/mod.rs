@@ -1,7 +1,7 @@
 //! `swb chat`: a terminal client of the scriptschnell socket.
 //!
-//! [`connection`] is the connection, [`open_session`] decides which session it is about. What a person sees and types
-//! is in [`swb_tui`]; [`session_state`] is the state of a conversation and [`interactive`] the loop around it.
+//! [`connection`] is the connection, [`open_session`] chooses the session. Display and editing are in [`swb_tui`];
+//! [`session_state`] is the state of a conversation and [`interactive`] the loop around it.
 //! [`one_shot`] sends one prompt and prints the answer.
 
 mod connection;
@@ -31,8 +31,8 @@ pub(crate) fn run(context: &Context, args: &args::ChatArgs) -> Outcome {
     if let Some(name) = &args.name {
         context::checked_name(name)?;
         if here.as_ref() == Some(name) {
-            return Err(Failure::usage(format!("this terminal is session '{name}' itself"))
-                .hint("talk to it from another terminal"));
+            return Err(Failure::usage(format!("this terminal belongs to session '{name}' itself"))
+                .hint("run the command in another terminal"));
         }
     }
     let prompt = prompt(args, context.json)?;
@@ -47,7 +47,7 @@ pub(crate) fn run(context: &Context, args: &args::ChatArgs) -> Outcome {
         here,
     };
     let opened = open_session::open(&mut link, &choice)?;
-    // Whether there is more to say than the message.
+    // Whether standard input adds something to the message.
     let besides = |message: &&str| *message != "-" && prompt.as_deref() != Some(message.trim_end());
     if args.message.as_deref().filter(besides).is_some() {
         check_reader(&mut link)?;
@@ -61,22 +61,22 @@ pub(crate) fn run(context: &Context, args: &args::ChatArgs) -> Outcome {
     }
 }
 
-/// Refuses to give a shell something to read besides a message: it would run each line of it.
+/// Rejects standard input beside a message if the agent is a shell: it would run each line of it.
 fn check_reader(link: &mut ChatConnection) -> Result<(), Failure> {
     const SHELLS: [&str; 8] = ["shell", "sh", "ash", "bash", "dash", "fish", "ksh", "zsh"];
     match open_session::agent_of(link)? {
         Some(agent) if SHELLS.contains(&agent.as_str()) => {
-            Err(Failure::usage(format!("{agent} answers here, and would run each line of standard input"))
-                .hint("--agent NAME asks another agent; without -m, standard input is what is run"))
+            Err(Failure::usage(format!("{agent} is a shell and would run each line of standard input"))
+                .hint("choose another agent with --agent NAME, or leave out -m to run standard input"))
         }
         _ => Ok(()),
     }
 }
 
-/// Connects; our own daemon is started if it does not run.
+/// Connects; starts our own daemon if it is not running.
 fn connect(context: &Context, endpoint: &ChatEndpoint) -> Result<ChatConnection, Failure> {
     if endpoint.ours {
-        // Says so if it starts one, and what that could not do.
+        // Reports the start of a daemon and its warnings.
         drop(context.connect()?);
     }
     ChatConnection::open(endpoint)
@@ -91,17 +91,17 @@ fn prompt(args: &args::ChatArgs, json: bool) -> Result<Option<String>, Failure> 
         Some(text) => text.to_owned(),
         None if !keyboard => input()?,
         None if json || !isatty(stdout()) => {
-            return Err(Failure::usage("there is nothing to say").hint("-m TEXT says something"));
+            return Err(Failure::usage("there is no message to send").hint("give one with -m TEXT"));
         }
         None => return Ok(None),
     };
     if prompt.trim().is_empty() {
-        return Err(Failure::usage("there is nothing to say: the message is empty"));
+        return Err(Failure::usage("the message is empty"));
     }
     Ok(Some(prompt.trim_end().to_owned()))
 }
 
-/// Whether somebody gives standard input on purpose: a pipe or a file, neither a terminal nor nothing.
+/// Whether standard input is redirected on purpose: a pipe or a file, neither a terminal nor /dev/null.
 fn piped() -> bool {
     let kind = rustix::fs::fstat(stdin()).map(|stat| FileType::from_raw_mode(stat.st_mode));
     matches!(kind, Ok(FileType::Fifo | FileType::RegularFile))
@@ -114,19 +114,19 @@ fn input() -> Result<String, Failure> {
     }))
 }
 
-/// A price as programs get it: sums of small prices have digits that mean nothing.
+/// A price as programs get it, rounded: sums of small prices have meaningless digits.
 pub(crate) fn dollars(price: f64) -> f64 {
     (price * 1e6).round() / 1e6
 }
 
-/// Says where the conversation stays.
+/// Prints how to return to the conversation.
 fn farewell(name: &str, unsaved: bool) {
     if unsaved {
         say(format_args!(
-            "[session {name} stays in memory; /save keeps it on disk; `swb chat {name}` comes back]"
+            "[session {name} stays in memory, not on disk (/save); `swb chat {name}` continues it]"
         ));
     } else {
-        say(format_args!("[session {name} stays; `swb chat {name}` comes back]"));
+        say(format_args!("[session {name} is kept; `swb chat {name}` continues it]"));
     }
 }
 

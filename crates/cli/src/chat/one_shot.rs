@@ -33,16 +33,16 @@ use swb_wire::scriptschnell::{
 const STOPPED: u8 = 130;
 /// What it says then.
 const SHUTDOWN: &str = "server_shutdown";
-/// How the daemon says it in the place of an answer.
+/// The words in the error that ends an answer when the daemon shuts down (`swb_engine`, `chat/task.rs`).
 const LEAVING: &str = "the daemon goes away";
 /// What a question is answered with when nobody is there to answer it.
 const NOBODY: &str = "(nobody is there to answer; decide yourself)";
 
 /// Who decides about approvals.
 enum Approver {
-    /// Whoever sits at the terminal.
+    /// The user at the terminal.
     Person(File),
-    /// Nobody: everything is allowed, or nothing.
+    /// No user: everything is allowed, or nothing.
     Rule(bool),
 }
 
@@ -53,27 +53,27 @@ struct OneShotRun {
     asks: PendingAsks,
     /// Nobody has said how to decide.
     unattended: bool,
-    /// The cursor stands behind what asks for an answer.
+    /// The cursor is after a prompt for an answer.
     prompting: bool,
-    /// What was typed to answer.
+    /// The answer typed so far.
     typed: Vec<u8>,
-    /// Told on standard error, if anybody wants to know.
+    /// Progress on standard error, if requested.
     transcript: Option<Transcript>,
     json: bool,
     /// Standard output is a terminal.
     shown: bool,
     /// The whole answer, for programs.
     text: String,
-    /// The answer so far ends with the end of a line, or there is none.
+    /// The answer so far is empty or ends with a newline.
     ends_line: bool,
     end: Option<ChatEnd>,
-    /// What the daemon said when it closed the connection.
+    /// The reason that the daemon gave when it closed the connection.
     closed: Option<String>,
-    /// When an answer that is being stopped is given up.
+    /// When to stop waiting for the end of an answer that is being stopped.
     stopping: Option<Instant>,
 }
 
-/// Says one thing and prints the answer.
+/// Sends one message and prints the answer.
 pub(super) fn run(
     link: ChatConnection,
     opened: OpenedSession,
@@ -145,7 +145,7 @@ impl OneShotRun {
             }
             self.wait(signals)?;
             for _signal in signals.take() {
-                // Whoever insists does not want to wait.
+                // A second Ctrl+C does not wait.
                 if self.stopping.is_some() {
                     return Ok(AnswerEnd::Stopped);
                 }
@@ -233,7 +233,7 @@ impl OneShotRun {
                     return self.tell(|| json!({"event": "text", "text": text}));
                 }
                 self.end_prompt();
-                // Programs get it as it is; a terminal does nothing that an agent says.
+                // Programs get it unchanged; for a terminal, control characters are made harmless.
                 print(if self.shown { harmless(&text) } else { text }.as_bytes())
             }
             ChatEvent::Progress { thought: Some(thought), .. } => {
@@ -285,7 +285,7 @@ impl OneShotRun {
         Ok(())
     }
 
-    /// What follows on the terminal does not stand behind a piece of the answer or a prompt.
+    /// Ends the current line of the terminal if it holds a piece of the answer or a prompt.
     fn begin_line(&mut self) -> Result<(), Failure> {
         self.end_prompt();
         if self.json || self.ends_line || !self.shown || !isatty(stderr()) {
@@ -360,13 +360,13 @@ impl OneShotRun {
         };
         let width = size::current().map_or(80, |size| usize::from(size.cols()).saturating_sub(1));
         let text = format!("{}{}: ", rendered(&ask.lines(), width), visible(&ask.hint()));
-        // A terminal that is gone answers nothing, and what is not answered is denied in time.
+        // If the terminal is gone, there is no answer, and the daemon denies after its timeout.
         drop(terminal.write_all(text.as_bytes()));
         self.prompting = true;
         Ok(())
     }
 
-    /// Reads a line from the terminal, which shows it and lets it be corrected.
+    /// Reads a line from the terminal, which echoes and edits it.
     fn read_answer(&mut self) -> Result<(), Failure> {
         let Approver::Person(terminal) = &mut self.judge else { return Ok(()) };
         let mut bytes = [0; 4096];
@@ -390,7 +390,7 @@ impl OneShotRun {
         Ok(())
     }
 
-    /// Whoever was there wants to be asked nothing: what waits is denied, and so is what comes.
+    /// The user has closed the input: denies what is pending and what follows.
     fn leave_alone(&mut self) -> Result<(), Failure> {
         self.end_prompt();
         self.judge = Approver::Rule(false);
@@ -439,24 +439,24 @@ impl OneShotRun {
             }
             AnswerEnd::Interrupted => {
                 Err(Failure::new(FailureKind::Disconnected, goodbye(self.closed.as_deref()))
-                    .hint(format!("`swb chat {}` shows what there is of the answer", self.session)))
+                    .hint(format!("`swb chat {}` shows the incomplete answer", self.session)))
             }
             _ => Ok(saved.map(|()| code)?),
         }
     }
 
-    /// Prints an event for programs, one a line.
+    /// Prints an event for programs, one per line.
     fn tell(&self, event: impl FnOnce() -> Value) -> Result<(), Failure> {
         if self.json { print(format!("{}\n", event()).as_bytes()) } else { Ok(()) }
     }
 }
 
-/// Why there is no connection any more, by what the daemon said at its end.
+/// Why the connection was closed, by the reason the daemon gave.
 fn goodbye(reason: Option<&str>) -> String {
     match reason {
         None => "the connection to the daemon was lost".to_owned(),
-        Some(SHUTDOWN) => "the answer was interrupted: the daemon went away".to_owned(),
-        Some("timeout") => "the daemon closed the connection: it had heard nothing for too long".to_owned(),
+        Some(SHUTDOWN) => "the answer was interrupted: the daemon was shut down".to_owned(),
+        Some("timeout") => "the daemon closed the connection: it received nothing for too long".to_owned(),
         Some(other) => format!("the daemon closed the connection: {}", crate::table::printable(other)),
     }
 }
@@ -469,7 +469,7 @@ fn priced(mut end: ChatEnd) -> ChatEnd {
     end
 }
 
-/// The key that a line stands for. Other words decide nothing: "abort" is not meant to allow something always.
+/// The key that a line stands for. Other words decide nothing: "abort" must not count as "a" (always).
 fn key(line: &str) -> Option<Key> {
     let word = ["yes", "no", "always"].iter().any(|word| word.eq_ignore_ascii_case(line));
     let mut characters = line.chars();
@@ -485,12 +485,12 @@ fn unattended(ask: &PendingAsk) -> String {
         PendingAsk::Question(question, _) => {
             let asked = question.items.first().map(|item| item.question.as_str()).unwrap_or_default();
             let asked = asked.lines().next().unwrap_or_default();
-            format!("[nobody is there to answer: {}; --yes approves, but answers nothing]", visible(asked))
+            format!("[no terminal to ask on: {}; the agent has to decide itself]", visible(asked))
         }
     }
 }
 
-/// The text with everything visible but the ends of its lines and its tabs.
+/// The text with control characters made visible, except newlines and tabs.
 fn harmless(text: &str) -> String {
     let whole = |c: char| c == '\n' || c == '\t';
     text.split_inclusive(whole)
@@ -511,7 +511,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_that_was_closed_is_not_lost() {
+    fn the_reason_of_a_closed_connection_is_shown() {
         assert!(goodbye(None).contains("lost"));
         assert!(
             !goodbye(Some("timeout")).contains("lost") && goodbye(Some("x\x1b")).contains("connection: x")
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_stay_and_nothing_acts() {
+    fn control_characters_are_made_visible() {
         assert_eq!(harmless("a\tb\n\n\x1b[2J\r\nc"), "a\tb\n\n␛[2J␍\nc");
         assert_eq!(harmless(""), "");
     }

@@ -1,4 +1,4 @@
-//! Which session a chat is about: the one that was named, the latest of the directory, or a new one.
+//! Chooses the session of a chat: the named one, the latest of the directory, or a new one.
 
 use super::connection::{ChatConnection, RequestError};
 use super::messages;
@@ -9,20 +9,20 @@ use swb_wire::scriptschnell::{
     SessionFilter, SessionItem, SessionLoaded, SessionRef,
 };
 
-/// Which session the user asks for.
+/// The session that the user asks for.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SessionChoice {
     /// A session by its name.
     pub(super) name: Option<String>,
     /// The directory.
     pub(super) directory: String,
-    /// A new one in any case.
+    /// Always start a new one.
     pub(super) new: bool,
-    /// The agent that is to answer.
+    /// The agent.
     pub(super) agent: Option<String>,
-    /// One that nobody else owns.
+    /// Only a session without another owner.
     pub(super) own: bool,
-    /// The session whose terminal this is; talking to it would be talking to ourselves.
+    /// The session whose terminal this is, which cannot be chosen.
     pub(super) here: Option<String>,
 }
 
@@ -35,19 +35,19 @@ pub(super) struct OpenedSession {
     pub(super) messages: Vec<TranscriptMessage>,
     /// Whether this client may act.
     pub(super) owner: bool,
-    /// Whether an answer is being given.
+    /// Whether the agent is answering.
     pub(super) running: bool,
-    /// Whether it was there before.
+    /// Whether it existed before.
     pub(super) resumed: bool,
-    /// Who answers, if that is known.
+    /// The agent, if it is known.
     pub(super) agent: Option<String>,
-    /// Whether that is a program on a terminal.
+    /// Whether the agent is a program on a terminal.
     pub(super) terminal: bool,
-    /// The session that would have been meant, did nobody else own it.
+    /// The session that was not chosen because another client owns it.
     pub(super) instead_of: Option<String>,
 }
 
-/// Attaches to the session that is wanted.
+/// Attaches to the chosen session.
 pub(super) fn open(link: &mut ChatConnection, choice: &SessionChoice) -> Result<OpenedSession, Failure> {
     if choice.new {
         return Ok(create(link, choice, choice.name.clone())?);
@@ -56,17 +56,17 @@ pub(super) fn open(link: &mut ChatConnection, choice: &SessionChoice) -> Result<
         let opened = load(link, name)?;
         return match &choice.agent {
             Some(agent) if agent_of(link)?.as_deref() != Some(agent) => {
-                Err(Failure::usage(format!("another agent than '{agent}' answers in session '{name}'"))
-                    .hint("leave out --agent, or begin another session with --new"))
+                Err(Failure::usage(format!("session '{name}' has another agent than '{agent}'"))
+                    .hint("leave out --agent, or start another session with --new"))
             }
             _ => Ok(opened),
         };
     }
-    // A terminal that nobody has talked to is listed too; it is not what the user was talking to.
+    // A terminal session without messages is listed, too, but is not a conversation of the user.
     let talks = latest(link, &choice.directory)?.into_iter().filter(|item| item.message_count > 0);
     let mut in_use = None;
     for item in talks.filter(|item| choice.here.as_ref() != Some(&item.session_id)) {
-        // One that is gone by now is no reason to fail.
+        // If it was removed meanwhile, try the next one.
         let Ok(opened) = load(link, &item.session_id) else { continue };
         let wanted = match &choice.agent {
             Some(agent) => agent_of(link)?.as_deref() == Some(agent),
@@ -85,7 +85,7 @@ pub(super) fn open(link: &mut ChatConnection, choice: &SessionChoice) -> Result<
     Ok(OpenedSession { instead_of: in_use, ..create(link, choice, None)? })
 }
 
-/// Makes a session.
+/// Creates a session.
 pub(super) fn create(
     link: &mut ChatConnection,
     choice: &SessionChoice,
@@ -105,13 +105,13 @@ pub(super) fn create(
     }
 }
 
-/// Goes to a session that is there, in memory or saved, or to a terminal session.
+/// Attaches to an existing session, in memory or saved, or to a terminal session.
 pub(super) fn load(link: &mut ChatConnection, name: &str) -> Result<OpenedSession, RequestError> {
     let request = SessionRef { session_id: Some(name.to_owned()) };
     let ServerMessage::SessionLoad(loaded) = link.ask(&Request::SessionLoad(request))? else {
         return Err(RequestError::odd());
     };
-    // A daemon that does not say so says it when asked for the place once more.
+    // A daemon that does not report the owner does so in the reply to an attach request.
     let owner = loaded.owner || attach(link, name)?;
     Ok(OpenedSession { owner, ..loaded.into() })
 }
@@ -150,7 +150,7 @@ impl From<SessionCreated> for OpenedSession {
     }
 }
 
-/// Takes a place at a session; whether it is the owner's.
+/// Attaches to a session; true if as its owner.
 fn attach(link: &mut ChatConnection, name: &str) -> Result<bool, RequestError> {
     let request = SessionAttach { session_id: Some(name.to_owned()), takeover: None };
     match link.ask(&Request::SessionAttach(request))? {
@@ -172,7 +172,7 @@ fn latest(link: &mut ChatConnection, directory: &str) -> Result<Vec<SessionItem>
     }
 }
 
-/// Who answers in the session.
+/// The agent of the session.
 pub(super) fn agent_of(link: &mut ChatConnection) -> Result<Option<String>, Failure> {
     let request = ConfigGet { keys: Some(vec!["agent".to_owned()]), session_id: None };
     match link.ask(&Request::ConfigGet(request))? {

@@ -1,19 +1,19 @@
 //! Commands that begin with a slash.
 
-/// What `/help` says.
+/// The text of `/help`.
 pub(super) const HELP: &str = "\
-/new             begin another session
+/new             start another session
 /sessions        list this directory's sessions
-/resume NAME     go to another session
-/clear           forget what was said
+/resume NAME     continue another session
+/clear           clear the conversation
 /save [TITLE]    save this session
 /stop            stop the answer (Ctrl+C)
-/agent [NAME]    let another agent answer, or list them
+/agent [NAME]    choose another agent, or list the agents
 /model NAME      use another model
-/tools           show the last tool in full (Ctrl+O)
-/takeover        own this session, if somebody else does
-/quit            leave; the session stays (Ctrl+D)
-//TEXT           say something that begins with a slash";
+/tools           show the last tool call in full (Ctrl+O)
+/takeover        become the owner of this session
+/quit            leave and keep the session (Ctrl+D)
+//TEXT           send a message that begins with a slash";
 
 /// A command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,20 +33,20 @@ pub(super) enum SlashCommand {
     Tools,
 }
 
-/// What a line is.
+/// A parsed line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TypedLine {
     Command(SlashCommand),
-    /// For the agent.
+    /// A message for the agent.
     Prompt(String),
-    /// A command that there is not, or that lacks something.
+    /// An unknown command, or one without its argument.
     Wrong(String),
 }
 
-/// Tells commands from what is said to the agent.
+/// Distinguishes commands from messages for the agent.
 pub(super) fn parse(text: &str) -> TypedLine {
     let Some(rest) = text.trim().strip_prefix('/') else { return TypedLine::Prompt(text.to_owned()) };
-    // Whoever pastes a path or several lines does not mean a command.
+    // A pasted path or text of several lines is not a command.
     if rest.starts_with('/') {
         return TypedLine::Prompt(rest.to_owned());
     }
@@ -75,7 +75,7 @@ pub(super) fn parse(text: &str) -> TypedLine {
         "tool" | "tools" => SlashCommand::Tools,
         _ => {
             return TypedLine::Wrong(format!(
-                "there is no command /{verb}; /help lists them, //{rest} says it"
+                "unknown command /{verb}; /help lists them; //{rest} sends it as a message"
             ));
         }
     })

@@ -1,4 +1,4 @@
-//! `swb approvals`: what agents ask permission for, in all sessions.
+//! `swb approvals`: list, approve and deny the requests of agents in all sessions.
 
 use crate::args::{self, ApprovalsCommand};
 use crate::context::Context;
@@ -18,7 +18,7 @@ use swb_wire::control::{
 const TELLING: [&str; 9] =
     ["command", "cmd", "file_path", "path", "filePath", "url", "domain", "query", "pattern"];
 
-/// What `approve --json` and `deny --json` tell.
+/// The output of `approve --json` and `deny --json`.
 #[derive(Debug, Serialize)]
 struct Decided {
     id: String,
@@ -80,7 +80,7 @@ fn decide(context: &Context, id: &str, approved: bool, option: Option<String>, a
     Ok(0)
 }
 
-/// The approval that is meant: by its id, the beginning of it, or the session that waits for no other.
+/// Finds an approval by its id, by a unique prefix of the id, or by the session if only one is pending there.
 fn named<'a>(waiting: &'a [ApprovalItem], wanted: &str) -> Result<&'a ApprovalItem, Failure> {
     let by = |fits: &dyn Fn(&ApprovalItem) -> bool| -> Vec<&'a ApprovalItem> {
         waiting.iter().filter(|one| fits(one)).collect()
@@ -97,17 +97,17 @@ fn named<'a>(waiting: &'a [ApprovalItem], wanted: &str) -> Result<&'a ApprovalIt
         Some([one]) => Ok(one),
         Some(several) => {
             let ids: Vec<&str> = several.iter().map(|one| one.id.as_str()).collect();
-            Err(Failure::usage(format!("'{wanted}' may be any of {}", ids.join(", ")))
-                .hint("name one by its id"))
+            Err(Failure::usage(format!("'{wanted}' is ambiguous: {}", ids.join(", ")))
+                .hint("use the full id"))
         }
-        None => Err(Failure::general(format!("nothing named '{wanted}' waits for an approval"))
-            .hint("`swb approvals` shows what waits")),
+        None => Err(Failure::general(format!("there is no pending approval '{wanted}'"))
+            .hint("`swb approvals` lists pending approvals")),
     }
 }
 
 fn text(list: &[ApprovalItem], now: u64, home: &Path) -> String {
     if list.is_empty() {
-        return "Nothing waits for an approval.\n".to_owned();
+        return "No pending approvals.\n".to_owned();
     }
     let rows: Vec<[String; 6]> = list
         .iter()
@@ -125,7 +125,7 @@ fn text(list: &[ApprovalItem], now: u64, home: &Path) -> String {
     table::layout(["ID", "SESSION", "AGE", "WORKSPACE", "TOOL", "WHAT"], &rows)
 }
 
-/// What is asked, in a line.
+/// The request on one line.
 fn what(approval: &ApprovalItem) -> String {
     let told = TELLING.iter().find_map(|key| match approval.parameters.get(key)? {
         Value::String(text) => Some(text.clone()),
@@ -166,7 +166,7 @@ fn details(approval: &ApprovalItem, now: u64, home: &Path) -> String {
         other => field(&mut text, "Parameters", &other.to_string()),
     }
     if approval.cut {
-        text.push_str("  (some of this is too long to be shown)\n");
+        text.push_str("  (some values are shortened)\n");
     }
     if !approval.options.is_empty() {
         text.push_str("Options:\n");
@@ -178,7 +178,7 @@ fn details(approval: &ApprovalItem, now: u64, home: &Path) -> String {
     text
 }
 
-/// A value by its name; a text with several lines stands below it.
+/// A parameter with its name; a text of several lines is printed below the name.
 fn parameter(text: &mut String, key: &str, value: &Value) {
     let shown = match value {
         Value::String(text) => text.clone(),
@@ -232,11 +232,11 @@ mod tests {
         auth-3f9b02  web      1m   ~/api      write_file       a.txt
         auth-77      web      1m   ~/api      odd              it writes
         ");
-        assert_eq!(text(&[], 0, Path::new("/")), "Nothing waits for an approval.\n");
+        assert_eq!(text(&[], 0, Path::new("/")), "No pending approvals.\n");
     }
 
     #[test]
-    fn people_get_everything_about_one() {
+    fn people_get_the_details_of_one() {
         let mut one = list().remove(1);
         one.options =
             vec![ChoiceItem { id: "o1".into(), label: "Yes\x1b".into(), kind: "allow_once".into() }];
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn approvals_have_several_names() {
+    fn approvals_are_found_by_id_prefix_or_session() {
         let list = list();
         for (wanted, id) in
             [("auth-77", "auth-77"), ("77", "auth-77"), ("3f9b", "auth-3f9b02"), ("api", "auth-3f9a01")]

@@ -1,4 +1,4 @@
-//! `swb ask`: a question to an agent, and its answer.
+//! `swb ask`: ask an agent a question and print its answer.
 
 use super::turn;
 use super::wait::{self, TIMED_OUT};
@@ -24,7 +24,7 @@ pub(super) fn run(context: &Context, args: args::AskArgs) -> Outcome {
     let limit = args.timeout.and_then(|timeout| timeout.checked_add(limits::ASK_GRACE));
     let answer = context.connect()?.request_within::<AskReply>(&Operation::Ask(request), limit);
     let reply = match answer {
-        // The text was typed, most likely; asking again would type it twice.
+        // The text was most likely typed; repeating the request would type it twice.
         Err(failure) if failure.kind() == FailureKind::Disconnected => {
             let left = args.timeout.map(|timeout| timeout.saturating_sub(started.elapsed()));
             return resume(context, args.name, known, left);
@@ -33,11 +33,11 @@ pub(super) fn run(context: &Context, args: args::AskArgs) -> Outcome {
     };
     match (reply.met, reply.turn) {
         (Answered::Turn, Some(turn)) => show(context, turn),
-        (Answered::Turn, None) => Err(Failure::general("the daemon gave an answer without a turn")),
+        (Answered::Turn, None) => Err(Failure::general("the daemon's reply contains no turn")),
         (Answered::Timeout, _) => {
             if !context.json {
                 say(format_args!(
-                    "swb: no answer of session '{name}' in time\nhint: `swb explain {name}` says what it is doing",
+                    "swb: timed out waiting for the answer of session '{name}'\nhint: `swb explain {name}` shows the state of its agent",
                     name = args.name
                 ));
             }
@@ -47,7 +47,7 @@ pub(super) fn run(context: &Context, args: args::AskArgs) -> Outcome {
     }
 }
 
-/// Waits for the turn after the daemon has died.
+/// Continues to wait for the turn after the daemon has died.
 fn resume(context: &Context, session: String, known: Option<u64>, left: Option<Duration>) -> Outcome {
     let request =
         Wait { session: session.clone(), until: Some(WaitUntil::Turn), after: known, ..Wait::default() };
@@ -74,6 +74,6 @@ fn asks(context: &Context, session: &str, detail: Option<&str>) -> Outcome {
         context.answer(&json!({"asking": true, "session": session, "detail": detail}), |_| String::new())?;
         return Ok(FailureKind::Asks.exit_code());
     }
-    Err(Failure::new(FailureKind::Asks, format!("the agent of session '{session}' asks something"))
-        .hint(format!("`swb screen {session}` shows what; `swb keys {session} KEY…` answers")))
+    Err(Failure::new(FailureKind::Asks, format!("the agent of session '{session}' is waiting for an answer"))
+        .hint(format!("`swb screen {session}` shows its question; `swb keys {session} KEY…` answers it")))
 }

@@ -1,4 +1,4 @@
-//! `swb attach`: go to a session that runs.
+//! `swb attach`: attach to a running session.
 
 use crate::args;
 use crate::context::Context;

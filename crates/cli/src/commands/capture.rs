@@ -1,4 +1,4 @@
-//! `swb capture`: an answer into the relay buffer.
+//! `swb capture`: copy a turn to the relay buffer.
 
 use super::turn::captured;
 use crate::args;
@@ -7,7 +7,7 @@ use crate::error::Outcome;
 use serde::Serialize;
 use swb_wire::control::{CaptureReply, Operation};
 
-/// What `capture --json` tells.
+/// The output of `capture --json`.
 #[derive(Debug, Serialize)]
 struct Captured {
     turn_id: String,

@@ -1,4 +1,4 @@
-//! `swb completions`: scripts for shells.
+//! `swb completions`: print completion scripts for shells.
 
 use crate::args::{CompletionsArgs, SwbCli};
 use crate::console::print;

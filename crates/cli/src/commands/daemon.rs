@@ -1,4 +1,4 @@
-//! `swb daemon`: the daemon in the foreground.
+//! `swb daemon`: run the daemon in the foreground.
 
 use crate::args;
 use crate::error::{Failure, Outcome};
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Runs the daemon until it is told to end.
 pub(super) fn run(config: Option<PathBuf>, args: &args::DaemonArgs) -> Outcome {
     let options = swb_daemon::Options { config, auto: args.auto };
-    // The whole chain in one line: what failed, and what that came from.
+    // The whole chain of causes in one line.
     swb_daemon::run(options).map_err(|error| Failure::general(format!("{error:#}")))?;
     Ok(0)
 }

@@ -16,7 +16,7 @@ use swb_turns::score::Score;
 use swb_turns::{Profile, Profiles};
 use swb_types::Size;
 
-/// Columns and rows of recordings that tell no size: what most are made with.
+/// Columns and rows of recordings without a size: those of most recordings.
 const USUAL_SIZE: (u16, u16) = (100, 30);
 
 /// Prints what is found in a recording, or how well it is found in many.
@@ -25,18 +25,18 @@ pub(super) fn run(json: bool, args: &args::DetectArgs) -> Outcome {
     match (&args.recording, &args.score) {
         (_, Some(dir)) => bench.score(dir, json)?,
         (Some(path), _) => bench.show(path, json)?,
-        (None, None) => return Err(Failure::usage("which recording?")),
+        (None, None) => return Err(Failure::usage("no recording given")),
     }
     Ok(0)
 }
 
-/// Where recordings are tried.
+/// Runs the detector over recordings.
 struct Bench<'a> {
     profiles: Profiles,
     args: &'a args::DetectArgs,
 }
 
-/// What is told of a recording beside its events; all of it may be missing.
+/// What `expected.json` contains about a recording; all fields are optional.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct About {
@@ -89,8 +89,8 @@ impl Bench<'_> {
         Ok((recording, found))
     }
 
-    /// The profile that was named, that of the command, that of the program the folders are called after, or that of
-    /// the one that shows itself.
+    /// The profile given by the user, or that of the recorded command, or that of the program the folder is named after,
+    /// or that of the program whose greeting is found.
     fn profile(
         &self,
         about: &About,
@@ -113,7 +113,7 @@ impl Bench<'_> {
         };
         found
             .or_else(|| self.profiles.named("generic"))
-            .ok_or_else(|| Failure::general("there are no profiles"))
+            .ok_or_else(|| Failure::general("there are no detection profiles"))
     }
 }
 
@@ -122,7 +122,7 @@ fn read(file: &Path) -> Result<String, Failure> {
         .map_err(|error| Failure::io(format!("cannot read {}", file.display()), &error))
 }
 
-/// The folders below with a recording and its expectation, in order.
+/// The folders below `dir` that contain a recording and an `expected.json`, sorted.
 fn recordings(dir: &Path, depth: usize) -> Vec<PathBuf> {
     if dir.join("stream.jsonl").exists() {
         return if dir.join("expected.json").exists() { vec![dir.to_owned()] } else { Vec::new() };
@@ -141,20 +141,20 @@ fn name(folder: &Path) -> String {
     parts[parts.len().saturating_sub(2)..].join("/")
 }
 
-/// What was found, for people.
+/// The detected turns as text for people.
 fn describe(found: &Detection) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = match found.ready0 {
-        Some(ready) => writeln!(text, "read as {}, first ready at {}", found.profile, ready.0),
-        None => writeln!(text, "read as {}, never ready", found.profile),
+        Some(ready) => writeln!(text, "profile {}, first ready at {}", found.profile, ready.0),
+        None => writeln!(text, "profile {}, never ready", found.profile),
     };
     for turn in &found.turns {
         let interrupted = if turn.interrupted { ", interrupted" } else { "" };
         let (submit, end, signal) = (turn.submit.0, turn.end.0, turn.signal.name());
         let _ = writeln!(
             text,
-            "\nturn {}: submitted at {submit}, over at {end} by {signal}{interrupted}",
+            "\nturn {}: submitted at {submit}, ended at {end} by {signal}{interrupted}",
             turn.seq
         );
         for dialog in &turn.dialogs {

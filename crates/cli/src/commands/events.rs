@@ -1,4 +1,4 @@
-//! `swb events`: what happens, as it happens.
+//! `swb events`: print events as they occur.
 
 use crate::args;
 use crate::console::print;
@@ -27,7 +27,7 @@ pub(super) fn run(context: &Context, args: args::EventsArgs) -> Outcome {
     }
 }
 
-/// An event for people, with the time of day in UTC.
+/// An event as text for people, with the time of day in UTC.
 fn text(happening: &Happening) -> String {
     let second = happening.at / 1000 % DAY;
     let (hours, minutes, seconds) = (second / 3600, second / 60 % 60, second % 60);
@@ -37,7 +37,7 @@ fn text(happening: &Happening) -> String {
 
 fn what(what: &Happened) -> String {
     match what {
-        Happened::Missed => "some events are not kept any more".to_owned(),
+        Happened::Missed => "some events were lost".to_owned(),
         Happened::Opened => "opened".to_owned(),
         Happened::Found => "found again".to_owned(),
         Happened::Closed => "closed".to_owned(),
@@ -46,9 +46,9 @@ fn what(what: &Happened) -> String {
         Happened::Status { state, signal: Some(signal) } => format!("{} ({signal})", state.as_str()),
         Happened::Status { state, signal: None } => state.as_str().to_owned(),
         Happened::Submitted { .. } => "submitted".to_owned(),
-        Happened::Dialog { .. } => "asks in the middle of a turn".to_owned(),
+        Happened::Dialog { .. } => "asking during a turn".to_owned(),
         Happened::Turn { turn_id } => format!("turn {}", table::printable(turn_id)),
-        _ => "something this program does not know".to_owned(),
+        _ => "unknown event".to_owned(),
     }
 }
 
@@ -69,6 +69,6 @@ mod tests {
         );
         let status = Happened::Status { state: AgentState::Ready, signal: Some("title".into()) };
         assert_eq!(line(Some("a\x1b"), status), "01:02:03Z  a\\u{1b}  ready (title)\n");
-        assert_eq!(line(None, Happened::Missed), "01:02:03Z  -  some events are not kept any more\n");
+        assert_eq!(line(None, Happened::Missed), "01:02:03Z  -  some events were lost\n");
     }
 }

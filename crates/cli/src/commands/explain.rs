@@ -1,4 +1,4 @@
-//! `swb explain`: what an agent is doing, and how that is known.
+//! `swb explain`: show an agent's state and the evidence for it.
 
 use crate::args;
 use crate::context::Context;
@@ -24,8 +24,8 @@ fn text(reply: &ExplainReply, now: u64) -> String {
         let _ = write!(text, " for {}", ago(agent.since));
     }
     let _ = match &agent.profile {
-        Some(profile) => writeln!(text, ", read as {profile}"),
-        None => writeln!(text, ", turns are not looked for"),
+        Some(profile) => writeln!(text, ", profile {profile}"),
+        None => writeln!(text, ", no detection profile"),
     };
     for evidence in &reply.evidence {
         let (signal, offset) = (&evidence.signal, evidence.offset.0);
@@ -66,7 +66,7 @@ mod tests {
             last_turn: Some(TurnItem { turn_id: "api:2".into(), timestamp: 60_000, ..TurnItem::default() }),
         };
         insta::assert_snapshot!(text(&reply, 180), @r"
-        ready for 2m, read as claude
+        ready for 2m, profile claude
         because of title, 2m ago at byte 17: ✳ Claude\u{1b}
         latest turn: api:2, 2m ago
         ");

@@ -1,11 +1,11 @@
-//! `swb` alone: this directory's session.
+//! `swb` without a command: this directory's session.
 
 use crate::context::{self, Context};
 use crate::error::Outcome;
 use crate::session::{self, Target};
 use swb_wire::control::Create;
 
-/// Goes to the newest session of the current directory, or starts one with the user's shell.
+/// Attaches to the newest session of the current directory, or starts one with the user's shell.
 pub(super) fn run(context: &Context) -> Outcome {
     let workspace = context::workspace(None)?;
     if let Some(session) = context::newest_in(context.sessions()?, &workspace) {

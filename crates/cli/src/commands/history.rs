@@ -1,4 +1,4 @@
-//! `swb history`: conversations with agents, and what was said in them.
+//! `swb history`: conversations with agents and their messages.
 
 mod transcript;
 
@@ -17,7 +17,7 @@ use swb_wire::control::{
     Operation,
 };
 
-/// What `rm --json` tells.
+/// The output of `rm --json`.
 #[derive(Debug, Serialize)]
 struct Removed {
     removed: Vec<String>,
@@ -69,7 +69,7 @@ fn search(context: &Context, words: &str, workspace: Option<String>, limit: Opti
     }
     let bold = !context.json && isatty(stdout());
     context.answer(&found.hits, |hits| hits_text(hits, now(), bold))?;
-    // As `grep` has it.
+    // As `grep` does.
     Ok(u8::from(found.hits.is_empty()))
 }
 
@@ -102,12 +102,12 @@ fn remove(context: &Context, names: Vec<String>) -> Outcome {
     Ok(0)
 }
 
-/// Says where conversations are listed, not where terminals are.
+/// Replaces the hint of a missing session by where conversations are listed.
 fn known(failure: Failure, name: &str) -> Failure {
     match failure.kind() {
         FailureKind::NoSession => {
             Failure::new(FailureKind::NoSession, format!("there is no conversation '{name}'"))
-                .hint("`swb history --all` shows the conversations there are")
+                .hint("`swb history --all` lists the conversations")
         }
         _ => failure,
     }
@@ -115,10 +115,11 @@ fn known(failure: Failure, name: &str) -> Failure {
 
 fn text(all: &[ConversationItem], now: u64, home: &Path, everywhere: bool) -> String {
     if all.is_empty() && everywhere {
-        return "No conversations. `swb chat` begins one.\n".to_owned();
+        return "No conversations. `swb chat` starts one.\n".to_owned();
     }
     if all.is_empty() {
-        return "No conversations in this directory. `swb history --all` shows those of others.\n".to_owned();
+        return "No conversations in this directory. `swb history --all` lists those of all directories.\n"
+            .to_owned();
     }
     let rows: Vec<[String; 6]> = all.iter().map(|one| row(one, now, home)).collect();
     match everywhere {
@@ -152,7 +153,7 @@ fn row(one: &ConversationItem, now: u64, home: &Path) -> [String; 6] {
 
 fn hits_text(hits: &[HitItem], now: u64, bold: bool) -> String {
     if hits.is_empty() {
-        return "No message has all these words.\n".to_owned();
+        return "No message contains all these words.\n".to_owned();
     }
     let mut text = String::new();
     for hit in hits {
@@ -166,7 +167,7 @@ fn hits_text(hits: &[HitItem], now: u64, bold: bool) -> String {
     text
 }
 
-/// An excerpt on one line, with what was found in bold.
+/// An excerpt on one line, with the matches in bold.
 fn excerpt(text: &str, bold: bool) -> String {
     let (begin, end) = if bold { ("\x1b[1m", "\x1b[22m") } else { ("", "") };
     let mut line = String::new();
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_stands_out() {
+    fn matches_are_bold() {
         let hit = HitItem {
             conversation: conversation("api", false),
             number: 3,

@@ -1,6 +1,6 @@
-//! `swb hook`: what an agent says of itself, for its hooks.
+//! `swb hook`: reports the state of an agent; called by the agent's hooks.
 //!
-//! A hook must never disturb the agent that calls it: it says nothing, always succeeds and never takes long.
+//! A hook must never disturb the agent that calls it: it prints nothing, always succeeds and never takes long.
 
 use crate::args;
 use crate::context::Context;
@@ -11,7 +11,7 @@ use std::io::Read;
 use std::sync::mpsc::sync_channel;
 use swb_wire::control::{Hook, HookState, OkReply, Operation};
 
-/// Variable in which a process finds the name of its session.
+/// Environment variable with the name of the session.
 const SESSION: &str = "SWB_SESSION";
 
 /// Tells the daemon; whether it was told is nobody's concern.
@@ -48,14 +48,14 @@ fn state(state: args::HookState) -> HookState {
     }
 }
 
-/// What claude's event on standard input says.
+/// The state that claude's event on standard input reports.
 fn claude() -> Option<HookState> {
     let mut text = String::new();
     std::io::stdin().lock().take(limits::HOOK_EVENT).read_to_string(&mut text).ok()?;
     event(&text)
 }
 
-/// The part of claude's events that matters here.
+/// The part of claude's events that is used here.
 #[derive(Debug, Deserialize)]
 struct ClaudeEvent {
     hook_event_name: String,

@@ -1,4 +1,4 @@
-//! `swb keys`: press keys in a session without going there.
+//! `swb keys`: press keys in a session without attaching.
 
 use crate::args;
 use crate::context::Context;
@@ -6,7 +6,7 @@ use crate::error::Outcome;
 use serde::Serialize;
 use swb_wire::control::{Keys, KeysReply, Operation};
 
-/// What `keys` tells programs.
+/// The output of `keys --json`.
 #[derive(Debug, Serialize)]
 struct Pressed {
     session: String,

@@ -1,4 +1,4 @@
-//! `swb kill`: end sessions.
+//! `swb kill`: kill sessions.
 
 use crate::args;
 use crate::console::say_text;
@@ -7,7 +7,7 @@ use crate::error::{FailureKind, Outcome};
 use serde::Serialize;
 use swb_wire::control::{Kill, OkReply, Operation};
 
-/// What became of each session.
+/// The output of `kill --json`.
 #[derive(Debug, Serialize)]
 struct Killed {
     killed: Vec<String>,

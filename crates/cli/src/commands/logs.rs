@@ -1,4 +1,4 @@
-//! `swb logs`: what a session wrote.
+//! `swb logs`: show the output of a session.
 
 use crate::args;
 use crate::attach::Position;
@@ -13,24 +13,24 @@ use std::os::unix::net::UnixStream;
 use swb_types::{Offset, PtyId};
 use swb_wire::control::{Attach, Operation, Until};
 
-/// Bytes of old output asked for: more than any ring holds, so always everything.
+/// Bytes of old output requested: more than any ring holds, so always everything.
 const EVERYTHING: u64 = 1 << 40;
 
-/// What `logs --json` tells.
+/// The output of `logs --json`.
 #[derive(Debug, Serialize)]
 struct LogPrinter {
     session: String,
     pty: PtyId,
     /// Position of the end of `text` in the session's output.
     offset: Offset,
-    /// The output; bytes that are no UTF-8 are replaced.
+    /// The output; bytes that are not valid UTF-8 are replaced.
     text: String,
 }
 
 /// Shows old output, and then what comes if the user wants to follow.
 pub(crate) fn run(context: &Context, args: args::LogsArgs) -> Outcome {
     if args.follow && context.json {
-        return Err(Failure::usage("--follow and --json do not go together"));
+        return Err(Failure::usage("--follow and --json cannot be combined"));
     }
     let session = context.session_or_here(args.name)?;
     let (bytes, end) = fetch(context, &session, args.pty)?;
@@ -47,7 +47,7 @@ pub(crate) fn run(context: &Context, args: args::LogsArgs) -> Outcome {
     Ok(0)
 }
 
-/// Fetches all output there is, and the position of its end.
+/// Fetches all available output and the position of its end.
 fn fetch(context: &Context, session: &str, pty: PtyId) -> Result<(Vec<u8>, Offset), Failure> {
     let request = Operation::Attach(Attach {
         session: session.to_owned(),
@@ -83,14 +83,14 @@ fn read_to_end(socket: &UnixStream, begin: Offset) -> Result<(Vec<u8>, Offset), 
         if inbox.fill(socket)? == 0 {
             return Err(Failure::new(
                 FailureKind::Disconnected,
-                "the daemon went away in the middle of the output",
+                "the connection to the daemon was lost in the middle of the output",
             )
             .hint("try again; sessions are not affected"));
         }
     }
 }
 
-/// Gives the last lines of a text; one that has not ended yet counts.
+/// The last lines of a text; an incomplete last line counts.
 fn tail(bytes: &[u8], lines: usize) -> &[u8] {
     let body = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let begin = match lines.checked_sub(1) {
@@ -117,7 +117,7 @@ mod tests {
         control::encode_control(&Event::End { offset: Offset(105) }, &mut stream).unwrap();
         daemon.write_all(&stream).unwrap();
         let (bytes, end) = read_to_end(&socket, Offset(10)).unwrap();
-        assert_eq!((bytes.as_slice(), end), (&b"abcde"[..], Offset(105)), "what is followed begins there");
+        assert_eq!((bytes.as_slice(), end), (&b"abcde"[..], Offset(105)), "following starts there");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `swb ls`: what sessions there are.
+//! `swb ls`: list sessions.
 
 use crate::args;
 use crate::context::{self, Context};
@@ -14,7 +14,7 @@ use swb_wire::control::{AgentItem, AgentState, Origin, PtyItem, SessionItem, Ses
 struct SessionRow {
     name: String,
     workspace: String,
-    /// The command line, quoted as a shell would take it.
+    /// The command line, quoted for a shell.
     command: String,
     argv: Vec<String>,
     pid: u32,
@@ -24,7 +24,7 @@ struct SessionRow {
     clients: u32,
     status: SessionStatus,
     exit_code: Option<i32>,
-    /// What the agent is doing, and since when.
+    /// The agent's state, and since when.
     agent: Option<AgentItem>,
     origin: Option<Origin>,
     ptys: Vec<PtyItem>,
@@ -117,7 +117,7 @@ impl SessionRow {
         ]
     }
 
-    /// What the agent is doing and since when; nothing about one that is gone.
+    /// The agent's state and since when; empty if it has ended.
     fn agent_cell(&self, now: u64) -> String {
         let live = self.agent.as_ref().filter(|_| self.status != SessionStatus::Exited);
         match live.filter(|agent| agent.state != AgentState::Exited) {

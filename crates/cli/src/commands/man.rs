@@ -1,4 +1,4 @@
-//! `swb man`: the manual page.
+//! `swb man`: print the manual page.
 
 use crate::args::{ManArgs, SwbCli};
 use crate::console::print;

@@ -1,4 +1,4 @@
-//! The verbs of `swb`, one file each.
+//! The commands of `swb`, one file each.
 
 mod approvals;
 mod ask;
@@ -49,13 +49,13 @@ pub(crate) fn main(args: Vec<OsString>) -> u8 {
     }
 }
 
-/// Runs as the keeper; its arguments are a private matter between our own processes.
+/// Runs as the keeper; its arguments are private to our own processes.
 pub(crate) fn keeper(args: impl Iterator<Item = OsString>) -> ExitCode {
     let code = swb_keeper::run(args);
     ExitCode::from(u8::try_from(code).unwrap_or(1))
 }
 
-/// Tells the user what went wrong, and gives the exit code.
+/// Prints a failure and returns the exit code.
 pub(crate) fn report(program: &str, outcome: Outcome) -> u8 {
     outcome.unwrap_or_else(|failure| {
         say_text(&failure.render(program));

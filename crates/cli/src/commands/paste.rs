@@ -1,4 +1,4 @@
-//! `swb paste`: the relay buffer into a session.
+//! `swb paste`: type the relay buffer into a session.
 
 use crate::args;
 use crate::context::Context;
@@ -6,7 +6,7 @@ use crate::error::Outcome;
 use serde::Serialize;
 use swb_wire::control::{OkReply, Operation, Paste};
 
-/// What `paste --json` tells.
+/// The output of `paste --json`.
 #[derive(Debug, Serialize)]
 struct Pasted {
     session: String,

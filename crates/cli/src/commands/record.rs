@@ -1,4 +1,4 @@
-//! `swb record`: a session's output and its times in a file.
+//! `swb record`: record a session's output with its timing to a file.
 
 use crate::args;
 use crate::attach::follow::{FollowedItem, OutputFollower};
@@ -30,7 +30,7 @@ pub(super) fn run(context: &Context, args: args::RecordArgs) -> Outcome {
         session: args.name.clone(),
         pty: args.pty,
         watch: true,
-        // What has scrolled away is of no use to somebody who looks at the screen.
+        // A player shows only the screen, so the scrollback is left out.
         pictures: Some(Pictures { scrollback: Some(0) }),
         sizes: true,
     };
@@ -44,13 +44,13 @@ pub(super) fn run(context: &Context, args: args::RecordArgs) -> Outcome {
         signals,
     )?;
     let file = args.file.display();
-    tell(format_args!("recording session '{}' into {file}; Ctrl+C ends it", args.name));
+    tell(format_args!("recording session '{}' to {file}; Ctrl+C stops", args.name));
     recording.follow(follower)?;
-    tell(format_args!("recorded {:.1} s into {file}", recording.begun.elapsed().as_secs_f64()));
+    tell(format_args!("recorded {:.1} s to {file}", recording.begun.elapsed().as_secs_f64()));
     Ok(0)
 }
 
-/// Says something to a person; a program that reads the errors of ours wants errors.
+/// Prints progress if standard error is a terminal; programs that read it expect errors only.
 fn tell(line: std::fmt::Arguments<'_>) {
     if isatty(stderr()) {
         say(format_args!("swb: {line}"));
@@ -75,7 +75,7 @@ fn header(context: &Context, args: &args::RecordArgs, attached: &Attached) -> Re
     })
 }
 
-/// What runs on a terminal of a session.
+/// The command that runs on a terminal of a session.
 fn command(session: &SessionItem, pty: PtyId) -> Option<String> {
     match &session.details {
         Some(details) if pty == PtyId::AGENT => Some(table::command_line(&details.argv)),
@@ -83,7 +83,7 @@ fn command(session: &SessionItem, pty: PtyId) -> Option<String> {
     }
 }
 
-/// A recording that is being made.
+/// A recording in progress.
 struct Recording {
     sink: Box<dyn Write>,
     writer: CastWriter,
@@ -120,7 +120,7 @@ impl Recording {
         }
     }
 
-    /// Writes whole lines, each at once: what is in the file is good, whenever this process is killed.
+    /// Writes whole lines, each with one call: the file is valid even if this process is killed.
     fn write(&mut self) -> Result<(), Failure> {
         for line in self.lines.drain(..) {
             self.sink
@@ -132,7 +132,7 @@ impl Recording {
     }
 }
 
-/// Makes the file. Whatever was on the screen is in it, so it is for its owner only.
+/// Creates the file. It contains everything that was on the screen, so only its owner may read it.
 fn create(path: &Path, force: bool) -> Result<File, Failure> {
     let mut options = OpenOptions::new();
     options.write(true).mode(0o600);
@@ -143,11 +143,11 @@ fn create(path: &Path, force: bool) -> Result<File, Failure> {
     }
     let file = options.open(path).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => {
-            Failure::general(format!("{} exists", path.display())).hint("--force overwrites it")
+            Failure::general(format!("{} already exists", path.display())).hint("--force overwrites it")
         }
         _ => Failure::io(format!("cannot write {}", path.display()), &error),
     })?;
-    // One that was there keeps its mode otherwise.
+    // Opening an existing file does not change its mode.
     if force && file.metadata().is_ok_and(|metadata| metadata.is_file()) {
         file.set_permissions(Permissions::from_mode(0o600))
             .map_err(|error| Failure::io(format!("cannot protect {}", path.display()), &error))?;
@@ -168,7 +168,7 @@ mod tests {
         create(&path, false).unwrap().write_all(b"old").unwrap();
         assert_eq!(mode(), 0o600);
         let refused = create(&path, false).unwrap_err();
-        assert!(refused.render("swb").contains("exists\nhint: --force overwrites it"));
+        assert!(refused.render("swb").contains("already exists\nhint: --force overwrites it"));
         assert_eq!(std::fs::read(&path).unwrap(), b"old");
         std::fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
         create(&path, true).unwrap().write_all(b"n").unwrap();

@@ -1,4 +1,4 @@
-//! `swb relay`: an answer of one session as input for another.
+//! `swb relay`: type a turn of one session into another.
 
 use crate::args;
 use crate::console::say;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::path::Path;
 use swb_wire::control::{MAX_FRAME, Operation, Relay, RelayReply};
 
-/// What `relay --json` tells.
+/// The output of `relay --json`.
 #[derive(Debug, Serialize)]
 struct Relayed {
     turn_id: String,

@@ -1,4 +1,4 @@
-//! `swb replay`: show a recording as it happened.
+//! `swb replay`: play a recording.
 
 use crate::args;
 use crate::attach::AttachEnd;
@@ -68,13 +68,13 @@ fn bad_recording(file: &Path, error: &CastError) -> Failure {
 /// The user's terminal while a recording plays.
 struct Player {
     screen: UserTerminal,
-    /// Nothing comes from a socket here, but the screen writes from one.
+    /// Unused, but the screen writes from an inbox.
     inbox: Inbox,
     signals: Signals,
     begun: Instant,
-    /// Since when the user looks at one picture.
+    /// Since when playback is paused.
     paused: Option<Instant>,
-    /// Whether there are keys to press.
+    /// Whether a keyboard is available.
     keyboard: bool,
     leave: Matcher,
     pause: Matcher,
@@ -82,10 +82,10 @@ struct Player {
 
 impl Player {
     fn new() -> Result<Self, Failure> {
-        // Caught before the terminal changes, so that no signal can leave it changed.
+        // Install the handlers before the terminal changes, so that no signal can leave it changed.
         let signals = Signals::catch(&[SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGCONT])?;
         let mut screen = UserTerminal::open(true)?;
-        // Recordings begin with a screen of their own.
+        // A recording begins with a screen of its own.
         screen.clear();
         screen.show_old(b"\x1b[H");
         Ok(Self {
@@ -100,13 +100,13 @@ impl Player {
         })
     }
 
-    /// Waits until it is time for what is to be shown at `due`; gives an ending when the user leaves before.
+    /// Waits until `due`; returns an ending if the user quits before.
     fn wait(&mut self, due: Duration) -> Result<Option<AttachEnd>, Failure> {
         loop {
             self.screen
                 .flush(&self.inbox)
                 .map_err(|error| Failure::io("cannot write to the terminal", &error))?;
-            // No clock goes that far: wait for the user.
+            // Beyond the range of the clock: wait for the user.
             let left = match self.begun.checked_add(due) {
                 Some(due) if self.paused.is_none() => Some(due.saturating_duration_since(Instant::now())),
                 _ => None,
@@ -175,7 +175,7 @@ impl Player {
         self.screen.flush(&self.inbox).map_err(|error| Failure::io("cannot write to the terminal", &error))
     }
 
-    /// Gives the terminal back as it was.
+    /// Restores the terminal.
     fn finish(&mut self) {
         self.screen.finish(&self.inbox);
     }

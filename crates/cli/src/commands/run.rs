@@ -1,4 +1,4 @@
-//! `swb run`: a command in a new session.
+//! `swb run`: run a command in a new session.
 
 use crate::args;
 use crate::context::{self, Context};
@@ -7,7 +7,7 @@ use crate::session;
 use serde::Serialize;
 use swb_wire::control::Create;
 
-/// What `run --detach` tells.
+/// The output of `run --detach`.
 #[derive(Debug, Serialize)]
 struct Started {
     session: String,

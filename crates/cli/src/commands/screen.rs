@@ -1,4 +1,4 @@
-//! `swb screen`: what is on a session's screen.
+//! `swb screen`: show the screen of a session.
 
 use crate::args;
 use crate::console::print;
@@ -10,12 +10,12 @@ use std::path::Path;
 use swb_types::{Offset, PtyId, Size};
 use swb_wire::control::{Operation, Screen, ScreenFormat, ScreenReply};
 
-/// What `screen --json` tells.
+/// The output of `screen --json`.
 #[derive(Debug, Serialize)]
 struct Shown {
     session: String,
     pty: PtyId,
-    /// Position in the session's output at which the screen looked like this.
+    /// Position in the session's output at which the screen was taken.
     offset: Offset,
     screen: Value,
 }
@@ -52,19 +52,19 @@ fn format(json: bool, args: &args::ScreenArgs) -> Result<ScreenFormat, Failure> 
         _ => ScreenFormat::Text,
     };
     if json {
-        return Err(Failure::usage("--json goes with no other form of the screen"));
+        return Err(Failure::usage("--json cannot be combined with --ansi, --svg or --png"));
     }
     Ok(format)
 }
 
-/// Draws the screen that a snapshot brings about.
+/// Draws the screen that a snapshot produces.
 fn draw(snapshot: &[u8], size: Size) -> Result<Vec<u8>, Failure> {
     let mut screen = swb_vt::Screen::new(size, swb_vt::Options::default());
     screen.feed(snapshot);
     screen.to_png().map_err(|error| Failure::io("cannot draw the screen", &error))
 }
 
-/// Writes to a file, or to standard output if it is called `-`.
+/// Writes to a file, or to standard output if its name is `-`.
 fn write(file: &Path, data: &[u8]) -> Result<(), Failure> {
     if file == Path::new("-") {
         return print(data);

@@ -1,4 +1,4 @@
-//! `swb send`: type into a session without going there.
+//! `swb send`: type text into a session without attaching.
 
 use crate::args;
 use crate::context::Context;
@@ -22,7 +22,7 @@ pub(super) fn run(context: &Context, args: args::SendArgs) -> Outcome {
         text => Box::new(text.as_bytes()),
     };
     let mut input = text.chain(if args.enter { &b"\r"[..] } else { b"" });
-    // Read before the daemon is asked for anything: who gives the text may take their time.
+    // Read before connecting to the daemon: the writer of standard input may be slow.
     let mut chunk = next_chunk(&mut input)?;
     let mut control = context.connect()?;
     let mut bytes = 0;

@@ -1,4 +1,4 @@
-//! `swb shell`: another shell in a session.
+//! `swb shell`: open another shell in a session.
 
 use crate::args;
 use crate::context::{self, Context};

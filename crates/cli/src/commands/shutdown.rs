@@ -1,4 +1,4 @@
-//! `swb shutdown`: end the daemon.
+//! `swb shutdown`: stop the daemon.
 
 use crate::args;
 use crate::console::say;
@@ -14,9 +14,9 @@ use swb_wire::control::{History, HistoryReply, OkReply, Operation, Shutdown};
 struct Stopped {
     /// Whether a daemon was running.
     stopped: bool,
-    /// Whether its sessions were ended.
+    /// Whether its sessions were killed.
     killed: bool,
-    /// Conversations that were not saved and are gone with it, if there are any.
+    /// Number of unsaved conversations that were lost, if there were any.
     #[serde(skip_serializing_if = "Option::is_none")]
     forgotten: Option<usize>,
 }
@@ -24,20 +24,20 @@ struct Stopped {
 /// Ends the daemon, and the sessions too if the user says so.
 pub(crate) fn run(context: &Context, args: &args::ShutdownArgs) -> Outcome {
     let mut running = context.connect_if_running()?;
-    // Only a daemon can reach the sessions that a keeper still holds.
+    // Only a daemon can kill the sessions that a keeper still holds.
     if running.is_none() && args.kill && context.paths.keeper_socket().exists() {
         running = Some(context.connect()?);
     }
     let Some(mut control) = running else {
         context.answer(&Stopped { stopped: false, killed: false, forgotten: None }, |_| {
-            "No daemon runs.\n".to_owned()
+            "No daemon is running.\n".to_owned()
         })?;
         return Ok(0);
     };
     let forgotten = unsaved(&mut control);
     match control.request::<OkReply>(&Operation::Shutdown(Shutdown { kill: args.kill })) {
         Ok(_) => {}
-        // Ending was what it was asked for.
+        // The daemon was asked to end.
         Err(failure) if failure.kind() == FailureKind::Disconnected && !args.kill => {}
         Err(failure) => return Err(failure),
     }
@@ -45,18 +45,18 @@ pub(crate) fn run(context: &Context, args: &args::ShutdownArgs) -> Outcome {
         say(format_args!("{}: the daemon is still busy ending", context.program));
     }
     context.answer(&Stopped { stopped: true, killed: args.kill, forgotten }, |stopped| {
-        let sessions = if stopped.killed { "all sessions were killed" } else { "sessions live on" };
+        let sessions = if stopped.killed { "all sessions were killed" } else { "sessions keep running" };
         let forgotten = match stopped.forgotten {
             None => String::new(),
-            Some(1) => ", a conversation that was not saved is gone".to_owned(),
-            Some(many) => format!(", {many} conversations that were not saved are gone"),
+            Some(1) => ", an unsaved conversation was lost".to_owned(),
+            Some(many) => format!(", {many} unsaved conversations were lost"),
         };
-        format!("The daemon has ended; {sessions}{forgotten}.\n")
+        format!("The daemon has stopped; {sessions}{forgotten}.\n")
     })?;
     Ok(0)
 }
 
-/// How many conversations nothing is kept of, if there are any. A daemon that does not tell has none.
+/// Number of conversations that are not saved, if there are any. A daemon that does not report it has none.
 fn unsaved(control: &mut ControlClient) -> Option<usize> {
     let history = control.request::<HistoryReply>(&Operation::History(History::default()));
     let conversations = history.map(|history| history.conversations).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `swb status`: how the daemon is doing.
+//! `swb status`: show the status of the daemon.
 
 use crate::context::Context;
 use crate::error::Outcome;
@@ -6,10 +6,10 @@ use crate::table;
 use serde::Serialize;
 use swb_wire::control::{DaemonStatus, DialectStatus, KeeperStatus, Operation, StatusReply};
 
-/// Exit code when no daemon runs.
+/// Exit code if no daemon is running.
 const NOT_RUNNING: u8 = 1;
 
-/// What `status --json` tells; without a daemon the first two are null.
+/// The output of `status --json`; without a daemon, the first two are null.
 #[derive(Debug, Serialize)]
 struct Status {
     keeper: Option<KeeperStatus>,
@@ -19,7 +19,7 @@ struct Status {
     warnings: Vec<String>,
 }
 
-/// Shows the state of the daemon; never starts it.
+/// Prints the status of the daemon; never starts it.
 pub(crate) fn run(context: &Context) -> Outcome {
     let status = match context.connect_if_running()? {
         Some(mut control) => Status::from(control.request::<StatusReply>(&Operation::Status)?),
@@ -46,7 +46,7 @@ impl From<StatusReply> for Status {
 
 fn text(status: &Status, now: u64) -> String {
     let Some(daemon) = &status.daemon else {
-        return "No daemon runs. Any other command starts it.\n".to_owned();
+        return "No daemon is running. Most other commands start it.\n".to_owned();
     };
     let keeper = status.keeper.as_ref().map_or(0, |keeper| keeper.pid);
     let up = table::age(now.saturating_sub(daemon.started / 1000));
@@ -55,7 +55,7 @@ fn text(status: &Status, now: u64) -> String {
         daemon.pid,
         daemon.version,
         daemon.restarts,
-        if daemon.auto { ", ends when idle" } else { "" },
+        if daemon.auto { ", exits when idle" } else { "" },
         status.sessions,
     );
     let rows: Vec<[String; 3]> = status
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn people_get_a_summary() {
         insta::assert_snapshot!(text(&status(), 220), @r"
-        daemon    pid 11, version 0.1.0, up 2m, restarted 2 times, ends when idle
+        daemon    pid 11, version 0.1.0, up 2m, restarted 2 times, exits when idle
         keeper    pid 10
         sessions  3
 

@@ -1,4 +1,4 @@
-//! `swb turn`: one answer of an agent.
+//! `swb turn`: show one turn of an agent.
 
 use crate::args;
 use crate::console::print;
@@ -9,14 +9,14 @@ use swb_wire::control::{Capture, Operation, Turn, TurnObject, TurnReply};
 /// Prints a turn.
 pub(super) fn run(context: &Context, args: &args::TurnArgs) -> Outcome {
     if context.json && args.raw {
-        return Err(Failure::usage("--json goes with no other form of the turn"));
+        return Err(Failure::usage("--json cannot be combined with --raw or --text"));
     }
     let turn = fetch(context, named(&args.id), args.raw || context.json)?;
     show(context, &turn, args.raw)?;
     Ok(0)
 }
 
-/// Prints the text of a turn, its bytes, or everything about it.
+/// Prints the text of a turn, its bytes, or all fields as JSON.
 pub(super) fn show(context: &Context, turn: &TurnObject, raw: bool) -> Result<(), Failure> {
     if raw {
         return print(&turn.content.0);
@@ -24,19 +24,19 @@ pub(super) fn show(context: &Context, turn: &TurnObject, raw: bool) -> Result<()
     context.answer(turn, |turn| turn.text.clone())
 }
 
-/// Asks for a turn by what the user calls it.
+/// The request for a turn that the user has named.
 fn named(id: &str) -> Turn {
     let (turn_id, session) = which(id);
     Turn { turn_id, session, ..Turn::default() }
 }
 
-/// Puts what the user calls a turn into a request for the buffer.
+/// The request to capture a turn that the user has named.
 pub(super) fn captured(id: &str) -> Capture {
     let (turn_id, session) = which(id);
     Capture { turn_id, session }
 }
 
-/// Tells the name of a turn from that of a session: only the former ends in a colon and a number.
+/// Tells the id of a turn from the name of a session: only the former ends in a colon and a number.
 fn which(id: &str) -> (Option<String>, Option<String>) {
     let number =
         |(_, number): (&str, &str)| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
@@ -46,14 +46,14 @@ fn which(id: &str) -> (Option<String>, Option<String>) {
     }
 }
 
-/// Gets a turn whole, in as many pieces as it takes; its bytes only if they are wanted.
+/// Gets a complete turn, in as many pieces as needed; its bytes only if requested.
 pub(super) fn fetch(context: &Context, mut request: Turn, bytes: bool) -> Result<TurnObject, Failure> {
     request.length = (!bytes).then_some(0);
     let first: TurnReply = context.ask(&Operation::Turn(request))?;
     complete(context, first.turn, bytes)
 }
 
-/// Gets what is missing of a turn.
+/// Gets the missing pieces of a turn.
 pub(super) fn complete(context: &Context, mut turn: TurnObject, bytes: bool) -> Result<TurnObject, Failure> {
     loop {
         let (from, text_from) = (turn.content.0.len() as u64, turn.text.len() as u64);
@@ -71,7 +71,7 @@ pub(super) fn complete(context: &Context, mut turn: TurnObject, bytes: bool) -> 
         };
         let next: TurnReply = context.ask(&Operation::Turn(request))?;
         if next.turn.content.0.is_empty() && next.turn.text.is_empty() {
-            return Err(Failure::general("the daemon does not give the rest of the turn"));
+            return Err(Failure::general("the daemon did not send the rest of the turn"));
         }
         turn.content.0.extend_from_slice(&next.turn.content.0);
         turn.text.push_str(&next.turn.text);

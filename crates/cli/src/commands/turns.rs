@@ -1,4 +1,4 @@
-//! `swb turns`: what an agent has answered so far.
+//! `swb turns`: list the turns of an agent.
 
 use crate::args;
 use crate::context::Context;

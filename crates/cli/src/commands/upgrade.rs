@@ -1,4 +1,4 @@
-//! `swb upgrade`: a new daemon under running sessions.
+//! `swb upgrade`: replace the daemon while sessions keep running.
 
 use crate::args;
 use crate::context::Context;
@@ -41,20 +41,20 @@ pub(super) fn run(context: &Context, args: args::UpgradeArgs) -> Outcome {
     };
     context.answer(&upgraded, |upgraded| {
         format!(
-            "The daemon now runs version {} (pid {}), it was {}.\n",
+            "Upgraded the daemon to version {} (pid {}) from {}.\n",
             upgraded.version, upgraded.pid, upgraded.previous
         )
     })?;
     Ok(0)
 }
 
-/// A daemon that cannot read its configuration does not start, and nobody would be there in its place.
+/// A daemon that cannot read its configuration does not start, which would leave the user without one.
 fn check_config(context: &Context) -> Result<(), Failure> {
     let named = context.config_file.is_some();
     let config = swb_daemon::Config::load(&context.config_path(), named);
     config.map(drop).map_err(|error| {
         Failure::general(format!("{error:#}"))
-            .hint("the daemon runs on as it was; mend the file and try again")
+            .hint("correct the file and try again; the running daemon is unchanged")
     })
 }
 

@@ -1,4 +1,4 @@
-//! `swb wait`: until something is on a session's screen, or until it ends.
+//! `swb wait`: wait for a text on a session's screen, for a state of its agent, or for its end.
 
 use crate::args;
 use crate::context::Context;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use swb_types::{Offset, PtyId};
 use swb_wire::control::{Met, Operation, Turns, TurnsReply, Wait, WaitReply, WaitUntil};
 
-/// Exit code when the time is up, as `timeout` has it.
+/// Exit code after a timeout, as that of `timeout`.
 pub(super) const TIMED_OUT: u8 = 124;
 
 /// What `wait --json` tells.
@@ -19,7 +19,7 @@ struct Waited {
     pty: PtyId,
     /// Which condition held: `text`, `stable`, `exit`, `ready`, `asking`, `turn` or `timeout`.
     met: Met,
-    /// What the expression matched.
+    /// The text that the expression matched.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
     /// The exit code of the command.
@@ -28,7 +28,7 @@ struct Waited {
     /// The turn that was completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     turn_id: Option<String>,
-    /// Position in the session's output; there is none when the time ran out without a daemon.
+    /// Position in the session's output; `None` after a timeout without a daemon.
     offset: Option<Offset>,
 }
 
@@ -64,8 +64,8 @@ pub(super) fn run(context: &Context, args: args::WaitArgs) -> Outcome {
     Ok(if met == Met::Timeout { TIMED_OUT } else { 0 })
 }
 
-/// Number of the newest turn, so that one that is completed while the daemon is away counts; nothing if that cannot
-/// be told.
+/// Number of the newest turn, so that one that is completed while the daemon is down counts; `None` if it is
+/// unknown.
 pub(super) fn newest(context: &Context, session: &str) -> Result<Option<u64>, Failure> {
     let request = Operation::Turns(Turns { session: session.to_owned(), limit: Some(1) });
     match context.ask::<TurnsReply>(&request) {
@@ -73,7 +73,7 @@ pub(super) fn newest(context: &Context, session: &str) -> Result<Option<u64>, Fa
             let number = reply.turns.first().and_then(|turn| turn.turn_id.rsplit_once(':')?.1.parse().ok());
             Ok(Some(number.unwrap_or(0)))
         }
-        // What has ended has no turns; the wait itself says what is wrong.
+        // A session that has ended has no turns; the wait itself reports the error.
         Err(failure) if failure.kind() == FailureKind::NoSession => Ok(None),
         Err(failure) => Err(failure),
     }
@@ -88,7 +88,7 @@ fn until_what(until: args::UntilState) -> WaitUntil {
     }
 }
 
-/// Waits for an agent, for `timeout` at most; nothing when the time is up before a daemon gave an answer.
+/// Waits for an agent, for `timeout` at most; `None` if the time is up before a daemon has replied.
 pub(super) fn until(
     context: &Context,
     mut request: Wait,
@@ -97,7 +97,7 @@ pub(super) fn until(
     ask(context, &mut request, WaitClock::start(Instant::now(), timeout))
 }
 
-/// Asks until there is an answer; nothing when the time is up before a daemon gave one.
+/// Repeats the request until a daemon replies; `None` if the time is up before.
 fn ask(context: &Context, request: &mut Wait, mut clock: WaitClock) -> Result<Option<WaitReply>, Failure> {
     loop {
         request.timeout_ms = clock.left(Instant::now());
@@ -116,7 +116,7 @@ fn ask(context: &Context, request: &mut Wait, mut clock: WaitClock) -> Result<Op
                     return Err(failure);
                 }
             }
-            // All that the daemon can find wrong with what was asked is the expression.
+            // Only the expression can make the request invalid.
             Err(failure) if failure.kind() == FailureKind::Invalid => {
                 return Err(Failure::usage(failure.to_string()));
             }
@@ -125,17 +125,17 @@ fn ask(context: &Context, request: &mut Wait, mut clock: WaitClock) -> Result<Op
     }
 }
 
-/// How much time there is.
+/// The time that is left, and since when the daemon keeps dying.
 #[derive(Debug, Clone, Copy)]
 struct WaitClock {
     deadline: Option<Instant>,
-    /// Since when no daemon has stayed for long.
+    /// Since when no daemon has run for long.
     unlucky: Option<Instant>,
 }
 
 impl WaitClock {
     fn start(now: Instant, timeout: Option<Duration>) -> Self {
-        // A time beyond all clocks is as good as none.
+        // A time beyond the range of the clock counts as none.
         Self { deadline: timeout.and_then(|timeout| now.checked_add(timeout)), unlucky: None }
     }
 
@@ -145,7 +145,7 @@ impl WaitClock {
         Some(u64::try_from(left.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX))
     }
 
-    /// Notes that a question asked at `asked` was lost; tells whether to give up.
+    /// Records that the request sent at `asked` was lost; true if it is time to give up.
     fn is_hopeless(&mut self, asked: Instant, now: Instant) -> bool {
         // A daemon that was there for a while had nothing against the question itself.
         if now.duration_since(asked) > limits::WAIT_RETRY {
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rest_of_the_time_is_asked_for() {
+    fn a_repeated_request_has_the_rest_of_the_time() {
         let now = Instant::now();
         let clock = WaitClock::start(now, Some(Duration::from_millis(1500)));
         assert_eq!(clock.left(now), Some(1500));
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_daemon_that_keeps_dying_is_given_up() {
+    fn the_wait_gives_up_only_on_a_daemon_that_keeps_dying() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut clock = WaitClock::start(start, None);

@@ -39,7 +39,7 @@ fn keep(context: &Context, workspace: Workspace) -> Outcome {
 
 fn text(all: &[WorkspaceItem], now: u64, home: &Path) -> String {
     if all.is_empty() {
-        return "No workspaces. `swb workspace add` keeps this directory as one.\n".to_owned();
+        return "No workspaces. `swb workspace add` adds this directory.\n".to_owned();
     }
     let rows: Vec<[String; 6]> = all.iter().map(|one| row(one, now, home)).collect();
     table::layout(["NAME", "BRANCH", "SESSIONS", "AGENT", "USED", "PATH"], &rows)

@@ -1,7 +1,7 @@
-//! The command line of coop: what its users type.
+//! The command line of coop.
 //!
-//! Talks to our own control socket, which speaks the same protocol; which command a session runs is for the
-//! daemon to read from the Coopfiles (CO-26).
+//! Uses our own control socket, which speaks the same protocol; the daemon reads from the Coopfiles which command a
+//! session runs (CO-26).
 
 use crate::args::{self as swb_args, parse_pty};
 use crate::commands::{self, report};
@@ -18,21 +18,21 @@ use swb_wire::control::{
     SessionLsReply,
 };
 
-/// The name this program answers by.
+/// The name of this program.
 const PROGRAM: &str = "coop";
 
 /// Sessions of coding agents, one per workspace.
 ///
-/// Without a command, goes to the session of the current directory, or starts its agent.
+/// Without a command, attaches to the session of the current directory, or starts its agent.
 #[derive(Debug, Parser)]
 #[command(
     name = "coop",
     version,
     disable_help_subcommand = true,
     after_help = "\
-Press Ctrl+] to leave a session; it runs on.
+Press Ctrl+] to detach from a session; it keeps running.
 
-Exit codes: 0 success, 1 failure, 2 wrong usage, 3 no such session, 4 the daemon did not start."
+Exit codes: 0 success, 1 failure, 2 usage error, 3 no such session, 4 the daemon did not start."
 )]
 struct CoopCli {
     /// Print data as JSON
@@ -44,7 +44,7 @@ struct CoopCli {
 
 #[derive(Debug, Subcommand)]
 enum CoopCommand {
-    /// Go to a session
+    /// Attach to a session
     Attach(PtyArgs),
     /// Open a shell in a session
     Shell(ShellArgs),
@@ -57,12 +57,12 @@ enum CoopCommand {
     Logs(swb_args::LogsArgs),
     /// Start the agent of a session anew
     Restart(PtyArgs),
-    /// Look after the terminals of one session
+    /// List and kill the terminals of one session
     #[command(subcommand)]
     Session(SessionCommand),
-    /// Show how the daemon is doing
+    /// Show the status of the daemon
     Status,
-    /// End the daemon; sessions live on
+    /// Stop the daemon; sessions keep running
     Shutdown,
 }
 
@@ -70,7 +70,7 @@ enum CoopCommand {
 struct ShellArgs {
     /// Session or workspace [default: that of this directory]
     session: Option<String>,
-    /// Open another shell even if there is one
+    /// Open another shell even if one is open
     #[arg(long)]
     new: bool,
     /// Program to run
@@ -94,7 +94,7 @@ enum SessionCommand {
         /// Session or workspace [default: that of this directory]
         session: Option<String>,
     },
-    /// End one terminal of a session
+    /// Kill one terminal of a session
     Kill {
         /// Terminal of the session: 0 is the agent, the others are shells
         #[arg(value_parser = parse_pty)]
@@ -105,14 +105,14 @@ enum SessionCommand {
     },
 }
 
-/// What `session ls --json` tells.
+/// The output of `session ls --json`.
 #[derive(Debug, Serialize)]
 struct Terminals {
     session: String,
     ptys: Vec<PtyItem>,
 }
 
-/// What `restart --json` tells.
+/// The output of `restart --json`.
 #[derive(Debug, Serialize)]
 struct Restarted {
     session: String,
@@ -120,7 +120,7 @@ struct Restarted {
     pid: u32,
 }
 
-/// What `session kill --json` tells.
+/// The output of `session kill --json`.
 #[derive(Debug, Serialize)]
 struct KilledJson {
     session: String,
@@ -166,17 +166,17 @@ fn dispatch(cli: CoopCli) -> Outcome {
     }
 }
 
-/// Gives what the user said, or the current directory: a path stands for the session of that workspace (CO-30).
+/// The given name, or the current directory: a path stands for the session of that workspace (CO-30).
 fn named(session: Option<String>) -> Result<String, Failure> {
     session.map_or_else(|| context::workspace(None), Ok)
 }
 
 fn create_or_attach(context: &Context) -> Outcome {
     let workspace = context::workspace(None)?;
-    // What runs is for the Coopfiles to say; that it runs as if it had been started here is for us.
+    // The Coopfiles name the command; the environment, umask and size are ours.
     let request = Create { argv: None, detach: Some(false), ..session::from_here(workspace, Vec::new()) };
     match session::create_and_go(context, request, None) {
-        // CO-21, CO-22: the answer names the session that is there.
+        // CO-21, CO-22: the reply names the existing session.
         Err(failure) if failure.kind() == FailureKind::Exists => match failure.existing() {
             Some(existing) => session::go(context, &Target::existing(existing.to_owned())),
             None => Err(failure),

@@ -1,4 +1,4 @@
-//! Programs of other projects that `swb` can stand in for, chosen by the name it is called by.
+//! Programs of other projects that `swb` can replace, chosen by the name it is started as.
 
 pub(crate) mod clippyctl;
 mod coop;
@@ -14,7 +14,7 @@ type EntryPoint = fn(Vec<OsString>) -> u8;
 const PERSONALITIES: [(&str, EntryPoint); 3] =
     [("keepty", keepty::main), ("coop", coop::main), ("clippyctl", clippyctl::main)];
 
-/// The program for these arguments; none if they call `swb` itself.
+/// The program for these arguments; `None` for `swb` itself.
 pub(crate) fn entry_point(args: &[OsString]) -> Option<EntryPoint> {
     // The daemon is started by the path of the running program, whatever its name.
     if args.get(1).is_some_and(|verb| verb == "daemon") {

@@ -1,16 +1,16 @@
-//! Finds the detach key in what the user types.
+//! Finds the detach key in the user's input.
 //!
-//! Pure. A key reaches us as a plain byte, or, when the program has switched on a richer keyboard
+//! Pure. A key arrives as a plain byte, or, if the program has enabled a richer keyboard
 //! protocol, as `CSI code ; modifiers u` (kitty, fixterms) or `CSI 27 ; modifiers ; code ~` (xterm's
-//! modifyOtherKeys). All of them name the same key. The start of such a sequence has to be held back until
-//! it is decided; [`Matcher::patience`] says for how long, because a lone escape character is a key too.
+//! modifyOtherKeys). All of them stand for the same key. The start of such a sequence is held back until it is
+//! complete, for [`Matcher::patience`] at most, because a lone escape character is a key, too.
 
 use crate::limits;
 use std::time::Duration;
 use swb_vt::limits::KEY_BYTES;
 use swb_vt::{Input, InputParser, Key, KeyCode, KeyPress};
 
-/// Ways to write that Ctrl is held.
+/// The prefixes that mean Ctrl.
 const CTRL: [&str; 6] = ["C-", "^", "Ctrl-", "Ctrl+", "Control-", "Control+"];
 
 /// One key: a character, perhaps with Ctrl.
@@ -20,22 +20,24 @@ struct Chord {
     ctrl: bool,
 }
 
-/// The key, or the keys one after the other, that leave a session.
+/// The key, or the sequence of keys, that detaches from a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DetachKey(Vec<Chord>);
 
-/// Why a text names no detach key.
+/// A text that is not a valid detach key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no detach key; use C- and a character (C-], C-a), plain characters (,,,d), or none")]
+#[error(
+    "'{0}' is not a valid detach key; use C- and a character (C-], C-a), plain characters (,,,d), or none"
+)]
 pub(crate) struct KeyError(String);
 
 impl DetachKey {
-    /// Ctrl+], as telnet and coop have it.
+    /// Ctrl and a character, such as Ctrl+], the key of telnet and coop.
     pub(crate) fn ctrl(character: char) -> Self {
         Self(vec![Chord { character, ctrl: true }])
     }
 
-    /// Reads `C-]`, `^]`, `,,,d` or `none`.
+    /// Parses `C-]`, `^]`, `,,,d` or `none`.
     pub(crate) fn parse(text: &str) -> Result<Self, KeyError> {
         let refused = || KeyError(text.to_owned());
         if text.eq_ignore_ascii_case("none") {
@@ -59,13 +61,13 @@ impl DetachKey {
         if plain && (2..=limits::DETACH_KEYS).contains(&keys.len()) { Ok(Self(keys)) } else { Err(refused()) }
     }
 
-    /// A key of its own, for programs that take no other input.
+    /// A single plain key, for attachments that take no other input.
     pub(crate) fn plain(character: char) -> Self {
         Self(vec![Chord { character, ctrl: false }])
     }
 }
 
-/// Cuts off a prefix in whatever case it is written.
+/// Strips a prefix, ignoring case.
 fn without_prefix<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     let (start, rest) = text.split_at_checked(prefix.len())?;
     start.eq_ignore_ascii_case(prefix).then_some(rest)
@@ -84,7 +86,7 @@ pub(crate) struct Matcher {
 }
 
 impl Matcher {
-    /// Makes a matcher for several keys, each of which detaches.
+    /// Creates a matcher for several keys, each of which detaches.
     pub(crate) fn new(keys: Vec<DetachKey>) -> Self {
         let longest = keys.iter().map(|key| key.0.len()).max().unwrap_or(0);
         // Pasted text counts as typed: a paste whose end is lost must not take the way out.
@@ -92,9 +94,9 @@ impl Matcher {
         Self { keys, recent: Vec::new(), longest, parser, held: Vec::new() }
     }
 
-    /// Takes input and appends to `out` what is for the program; true when the user wants to leave.
+    /// Takes input and appends to `out` what is for the program; true if the detach key was pressed.
     ///
-    /// What was typed behind the detach key is dropped.
+    /// Drops the input after the detach key.
     pub(crate) fn feed(&mut self, input: &[u8], out: &mut Vec<u8>) -> bool {
         if self.longest == 0 {
             out.extend_from_slice(input);
@@ -126,7 +128,7 @@ impl Matcher {
         }
     }
 
-    /// Lets go of what is held back: it was no key of ours.
+    /// Releases the held bytes: they are not a detach key.
     pub(crate) fn give_up(&mut self, out: &mut Vec<u8>) {
         self.parser.give_up();
         out.append(&mut self.held);
@@ -215,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_of_the_key_is_known() {
+    fn every_encoding_of_the_key_is_recognised() {
         for form in [
             &b"\x1d"[..],
             b"\x1b[93;5u",
@@ -309,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn endless_digits_are_let_go() {
+    fn endless_digits_are_released() {
         let input = [b"\x1b[".as_slice(), &[b'9'; 100]].concat();
         check(&["C-]"], &input, false, &input);
     }

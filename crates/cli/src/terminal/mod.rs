@@ -1,4 +1,4 @@
-//! The user's own terminal: its modes, its size, its keys, and how it is given back.
+//! The user's own terminal: its modes, its size, its keys, and how it is restored.
 //!
 //! [`modes`] and [`detach`] are pure: bytes in, decisions out, and a stream cut at any byte gives the same result. [`raw`], [`signals`] and [`size`] touch the real terminal.
 

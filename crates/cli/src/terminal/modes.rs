@@ -1,8 +1,8 @@
-//! Follows what a program has changed about the terminal, so that it can be given back as it was.
+//! Tracks what a program has changed about the terminal, so that it can be restored.
 //!
-//! Pure: output goes in, [`Modes::undo`] says at any moment which bytes bring the terminal back. Only what
-//! the program really changed is undone, because not every terminal ignores what it does not know. What
-//! happened before the first byte that was fed is unknown and left alone.
+//! Pure: output goes in, [`Modes::undo`] returns at any moment the bytes that restore the terminal. Only what the
+//! program really changed is undone, because not every terminal ignores unknown sequences. Changes from before the
+//! first byte that was fed are unknown and stay.
 
 use swb_vt::{Csi, Sequence, Token, Tokenizer};
 
@@ -59,7 +59,7 @@ struct State {
     cursor_shape: bool,
     scroll_region: bool,
     pen: Pen,
-    /// What `ESC 7` keeps, and what comes back with the primary screen.
+    /// What `ESC 7` saves, and what is restored with the primary screen.
     saved: Pen,
     link: bool,
     colours: Colours,
@@ -67,7 +67,7 @@ struct State {
     /// Pushed titles: both, icon only, window only.
     titles: [u16; 3],
     line: Line,
-    /// Where the primary screen's cursor waits while the alternate one is shown.
+    /// The line of the primary screen's cursor while the alternate screen is shown.
     primary_line: Line,
 }
 
@@ -99,10 +99,10 @@ struct Colours {
 /// What is known about the line the cursor is on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Line {
-    /// Nothing stands on it and the cursor is at its start.
+    /// It is empty and the cursor is at its start.
     #[default]
     Fresh,
-    /// The last byte was a carriage return behind text.
+    /// The last byte was a carriage return after text.
     Returned,
     /// Anything else.
     Used,
@@ -122,14 +122,14 @@ impl Modes {
         }
     }
 
-    /// Gives the shortest bytes that bring the terminal back and leave the cursor on a fresh line.
+    /// The shortest bytes that restore the terminal and leave the cursor on an empty line.
     pub(crate) fn undo(&self) -> Vec<u8> {
         let mut out = self.abort().to_vec();
         self.state.undo(&mut out);
         out
     }
 
-    /// Gives the bytes that end a sequence whose rest will not come.
+    /// The bytes that end a sequence whose rest will not arrive.
     pub(crate) fn abort(&self) -> &'static [u8] {
         if self.tokenizer.is_ground() {
             b""
@@ -338,7 +338,7 @@ impl State {
         pen.undo(out);
         self.undo_decoration(out);
         if homed && self.alternate != Some(1049) {
-            // Where the cursor was is lost; below everything it can hide nothing.
+            // The cursor position is lost; below everything, new text overwrites nothing.
             out.extend_from_slice(b"\x1b[999B");
             line = Line::Used;
         }
@@ -374,7 +374,7 @@ impl State {
             out.extend_from_slice(bytes);
         }
         for (which, pushed) in self.titles.iter().enumerate() {
-            // Terminals keep ten titles or so; a program that pushes on and on gets no flood of pops.
+            // Terminals keep about ten titles; a program that pushes endlessly must not cause a flood of pops.
             for _ in 0..(*pushed).min(16) {
                 out.extend_from_slice(format!("\x1b[23;{which}t").as_bytes());
             }
@@ -411,7 +411,7 @@ impl Pen {
     }
 }
 
-/// Cuts newlines off the end.
+/// Strips newlines from the end.
 fn without_newlines(text: &[u8]) -> &[u8] {
     let end = text.iter().rposition(|byte| *byte != b'\n').map_or(0, |last| last + 1);
     text.get(..end).unwrap_or_default()
@@ -472,7 +472,7 @@ mod tests {
     fn the_primary_screen_comes_back() {
         assert_eq!(undo(b"\x1b[?1049h\x1b[2J\x1b[3;4Htext"), "\x1b[?1049l");
         assert_eq!(undo(b"\x1b[?47htext"), "\x1b[?47l\r\n");
-        // The cursor returns to a line on which a prompt stands.
+        // The cursor returns to a line with a prompt.
         assert_eq!(undo(b"$ vi\x1b[?1049htext"), "\x1b[?1049l\r\n");
         // Attributes that were on when the program switched come back with the cursor.
         assert_eq!(undo(b"\x1b[1m\x1b[?1049h\x1b[m"), "\x1b[?1049l\x1b[m");
@@ -493,7 +493,7 @@ mod tests {
         assert_eq!(undo(b"\x1b[1;20r\x1b[r\r\n"), "");
         assert_eq!(undo(b"\x1b[?6h"), "\x1b[?6l\x1b[999B\r\n");
         assert_eq!(undo(b"\x1b[?1049h\x1b[1;20r"), "\x1b[r\x1b[?1049l");
-        // Restoring a private mode looks alike and is none.
+        // Restoring a private mode looks similar, but sets no region.
         assert_eq!(undo(b"\x1b[?1000r"), "");
     }
 

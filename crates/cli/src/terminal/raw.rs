@@ -1,7 +1,7 @@
-//! Raw mode of the user's terminal, and its way back.
+//! Switches the user's terminal to raw mode and back.
 //!
-//! The saved settings live in one process-wide place, so that the panic hook can restore them as well as
-//! the guard. Restoring twice does no harm; whoever comes first takes them out.
+//! The saved settings are in one process-wide variable, so that both the guard and the panic hook can restore
+//! them. Restoring twice does no harm; the first call takes them.
 
 use crate::console::say;
 use rustix::stdio::stdin;
@@ -18,7 +18,7 @@ pub(crate) struct RawMode(());
 impl RawMode {
     /// Switches to raw mode: no echo, no lines, no signal keys, no changes to output.
     ///
-    /// Gives nothing when standard input is no terminal.
+    /// Returns `None` if standard input is not a terminal.
     pub(crate) fn enter() -> io::Result<Option<Self>> {
         if !isatty(stdin()) {
             return Ok(None);
@@ -30,7 +30,7 @@ impl RawMode {
         Ok(Some(guard))
     }
 
-    /// Switches to raw mode again, after a shell had the terminal in between.
+    /// Switches to raw mode again, after a shell has used the terminal.
     pub(crate) fn renew(&self) -> io::Result<()> {
         apply_raw(tcgetattr(stdin())?)
     }
@@ -42,15 +42,15 @@ impl Drop for RawMode {
     }
 }
 
-/// Gives the terminal its settings back, if this process changed them.
+/// Restores the settings of the terminal, if this process changed them.
 pub(crate) fn restore() {
     let saved = SAVED.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(before) = saved
         && let Err(error) = tcsetattr(stdin(), OptionalActions::Now, &before)
-        // The terminal may be gone altogether, and then there is nothing to restore.
+        // If the terminal is gone, there is nothing to restore.
         && error != rustix::io::Errno::IO
     {
-        say(format_args!("swb: could not restore the terminal: {error}; `stty sane` does"));
+        say(format_args!("swb: cannot restore the terminal: {error}; run `stty sane`"));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Signals as something a poll loop can wait for.
+//! Signals that a poll loop can wait for.
 
 use signal_hook::{flag, low_level::pipe};
 use std::io::{self, Read};
@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The signals of one process that a loop wants to hear of instead of dying.
+/// The signals of this process that a loop handles.
 #[derive(Debug)]
 pub(crate) struct Signals {
     wake: UnixStream,
@@ -23,7 +23,7 @@ impl Signals {
         let mut flags = Vec::with_capacity(numbers.len());
         for &number in numbers {
             let raised = Arc::new(AtomicBool::new(false));
-            // The flag has to be up before the loop is woken.
+            // The flag has to be set before the loop wakes.
             flag::register(number, Arc::clone(&raised))?;
             pipe::register(number, sender.try_clone()?)?;
             flags.push((number, raised));
@@ -31,7 +31,7 @@ impl Signals {
         Ok(Self { wake, flags })
     }
 
-    /// Gives the signals that came since the last call.
+    /// Takes the signals received since the last call.
     pub(crate) fn take(&mut self) -> Vec<i32> {
         let mut bytes = [0; 64];
         while matches!(self.wake.read(&mut bytes), Ok(count) if count > 0) {}
@@ -42,7 +42,7 @@ impl Signals {
 }
 
 impl AsFd for Signals {
-    /// Readable when a signal came.
+    /// Readable after a signal.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }
@@ -54,7 +54,7 @@ mod tests {
     use signal_hook::consts::{SIGUSR1, SIGUSR2};
 
     #[test]
-    fn signals_are_told_apart_and_given_once() {
+    fn each_signal_is_returned_once() {
         let mut signals = Signals::catch(&[SIGUSR1, SIGUSR2]).unwrap();
         assert!(signals.take().is_empty());
         signal_hook::low_level::raise(SIGUSR2).unwrap();

@@ -4,7 +4,7 @@ use rustix::stdio::{stderr, stdin, stdout};
 use rustix::termios::tcgetwinsize;
 use swb_types::Size;
 
-/// Gives the size of the terminal this process runs on, if it runs on one that knows its size.
+/// The size of the terminal of this process, if it has one that knows its size.
 pub(crate) fn current() -> Option<Size> {
     // Any of the three may be redirected.
     [stdout(), stdin(), stderr()].into_iter().find_map(|fd| {

@@ -1,4 +1,4 @@
-//! The socket to the broker: made in the background, again and again, and never waited for (CP-5).
+//! The connection to the broker: opened in the background, retried, and never waited for (CP-5).
 
 use super::registration::Registration;
 use crate::attach::follow::timespec;
@@ -16,12 +16,12 @@ use swb_wire::clippy::frames;
 /// A connection to the broker, or the wait for one.
 #[derive(Debug)]
 pub(super) struct BrokerConnection {
-    /// Where the broker listens; nowhere without a runtime directory (CB-2).
+    /// The socket of the broker; `None` without a runtime directory (CB-2).
     path: Option<PathBuf>,
     registration: Registration,
     socket: Option<OwnedFd>,
     reader: LengthPrefixed,
-    /// When to try again, or when to give up waiting for an answer.
+    /// When to try again, or when to give up waiting for a reply.
     due: Instant,
     buffer: Box<[u8]>,
 }
@@ -32,7 +32,7 @@ impl BrokerConnection {
         Self { path, registration, socket: None, reader: frames(), due: Instant::now(), buffer }
     }
 
-    /// The socket and what it is waited for; `room` tells whether there is room for what it may bring.
+    /// The socket and the events to wait for; `room` if there is room for what may arrive.
     pub(super) fn interest(&self, room: bool) -> Option<(&OwnedFd, PollFlags)> {
         let mut flags = PollFlags::empty();
         flags.set(PollFlags::IN, room);
@@ -47,7 +47,7 @@ impl BrokerConnection {
         waits.then_some(self.due)
     }
 
-    /// Tries to connect, or gives up on a broker that does not answer, when it is time to.
+    /// Tries to connect, or gives up on a broker that does not reply, when it is time to.
     pub(super) fn tick(&mut self, now: Instant) {
         if self.deadline().is_none_or(|due| now < due) {
             return;
@@ -74,12 +74,12 @@ impl BrokerConnection {
             Err(_) => self.give_up(),
         }
         if self.socket.is_none() {
-            // Worth a try: there is something to be had now.
+            // There is a turn to send, so try at once.
             self.due = Instant::now();
         }
     }
 
-    /// Sends what the broker takes without waiting.
+    /// Sends what the broker accepts without blocking.
     pub(super) fn write(&mut self) {
         while let Some(socket) = &self.socket {
             let waiting = self.registration.waiting();
@@ -95,7 +95,7 @@ impl BrokerConnection {
         }
     }
 
-    /// Reads what has come, and gives `inject` what is to be typed, message by message.
+    /// Reads what has arrived, and passes text to type to `inject`, message by message.
     pub(super) fn read(&mut self, mut inject: impl FnMut(&[u8])) {
         let Some(socket) = &self.socket else { return };
         match rustix::io::read(socket, &mut *self.buffer) {
@@ -119,7 +119,7 @@ impl BrokerConnection {
         self.write();
     }
 
-    /// Tells the broker that the session is over, and waits a little until it knows.
+    /// Deregisters the session, and waits briefly for the broker's reply.
     pub(super) fn farewell(&mut self) {
         self.registration.leave();
         let end = Instant::now() + limits::BROKER_GOODBYE;
@@ -144,7 +144,7 @@ impl BrokerConnection {
     }
 }
 
-/// Connects without waiting: even that can take for ever when a stuck broker does not accept.
+/// Connects without blocking: even that can take for ever if a stuck broker does not accept.
 fn open(path: &PathBuf) -> Option<OwnedFd> {
     let address = SocketAddrUnix::new(path).ok()?;
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;

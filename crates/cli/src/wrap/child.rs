@@ -14,7 +14,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::process::{self, Command, ExitStatus};
 
-/// Size of the terminal of a command whose user has none (CP-7).
+/// Size of the command's terminal if the user has no terminal (CP-7).
 const DEFAULT_SIZE: Winsize = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
 
 /// A command that runs on a terminal of ours.
@@ -29,7 +29,7 @@ pub(super) struct WrappedChild {
 }
 
 impl WrappedChild {
-    /// Starts a command on a fresh terminal like the user's own, with nothing else of ours in it.
+    /// Starts a command on a new terminal with the settings of the user's, without other descriptors of ours.
     pub(super) fn start(
         program: &OsString,
         args: &[OsString],
@@ -49,7 +49,7 @@ impl WrappedChild {
         let mut command = Command::new(program);
         command.args(args).envs(env);
         command.stdin(slave.try_clone()?).stdout(slave.try_clone()?).stderr(slave);
-        // The command holds the other side of the terminal, and would keep it open for ever.
+        // The command object holds the other side of the terminal, and would keep it open for ever.
         let process = sys::with_controlling_terminal(&mut command).spawn();
         drop(command);
         let process = process?;
@@ -73,7 +73,7 @@ impl WrappedChild {
         &self.pidfd
     }
 
-    /// How it ended, if it has.
+    /// Its exit status, if it has ended.
     pub(super) fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         self.process.try_wait()
     }
@@ -81,14 +81,14 @@ impl WrappedChild {
     /// Sends a signal to its process group, which it leads.
     pub(super) fn signal(&self, number: i32) {
         if let Some(signal) = Signal::from_named_raw(number) {
-            // It may be gone by now, and then nobody minds.
+            // It may have ended meanwhile.
             let _sent = kill_process_group(self.pid, signal);
         }
     }
 
-    /// Gives its terminal the size of the user's (CP-26).
+    /// Resizes its terminal to the size of the user's (CP-26).
     pub(super) fn follow_size(&self) {
-        // A terminal that is gone has no size to follow.
+        // Fails only if the terminal is gone.
         let _followed = tcsetwinsize(&self.master, user_size());
     }
 }
@@ -99,7 +99,7 @@ fn user_size() -> Winsize {
     terminals.find_map(|fd| tcgetwinsize(fd).ok()).unwrap_or(DEFAULT_SIZE)
 }
 
-/// The settings of the user's terminal, before it becomes raw: what was set there holds for the command, too.
+/// The settings of the user's terminal before raw mode; the command's terminal gets the same.
 fn user_modes() -> Option<Termios> {
     isatty(stdin()).then(|| tcgetattr(stdin()).ok()).flatten()
 }

@@ -1,7 +1,7 @@
-//! What is typed, by the user or by a paste, on its way to the command.
+//! Input for the command, from the user or from a paste.
 //!
-//! Messages stay whole and in order (CP-19). Bounded: when the command reads nothing, [`WrapKeyboard::has_room`] says
-//! so and neither side is read further.
+//! Messages stay whole and in order (CP-19). Bounded: if the command does not read, [`WrapKeyboard::has_room`] is
+//! false and neither side is read further.
 
 use crate::limits;
 use rustix::io::Errno;
@@ -20,7 +20,7 @@ impl WrapKeyboard {
         self.waiting.len() - self.taken < limits::WRAP_INPUT
     }
 
-    /// Whether something waits.
+    /// Whether something is queued.
     pub(super) fn is_pending(&self) -> bool {
         self.taken < self.waiting.len()
     }
@@ -32,7 +32,7 @@ impl WrapKeyboard {
         self.waiting.extend_from_slice(bytes);
     }
 
-    /// Gives the terminal what it takes without waiting, and tells `typed` what that was.
+    /// Writes what the terminal accepts without blocking, and passes those bytes to `typed`.
     pub(super) fn flush(&mut self, master: impl AsFd, mut typed: impl FnMut(&[u8])) {
         while let Some(rest) = self.waiting.get(self.taken..).filter(|rest| !rest.is_empty()) {
             match rustix::io::write(&master, rest) {
@@ -42,7 +42,7 @@ impl WrapKeyboard {
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return,
-                // Nobody will ever read it.
+                // The command will never read it.
                 Err(_) => break,
             }
         }

@@ -1,8 +1,9 @@
-//! `swb wrap`: a command on a terminal between the user and it, that nobody notices.
+//! `swb wrap`: runs a command on a transparent terminal between the user and the command.
 //!
-//! All bytes go through unchanged, both ways ([`output`], [`keyboard`]). On the side, prompts are looked for
-//! (`swb_turns::LineRules`), and completed turns go to a broker if there is one ([`registration`], [`broker_connection`]): our
-//! daemon or any other that speaks the clippy dialect. `docs/protocols/clippy.md` has the rules.
+//! All bytes pass unchanged in both directions ([`output`], [`keyboard`]). Meanwhile prompts are recognised
+//! (`swb_turns::LineRules`), and completed turns are sent to a broker if there is one ([`registration`],
+//! [`broker_connection`]): our daemon or any other that speaks the clippy dialect. `docs/protocols/clippy.md` has the
+//! rules.
 
 mod broker_connection;
 mod child;
@@ -26,10 +27,10 @@ use swb_turns::{LineOptions, LineRules, Pattern};
 use swb_types::Paths;
 use wrapper::{WrapEnd, Wrapper};
 
-/// Exit code when the command could not be started, as shells have it (CP-23).
+/// Exit code if the command could not be started, as in shells (CP-23).
 const NOT_STARTED: u8 = 127;
 
-/// Name of the variable that tells a command its session, if the user wants that (CP-12).
+/// The variable that holds the session id for the command, with `--env` (CP-12).
 const SESSION_VARIABLE: &str = "CLIPPY_SESSION_ID";
 
 /// Runs a command and ends as it does.
@@ -37,9 +38,9 @@ pub(crate) fn run(args: WrapArgs) -> Outcome {
     // Everything that can be refused is refused before the command starts (CT-1, CT-2).
     let pattern = Pattern::new(&args.pattern).map_err(|error| Failure::usage(error.to_string()))?;
     let Some((program, rest)) = args.command.split_first() else {
-        return Err(Failure::usage("no command"));
+        return Err(Failure::usage("no command given"));
     };
-    let session = session_id().map_err(|error| Failure::io("no randomness for a session id", &error))?;
+    let session = session_id().map_err(|error| Failure::io("cannot create a session id", &error))?;
     let env = args.env.then_some((SESSION_VARIABLE, session.as_str()));
     let child = match WrappedChild::start(program, rest, env) {
         Ok(child) => child,
@@ -63,25 +64,25 @@ pub(crate) fn run(args: WrapArgs) -> Outcome {
     }
 }
 
-/// Where a broker listens, if it can (CB-1 to CB-3).
+/// The socket of the broker, if it can have one (CB-1 to CB-3).
 pub(crate) fn broker_socket() -> Option<PathBuf> {
-    // A broker can be had without a home.
+    // The broker's socket does not depend on HOME.
     let var = |key: &str| std::env::var_os(key).or_else(|| (key == "HOME").then(|| "/".into()));
     Paths::from_env(var)?.clippy_socket()
 }
 
-/// A name that no other session has or will have (CP-13): 128 random bits.
+/// A globally unique name (CP-13): 128 random bits.
 fn session_id() -> io::Result<String> {
     let mut bytes = [0_u8; 16];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Ends by the signal the command ended by, so that whoever started us can tell (CP-22).
+/// Ends by the signal that ended the command, so that the parent process can see it (CP-22).
 ///
-/// Gives the exit code that shells have for it when the signal does not end us.
+/// Returns the exit code that shells use for it if the signal does not end this process.
 fn die_by(signal: i32) -> u8 {
-    // The command has left a core if it was to; ours would only replace it.
+    // The command has dumped its own core; ours would only replace it.
     let _limited = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     drop(emulate_default_handler(signal));
     u8::try_from(128 + signal).unwrap_or(u8::MAX)

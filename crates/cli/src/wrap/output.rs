@@ -1,6 +1,6 @@
-//! What the command writes, on its way to the user: every byte, at once, and none of ours (CP-2, CP-4).
+//! Output of the command for the user: every byte, at once, and none of ours (CP-2, CP-4).
 //!
-//! Bounded: while the user's side takes nothing, [`CommandOutput::is_blocked`] says so and the command is not read.
+//! Bounded: while the user's side accepts nothing, [`CommandOutput::is_blocked`] is true and the command is not read.
 
 use crate::attach::user_terminal::reopen_output;
 use rustix::io::Errno;
@@ -8,7 +8,7 @@ use rustix::stdio::stdout;
 use rustix::termios::isatty;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// The way out.
+/// Standard output and the bytes it has not accepted yet.
 #[derive(Debug)]
 pub(super) struct CommandOutput {
     /// Our own open file, if standard output can be opened again; it does not block.
@@ -23,17 +23,17 @@ impl CommandOutput {
         Self { own: reopen_output(isatty(stdout())), waiting: Vec::new(), done: 0, gone: false }
     }
 
-    /// Whether something waits for the user's side.
+    /// Whether bytes wait for the user's side.
     pub(super) fn is_blocked(&self) -> bool {
         self.done < self.waiting.len()
     }
 
-    /// Whether nobody is there to see anything any more.
+    /// Whether the user's side is gone.
     pub(super) fn is_gone(&self) -> bool {
         self.gone
     }
 
-    /// Writes bytes, or keeps what is not taken. Only to be called when nothing waits.
+    /// Writes bytes, and keeps what is not accepted. Only to be called if nothing waits.
     pub(super) fn write(&mut self, bytes: &[u8]) {
         let taken = self.try_write(bytes);
         self.waiting.clear();
@@ -48,7 +48,7 @@ impl CommandOutput {
         self.waiting = waiting;
     }
 
-    /// Tells how much was taken; all of it when nobody is there.
+    /// Returns how much was accepted; all of it if the user's side is gone.
     fn try_write(&mut self, bytes: &[u8]) -> usize {
         let mut taken = 0;
         while let Some(rest) = bytes.get(taken..).filter(|rest| !rest.is_empty() && !self.gone) {

@@ -1,8 +1,8 @@
-//! What is said to a broker and how its answers are taken, without a socket.
+//! The messages to a broker and the handling of its replies, without a socket.
 //!
-//! One connection goes: hello, register, then turns; injects come back. The latest turn is kept all the time, so
-//! that a broker that appears later gets it (CP-15, CP-16). What waits to be sent is bounded: a broker that takes
-//! nothing is given up.
+//! On a connection, the wrapper sends hello, register, then turns; the broker sends injects. The latest turn is always
+//! kept, so that a broker that starts later gets it (CP-15, CP-16). The send queue is bounded: the connection to a
+//! broker that does not read is closed.
 
 use crate::limits;
 use swb_turns::LineTurn;
@@ -13,13 +13,13 @@ use swb_wire::clippy::{
 /// Why a connection is of no more use.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum BrokerUnusable {
-    /// The broker says things nobody understands.
+    /// The broker sent an invalid message.
     #[error(transparent)]
     Malformed(#[from] Malformed),
-    /// The broker takes nothing.
+    /// The broker does not read.
     #[error("the broker does not read")]
     Stuck,
-    /// The broker does not want us.
+    /// The broker rejected the registration.
     #[error("the broker refused: {0}")]
     Refused(String),
 }
@@ -28,15 +28,15 @@ pub(super) enum BrokerUnusable {
 enum RegistrationPhase {
     Away,
     Greeting,
-    /// The answer to this request is awaited.
+    /// Waiting for the reply to this request.
     Registering(u32),
     Registered,
-    /// The answer to this request is awaited.
+    /// Waiting for the reply to this request.
     Leaving(u32),
     Left,
 }
 
-/// The session, as a broker gets to know it.
+/// The session, as it is registered with a broker.
 #[derive(Debug)]
 pub(super) struct Registration {
     session: String,
@@ -45,7 +45,7 @@ pub(super) struct Registration {
     kept: Option<LineTurn>,
     phase: RegistrationPhase,
     last_id: u32,
-    /// Bytes for the broker, the first `sent` of which it has.
+    /// Bytes for the broker; the first `sent` are sent.
     out: Vec<u8>,
     sent: usize,
 }
@@ -64,16 +64,16 @@ impl Registration {
         }
     }
 
-    /// A broker is there: greets it.
+    /// Connected to a broker: queues hello.
     pub(super) fn connected(&mut self) {
         self.disconnected();
         self.phase = RegistrationPhase::Greeting;
         let hello = Request::Hello { version: VERSION, role: Some(Role::Wrapper) };
-        // A greeting is short.
+        // A hello is short.
         let _fits = encode_request(0, &hello, &mut self.out);
     }
 
-    /// The broker is gone, and with it everything it was about to be told but the latest turn.
+    /// The connection is closed: drops the send queue, except the latest turn.
     pub(super) fn disconnected(&mut self) {
         self.phase = RegistrationPhase::Away;
         self.last_id = 0;
@@ -81,18 +81,18 @@ impl Registration {
         self.sent = 0;
     }
 
-    /// Whether the broker owes an answer without which nothing goes on.
+    /// Whether a reply is needed to continue.
     pub(super) fn awaits_answer(&self) -> bool {
         matches!(self.phase, RegistrationPhase::Greeting | RegistrationPhase::Registering(_))
     }
 
-    /// Keeps a turn, and sends it if somebody is there to take it (CP-18).
+    /// Keeps a turn, and sends it if a broker is connected (CP-18).
     pub(super) fn turn(&mut self, turn: LineTurn) -> Result<(), BrokerUnusable> {
         self.kept = Some(turn);
         if self.phase == RegistrationPhase::Registered { self.send_kept() } else { Ok(()) }
     }
 
-    /// Says that the session is over, if the broker knows of it (CP-21).
+    /// Deregisters the session, if the broker knows it (CP-21).
     pub(super) fn leave(&mut self) {
         let id = self.next_id();
         let request = Request::Deregister { session: &self.session };
@@ -106,7 +106,7 @@ impl Registration {
         };
     }
 
-    /// Whether nothing is left to be said or heard.
+    /// Whether nothing is left to be sent or received.
     pub(super) fn has_left(&self) -> bool {
         self.phase == RegistrationPhase::Left
     }
@@ -116,17 +116,17 @@ impl Registration {
         self.out.get(self.sent..).unwrap_or_default()
     }
 
-    /// The broker took so many of them.
+    /// Removes bytes that were sent.
     pub(super) fn took(&mut self, count: usize) {
         self.sent += count;
         if self.sent >= self.out.len() {
-            // Gives the memory of a large turn back.
+            // Free the memory of a large turn.
             self.out = Vec::new();
             self.sent = 0;
         }
     }
 
-    /// Takes a message of the broker; gives what is to be typed, if anything.
+    /// Handles a message of the broker; returns the text to type, if any.
     pub(super) fn handle<'a>(&mut self, frame: &'a [u8]) -> Result<Option<&'a [u8]>, BrokerUnusable> {
         match (parse_message(frame)?, self.phase) {
             (Message::HelloAck { error: None }, RegistrationPhase::Greeting) => self.register()?,
@@ -145,14 +145,14 @@ impl Registration {
             (Message::Response(response), RegistrationPhase::Leaving(id)) if response.id == id => {
                 self.phase = RegistrationPhase::Left
             }
-            // A paste by somebody else may overtake the answer to the registration.
+            // A paste of another client may arrive before the reply to the registration.
             (
                 Message::Inject { content },
                 RegistrationPhase::Registering(_) | RegistrationPhase::Registered,
             ) => {
                 return Ok(Some(content));
             }
-            // The rest tells how turns were received, or means nothing to us.
+            // The rest confirms turns, or is unknown.
             _ => {}
         }
         Ok(None)
@@ -181,14 +181,14 @@ impl Registration {
             byte_length: turn.truncated().then(|| length(turn.byte_length)),
         };
         match encode_request(id, &request, &mut self.out) {
-            // The bound on turns is below that on frames, so that this does not happen.
+            // Cannot happen: the limit of a turn is below that of a frame.
             Ok(()) | Err(EncodeError::TooLarge { .. }) => Ok(()),
             Err(_) => Err(BrokerUnusable::Stuck),
         }
     }
 
     fn next_id(&mut self) -> u32 {
-        // 0 is for what nobody asked for.
+        // 0 is for messages that are not replies.
         self.last_id = self.last_id.checked_add(1).unwrap_or(1);
         self.last_id
     }
@@ -216,7 +216,7 @@ mod tests {
         }
     }
 
-    /// What has been said since the last look, in short.
+    /// The messages sent since the last call, in short.
     fn said(registration: &mut Registration) -> Vec<String> {
         let mut reader = frames();
         reader.push(registration.waiting());
@@ -259,7 +259,7 @@ mod tests {
 
     // CP-14, CP-16, CP-18
     #[test]
-    fn a_broker_is_greeted_told_and_given_the_latest_turn_once() {
+    fn a_broker_gets_hello_register_and_the_latest_turn_once() {
         let mut registration = registration();
         registration.turn(turn(b"old")).unwrap();
         registration.turn(turn(b"kept")).unwrap();
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_of_a_liar_change_nothing() {
+    fn replies_with_wrong_ids_change_nothing() {
         let mut registration = registration();
         registration.connected();
         said(&mut registration);
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_ends_the_connection() {
+    fn a_rejection_ends_the_connection() {
         let mut registration = registration();
         registration.connected();
         let refused = hear(&mut registration, &Message::HelloAck { error: Some("version_mismatch") });
@@ -307,7 +307,7 @@ mod tests {
 
     // CP-19
     #[test]
-    fn what_is_injected_is_handed_on() {
+    fn injected_text_is_passed_on() {
         let mut registration = registered();
         let typed = hear(&mut registration, &Message::Inject { content: b"a\0\xff\r" });
         assert_eq!(typed, Ok(Some(b"a\0\xff\r".to_vec())));
@@ -315,7 +315,7 @@ mod tests {
 
     // CP-28
     #[test]
-    fn a_broker_that_takes_nothing_is_given_up() {
+    fn a_broker_that_does_not_read_is_given_up() {
         let mut registration = registered();
         let large = vec![b'x'; 8 * 1024 * 1024];
         let sent = (0..10).take_while(|_| registration.turn(turn(&large)).is_ok()).count();
@@ -327,7 +327,7 @@ mod tests {
 
     // CP-21
     #[test]
-    fn leaving_is_said_once_and_waited_for() {
+    fn deregister_is_sent_once_and_waited_for() {
         let mut registration = registered();
         registration.leave();
         assert_eq!(said(&mut registration), ["2 deregister"]);
@@ -337,6 +337,6 @@ mod tests {
 
         let mut strange = self::registration();
         strange.leave();
-        assert!(strange.has_left() && strange.waiting().is_empty(), "nobody there to tell");
+        assert!(strange.has_left() && strange.waiting().is_empty(), "no broker to notify");
     }
 }

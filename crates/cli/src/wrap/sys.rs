@@ -1,11 +1,11 @@
-//! What happens between fork and exec.
+//! The code between fork and exec.
 #![allow(unsafe_code, reason = "code between fork and exec")]
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Makes a command the leader of a session of its own, with the terminal on its standard input as the controlling
-/// one (CP-1).
+/// Makes a command the leader of a session (setsid), with the terminal on its standard input as the controlling
+/// terminal (CP-1).
 pub(super) fn with_controlling_terminal(command: &mut Command) -> &mut Command {
     let take_it = || {
         rustix::process::setsid()?;

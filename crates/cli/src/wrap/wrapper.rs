@@ -1,9 +1,9 @@
 //! The loop between the user, the command and the broker.
 //!
-//! One thread and one `poll`. Nothing here waits for anything but a descriptor: not the user's side, not the
-//! command, and least of all the broker. Output is looked at for turns after it was passed on, and before the next
-//! key is read, so that whatever the user answers is known by then. That takes no thread of its own: patterns are matched
-//! in linear time, with bounds on their size and on the line, and only when the command is silent.
+//! One thread and one `poll`. Nothing blocks here: not the user's side, not the command, and least of all the broker.
+//! Output is searched for turns after it was passed on and before the next key is read, so that the prompt which the
+//! user replies to is known by then. That needs no thread of its own: patterns are matched in linear time, with limits
+//! on their size and on the line, and only while the command is silent.
 
 use super::broker_connection::BrokerConnection;
 use super::child::WrappedChild;
@@ -30,8 +30,8 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use swb_turns::{LineEvent, LineRules, Time};
 
-/// Signals that mean something to us or to the command, in the order they are looked at: to stop comes before to go
-/// on. Those that tell of a fault of our own, and those that background jobs are stopped by, stay as they are.
+/// Signals that are handled or passed to the command, in the order of handling: stop before continue. Signals for
+/// faults of this process, and those that stop background jobs, keep their default.
 const CAUGHT: [i32; 14] = [
     SIGTSTP, SIGCONT, SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGURG, SIGUSR1, SIGUSR2,
     SIGVTALRM, SIGWINCH,
@@ -57,19 +57,19 @@ pub(super) struct Wrapper {
     raw: Option<RawMode>,
     /// Whether there is a user to read from.
     listens: bool,
-    /// How the command ended, and how much was passed on since.
+    /// How the command ended, and how many bytes were passed on since.
     ended: Option<(ExitStatus, usize)>,
-    /// Whether everything it wrote was read.
+    /// Whether all its output was read.
     drained: bool,
-    /// When to look again at a terminal that nobody has open.
+    /// When to read again from a terminal that no process has open.
     closed_until: Option<Instant>,
-    /// When to leave a command alone that was told to end.
+    /// When to stop waiting for a command that was asked to end.
     terminate_by: Option<Instant>,
     hung_up: bool,
     buffer: Box<[u8]>,
 }
 
-/// What a wait was ended by.
+/// What ended a wait.
 #[derive(Debug, Clone, Copy)]
 struct WrapWakeup {
     signal: bool,
@@ -83,11 +83,11 @@ struct WrapWakeup {
 impl Wrapper {
     /// Takes over the user's terminal.
     pub(super) fn new(child: WrappedChild, link: BrokerConnection, rules: LineRules) -> io::Result<Self> {
-        // Caught before the terminal changes, so that no signal can leave it changed.
+        // Install the handlers before the terminal changes, so that no signal can leave it changed.
         let signals = Signals::catch(&CAUGHT)?;
         panics::keep_for_later();
         let raw = RawMode::enter()?;
-        // The size may have changed before its signal was caught.
+        // The size may have changed before the handler was installed.
         child.follow_size();
         Ok(Self {
             child,
@@ -108,7 +108,7 @@ impl Wrapper {
         })
     }
 
-    /// Runs until the command has ended and everything it wrote is shown (CP-21).
+    /// Runs until the command has ended and all its output is written (CP-21).
     pub(super) fn run(&mut self) -> io::Result<WrapEnd> {
         let ending = loop {
             self.link.tick(Instant::now());
@@ -159,7 +159,7 @@ impl Wrapper {
         Ok(())
     }
 
-    /// Tells how to end, when it is time to.
+    /// How to end, if it is time to.
     fn ending(&mut self) -> Option<WrapEnd> {
         if let Some((status, _)) = self.ended {
             while !self.drained && !self.output.is_blocked() {
@@ -191,12 +191,12 @@ impl Wrapper {
             (self.output.as_fd(), when(self.output.is_blocked(), PollFlags::OUT)),
             (broker, broker_flags),
         ];
-        // Left out rather than asked for nothing: the end of a stream would be reported all the same, for ever.
+        // Left out rather than polled for nothing: the end of a stream would still be reported, for ever.
         let asked = wanted.iter().filter(|(_, flags)| !flags.is_empty());
         let mut fds: Vec<PollFd<'_>> =
             asked.map(|(fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
         match poll(&mut fds, self.timeout().map(timespec).as_ref()) {
-            // After a signal nothing is said about the descriptors, and the next wait finds the signal's own.
+            // After EINTR the events are undefined, and the next wait finds the descriptor of the signal.
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -232,7 +232,7 @@ impl Wrapper {
         Some(due.saturating_duration_since(now))
     }
 
-    /// Passes on what the command wrote, and then looks at it; tells whether there may be more.
+    /// Passes on output of the command, and then searches it for turns; true if there may be more.
     fn read_output(&mut self) -> bool {
         if self.output.is_blocked() {
             return false;
@@ -244,7 +244,7 @@ impl Wrapper {
                 self.drained = self.ended.is_some();
                 return false;
             }
-            // Nobody has the other side open (EIO), which a command that runs may change.
+            // No process has the other side open (EIO); a running command may open it again.
             Ok(_) | Err(_) => {
                 self.drained = self.ended.is_some();
                 self.closed_until = Some(Instant::now() + limits::WRAP_CLOSED_PAUSE);
@@ -271,7 +271,7 @@ impl Wrapper {
                 self.keyboard.push(keys);
             }
             Err(Errno::INTR | Errno::AGAIN) => {}
-            // No more input, but the command goes on; unless it was a terminal, which then is gone.
+            // No more input, but the command continues; unless it was a terminal, which is gone now.
             Ok(_) | Err(_) => {
                 self.listens = false;
                 if self.raw.is_some() {
@@ -281,13 +281,13 @@ impl Wrapper {
         }
     }
 
-    /// Gives the command what waits for it. Injected bytes count like typed ones (CP-20).
+    /// Writes queued input to the command. Injected bytes count like typed ones (CP-20).
     fn type_in(&mut self) {
         let now = self.clock.now();
         self.keyboard.flush(self.child.master(), |typed| self.rules.input(typed, now));
     }
 
-    /// The user's side is gone: the command hears of it as it would without us.
+    /// The user's side is gone: the command gets SIGHUP as it would without the wrapper.
     fn hang_up(&mut self) {
         if !self.hung_up {
             self.hung_up = true;
@@ -297,7 +297,7 @@ impl Wrapper {
 
     fn handle_signals(&mut self) -> io::Result<()> {
         let signals = self.signals.take();
-        // Nobody is left to wake us when the one that would has come already.
+        // If SIGCONT has already arrived, no later one would wake this process.
         let stops = !signals.contains(&SIGCONT);
         for signal in signals {
             match signal {
@@ -319,7 +319,7 @@ impl Wrapper {
         Ok(())
     }
 
-    /// Stops with the user's terminal as it was; goes on when somebody sends SIGCONT (CP-25).
+    /// Restores the user's terminal and stops; continues after SIGCONT (CP-25).
     fn suspend(&mut self) -> io::Result<()> {
         self.child.signal(SIGTSTP);
         self.raw = None;
@@ -337,7 +337,7 @@ impl Wrapper {
         Ok(())
     }
 
-    /// Hands on the turns that were found.
+    /// Sends the turns that were found to the broker.
     fn report(&mut self) {
         for event in self.rules.take_events() {
             if let LineEvent::Turn(turn) = event {
@@ -347,7 +347,7 @@ impl Wrapper {
     }
 }
 
-/// Time for the line rules: Unix time at the start, and steady from there on whatever is done to the system's clock.
+/// Time for the line rules: Unix time at the start, then monotonic, whatever happens to the system's clock.
 #[derive(Debug)]
 struct WrapClock {
     unix: Time,

@@ -126,7 +126,7 @@ fn prompts_come_from_standard_input() {
     );
     let odd = swb.shell("printf 'say:a\\377b' | $SWB chat").output().expect("it runs");
     assert_eq!(answer(&odd), "a\u{fffd}b\n");
-    assert!(said(&odd).contains("not UTF-8"), "{}", said(&odd));
+    assert!(said(&odd).contains("not valid UTF-8"), "{}", said(&odd));
     let nothing = swb.shell("printf ' \\n' | $SWB chat").output().expect("it runs");
     assert_eq!(nothing.status.code(), Some(2), "{}", said(&nothing));
 }
@@ -248,7 +248,7 @@ fn an_answer_stopped_by_another_client_is_reported() {
     swb.ok(&["shutdown"]);
     let told = child.wait_with_output().expect("its end");
     assert_eq!(told.status.code(), Some(1), "{}", said(&told));
-    assert!(said(&told).contains("interrupted: the daemon went away"), "{}", said(&told));
+    assert!(said(&told).contains("interrupted: the daemon was shut down"), "{}", said(&told));
 }
 
 #[test]
@@ -389,7 +389,7 @@ fn markdown_streams_and_tools_are_folded() {
     let swb = scripted();
     let mut terminal = terminal(&swb, &[]);
     assert!(shown(&terminal).contains("new session"), "{}", shown(&terminal));
-    assert!(shown(&terminal).contains("scripted answers"), "{}", shown(&terminal));
+    assert!(shown(&terminal).contains("agent scripted"), "{}", shown(&terminal));
     ask(
         &mut terminal,
         "say:# Title\\nsome **bo;say:ld** `code`\\n- item\\n;tool:read:main.rs;think:deep;say:end",
@@ -443,12 +443,12 @@ fn ctrl_c_stops_the_answer_and_the_conversation_continues() {
     ask(&mut terminal, "say:*and* on");
     assert!(shown(&terminal).contains("\x1b[3mand\x1b[m"));
     terminal.type_in(CTRL_C);
-    terminal.until("Ctrl+C again leaves");
+    terminal.until("press Ctrl+C again to leave");
     // Another key in between, then both at the same moment, whatever the machine is doing.
     terminal.type_in(b"x\x7f\x03\x03");
     assert_eq!(terminal.wait(), 0);
     terminal.assert_modes_restored();
-    assert!(shown(&terminal).contains("comes back"), "{}", shown(&terminal));
+    assert!(shown(&terminal).contains("continues it"), "{}", shown(&terminal));
 }
 
 #[test]
@@ -482,7 +482,7 @@ fn commands_begin_with_a_slash() {
         ("/agent", "agents: scripted"),
         ("/model other", "model is \"other\" now"),
         ("/agent shell", "agent is \"shell\" now"),
-        ("/clear", "is forgotten"),
+        ("/clear", "was cleared"),
         ("/nonsense", "there is no command /nonsense"),
         ("/stop", "stopping"),
         ("/new", "new session"),
@@ -503,13 +503,13 @@ fn leaving_reports_what_is_not_saved() {
     let mut left = terminal(&swb, &["--new"]);
     ask(&mut left, "say:x");
     leave(&mut left);
-    assert!(shown(&left).contains("stays in memory; /save keeps it on disk"), "{}", shown(&left));
+    assert!(shown(&left).contains("stays in memory, not on disk (/save)"), "{}", shown(&left));
     let mut kept = terminal(&swb, &["--new"]);
     ask(&mut kept, "say:x");
     say(&mut kept, "/save");
     kept.until("saved as");
     leave(&mut kept);
-    assert!(shown(&kept).contains(" stays; "), "{}", shown(&kept));
+    assert!(shown(&kept).contains(" is kept; "), "{}", shown(&kept));
 }
 
 #[test]
@@ -676,7 +676,7 @@ fn a_daemon_that_is_shut_down_ends_the_chat() {
     terminal.until("the daemon was shut down");
     assert_eq!(terminal.wait(), 0);
     terminal.assert_modes_restored();
-    assert!(!shown(&terminal).contains("trying to come back"), "{}", shown(&terminal));
+    assert!(!shown(&terminal).contains("reconnecting"), "{}", shown(&terminal));
 }
 
 #[test]
@@ -689,7 +689,7 @@ fn an_undelivered_prompt_can_be_sent_again() {
     say(&mut terminal, "say:*heard*");
     terminal.until("› \r");
     signal(pid, Signal::KILL);
-    terminal.until("was not heard");
+    terminal.until("was not delivered");
     swb.daemon().wait().expect("its end");
     terminal.forget();
     terminal.type_in(ENTER.as_bytes());

@@ -48,7 +48,7 @@ fn conversations_are_listed_live_and_saved() {
     let mut swb = Swb::scripted(EXE, "");
     let (p, q) = (swb.workspace("p"), swb.workspace("q"));
     let (p, q) = (p.to_str().unwrap(), q.to_str().unwrap());
-    assert_eq!(swb.ok(&["history", "--all"]), "No conversations. `swb chat` begins one.\n");
+    assert_eq!(swb.ok(&["history", "--all"]), "No conversations. `swb chat` starts one.\n");
     let mut one = talk(&swb, "p", "one", &["hello there", "say:again"]);
     let _two = talk(&swb, "q", "two", &["something else"]);
     let _silent = talk(&swb, "q", "silent", &[]);
@@ -67,7 +67,7 @@ fn conversations_are_listed_live_and_saved() {
     assert_eq!((&all[0]["saved"], &all[1]["saved"]), (&json!(true), &json!(false)));
     // What was not saved is gone with the daemon.
     drop(one);
-    let told = "The daemon has ended; sessions live on, a conversation that was not saved is gone.\n";
+    let told = "The daemon has stopped; sessions keep running, an unsaved conversation was lost.\n";
     assert_eq!(swb.ok(&["shutdown"]), told);
     swb.start_daemon();
     let all = history(&swb, &["--all"]);

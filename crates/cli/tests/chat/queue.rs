@@ -25,7 +25,7 @@ fn asks(swb: &Swb, client: &mut ChatClient, what: &str) -> (String, Value) {
 #[test]
 fn approvals_are_listed_shown_and_decided() {
     let swb = Swb::scripted(EXE, "");
-    assert_eq!(swb.ok(&["approvals"]), "Nothing waits for an approval.\n");
+    assert_eq!(swb.ok(&["approvals"]), "No pending approvals.\n");
     assert!(queue(&swb).is_empty());
     let (mut one, mut two) = (swb.chat_in("one"), swb.chat_in("two"));
     let (first, approval) = asks(&swb, &mut one, "cargo test");

@@ -258,7 +258,7 @@ fn a_gap_in_piped_output_is_reported() {
     terminal.until("first");
     wait_for("a gap", || (swb.session("main")?["offset"].as_u64()? > 8_000_000).then_some(()));
     std::fs::write(swb.dir().join("w/go"), "").expect("a file");
-    terminal.until("swb: the reader was too slow, some output of 'main' is missing\n");
+    terminal.until("swb: output of 'main' was lost because it was read too slowly\n");
     assert_eq!(terminal.wait(), 0);
     assert!(shown(&terminal).ends_with("END\r\r\ncode 0\r\n"), "{:?}", shown(&terminal));
 }
@@ -459,7 +459,7 @@ fn a_shutdown_detaches_the_client_and_keeps_the_session() {
     assert_eq!(terminal.wait(), 0);
     assert_eq!(
         shown(&terminal).trim_start(),
-        "[detached from main: the daemon was shut down, the session lives on]\r\n"
+        "[detached from main: the daemon was shut down, the session keeps running]\r\n"
     );
     wait_for("the daemon's end", || swb.daemon().try_wait().expect("a child"));
     assert!(is_alive(pid));
@@ -610,8 +610,8 @@ fn without_a_new_daemon_attach_fails_with_a_message() {
     assert!(began.elapsed() > Duration::from_secs(5), "the daemon gets a chance to come back");
     assert_eq!(
         shown(&terminal).trim_start(),
-        "swb: the daemon went away and did not come back\r\n\
-         hint: the session lives on; `swb attach main` returns to it\r\n"
+        "swb: the connection to the daemon was lost and could not be restored\r\n\
+         hint: the session keeps running; `swb attach main` attaches again\r\n"
     );
     terminal.assert_modes_restored();
     away.end();
@@ -634,7 +634,9 @@ fn without_a_keeper_attach_fails_with_a_message() {
     signal(keeper, Signal::KILL);
     assert_eq!(terminal.wait(), 1);
     assert!(
-        shown(&terminal).trim_start().starts_with("swb: the daemon went away and did not come back\r\n"),
+        shown(&terminal)
+            .trim_start()
+            .starts_with("swb: the connection to the daemon was lost and could not be restored\r\n"),
         "{}",
         shown(&terminal)
     );
@@ -651,7 +653,7 @@ fn an_unknown_session_is_exit_code_3() {
         assert_eq!(terminal.wait(), 3);
         assert_eq!(
             shown(&terminal),
-            "swb: no session named 'nobody'\r\nhint: `swb ls` shows the sessions there are\r\n"
+            "swb: no session named 'nobody'\r\nhint: `swb ls` lists the sessions\r\n"
         );
         terminal.assert_modes_restored();
     }
@@ -721,7 +723,10 @@ fn a_session_cannot_attach_to_itself() {
     swb.ok(&["run", "-d", "-n", "loop", "--", "sh", "-c", &script]);
     let logs =
         wait_for("the refusal", || Some(swb.ok(&["logs", "loop"])).filter(|logs| logs.contains("rc=")));
-    assert!(logs.contains("this terminal is session 'loop' already") && logs.contains("rc=1"), "{logs}");
+    assert!(
+        logs.contains("this terminal belongs to session 'loop' itself") && logs.contains("rc=1"),
+        "{logs}"
+    );
 }
 
 /// A script that only reads must not change the size for those who look on.

@@ -145,10 +145,7 @@ fn kill_ends_one_or_several() {
     let output = swb.run(&["kill", "b", "nobody", "c"]);
     assert_eq!(output.status.code(), Some(3));
     assert_eq!(text(&output.stdout), "Killed session b\nKilled session c\n");
-    assert_eq!(
-        text(&output.stderr),
-        "swb: no session named 'nobody'\nhint: `swb ls` shows the sessions there are\n"
-    );
+    assert_eq!(text(&output.stderr), "swb: no session named 'nobody'\nhint: `swb ls` lists the sessions\n");
     assert!(pids.iter().all(|pid| !is_alive(*pid)));
     assert_eq!(swb.json(&["ls"]), json!([]));
 
@@ -377,7 +374,7 @@ fn status_and_shutdown_start_nothing() {
     let swb = Swb::new(EXE);
     let output = swb.run(&["status"]);
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), String::new()));
-    assert!(text(&output.stdout).starts_with("No daemon runs."), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).starts_with("No daemon is running."), "{}", text(&output.stdout));
     let output = swb.run(&["status", "--json"]);
     let status: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(
@@ -385,7 +382,7 @@ fn status_and_shutdown_start_nothing() {
         (&Value::Null, &Value::Null, &json!(0))
     );
     for args in [&["shutdown"][..], &["shutdown", "--kill"]] {
-        assert_eq!(swb.ok(args), "No daemon runs.\n");
+        assert_eq!(swb.ok(args), "No daemon is running.\n");
     }
     assert_eq!(swb.json(&["shutdown"]), json!({"stopped": false, "killed": false}));
     assert!(!swb.paths().control_socket().exists());
@@ -398,7 +395,7 @@ fn status_and_shutdown_start_nothing() {
 fn shutdown_keeps_sessions_for_the_next_daemon() {
     let mut swb = Swb::start(EXE);
     let pid = swb.script("main", "exec cat");
-    assert_eq!(swb.ok(&["shutdown"]), "The daemon has ended; sessions live on.\n");
+    assert_eq!(swb.ok(&["shutdown"]), "The daemon has stopped; sessions keep running.\n");
     let status = wait_for("its end", || swb.daemon().try_wait().expect("a child"));
     assert!(status.success());
     assert!(is_alive(pid));
@@ -417,7 +414,7 @@ fn shutdown_with_kill_leaves_nothing() {
         swb.script("b", "trap '' TERM HUP; sleep 600; sleep 600"),
     );
     wait_for("the trap", || ignores_term(stubborn).then_some(()));
-    assert_eq!(swb.ok(&["shutdown", "--kill"]), "The daemon has ended; all sessions were killed.\n");
+    assert_eq!(swb.ok(&["shutdown", "--kill"]), "The daemon has stopped; all sessions were killed.\n");
     assert!(!is_alive(polite) && !is_alive(stubborn));
     assert!(wait_for("its end", || swb.daemon().try_wait().expect("a child")).success());
     wait_for("the keeper's end", || (!is_alive(keeper)).then_some(()));
@@ -469,7 +466,7 @@ fn upgrade_replaces_the_daemon_under_running_sessions() {
     let daemon = swb.daemon_pid();
     let version = env!("CARGO_PKG_VERSION");
     let said = swb.ok(&["upgrade"]);
-    assert_eq!(said, format!("The daemon now runs version {version} (pid {daemon}), it was {version}.\n"));
+    assert_eq!(said, format!("Upgraded the daemon to version {version} (pid {daemon}) from {version}.\n"));
     for args in [&["upgrade"][..], &["upgrade", "--keeper"], &["upgrade", "--exe", EXE]] {
         let upgraded = swb.json(args);
         assert_eq!(upgraded["sessions"], 1, "{args:?}");
@@ -508,7 +505,7 @@ fn upgrade_with_an_invalid_configuration_is_rejected() {
     let output = swb.run(&["upgrade"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
     let said = text(&output.stderr);
-    assert!(said.contains("bakend") && said.contains("hint: the daemon runs on"), "{said}");
+    assert!(said.contains("bakend") && said.contains("the running daemon is unchanged"), "{said}");
     assert_eq!((swb.daemon_pid(), is_alive(pid)), (daemon, true));
 }
 
@@ -630,7 +627,7 @@ fn an_unknown_session_is_exit_code_3_everywhere() {
         assert_eq!(output.status.code(), Some(3), "{args:?}");
         assert_eq!(
             text(&output.stderr),
-            "swb: no session named 'nobody'\nhint: `swb ls` shows the sessions there are\n",
+            "swb: no session named 'nobody'\nhint: `swb ls` lists the sessions\n",
             "{args:?}"
         );
     }
@@ -679,7 +676,7 @@ fn a_daemon_that_does_not_start_is_exit_code_4() {
         let output = swb.run(args);
         let error = text(&output.stderr);
         assert_eq!(output.status.code(), Some(4), "{args:?}: {error}");
-        assert!(error.starts_with("swb: the daemon ended at once"), "{error}");
+        assert!(error.starts_with("swb: the daemon exited on start"), "{error}");
         assert!(error.contains("\nhint: `swb daemon` shows more"), "{error}");
     }
     // Which shows the line.
@@ -708,7 +705,11 @@ fn a_daemon_start_that_hangs_times_out_with_exit_code_4() {
     let output = swb.run(&["ls"]);
     let error = text(&output.stderr);
     assert_eq!(output.status.code(), Some(4), "{error}");
-    assert!(error.contains("another command is starting the daemon") && error.contains("hint: "), "{error}");
+    assert!(
+        error.contains("timed out waiting for another command to start the daemon")
+            && error.contains("hint: "),
+        "{error}"
+    );
     assert!(began.elapsed() > Duration::from_secs(2), "2.5 s is what a start may take");
     drop(lock);
     assert!(swb.run(&["ls"]).status.success());
@@ -725,7 +726,10 @@ fn a_daemon_that_does_not_reply_times_out() {
     for output in children.map(in_time) {
         let error = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{error}");
-        assert!(error.contains("the daemon does not answer") && error.contains("hint: "), "{error}");
+        assert!(
+            error.contains("timed out waiting for the daemon to reply") && error.contains("hint: "),
+            "{error}"
+        );
     }
     drop(silent);
 }

@@ -286,7 +286,7 @@ fn status_shows_whether_a_daemon_runs() {
     let here = swb.workspace("");
     let output = run(&swb, &here, &["status"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stdout).starts_with("No daemon runs."));
+    assert!(text(&output.stdout).starts_with("No daemon is running."));
     swb.start_daemon();
     let output = run(&swb, &here, &["status"]);
     assert!(output.status.success());
@@ -341,7 +341,7 @@ fn a_daemon_that_does_not_start_is_exit_code_4() {
         let output = run(&swb, &here, args);
         assert_eq!(output.status.code(), Some(4), "{args:?}: {}", text(&output.stderr));
         assert!(
-            text(&output.stderr).starts_with("coop: the daemon ended at once"),
+            text(&output.stderr).starts_with("coop: the daemon exited on start"),
             "{}",
             text(&output.stderr)
         );

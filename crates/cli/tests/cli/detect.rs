@@ -82,7 +82,7 @@ fn a_stream_alone_is_a_recording_named_by_its_directory() {
     );
     let text = ok(detect(home.path(), &[path]));
     assert!(
-        text.starts_with("read as codex, first ready at ") && text.contains("turn 1: submitted at"),
+        text.starts_with("profile codex, first ready at ") && text.contains("turn 1: submitted at"),
         "{text}"
     );
 }
@@ -131,7 +131,7 @@ fn unreadable_recordings_are_reported() {
     std::fs::write(&stream, "").expect("a file");
     let output = detect(home.path(), &[&path, "--profile", "nobody"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("there are: "), "it lists those there are");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("available: "), "it lists the profiles");
 }
 
 #[test]

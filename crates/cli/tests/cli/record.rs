@@ -159,8 +159,8 @@ fn record_prints_status_messages_on_a_terminal() {
     let file = swb.dir().join("a.cast");
     let mut terminal =
         Terminal::start(swb.command(&["record", "main", file.to_str().expect("a path")]), 80, 24);
-    terminal.until("recording session 'main' into ");
-    terminal.until("Ctrl+C ends it");
+    terminal.until("recording session 'main' to ");
+    terminal.until("Ctrl+C stops");
     terminal.type_in(b"\x03");
     assert_eq!(terminal.wait(), 0);
     terminal.until("recorded ");
@@ -253,8 +253,8 @@ fn an_invalid_recording_is_reported_with_its_line() {
     let file = swb.dir().join("bad.cast");
     let path = file.to_str().expect("a path");
     for (content, complaint) in [
-        ("hello\n", "bad.cast, line 1: this is no asciicast header"),
-        ("{\"version\":3}\n[0,\"o\",\"a\"]\nrubbish\n", "bad.cast, line 3: this is no event"),
+        ("hello\n", "bad.cast, line 1: not an asciicast header"),
+        ("{\"version\":3}\n[0,\"o\",\"a\"]\nrubbish\n", "bad.cast, line 3: not an event"),
     ] {
         std::fs::write(&file, content).expect("a file");
         let output = swb.run(&["replay", path]);
@@ -268,7 +268,7 @@ fn an_invalid_recording_is_reported_with_its_line() {
     // Also on a terminal, which is given back before.
     let mut terminal = replay(&swb, &file, &[]);
     assert_eq!(terminal.wait(), 1);
-    terminal.until("line 3: this is no event");
+    terminal.until("line 3: not an event");
     terminal.assert_modes_restored();
 }
 

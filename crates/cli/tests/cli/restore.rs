@@ -169,7 +169,7 @@ fn a_shutdown_of_the_daemon_restores_the_terminal() {
     terminal.forget();
     swb.ok(&["shutdown"]);
     assert_eq!(terminal.wait(), 0);
-    let said = "[detached from main: the daemon was shut down, the session lives on]\r\n";
+    let said = "[detached from main: the daemon was shut down, the session keeps running]\r\n";
     assert_eq!(shown(&terminal), format!("{off}{said}"));
     assert_eq!(modes(&terminal), before);
 }
@@ -189,7 +189,7 @@ fn a_lost_daemon_restores_the_terminal() {
     assert_eq!(terminal.wait(), 1);
     signal(keeper, Signal::CONT);
     assert!(
-        shown(&terminal).starts_with(&format!("{off}swb: the daemon went away")),
+        shown(&terminal).starts_with(&format!("{off}swb: the connection to the daemon was lost")),
         "{:?}",
         shown(&terminal)
     );

@@ -104,7 +104,7 @@ fn an_invalid_detach_key_fails_before_a_session_is_created() {
     let swb = Swb::start(EXE);
     let output = swb.run(&["run", "--detach-key", "Ctrl-Alt-Del", "--", "sleep", "5"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("is no detach key"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("is not a valid detach key"), "{}", text(&output.stderr));
     assert_eq!(swb.json(&["ls"]), serde_json::json!([]));
 }
 
@@ -162,7 +162,7 @@ fn a_workspace_can_be_chosen() {
             assert_eq!(text(&output.stdout), format!("{}\r\n", there.display()), "{}", text(&output.stderr));
         }
     }
-    for (dir, why) in [("no-such-dir", "No such file"), ("/etc/passwd", "is no directory")] {
+    for (dir, why) in [("no-such-dir", "No such file"), ("/etc/passwd", "is not a directory")] {
         let output = swb.run(&["run", "-w", dir, "--", "true"]);
         assert_eq!(output.status.code(), Some(1));
         assert!(text(&output.stderr).contains(why), "{}", text(&output.stderr));
@@ -238,7 +238,7 @@ fn a_chosen_name_is_used_or_rejected() {
     for name in ["", ".", "..", "a/b", "a b", "-x", "ü", &long] {
         let output = swb.run(&["run", "-d", &format!("--name={name}"), "--", "sleep", "600"]);
         assert_eq!(output.status.code(), Some(2), "{name:?}");
-        assert!(text(&output.stderr).contains("cannot be a session name"), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("is not a valid session name"), "{}", text(&output.stderr));
     }
     assert_eq!(swb.json(&["ls"]).as_array().expect("a list").len(), 1);
     // The name of a session that has ended is free.

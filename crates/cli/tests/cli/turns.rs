@@ -71,7 +71,7 @@ fn an_agent_waiting_for_an_answer_is_reported() {
     let asked = swb.run(&["ask", "main", "ask", "--timeout", "60"]);
     assert_eq!(asked.status.code(), Some(5), "{}", said(&asked));
     assert!(
-        said(&asked).contains("asks something") && said(&asked).contains("swb screen main"),
+        said(&asked).contains("is waiting for an answer") && said(&asked).contains("swb screen main"),
         "{}",
         said(&asked)
     );
@@ -92,7 +92,11 @@ fn ask_times_out_and_rejects_a_busy_agent() {
     start(&swb, "main", &["sh", "-c", AGENT], "ready");
     let late = swb.run(&["ask", "main", "slow", "--timeout", "0.5"]);
     assert_eq!(late.status.code(), Some(124));
-    assert!(said(&late).contains("no answer") && said(&late).contains("swb explain main"), "{}", said(&late));
+    assert!(
+        said(&late).contains("timed out waiting for the answer") && said(&late).contains("swb explain main"),
+        "{}",
+        said(&late)
+    );
     let busy = swb.run(&["ask", "main", "more"]);
     assert_eq!(busy.status.code(), Some(1));
     assert!(said(&busy).contains("is working"), "{}", said(&busy));

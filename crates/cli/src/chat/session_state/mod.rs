@@ -1,7 +1,7 @@
 //! The state of a conversation at a terminal: keys and messages in, requests and lines out. No I/O.
 //!
-//! What comes from the daemon is understood here, what a person types in [`typing`], and the loss of the connection
-//! in [`reconnect`].
+//! Messages of the daemon are handled here, keys in [`typing`], and the loss of the connection in
+//! [`reconnect`].
 
 mod reconnect;
 #[cfg(test)]
@@ -28,13 +28,13 @@ const AWAY: &str = "the connection is lost; trying to come back";
 /// Why a request was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RequestPurpose {
-    /// To own the session, and then say this.
+    /// To become the owner of the session, and then send this message.
     Attach(Option<String>),
     Clear,
     Config,
     Decide,
     List,
-    /// To see what was missed.
+    /// To get the messages that were missed.
     Missed,
     New,
     Resume,
@@ -43,7 +43,7 @@ pub(super) enum RequestPurpose {
     Stop,
 }
 
-/// A request that is to be sent; one without a purpose is not answered.
+/// A request that is to be sent; one without a purpose gets no reply.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct OutgoingRequest {
     pub(super) request: Request,
@@ -63,20 +63,20 @@ pub(super) struct ChatState {
     owner: bool,
     /// Our own prompt is being answered.
     own: bool,
-    /// A prompt of ours of which nothing was heard yet.
+    /// A prompt of ours that the daemon has not confirmed yet.
     unheard: Option<String>,
-    /// The session was made for this.
+    /// The session was created by this client.
     fresh: bool,
     /// It was saved meanwhile.
     saved: bool,
-    /// Messages of the conversation that were told.
+    /// Number of messages of the conversation that were shown.
     known: usize,
-    /// Something may be missing in what was told.
+    /// A part of the answer may be missing from what was shown.
     gap: bool,
     /// There is no connection.
     away: bool,
     outgoing: Vec<OutgoingRequest>,
-    /// What to say until the next key.
+    /// The notice shown until the next key.
     notice: String,
     interrupted: Option<Instant>,
     typed: Option<Instant>,
@@ -111,7 +111,7 @@ impl ChatState {
         state
     }
 
-    /// What is to be sent.
+    /// Takes the requests that are to be sent.
     pub(super) fn take_outgoing(&mut self) -> Vec<OutgoingRequest> {
         std::mem::take(&mut self.outgoing)
     }
@@ -126,12 +126,12 @@ impl ChatState {
         self.owner
     }
 
-    /// Whether something waits for the user.
+    /// Whether an approval or a question waits for the user.
     pub(super) fn is_asked(&self) -> bool {
         self.asks.first().is_some()
     }
 
-    /// Whether nothing was ever said in a session that was made for this.
+    /// Whether this client created the session and no message was sent in it.
     pub(super) fn is_idle(&self) -> bool {
         self.fresh && self.known == 0 && !self.is_answering()
     }
@@ -141,7 +141,7 @@ impl ChatState {
         self.fresh && !self.saved
     }
 
-    /// Whether an answer is being given, or a prompt of ours is on its way.
+    /// Whether the agent is answering, or a prompt of ours is on its way.
     fn is_answering(&self) -> bool {
         self.own || self.transcript.is_active()
     }
@@ -158,7 +158,7 @@ impl ChatState {
         lines
     }
 
-    /// What stands before the text that is typed; nothing if none can be.
+    /// The prompt before the typed text; `None` if nothing can be typed.
     pub(super) fn prompt(&self) -> Option<&'static str> {
         match self.asks.first() {
             Some(PendingAsk::Approval(_)) => None,
@@ -168,16 +168,16 @@ impl ChatState {
         }
     }
 
-    /// Goes to a session.
+    /// Enters a session.
     fn enter(&mut self, opened: OpenedSession, now: Instant) {
         let count = opened.messages.len();
         let title = if opened.title.is_empty() { String::new() } else { format!(" “{}”", opened.title) };
         let what = match (opened.resumed, count) {
             (false, _) => format!("new session {} in {}", opened.name, opened.directory),
             (true, 0) => format!("session {}{title} in {}", opened.name, opened.directory),
-            (true, _) => format!("resumed {}{title} · {count} messages · /new begins another", opened.name),
+            (true, _) => format!("resumed {}{title} · {count} messages · /new starts another", opened.name),
         };
-        let what = opened.agent.map_or_else(|| what.clone(), |agent| format!("{what} · {agent} answers"));
+        let what = opened.agent.map_or_else(|| what.clone(), |agent| format!("{what} · agent {agent}"));
         self.transcript.note(&what);
         self.transcript.set_verbatim(opened.terminal);
         for message in opened.messages.iter().filter(|message| message.user) {
@@ -190,7 +190,7 @@ impl ChatState {
         self.transcript.recount(shown, now);
         (self.name, self.directory) = (opened.name, opened.directory);
         (self.known, self.fresh, self.saved) = (count, !opened.resumed, false);
-        // What was said of an answer before we came is in none of the messages.
+        // The part of an answer from before we attached is in none of the messages.
         (self.own, self.gap, self.away) = (false, opened.running, false);
         self.asks.clear();
         self.seat(opened.owner, true);
@@ -202,7 +202,7 @@ impl ChatState {
     fn seat(&mut self, owner: bool, first: bool) {
         if !owner && (first || self.owner) {
             self.transcript
-                .note("another client owns this session: you are watching; /takeover takes it over");
+                .note("another client owns this session; you are watching; /takeover takes it over");
         } else if owner && !self.owner && !first {
             self.transcript.note("you own this session now");
         }
@@ -266,7 +266,7 @@ impl ChatState {
         }
     }
 
-    /// The last piece of an answer has come.
+    /// The last piece of an answer has arrived.
     fn answered(&mut self, now: Instant) {
         self.asks.clear();
         if std::mem::take(&mut self.gap) {
@@ -279,7 +279,7 @@ impl ChatState {
         }
     }
 
-    /// Takes the answer to a request.
+    /// Handles the reply to a request.
     pub(super) fn answer(
         &mut self,
         purpose: RequestPurpose,
@@ -312,9 +312,9 @@ impl ChatState {
             }
             (RequestPurpose::List, Ok(ServerMessage::SessionListResponse(list))) => self.list(&list.sessions),
             (_, Ok(message)) => self.note_done(&message),
-            // Whoever was faster has decided.
+            // Another client has decided first.
             (RequestPurpose::Decide, Err(error)) if error.code == ErrorCode::InvalidRequest => {
-                self.transcript.note("that was settled elsewhere, or too late");
+                self.transcript.note("already decided by another client, or timed out");
             }
             (_, Err(error)) => self.refused(&error),
         }
@@ -324,10 +324,10 @@ impl ChatState {
         match message {
             ServerMessage::ChatClear(_) => {
                 self.known = 0;
-                self.transcript.note("everything said before is forgotten");
+                self.transcript.note("the conversation was cleared");
             }
             ServerMessage::ConfigSet(set) if set.updated.is_empty() => {
-                self.transcript.note("that cannot be set here; /agent lists the agents there are");
+                self.transcript.note("that cannot be set here; /agent lists the agents");
             }
             ServerMessage::ConfigSet(set) => {
                 if set.updated.contains_key("agent") {
@@ -335,7 +335,7 @@ impl ChatState {
                     let name = SessionRef { session_id: Some(self.name.clone()) };
                     self.send(Request::SessionLoad(name), RequestPurpose::Missed);
                 }
-                let set = set.updated.iter().map(|(key, value)| format!("{key} is {value} now"));
+                let set = set.updated.iter().map(|(key, value)| format!("{key} is now {value}"));
                 self.transcript.note(&set.collect::<Vec<_>>().join("\n"));
             }
             ServerMessage::SessionSave(saved) => {
@@ -351,7 +351,7 @@ impl ChatState {
         self.transcript.note(message);
     }
 
-    /// Our prompt was answered, or refused.
+    /// Our prompt was answered or rejected.
     fn sent(&mut self, prompt: String, result: Result<ServerMessage, ErrorInfo>, now: Instant) {
         (self.own, self.unheard) = (false, None);
         self.notice.clear();
@@ -365,7 +365,7 @@ impl ChatState {
             Err(error) if self.transcript.is_active() => {
                 self.transcript.end(&AnswerEnd::Failed(error.message), &AnswerUsage::default(), now);
             }
-            // Nothing came of it: what was typed is not lost.
+            // It was rejected: put it back into the editor.
             Err(error) => {
                 self.refused(&error);
                 if self.editor.text().is_empty() {
@@ -385,6 +385,6 @@ impl ChatState {
             let line = format!("{here} {}  {}  {count} messages, {state}", item.session_id, item.title);
             self.transcript.note(&line);
         }
-        self.transcript.note("/resume NAME goes there");
+        self.transcript.note("/resume NAME opens one");
     }
 }

@@ -1,4 +1,4 @@
-//! What a lost connection means for a conversation, and what follows when it is made anew.
+//! What happens to a conversation when the connection is lost and when it is restored.
 
 use super::{AWAY, ChatState};
 use crate::chat::open_session::OpenedSession;
@@ -7,7 +7,7 @@ use swb_tui::event::{ChatEvent, TranscriptMessage};
 use swb_tui::view::transcript::{AnswerEnd, AnswerUsage};
 
 impl ChatState {
-    /// The connection is gone.
+    /// The connection was lost.
     pub(in crate::chat) fn lost(&mut self) {
         (self.own, self.away) = (false, true);
         self.asks.clear();
@@ -15,7 +15,7 @@ impl ChatState {
         AWAY.clone_into(&mut self.notice);
     }
 
-    /// Nothing more will be heard: what was being said ends here.
+    /// The connection will not be restored: ends the answer in progress.
     pub(in crate::chat) fn cut_off(&mut self, now: Instant) {
         self.notice.clear();
         if self.transcript.is_active() {
@@ -23,7 +23,7 @@ impl ChatState {
         }
     }
 
-    /// The session is there again: tells what was missed.
+    /// The session is attached again: shows the messages that were missed.
     pub(in crate::chat) fn reattached(&mut self, opened: OpenedSession, now: Instant) {
         self.notice.clear();
         (self.gap, self.away) = (false, false);
@@ -34,7 +34,7 @@ impl ChatState {
                 self.complete(&messages.remove(0), now);
                 self.known += 1;
             } else if opened.running {
-                // What was said meanwhile is told when the answer is complete.
+                // The missing part is shown when the answer is complete.
                 self.gap = true;
             } else {
                 self.transcript.end(&AnswerEnd::Interrupted, &AnswerUsage::default(), now);
@@ -46,7 +46,7 @@ impl ChatState {
         self.known += messages.len();
         let heard = |prompt: &String| messages.iter().any(|message| message.user && message.text == *prompt);
         if let Some(prompt) = self.unheard.take().filter(|prompt| !heard(prompt)) {
-            self.transcript.note("what you said was not heard; Enter says it again");
+            self.transcript.note("your message was not delivered; Enter sends it again");
             self.editor.put(&prompt);
         }
         self.seat(opened.owner, false);
@@ -70,10 +70,10 @@ impl ChatState {
         self.transcript.end(&ending, &AnswerUsage::default(), now);
     }
 
-    /// The session is gone; another takes its place.
+    /// The session no longer exists; another replaces it.
     pub(in crate::chat) fn replaced(&mut self, opened: OpenedSession, now: Instant) {
         self.cut_off(now);
-        self.transcript.note(&format!("the session {} is gone", self.name));
+        self.transcript.note(&format!("session {} no longer exists", self.name));
         self.enter(opened, now);
     }
 }

@@ -1,4 +1,4 @@
-//! What keys and messages come to.
+//! Tests: keys and messages in, requests and lines out.
 
 use super::*;
 use crate::limits::{LEAVE_TWICE, TYPING};
@@ -90,7 +90,7 @@ fn end(status: &str) -> ServerMessage {
 }
 
 #[test]
-fn a_prompt_is_sent_and_its_end_is_told_once() {
+fn a_prompt_is_sent_and_its_end_is_shown_once() {
     let mut tried = Tried::new();
     assert_eq!(tried.type_in("hi\r").sent()[0]["data"]["content"], "hi");
     tried.hear(ChatEvent::Prompt("hi".into())).said("yes", false).said("", true);
@@ -104,10 +104,10 @@ fn a_prompt_is_sent_and_its_end_is_told_once() {
 }
 
 #[test]
-fn nothing_is_said_while_the_agent_answers() {
+fn no_prompt_is_sent_while_the_agent_answers() {
     let mut tried = Tried::new();
     tried.type_in("hi\r").sent();
-    // Sent and not heard yet, then heard; whether or not it begins as a command does.
+    // Sent and not confirmed yet, then confirmed; whether or not it begins like a command.
     assert!(tried.type_in("one\r").sent().is_empty());
     tried.state.editor.clear();
     tried.hear(ChatEvent::Prompt("hi".into()));
@@ -121,7 +121,7 @@ fn nothing_is_said_while_the_agent_answers() {
 }
 
 #[test]
-fn a_session_that_is_deleted_under_an_answer_is_left() {
+fn deleting_the_session_ends_its_answer() {
     let mut tried = Tried::new();
     tried.type_in("hi\r").hear(ChatEvent::Prompt("hi".into())).said("half", false).sent();
     assert_eq!(tried.hear(ChatEvent::Seat { owner: false, gone: true }).kinds(), ["session_create"]);
@@ -131,7 +131,7 @@ fn a_session_that_is_deleted_under_an_answer_is_left() {
 }
 
 #[test]
-fn what_is_refused_can_be_said_again() {
+fn a_rejected_prompt_returns_to_the_editor() {
     let mut tried = Tried::new();
     tried.type_in("hi\r");
     let error = ErrorInfo::new(ErrorCode::OperationNotAllowed, "no");
@@ -153,7 +153,7 @@ fn approvals_are_acknowledged_and_one_key_answers() {
 }
 
 #[test]
-fn who_is_typing_approves_nothing() {
+fn a_key_in_the_middle_of_typing_approves_nothing() {
     let mut tried = Tried::new();
     tried.state.key(&Key::Char('m'), tried.now);
     tried.hear(approval("a"));
@@ -179,7 +179,7 @@ fn the_first_ctrl_c_stops_and_the_second_leaves() {
 }
 
 #[test]
-fn what_a_terminal_says_is_no_markdown() {
+fn text_of_a_terminal_is_not_markdown() {
     let said = |terminal| {
         let now = Instant::now();
         let mut state = ChatState::new(
@@ -217,7 +217,7 @@ fn ctrl_d_leaves_only_when_nothing_is_typed() {
 }
 
 #[test]
-fn an_observer_is_asked_nothing_and_says_nothing() {
+fn an_observer_decides_nothing_and_sends_nothing() {
     let mut tried = Tried::new();
     tried.hear(ChatEvent::Seat { owner: false, gone: false });
     assert!(tried.told().contains("you are watching"));
@@ -260,7 +260,7 @@ fn an_interrupted_answer_is_completed_and_marked() {
 }
 
 #[test]
-fn what_was_missed_of_an_answer_is_told_at_its_end() {
+fn the_missed_part_of_an_answer_is_shown_at_its_end() {
     let mut tried = Tried::new();
     tried.hear(ChatEvent::Prompt("q".into())).said("one ", false);
     tried.state.lost();
@@ -273,7 +273,7 @@ fn what_was_missed_of_an_answer_is_told_at_its_end() {
 }
 
 #[test]
-fn what_is_typed_without_a_connection_waits_for_it() {
+fn text_typed_without_a_connection_waits_for_it() {
     let mut tried = Tried::new();
     tried.state.lost();
     for text in ["hi", "/save", "hi"] {
@@ -286,11 +286,11 @@ fn what_is_typed_without_a_connection_waits_for_it() {
     assert_eq!(tried.type_in("\r").kinds(), ["chat_send"]);
     tried.state.lost();
     tried.type_in("/help\r/quit\r");
-    assert!(tried.told().contains("/takeover") && tried.state.is_leaving(), "these need nobody");
+    assert!(tried.told().contains("/takeover") && tried.state.is_leaving(), "these need no daemon");
 }
 
 #[test]
-fn nothing_is_missed_any_more_once_it_was_told() {
+fn a_missed_part_is_loaded_only_once() {
     let mut tried = Tried::new();
     tried.hear(ChatEvent::Prompt("q".into())).said("one ", false);
     tried.state.lost();

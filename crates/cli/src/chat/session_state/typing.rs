@@ -1,4 +1,4 @@
-//! What a person types into a conversation: prompts, commands, and the keys that decide.
+//! What the user types into a conversation: prompts, commands, and the keys that decide approvals.
 
 use super::{AWAY, ChatState, RequestPurpose};
 use crate::chat::messages;
@@ -15,7 +15,7 @@ use swb_wire::scriptschnell::{
 };
 
 impl ChatState {
-    /// Takes a key.
+    /// Handles a key.
     pub(in crate::chat) fn key(&mut self, key: &Key, now: Instant) {
         self.notice.clear();
         let interrupted = self.interrupted.take();
@@ -39,13 +39,13 @@ impl ChatState {
             return "the agent is still answering; Ctrl+C stops it".clone_into(&mut self.notice);
         }
         if let Edited::Submitted(text) = self.editor.handle(key) {
-            // Whoever has sent something is not in the middle of it.
+            // After sending, the user is not in the middle of typing.
             self.typed = None;
             self.submit(text, now);
         }
     }
 
-    /// Whether what was typed is for somebody else than this client.
+    /// Whether the typed line has to be sent to the daemon.
     fn needs_daemon(&self) -> bool {
         match slash_commands::parse(self.editor.text()) {
             TypedLine::Command(
@@ -56,7 +56,7 @@ impl ChatState {
         }
     }
 
-    /// Stops what there is to stop, clears what is typed; a further time in a row, leaves.
+    /// Stops the answer or clears the typed text; leaves if pressed again.
     fn interrupt(&mut self, before: Option<Instant>, now: Instant) {
         let again = before.is_some_and(|before| now.saturating_duration_since(before) < limits::LEAVE_TWICE);
         self.interrupted = Some(now);
@@ -67,11 +67,11 @@ impl ChatState {
         } else if again {
             self.leaving = true;
         } else {
-            "Ctrl+C again leaves; the session stays".clone_into(&mut self.notice);
+            "press Ctrl+C again to leave; the session is kept".clone_into(&mut self.notice);
         }
     }
 
-    /// Whether what was typed is for the agent.
+    /// Whether the typed line is a message for the agent.
     fn is_prompt(&self) -> bool {
         matches!(slash_commands::parse(self.editor.text()), TypedLine::Prompt(prompt) if !prompt.trim().is_empty())
     }
@@ -100,7 +100,7 @@ impl ChatState {
         self.show_ask(now);
     }
 
-    /// Shows what is to be answered next.
+    /// Shows the next approval or question.
     pub(super) fn show_ask(&mut self, now: Instant) {
         if let Some(lines) = self.asks.first().map(PendingAsk::lines) {
             self.transcript.insert(lines, now);

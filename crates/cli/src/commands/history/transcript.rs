@@ -1,4 +1,4 @@
-//! A conversation as a text for people.
+//! A conversation as text for people.
 
 use crate::limits;
 use crate::table::{self, short_path};
@@ -41,7 +41,7 @@ fn add(text: &mut String, message: &MessageItem) {
                 let mark = match status.as_deref() {
                     Some("completed") => "done",
                     Some("failed") => "failed",
-                    _ => "not known to have ended",
+                    _ => "outcome unknown",
                 };
                 let what =
                     description.as_ref().map_or_else(String::new, |what| format!(" ({})", one_line(what)));
@@ -55,7 +55,7 @@ fn add(text: &mut String, message: &MessageItem) {
                 let name = name.as_deref().map_or_else(String::new, |name| format!(" {}", one_line(name)));
                 let _ = writeln!(text, "[{}{name}]", table::printable(mime_type));
             }
-            _ => text.push_str("[something a newer version has written]\n"),
+            _ => text.push_str("[content of a newer version]\n"),
         }
     }
     let _ = match (message.ending.as_str(), &message.error) {
@@ -65,7 +65,7 @@ fn add(text: &mut String, message: &MessageItem) {
     };
 }
 
-/// Adds lines from elsewhere; nothing in them can move the cursor.
+/// Adds lines from agents and users with control characters made harmless.
 fn lines(text: &mut String, before: &str, said: &str) {
     for line in said.lines() {
         let line = table::printable(&line.replace('\t', "    "));

@@ -10,7 +10,7 @@ use swb_wire::clippy::{Message, Request, Response, Role, VERSION, encode_request
 /// Id of the one question.
 const ID: u32 = 1;
 
-/// A connection that has said hello.
+/// A connection after the handshake.
 #[derive(Debug)]
 pub(super) struct BrokerClient {
     stream: UnixStream,
@@ -20,8 +20,9 @@ pub(super) struct BrokerClient {
 impl BrokerClient {
     /// Connects to the broker (CB-1, CB-19).
     pub(super) fn open() -> Result<Self, Failure> {
-        let path = crate::wrap::broker_socket()
-            .ok_or_else(|| Failure::general("XDG_RUNTIME_DIR is not set, so there is no broker"))?;
+        let path = crate::wrap::broker_socket().ok_or_else(|| {
+            Failure::general("XDG_RUNTIME_DIR is not set, but the path of the broker's socket depends on it")
+        })?;
         let stream = UnixStream::connect(&path).map_err(|error| {
             Failure::general(format!("no broker at {}: {error}", path.display()))
                 .hint("`swb daemon` runs one; so does any `swb` command that starts the daemon")
@@ -40,7 +41,7 @@ impl BrokerClient {
         }
     }
 
-    /// Asks, and gives the frame of an answer that is not an error to `read`.
+    /// Sends a request, and passes the frame of a reply that is not an error to `read`.
     pub(super) fn ask<T>(
         mut self,
         request: &Request<'_>,
@@ -83,27 +84,29 @@ fn understand(frame: &[u8]) -> Result<Message<'_>, Failure> {
     parse_message(frame).map_err(|error| garbled(&error))
 }
 
-/// The failure of an answer that does not make sense.
+/// The failure of an invalid reply.
 pub(super) fn garbled(error: &dyn std::error::Error) -> Failure {
-    Failure::general(format!("the broker gave an answer this program does not understand ({error})"))
+    Failure::general(format!("cannot parse the broker's reply ({error})"))
 }
 
 fn lost(error: &io::Error) -> Failure {
     let what = match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "the broker does not answer".to_owned(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            "timed out waiting for the broker to reply".to_owned()
+        }
         io::ErrorKind::UnexpectedEof => "the broker closed the connection".to_owned(),
         _ => format!("the connection to the broker was lost: {error}"),
     };
     Failure::new(FailureKind::Disconnected, what)
 }
 
-/// The reason as the broker gives it, which scripts look for, and what to do about it.
+/// The reason as the broker gives it, which scripts look for, with a hint.
 fn refused(reason: &str) -> Failure {
     let failure = Failure::general(crate::table::printable(reason));
     match reason {
-        "session_not_found" => failure.hint("`clippyctl list-sessions` shows the sessions there are"),
-        "turn_not_found" => failure.hint("`clippyctl list-turns SESSION` shows the turns there are"),
-        "no_turn" => failure.hint("the session has not answered anything yet"),
+        "session_not_found" => failure.hint("`clippyctl list-sessions` lists the sessions"),
+        "turn_not_found" => failure.hint("`clippyctl list-turns SESSION` lists the turns"),
+        "no_turn" => failure.hint("the session has no completed turn yet"),
         "buffer_empty" => failure.hint("`clippyctl capture SESSION` fills it"),
         _ => failure,
     }

@@ -1,6 +1,6 @@
-//! `clippyctl`: questions to a broker from the command line (CR-26). Under its own name, and as `swb clippyctl`.
+//! `clippyctl`: requests to a broker from the command line (CR-26). Under its own name, and as `swb clippyctl`.
 //!
-//! Speaks the clippy dialect like anybody else, so it works with every broker that does.
+//! Speaks the clippy dialect, so it works with every broker that does.
 
 mod broker_client;
 
@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use swb_wire::clippy::{Malformed, Request, Response, Sink};
 
-/// Asks a clippy broker for turns and moves them between sessions.
+/// Gets turns from a clippy broker and moves them between sessions.
 #[derive(Debug, Parser)]
 #[command(name = "clippyctl", version, disable_help_subcommand = true)]
 struct ClippyctlCli {
@@ -27,7 +27,7 @@ struct ClippyctlCli {
     command: ClippyctlCommand,
 }
 
-/// The verbs.
+/// The commands of `clippyctl`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClippyctlCommand {
     /// List sessions
@@ -40,7 +40,7 @@ pub(crate) enum ClippyctlCommand {
         #[arg(long, value_name = "N")]
         limit: Option<u32>,
     },
-    /// Write a turn to standard output, and what is known about it to standard error
+    /// Write a turn to standard output, and its metadata to standard error
     GetTurn {
         /// Turn, such as api:3
         id: String,
@@ -48,12 +48,12 @@ pub(crate) enum ClippyctlCommand {
         #[arg(long)]
         metadata_only: bool,
     },
-    /// Put the latest turn of a session into the relay buffer
+    /// Copy the latest turn of a session to the relay buffer
     Capture {
         /// Session
         session: String,
     },
-    /// Put a turn into the relay buffer
+    /// Copy a turn to the relay buffer
     CaptureById {
         /// Turn, such as api:3
         id: String,
@@ -63,9 +63,9 @@ pub(crate) enum ClippyctlCommand {
         /// Session
         session: String,
     },
-    /// Bring the relay buffer somewhere
+    /// Deliver the relay buffer to a session, a file or the clipboard
     Deliver {
-        /// Where to
+        /// Destination
         sink: SinkName,
         /// Session, for inject
         #[arg(long, required_if_eq("sink", "inject"))]
@@ -76,7 +76,7 @@ pub(crate) enum ClippyctlCommand {
     },
 }
 
-/// Where a relay buffer can go.
+/// A destination of the relay buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SinkName {
     /// The input of a session
@@ -117,7 +117,7 @@ pub(crate) fn main(args: Vec<OsString>) -> u8 {
     }
 }
 
-/// Carries out a verb.
+/// Executes a command.
 pub(crate) fn run(command: &ClippyctlCommand, json: bool) -> Outcome {
     match command {
         ClippyctlCommand::ListSessions => {
@@ -146,7 +146,7 @@ pub(crate) fn run(command: &ClippyctlCommand, json: bool) -> Outcome {
 }
 
 fn deliver(sink: SinkName, session: Option<&str>, path: Option<&PathBuf>) -> Result<(), Failure> {
-    // The broker takes no relative paths, because it cannot know where we are.
+    // The broker accepts no relative paths, because it does not know our working directory.
     let path = path.map(std::path::absolute).transpose()?;
     let path = path.as_ref().map(|path| path.to_str().ok_or_else(|| Failure::usage("the path is not UTF-8")));
     let missing = || Failure::usage("missing_field");
@@ -158,7 +158,7 @@ fn deliver(sink: SinkName, session: Option<&str>, path: Option<&PathBuf>) -> Res
     BrokerClient::open()?.ask(&Request::Deliver(sink), |_| Ok(()))
 }
 
-/// What an answer has to have.
+/// A field that a reply must have.
 fn needed<T>(field: Option<T>) -> Result<T, Failure> {
     field.ok_or_else(|| garbled(&Malformed))
 }
@@ -207,7 +207,7 @@ fn turns(answer: &Response<'_>, json: bool) -> Result<(), Failure> {
     print(table::layout(["TURN", "TIMESTAMP", "BYTES", "INTERRUPTED", "TRUNCATED"], &rows).as_bytes())
 }
 
-/// Content is for programs and goes out as it is; the rest is for people, unless they want JSON.
+/// Content is for programs and is written unchanged; the rest is text for people, or JSON.
 fn turn(answer: &Response<'_>, metadata_only: bool, json: bool) -> Result<(), Failure> {
     let turn = TurnJson {
         turn_id: needed(answer.turn_id)?,

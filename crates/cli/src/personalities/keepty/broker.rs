@@ -1,6 +1,6 @@
 //! `keepty broker`: a session in the foreground (KP-53).
 //!
-//! The session itself lives in our daemon like any other. This process only looks on, ends with the child's
+//! The session itself lives in our daemon like any other. This process only watches, exits with the child's
 //! exit code, and passes SIGTERM and SIGINT on as a request to end (KP-48).
 
 use super::connection::KeeptyConnection;
@@ -21,7 +21,7 @@ use swb_wire::keepty::{Message, Role};
 
 /// Starts the session and stays until it ends.
 pub(super) fn run(context: &Context, args: BrokerArgs) -> Outcome {
-    // KP-47: a terminal that goes away does not end the session.
+    // KP-47: closing the terminal does not end the session.
     let mut signals = Signals::catch(&[SIGTERM, SIGINT, SIGHUP])?;
     create(context, &args.session_id, args.what)?;
     let mut asked = false;
@@ -45,7 +45,7 @@ pub(super) fn run(context: &Context, args: BrokerArgs) -> Outcome {
     }
 }
 
-/// Looks on until the session ends, which gives its exit code, or the connection is lost.
+/// Watches until the session ends, then returns its exit code, or until the connection is lost.
 fn look_on(
     mut link: KeeptyConnection,
     signals: &mut Signals,
@@ -81,12 +81,12 @@ fn look_on(
 }
 
 fn ask_to_end(link: &mut KeeptyConnection) {
-    // A session that takes no more messages has ended, and what it sent last tells how; or its daemon has,
-    // and the next one is asked again.
+    // If sending fails, the session has ended and its last message holds the exit code; or its daemon has ended,
+    // and the next one gets the request again.
     let _sent = link.send(&Message::Shutdown);
 }
 
-/// Takes everything that has arrived; the output is for others.
+/// Handles everything that has arrived; ignores output.
 fn take_all(inbox: &mut Inbox, link: &mut KeeptyConnection) -> Result<Option<i32>, Failure> {
     let odd = |error: crate::attach::inbox::BadFrame| Failure::general(error.to_string());
     loop {
@@ -96,7 +96,7 @@ fn take_all(inbox: &mut Inbox, link: &mut KeeptyConnection) -> Result<Option<i32
         };
         match KeeptyStream.understand(&message) {
             Notice::Exited(code) => return Ok(Some(code)),
-            // Whoever has gone since shows it by the end of what it sent, which may hold how the session ended.
+            // If the peer is gone, the end of its stream shows that, and may hold the exit code before.
             Notice::Ping => drop(link.send(&Message::Pong)),
             _ => {}
         }
@@ -111,7 +111,7 @@ mod tests {
     use swb_wire::keepty::encode;
 
     #[test]
-    fn a_daemon_that_dies_under_a_question_is_looked_for_again() {
+    fn a_daemon_that_dies_during_a_request_is_reconnected() {
         let (mut daemon, socket) = UnixStream::pair().unwrap();
         let mut sent = Vec::new();
         encode(&Message::Ping, &mut sent);

@@ -20,7 +20,7 @@ pub(super) struct KeeptyConnection {
 }
 
 impl KeeptyConnection {
-    /// Connects in a role; gives the connection and the process of the session, 0 if it has not started.
+    /// Connects in a role; returns the connection and the pid of the session, 0 if it has not started.
     pub(super) fn open(context: &Context, id: &str, role: Role, size: Size) -> Result<(Self, u32), Failure> {
         let stream = connect(context, id)?;
         stream.set_read_timeout(Some(limits::KEEPTY_REPLY))?;
@@ -37,7 +37,7 @@ impl KeeptyConnection {
         }
     }
 
-    /// A connection over a socket on which hello is still to be said.
+    /// A connection over a socket, before the handshake.
     pub(super) fn over(stream: UnixStream) -> Self {
         Self { stream }
     }
@@ -51,10 +51,10 @@ impl KeeptyConnection {
         })
     }
 
-    /// Waits until the session has taken everything sent so far, as far as it can tell.
+    /// Waits until the session has read everything sent so far, as far as can be known.
     ///
-    /// A peer that vanishes right behind its last message may take the message with it: whoever is busy
-    /// writing to it sees the broken connection first.
+    /// A message may be lost if its sender closes the connection right after it: a peer that is busy
+    /// writing sees the broken connection first.
     pub(super) fn settle(&mut self) {
         let deadline = Instant::now() + limits::KEEPTY_SETTLE;
         let mut inbox = Inbox::new(KeeptyStream.layout());
@@ -82,12 +82,12 @@ impl KeeptyConnection {
         }
     }
 
-    /// Gives the socket away, right behind the last message received.
+    /// Returns the socket, positioned right after the last message received.
     pub(super) fn into_stream(self) -> UnixStream {
         self.stream
     }
 
-    /// Receives one message, reading not one byte more; nothing at the end of the stream.
+    /// Receives one message, reading not one byte more; `None` at the end of the stream.
     fn receive(&mut self) -> io::Result<Option<Message>> {
         let mut length = [0; 4];
         self.stream.read_exact(&mut length)?;
@@ -117,7 +117,7 @@ fn connect(context: &Context, id: &str) -> Result<UnixStream, Failure> {
     };
     match UnixStream::connect(&path) {
         Ok(stream) => Ok(stream),
-        // The session may live on in the keeper while no daemon offers it.
+        // The session may still run in the keeper while no daemon serves it.
         Err(error) if nobody_listens(&error) && context.paths.keeper_socket().exists() => {
             drop(context.connect()?);
             UnixStream::connect(&path).map_err(|_| not_running())

@@ -1,7 +1,7 @@
-//! The command line of keepty: what its users and SDKs call (KP-49 to KP-53).
+//! The command line of keepty, as its users and SDKs call it (KP-49 to KP-53).
 //!
-//! New sessions are made through our own daemon. Everything else speaks the keepty protocol on the session's
-//! socket, so it works just as well with a session of the original program.
+//! New sessions are created through our own daemon. Everything else uses the keepty protocol on the session's
+//! socket, so it also works with a session of the original program.
 
 mod broker;
 mod connection;
@@ -30,10 +30,10 @@ use swb_types::{Offset, SessionName, Size};
 use swb_wire::control::{Create, Start};
 use swb_wire::keepty::{Message, Role};
 
-/// The name this program answers by.
+/// The name of this program.
 const PROGRAM: &str = "keepty";
 
-/// What keepty always says about its terminal (KP-24).
+/// TERM in every keepty session (KP-24).
 const TERM: &str = "xterm-256color";
 
 /// Keys that detach a Writer (KP-52).
@@ -56,7 +56,7 @@ enum KeeptyCommand {
     /// List sessions
     #[command(visible_alias = "ls")]
     List,
-    /// End a session
+    /// Kill a session
     Stop {
         /// Session
         id: String,
@@ -90,12 +90,12 @@ struct BrokerArgs {
 struct AttachArgs {
     /// Session
     id: String,
-    /// Look on; Ctrl+C or q leaves
+    /// Watch without input; Ctrl+C or q detaches
     #[arg(short, long)]
     watch: bool,
 }
 
-/// What a session runs, and where.
+/// The command of a session, its directory and size.
 #[derive(Debug, Args)]
 struct What {
     /// Directory the command runs in [default: the current one]
@@ -131,7 +131,7 @@ fn dispatch(command: KeeptyCommand) -> Outcome {
     }
 }
 
-/// KP-49. Nothing of ours stays behind with the caller's pipes, so a caller that reads them to their end gets it.
+/// KP-49. No process of ours keeps the caller's pipes open, so a caller can read them to their end.
 fn start(context: &Context, args: StartArgs) -> Outcome {
     create(context, &args.id, args.what)?;
     writeln!(std::io::stdout().lock(), "Started session {}", args.id)?;
@@ -141,11 +141,11 @@ fn start(context: &Context, args: StartArgs) -> Outcome {
     Ok(0)
 }
 
-/// Makes the session; its socket exists when this returns.
+/// Creates the session; its socket exists when this returns.
 fn create(context: &Context, id: &str, what: What) -> Result<(), Failure> {
     check_id(id)?;
     let running = || Failure::new(FailureKind::Exists, format!("Session '{id}' is already running"));
-    // The original program may hold the name; our daemon knows nothing of it (KP-14).
+    // The original program may use the name without our daemon knowing it (KP-14).
     if UnixStream::connect(context.paths.keepty_socket(id)).is_ok() {
         return Err(running());
     }
@@ -179,7 +179,7 @@ fn wait_for_socket(socket: &Path) -> Result<(), Failure> {
     while !socket.exists() {
         if Instant::now() >= deadline {
             return Err(Failure::general(format!("the session has no socket at {}", socket.display()))
-                .hint("`swb status` says why keepty is not offered"));
+                .hint("`swb status` shows why the keepty socket is missing"));
         }
         let pause = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
         let _ = poll(&mut [], Some(&pause));
@@ -191,7 +191,7 @@ fn wait_for_socket(socket: &Path) -> Result<(), Failure> {
 fn check_id(id: &str) -> Result<(), Failure> {
     SessionName::new(id)
         .map(drop)
-        .map_err(|error| Failure::general(format!("'{id}' cannot be a session ID: {error}")))
+        .map_err(|error| Failure::general(format!("'{id}' is not a valid session ID: {error}")))
 }
 
 /// KP-52.
@@ -199,7 +199,7 @@ fn attach(context: &Context, id: &str, watch: bool) -> Outcome {
     let size = size::current().unwrap_or(Size::DEFAULT);
     let role = if watch { Role::Watcher } else { Role::Writer };
     let (link, pid) = KeeptyConnection::open(context, id, role, size)?;
-    let leave = if watch { "Ctrl+C or q leaves" } else { "Type ,,,d to detach" };
+    let leave = if watch { "Ctrl+C or q detaches" } else { "Type ,,,d to detach" };
     say(format_args!("[Attached to {id}. {leave}.]"));
     let detach = DetachKey::parse(DETACH).map_err(|error| Failure::general(error.to_string()))?;
     let plan = AttachOptions {
@@ -220,7 +220,7 @@ fn attach(context: &Context, id: &str, watch: bool) -> Outcome {
         AttachEnd::Signalled(signal) => return Ok(AttachEnd::Signalled(signal).exit_code()),
         AttachEnd::Lost => {
             return Err(
-                Failure::general("Session disconnected").hint(format!("`keepty attach {id}` returns to it"))
+                Failure::general("Session disconnected").hint(format!("`keepty attach {id}` attaches again"))
             );
         }
         AttachEnd::Complete | AttachEnd::Dismissed | AttachEnd::HungUp | AttachEnd::Unread => {}
@@ -289,7 +289,7 @@ mod tests {
 
     // KP-49: as the SDKs call it.
     #[test]
-    fn start_takes_what_sdks_say() {
+    fn start_accepts_the_arguments_of_sdks() {
         let KeeptyCommand::Start(args) =
             parse(&["keepty", "start", "s1", "--working-dir", "/w", "--", "bash -l"])
         else {
