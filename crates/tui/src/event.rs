@@ -1,8 +1,8 @@
-//! What happens in a conversation, as far as a person sees it; a front translates its protocol into this.
+//! Events of a conversation, as far as the user sees them; a client translates its protocol into these.
 
 use serde_json::Value;
 
-/// Something that happened in a conversation, or to the connection.
+/// An event of a conversation or of the connection.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ChatEvent {
     /// An approval is asked for.
@@ -11,20 +11,20 @@ pub enum ChatEvent {
     Closed {
         /// Why.
         reason: String,
-        /// Whether it is worth connecting again.
+        /// Whether to reconnect.
         reconnect: bool,
     },
-    /// An error that answers no request.
+    /// An error that is not a reply.
     Error(String),
-    /// Something about how far the agent is.
+    /// Progress of the agent.
     Progress {
-        /// For people.
+        /// A text for people.
         message: String,
         /// Percent of the context that is used.
         context: Option<u64>,
         /// Whether the next one replaces it.
         ephemeral: bool,
-        /// A piece of what the agent thinks.
+        /// A piece of the agent's thoughts.
         thought: Option<String>,
     },
     /// Something is asked.
@@ -36,14 +36,14 @@ pub enum ChatEvent {
         /// Whether it ends the answer.
         last: bool,
     },
-    /// This client may act from now on, or may not; or the session is gone.
+    /// Whether this client may act changes, or the session was deleted.
     Seat {
         /// Whether it may act.
         owner: bool,
-        /// Whether the session is gone.
+        /// Whether the session was deleted.
         gone: bool,
     },
-    /// An approval or a question needs no answer any more.
+    /// An approval or a question no longer needs an answer.
     Settled {
         /// Which approval or question.
         id: String,
@@ -52,18 +52,18 @@ pub enum ChatEvent {
     ToolCalled(ToolUse),
     /// What that came to.
     ToolEnded {
-        /// Which use of a tool.
+        /// Id of the tool call.
         id: String,
         /// What the tool returned.
         output: String,
         /// Why it failed.
         error: Option<String>,
     },
-    /// What somebody asked the agent.
+    /// A message to the agent.
     Prompt(String),
 }
 
-/// The use of a tool.
+/// A tool call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ToolUse {
     /// Identifies this use.
@@ -96,7 +96,7 @@ pub struct ApprovalPrompt {
 pub struct ApprovalChoice {
     /// Identifies this option.
     pub id: String,
-    /// What it is called.
+    /// Its label.
     pub label: String,
     /// Whether it lets the tool run.
     pub allows: bool,
@@ -109,7 +109,7 @@ pub struct ApprovalChoice {
 pub struct QuestionPrompt {
     /// Identifies this question.
     pub id: String,
-    /// What is asked, or what stands above several questions.
+    /// The question, or the heading of several questions.
     pub text: String,
     /// Whether it was asked with several items at once.
     pub multi: bool,
@@ -126,14 +126,14 @@ pub struct QuestionEntry {
     pub options: Vec<String>,
 }
 
-/// A message of a conversation that is loaded.
+/// A message of a loaded conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranscriptMessage {
     /// Whether the user wrote it, not the agent.
     pub user: bool,
     /// Its text.
     pub text: String,
-    /// How it ended, if not well.
+    /// How it ended, if it is not complete.
     pub ending: Option<String>,
 }
 

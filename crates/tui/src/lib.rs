@@ -1,4 +1,4 @@
-//! What a person sees and types in a chat, as values: no I/O, no clock, no protocol.
+//! The display and the input of a chat, as values: no I/O, no clock, no protocol.
 //!
 //! Bytes of the keyboard become keys and a message ([`mod@input`]); events of a conversation become lines
 //! ([`view::transcript`]), which [`text`] folds to the width of the terminal and [`view::canvas`] draws.

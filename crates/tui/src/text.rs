@@ -1,4 +1,4 @@
-//! Styled text: what a terminal is to show, measured and folded to its width.
+//! Styled text for a terminal, measured and folded to its width.
 //!
 //! Everything that comes from elsewhere passes [`visible`] on its way into a [`StyledSpan`], so that no agent can move the
 //! cursor, change modes or reorder what people read.
@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr;
 /// Columns a tab moves at most; they are shown as spaces so that folding knows where it is.
 const TAB: usize = 4;
 
-/// How a piece of text looks.
+/// The style of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TextStyle {
     /// Bold.
@@ -27,7 +27,7 @@ pub struct TextStyle {
     pub colour: Option<Colour>,
 }
 
-/// The few colours that are used; their exact look is the terminal's.
+/// The few colours that are used; the terminal defines their exact shade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colour {
     /// Code and links.
@@ -36,7 +36,7 @@ pub enum Colour {
     Green,
     /// Failed, denied.
     Red,
-    /// Waiting for a person.
+    /// Waiting for the user.
     Yellow,
 }
 
@@ -44,12 +44,12 @@ impl TextStyle {
     /// Nothing special.
     pub const PLAIN: Self =
         Self { bold: false, dim: false, italic: false, strike: false, underline: false, colour: None };
-    /// Of less interest.
+    /// Less important.
     pub const DIM: Self = Self { dim: true, ..Self::PLAIN };
-    /// Of more.
+    /// More important.
     pub const BOLD: Self = Self { bold: true, ..Self::PLAIN };
 
-    /// A colour and nothing else.
+    /// A colour only.
     pub const fn of(colour: Colour) -> Self {
         Self { colour: Some(colour), ..Self::PLAIN }
     }
@@ -73,14 +73,14 @@ impl TextStyle {
     }
 }
 
-/// Text of one look. Its text has no control characters.
+/// Text of one style. It has no control characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct StyledSpan {
     style: TextStyle,
     text: String,
 }
 
-/// One line as it was meant; how many rows it takes depends on the terminal.
+/// One logical line; the number of rows it takes depends on the terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StyledLine {
     spans: Vec<StyledSpan>,
@@ -127,12 +127,12 @@ impl StyledLine {
         Self { verbatim: true, ..self }
     }
 
-    /// Whether there is nothing in it.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// Its text without looks.
+    /// Its text without styles.
     pub fn plain(&self) -> String {
         self.spans.iter().map(|span| span.text.as_str()).collect()
     }
@@ -216,7 +216,7 @@ impl StyledRow {
         self.width <= indent
     }
 
-    /// Its bytes for a terminal, which is left with no look of ours.
+    /// Its bytes for a terminal; ends with the default style.
     pub fn ansi(&self, coloured: bool) -> String {
         let mut out = String::new();
         for span in &self.spans {
@@ -230,7 +230,7 @@ impl StyledRow {
         out
     }
 
-    /// Its text without looks.
+    /// Its text without styles.
     #[cfg(test)]
     pub fn plain(&self) -> String {
         self.spans.iter().map(|span| span.text.as_str()).collect()
@@ -262,7 +262,7 @@ pub fn shortened(text: &str, width: usize) -> String {
     out
 }
 
-/// Replaces every character that does something to a terminal by one that shows it.
+/// Replaces every character that would affect the terminal by a visible one.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(acts) {
         return Cow::Borrowed(text);
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_acts_gets_through() {
+    fn control_characters_are_replaced() {
         assert_eq!(visible("a\x1b[2Jb\u{9b}c\x07\x7f"), "a␛[2Jb<U+009B>c␇␡");
         assert_eq!(visible("abc\u{202e}def"), "abc<U+202E>def");
         assert_eq!(visible("größe 日本 👩‍👩‍👧"), "größe 日本 👩‍👩‍👧");

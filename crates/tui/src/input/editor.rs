@@ -1,4 +1,4 @@
-//! A message in the making: text, cursor, history. Pure; what it looks like is told by [`Editor::rows`].
+//! The message being typed: text, cursor, history. Pure; [`Editor::rows`] lays it out.
 
 use super::keys::Key;
 use crate::limits;
@@ -18,12 +18,12 @@ pub struct Editor {
     recalled: Option<(usize, String)>,
 }
 
-/// What a key came to.
+/// The effect of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Edited {
     /// The text or the cursor may have changed.
     Changed,
-    /// The key means nothing here.
+    /// The key has no effect here.
     Ignored,
     /// The message is complete.
     Submitted(String),
@@ -35,20 +35,20 @@ impl Editor {
         &self.text
     }
 
-    /// Throws the text away.
+    /// Clears the text.
     pub fn clear(&mut self) {
         self.text.clear();
         self.cursor = 0;
         self.recalled = None;
     }
 
-    /// Puts a text in place of what is there.
+    /// Replaces the text.
     pub fn put(&mut self, text: &str) {
         self.clear();
         self.insert(text);
     }
 
-    /// Remembers a message.
+    /// Adds a message to the history.
     pub fn remember(&mut self, message: &str) {
         if !message.trim().is_empty() && self.history.last().is_none_or(|last| last != message) {
             self.history.push(message.to_owned());
@@ -57,7 +57,7 @@ impl Editor {
         }
     }
 
-    /// Takes a key.
+    /// Handles a key.
     pub fn handle(&mut self, key: &Key) -> Edited {
         match key {
             Key::Char(c) => self.insert(c.encode_utf8(&mut [0; 4])),
@@ -118,7 +118,7 @@ impl Editor {
     }
 
     fn enter(&mut self) -> Edited {
-        // A backslash before the end of a line goes on with another one.
+        // A backslash at the end continues the message on another line.
         let continued = self.text.get(..self.cursor).and_then(|text| text.strip_suffix('\\')).map(str::len);
         if let Some(at) = continued.filter(|_| self.cursor == self.text.len()) {
             self.remove(at, self.cursor);
@@ -135,7 +135,7 @@ impl Editor {
         if self.text.len() + text.len() <= limits::MESSAGE {
             self.text.insert_str(self.cursor, text);
             self.cursor += text.len();
-            // What was added may have become one character with what follows.
+            // The added text may form one character with the text after it.
             self.cursor = self.boundary(self.cursor);
         }
     }
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backslash_goes_on_in_another_line() {
+    fn a_trailing_backslash_starts_another_line() {
         let mut editor = Editor::default();
         assert_eq!(typed(&mut editor, "one\\\rtwo\r"), ["one\ntwo"]);
         assert_eq!(typed(&mut editor, "a\\ b\r"), ["a\\ b"]);
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn earlier_messages_come_back() {
+    fn earlier_messages_are_recalled() {
         let mut editor = Editor::default();
         typed(&mut editor, "one\rtwo\rtwo\rdraft");
         let mut look = |bytes: &str| {

@@ -1,4 +1,4 @@
-//! Keys from the bytes that a terminal sends for them.
+//! Decodes the bytes of a terminal as keys.
 
 use crate::limits;
 use std::time::Instant;
@@ -45,7 +45,7 @@ pub enum Key {
     WordRight,
 }
 
-/// Takes bytes cut anywhere and gives keys.
+/// Takes bytes split anywhere and returns keys.
 #[derive(Debug, Clone, Default)]
 pub struct Keys {
     parser: InputParser,
@@ -55,7 +55,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Takes more bytes; gives the keys that are complete.
+    /// Takes more bytes; returns the complete keys.
     pub fn push(&mut self, bytes: &[u8], now: Instant) -> Vec<Key> {
         self.came = Some(now);
         let (mut keys, mut rest) = (Vec::new(), bytes);
@@ -71,7 +71,7 @@ impl Keys {
         self.came.filter(|_| waits).map(|came| came + limits::ESCAPE)
     }
 
-    /// Gives what is held, if nothing has followed for a while.
+    /// Returns the held key, if nothing has followed for a while.
     pub fn flush(&mut self, now: Instant) -> Option<Key> {
         self.due().filter(|due| *due <= now)?;
         let input = self.parser.give_up()?;
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_told_apart_wherever_they_are_cut() {
+    fn keys_are_decoded_wherever_they_are_split() {
         let typed = "aü日\r\x1b[A\x1bOB\x1b[1;5C\x1b[3~\x1b\r\x1b[13;2u\x7f\x03\x1bb\x1b[Z".as_bytes();
         assert_eq!(
             keys(typed),
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn other_keys_with_modifiers_are_no_enter() {
+    fn other_keys_with_modifiers_are_not_enter() {
         assert_eq!(
             keys(b"\x1b[27;2;13~\x1b[27;5;44~\x1b[27;6;65~\x1b[44;5ua"),
             [Key::AltEnter, Key::Char('a')]
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_mean_nothing_are_passed_over() {
+    fn invalid_bytes_are_ignored() {
         assert_eq!(keys(b"\xff\xc3(a"), [Key::Char('('), Key::Char('a')]);
         assert_eq!(keys(b"\x00\x1c\x1b[?1;2ca"), [Key::Char('a')]);
     }

@@ -1,4 +1,4 @@
-//! What a person types: [`keys`] makes keys of bytes, [`editor`] makes a message of keys.
+//! Input: [`keys`] decodes bytes as keys, [`editor`] edits a message with them.
 
 pub mod editor;
 pub mod keys;

@@ -36,7 +36,7 @@ fn add(style: TextStyle, text: &str, line: &mut StyledLine, depth: usize) {
     line.push(style, &plain);
 }
 
-/// Something with a look of its own.
+/// A piece of text with a style of its own.
 struct Found<'t> {
     /// Bytes it takes in the source.
     length: usize,
@@ -108,7 +108,7 @@ fn emphasis<'t>(style: TextStyle, rest: &'t str, before: char) -> Option<Found<'
         _ => return None,
     };
     let body = rest.get(width..)?;
-    // An opening mark stands before a word; one of underscores not within a word, as in names.
+    // An opening mark precedes a word; underscores within a word are not marks, as in names.
     let opens = body.chars().next().is_some_and(|c| !c.is_whitespace());
     if !opens || (mark == '_' && before.is_alphanumeric()) {
         return None;
@@ -159,7 +159,7 @@ fn matching(text: &str, open: char, close: char) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// The line with tags in place of looks.
+    /// The line with tags in place of styles.
     fn tagged(text: &str) -> String {
         let line = spans(TextStyle::PLAIN, text, StyledLine::default());
         let row = line.fold(500).remove(0).ansi(true);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_it_stays() {
+    fn similar_text_is_not_emphasis() {
         for text in [
             "2 * 3 * 4",
             "snake_case_name",
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_lines_cost_no_time() {
+    fn irregular_lines_take_no_long_time() {
         for text in ["*a".repeat(2000), "[".repeat(4000), "`a``".repeat(1000), "_a *b ".repeat(600)] {
             assert!(!spans(TextStyle::PLAIN, &text, StyledLine::default()).is_empty());
         }

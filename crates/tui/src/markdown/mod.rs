@@ -1,8 +1,8 @@
 //! Markdown as it streams in: each line is styled once it is complete, and never touched again.
 //!
-//! [`Markdown::push`] takes pieces cut anywhere and gives the lines that are complete; [`Markdown::partial`] is the
-//! rest, shown as it is until its end has come. Only what concerns a single line is understood; that is what can be
-//! shown without taking anything back.
+//! [`Markdown::push`] takes pieces split anywhere and returns the complete lines; [`Markdown::partial`] is the rest,
+//! shown as it is until its end has arrived. Only markup within a single line is supported, because that can be shown
+//! without changing earlier lines.
 
 mod inline;
 
@@ -18,9 +18,9 @@ const RULE: usize = 24;
 pub struct Markdown {
     rest: String,
     fence: Option<Fence>,
-    /// The beginning of the rest's line was given already.
+    /// The beginning of the incomplete line was returned already.
     continued: bool,
-    /// It is none: all is shown as it is.
+    /// The text is not Markdown: all of it is shown as it is.
     pub verbatim: bool,
 }
 
@@ -38,7 +38,7 @@ impl Markdown {
         let mut whole = std::mem::take(&mut self.rest);
         whole.push_str(text);
         let mut lines = Vec::new();
-        // Cut off only once: saved answers come in one piece of many lines.
+        // Drain only once: saved answers arrive in one piece of many lines.
         let end = whole.rfind('\n').map_or(0, |at| at + 1);
         self.rest = whole.split_off(end);
         for line in whole.split_terminator('\n') {
@@ -50,7 +50,7 @@ impl Markdown {
         lines
     }
 
-    /// What has come of a line that is not complete.
+    /// The beginning of a line that is not complete.
     pub fn partial(&self) -> &str {
         &self.rest
     }
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn where_it_is_cut_makes_no_difference() {
+    fn splitting_the_text_makes_no_difference() {
         let whole = lines(&[TEXT]);
         for cut in (0..TEXT.len()).filter(|cut| TEXT.is_char_boundary(*cut)) {
             let (one, two) = TEXT.split_at(cut);
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_complete_is_raw() {
+    fn an_incomplete_line_is_raw() {
         let mut markdown = Markdown::default();
         assert!(markdown.push("some **bo").is_empty());
         assert_eq!(markdown.partial(), "some **bo");
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_given_in_parts() {
+    fn a_long_line_is_returned_in_parts() {
         let mut markdown = Markdown::default();
         markdown.push("- ähnlich wie immer");
         assert_eq!(markdown.give_up_to(3).plain(), "- ", "no character is cut");
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_markdown_is_shown_as_it_is() {
+    fn text_that_is_not_markdown_is_shown_as_it_is() {
         let text = "# one\na=__init__ `date` a*b*c\n```\n* two\n> three\n    four";
         let mut markdown = Markdown { verbatim: true, ..Markdown::default() };
         for _ in 0..2 {

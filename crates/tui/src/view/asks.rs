@@ -1,4 +1,4 @@
-//! What waits for a person: approvals, answered with one key, and questions, answered with a number or words.
+//! What waits for the user: approvals, answered with one key, and questions, answered with a number or words.
 
 use super::transcript::parameters;
 use crate::event::{ApprovalChoice, ApprovalPrompt, QuestionEntry, QuestionPrompt};
@@ -16,7 +16,7 @@ pub enum PendingAsk {
     Question(QuestionPrompt, Vec<String>),
 }
 
-/// What a person has decided.
+/// The user's decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UserDecision {
     /// Yes or no to an approval.
@@ -48,11 +48,11 @@ pub struct DecisionReply {
     pub decision: UserDecision,
     /// What was decided, for people.
     pub said: String,
-    /// Whether it lets something happen.
+    /// Whether it allows something.
     pub allows: bool,
 }
 
-/// Everything that waits, in the order it was asked.
+/// All pending approvals and questions, in order.
 #[derive(Debug, Clone, Default)]
 pub struct PendingAsks(VecDeque<PendingAsk>);
 
@@ -71,12 +71,12 @@ impl PendingAsks {
         self.0.front()
     }
 
-    /// Forgets everything; the agent does not wait any more.
+    /// Removes everything; the agent no longer waits.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Forgets one that was settled elsewhere; whether it was the one to be answered next.
+    /// Removes one that was decided elsewhere; true if it was next.
     pub fn settle(&mut self, id: &str) -> bool {
         let first = self.first().is_some_and(|ask| ask.id() == id);
         self.0.retain(|ask| ask.id() != id);
@@ -188,7 +188,7 @@ fn letter(options: &[ApprovalChoice], at: usize) -> Option<char> {
         (true, false) => Some('y'),
         (true, true) => Some('a'),
         (false, false) => Some('n'),
-        // Never again is too much for a key that is next to others.
+        // "Never" gets no letter: it is too easy to press by accident.
         (false, true) => None,
     }
 }
@@ -208,7 +208,7 @@ fn decide(approval: &ApprovalPrompt, key: &Key) -> Option<DecisionReply> {
         Key::Char(yes @ ('y' | 'Y' | 'a' | 'A')) => {
             let yes = yes.to_ascii_lowercase();
             let choice = by_letter(yes);
-            // An agent that has options but none of this kind cannot be told.
+            // The agent has options, but none of this kind.
             if choice.is_none() && !options.is_empty() {
                 return None;
             }

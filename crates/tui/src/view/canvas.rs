@@ -1,7 +1,7 @@
-//! The lower end of a terminal: a few rows that change, below everything that stays.
+//! The lower end of a terminal: a few rows that change, below those that stay.
 //!
-//! Rows are written once and scroll away as those of any program do; only the changing rows are taken back, by moving
-//! up over them. The terminal is told to show each change at once, so that nothing flickers where it can.
+//! Rows are written once and scroll like those of any program; only the changing rows are erased and redrawn. Each
+//! change is a synchronized update, so that terminals that support it do not flicker.
 
 use crate::text::StyledRow;
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use std::fmt::Write;
 const BEGIN: &str = "\x1b[?2026h";
 const END: &str = "\x1b[?2026l";
 
-/// What is drawn below the rows that stay.
+/// The rows drawn below those that stay.
 #[derive(Debug, Clone, Default)]
 pub struct Canvas {
     /// Columns of each row that is drawn.
@@ -65,7 +65,7 @@ impl Canvas {
         out
     }
 
-    /// The bytes that take back the rows that change and leave the cursor where they began.
+    /// The bytes that erase the changing rows and leave the cursor where they began.
     pub fn clear(&mut self, width: usize) -> String {
         let mut out = String::new();
         self.take_back(width, &mut out);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_stands_below_what_stays() {
+    fn changing_rows_are_below_those_that_stay() {
         let (text, cursor) = screen(&[
             (&[], &["partial", "> "], (1, 2)),
             (&["one"], &["part", "status", "> x"], (2, 3)),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn much_scrolls_away_and_what_changes_stays_at_the_end() {
+    fn rows_scroll_and_changing_rows_stay_at_the_end() {
         let many: Vec<String> = (0..30).map(|n| format!("line {n}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         let (text, _) = screen(&[

@@ -1,5 +1,5 @@
-//! What a person sees: [`transcript`] turns events into lines, [`asks`] holds what waits for a decision, [`canvas`]
-//! keeps the lines that may still change below those that never do.
+//! The display: [`transcript`] turns events into lines, [`asks`] holds what waits for a decision, [`canvas`] keeps the
+//! lines that may still change below those that never do.
 
 pub mod asks;
 pub mod canvas;

@@ -1,7 +1,7 @@
-//! A conversation as it is told: events in, lines out.
+//! A conversation as it is shown: events in, lines out.
 //!
-//! Lines that [`Transcript::take`] gives stay for ever; [`Transcript::changing`] is what may still change: the
-//! beginning of a line, tools at work, what the agent is doing.
+//! Lines that [`Transcript::take`] returns never change; [`Transcript::changing`] is what may still change: the
+//! beginning of a line, running tools, the status of the agent.
 
 #[cfg(test)]
 mod tests;
@@ -21,13 +21,13 @@ pub enum AnswerEnd {
     Completed,
     /// It failed, with the reason.
     Failed(String),
-    /// The daemon went away.
+    /// The daemon ended.
     Interrupted,
     /// The user stopped it.
     Stopped,
 }
 
-/// What an answer has cost.
+/// The cost of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct AnswerUsage {
     /// Tokens of the prompt and the answer.
@@ -38,7 +38,7 @@ pub struct AnswerUsage {
     pub context: Option<u64>,
 }
 
-/// The state of what is told.
+/// The state of the display.
 #[derive(Debug, Clone, Default)]
 pub struct Transcript {
     /// Columns of the terminal.
@@ -50,32 +50,32 @@ pub struct Transcript {
     thought: Option<(String, Instant)>,
     status: String,
     context: Option<u64>,
-    /// Since when an answer is being given.
+    /// Since when the agent is answering.
     since: Option<Instant>,
-    /// What of it was told, as far as it is kept, and how many bytes that was.
+    /// The part of the answer that was shown, as far as it is kept, and its number of bytes.
     answer: String,
     told: usize,
-    /// The last line that was told is empty.
+    /// The last line is empty.
     blank: bool,
 }
 
 impl Transcript {
-    /// Nothing was told yet, on a terminal of this many columns.
+    /// An empty transcript for a terminal of this many columns.
     pub fn new(width: usize) -> Self {
         Self { width, ..Self::default() }
     }
 
-    /// Whether what is said is shown as it is, because it is no Markdown.
+    /// Sets whether answers are shown as they are, because they are not Markdown.
     pub fn set_verbatim(&mut self, verbatim: bool) {
         self.markdown.verbatim = verbatim;
     }
 
-    /// Whether an answer is being given.
+    /// Whether the agent is answering.
     pub fn is_active(&self) -> bool {
         self.since.is_some()
     }
 
-    /// What of an answer was not told yet; nothing if something else was told.
+    /// The part of an answer that was not shown yet; `None` if another text was shown.
     pub fn rest_of<'a>(&self, answer: &'a str) -> Option<&'a str> {
         answer.get(self.told..).filter(|_| answer.starts_with(&self.answer))
     }
@@ -120,13 +120,13 @@ impl Transcript {
             match message.ending.as_deref() {
                 None => {}
                 Some("stopped") => self.mark("stopped"),
-                Some("interrupted") => self.mark("interrupted: the daemon went away"),
+                Some("interrupted") => self.mark("interrupted: the daemon ended"),
                 Some(other) => self.mark(other),
             }
         }
     }
 
-    /// Says something that is not part of the conversation.
+    /// Shows a note that is not part of the conversation.
     pub fn note(&mut self, note: &str) {
         for line in note.lines() {
             self.add(StyledLine::new(TextStyle::DIM, &format!("· {line}")).hanging(2));
@@ -184,7 +184,7 @@ impl Transcript {
         lines
     }
 
-    /// Gives up on showing a beginning of a line that takes more than so many rows: its first rows stay as they are.
+    /// Limits the incomplete line to this many rows: its first rows become final.
     pub fn limit(&mut self, rows: usize) {
         let width = self.width.max(1);
         let surplus = columns(self.markdown.partial()).saturating_sub(width * rows.max(1)).div_ceil(width);
@@ -256,7 +256,7 @@ impl Transcript {
         self.add_all(lines);
     }
 
-    /// An answer that was begun before we came counts from now on.
+    /// Starts the clock of an answer that began before this client attached.
     pub fn begin(&mut self, now: Instant) {
         self.since.get_or_insert(now);
     }
@@ -333,14 +333,14 @@ impl Transcript {
             .with(TextStyle::DIM, &format!("  {took}"))
     }
 
-    /// Ends a line that has none, and a thought, before something else is told.
+    /// Ends an incomplete line and a thought before something else is shown.
     fn flush(&mut self, now: Instant) {
         self.end_thought(now);
         let lines = self.markdown.finish();
         self.add_all(lines);
     }
 
-    /// Ends a message, whatever is not closed in it.
+    /// Ends a message and everything that is not closed in it.
     fn close(&mut self, now: Instant) {
         self.end_thought(now);
         let lines = self.markdown.end();

@@ -1,4 +1,4 @@
-//! What is told of what happens.
+//! Tests: events in, lines out.
 
 use super::*;
 use serde_json::json;
@@ -50,7 +50,7 @@ fn thought(text: &str) -> ChatEvent {
 }
 
 #[test]
-fn an_answer_is_told_in_order_and_tools_are_folded() {
+fn an_answer_is_shown_in_order_and_tools_are_folded() {
     let mut told = Told::new();
     told.hear(ChatEvent::Prompt("explain\nthis".into()))
         .hear(thought("Let me see.\nIt is"))
@@ -98,7 +98,7 @@ fn what_passes_is_on_the_status_line_and_the_rest_stays() {
 }
 
 #[test]
-fn the_last_tool_is_told_in_full() {
+fn the_last_tool_is_shown_in_full() {
     let mut told = Told::new();
     assert!(told.transcript.last_tool()[0].plain().contains("no tool"));
     told.hear(tool("1", "read_file", "Reading"));
@@ -116,7 +116,7 @@ fn tools_without_an_end_get_one() {
 }
 
 #[test]
-fn what_was_said_before_is_told_again() {
+fn earlier_messages_are_shown_again() {
     let mut told = Told::new();
     let message = |user, text: &str, ending: Option<&str>| TranscriptMessage {
         user,
@@ -125,7 +125,7 @@ fn what_was_said_before_is_told_again() {
     };
     told.transcript
         .recount(&[message(true, "a", None), message(false, "*b*", Some("interrupted"))], told.now);
-    assert_eq!(told.drain().lines[1..], ["› a", "", "b", "✗ interrupted: the daemon went away"]);
+    assert_eq!(told.drain().lines[1..], ["› a", "", "b", "✗ interrupted: the daemon ended"]);
     assert!(!told.transcript.is_active());
 }
 
