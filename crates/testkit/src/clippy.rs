@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use swb_wire::clippy::{Message, Request, Response, Role, VERSION, encode_request, frames, parse_message};
 use swb_wire::frame::LengthPrefixed;
 
-/// What a clippy connection brings.
+/// A message received on a clippy connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClippyItem {
-    /// The answer to a greeting, with the reason if it is refused.
+    /// The reply to a hello, with the reason if it is rejected.
     Ack(Option<String>),
-    /// The answer to a request.
+    /// The reply to a request.
     Answer(ClippyAnswer),
     /// Bytes for a session.
     Inject(Vec<u8>),
@@ -22,7 +22,7 @@ pub enum ClippyItem {
     End,
 }
 
-/// The answer to a request; what does not apply is absent.
+/// The reply to a request; fields that do not apply are absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the fields are those of `swb_wire::clippy::Response`")]
 pub struct ClippyAnswer {
@@ -34,7 +34,7 @@ pub struct ClippyAnswer {
     pub byte_length: Option<u32>,
     pub interrupted: Option<bool>,
     pub truncated: Option<bool>,
-    /// Session, process id, whether it has a turn; by name.
+    /// Session, process id, whether it has a turn; sorted by name.
     pub sessions: Option<Vec<(String, u32, bool)>>,
     pub turns: Option<Vec<ClippyTurn>>,
     pub content: Option<Vec<u8>>,
@@ -79,17 +79,17 @@ pub struct ClippyClient {
 }
 
 impl ClippyClient {
-    /// Connects without saying anything.
+    /// Connects without sending anything.
     pub fn connect(path: &Path) -> io::Result<Self> {
         Ok(Self { stream: connect(path)?, frames: frames(), next_id: 1 })
     }
 
-    /// The socket, for what this client does not do.
+    /// The socket, for operations that this client lacks.
     pub fn socket(&self) -> &UnixStream {
         &self.stream
     }
 
-    /// Sends bytes as they are; a daemon that has closed is no error here.
+    /// Sends raw bytes; ignores a closed connection.
     pub fn send_raw(&mut self, bytes: &[u8]) {
         let _sent = self.stream.write_all(bytes);
     }
@@ -101,14 +101,14 @@ impl ClippyClient {
         self.send_raw(&bytes);
     }
 
-    /// Greets and insists on being welcome.
+    /// Sends a hello and requires that it is accepted.
     #[track_caller]
     pub fn hello(&mut self, role: Role) {
         self.send(0, &Request::Hello { version: VERSION, role: Some(role) });
         assert_eq!(self.item(LIMIT), Some(ClippyItem::Ack(None)));
     }
 
-    /// What comes next; nothing if that is nothing within `limit`.
+    /// The next item; `None` if none arrives within `limit`.
     #[track_caller]
     pub fn item(&mut self, limit: Duration) -> Option<ClippyItem> {
         let end = Instant::now() + limit;
@@ -129,12 +129,12 @@ impl ClippyClient {
         }
     }
 
-    /// The next item, which must be an answer.
+    /// The next item, which must be a reply.
     #[track_caller]
     pub fn answer(&mut self) -> ClippyAnswer {
         match self.item(LIMIT) {
             Some(ClippyItem::Answer(answer)) => answer,
-            other => panic!("{other:?} instead of an answer"),
+            other => panic!("{other:?} instead of a reply"),
         }
     }
 
@@ -147,7 +147,7 @@ impl ClippyClient {
         }
     }
 
-    /// Asks with an id of its own and gives the answer, which must have it.
+    /// Sends a request with an id of its own and returns the reply, which must have that id.
     #[track_caller]
     pub fn ask(&mut self, request: &Request<'_>) -> ClippyAnswer {
         let id = self.next_id;
@@ -166,10 +166,10 @@ impl ClippyClient {
         answer
     }
 
-    /// The same for one that must be refused; gives the reason.
+    /// The same for one that must be rejected; returns the reason.
     #[track_caller]
     pub fn refused(&mut self, request: &Request<'_>) -> String {
-        self.ask(request).error.unwrap_or_else(|| panic!("{request:?} was not refused"))
+        self.ask(request).error.unwrap_or_else(|| panic!("{request:?} was not rejected"))
     }
 
     /// Registers a session.
@@ -178,7 +178,7 @@ impl ClippyClient {
         self.ok(&Request::Register { session, pid: 4242, pattern: "generic" });
     }
 
-    /// Reports a turn; gives its name.
+    /// Reports a turn; returns its id.
     #[track_caller]
     pub fn turn(&mut self, session: &str, content: &[u8]) -> String {
         let request = Request::TurnCompleted {
@@ -188,7 +188,7 @@ impl ClippyClient {
             timestamp: None,
             byte_length: None,
         };
-        self.ok(&request).turn_id.expect("the name of the turn")
+        self.ok(&request).turn_id.expect("the id of the turn")
     }
 
     /// All sessions by name: process id, whether there is a turn.
@@ -197,27 +197,27 @@ impl ClippyClient {
         self.ok(&Request::ListSessions).sessions.expect("a list")
     }
 
-    /// Insists that the daemon closes the connection without a further message.
+    /// Requires that the daemon closes the connection without a further message.
     #[track_caller]
     pub fn closed(&mut self) {
         assert_eq!(self.item(LIMIT), Some(ClippyItem::End));
     }
 
-    /// Insists that nothing comes, not even the end, for a while.
+    /// Requires that nothing arrives for a while, and that the connection stays open.
     #[track_caller]
     pub fn quiet(&mut self) {
-        assert_eq!(self.item(QUIET), None, "where nothing should come");
+        assert_eq!(self.item(QUIET), None, "nothing should arrive");
     }
 }
 
 impl Swb {
-    /// A connection to the clippy socket that has not said anything.
+    /// A connection to the clippy socket before the hello.
     pub fn clippy_raw(&self) -> ClippyClient {
         let socket = self.paths().clippy_socket().expect("a runtime directory");
         ClippyClient::connect(&socket).expect("the clippy socket")
     }
 
-    /// A connection to the clippy socket, past the greeting.
+    /// A connection to the clippy socket after the hello.
     #[track_caller]
     pub fn clippy(&self, role: Role) -> ClippyClient {
         let mut client = self.clippy_raw();

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What a stream brings.
+/// An item of a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StreamItem {
     /// Terminal bytes.
@@ -26,17 +26,17 @@ pub struct CoopClient {
 }
 
 impl CoopClient {
-    /// Connects without saying anything.
+    /// Connects without sending anything.
     pub fn connect(path: &Path) -> io::Result<Self> {
         Ok(Self { stream: connect(path)?, buffer: Vec::new() })
     }
 
-    /// The socket, for what this client does not do.
+    /// The socket, for operations that this client lacks.
     pub fn socket(&self) -> &UnixStream {
         &self.stream
     }
 
-    /// Sends bytes as they are; a daemon that has closed is no error here.
+    /// Sends raw bytes; ignores a closed connection.
     pub fn send_raw(&mut self, bytes: &[u8]) {
         let _sent = self.stream.write_all(bytes);
     }
@@ -46,43 +46,43 @@ impl CoopClient {
         self.send_raw(&framed(message.to_string().as_bytes()));
     }
 
-    /// Shakes hands and insists on success.
+    /// Performs the handshake, which must succeed.
     #[track_caller]
     pub fn hello(&mut self) {
         assert_eq!(self.ask(&json!({"version": 1})), json!({"version": 1, "ok": true}));
     }
 
-    /// Sends a command and gives its answer.
+    /// Sends a command and returns the reply.
     #[track_caller]
     pub fn ask(&mut self, message: &Value) -> Value {
         self.send(message);
         self.answer().expect("an answer")
     }
 
-    /// Sends a command and gives its answer; nothing if the connection ends before that.
+    /// Sends a command and returns the reply; `None` if the connection ends before.
     pub fn try_ask(&mut self, message: &Value) -> Option<Value> {
         self.send(message);
         serde_json::from_slice(&self.frame(LIMIT)??).ok()
     }
 
-    /// Sends a command and insists that it succeeds.
+    /// Sends a command that must succeed.
     #[track_caller]
     pub fn ok(&mut self, message: &Value) -> Value {
         let answer = self.ask(message);
-        assert_eq!(answer["ok"], true, "{message} was answered {answer}");
+        assert_eq!(answer["ok"], true, "reply to {message}: {answer}");
         answer
     }
 
-    /// Sends a command and gives the code of its error.
+    /// Sends a command that must fail and returns the error code.
     #[track_caller]
     pub fn error(&mut self, message: &Value) -> String {
         let answer = self.ask(message);
-        assert_eq!(answer["ok"], false, "{message} was answered {answer}");
+        assert_eq!(answer["ok"], false, "reply to {message}: {answer}");
         assert!(answer["message"].is_string(), "an error explains itself: {answer}");
         answer["error"].as_str().expect("a code").to_owned()
     }
 
-    /// The next message in command mode; nothing at the end of the connection.
+    /// The next message in command mode; `None` at the end of the connection.
     #[track_caller]
     pub fn answer(&mut self) -> Option<Value> {
         let frame = self.frame(LIMIT).expect("a message in time")?;
@@ -103,7 +103,7 @@ impl CoopClient {
         self.send_raw(&framed(&body));
     }
 
-    /// The next frame in stream mode; nothing if none comes within `limit`.
+    /// The next frame in stream mode; `None` if none arrives within `limit`.
     pub fn item(&mut self, limit: Duration) -> Option<StreamItem> {
         Some(match self.frame(limit)? {
             None => StreamItem::End,
@@ -115,11 +115,11 @@ impl CoopClient {
         })
     }
 
-    /// Reads the stream until its data contains `text`; gives all data.
+    /// Reads the stream until its data contains `text`; returns all data.
     #[track_caller]
     pub fn until(&mut self, text: &str) -> Vec<u8> {
         let mut data: Vec<u8> = Vec::new();
-        // Only new bytes are looked at: a client that is busy searching would be a slow one.
+        // Search only the new bytes: a client that is busy searching would be a slow reader.
         let mut searched = 0;
         loop {
             match self.item(LIMIT) {
@@ -134,7 +134,7 @@ impl CoopClient {
         }
     }
 
-    /// Reads the stream until the event `name`; gives the data before it and the event.
+    /// Reads the stream until the event `name`; returns the data before it and the event.
     #[track_caller]
     pub fn event(&mut self, name: &str) -> (Vec<u8>, Value) {
         let mut data = Vec::new();
@@ -151,14 +151,14 @@ impl CoopClient {
         }
     }
 
-    /// Insists that nothing comes, not even the end, for a while.
+    /// Requires that nothing arrives for a while, and that the connection stays open.
     #[track_caller]
     pub fn quiet(&mut self) {
         let item = self.item(QUIET);
-        assert_eq!(item, None, "nothing was to come");
+        assert_eq!(item, None, "nothing should arrive");
     }
 
-    /// Reads the stream to its end; gives all data and all control messages.
+    /// Reads the stream to its end; returns all data and all control messages.
     #[track_caller]
     pub fn to_end(&mut self) -> (Vec<u8>, Vec<Value>) {
         let (mut data, mut controls) = (Vec::new(), Vec::new());
@@ -171,13 +171,13 @@ impl CoopClient {
         }
     }
 
-    /// Insists that the daemon closes the connection, whatever it sends before.
+    /// Requires that the daemon closes the connection, whatever it sends before.
     #[track_caller]
     pub fn closed(&mut self) {
         while self.frame(LIMIT).expect("the end in time").is_some() {}
     }
 
-    /// A frame's body: `None` if it does not come in time, `Some(None)` at the end of the connection.
+    /// A frame's body: `None` after a timeout, `Some(None)` at the end of the connection.
     fn frame(&mut self, limit: Duration) -> Option<Option<Vec<u8>>> {
         let end = Instant::now() + limit;
         loop {
@@ -197,14 +197,14 @@ impl CoopClient {
     }
 }
 
-/// Connects to a daemon. One that does not read makes a test fail, not hang.
+/// Connects to a daemon, with a timeout for writes, so that a daemon that does not read makes a test fail, not hang.
 pub(crate) fn connect(path: &Path) -> io::Result<UnixStream> {
     let stream = UnixStream::connect(path)?;
     stream.set_write_timeout(Some(LIMIT))?;
     Ok(stream)
 }
 
-/// Reads what is there into `buffer`: `None` at `end`, 0 at the end of the stream.
+/// Reads available bytes into `buffer`: `None` at `end`, 0 at the end of the stream.
 pub(crate) fn read_more(stream: &mut UnixStream, buffer: &mut Vec<u8>, end: Instant) -> Option<usize> {
     let left = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
     stream.set_read_timeout(Some(left)).expect("a timeout");

@@ -1,4 +1,4 @@
-//! A way to tell a child something without its terminal.
+//! Sends text to a child without its terminal.
 
 use crate::wait_for;
 use rustix::fs::{CWD, FileType, Mode, OFlags};
@@ -7,21 +7,21 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// A named pipe. A child that reads it (`cat NAME`) waits until the test says something.
+/// A named pipe. A child that reads it (`cat NAME`) waits until the test writes to it.
 #[derive(Debug)]
 pub struct Fifo {
     path: PathBuf,
 }
 
 impl Fifo {
-    /// Makes the pipe.
+    /// Creates the pipe.
     pub fn make(path: &Path) -> Self {
         rustix::fs::mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe");
         Self { path: path.to_owned() }
     }
 
-    /// Waits until somebody reads, says `text` and ends it. To be used once: whoever still reads may get
-    /// what is said next, too.
+    /// Waits for a reader, writes `text` and closes the pipe. To be used once: a process that still reads could get
+    /// the next text, too.
     #[track_caller]
     pub fn tell(self, text: &str) {
         let mut pipe = wait_for("a reader of the pipe", || {

@@ -1,11 +1,11 @@
-//! A client that does what `swb attach` does when it loses its connection: it comes back at its offset.
+//! A client that reconnects at its offset after a lost connection, as `swb attach` does.
 
 use crate::{CoopClient, LIMIT, StreamItem, Swb};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// A reader of one session's output from its first byte on, through any number of connections.
+/// A reader of one session's output from its first byte on, over any number of connections.
 #[derive(Debug)]
 pub struct Follower {
     socket: PathBuf,
@@ -27,17 +27,17 @@ impl Follower {
         }
     }
 
-    /// Offset of the next byte it will get.
+    /// Offset of the next byte.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// How often it had to connect again.
+    /// Number of reconnects.
     pub fn reconnects(&self) -> u32 {
         self.reconnects
     }
 
-    /// The next data or control message; nothing if none comes within `limit`.
+    /// The next data or control message; `None` if none arrives within `limit`.
     #[track_caller]
     pub fn item(&mut self, limit: Duration) -> Option<StreamItem> {
         let end = Instant::now() + limit;
@@ -62,7 +62,7 @@ impl Follower {
         }
     }
 
-    /// Reads until the data contains `text`; gives all of it. Insists that nothing was missed.
+    /// Reads until the data contains `text`; returns all of it. Requires that nothing is missing.
     #[track_caller]
     pub fn until(&mut self, text: &str) -> Vec<u8> {
         let mut data = Vec::new();
@@ -75,7 +75,7 @@ impl Follower {
         data
     }
 
-    /// Reads to the end of the session; gives all data and the exit code. Insists that nothing was missed.
+    /// Reads to the end of the session; returns all data and the exit code. Requires that nothing is missing.
     #[track_caller]
     pub fn to_exit(&mut self) -> (Vec<u8>, i64) {
         let mut data = Vec::new();
@@ -96,12 +96,12 @@ impl Follower {
         let Some((client, attached)) = self.try_attach(&attach) else {
             return;
         };
-        assert_eq!(attached["ok"], true, "{attach} was answered {attached}");
-        assert_eq!(attached["offset"], self.offset, "the stream goes on where it ended");
+        assert_eq!(attached["ok"], true, "reply to {attach}: {attached}");
+        assert_eq!(attached["offset"], self.offset, "the stream continues where it ended");
         self.client = Some(client);
     }
 
-    /// Nothing when the daemon dies meanwhile.
+    /// `None` if the daemon dies meanwhile.
     fn try_attach(&self, attach: &Value) -> Option<(CoopClient, Value)> {
         let mut client = CoopClient::connect(&self.socket).ok()?;
         client.try_ask(&json!({"version": 1}))?;

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use swb_wire::keepty::{Decoder, Message, Role, encode};
 
-/// What a keepty connection brings.
+/// An item received on a keepty connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
     /// A message.
@@ -26,17 +26,17 @@ pub struct KeeptyClient {
 }
 
 impl KeeptyClient {
-    /// Connects without saying anything.
+    /// Connects without sending anything.
     pub fn connect(path: &Path) -> io::Result<Self> {
         Ok(Self { stream: connect(path)?, decoder: Decoder::new() })
     }
 
-    /// The socket, for what this client does not do.
+    /// The socket, for operations that this client lacks.
     pub fn socket(&self) -> &UnixStream {
         &self.stream
     }
 
-    /// Sends bytes as they are; a daemon that has closed is no error here.
+    /// Sends raw bytes; ignores a closed connection.
     pub fn send_raw(&mut self, bytes: &[u8]) {
         let _sent = self.stream.write_all(bytes);
     }
@@ -48,7 +48,7 @@ impl KeeptyClient {
         self.send_raw(&bytes);
     }
 
-    /// Says hello without reading the answer.
+    /// Sends Hello without reading the reply.
     pub fn hello(&mut self, role: Role, cols: u16, rows: u16) {
         self.send(&Message::Hello { role, cols, rows });
     }
@@ -58,7 +58,7 @@ impl KeeptyClient {
         self.send(&Message::Input(bytes.to_vec()));
     }
 
-    /// The next frame; nothing if none comes within `limit`.
+    /// The next frame; `None` if none arrives within `limit`.
     pub fn frame(&mut self, limit: Duration) -> Option<Frame> {
         let end = Instant::now() + limit;
         loop {
@@ -91,11 +91,11 @@ impl KeeptyClient {
         }
     }
 
-    /// Reads output until it contains `text`; gives all of it. Other messages are passed over.
+    /// Reads output until it contains `text`; returns all of it. Ignores other messages.
     #[track_caller]
     pub fn until(&mut self, text: &str) -> Vec<u8> {
         let mut data: Vec<u8> = Vec::new();
-        // Only new bytes are looked at: a client that is busy searching would be a slow one.
+        // Search only the new bytes: a client that is busy searching would be a slow reader.
         let mut searched = 0;
         while !data[searched..].windows(text.len()).any(|window| window == text.as_bytes()) {
             searched = data.len().saturating_sub(text.len() - 1);
@@ -122,7 +122,7 @@ impl KeeptyClient {
         }
     }
 
-    /// Reads to the end; gives all output and all other messages.
+    /// Reads to the end; returns all output and all other messages.
     #[track_caller]
     pub fn to_end(&mut self) -> (Vec<u8>, Vec<Message>) {
         let (mut data, mut others) = (Vec::new(), Vec::new());
@@ -135,7 +135,7 @@ impl KeeptyClient {
         }
     }
 
-    /// Insists that the daemon closes the connection without a further message but an Error.
+    /// Requires that the daemon closes the connection without a further message but an Error.
     #[track_caller]
     pub fn closed(&mut self) {
         let (_, others) = self.to_end();
@@ -145,15 +145,15 @@ impl KeeptyClient {
         );
     }
 
-    /// Insists that nothing comes, not even the end, for a while.
+    /// Requires that nothing arrives for a while, and that the connection stays open.
     #[track_caller]
     pub fn quiet(&mut self) {
         let frame = self.frame(QUIET);
-        assert_eq!(frame, None, "where nothing should come");
+        assert_eq!(frame, None, "nothing should arrive");
     }
 
-    /// Asks for a Pong and waits for it: whatever was sent before has been obeyed then. Gives the output
-    /// that came meanwhile; other messages must not.
+    /// Sends Ping and waits for Pong: everything sent before has been handled then. Returns the output
+    /// that arrived meanwhile; other messages must not arrive.
     #[track_caller]
     pub fn ping(&mut self) -> Vec<u8> {
         self.send(&Message::Ping);
@@ -167,7 +167,7 @@ impl KeeptyClient {
         }
     }
 
-    /// Reads to the end and insists that Exit comes last, and only once; gives the output and the code.
+    /// Reads to the end and requires that Exit comes last, and only once; returns the output and the code.
     #[track_caller]
     pub fn exit(&mut self) -> (Vec<u8>, i32) {
         let mut data = Vec::new();
@@ -193,8 +193,8 @@ impl KeeptyClient {
 }
 
 impl Swb {
-    /// Makes a session through the keepty command line that runs `script` in a shell once its first
-    /// Writer comes.
+    /// Creates a session with the keepty command line that runs `script` in a shell once its first
+    /// Writer has attached.
     #[track_caller]
     pub fn keepty_start(&self, session: &str, script: &str) {
         let args = ["start", "-d", session, "--", "/bin/sh", "-c", script];
@@ -203,7 +203,8 @@ impl Swb {
         assert!(output.status.success(), "keepty start failed ({}): {error}{}", output.status, self.log());
     }
 
-    /// The same with its first Writer, at 80×24, who has seen it say `ready` (best without a newline, so that nothing is left over).
+    /// The same with its first Writer, at 80×24, after the script has written `ready` (best without a newline, so that
+    /// nothing is left to read).
     #[track_caller]
     pub fn keepty_running(&self, session: &str, script: &str) -> KeeptyClient {
         self.keepty_start(session, script);

@@ -1,13 +1,13 @@
 //! Harness for tests with a real daemon, real sockets and real terminals.
 //!
-//! - [`Swb`]: a throw-away home with a daemon in it, and the means to call the program there;
+//! - [`Swb`]: a temporary home with a daemon in it, and the means to run the program there;
 //! - [`ClippyClient`], [`CoopClient`], [`KeeptyClient`]: raw clients that see and send exactly what the wire carries;
 //! - [`ChatClient`]: the same for conversations, and [`scripted_agent`] to answer in them;
-//! - [`ScreenClient`]: a client with a terminal, that shows what it gets and answers what it is asked;
-//! - [`Follower`]: a client that comes back at its offset whenever it loses its connection;
-//! - [`Terminal`]: a program on a PTY of the test, as a person at a terminal would have it;
-//! - [`Fifo`]: a word to a child beside its terminal;
-//! - [`wait_for`]: waiting for a fact instead of for time; [`stays`]: that a fact remains one.
+//! - [`ScreenClient`]: a client with a terminal, which shows output and replies to queries;
+//! - [`Follower`]: a client that reconnects at its offset whenever it loses its connection;
+//! - [`Terminal`]: a program on a PTY of the test, as on a user's terminal;
+//! - [`Fifo`]: text for a child beside its terminal;
+//! - [`wait_for`]: waits for a condition instead of for time; [`stays`]: checks that a condition keeps holding.
 
 mod clippy;
 mod coop;
@@ -34,12 +34,12 @@ pub use terminal::Terminal;
 
 use std::time::{Duration, Instant};
 
-/// How long anything in a test may take before it counts as never: far more than a busy machine needs.
+/// Timeout for anything in a test: far more than a busy machine needs.
 pub const LIMIT: Duration = Duration::from_secs(30);
-/// How long to look for something that must not happen.
+/// How long to watch for something that must not happen.
 pub const QUIET: Duration = Duration::from_millis(300);
 
-/// Looks at a fact again and again until it holds; panics with `what` if it does not within [`LIMIT`].
+/// Checks a condition repeatedly until it holds; panics with `what` if it does not within [`LIMIT`].
 #[track_caller]
 pub fn wait_for<T>(what: &str, mut fact: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + LIMIT;
@@ -47,12 +47,12 @@ pub fn wait_for<T>(what: &str, mut fact: impl FnMut() -> Option<T>) -> T {
         if let Some(found) = fact() {
             return found;
         }
-        assert!(Instant::now() < end, "waited in vain for {what}");
+        assert!(Instant::now() < end, "timed out waiting for {what}");
         std::thread::park_timeout(Duration::from_millis(10));
     }
 }
 
-/// Insists that a fact holds, and still does after [`QUIET`]; panics with `what` if not.
+/// Requires that a condition holds, and still does after [`QUIET`]; panics with `what` if not.
 #[track_caller]
 pub fn stays(what: &str, mut fact: impl FnMut() -> bool) {
     let end = Instant::now() + QUIET;

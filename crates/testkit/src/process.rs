@@ -1,4 +1,4 @@
-//! Looking at processes, sending them signals and waiting for their end.
+//! Inspects processes, sends them signals and waits for their end.
 
 use crate::LIMIT;
 use rustix::process::{Pid, Signal};
@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Child, Output};
 use std::sync::mpsc::sync_channel;
 
-/// Whether a process exists and is no zombie. As long as one of its threads is still to end, it lives: until then
-/// its sockets are open.
+/// Whether a process exists and is not a zombie. It counts as alive while one of its threads is: until then its
+/// sockets are open.
 pub fn is_alive(pid: i64) -> bool {
     let ended = |stat: &str| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']));
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
@@ -15,7 +15,7 @@ pub fn is_alive(pid: i64) -> bool {
     stats.any(|stat| !ended(&stat))
 }
 
-/// Whether a process has ended and nobody has looked after it.
+/// Whether a process has ended and was not reaped.
 pub fn is_zombie(pid: i64) -> bool {
     stat(pid).is_some_and(|(state, _)| state == 'Z')
 }
@@ -36,14 +36,14 @@ pub fn keepers_in(dir: &Path) -> Vec<i64> {
     all().filter(is_keeper).filter(|pid| is_alive(*pid)).collect()
 }
 
-/// Sends a process a signal, if it is still there.
+/// Sends a process a signal, if it still exists.
 pub fn signal(pid: i64, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _sent = rustix::process::kill_process(pid, signal);
     }
 }
 
-/// Reads a program's pipes to their end and waits for its own, both of which have to come.
+/// Reads a program's pipes to their end and waits for the program, within the time limit.
 #[track_caller]
 pub fn in_time(child: Child) -> Output {
     let (sender, receiver) = sync_channel(1);
@@ -59,7 +59,7 @@ fn all() -> impl Iterator<Item = i64> {
 /// State and parent of a process.
 fn stat(pid: i64) -> Option<(char, i64)> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // pid (name) state ppid …; the name may contain anything, so start behind its end.
+    // pid (name) state ppid …; the name may contain anything, so start after its end.
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
     Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
 }

@@ -1,4 +1,4 @@
-//! A client with a terminal: it shows what it gets, knows its place in the output, and answers questions.
+//! A client with a terminal: it shows output, tracks its offset, and replies to queries.
 
 use crate::{CoopClient, LIMIT, QUIET, StreamItem, Swb};
 use serde_json::{Value, json};
@@ -7,34 +7,34 @@ use std::time::{Duration, Instant};
 use swb_types::Size;
 use swb_vt::{Options, Screen, State};
 
-/// Differences that are worth being shown of two screens that were to be the same.
+/// Maximum number of differences printed for two screens that should be the same.
 const SHOWN: usize = 12;
-/// Things that come before a program counts as one that never rests.
+/// Number of items after which a program counts as one that never rests.
 const SETTLING: usize = 20;
 
-/// A stream of one session's output with the screen of whoever looks at it.
+/// A stream of one session's output with the screen of the client's terminal.
 #[derive(Debug)]
 pub struct ScreenClient {
     socket: PathBuf,
     attach: Value,
     client: CoopClient,
     screen: Screen,
-    /// All output before it is on the screen.
+    /// Offset up to which output is on the screen.
     offset: u64,
     /// Bytes of a picture that are still to come.
     picture: u64,
     pictures: u32,
-    /// Output that is here but was not wanted yet.
+    /// Output that has arrived but is not shown yet.
     held: Vec<u8>,
-    /// Whether the program's questions are answered.
+    /// Whether to reply to the program's queries.
     answers: bool,
-    /// Whether it looks on at a size of its own.
+    /// Whether it watches with a window size of its own.
     has_window: bool,
     events: Vec<Value>,
 }
 
 impl ScreenClient {
-    /// Sits down in front of a session, at a terminal of its size; what is shown there comes as a picture.
+    /// Attaches to a session with a terminal of its size; the screen arrives as a picture.
     #[track_caller]
     pub fn attach(swb: &Swb, session: &str) -> Self {
         let mut client = Self::with(swb, session, &json!({"repaint": true}));
@@ -42,21 +42,21 @@ impl ScreenClient {
         client
     }
 
-    /// Looks on from the first byte of output to the last.
+    /// Watches from the first byte of output to the last.
     #[track_caller]
     pub fn observe(swb: &Swb, session: &str) -> Self {
         let client = Self::with(swb, session, &json!({"watch": true, "resume": 0}));
-        assert_eq!(client.offset, 0, "the output is there from its beginning");
+        assert_eq!(client.offset, 0, "the output is available from its beginning");
         client
     }
 
-    /// Attaches as the fields of `how` say. Its terminal has the size that is said there, or the session's.
+    /// Attaches with the fields of `how`. Its terminal has the size given there, or the session's.
     #[track_caller]
     pub fn with(swb: &Swb, session: &str, how: &Value) -> Self {
         let has_window = how["watch"] == true && how["cols"].is_u64();
-        // Who follows the session's size has none of its own.
+        // A client that follows the session's size has none of its own.
         let mut attach = json!({"cmd": "attach", "session": session, "sizes": !has_window, "offsets": true});
-        // A terminal that does not say its size has one that is seldom right.
+        // Without a size in the request, the terminal would have a default one, which is seldom right.
         let listed = swb.session(session).expect("a session");
         (attach["cols"], attach["rows"]) = (listed["cols"].clone(), listed["rows"].clone());
         for (key, value) in how.as_object().expect("fields") {
@@ -84,18 +84,18 @@ impl ScreenClient {
         }
     }
 
-    /// From now on questions go unanswered.
+    /// Stops replying to queries.
     pub fn silent(mut self) -> Self {
         self.answers = false;
         self
     }
 
-    /// What the terminal shows.
+    /// The screen of the terminal.
     pub fn screen(&self) -> &Screen {
         &self.screen
     }
 
-    /// Everything about what the terminal shows.
+    /// The complete state of the terminal.
     pub fn state(&self) -> State {
         self.screen.state()
     }
@@ -120,7 +120,7 @@ impl ScreenClient {
         self.events.iter().filter(|item| item["event"] == event).count()
     }
 
-    /// The connection, for what this client does not do.
+    /// The connection, for operations that this client lacks.
     pub fn client(&mut self) -> &mut CoopClient {
         &mut self.client
     }
@@ -130,7 +130,7 @@ impl ScreenClient {
         self.client.type_in(bytes);
     }
 
-    /// Tells the daemon another size of the terminal. One that shows the session changes when the session does.
+    /// Sends the daemon a new size of the terminal. A client that follows the session's size changes when the session does.
     pub fn resize(&mut self, cols: u16, rows: u16) {
         self.client.control(&json!({"cmd": "resize", "cols": cols, "rows": rows}));
         if self.has_window {
@@ -138,8 +138,8 @@ impl ScreenClient {
         }
     }
 
-    /// Takes the next thing that comes, or nothing within `limit`; of output not more than up to `goal`.
-    /// Says whether there was something.
+    /// Takes the next item, or none within `limit`; of output not more than up to `goal`.
+    /// True if there was one.
     #[track_caller]
     pub fn take(&mut self, goal: u64, limit: Duration) -> bool {
         if !self.held.is_empty() {
@@ -163,7 +163,11 @@ impl ScreenClient {
             self.picture -= picture.len() as u64;
             self.pictures += u32::from(self.picture == 0);
             let asked = self.screen.take_replies();
-            assert!(asked.is_empty(), "a picture asks nothing, but there was {:?}", asked.escape_ascii());
+            assert!(
+                asked.is_empty(),
+                "a picture contains no queries, but there was {:?}",
+                asked.escape_ascii()
+            );
         }
         let wanted = goal.saturating_sub(self.offset).min(output.len() as u64) as usize;
         let (output, held) = output.split_at(wanted);
@@ -185,7 +189,7 @@ impl ScreenClient {
                 self.picture = number("bytes").expect("a length");
                 self.offset = number("offset").expect("an offset");
             }
-            // One that looks through a window of its own keeps it.
+            // A watcher with a window of its own keeps it.
             Some("resized") if !self.has_window => {
                 let side = |key: &str| number(key).and_then(|side| u16::try_from(side).ok()).expect("a side");
                 self.screen.resize(Size::new(side("cols"), side("rows")).expect("a size"));
@@ -196,7 +200,7 @@ impl ScreenClient {
         self.events.push(event);
     }
 
-    /// Goes on where the last connection ended; a daemon that is not there yet is waited for.
+    /// Reconnects where the last connection ended; waits for a daemon that is not running yet.
     #[track_caller]
     fn come_back(&mut self) -> Value {
         assert_eq!(self.count("pty_exited") + self.count("detached"), 0, "nothing comes after the end");
@@ -212,7 +216,7 @@ impl ScreenClient {
         attached
     }
 
-    /// Gives up the connection and comes back at the same place.
+    /// Closes the connection and reconnects at the same offset.
     #[track_caller]
     pub fn reconnect(&mut self) {
         self.held.clear();
@@ -222,15 +226,18 @@ impl ScreenClient {
     #[track_caller]
     fn go_on(&mut self) {
         let attached = self.come_back();
-        assert_eq!(attached["offset"], self.offset, "the stream goes on where it ended: {attached}");
+        assert_eq!(attached["offset"], self.offset, "the stream continues where it ended: {attached}");
     }
 
-    /// Gives up the connection and comes back too late to go on at the same place: a picture comes first.
+    /// Closes the connection and reconnects too late to continue at the same offset: a picture comes first.
     #[track_caller]
     pub fn reconnect_late(&mut self) {
         self.held.clear();
         let attached = self.come_back();
-        assert!(attached["offset"].as_u64() > Some(self.offset), "the stream went on meanwhile: {attached}");
+        assert!(
+            attached["offset"].as_u64() > Some(self.offset),
+            "the stream continued meanwhile: {attached}"
+        );
     }
 
     /// Shows everything up to a condition; panics with `what` if it does not hold within [`LIMIT`].
@@ -241,7 +248,7 @@ impl ScreenClient {
             let left = end.saturating_duration_since(Instant::now());
             assert!(
                 self.take(u64::MAX, left),
-                "waited in vain for {what}; there is {:?}",
+                "timed out waiting for {what}; there is {:?}",
                 self.screen.text()
             );
         }
@@ -253,7 +260,7 @@ impl ScreenClient {
         self.until(text, |client| client.screen.text().contains(text));
     }
 
-    /// Waits for a picture, if it is the first thing to come.
+    /// Waits for the first picture.
     #[track_caller]
     fn shown(&mut self) {
         self.until("a picture", |client| client.pictures > 0);
@@ -262,14 +269,14 @@ impl ScreenClient {
     /// Shows all output before `offset`, and no more.
     #[track_caller]
     pub fn read_to(&mut self, offset: u64) {
-        assert!(self.offset <= offset, "output at {offset} is wanted, {} has been shown", self.offset);
+        assert!(self.offset <= offset, "output at {offset} is requested, {} has been shown", self.offset);
         while self.picture > 0 || self.offset < offset {
             let at = self.offset;
-            assert!(self.take(offset, LIMIT), "waited in vain for output from {at} to {offset}");
+            assert!(self.take(offset, LIMIT), "timed out waiting for output from {at} to {offset}");
         }
     }
 
-    /// Shows what comes until nothing does for a moment; of a program that never rests, a good deal.
+    /// Shows output until none arrives for a moment; of a program that never rests, a good deal.
     #[track_caller]
     pub fn settle(&mut self) {
         for _ in 0..SETTLING {
@@ -279,23 +286,23 @@ impl ScreenClient {
         }
     }
 
-    /// Says goodbye and shows what comes until that is answered.
+    /// Detaches and shows output until the daemon confirms it.
     #[track_caller]
     pub fn detach(&mut self) {
         self.client.control(&json!({"cmd": "detach"}));
         self.until("goodbye", |client| client.count("detached") > 0);
-        assert_eq!(self.client.item(LIMIT), Some(StreamItem::End), "after the goodbye");
+        assert_eq!(self.client.item(LIMIT), Some(StreamItem::End), "after the confirmation");
     }
 
-    /// Insists that both have got to the same place and look the same, cell by cell.
+    /// Requires that both are at the same offset and show the same, cell by cell.
     #[track_caller]
     pub fn assert_same(&self, other: &Self, when: &str) {
-        assert_eq!(self.offset, other.offset, "{when}: screens at different places cannot be compared");
+        assert_eq!(self.offset, other.offset, "{when}: screens at different offsets cannot be compared");
         assert_same(&self.screen, &other.screen, when);
     }
 }
 
-/// Insists that two screens are the same in everything.
+/// Requires that two screens are the same in everything.
 #[track_caller]
 pub fn assert_same(one: &Screen, two: &Screen, when: &str) {
     if let Some(difference) = one.state().difference(&two.state()) {

@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What an agent of the tests is written in; see the head of the file.
+/// The script of the test agent; see the head of the file.
 const SCRIPTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/tests/support/scripted_acp.py");
 
 /// A connection that sends and shows exactly what is on the wire.
@@ -18,9 +18,9 @@ const SCRIPTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/tests/suppor
 pub struct ChatClient {
     stream: UnixStream,
     buffer: Vec<u8>,
-    /// Bytes of the buffer that hold no line's end.
+    /// Number of bytes of the buffer that contain no newline.
     searched: usize,
-    /// Messages that came while something else was waited for, in order.
+    /// Messages that arrived while waiting for another one, in order.
     collected: VecDeque<Value>,
     requests: u64,
     /// Whether the connection may end in the middle of a line.
@@ -30,15 +30,15 @@ pub struct ChatClient {
 /// A generation as a client saw it.
 #[derive(Debug, Clone)]
 pub struct Generation {
-    /// What came before the answer to `chat_send`, in order.
+    /// The messages before the reply to `chat_send`, in order.
     pub events: Vec<Value>,
-    /// The answer to `chat_send`, whole.
+    /// The complete reply to `chat_send`.
     pub answer: Value,
 }
 
 impl Generation {
-    /// The text of the assistant. Insists on what the protocol says of chunks: one stream, indices from 0 on, and
-    /// exactly one final chunk, which is the last.
+    /// The text of the assistant. Checks the protocol's rules for chunks: one stream, indices from 0 on, and exactly one
+    /// final chunk, which is the last.
     #[track_caller]
     pub fn text(&self) -> String {
         assistant_text(&self.events)
@@ -78,7 +78,7 @@ pub fn assistant_text(messages: &[Value]) -> String {
 }
 
 impl ChatClient {
-    /// Connects without saying anything.
+    /// Connects without sending anything.
     pub fn connect(path: &Path) -> io::Result<Self> {
         Ok(Self {
             stream: connect(path)?,
@@ -90,17 +90,17 @@ impl ChatClient {
         })
     }
 
-    /// From now on it may be cut off in the middle of a line, as a client that does not read is.
+    /// Allows the connection to end in the middle of a line, as for a client that does not read.
     pub fn may_be_cut(&mut self) {
         self.cut = true;
     }
 
-    /// The socket, for what this client does not do.
+    /// The socket, for operations that this client lacks.
     pub fn socket(&self) -> &UnixStream {
         &self.stream
     }
 
-    /// Sends bytes as they are; a daemon that has closed is no error here.
+    /// Sends raw bytes; ignores a closed connection.
     pub fn send_raw(&mut self, bytes: &[u8]) {
         let _sent = self.stream.write_all(bytes);
     }
@@ -110,7 +110,7 @@ impl ChatClient {
         self.send_raw(format!("{message}\n").as_bytes());
     }
 
-    /// The next line as it is: `None` if none comes in time, `Some(None)` at the end of the connection.
+    /// The next raw line: `None` after a timeout, `Some(None)` at the end of the connection.
     pub fn line(&mut self, limit: Duration) -> Option<Option<String>> {
         let end = Instant::now() + limit;
         loop {
@@ -128,7 +128,7 @@ impl ChatClient {
         }
     }
 
-    /// The next message on the wire, in the manner of [`ChatClient::line`]; insists on the form of an envelope.
+    /// The next message on the wire, as [`ChatClient::line`]; checks the form of the envelope.
     #[track_caller]
     pub fn raw(&mut self, limit: Duration) -> Option<Option<Value>> {
         let Some(line) = self.line(limit)? else { return Some(None) };
@@ -139,7 +139,7 @@ impl ChatClient {
         Some(Some(message))
     }
 
-    /// The next message that was not collected before, without the daemon's pings, batches taken apart.
+    /// The next message that was not collected before, without the daemon's pings, with batches split.
     #[track_caller]
     pub fn message(&mut self, limit: Duration) -> Option<Option<Value>> {
         let end = Instant::now() + limit;
@@ -162,7 +162,7 @@ impl ChatClient {
         }
     }
 
-    /// The first message that is wanted; all others before it are collected, in order.
+    /// The first message that matches; collects all others before it, in order.
     #[track_caller]
     fn first(&mut self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         let mut others = VecDeque::new();
@@ -170,8 +170,8 @@ impl ChatClient {
         loop {
             let message = match self.message(end.saturating_duration_since(Instant::now())) {
                 Some(Some(message)) => message,
-                Some(None) => panic!("the connection ended where {what} was wanted, after {others:?}"),
-                None => panic!("waited in vain for {what}, got {others:?}"),
+                Some(None) => panic!("the connection ended instead of {what}, after {others:?}"),
+                None => panic!("timed out waiting for {what}, got {others:?}"),
             };
             if wanted(&message) {
                 others.append(&mut self.collected);
@@ -182,7 +182,7 @@ impl ChatClient {
         }
     }
 
-    /// Sends a request with an id of its own, which it gives.
+    /// Sends a request with an id of its own, which it returns.
     pub fn begin(&mut self, kind: &str, data: Value) -> String {
         self.requests += 1;
         let id = format!("request-{}", self.requests);
@@ -190,57 +190,57 @@ impl ChatClient {
         id
     }
 
-    /// The answer to a request; what comes before it is collected.
+    /// The reply to a request; collects the messages before it.
     #[track_caller]
     pub fn answer(&mut self, id: &str) -> Value {
-        self.first(&format!("the answer to {id}"), |message| message["request_id"] == id)
+        self.first(&format!("the reply to {id}"), |message| message["request_id"] == id)
     }
 
-    /// Sends a request and gives its answer, whole.
+    /// Sends a request and returns the complete reply.
     #[track_caller]
     pub fn ask(&mut self, kind: &str, data: Value) -> Value {
         let id = self.begin(kind, data);
         self.answer(&id)
     }
 
-    /// Sends a request that must succeed; gives the data of its answer, which must be of this type.
+    /// Sends a request that must succeed; returns the data of the reply, which must be of this type.
     #[track_caller]
     pub fn ok_as(&mut self, kind: &str, data: Value, answer: &str) -> Value {
         let got = self.ask(kind, data);
-        assert!(got["error"].is_null(), "{kind} was answered {got}");
+        assert!(got["error"].is_null(), "reply to {kind}: {got}");
         assert_eq!(got["type"], answer, "{got}");
         got["data"].clone()
     }
 
-    /// The same for a request whose answer has its own type.
+    /// The same for a request whose reply has the type of the request.
     #[track_caller]
     pub fn ok(&mut self, kind: &str, data: Value) -> Value {
         self.ok_as(kind, data, kind)
     }
 
-    /// Sends a request that must be refused; gives the code of the error.
+    /// Sends a request that must be rejected; returns the error code.
     #[track_caller]
     pub fn refused(&mut self, kind: &str, data: Value) -> String {
         let got = self.ask(kind, data);
         refusal(&got)
     }
 
-    /// The data of the next event of a type; what comes before it is collected.
+    /// The data of the next event of a type; collects the messages before it.
     #[track_caller]
     pub fn event(&mut self, kind: &str) -> Value {
         self.first(kind, |message| message["type"] == kind)["data"].take()
     }
 
-    /// Insists that nothing comes for a while, not even the end; what was collected is no matter.
+    /// Requires that nothing arrives for a while, and that the connection stays open; ignores collected messages.
     #[track_caller]
     pub fn quiet(&mut self) {
         let collected = std::mem::take(&mut self.collected);
         let came = self.message(QUIET);
-        assert_eq!(came, None, "nothing was to come");
+        assert_eq!(came, None, "nothing should arrive");
         self.collected = collected;
     }
 
-    /// Reads to the end of the connection; gives everything before it, what was collected first.
+    /// Reads to the end of the connection; returns everything before it, collected messages first.
     #[track_caller]
     pub fn to_end(&mut self) -> Vec<Value> {
         let mut all = Vec::new();
@@ -250,7 +250,7 @@ impl ChatClient {
         all
     }
 
-    /// Everything that has come so far: up to the answer to a question about nothing.
+    /// Everything that has arrived so far: up to the reply to a request without effect.
     #[track_caller]
     pub fn so_far(&mut self) -> Vec<Value> {
         self.ask("ping", json!({}));
@@ -259,21 +259,21 @@ impl ChatClient {
 
     // ---- conversations ----
 
-    /// Introduces itself with these capabilities and insists on being welcome; gives the answer's data.
+    /// Authenticates with these capabilities, which must succeed; returns the data of the reply.
     #[track_caller]
     pub fn auth(&mut self, capabilities: &[&str]) -> Value {
         let data = json!({"client_type": "test", "version": "1.0.0", "capabilities": capabilities});
         self.ok_as("auth_request", data, "auth_response")
     }
 
-    /// Makes a session; gives its name.
+    /// Creates a session; returns its name.
     #[track_caller]
     pub fn create(&mut self, data: Value) -> String {
         let created = self.ok_as("session_create", data, "session_create_response");
         created["session_id"].as_str().expect("a name").to_owned()
     }
 
-    /// Begins a generation; gives the id of the request.
+    /// Begins a generation; returns the id of the request.
     pub fn prompt(&mut self, content: &str) -> String {
         self.begin("chat_send", json!({"content": content}))
     }
@@ -285,7 +285,7 @@ impl ChatClient {
         Generation { events: std::mem::take(&mut self.collected).into(), answer }
     }
 
-    /// Says something and waits for the end of the generation; what came before that is dropped.
+    /// Sends a prompt and waits for the end of the generation; drops earlier messages.
     #[track_caller]
     pub fn chat(&mut self, content: &str) -> Generation {
         self.so_far();
@@ -293,7 +293,7 @@ impl ChatClient {
         self.generation(&id)
     }
 
-    /// Says something, insists on a complete answer and gives its text.
+    /// Sends a prompt and returns the text of the answer, which must be complete.
     #[track_caller]
     pub fn say(&mut self, content: &str) -> String {
         let generation = self.chat(content);
@@ -301,7 +301,7 @@ impl ChatClient {
         generation.text()
     }
 
-    /// Reads events until the assistant has said this; gives what it said up to there.
+    /// Reads events until the answer contains `text`; returns the answer up to there.
     #[track_caller]
     pub fn until(&mut self, text: &str) -> String {
         let mut said = String::new();
@@ -316,7 +316,7 @@ impl ChatClient {
     }
 }
 
-/// The code of an error; insists on its form.
+/// The code of an error; checks its form.
 #[track_caller]
 pub fn refusal(answer: &Value) -> String {
     assert_eq!(answer["type"], "error", "{answer}");
@@ -325,7 +325,7 @@ pub fn refusal(answer: &Value) -> String {
     error["code"].as_str().expect("a code").to_owned()
 }
 
-/// The configuration of an agent `scripted` that answers in all conversations, and does what its prompt says.
+/// The configuration of an agent `scripted` for all conversations, which follows the instructions in its prompt.
 pub fn scripted_agent(args: &[&str]) -> String {
     let command: Vec<&str> = [&["python3", SCRIPTED], args].concat();
     format!(
@@ -350,7 +350,7 @@ impl Swb {
         swb
     }
 
-    /// Ends the daemon in order, as the system does when it shuts down, and waits for its end.
+    /// Stops the daemon with SIGTERM, as the system does when it shuts down, and waits for its end.
     #[track_caller]
     pub fn stop_daemon(&mut self) {
         let pid = self.daemon_pid();
@@ -363,12 +363,12 @@ impl Swb {
         wait_for("the daemon's end", || (!is_alive(pid) || is_zombie(pid)).then_some(()));
     }
 
-    /// A connection to the scriptschnell socket that has not said anything.
+    /// A connection to the scriptschnell socket before authentication.
     pub fn chat_raw(&self) -> ChatClient {
         ChatClient::connect(&self.paths().scriptschnell_socket()).expect("the scriptschnell socket")
     }
 
-    /// The same, introduced with the capabilities of the document's example.
+    /// The same, authenticated with the capabilities of the document's example.
     #[track_caller]
     pub fn chat(&self) -> ChatClient {
         let mut client = self.chat_raw();
@@ -384,7 +384,7 @@ impl Swb {
         client
     }
 
-    /// The same, attached to a session that is there.
+    /// The same, attached to an existing session.
     #[track_caller]
     pub fn chat_at(&self, name: &str) -> ChatClient {
         let mut client = self.chat();

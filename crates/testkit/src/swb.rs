@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use swb_types::Paths;
 use swb_wire::keepty::Role;
 
-/// Variables of whoever runs the tests that would change what they see; they may do so in a session of ours.
+/// Environment variables of the user who runs the tests that would change the results; the tests may run in a session
+/// of ours.
 const FOREIGN: [&str; 8] = [
     "BASH_ENV",
     "ENV",
@@ -21,8 +22,8 @@ const FOREIGN: [&str; 8] = [
     "XDG_STATE_HOME",
 ];
 
-/// A throw-away installation: own home, own runtime directory, own daemon. Everything it started is
-/// ended when it is dropped.
+/// A temporary installation: own home, own runtime directory, own daemon. Dropping it ends every process it
+/// started.
 #[derive(Debug)]
 pub struct Swb {
     exe: PathBuf,
@@ -31,7 +32,7 @@ pub struct Swb {
 }
 
 impl Swb {
-    /// Makes the directories; no daemon runs yet.
+    /// Creates the directories; no daemon is running yet.
     pub fn new(exe: &str) -> Self {
         // Short, because socket paths can have only about a hundred bytes.
         let dir =
@@ -56,7 +57,7 @@ impl Swb {
         self.start_daemon_with(|_| {});
     }
 
-    /// The same with changes to how it is called.
+    /// The same with changes to its command line.
     pub fn start_daemon_with(&mut self, change: impl FnOnce(&mut Command)) {
         let log = std::fs::File::options().create(true).append(true).open(self.dir.path().join("daemon.log"));
         let mut command = self.command(&["daemon"]);
@@ -83,7 +84,7 @@ impl Swb {
         path
     }
 
-    /// Where sockets and files are.
+    /// The paths of sockets and files.
     pub fn paths(&self) -> Paths {
         let (home, runtime) = (self.dir.path().join("h"), self.dir.path().join("r"));
         let var = |key: &str| match key {
@@ -94,12 +95,12 @@ impl Swb {
         Paths::from_env(var).expect("a home")
     }
 
-    /// The program, called in this home.
+    /// The program, run in this home.
     pub fn command(&self, args: &[&str]) -> Command {
         self.command_as(&self.exe, args)
     }
 
-    /// The program under another name (`keepty`, `coop`), called in this home.
+    /// The program under another name (`keepty`, `coop`), run in this home.
     pub fn named(&self, name: &str, args: &[&str]) -> Command {
         let link = self.dir.path().join(name);
         if !link.exists() {
@@ -108,7 +109,7 @@ impl Swb {
         self.command_as(&link, args)
     }
 
-    /// A shell script, called in this home; `$SWB` is the program.
+    /// A shell script, run in this home; `$SWB` is the program.
     pub fn shell(&self, script: &str) -> Command {
         let mut command = self.command_as(Path::new("/bin/sh"), &["-c", script]);
         command.env("SWB", &self.exe);
@@ -132,7 +133,7 @@ impl Swb {
         self.command(args).output().expect("the program runs")
     }
 
-    /// Runs the program, insists on success and gives its standard output.
+    /// Runs the program, which must succeed, and returns its standard output.
     #[track_caller]
     pub fn ok(&self, args: &[&str]) -> String {
         let output = self.run(args);
@@ -141,21 +142,21 @@ impl Swb {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Runs the program with `--json` and reads its answer.
+    /// Runs the program with `--json` and parses its output.
     #[track_caller]
     pub fn json(&self, args: &[&str]) -> Value {
         let text = self.ok(&[args, &["--json"]].concat());
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{args:?} gave no JSON ({error}): {text}"))
     }
 
-    /// What the daemon says of itself, if one answers.
+    /// The daemon's status, if one is running.
     pub fn try_status(&self) -> Option<Value> {
         let mut client = CoopClient::connect(&self.paths().control_socket()).ok()?;
         client.try_ask(&json!({"version": 1}))?;
         client.try_ask(&json!({"cmd": "status"}))
     }
 
-    /// What the daemon says of itself; waits for one that is being restarted.
+    /// The daemon's status; waits for one that is being restarted.
     pub fn status(&self) -> Value {
         wait_for("the daemon", || self.try_status())
     }
@@ -170,7 +171,7 @@ impl Swb {
         self.status()["keeper"]["pid"].as_i64().expect("a pid")
     }
 
-    /// Kills the daemon with SIGKILL; gives how long it took until another one answered.
+    /// Kills the daemon with SIGKILL; returns how long it took until another one replied.
     pub fn kill_daemon(&self) -> Duration {
         let pid = self.daemon_pid();
         let began = Instant::now();
@@ -181,14 +182,14 @@ impl Swb {
         began.elapsed()
     }
 
-    /// A connection to our own control socket, past the handshake.
+    /// A connection to our own control socket, after the handshake.
     pub fn control(&self) -> CoopClient {
         let mut client = CoopClient::connect(&self.paths().control_socket()).expect("the control socket");
         client.hello();
         client
     }
 
-    /// Runs a shell script in a session of its own; gives its process id.
+    /// Runs a shell script in a session of its own; returns its process id.
     #[track_caller]
     pub fn script(&self, name: &str, script: &str) -> i64 {
         let workspace = self.dir.path().join("w");
@@ -197,7 +198,7 @@ impl Swb {
         self.control().ok(&create)["pid"].as_i64().expect("a pid")
     }
 
-    /// What is listed about a session: the live one of that name, else the latest that has ended.
+    /// The list entry of a session: the running one of that name, else the latest that has ended.
     pub fn session(&self, name: &str) -> Option<Value> {
         let list = self.control().ok(&json!({"cmd": "ls", "details": true, "all": true}));
         let named = |session: &&Value| session["name"] == name;
@@ -206,14 +207,14 @@ impl Swb {
         live.or(found.last()).copied().cloned()
     }
 
-    /// A connection to the coop socket, past the handshake.
+    /// A connection to the coop socket, after the handshake.
     pub fn coop(&self) -> CoopClient {
         let mut client = CoopClient::connect(&self.paths().coop_socket()).expect("the coop socket");
         client.hello();
         client
     }
 
-    /// Makes a session that runs `argv` in the common directory; gives its process id.
+    /// Creates a session that runs `argv` in the common directory; returns its process id.
     #[track_caller]
     pub fn make(&self, name: &str, argv: &[&str]) -> i64 {
         let created = self.coop().ok(&json!({
@@ -230,12 +231,12 @@ impl Swb {
         client
     }
 
-    /// A connection to a session's keepty socket that has not said hello.
+    /// A connection to a session's keepty socket, before the Hello.
     pub fn keepty_raw(&self, session: &str) -> KeeptyClient {
         KeeptyClient::connect(&self.paths().keepty_socket(session)).expect("the keepty socket")
     }
 
-    /// A connection to a session's keepty socket with its Hello answered; see [`KeeptyClient::ack`].
+    /// A connection to a session's keepty socket, after the reply to its Hello; see [`KeeptyClient::ack`].
     pub fn keepty(&self, session: &str, role: Role, cols: u16, rows: u16) -> KeeptyClient {
         let mut client = self.keepty_raw(session);
         client.hello(role, cols, rows);
@@ -244,7 +245,7 @@ impl Swb {
 
     /// The daemon's log, for messages of failed tests.
     pub fn log(&self) -> String {
-        // Tests put devices in its place that can be read for ever.
+        // Tests replace it by devices that can be read for ever.
         let read = |path: PathBuf| match path.is_file() {
             true => std::fs::read_to_string(path).unwrap_or_default(),
             false => String::new(),
@@ -259,7 +260,7 @@ impl Drop for Swb {
         if std::thread::panicking() {
             eprintln!("{}", self.log());
         }
-        // Ends the sessions in order if it can; the rest is for whatever a failed test left.
+        // Ends the sessions in order if possible; the rest cleans up after a failed test.
         let mut end = self.command(&["shutdown", "--kill"]);
         if let Ok(mut child) = end.stdout(Stdio::null()).stderr(Stdio::null()).spawn() {
             let deadline = Instant::now() + LIMIT;
@@ -271,7 +272,7 @@ impl Drop for Swb {
         if let Some(mut daemon) = self.daemon.take() {
             let _ended = (daemon.kill(), daemon.wait());
         }
-        // One that holds nothing ends by itself a moment after its daemon.
+        // A keeper without sessions ends by itself a moment after its daemon.
         let deadline = Instant::now() + Duration::from_secs(1);
         while Instant::now() < deadline && !keepers_in(self.dir.path()).is_empty() {
             std::thread::park_timeout(Duration::from_millis(10));

@@ -1,4 +1,4 @@
-//! What happens between fork and exec.
+//! The code between fork and exec.
 #![allow(unsafe_code, reason = "code between fork and exec")]
 
 use std::os::unix::process::CommandExt;

@@ -10,23 +10,23 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// A program with a terminal, and the person in front of it.
+/// A program with a terminal, and the user at it.
 ///
-/// The terminal is the program's controlling one, so that a new size and the end of the window reach it as
-/// they would anywhere else.
+/// The terminal is the program's controlling terminal, so that resizing and closing the window reach it as
+/// usual.
 #[derive(Debug)]
 pub struct Terminal {
     master: OwnedFd,
     /// Kept open so that the terminal and its modes outlive the program.
     slave: OwnedFd,
     child: Child,
-    /// As they were before the program could change them.
+    /// The modes from before the program could change them.
     first_modes: Termios,
     seen: Vec<u8>,
 }
 
 impl Terminal {
-    /// Starts `command` on a fresh terminal.
+    /// Starts `command` on a new terminal.
     pub fn start(command: Command, cols: u16, rows: u16) -> Self {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let master = rustix::pty::openpt(flags).expect("a terminal");
@@ -39,7 +39,7 @@ impl Terminal {
         Self { master, slave, child, first_modes, seen: Vec::new() }
     }
 
-    /// Starts another program on this terminal, whose last one has ended; forgets what was shown so far.
+    /// Starts another program on this terminal, whose last one has ended; clears the output seen so far.
     #[track_caller]
     pub fn next(&mut self, command: Command) {
         let ended = self.child.try_wait().expect("a child").is_some();
@@ -58,7 +58,7 @@ impl Terminal {
         rustix::termios::tcgetattr(&self.slave).expect("modes")
     }
 
-    /// The modes are those the terminal had before its first program began.
+    /// Requires that the modes are those from before the first program.
     #[track_caller]
     pub fn assert_modes_restored(&self) {
         assert_eq!(format!("{:?}", self.modes()), format!("{:?}", self.first_modes));
@@ -78,13 +78,13 @@ impl Terminal {
         }
     }
 
-    /// Changes the size of the window; the kernel tells the program.
+    /// Resizes the window; the kernel notifies the program.
     pub fn resize(&self, cols: u16, rows: u16) {
         let size = Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 };
         rustix::termios::tcsetwinsize(&self.master, size).expect("a size");
     }
 
-    /// Closes the window; gives the program's exit code, or 128 plus the signal that ended it.
+    /// Closes the window; returns the program's exit code, or 128 plus the signal that ended it.
     #[track_caller]
     pub fn close(&mut self) -> i32 {
         let nothing = || OwnedFd::from(std::fs::File::open("/dev/null").expect("/dev/null"));
@@ -104,7 +104,7 @@ impl Terminal {
         &self.seen
     }
 
-    /// Forgets what was shown so far.
+    /// Clears the output seen so far.
     pub fn forget(&mut self) {
         self.seen.clear();
     }
@@ -122,7 +122,7 @@ impl Terminal {
         let end = Instant::now() + limit;
         let mut looked_at = 0_usize;
         loop {
-            // What was looked at before can only be the beginning of it.
+            // The bytes searched before can only contain its beginning.
             let from = (looked_at + 1).saturating_sub(text.len());
             if contains(&self.seen[from..], text.as_bytes()) {
                 return true;
@@ -134,7 +134,7 @@ impl Terminal {
         }
     }
 
-    /// Waits for the program's end and reads what is left; gives its exit code, or 128 plus the signal.
+    /// Waits for the program's end and reads the rest; returns its exit code, or 128 plus the signal.
     #[track_caller]
     pub fn wait(&mut self) -> i32 {
         let end = Instant::now() + LIMIT;
