@@ -11,13 +11,13 @@ use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 use swb_wire::LengthPrefixed;
-use swb_wire::control::{self, Events, EventsReply, Happened, Happening, Operation, StreamFrame};
+use swb_wire::control::{self, EventBody, EventItem, Events, EventsReply, Operation, StreamFrame};
 
 /// What the stream brings next.
 #[derive(Debug)]
 pub(crate) enum StreamItem {
     /// An event: as received, and decoded.
-    Event(Vec<u8>, Happening),
+    Event(Vec<u8>, EventItem),
     /// The connection was lost and restored, so anything may have changed.
     Again,
     /// The wait timed out.
@@ -97,8 +97,8 @@ impl<'a> EventStream<'a> {
                 return Ok(None);
             };
             let StreamFrame::Control(body) = control::parse_stream(frame) else { continue };
-            if let Some(happening) = control::parse_happening(&body) {
-                if happening.what != Happened::Missed {
+            if let Some(happening) = control::parse_event_item(&body) {
+                if happening.what != EventBody::Missed {
                     self.request.since = Some(happening.cursor.clone());
                 }
                 return Ok(Some(StreamItem::Event(body, happening)));

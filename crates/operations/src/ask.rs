@@ -9,7 +9,7 @@ use crate::wait::{after, no_turn};
 use swb_engine::limits::ASK_READY;
 use swb_engine::{AgentBusy, AskOutcome as Reply, Error, Session, Submit, TypedText};
 use swb_turns::State;
-use swb_wire::control::{Answered, Ask, AskReply, ErrorCode, ErrorReply, Turn, TurnObject};
+use swb_wire::control::{Ask, AskReply, AskResult, ErrorCode, ErrorReply, Turn, TurnObject};
 
 impl Call<'_> {
     pub(crate) async fn ask(&self, ask: Ask) -> Answer {
@@ -19,7 +19,7 @@ impl Call<'_> {
             biased;
             reply = self.asked(&session, ask) => reply?,
             () = after(timeout) => {
-                AskReply { ok: true, met: Answered::Timeout, asking: false, detail: None, turn: None }
+                AskReply { ok: true, met: AskResult::Timeout, asking: false, detail: None, turn: None }
             }
         };
         // The text and the bytes of a long turn are cut: `turn` returns the rest.
@@ -60,13 +60,13 @@ impl Call<'_> {
 }
 
 fn answer(turn: TurnObject) -> AskReply {
-    AskReply { ok: true, met: Answered::Turn, asking: false, detail: None, turn: Some(turn) }
+    AskReply { ok: true, met: AskResult::Turn, asking: false, detail: None, turn: Some(turn) }
 }
 
 /// The reply if the agent is waiting for an answer or a permission.
 fn asking(session: &Session) -> AskReply {
     let detail = session.view().status.evidence.map(|evidence| evidence.detail);
-    AskReply { ok: true, met: Answered::Asking, asking: true, detail, turn: None }
+    AskReply { ok: true, met: AskResult::Asking, asking: true, detail, turn: None }
 }
 
 fn busy(session: &Session, why: AgentBusy) -> ErrorReply {

@@ -7,7 +7,7 @@ use crate::turns::agent_state;
 use crate::{Caller, Operations};
 use std::collections::VecDeque;
 use swb_engine::{EventCursor, EventFollower, EventKind, SessionEvent};
-use swb_wire::control::{Events, EventsReply, Happened, Happening};
+use swb_wire::control::{EventBody, EventItem, Events, EventsReply};
 use tokio::sync::broadcast::error::RecvError;
 
 /// A caller's position in the event stream.
@@ -39,7 +39,7 @@ impl Call<'_> {
 
 impl EventStream {
     /// The next event that the caller may see; `None` when the daemon stops. Nothing is lost if the future is dropped.
-    pub async fn next(&mut self) -> Option<Happening> {
+    pub async fn next(&mut self) -> Option<EventItem> {
         loop {
             if std::mem::take(&mut self.following.missed) {
                 return Some(self.missed());
@@ -61,7 +61,7 @@ impl EventStream {
             self.since = self.following.behind(&event).to_string();
             if let Some(what) = self.shown(&event) {
                 let session = Some(event.session.to_string());
-                return Some(Happening { cursor: self.since.clone(), at: event.at, session, what });
+                return Some(EventItem { cursor: self.since.clone(), at: event.at, session, what });
             }
         }
     }
@@ -73,12 +73,12 @@ impl EventStream {
 
     /// Notifies a caller that it missed events. The position stays, so that a caller that reconnects now is
     /// notified again.
-    fn missed(&self) -> Happening {
+    fn missed(&self) -> EventItem {
         let at = std::time::UNIX_EPOCH.elapsed().map_or(0, |now| now.as_millis() as u64);
-        Happening { cursor: self.since.clone(), at, session: None, what: Happened::Missed }
+        EventItem { cursor: self.since.clone(), at, session: None, what: EventBody::Missed }
     }
 
-    fn shown(&self, event: &SessionEvent) -> Option<Happened> {
+    fn shown(&self, event: &SessionEvent) -> Option<EventBody> {
         let name = event.session.as_str();
         let asked_for = self.sessions.is_empty() || self.sessions.iter().any(|session| session == name);
         happened(&event.kind).filter(|_| asked_for && self.may_see(name))
@@ -92,20 +92,20 @@ impl EventStream {
 }
 
 /// An event as the protocol defines it; `None` for one that it does not define.
-fn happened(kind: &EventKind) -> Option<Happened> {
+fn happened(kind: &EventKind) -> Option<EventBody> {
     Some(match kind {
-        EventKind::Opened => Happened::Opened,
-        EventKind::Found => Happened::Found,
-        EventKind::Closed => Happened::Closed,
-        EventKind::Started(pty) => Happened::Started { pty: *pty },
-        EventKind::Exited(pty, status) => Happened::Exited { pty: *pty, code: status.code() },
-        EventKind::Status(status) => Happened::Status {
+        EventKind::Opened => EventBody::Opened,
+        EventKind::Found => EventBody::Found,
+        EventKind::Closed => EventBody::Closed,
+        EventKind::Started(pty) => EventBody::Started { pty: *pty },
+        EventKind::Exited(pty, status) => EventBody::Exited { pty: *pty, code: status.code() },
+        EventKind::Status(status) => EventBody::Status {
             state: agent_state(status.state),
             signal: status.evidence.as_ref().map(|evidence| evidence.signal.name().to_owned()),
         },
-        EventKind::TurnStarted(offset) => Happened::Submitted { offset: *offset },
-        EventKind::Asked(offset) => Happened::Dialog { offset: *offset },
-        EventKind::TurnCompleted { turn, .. } => Happened::Turn { turn_id: turn.to_string() },
+        EventKind::TurnStarted(offset) => EventBody::Submitted { offset: *offset },
+        EventKind::Asked(offset) => EventBody::Dialog { offset: *offset },
+        EventKind::TurnCompleted { turn, .. } => EventBody::Turn { turn_id: turn.to_string() },
         _ => return None,
     })
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use swb_engine::{AgentChange, AgentWatch, Cursor, Error, Mark, Pty, RelayError, Session, Step};
 use swb_turns::State;
 use swb_types::{ExitStatus, Offset};
-use swb_wire::control::{ErrorReply, Met, Wait, WaitReply, WaitUntil};
+use swb_wire::control::{ErrorReply, Wait, WaitOutcome, WaitReply, WaitUntil};
 use tokio::time::Instant;
 
 impl Call<'_> {
@@ -25,7 +25,7 @@ impl Call<'_> {
             reply = self.until(&session, &wait), if waits_for_agent(&wait) => Some(reply?),
             () = after(wait.timeout_ms) => {
                 let offset = pty.head();
-                Some(WaitReply { ok: true, met: Met::Timeout, text: None, code: None, turn_id: None, offset })
+                Some(WaitReply { ok: true, met: WaitOutcome::Timeout, text: None, code: None, turn_id: None, offset })
             }
         };
         let ended = || refused(swb_engine::Error::Ended(session.name().clone()));
@@ -41,11 +41,11 @@ impl Call<'_> {
             let offset = view.ptys.first().map_or(Offset::START, |agent| agent.pty.head());
             let met = |met| WaitReply { ok: true, met, text: None, code: None, turn_id: None, offset };
             match (wait.until, view.status.state) {
-                (Some(WaitUntil::Ready), State::Ready | State::Error) => return Ok(met(Met::Ready)),
-                (Some(WaitUntil::Asking), State::Asking) => return Ok(met(Met::Asking)),
+                (Some(WaitUntil::Ready), State::Ready | State::Error) => return Ok(met(WaitOutcome::Ready)),
+                (Some(WaitUntil::Asking), State::Asking) => return Ok(met(WaitOutcome::Asking)),
                 (Some(WaitUntil::Turn), _) => {
                     if let Some(turn_id) = turn_after(&watch, session, before)? {
-                        return Ok(WaitReply { turn_id: Some(turn_id), ..met(Met::Turn) });
+                        return Ok(WaitReply { turn_id: Some(turn_id), ..met(WaitOutcome::Turn) });
                     }
                 }
                 _ => {}
@@ -118,19 +118,19 @@ impl Condition {
                 offset: glance.offset,
             };
             if glance.found.is_some() {
-                return Ok(Some(WaitReply { text: glance.found, ..met(Met::Text) }));
+                return Ok(Some(WaitReply { text: glance.found, ..met(WaitOutcome::Text) }));
             }
             if last.0 != glance.fingerprint {
                 last = (glance.fingerprint, Instant::now());
             }
             if let Some(status) = end {
-                let exit = WaitReply { code: Some(status.code()), ..met(Met::Exit) };
-                let stable = self.stable.map(|_| met(Met::Stable));
+                let exit = WaitReply { code: Some(status.code()), ..met(WaitOutcome::Exit) };
+                let stable = self.stable.map(|_| met(WaitOutcome::Stable));
                 return Ok(if self.exit { Some(exit) } else { stable });
             }
             let stable_at = self.stable.map(|stable| last.1 + stable);
             if stable_at.is_some_and(|at| at <= Instant::now()) {
-                return Ok(Some(met(Met::Stable)));
+                return Ok(Some(met(WaitOutcome::Stable)));
             }
             next_change(&cursor, stable_at).await;
         }

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use swb_types::{Offset, PtyId};
 use swb_wire::control::{
     self, Attach, Attached, BadMessage, Base64, ClientControl, Create, DaemonStatus, DialectState,
-    DialectStatus, EncodeError, ErrorCode, ErrorReply, Event, HandshakeReply, KeeperStatus, KeysReply, Kill,
-    LogsReply, LsReply, Met, OkReply, Operation, Origin, PtyItem, PtyRole, ReplyError, Restart, ScreenFormat,
-    ScreenReply, SessionDetails, SessionItem, SessionStatus, Start, StatusReply, StreamFrame, Until,
-    WaitReply,
+    DialectStatus, EncodeError, ErrorCode, ErrorReply, HandshakeReply, KeeperStatus, KeysReply, Kill,
+    LogsReply, LsReply, OkReply, Operation, Origin, PtyItem, PtyRole, ReplyError, Restart, ScreenFormat,
+    ScreenReply, SessionDetails, SessionItem, SessionStatus, Start, StatusReply, StreamEvent, StreamFrame,
+    Until, WaitOutcome, WaitReply,
 };
 
 fn request(value: &Value) -> Result<Operation, BadMessage> {
@@ -179,7 +179,7 @@ fn unknown_fields_are_ignored_everywhere() {
         assert_eq!(accepted(&extra), plain);
     }
     assert_eq!(control::parse_handshake(br#"{"client":"x","version":1}"#), Ok(1));
-    assert_eq!(control::parse_event(br#"{"event":"detached","why":"x"}"#), Some(Event::Detached));
+    assert_eq!(control::parse_event(br#"{"event":"detached","why":"x"}"#), Some(StreamEvent::Detached));
 }
 
 // CO-15: an explanation quotes the peer, but the reply stays small
@@ -392,10 +392,10 @@ fn a_wait_has_conditions_and_reports_the_one_that_held() {
         accepted(&wait);
     }
     for (reply, met) in [
-        (json!({"ok": true, "met": "text", "text": "ok", "offset": 3}), Met::Text),
-        (json!({"ok": true, "met": "stable", "offset": 3}), Met::Stable),
-        (json!({"ok": true, "met": "exit", "code": 130, "offset": 3}), Met::Exit),
-        (json!({"ok": true, "met": "timeout", "offset": 3}), Met::Timeout),
+        (json!({"ok": true, "met": "text", "text": "ok", "offset": 3}), WaitOutcome::Text),
+        (json!({"ok": true, "met": "stable", "offset": 3}), WaitOutcome::Stable),
+        (json!({"ok": true, "met": "exit", "code": 130, "offset": 3}), WaitOutcome::Exit),
+        (json!({"ok": true, "met": "timeout", "offset": 3}), WaitOutcome::Timeout),
     ] {
         let read: WaitReply = control::parse_reply(reply.to_string().as_bytes()).unwrap();
         assert_eq!((read.met, json_of(&read.met)), (met, json!(met.as_str())));
@@ -441,18 +441,21 @@ fn control_messages_of_clients() {
 #[test]
 fn events_are_written_and_read() {
     for (event, text) in [
-        (Event::PtyExited { code: 137 }, r#"{"event":"pty_exited","code":137}"#),
-        (Event::PtyRestarting { delay_ms: 1000 }, r#"{"event":"pty_restarting","delay_ms":1000}"#),
-        (Event::Detached, r#"{"event":"detached"}"#),
-        (Event::Lagged { dropped: 3, offset: None }, r#"{"event":"lagged","dropped":3}"#),
+        (StreamEvent::PtyExited { code: 137 }, r#"{"event":"pty_exited","code":137}"#),
+        (StreamEvent::PtyRestarting { delay_ms: 1000 }, r#"{"event":"pty_restarting","delay_ms":1000}"#),
+        (StreamEvent::Detached, r#"{"event":"detached"}"#),
+        (StreamEvent::Lagged { dropped: 3, offset: None }, r#"{"event":"lagged","dropped":3}"#),
         (
-            Event::Lagged { dropped: 3, offset: Some(Offset(9)) },
+            StreamEvent::Lagged { dropped: 3, offset: Some(Offset(9)) },
             r#"{"event":"lagged","dropped":3,"offset":9}"#,
         ),
-        (Event::End { offset: Offset(12) }, r#"{"event":"end","offset":12}"#),
-        (Event::Repaint { offset: Offset(12), bytes: 5 }, r#"{"event":"repaint","offset":12,"bytes":5}"#),
+        (StreamEvent::End { offset: Offset(12) }, r#"{"event":"end","offset":12}"#),
         (
-            Event::Resized { cols: 80, rows: 24, generation: 3 },
+            StreamEvent::Repaint { offset: Offset(12), bytes: 5 },
+            r#"{"event":"repaint","offset":12,"bytes":5}"#,
+        ),
+        (
+            StreamEvent::Resized { cols: 80, rows: 24, generation: 3 },
             r#"{"event":"resized","cols":80,"rows":24,"generation":3}"#,
         ),
     ] {

@@ -6,8 +6,8 @@ use reading::round_trip;
 use serde_json::{Value, json};
 use swb_types::Offset;
 use swb_wire::control::{
-    self, AgentItem, AgentState, Answered, AskReply, Base64, ExplainReply, Happened, Happening, Operation,
-    TurnObject, TurnReply, WaitUntil, parse_happening, parse_operation, parse_reply,
+    self, AgentItem, AgentState, AskReply, AskResult, Base64, EventBody, EventItem, ExplainReply, Operation,
+    TurnObject, TurnReply, WaitUntil, parse_event_item, parse_operation, parse_reply,
 };
 
 #[test]
@@ -71,7 +71,7 @@ fn a_turn_is_added_to_the_other_fields() {
         (&json!("a:1"), &json!("aGkb"), &json!(9))
     );
     let asked =
-        AskReply { ok: true, met: Answered::Turn, asking: false, detail: None, turn: Some(turn.clone()) };
+        AskReply { ok: true, met: AskResult::Turn, asking: false, detail: None, turn: Some(turn.clone()) };
     let text = serde_json::to_string(&asked).unwrap();
     assert_eq!(parse_reply::<AskReply>(text.as_bytes()).unwrap(), asked);
     assert_eq!(parse_reply::<TurnReply>(text.as_bytes()).unwrap().turn, turn, "it reads like a turn");
@@ -86,15 +86,15 @@ fn unknown_states_and_events_are_accepted() {
     let text = json!({"ok": true, "session": "a", "state": "dreaming", "since": 1, "evidence": []});
     let explained: ExplainReply = parse_reply(text.to_string().as_bytes()).unwrap();
     assert_eq!(explained.agent, AgentItem { state: AgentState::Unknown, since: 1, ..AgentItem::default() });
-    let event = |text: Value| parse_happening(text.to_string().as_bytes());
+    let event = |text: Value| parse_event_item(text.to_string().as_bytes());
     let odd = event(json!({"cursor": "1-2", "at": 3, "session": "a", "event": "danced", "how": 1})).unwrap();
-    assert_eq!(odd.what, Happened::Unknown);
+    assert_eq!(odd.what, EventBody::Unknown);
     assert_eq!(event(json!({"cursor": "1-2"})), None);
-    let turn = Happening {
+    let turn = EventItem {
         cursor: "1-2".into(),
         at: 3,
         session: Some("a".into()),
-        what: Happened::Turn { turn_id: "a:1".into() },
+        what: EventBody::Turn { turn_id: "a:1".into() },
     };
     let json = json!({"cursor": "1-2", "at": 3, "session": "a", "event": "turn", "turn_id": "a:1"});
     assert_eq!(serde_json::to_value(&turn).unwrap(), json);

@@ -6,8 +6,8 @@ mod vectors;
 
 use serde_json::{Value, json};
 use swb_wire::control::{
-    self, Attached, BadMessage, Created, ErrorCode, ErrorReply, Event, Handshake, HandshakeReply, LsReply,
-    OkReply, Operation, ServeReply, StreamFrame,
+    self, Attached, BadMessage, Created, ErrorCode, ErrorReply, Handshake, HandshakeReply, LsReply, OkReply,
+    Operation, ServeReply, StreamEvent, StreamFrame,
 };
 use swb_wire::{FrameError, LengthPrefixed};
 use vectors::{Case, Step, cuts, raw};
@@ -176,7 +176,7 @@ fn daemon_messages_decode_and_encode_back() {
             } else if decoded.get("token").is_some() {
                 reply_again::<ServeReply>(bytes)
             } else if decoded["json"].get("event").is_some() {
-                let event: Event = control::parse_event(&bytes[5..]).unwrap();
+                let event: StreamEvent = control::parse_event(&bytes[5..]).unwrap();
                 assert_eq!(serde_json::to_value(event).unwrap(), decoded["json"], "{}", case.name);
                 control(&event)
             } else if decoded.get("tag").is_some() {
@@ -226,7 +226,7 @@ fn answers_with_varying_values_have_the_expected_shape() {
                 assert_ne!(reply.error, ErrorCode::Unknown, "{sample}");
                 serde_json::to_value(reply)
             } else if sample.get("event").is_some() {
-                serde_json::to_value(serde_json::from_value::<Event>(sample.clone()).unwrap())
+                serde_json::to_value(serde_json::from_value::<StreamEvent>(sample.clone()).unwrap())
             } else {
                 serde_json::to_value(serde_json::from_value::<Created>(sample.clone()).unwrap())
             };

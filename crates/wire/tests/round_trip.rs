@@ -9,7 +9,7 @@ use proptest::option::of;
 use proptest::prelude::*;
 use reading::read_pieces;
 use swb_types::{Offset, PtyId};
-use swb_wire::control::{self, Base64, ClientControl, Event, Operation, StreamFrame};
+use swb_wire::control::{self, Base64, ClientControl, Operation, StreamEvent, StreamFrame};
 use swb_wire::keepty::{self, Message, Role};
 use swb_wire::{FrameError, LengthPrefixed};
 
@@ -228,16 +228,17 @@ fn request() -> impl Strategy<Value = Operation> {
     prop_oneof![create(), attach(), shell(), small_request(), look_request()]
 }
 
-fn event() -> impl Strategy<Value = Event> {
+fn event() -> impl Strategy<Value = StreamEvent> {
     prop_oneof![
-        any::<i32>().prop_map(|code| Event::PtyExited { code }),
-        any::<u64>().prop_map(|delay_ms| Event::PtyRestarting { delay_ms }),
-        Just(Event::Detached),
+        any::<i32>().prop_map(|code| StreamEvent::PtyExited { code }),
+        any::<u64>().prop_map(|delay_ms| StreamEvent::PtyRestarting { delay_ms }),
+        Just(StreamEvent::Detached),
         any::<(u64, Option<u64>)>()
-            .prop_map(|(dropped, offset)| Event::Lagged { dropped, offset: offset.map(Offset) }),
-        any::<u64>().prop_map(|offset| Event::End { offset: Offset(offset) }),
-        any::<(u64, u64)>().prop_map(|(offset, bytes)| Event::Repaint { offset: Offset(offset), bytes }),
-        any::<(u16, u16, u32)>().prop_map(|(cols, rows, generation)| Event::Resized {
+            .prop_map(|(dropped, offset)| StreamEvent::Lagged { dropped, offset: offset.map(Offset) }),
+        any::<u64>().prop_map(|offset| StreamEvent::End { offset: Offset(offset) }),
+        any::<(u64, u64)>()
+            .prop_map(|(offset, bytes)| StreamEvent::Repaint { offset: Offset(offset), bytes }),
+        any::<(u16, u16, u32)>().prop_map(|(cols, rows, generation)| StreamEvent::Resized {
             cols,
             rows,
             generation

@@ -62,13 +62,13 @@ impl StreamProtocol for ControlStream {
         // CO-55: tags and events this client does not know are ignored.
         let event = (message.tag == [1]).then(|| control::parse_event(&message.payload)).flatten();
         match event {
-            Some(control::Event::PtyExited { code }) => Notice::Exited(code),
-            Some(control::Event::Detached) => Notice::Detached,
-            Some(control::Event::End { .. }) => Notice::End,
-            Some(control::Event::Lagged { offset, .. }) => Notice::Lagged(offset),
-            Some(control::Event::Repaint { offset, bytes }) => Notice::Repaint(offset, bytes),
-            Some(control::Event::Resized { cols, rows, .. }) => Notice::Resized(cols, rows),
-            Some(control::Event::PtyRestarting { .. }) | None => Notice::Nothing,
+            Some(control::StreamEvent::PtyExited { code }) => Notice::Exited(code),
+            Some(control::StreamEvent::Detached) => Notice::Detached,
+            Some(control::StreamEvent::End { .. }) => Notice::End,
+            Some(control::StreamEvent::Lagged { offset, .. }) => Notice::Lagged(offset),
+            Some(control::StreamEvent::Repaint { offset, bytes }) => Notice::Repaint(offset, bytes),
+            Some(control::StreamEvent::Resized { cols, rows, .. }) => Notice::Resized(cols, rows),
+            Some(control::StreamEvent::PtyRestarting { .. }) | None => Notice::Nothing,
         }
     }
 

@@ -11,7 +11,7 @@ use crate::stdin;
 use serde_json::json;
 use std::time::{Duration, Instant};
 use swb_wire::control::{
-    Answered, Ask, AskReply, MAX_FRAME, Met, Operation, Turn, TurnObject, Wait, WaitUntil,
+    Ask, AskReply, AskResult, MAX_FRAME, Operation, Turn, TurnObject, Wait, WaitOutcome, WaitUntil,
 };
 
 /// Submits a text, waits for the turn and prints its text.
@@ -32,9 +32,9 @@ pub(super) fn run(context: &Context, args: args::AskArgs) -> Outcome {
         answer => answer?,
     };
     match (reply.met, reply.turn) {
-        (Answered::Turn, Some(turn)) => show(context, turn),
-        (Answered::Turn, None) => Err(Failure::general("the daemon's reply contains no turn")),
-        (Answered::Timeout, _) => {
+        (AskResult::Turn, Some(turn)) => show(context, turn),
+        (AskResult::Turn, None) => Err(Failure::general("the daemon's reply contains no turn")),
+        (AskResult::Timeout, _) => {
             if !context.json {
                 say(format_args!(
                     "swb: timed out waiting for the answer of session '{name}'\nhint: `swb explain {name}` shows the state of its agent",
@@ -43,7 +43,7 @@ pub(super) fn run(context: &Context, args: args::AskArgs) -> Outcome {
             }
             Ok(TIMED_OUT)
         }
-        (Answered::Asking, _) => asks(context, &args.name, reply.detail.as_deref()),
+        (AskResult::Asking, _) => asks(context, &args.name, reply.detail.as_deref()),
     }
 }
 
@@ -53,7 +53,7 @@ fn resume(context: &Context, session: String, known: Option<u64>, left: Option<D
         Wait { session: session.clone(), until: Some(WaitUntil::Turn), after: known, ..Wait::default() };
     let reply = wait::until(context, request, left)?;
     match reply {
-        Some(reply) if reply.met == Met::Turn => {
+        Some(reply) if reply.met == WaitOutcome::Turn => {
             let wanted = Turn { turn_id: reply.turn_id, ..Turn::default() };
             let turn = turn::fetch(context, wanted, context.json)?;
             turn::show(context, &turn, false)?;

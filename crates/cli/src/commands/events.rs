@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::error::Outcome;
 use crate::event_stream::{EventStream, StreamItem};
 use crate::table;
-use swb_wire::control::{Events, Happened, Happening};
+use swb_wire::control::{EventBody, EventItem, Events};
 
 /// Seconds of a day.
 const DAY: u64 = 86_400;
@@ -28,26 +28,26 @@ pub(super) fn run(context: &Context, args: args::EventsArgs) -> Outcome {
 }
 
 /// An event as text for people, with the time of day in UTC.
-fn text(happening: &Happening) -> String {
+fn text(happening: &EventItem) -> String {
     let second = happening.at / 1000 % DAY;
     let (hours, minutes, seconds) = (second / 3600, second / 60 % 60, second % 60);
     let session = table::printable(happening.session.as_deref().unwrap_or("-"));
     format!("{hours:02}:{minutes:02}:{seconds:02}Z  {session}  {}\n", what(&happening.what))
 }
 
-fn what(what: &Happened) -> String {
+fn what(what: &EventBody) -> String {
     match what {
-        Happened::Missed => "some events were lost".to_owned(),
-        Happened::Opened => "opened".to_owned(),
-        Happened::Found => "found again".to_owned(),
-        Happened::Closed => "closed".to_owned(),
-        Happened::Started { pty } => format!("started on terminal {}", pty.0),
-        Happened::Exited { pty, code } => format!("exited on terminal {} with {code}", pty.0),
-        Happened::Status { state, signal: Some(signal) } => format!("{} ({signal})", state.as_str()),
-        Happened::Status { state, signal: None } => state.as_str().to_owned(),
-        Happened::Submitted { .. } => "submitted".to_owned(),
-        Happened::Dialog { .. } => "asking during a turn".to_owned(),
-        Happened::Turn { turn_id } => format!("turn {}", table::printable(turn_id)),
+        EventBody::Missed => "some events were lost".to_owned(),
+        EventBody::Opened => "opened".to_owned(),
+        EventBody::Found => "found again".to_owned(),
+        EventBody::Closed => "closed".to_owned(),
+        EventBody::Started { pty } => format!("started on terminal {}", pty.0),
+        EventBody::Exited { pty, code } => format!("exited on terminal {} with {code}", pty.0),
+        EventBody::Status { state, signal: Some(signal) } => format!("{} ({signal})", state.as_str()),
+        EventBody::Status { state, signal: None } => state.as_str().to_owned(),
+        EventBody::Submitted { .. } => "submitted".to_owned(),
+        EventBody::Dialog { .. } => "asking during a turn".to_owned(),
+        EventBody::Turn { turn_id } => format!("turn {}", table::printable(turn_id)),
         _ => "unknown event".to_owned(),
     }
 }
@@ -61,14 +61,14 @@ mod tests {
     fn people_get_a_line() {
         let line = |session: Option<&str>, what| {
             let session = session.map(str::to_owned);
-            text(&Happening { cursor: "1-2".into(), at: 86_400_000 + 3_723_000, session, what })
+            text(&EventItem { cursor: "1-2".into(), at: 86_400_000 + 3_723_000, session, what })
         };
         assert_eq!(
-            line(Some("api"), Happened::Turn { turn_id: "api:1".into() }),
+            line(Some("api"), EventBody::Turn { turn_id: "api:1".into() }),
             "01:02:03Z  api  turn api:1\n"
         );
-        let status = Happened::Status { state: AgentState::Ready, signal: Some("title".into()) };
+        let status = EventBody::Status { state: AgentState::Ready, signal: Some("title".into()) };
         assert_eq!(line(Some("a\x1b"), status), "01:02:03Z  a\\u{1b}  ready (title)\n");
-        assert_eq!(line(None, Happened::Missed), "01:02:03Z  -  some events were lost\n");
+        assert_eq!(line(None, EventBody::Missed), "01:02:03Z  -  some events were lost\n");
     }
 }

@@ -104,17 +104,17 @@ fn tail(bytes: &[u8], lines: usize) -> &[u8] {
 mod tests {
     use super::*;
     use std::io::Write;
-    use swb_wire::control::{self, Event};
+    use swb_wire::control::{self, StreamEvent};
 
     #[test]
     fn a_gap_in_the_output_counts() {
         let (mut daemon, socket) = UnixStream::pair().unwrap();
         let mut stream = Vec::new();
         control::encode_data(b"abc", &mut stream);
-        control::encode_control(&Event::Lagged { dropped: 9, offset: Some(Offset(103)) }, &mut stream)
+        control::encode_control(&StreamEvent::Lagged { dropped: 9, offset: Some(Offset(103)) }, &mut stream)
             .unwrap();
         control::encode_data(b"de", &mut stream);
-        control::encode_control(&Event::End { offset: Offset(105) }, &mut stream).unwrap();
+        control::encode_control(&StreamEvent::End { offset: Offset(105) }, &mut stream).unwrap();
         daemon.write_all(&stream).unwrap();
         let (bytes, end) = read_to_end(&socket, Offset(10)).unwrap();
         assert_eq!((bytes.as_slice(), end), (&b"abcde"[..], Offset(105)), "following starts there");

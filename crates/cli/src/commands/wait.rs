@@ -7,7 +7,7 @@ use crate::limits;
 use serde::Serialize;
 use std::time::{Duration, Instant};
 use swb_types::{Offset, PtyId};
-use swb_wire::control::{Met, Operation, Turns, TurnsReply, Wait, WaitReply, WaitUntil};
+use swb_wire::control::{Operation, Turns, TurnsReply, Wait, WaitOutcome, WaitReply, WaitUntil};
 
 /// Exit code after a timeout, as that of `timeout`.
 pub(super) const TIMED_OUT: u8 = 124;
@@ -18,7 +18,7 @@ struct Waited {
     session: String,
     pty: PtyId,
     /// Which condition held: `text`, `stable`, `exit`, `ready`, `asking`, `turn` or `timeout`.
-    met: Met,
+    met: WaitOutcome,
     /// The text that the expression matched.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
@@ -50,7 +50,7 @@ pub(super) fn run(context: &Context, args: args::WaitArgs) -> Outcome {
         request.after = newest(context, &request.session)?;
     }
     let reply = ask(context, &mut request, clock)?;
-    let met = reply.as_ref().map_or(Met::Timeout, |reply| reply.met);
+    let met = reply.as_ref().map_or(WaitOutcome::Timeout, |reply| reply.met);
     let waited = Waited {
         session: request.session,
         pty: args.pty,
@@ -61,7 +61,7 @@ pub(super) fn run(context: &Context, args: args::WaitArgs) -> Outcome {
         text: reply.and_then(|reply| reply.text),
     };
     context.answer(&waited, |_| String::new())?;
-    Ok(if met == Met::Timeout { TIMED_OUT } else { 0 })
+    Ok(if met == WaitOutcome::Timeout { TIMED_OUT } else { 0 })
 }
 
 /// Number of the newest turn, so that one that is completed while the daemon is down counts; `None` if it is

@@ -9,7 +9,7 @@ use swb_engine::InputError;
 use swb_operations::{OpenTerminal, Piece, TerminalInput, TerminalOutput};
 use swb_types::Offset;
 use swb_wire::control::{
-    ClientControl, Event, OkReply, StreamFrame, data_header, encode_control, encode_data, enter_stream,
+    ClientControl, OkReply, StreamEvent, StreamFrame, data_header, encode_control, encode_data, enter_stream,
     parse_client_control, parse_stream,
 };
 use swb_wire::frame::LengthPrefixed;
@@ -128,7 +128,7 @@ impl<'a> Stream<'a> {
     async fn send_picture(&self, picture: &[u8], announced: Option<Offset>) -> Result<(), OutputError> {
         let mut frames = Vec::with_capacity(picture.len() + 64);
         if let Some(offset) = announced {
-            let event = Event::Repaint { offset, bytes: picture.len() as u64 };
+            let event = StreamEvent::Repaint { offset, bytes: picture.len() as u64 };
             encode_control(&event, &mut frames).map_err(|_| OutputError::Broken)?;
         }
         for piece in picture.chunks(limits::OUTPUT_FRAME as usize) {
@@ -170,7 +170,7 @@ impl<'a> Stream<'a> {
             if !self.stop.is_cancelled() {
                 self.send_control(&OkReply::default()).await?;
             }
-            self.send_control(&Event::Detached).await
+            self.send_control(&StreamEvent::Detached).await
         };
         match tokio::time::timeout(limits::GOODBYE, words).await {
             Ok(Ok(())) => StreamEnd::Finished,

@@ -6,7 +6,7 @@ use crate::limits;
 use std::sync::Arc;
 use swb_engine::Picture;
 use swb_types::Offset;
-use swb_wire::control::{Event, StreamOptions};
+use swb_wire::control::{StreamEvent, StreamOptions};
 
 impl TerminalOutput {
     /// Reports to a client that was too slow that it missed output (CO-65, CO-66), and sends it the current
@@ -21,7 +21,7 @@ impl TerminalOutput {
         let to = picture.as_ref().map_or_else(newest, |picture| picture.cursor.offset()).max(before);
         let dropped = (to - before).div_ceil(limits::OUTPUT_PIECE).max(1);
         let offset = self.options.wants_offsets().then_some(to);
-        self.queue.push_back(Piece::Event(Event::Lagged { dropped, offset }));
+        self.queue.push_back(Piece::Event(StreamEvent::Lagged { dropped, offset }));
         match picture {
             Some(Picture { bytes, cursor }) => {
                 // The output does not wait for this client again until it has caught up.

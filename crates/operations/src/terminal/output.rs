@@ -11,7 +11,7 @@ use crate::limits;
 use std::collections::VecDeque;
 use swb_engine::{Cursor, Mark, Picture, Step};
 use swb_types::{Offset, Role};
-use swb_wire::control::{ErrorReply, Event, StreamOptions};
+use swb_wire::control::{ErrorReply, StreamEvent, StreamOptions};
 use tokio::sync::watch;
 
 /// What a client gets next.
@@ -33,11 +33,11 @@ pub enum Piece {
         announced: bool,
     },
     /// An event at this position of the output.
-    Event(Event),
+    Event(StreamEvent),
     /// The client's input was rejected.
     Refused(ErrorReply),
     /// The last event: the stream ends with it.
-    End(Event),
+    End(StreamEvent),
     /// The stream ends without an event: the screen is lost.
     Broken,
 }
@@ -121,7 +121,7 @@ impl TerminalOutput {
 
     async fn next_output(&mut self) -> Option<Piece> {
         if self.until.is_some_and(|until| self.cursor.offset() >= until) {
-            return Some(Piece::End(Event::End { offset: self.cursor.offset() }));
+            return Some(Piece::End(StreamEvent::End { offset: self.cursor.offset() }));
         }
         match self.cursor.step(limits::OUTPUT_PIECE) {
             Step::Output { to } => Some(Piece::Output { to: to.min(self.until.unwrap_or(Offset::MAX)) }),
@@ -144,13 +144,13 @@ impl TerminalOutput {
         match mark {
             Mark::Resized { generation, size } if self.options.sizes => {
                 let (cols, rows) = (size.cols(), size.rows());
-                Some(Piece::Event(Event::Resized { cols, rows, generation }))
+                Some(Piece::Event(StreamEvent::Resized { cols, rows, generation }))
             }
             Mark::Resized { .. } => None,
             // CO-62
-            Mark::Restarting { delay_ms } => Some(Piece::Event(Event::PtyRestarting { delay_ms })),
+            Mark::Restarting { delay_ms } => Some(Piece::Event(StreamEvent::PtyRestarting { delay_ms })),
             // CO-61
-            Mark::Exited(status) => Some(Piece::End(Event::PtyExited { code: status.code() })),
+            Mark::Exited(status) => Some(Piece::End(StreamEvent::PtyExited { code: status.code() })),
         }
     }
 }

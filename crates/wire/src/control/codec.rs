@@ -3,11 +3,11 @@
 //! Requests are read in two passes over the text: one for the command's name, one for its fields. A single pass
 //! through a tagged enum would have to buffer every field, known or not, in a tree many times the size of the message.
 
-use super::control::{ClientControl, Event};
 use super::error::{BadMessage, ErrorReply};
 use super::operation::{Handshake, Kill, Operation, Send};
 use super::screen::Wait;
-use super::turns::{Capture, Happening, Turn};
+use super::stream::{ClientControl, StreamEvent};
+use super::turns::{Capture, EventItem, Turn};
 use crate::frame::{LengthPrefixed, PREFIX, prefix};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::borrow::Cow;
@@ -147,12 +147,12 @@ pub fn parse_client_control(body: &[u8]) -> Option<ClientControl> {
 }
 
 /// Reads a control message of the daemon; `None` is ignored by its receiver (CO-55).
-pub fn parse_event(body: &[u8]) -> Option<Event> {
+pub fn parse_event(body: &[u8]) -> Option<StreamEvent> {
     fields(object(body).ok()?, "event").ok()
 }
 
 /// Reads an event of the event stream; `None` is ignored by its receiver.
-pub fn parse_happening(body: &[u8]) -> Option<Happening> {
+pub fn parse_event_item(body: &[u8]) -> Option<EventItem> {
     fields(object(body).ok()?, "event").ok()
 }
 

@@ -5,35 +5,34 @@
 //! [`HandshakeReply`]), then operations ([`Operation`], [`parse_operation`]), each with one reply. A
 //! successful `attach`, `shell` or following `logs` switches it to stream mode ([`enter_stream`]), where
 //! every frame has a tag ([`parse_stream`]) and control frames carry [`ClientControl`] one way and
-//! [`Event`] the other.
+//! [`StreamEvent`] the other.
 //!
 //! Fields that a peer does not know are ignored on both sides, and `null` means the same as an absent field. Coop's
 //! commands ([`crate::coop`]) are a part of the operations.
 
 mod base64;
-mod chat;
 mod codec;
-mod control;
+mod conversations;
 mod error;
 mod operation;
 mod reply;
 mod screen;
+mod stream;
 mod turns;
 
 pub use base64::Base64;
-pub use chat::{
+pub use codec::{
+    EncodeError, MAX_DATA, MAX_FRAME, ReplyError, StreamFrame, VERSION, command_frames, data_header,
+    encode_body, encode_control, encode_data, encode_frame, encode_json, enter_stream, operation_name,
+    parse_caller, parse_client_control, parse_event, parse_event_item, parse_handshake, parse_operation,
+    parse_reply, parse_stream,
+};
+pub use conversations::{
     Agents, AgentsReply, Approval, ApprovalItem, ApprovalKind, ApprovalReply, Approvals, ApprovalsReply,
     ChatAgentItem, ChoiceItem, Conversation, ConversationItem, ConversationReply, Forget, History,
     HistoryReply, HitItem, MessageItem, PartItem, Workspace, WorkspaceItem, WorkspaceReply, Workspaces,
     WorkspacesReply,
 };
-pub use codec::{
-    EncodeError, MAX_DATA, MAX_FRAME, ReplyError, StreamFrame, VERSION, command_frames, data_header,
-    encode_body, encode_control, encode_data, encode_frame, encode_json, enter_stream, operation_name,
-    parse_caller, parse_client_control, parse_event, parse_handshake, parse_happening, parse_operation,
-    parse_reply, parse_stream,
-};
-pub use control::{ClientControl, Event};
 pub use error::{BadMessage, ErrorCode, ErrorReply};
 pub use operation::{
     Attach, Create, Handshake, Kill, Logs, Ls, Operation, Restart, Send, Serve, SessionKill, SessionLs,
@@ -44,9 +43,12 @@ pub use reply::{
     LsReply, OkReply, Origin, PtyItem, PtyRole, RestartReply, ServeReply, SessionDetails, SessionItem,
     SessionLsReply, SessionStatus, StatusReply, TunnelReply,
 };
-pub use screen::{Keys, KeysReply, Met, Screen, ScreenFormat, ScreenReply, Wait, WaitReply, WaitUntil};
+pub use screen::{
+    Keys, KeysReply, Screen, ScreenFormat, ScreenReply, Wait, WaitOutcome, WaitReply, WaitUntil,
+};
+pub use stream::{ClientControl, StreamEvent};
 pub use turns::{
-    AgentItem, AgentState, Answered, Ask, AskReply, Capture, CaptureReply, Events, EventsReply, EvidenceItem,
-    Explain, ExplainReply, Happened, Happening, Hook, HookState, Paste, Relay, RelayReply, Turn, TurnItem,
-    TurnObject, TurnReply, Turns, TurnsReply,
+    AgentItem, AgentState, Ask, AskReply, AskResult, Capture, CaptureReply, EventBody, EventItem, Events,
+    EventsReply, EvidenceItem, Explain, ExplainReply, Hook, HookState, Paste, Relay, RelayReply, Turn,
+    TurnItem, TurnObject, TurnReply, Turns, TurnsReply,
 };

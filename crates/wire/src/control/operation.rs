@@ -4,7 +4,9 @@
 //! that the protocol defines are methods. Fields marked *addition* are ours and unknown to other clients and daemons.
 
 use super::base64::Base64;
-use super::chat::{Agents, Approval, Approvals, Conversation, Forget, History, Workspace, Workspaces};
+use super::conversations::{
+    Agents, Approval, Approvals, Conversation, Forget, History, Workspace, Workspaces,
+};
 use super::screen::{Keys, Screen, Wait};
 use super::turns::{Ask, Capture, Events, Explain, Hook, Paste, Relay, Turn, Turns};
 use serde::{Deserialize, Deserializer, Serialize};

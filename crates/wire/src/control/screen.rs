@@ -170,14 +170,14 @@ pub struct WaitReply {
     /// Always true.
     pub ok: bool,
     /// Which condition held.
-    pub met: Met,
-    /// What matched, with [`Met::Text`].
+    pub met: WaitOutcome,
+    /// What matched, with [`WaitOutcome::Text`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The exit code, with [`Met::Exit`].
+    /// The exit code, with [`WaitOutcome::Exit`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<i32>,
-    /// The turn, with [`Met::Turn`].
+    /// The turn, with [`WaitOutcome::Turn`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<String>,
     /// Position in the output at which it held.
@@ -187,7 +187,7 @@ pub struct WaitReply {
 /// Why a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Met {
+pub enum WaitOutcome {
     /// The text matched.
     Text,
     /// The screen did not change for long enough.
@@ -204,7 +204,7 @@ pub enum Met {
     Turn,
 }
 
-impl Met {
+impl WaitOutcome {
     /// The word on the wire.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -307,14 +307,14 @@ pub struct AskReply {
     /// Always true.
     pub ok: bool,
     /// What happened first.
-    pub met: Answered,
+    pub met: AskResult,
     /// Whether the agent is waiting for an answer or a permission.
     #[serde(default, skip_serializing_if = "is_false")]
     pub asking: bool,
-    /// The evidence for that, with [`Answered::Asking`].
+    /// The evidence for that, with [`AskResult::Asking`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// The turn, with [`Answered::Turn`].
+    /// The turn, with [`AskResult::Turn`].
     #[serde(flatten)]
     pub turn: Option<TurnObject>,
 }
@@ -322,7 +322,7 @@ pub struct AskReply {
 /// What ended an `ask`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Answered {
+pub enum AskResult {
     /// A turn.
     Turn,
     /// The agent asked a question.
@@ -375,7 +375,7 @@ pub struct EventsReply {
 
 /// An event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Happening {
+pub struct EventItem {
     /// Position after it.
     pub cursor: String,
     /// When, in Unix milliseconds.
@@ -385,14 +385,14 @@ pub struct Happening {
     pub session: Option<String>,
     /// What happened.
     #[serde(flatten)]
-    pub what: Happened,
+    pub what: EventBody,
 }
 
 /// The kinds of events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 #[non_exhaustive]
-pub enum Happened {
+pub enum EventBody {
     /// Events are missing here, because they are no longer stored.
     Missed,
     /// A session was created.

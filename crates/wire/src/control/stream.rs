@@ -21,7 +21,7 @@ pub enum ClientControl {
 /// A control message of the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum Event {
+pub enum StreamEvent {
     /// The process has ended for good (CO-61).
     PtyExited {
         /// Its exit code, or 128 plus the signal.
