@@ -25,3 +25,9 @@ pub(crate) const TURN_BYTES: usize = 15 << 20;
 pub(crate) const GOODBYES: Duration = Duration::from_secs(3);
 /// How long the keeper waits for a daemon that replaces its own program; it needs a fraction of a second.
 pub(crate) const HANDOVER: Duration = Duration::from_secs(10);
+/// How long connections may take to report the end of their sessions when the keeper is gone.
+pub(crate) const KEEPER_LOSS: Duration = Duration::from_millis(300);
+/// How long a new program may take to print its version before it takes over.
+pub(crate) const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
+/// Pause between two checks whether it has done so.
+pub(crate) const VERSION_CHECK: Duration = Duration::from_millis(10);

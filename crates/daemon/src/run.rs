@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 use swb_dialects::Fronts;
 use swb_dialects::clippy::Clippy;
 use swb_dialects::control::Control;
@@ -201,7 +201,7 @@ impl DaemonSetup {
     async fn after_keeper_loss(&self, opened: &OpenFronts, engine: &Engine) -> DaemonEnd {
         tracing::error!("the keeper has exited and all sessions are lost; restarting");
         // Gives connections time to report the end of their sessions.
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        tokio::time::sleep(limits::KEEPER_LOSS).await;
         opened.close(engine);
         DaemonEnd::Again(self.exe.clone())
     }

@@ -7,11 +7,8 @@ use rustix::fs::Mode;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use swb_engine::Engine;
-
-/// Maximum time for a new program to print its version.
-const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A program that is to take over.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,14 +26,14 @@ pub(crate) fn check_program(exe: &Path) -> Result<(), String> {
     let mut command = Command::new(exe);
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(|error| cannot(&error.to_string()))?;
-    let deadline = Instant::now() + VERSION_TIMEOUT;
+    let deadline = Instant::now() + limits::VERSION_TIMEOUT;
     while child.try_wait().map_err(|error| cannot(&error.to_string()))?.is_none() {
         if Instant::now() > deadline {
             let _killed = child.kill();
             let _reaped = child.wait();
             return Err(cannot("timed out waiting for the output of --version"));
         }
-        std::thread::park_timeout(Duration::from_millis(10));
+        std::thread::park_timeout(limits::VERSION_CHECK);
     }
     let output = child.wait_with_output().map_err(|error| cannot(&error.to_string()))?;
     let text = String::from_utf8_lossy(&output.stdout);

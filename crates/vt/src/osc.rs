@@ -150,13 +150,11 @@ fn clean(bytes: &[u8]) -> String {
 
 /// A link whose parts can be sent again as they are.
 fn parse_link(params: &[u8], uri: &[u8]) -> Option<Link> {
-    // The longest address that terminals agree on.
-    const MAX_URI: usize = 2083;
-    const MAX_ID: usize = 250;
     let id =
         params.split(|byte| *byte == b':').find_map(|param| param.strip_prefix(b"id=")).unwrap_or_default();
     let printable = |bytes: &[u8]| bytes.iter().all(|byte| (0x20..0x7f).contains(byte));
-    let fits = printable(uri) && printable(id) && uri.len() <= MAX_URI && id.len() <= MAX_ID;
+    let fits =
+        printable(uri) && printable(id) && uri.len() <= limits::LINK_URI && id.len() <= limits::LINK_ID;
     fits.then(|| Link {
         id: String::from_utf8_lossy(id).into_owned(),
         uri: String::from_utf8_lossy(uri).into_owned(),

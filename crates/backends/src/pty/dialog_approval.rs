@@ -6,11 +6,6 @@ use swb_engine::chat::{Boxed, Exchange};
 use swb_engine::{Dialog, Session, approval_of, chosen};
 use swb_turns::State;
 
-/// Number of looks that must show the same dialog before it is trusted: dialogs are drawn bit by bit.
-const SURE: u16 = 2;
-/// Number of looks without a readable dialog while the agent's state is "asking", which outlasts the dialog a little.
-const UNREADABLE: u16 = 40;
-
 /// Watches for dialogs, and shows each to clients once.
 pub(super) struct DialogWatcher<'a> {
     session: &'a Session,
@@ -43,7 +38,7 @@ impl<'a> DialogWatcher<'a> {
         let id = |dialog: &Option<Dialog>| dialog.as_ref().map(|dialog| dialog.id.clone());
         let times = if id(&shown) == id(&self.seen.0) { self.seen.1.saturating_add(1) } else { 1 };
         self.seen = (shown, times);
-        if times < SURE {
+        if times < limits::DIALOG_SURE {
             return;
         }
         let shown = &self.seen.0;
@@ -54,7 +49,7 @@ impl<'a> DialogWatcher<'a> {
         if self.waiting.is_none() && self.left.as_ref() != Some(&known) {
             match shown.clone().filter(|dialog| !dialog.options.is_empty()) {
                 Some(dialog) => self.waiting = Some((dialog.clone(), put(self.exchange, dialog))),
-                None if times < UNREADABLE => {}
+                None if times < limits::DIALOG_UNREADABLE => {}
                 None => {
                     let question = shown.as_ref().map(|dialog| dialog.question.clone());
                     self.leave(known, question.as_deref().unwrap_or("the agent is waiting for an answer"))

@@ -26,3 +26,7 @@ pub(super) const PRESS_AGAIN: Duration = Duration::from_millis(600);
 pub(super) const DISMISS: Duration = Duration::from_millis(300);
 /// How long a program in a terminal may take to end by itself when another agent takes its place.
 pub(crate) const REPLACED: Duration = Duration::from_secs(1);
+/// Number of looks that must show the same dialog before it is trusted: dialogs are drawn bit by bit.
+pub(super) const DIALOG_SURE: u16 = 2;
+/// Number of looks without a readable dialog while the agent's state is "asking", which outlasts the dialog a little.
+pub(super) const DIALOG_UNREADABLE: u16 = 40;

@@ -109,7 +109,7 @@ fn piped() -> bool {
 
 fn input() -> Result<String, Failure> {
     Ok(String::from_utf8(crate::stdin::read(limits::PROMPT)?).unwrap_or_else(|error| {
-        say(format_args!("[standard input is not UTF-8: what cannot be read is replaced by \u{fffd}]"));
+        say(format_args!("[standard input is not valid UTF-8: invalid bytes are replaced by \u{fffd}]"));
         String::from_utf8_lossy(error.as_bytes()).into_owned()
     }))
 }

@@ -177,7 +177,7 @@ fn chord(press: &KeyPress) -> Option<Chord> {
     if modifiers & !(Key::SHIFT | Key::CTRL) != 0 {
         return None;
     }
-    let ascii = |character: Option<char>| character.filter(char::is_ascii_graphic);
+    let ascii = |character: Option<char>| character.filter(|c| matches!(c, ' '..='~'));
     let character = if modifiers & Key::SHIFT != 0 {
         // Without the shifted code nobody can tell which character Shift makes.
         ascii(press.shifted)?

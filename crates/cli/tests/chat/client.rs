@@ -480,7 +480,7 @@ fn commands_begin_with_a_slash() {
     assert!(swb.ok(&["history"]).contains("Some title"));
     for (command, shown) in [
         ("/agent", "agents: scripted"),
-        ("/model other", "model is \"other\" now"),
+        ("/model other", "model is now \"other\""),
         ("/agent shell", "agent is \"shell\" now"),
         ("/clear", "was cleared"),
         ("/nonsense", "there is no command /nonsense"),

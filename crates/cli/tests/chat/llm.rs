@@ -648,7 +648,7 @@ fn text_before_a_lost_connection_is_kept() {
 fn invalid_replies_are_errors() {
     for api in APIS {
         let bodies = [
-            (Reply::Stream("data: {\n\n".to_owned()), "no answer"),
+            (Reply::Stream("data: {\n\n".to_owned()), "invalid reply"),
             (
                 Reply::Stream(events(&[
                     json!({"type": "error", "error": {"type": "x", "message": "broken"}}),

@@ -74,8 +74,8 @@ fn a_decision_can_be_permanent_and_use_the_agents_options() {
     for (args, words) in [
         (&["approve", name, "--option", "perhaps"][..], "available: "),
         (&["approve", name, "--option", "no"], "contradicts the decision"),
-        (&["approve", "nobody"], "nothing named 'nobody'"),
-        (&["show", "auth-0000000000000000"], "nothing named"),
+        (&["approve", "nobody"], "no pending approval 'nobody'"),
+        (&["show", "auth-0000000000000000"], "no pending approval"),
     ] {
         let output = swb.run(&[&["approvals"], args].concat());
         assert_eq!(output.status.code(), Some(1), "{args:?}");

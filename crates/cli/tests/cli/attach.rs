@@ -114,7 +114,7 @@ fn the_detach_key_can_be_chosen() {
 
     let output = swb.run(&["attach", "main", "--detach-key", "C-"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("'C-' is no detach key"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("'C-' is not a valid detach key"), "{}", text(&output.stderr));
 }
 
 #[test]

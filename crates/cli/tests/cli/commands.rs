@@ -90,7 +90,7 @@ fn ls_json_has_all_documented_fields() {
     assert_eq!(session["argv"], json!(["sh", "-c", "sleep 600; echo 'a b'"]));
     assert!(is_alive(session["pid"].as_i64().expect("a pid")));
     let created = session["created"].as_u64().expect("a date");
-    assert!((before..=unix_now()).contains(&created));
+    assert!((before..=unix_now()).contains(&(created / 1000)), "Unix milliseconds: {created}");
     assert_eq!(session["size"], json!({"cols": 91, "rows": 27}));
     assert_eq!(session["clients"], 1);
     assert_eq!((&session["status"], &session["exit_code"]), (&json!("running"), &Value::Null));
