@@ -80,7 +80,7 @@ fn version(database: &Connection, latest: usize) -> Result<usize> {
     match usize::try_from(version) {
         Ok(version) if version <= latest => Ok(version),
         _ => Err(StoreError::Form(format!(
-            "the database has version {version}, but this program supports only up to {latest}; use a newer swb"
+            "the database has version {version}, but this program supports at most version {latest}; use a newer swb"
         ))),
     }
 }

@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn people_get_a_table() {
         insta::assert_snapshot!(text(&list(), 160, Path::new("/home/u")), @r"
-        ID           SESSION  AGE  WORKSPACE  TOOL             limits::APPROVAL_WIDTH
+        ID           SESSION  AGE  WORKSPACE  TOOL             WHAT
         auth-3f9a01  api      1m   ~/api      execute_command  rm -rf x\u{1b}[2J
         auth-3f9b02  web      1m   ~/api      write_file       a.txt
         auth-77      web      1m   ~/api      odd              it writes

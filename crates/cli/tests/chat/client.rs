@@ -481,9 +481,9 @@ fn commands_begin_with_a_slash() {
     for (command, shown) in [
         ("/agent", "agents: scripted"),
         ("/model other", "model is now \"other\""),
-        ("/agent shell", "agent is \"shell\" now"),
+        ("/agent shell", "agent is now \"shell\""),
         ("/clear", "was cleared"),
-        ("/nonsense", "there is no command /nonsense"),
+        ("/nonsense", "unknown command /nonsense"),
         ("/stop", "stopping"),
         ("/new", "new session"),
         ("/sessions", "first  Some title"),
