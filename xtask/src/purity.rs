@@ -17,7 +17,7 @@ const PURE: [(&str, &str); 6] = [
     ("types", UNKNOWN),
     ("wire", UNKNOWN),
     ("chat", UNKNOWN),
-    ("tui", UNKNOWN),
+    ("tui", EMSCRIPTEN),
     ("vt", EMSCRIPTEN),
     ("turns", EMSCRIPTEN),
 ];

@@ -27,7 +27,7 @@ use swb_engine::chat::{Agent, Backend, Backends, Boxed, Failure, Opening};
 /// Known agents, by their command; the first one installed is used if none is configured.
 const KNOWN: [&str; 5] = ["claude", "codex", "gemini", "opencode", "aider"];
 
-/// Where the secret of a socket of ours may be.
+/// Variable that may hold the secret of one of our sockets.
 const TOKEN_VARIABLE: &str = "SCRIPTSCHNELL_SOCKET_TOKEN";
 
 /// What agents of every kind need.

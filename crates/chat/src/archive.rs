@@ -24,7 +24,7 @@ pub trait Archive: fmt::Debug + Send + Sync {
     /// Conversations, of one workspace or all, newest first.
     fn list(&self, workspace: Option<&Path>) -> Result<Vec<Summary>, ArchiveError>;
 
-    /// Messages with all these words, those of one workspace or all, the best first.
+    /// At most `most` messages with all these words, of one workspace or all, best first.
     fn search(
         &self,
         words: &str,

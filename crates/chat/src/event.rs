@@ -22,7 +22,7 @@ impl fmt::Display for StreamId {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ChatEvent {
-    /// An approval is asked for.
+    /// An approval is requested.
     ApprovalAsked(Approval),
     /// An approval was settled.
     ApprovalSettled {
@@ -62,7 +62,7 @@ pub enum ChatEvent {
     },
     /// The conversation has a new owner, or none.
     OwnerChanged,
-    /// Its state has changed.
+    /// The state has changed.
     State(ConversationState),
     /// A piece of the agent's text.
     Text {

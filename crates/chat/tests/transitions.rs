@@ -257,7 +257,7 @@ fn pieces_are_of_one_stream_and_one_is_the_last() {
         assert!(streams.insert(*stream) && streams.insert(pieces[0].0), "streams are told apart");
         let ends = events.iter().filter(|event| matches!(event, ChatEvent::Ended { .. })).count();
         assert_eq!((ends, events.last()), (1, Some(&ChatEvent::Ended { ending })));
-        // Another daemon goes on with it.
+        // Another daemon resumes it.
         talk.chat = Conversation::restore(talk.chat.saved().clone());
     }
 }

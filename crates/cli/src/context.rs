@@ -13,7 +13,7 @@ use std::time::Instant;
 use swb_types::{Paths, SessionName};
 use swb_wire::control::{Ls, LsReply, Operation, SessionItem, SessionStatus, StatusReply};
 
-/// The surroundings of one command.
+/// The environment of one command.
 #[derive(Debug)]
 pub(crate) struct Context {
     /// The name this program was started as, for messages.

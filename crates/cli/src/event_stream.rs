@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use swb_wire::LengthPrefixed;
 use swb_wire::control::{self, EventBody, EventItem, Events, EventsReply, Operation, StreamFrame};
 
-/// What the stream brings next.
+/// An item of the stream.
 #[derive(Debug)]
 pub(crate) enum StreamItem {
     /// An event: as received, and decoded.

@@ -16,7 +16,7 @@ use std::time::Instant;
 use swb_types::{Offset, PtyId, Size};
 use swb_wire::control::{Attached, Create, Created, Operation, Shell};
 
-/// Where to go, and how.
+/// What to attach to, and how.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     /// Name or workspace.

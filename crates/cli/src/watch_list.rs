@@ -16,7 +16,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use swb_types::Size;
 use swb_wire::control::Events;
 
-/// A screen of its own, without a cursor; dropping it brings the user's back, also by a panic.
+/// The alternate screen, without a cursor; dropping it restores the user's, also on a panic.
 struct OwnScreen;
 
 impl OwnScreen {

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use std::path::Path;
 use swb_backends::config::{AgentConfig, ChatConfig};
 
-/// The whole configuration file; everything in it is optional.
+/// The whole configuration file; every section is optional.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]

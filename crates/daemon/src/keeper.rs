@@ -11,7 +11,7 @@ use swb_programs::SystemClipboard;
 use swb_turns::Profiles;
 use swb_types::Paths;
 
-/// Connects the engine to the keeper of this user, starting one if there is none.
+/// Connects the engine to the keeper of this user, and starts a keeper if none is running.
 pub(crate) async fn connect(
     paths: &Paths,
     exe: &Path,

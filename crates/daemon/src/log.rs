@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Begins logging, to `file` if given, else to standard error.
+/// Starts logging, to `file` if given, else to standard error.
 ///
 /// `levels` are combined: one for the whole program, one for a part of it.
 pub(crate) fn begin(levels: [&str; 2], file: Option<&Path>) {

@@ -28,7 +28,7 @@ use tokio::sync::mpsc;
 
 /// Environment variable in which a keeper passes the path of the log file to the daemon that it starts.
 const LOG_FILE: &str = "SWB_LOG_FILE";
-/// How `swb daemon` was called.
+/// The arguments of `swb daemon`.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Configuration file, if not the default one.
@@ -190,7 +190,7 @@ impl DaemonSetup {
         fronts.stop.cancel();
         fronts.tasks.close();
         if tokio::time::timeout(limits::GOODBYES, fronts.tasks.wait()).await.is_err() {
-            tracing::warn!("some connections did not end in time");
+            tracing::warn!("timed out waiting for connections to close");
         }
         chats.shutdown(true).await;
         engine.shutdown().await;

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 use swb_engine::Engine;
 
-/// A program that is to take over.
+/// The program to replace this one with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProgramUpgrade {
     pub(crate) exe: PathBuf,

@@ -44,3 +44,5 @@ pub(crate) const SHOWN_LINE: usize = 2048;
 pub(crate) const PAGE_LEAST: usize = 4096;
 /// Bytes that a message or a part takes besides its text.
 pub(crate) const PAGE_OVERHEAD: usize = 200;
+/// Messages searched for a caller that sees only some of them: more than a person reads through.
+pub const SCOPED_HITS: usize = 5000;

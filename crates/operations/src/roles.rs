@@ -1,8 +1,9 @@
 //! The table of roles: which operation needs which role and scope.
 //!
-//! `execute.rs` checks it before anything else happens, and nothing else does. Two rules depend on the fields of an
-//! operation rather than on its name: raw bytes can press keys, so they need `drive`; viewing an approval needs
-//! `watch`, deciding it needs `approve`. `attach` is open to every role: a caller that may not send input only watches.
+//! `execute.rs` checks it before anything else happens, and nothing outside this crate does. Some rules depend on the
+//! fields of an operation rather than on its name: raw bytes can press keys, and a forced `ask` can answer a dialog, so
+//! both need `drive`; viewing an approval needs `watch`, deciding it or asking for time needs `approve`. `attach` is open
+//! to every role: a caller that may not send input only watches.
 
 use crate::caller::Caller;
 use swb_types::{Role, Scope};
@@ -40,6 +41,8 @@ fn needs(operation: &Operation) -> (Role, Reach) {
         | Op::Turns(_)
         | Op::Wait(_)
         | Op::Workspaces(_) => (Role::Watch, Reach::Session),
+        // Sent even if the agent is waiting for an answer: its Enter could decide a dialog.
+        Op::Ask(ask) if ask.force => (Role::Drive, Reach::Session),
         Op::Ask(_) | Op::Capture(_) | Op::Paste(_) => (Role::Prompt, Reach::Session),
         Op::Relay(relay) if relay.raw => (Role::Drive, Reach::Session),
         Op::Relay(_) => (Role::Prompt, Reach::Session),
@@ -75,10 +78,10 @@ pub(crate) fn check(caller: &Caller, operation: &Operation) -> Result<(), ErrorR
         (Reach::Workspace, Scope::Session(_)) | (Reach::All, _) => false,
     };
     if !reaches {
-        return Err(forbidden(format!(
-            "'{name}' is not allowed on a connection that is limited to {}",
-            caller.scope()
-        )));
+        let needed = if reach == Reach::All { "all sessions" } else { "a workspace" };
+        let text =
+            format!("'{name}' needs access to {needed}; this connection is limited to {}", caller.scope());
+        return Err(forbidden(text));
     }
     Ok(())
 }
@@ -121,6 +124,22 @@ mod tests {
             (json!({"cmd": "approval", "approval": "a"}), Role::Watch),
             (json!({"cmd": "approval", "approval": "a", "approved": true}), Role::Approve),
             (json!({"cmd": "approval", "approval": "a", "option": "1"}), Role::Approve),
+            (json!({"cmd": "agents"}), Role::Watch),
+            (json!({"cmd": "conversation", "session": s}), Role::Watch),
+            (json!({"cmd": "detach"}), Role::Watch),
+            (json!({"cmd": "explain", "session": s}), Role::Watch),
+            (json!({"cmd": "sessionls", "session": s}), Role::Watch),
+            (json!({"cmd": "status"}), Role::Watch),
+            (json!({"cmd": "turn", "session": s}), Role::Watch),
+            (json!({"cmd": "wait", "session": s, "exit": true}), Role::Watch),
+            (json!({"cmd": "workspaces"}), Role::Watch),
+            (json!({"cmd": "approval", "approval": "a", "ack": true}), Role::Approve),
+            (json!({"cmd": "capture", "session": s}), Role::Prompt),
+            (json!({"cmd": "ask", "session": s, "text": "t", "force": true}), Role::Drive),
+            (json!({"cmd": "hook", "session": s, "state": "ready"}), Role::Drive),
+            (json!({"cmd": "sessionkill", "session": s, "pty": 1}), Role::Drive),
+            (json!({"cmd": "serve"}), Role::Owner),
+            (json!({"cmd": "tunnel", "session": s}), Role::Owner),
             (json!({"cmd": "ask", "session": s, "text": "t"}), Role::Prompt),
             (json!({"cmd": "relay", "from": "a", "to": "b"}), Role::Prompt),
             (json!({"cmd": "relay", "from": "a", "to": "b", "raw": true}), Role::Drive),

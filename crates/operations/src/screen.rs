@@ -48,7 +48,7 @@ enum Shown {
     Bytes(Vec<u8>),
 }
 
-/// Renders a screen with at most `lines` of scrollback; says how many there were.
+/// Renders a screen with at most `lines` of scrollback; returns how many were included.
 fn render(sight: &ScreenView<'_>, format: ScreenFormat, lines: usize) -> (Shown, Offset, Size, usize) {
     let screen = sight.screen();
     let lines = lines.min(screen.scrollback_len());

@@ -8,15 +8,22 @@ use crate::reply::{Answer, done, first_items};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use swb_engine::chat::{self, ChatError};
-use swb_types::{Scope, Timestamp};
+use swb_types::{Scope, SessionName, Timestamp};
 use swb_wire::control::{ErrorReply, Workspace, WorkspaceItem, WorkspaceReply, WorkspacesReply};
 
 impl Call<'_> {
     pub(crate) async fn workspaces(&self) -> Answer {
         let chats = self.chats()?;
         let (mut known, git) = (chats.workspaces().all(), chats.git());
-        if let Scope::Workspace(scope) = self.caller.scope() {
-            known.retain(|one| one.path == *scope);
+        let own =
+            |name: &SessionName| self.session(name.as_str()).map(|session| session.workspace().to_owned());
+        match self.caller.scope() {
+            Scope::All => {}
+            Scope::Workspace(scope) => known.retain(|one| one.path == *scope),
+            Scope::Session(name) => {
+                let own = own(name).ok();
+                known.retain(|one| Some(&one.path) == own.as_ref());
+            }
         }
         // Saved sessions that cannot be read do not keep the rest from being listed.
         let sessions = chats.list(None).await.unwrap_or_default();

@@ -5,7 +5,7 @@ use serde_json::Value;
 /// An event of a conversation or of the connection.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ChatEvent {
-    /// An approval is asked for.
+    /// The agent asks for an approval.
     Approval(ApprovalPrompt),
     /// The daemon closes the connection.
     Closed {
@@ -27,9 +27,9 @@ pub enum ChatEvent {
         /// A piece of the agent's thoughts.
         thought: Option<String>,
     },
-    /// Something is asked.
+    /// The agent asks a question.
     Question(QuestionPrompt),
-    /// A piece of what the agent says; the last one ends the answer.
+    /// A piece of the agent's answer; the last one ends it.
     Said {
         /// The piece.
         text: String,
@@ -48,9 +48,9 @@ pub enum ChatEvent {
         /// Which approval or question.
         id: String,
     },
-    /// A tool is used.
+    /// The agent calls a tool.
     ToolCalled(ToolUse),
-    /// What that came to.
+    /// A tool call has ended.
     ToolEnded {
         /// Id of the tool call.
         id: String,
@@ -66,7 +66,7 @@ pub enum ChatEvent {
 /// A tool call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ToolUse {
-    /// Identifies this use.
+    /// Identifies this call.
     pub id: String,
     /// The name of the tool.
     pub name: String,

@@ -41,7 +41,7 @@ pub enum Colour {
 }
 
 impl TextStyle {
-    /// Nothing special.
+    /// No style.
     pub const PLAIN: Self =
         Self { bold: false, dim: false, italic: false, strike: false, underline: false, colour: None };
     /// Less important.
@@ -91,7 +91,7 @@ pub struct StyledLine {
 }
 
 impl StyledLine {
-    /// A line of one look.
+    /// A line of one style.
     pub fn new(style: TextStyle, text: &str) -> Self {
         let mut line = Self::default();
         line.push(style, text);
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_longer_than_a_row_is_cut() {
+    fn a_word_longer_than_a_row_is_split() {
         assert_eq!(folded(&StyledLine::new(TextStyle::PLAIN, "abcdefghij"), 4), ["abcd", "efgh", "ij"]);
         let code = StyledLine::new(TextStyle::PLAIN, "a b  c d").verbatim();
         assert_eq!(folded(&code, 3), ["a b", "  c", " d"]);
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_begin_and_end_with_their_text() {
+    fn styles_begin_and_end_with_their_text() {
         let line = StyledLine::new(TextStyle::BOLD, "a")
             .with(TextStyle::PLAIN, "b")
             .with(TextStyle::of(Colour::Red), "c");

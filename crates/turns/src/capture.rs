@@ -41,7 +41,7 @@ impl Content {
 }
 
 impl Capture {
-    /// Begins at `start`, with `line` being the unfinished line on which `submitted` was typed.
+    /// Begins at `start`; `line` is the unfinished line on which `submitted` was typed.
     pub(crate) fn new(start: Offset, submitted: &str, line: &str, limit: usize) -> Self {
         let submitted = submitted.trim_end_matches(['\r', '\n']).to_owned();
         let (prompt, pending) = split_echo(line, &submitted);
@@ -68,7 +68,7 @@ impl Capture {
         self.limit = Some(self.bytes.len());
     }
 
-    /// Where the output begins, and how much there is.
+    /// Where the output begins, and its length.
     pub(crate) fn extent(&self) -> (Offset, u64) {
         (self.start, self.len)
     }
@@ -93,7 +93,7 @@ impl Capture {
         }
     }
 
-    /// The output up to `end`, echo and all.
+    /// The output up to `end`, echo included.
     pub(crate) fn all(&self, end: Offset) -> Content {
         self.between(self.start, end)
     }
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_much_is_counted() {
+    fn bytes_beyond_the_limit_are_counted() {
         let mut capture = Capture::new(Offset(10), "", "", 4);
         capture.push(b"abcdef");
         let content = capture.content(Offset(16));

@@ -162,7 +162,7 @@ impl Detector {
         self.finish_output(bytes, offset, now);
     }
 
-    /// Takes note of where output begins, and keeps it for the turn.
+    /// Records where output begins, and keeps it for the turn.
     fn begin(&mut self, bytes: &[u8], offset: Offset) {
         let lost = offset - self.live.offset;
         if offset != self.live.offset {

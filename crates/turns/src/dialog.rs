@@ -209,7 +209,7 @@ fn menu_around(menu: &Regex, rows: &[String], at: usize) -> Vec<Found> {
     all.reverse();
     all.push(marked);
     all.extend(down.take(limits::OPTIONS));
-    // What is indented further goes on with the choice above it.
+    // A row that is indented further continues the option above it.
     all.retain(|found| found.column == column);
     join_rows(&mut all, rows);
     all
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_text_the_end_is_kept() {
+    fn the_end_of_a_long_text_is_kept() {
         let long = "é".repeat(limits::DIALOG_TEXT);
         assert_eq!(bounded_end(&long), long);
         assert_eq!(bounded_end(&format!("ab{long}")), format!("…{long}"));

@@ -11,7 +11,7 @@ use crate::time::Time;
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// An answer that is passed on in parts.
+/// An answer that is sent in parts.
 #[derive(Debug)]
 pub struct Growth {
     /// How long a line must be unchanged.

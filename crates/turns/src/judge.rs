@@ -357,8 +357,8 @@ fn shows_typed(shown: &str, typed: &str) -> bool {
     squeeze(shown).contains(&squeeze(typed))
 }
 
-/// Whether a line editor drew several lines anew before it let go of them, however it broke them: they end as what was
-/// submitted does.
+/// Whether a line editor redrew several lines before it submitted them, wherever it wrapped them: they end like the
+/// input.
 fn redraws(turn: &Open, from: Offset, to: Offset) -> bool {
     let drawn = turn.capture.between(from, to).bytes;
     let last = turn.typed.split_whitespace().next_back();

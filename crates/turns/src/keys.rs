@@ -23,13 +23,13 @@ pub enum Key {
     Other,
 }
 
-/// Reads input, cut anywhere.
+/// Parses input, split anywhere.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Keys {
     // A daemon of another version may have saved something else.
     #[serde(default)]
     parser: InputParser,
-    /// When the ESC came that may yet be a key.
+    /// When the ESC arrived that may yet be a key.
     escape_at: Option<Time>,
     typed: Vec<u8>,
 }

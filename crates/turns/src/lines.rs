@@ -85,7 +85,7 @@ pub struct LineRules {
     tail: Tail,
     keys: Keys,
     offset: Offset,
-    /// When the last output came, until it was looked at.
+    /// When the last output arrived, until it was evaluated.
     unseen: Option<Time>,
     events: Vec<LineEvent>,
 }

@@ -42,14 +42,14 @@ pub(crate) struct Reports {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Open {
     pub(crate) submit: Offset,
-    /// Where the output stood when something was last entered, an answer to a question included.
+    /// The output offset at the last Enter, an answer to a question included.
     pub(crate) entered: Offset,
     pub(crate) at: Time,
     /// What was typed, and what the input line or box showed.
     pub(crate) typed: String,
     pub(crate) shown: String,
     pub(crate) capture: Capture,
-    /// Where a line editor with pastes on (`?2004`) let go of what was submitted.
+    /// Where a line editor with bracketed paste (`?2004`) submitted the input.
     pub(crate) edited_to: Option<Offset>,
     pub(crate) interrupted: bool,
     pub(crate) escapes: u8,
@@ -69,7 +69,7 @@ pub(crate) struct Open {
 pub(crate) struct Pending {
     pub(crate) at: Time,
     pub(crate) offset: Offset,
-    /// The user has typed since: what was written after `offset` is no answer.
+    /// The user has typed since: output after `offset` is not part of the answer.
     pub(crate) touched: bool,
     pub(crate) strong: bool,
 }

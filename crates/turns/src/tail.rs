@@ -15,7 +15,7 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
-    /// Takes output that begins at `offset`. Of a flood, only what follows its last newline is touched.
+    /// Takes output that begins at `offset`. Of a flood, only the part after its last newline is read.
     pub(crate) fn feed(&mut self, bytes: &[u8], offset: Offset) {
         let mut line = bytes;
         if let Some(newline) = memchr::memrchr(b'\n', bytes) {
@@ -30,7 +30,7 @@ impl Tail {
         }
     }
 
-    /// Forgets the line; the next begins at `offset`.
+    /// Drops the line; the next begins at `offset`.
     pub(crate) fn begin(&mut self, offset: Offset) {
         self.start = offset;
         self.bytes.clear();

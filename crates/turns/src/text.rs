@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use swb_types::{Offset, Size};
 use swb_vt::{Line, Options, Screen};
 
-/// Rows of a view that scrolls by itself, put together again.
+/// The lines of a view that scrolls by itself, joined from its rows.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Collector {
     lines: Vec<String>,
@@ -79,7 +79,7 @@ impl Collector {
     }
 }
 
-/// Renders what a program that writes lines wrote.
+/// Renders the output of a program that writes lines.
 pub(crate) fn render(bytes: &[u8], start: Offset, size: Size, resizes: &[(Offset, Size)]) -> String {
     let mut screen = Screen::new(size, Options { scrollback: limits::SCRATCH_LINES });
     let mut rest = bytes;

@@ -9,7 +9,7 @@ use crate::limits;
 /// Bytes in the length prefix.
 pub const PREFIX: usize = 4;
 
-/// Why the frames of a connection can no longer be followed.
+/// Why the frames of a connection cannot be read any further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {

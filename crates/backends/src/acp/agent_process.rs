@@ -18,7 +18,7 @@ use swb_engine::chat::Failure;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
-/// What the guard ends with when there is no such program, or it cannot be started.
+/// Exit codes of the guard for a program that does not exist or cannot be started.
 const NOT_STARTED: [i32; 2] = [126, 127];
 
 /// A running agent.

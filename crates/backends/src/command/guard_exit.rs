@@ -11,7 +11,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_s
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// Ends a guard that was not waited for yet, and everything below it. Does not wait for that.
+/// Ends a guard that was not waited for yet, and everything below it. Returns at once.
 pub(super) fn end(guard: Pid) {
     tell(|signal| kill_process(guard, signal));
     // The process id may be reused once the guard has ended; the pidfd is not.
@@ -40,7 +40,7 @@ fn watch(guard: Pid, process: &OwnedFd) {
         patience = limits::GUARD_PAUSE;
     }
     if !ends(process, limits::GUARD_PAUSE) {
-        tracing::warn!(pid = guard.as_raw_nonzero().get(), "a guard did not end, and was killed");
+        tracing::warn!(pid = guard.as_raw_nonzero().get(), "killed a guard that did not end");
         let _killed = pidfd_send_signal(process, Signal::KILL);
     }
 }

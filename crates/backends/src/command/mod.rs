@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// What a command may use up.
+/// The limits of a command.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     /// How long it may run.

@@ -18,7 +18,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 
-/// A program to be started.
+/// A program to start.
 #[derive(Debug)]
 pub(crate) struct Launch {
     program: Vec<OsString>,

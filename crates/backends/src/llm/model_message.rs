@@ -8,7 +8,7 @@ use swb_chat::Usage;
 /// A request to a model.
 #[derive(Debug, Clone)]
 pub(super) struct ModelRequest<'a> {
-    /// The model.
+    /// From the model.
     pub(super) model: &'a str,
     /// The system prompt.
     pub(super) system: &'a str,

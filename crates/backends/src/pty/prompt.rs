@@ -24,10 +24,10 @@ pub(super) struct PtyPrompt<'a> {
 struct Growing {
     pty: Arc<Pty>,
     growth: Growth,
-    /// Where the output stood when the prompt was typed: what was asked before is none of this.
+    /// The output offset at which the prompt was typed: earlier turns do not answer it.
     from: Offset,
     began: Instant,
-    /// Where the output stood at the last look, and when it moved.
+    /// The output offset at the last look, and when it last changed.
     seen: Offset,
     moved: Instant,
     /// When the next look is due.

@@ -20,7 +20,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 use swb_chat::Workspace;
 
-/// Why an agent cannot have a file. The words are for agents and people alike.
+/// Why an agent cannot access a file. Agents and users both see the messages.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WorkspaceFsError {
     /// It is not text.

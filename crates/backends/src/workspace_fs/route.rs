@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-/// A name that is looked up on the way.
+/// A name that is looked up on the route.
 #[derive(Debug)]
 struct PathStep {
     /// Its path, in which only the last part may be a link.

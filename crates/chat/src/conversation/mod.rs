@@ -22,7 +22,7 @@ use swb_types::{SessionName, Timestamp};
 /// The state of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConversationState {
-    /// The agent is at work.
+    /// The agent is answering.
     Active,
     /// It has no messages yet.
     Created,
@@ -75,7 +75,7 @@ pub struct Conversation {
     state: ConversationState,
     clients: AttachedClients,
     events: VecDeque<ChatEvent>,
-    /// The answer that is being given.
+    /// The answer in progress.
     answer: Option<Answer>,
     /// Bytes of all messages.
     bytes: usize,
@@ -158,12 +158,12 @@ impl Conversation {
         self.saved.summary()
     }
 
-    /// What it is doing.
+    /// Its state.
     pub fn state(&self) -> ConversationState {
         self.state
     }
 
-    /// What happened; nothing when everything was told.
+    /// The next event; `None` if there is none.
     pub fn poll_event(&mut self) -> Option<ChatEvent> {
         self.events.pop_front()
     }

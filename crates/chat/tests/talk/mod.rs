@@ -59,7 +59,7 @@ impl Talk {
         self.chat.clear(now)
     }
 
-    /// Everything that has happened since this was last called.
+    /// All events since the last call.
     pub(crate) fn events(&mut self) -> Vec<ChatEvent> {
         std::iter::from_fn(|| self.chat.poll_event()).collect()
     }

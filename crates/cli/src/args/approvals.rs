@@ -13,10 +13,10 @@ Examples:
   swb approvals approve api --always     allow what session 'api' waits for, and similar requests later
   swb approvals deny 3f9a
 
-An approval is named by its id, by the beginning of it, or by its session if that waits for one only. Nobody having
-looked at it within 30 seconds counts as no; `show` gives ten minutes.")]
+Name an approval by its id, by a unique prefix of the id, or by its session if only one is pending there. An
+approval is denied if nobody opens it within 30 seconds; `show` extends that to ten minutes.")]
 pub(crate) struct ApprovalsArgs {
-    /// Go on showing what waits; with --json, a list a line whenever something has changed
+    /// Keep the list up to date until Ctrl+C; with --json, print one list per change
     #[arg(short, long)]
     pub(crate) watch: bool,
     /// Subcommand [default: ls]

@@ -21,7 +21,7 @@ commands.
 With -m or piped input, only the answer is written to standard output. Approvals are asked for on standard
 error if that is a terminal, and denied otherwise.
 
-Exit codes: 0 the answer is complete, 1 it failed or was cut off, 130 Ctrl+C stopped it.")]
+Exit codes: 0 the answer is complete, 1 it failed or was interrupted, 130 Ctrl+C stopped it.")]
 pub(crate) struct ChatArgs {
     /// Session: a conversation, or any session with a terminal [default: this directory's latest]
     pub(crate) name: Option<String>,

@@ -12,9 +12,9 @@ Examples:
   swb detect stream.jsonl --profile codex --json
   swb detect --score recordings
 
-A recording is a folder with a stream.jsonl, one event a line, or that file itself. What program it shows, and on
-what size of terminal, stands in the expected.json beside it; without one, the name of the folder or the
-program's greeting tells. With --json, there is an object a line: one for each turn, then a summary.")]
+A recording is a folder with a stream.jsonl (one event per line), or that file itself. The expected.json beside it
+names the program and the size of the terminal; without one, the program is recognised by the name of the folder
+or by its greeting. With --json, prints one object per line: one for each turn, then a summary.")]
 pub(crate) struct DetectArgs {
     /// Recording
     #[arg(required_unless_present = "score", conflicts_with = "score")]

@@ -13,12 +13,12 @@ Examples:
   swb history show brave-blue-otter
   swb history rm brave-blue-otter
 
-Conversations are kept on disk when they are saved; others are listed while the daemon has them, and not searched.")]
+Only saved conversations are on disk. Others are listed while the daemon holds them, and are not searched.")]
 pub(crate) struct HistoryArgs {
-    /// Which conversations
+    /// Conversations to list
     #[command(flatten)]
     pub(crate) scope: HistoryScope,
-    /// What to do [default: ls]
+    /// Subcommand [default: ls]
     #[command(subcommand)]
     pub(crate) command: Option<HistoryCommand>,
 }
@@ -26,7 +26,7 @@ pub(crate) struct HistoryArgs {
 /// The directories whose conversations are listed.
 #[derive(Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct HistoryScope {
-    /// Those of all directories
+    /// Conversations of all directories
     #[arg(short, long)]
     pub(crate) all: bool,
     /// Conversations of this directory [default: the current one]
@@ -40,7 +40,7 @@ pub(crate) enum HistoryCommand {
     /// List conversations, the newest first
     #[command(visible_alias = "list")]
     Ls(HistoryScope),
-    /// Look for messages that have all these words
+    /// Search for messages that contain all these words
     Search {
         /// Words
         #[arg(required = true, value_name = "WORDS")]

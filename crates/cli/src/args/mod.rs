@@ -88,74 +88,74 @@ pub(crate) struct SwbCli {
 pub(crate) enum SwbCommand {
     /// Run a command in a new session
     Run(RunArgs),
-    /// Go to a session that runs
+    /// Attach to a running session
     Attach(AttachArgs),
     /// Open another shell in a session
     Shell(ShellArgs),
     /// List sessions
     #[command(visible_alias = "list")]
     Ls(LsArgs),
-    /// End sessions
+    /// Kill sessions
     Kill(KillArgs),
-    /// Type text into a session without going there
+    /// Type text into a session without attaching
     Send(SendArgs),
-    /// Press keys in a session without going there
+    /// Press keys in a session without attaching
     Keys(KeysArgs),
-    /// Show what a session wrote
+    /// Show the output of a session
     Logs(LogsArgs),
-    /// Show what is on a session's screen
+    /// Show the screen of a session
     Screen(ScreenArgs),
-    /// Wait until something is on a session's screen, or until it ends
+    /// Wait for a text on a session's screen, for a state of its agent, or for its end
     Wait(WaitArgs),
-    /// Ask an agent something and print its answer
+    /// Ask an agent a question and print its answer
     Ask(AskArgs),
     /// Talk to an agent
     Chat(ChatArgs),
-    /// List what an agent has answered
+    /// List the turns of an agent
     Turns(TurnsArgs),
-    /// Show one answer of an agent
+    /// Show one turn of an agent
     Turn(TurnArgs),
-    /// Type an answer of one session into another
+    /// Type a turn of one session into another
     Relay(RelayArgs),
-    /// Put an answer into the relay buffer
+    /// Copy a turn to the relay buffer
     Capture(CaptureArgs),
     /// Type the relay buffer into a session
     Paste(PasteArgs),
-    /// Tell what an agent is doing, and how that is known
+    /// Show an agent's state and the evidence for it
     Explain(ExplainArgs),
-    /// Follow what happens in all sessions
+    /// Print the events of sessions as they occur
     Events(EventsArgs),
-    /// Tell what the agent that calls this is doing; for hooks
+    /// Report the state of the agent of this session; for hooks of agents
     Hook(HookArgs),
-    /// List what agents ask permission for, and decide it
+    /// List pending approvals, and approve or deny them
     Approvals(ApprovalsArgs),
-    /// List conversations with agents, and look for words in them
+    /// List, search, show and delete conversations
     History(HistoryArgs),
-    /// List the directories that agents work in, and add some
+    /// List, add and create workspaces
     Workspace(WorkspaceArgs),
-    /// Record a session into a file
+    /// Record a session to a file
     Record(RecordArgs),
     /// Play a recording
     Replay(ReplayArgs),
-    /// Run a command on this terminal and let others have its answers
+    /// Run a command on this terminal and report its turns to a broker
     Wrap(WrapArgs),
-    /// Ask a clippy broker for turns and move them between sessions
+    /// Get turns from a clippy broker and move them between sessions
     #[command(subcommand)]
     Clippyctl(crate::personalities::clippyctl::ClippyctlCommand),
     /// Find the turns in a recording of a terminal session
     Detect(DetectArgs),
-    /// Show how the daemon is doing
+    /// Show the status of the daemon
     ///
     /// Exits with 1 if no daemon is running; does not start one.
     Status,
     /// Run the daemon in the foreground
     ///
-    /// It logs to standard error, is ready when its sockets exist, and ends with exit code 0 on SIGTERM or
-    /// SIGINT. Sessions live on and are all there when it runs again.
+    /// It logs to standard error, is ready when its sockets exist, and exits with 0 on SIGTERM or SIGINT.
+    /// Sessions keep running and are available again when it restarts.
     Daemon(DaemonArgs),
-    /// End the daemon; sessions live on unless --kill is given
+    /// Stop the daemon; sessions keep running unless --kill is given
     Shutdown(ShutdownArgs),
-    /// Replace the running daemon by this program, under running sessions
+    /// Replace the running daemon with this program while sessions keep running
     Upgrade(UpgradeArgs),
     /// Print a completion script
     Completions(CompletionsArgs),
@@ -174,7 +174,7 @@ Examples:
 
 The command gets your environment, file mode mask, TERM and terminal size.")]
 pub(crate) struct RunArgs {
-    /// Name of the session, made of letters, digits, '.', '_' and '-' [default: the directory's name]
+    /// Name of the session: letters, digits, '.', '_' and '-' [default: the directory's name]
     #[arg(short, long)]
     pub(crate) name: Option<String>,
     /// Start the session in the background and print its name
@@ -206,7 +206,7 @@ Examples:
   swb attach api --watch     watch without input; q or Ctrl+C detaches
   swb attach api --pty 1     the first shell opened in it
 
-Survives a restart of the daemon. Exits with the exit code of the session's command.")]
+Reconnects when the daemon restarts. Exits with the exit code of the session's command.")]
 pub(crate) struct AttachArgs {
     /// Session [default: that of this directory]
     pub(crate) name: Option<String>,
@@ -249,9 +249,9 @@ Examples:
   swb ls --watch             keep the list up to date until Ctrl+C
   swb ls --json | jq -r '.[] | select(.agent.state == \"asking\") | .name'
 
-Sessions that have ended are listed for a while, with their exit code; `swb kill` forgets one.")]
+Sessions that have ended stay listed for a while, with their exit code; `swb kill` removes one.")]
 pub(crate) struct LsArgs {
-    /// Leave out sessions that have ended
+    /// List only running sessions
     #[arg(long)]
     pub(crate) running: bool,
     /// Keep the list up to date until Ctrl+C; with --json, print one list per change
@@ -288,7 +288,7 @@ Examples:
   printf '\\003' | swb send api -        presses Ctrl+C
   swb send api - < prompt.txt
 
-Returns when the session's terminal has taken every byte.")]
+Returns when every byte is written to the session's terminal.")]
 pub(crate) struct SendArgs {
     /// Session
     pub(crate) name: String,
@@ -328,7 +328,7 @@ pub(crate) struct LogsArgs {
 /// Arguments of `daemon`.
 #[derive(Debug, Args)]
 pub(crate) struct DaemonArgs {
-    /// End when no longer needed; given when another command starts the daemon
+    /// Exit when idle; set when another command starts the daemon
     #[arg(long, hide = true)]
     pub(crate) auto: bool,
 }
@@ -336,7 +336,7 @@ pub(crate) struct DaemonArgs {
 /// Arguments of `shutdown`.
 #[derive(Debug, Args)]
 pub(crate) struct ShutdownArgs {
-    /// End all sessions first
+    /// Kill all sessions first
     #[arg(long)]
     pub(crate) kill: bool,
 }
@@ -349,7 +349,7 @@ Examples:
   swb upgrade --exe ./target/release/swb
   swb upgrade --keeper               also replace the process that holds the terminals
 
-Sessions do not notice; attached terminals reconnect by themselves.")]
+Sessions are not affected; attached terminals reconnect by themselves.")]
 pub(crate) struct UpgradeArgs {
     /// Program to run from now on [default: this one]
     #[arg(long, value_name = "PATH")]
@@ -378,7 +378,7 @@ Examples:
   swb man | man -l -
   swb man --dir ~/.local/share/man/man1")]
 pub(crate) struct ManArgs {
-    /// Write a page for every command into this directory instead
+    /// Write one page per command to this directory instead
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 }

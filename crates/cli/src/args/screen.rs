@@ -15,7 +15,7 @@ Examples:
   swb screen api --png shot.png
   swb screen api --json | jq .screen.cursor
 
-Works for sessions that have ended, too. FILE may be - for standard output.")]
+Also works for sessions that have ended. FILE may be - for standard output.")]
 pub(crate) struct ScreenArgs {
     /// Session [default: that of this directory]
     pub(crate) name: Option<String>,
@@ -49,7 +49,7 @@ Examples:
 With several conditions, the first one that holds ends the wait. The expression is matched against the screen
 and the lines that scroll off it meanwhile; ^ and $ match at the ends of lines.
 
-Exits with 0 when a condition holds, 124 when the time is up, and 1 when the session ends before.")]
+Exits with 0 when a condition holds, 124 on a timeout, and 1 if the session ends first.")]
 pub(crate) struct WaitArgs {
     /// Session [default: that of this directory]
     pub(crate) name: Option<String>,
@@ -84,7 +84,7 @@ Examples:
 A KEY is a name such as Enter, Escape, Tab, BSpace, Up, PageDown or F5, with C-, M- and S- in front for
 Ctrl, Alt and Shift; anything else is typed literally. Put -- before keys that begin with a hyphen.
 
-Returns when the session's terminal has taken every byte.")]
+Returns when every byte is written to the session's terminal.")]
 pub(crate) struct KeysArgs {
     /// Session
     pub(crate) name: String,
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_may_begin_with_a_hyphen_behind_two() {
+    fn keys_after_two_hyphens_may_begin_with_one() {
         let Some(SwbCommand::Keys(keys)) =
             SwbCli::try_parse_from(["swb", "keys", "a", "-l", "--", "-x", "C-c"]).unwrap().command
         else {

@@ -12,7 +12,7 @@ Examples:
   swb turns api
   swb turns api --json | jq -r '.[0].turn_id'
 
-A turn is what an agent answered to one input, up to where it was ready again. The newest come first.")]
+A turn is an input to an agent and its answer, up to where the agent is ready again. The newest come first.")]
 pub(crate) struct TurnsArgs {
     /// Session [default: that of this directory]
     pub(crate) name: Option<String>,
@@ -28,9 +28,9 @@ Examples:
   swb turn api               the text of the latest answer in 'api'
   swb turn api:3             the text of the third
   swb turn api:3 --raw       as the program wrote it, escape sequences included
-  swb turn api --json        with times, offsets and how its end was known")]
+  swb turn api --json        with times, offsets and the signal that marked its end")]
 pub(crate) struct TurnArgs {
-    /// Turn, such as api:3; or a session, whose latest turn is meant
+    /// Turn, such as api:3; or a session, for its latest turn
     pub(crate) id: String,
     /// Print the bytes as the program wrote them
     #[arg(long, group = "form")]
@@ -47,18 +47,18 @@ Examples:
   swb capture api && swb paste review
   swb capture api:3
 
-There is one buffer, which clippy's clients use as well. It holds the bytes of the turn: pasted, its line breaks and
-escape sequences are keys. `swb relay` passes on the text instead.")]
+There is one buffer, shared with clippy's clients. It holds the raw bytes of the turn: when pasted, line breaks and
+escape sequences act as keys. `swb relay` types the text instead.")]
 pub(crate) struct CaptureArgs {
-    /// Session, whose latest turn is meant; or a turn, such as api:3
+    /// Session, for its latest turn; or the id of a turn, such as api:3
     pub(crate) id: String,
 }
 
 /// Arguments of `paste`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Types what `swb capture` has put into the buffer, byte for byte, as clippy's `paste` does: a shell runs each line of
-it. `swb relay` makes sure that it presses no keys.")]
+Types the contents of the relay buffer byte for byte, as clippy's `paste` does: a shell runs each line of it.
+`swb relay` types text that cannot press keys.")]
 pub(crate) struct PasteArgs {
     /// Session
     pub(crate) name: String,
@@ -72,10 +72,10 @@ Examples:
   swb relay api:3 review --prefix 'Is this right? ' --submit
   swb relay api review --template ask.txt --submit
 
-Types the text of a turn. Control characters are left out and it is marked as a paste where the program wants
-that, so that no text can press keys. In a template, {text}, {turn_id} and {session} stand for those of the turn.")]
+Types the text of a turn. Control characters are removed, and the text is sent as a bracketed paste if the program
+has asked for that, so that no text can press keys. A template may contain {text}, {turn_id} and {session}.")]
 pub(crate) struct RelayArgs {
-    /// Session, whose latest turn is meant; or a turn, such as api:3
+    /// Session, for its latest turn; or the id of a turn, such as api:3
     pub(crate) from: String,
     /// Session to type into
     pub(crate) to: String,
@@ -104,8 +104,8 @@ Examples:
 Types the text, presses Enter, waits for the answer and prints it. Waits for an agent that is still starting.
 Fails if the agent is working or asking something, unless --force is given.
 
-Exits with 0 when there is an answer, 5 when the agent asks something first (`swb screen` shows what,
-`swb keys` answers), 124 when the time is up, and 1 when the session ends before.")]
+Exits with 0 if the agent has answered, 5 if it asks something first (`swb screen` shows the question,
+`swb keys` answers it), 124 on a timeout, and 1 if the session ends first.")]
 pub(crate) struct AskArgs {
     /// Session
     pub(crate) name: String,
@@ -139,8 +139,8 @@ Examples:
   swb events api --json | jq 'select(.event == \"turn\")'
   swb events --json --since 18c9f3a2b1d-42
 
-Shows what happens from now on, or behind CURSOR, an event's `cursor`. Goes on when the daemon is restarted, and
-says so if something was missed. Runs until Ctrl+C.")]
+Prints events from now on, or those after CURSOR (the `cursor` of an event). Continues when the daemon restarts and
+reports whether events were lost. Runs until Ctrl+C.")]
 pub(crate) struct EventsArgs {
     /// Only these sessions [default: all]
     #[arg(value_name = "NAME")]
@@ -157,10 +157,10 @@ Examples:
   swb hook working
   swb hook --claude          read the event from standard input, as sent by claude's hooks
 
-For hooks of agents: tells what the agent of the session is doing in which this runs (SWB_SESSION). Says
-nothing, changes nothing outside of sessions, always exits with 0, and takes a second at most.")]
+For hooks of agents: reports the state of the agent of the current session (SWB_SESSION). Prints nothing, does
+nothing outside of a session, always exits with 0, and takes at most one second.")]
 pub(crate) struct HookArgs {
-    /// What the agent is doing
+    /// State of the agent
     #[arg(required_unless_present = "claude")]
     pub(crate) state: Option<HookState>,
     /// Read a hook event of claude from standard input
@@ -186,7 +186,7 @@ pub(crate) enum HookState {
 /// What `wait --until` can wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum UntilState {
-    /// It waits for input
+    /// The agent waits for input
     Ready,
     /// The agent asks for a permission or an answer
     Asking,

@@ -11,7 +11,7 @@ Examples:
   swb workspace add ~/src/api --context ~/src/docs --agent claude
   swb workspace create fix-login             a git working tree beside this repository, on a new branch")]
 pub(crate) struct WorkspaceArgs {
-    /// What to do [default: ls]
+    /// Subcommand [default: ls]
     #[command(subcommand)]
     pub(crate) command: Option<WorkspaceCommand>,
 }

@@ -18,15 +18,15 @@ Completed turns are sent to the broker at $XDG_RUNTIME_DIR/clippy/broker.sock, a
 running; `clippyctl` reads them there. The command runs on this terminal and ends with it; use
 `swb run` for one that survives.
 
-Exits with the command's exit code, by the signal that ended it, or with 127 if it cannot be run.")]
+Exits with the command's exit code, by the signal that ended it, or with 127 if it cannot be started.")]
 pub(crate) struct WrapArgs {
-    /// What the command's prompt looks like
+    /// Pattern that recognises the command's prompt
     #[arg(long, value_name = "P", default_value = "generic")]
     pub(crate) pattern: String,
     /// Set CLIPPY_SESSION_ID for the command
     #[arg(long)]
     pub(crate) env: bool,
-    /// Bytes of a turn to keep
+    /// Maximum number of bytes to keep of a turn
     #[arg(long, value_name = "BYTES", default_value_t = limits::WRAP_TURN, value_parser = parse_bytes, hide_default_value = true)]
     pub(crate) max_turn: usize,
     /// Command and its arguments

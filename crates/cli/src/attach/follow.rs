@@ -158,7 +158,7 @@ impl OutputFollower {
         let Some(lost) = self.lost else { return Ok(()) };
         let now = Instant::now();
         if now >= lost.since + RECONNECT {
-            let text = "the daemon went away and did not come back";
+            let text = "the connection to the daemon was lost and could not be restored";
             return Err(Failure::new(FailureKind::Disconnected, text));
         }
         if self.socket.is_some() || now < lost.next_try {

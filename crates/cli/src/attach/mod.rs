@@ -39,7 +39,7 @@ use stream_protocol::{Notice, StreamProtocol};
 use swb_types::{Offset, Size};
 use user_terminal::UserTerminal;
 
-/// Attaches, tells the user how it ended, and gives the child's exit code.
+/// Attaches, reports to the user how it ended, and returns the child's exit code.
 pub(crate) fn run_and_report(plan: AttachOptions) -> Outcome {
     let session = plan.session.clone();
     let ending = run(plan)?;
@@ -444,7 +444,7 @@ impl Attachment {
         }
         let now = Instant::now();
         self.lost = Some(match self.lost {
-            // Lost again before the stream was back: no reason to hurry.
+            // Lost again before the stream was restored: wait before the next attempt.
             Some(lost) => LostDaemon { next_try: now + limits::RECONNECT_PAUSE, ..lost },
             None => LostDaemon { since: now, next_try: now },
         });

@@ -29,7 +29,7 @@ pub(crate) struct UserTerminal {
     modes: Option<Modes>,
     raw: Option<RawMode>,
     history: QueryFilter,
-    /// Old output without what must not happen twice; goes before `ranges`.
+    /// Old output, without sequences that must not take effect twice; written before `ranges`.
     filtered: Vec<u8>,
     filtered_done: usize,
     /// Output in the inbox.

@@ -19,7 +19,7 @@ use swb_wire::scriptschnell::{
     parse_server,
 };
 
-/// What this client can take.
+/// The capabilities of this client.
 const CAPABILITIES: [&str; 8] =
     ["progress", "authorization", "questions", "sessions", "workspaces", "chat", "seats", "settled"];
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// The environment variable that may hold the secret.
 const TOKEN: &str = "SCRIPTSCHNELL_SOCKET_TOKEN";
 
-/// Where to connect to.
+/// The socket to connect to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ChatEndpoint {
     /// The socket.

@@ -30,7 +30,7 @@ use swb_types::Size;
 use swb_wire::control::{self, AgentsReply};
 use swb_wire::scriptschnell::{Close, ErrorCode, Request};
 
-/// Exit code when the window is closed.
+/// Exit code after the window was closed.
 const HUNG_UP: u8 = 129;
 
 /// Runs the conversation until the user leaves.
@@ -274,17 +274,17 @@ impl ChatLoop<'_> {
         let waited = now.saturating_duration_since(lost.since);
         lost.next = now + limits::CHAT_PAUSE;
         if waited > limits::CHAT_RECONNECT {
-            let text = "the daemon went away and did not come back";
+            let text = "the connection to the daemon was lost and could not be restored";
             return Err(Failure::new(FailureKind::Disconnected, text)
                 .hint(format!("`swb chat {}` tries again", self.state.name)));
         }
         if waited > limits::KEEPER_RESTART && self.endpoint.ours {
-            // Whether that was any use shows when we connect.
+            // The next attempt to connect shows whether that worked.
             drop(start_daemon::ensure(&self.context.paths, self.context.config_file.as_deref()));
         }
         let Ok(mut link) = ChatConnection::open(&self.endpoint) else { return Ok(()) };
         if let Some(lost) = self.lost.as_mut().filter(|lost| !lost.polite) {
-            // Who comes first owns the session, and somebody else did.
+            // The first client to reconnect owns the session, and another client did before.
             (lost.polite, lost.next) = (true, now + limits::WATCHER_DELAY);
             return Ok(());
         }
@@ -324,7 +324,7 @@ impl ChatLoop<'_> {
         print(&self.canvas.draw(&staying, &Changing { rows: above, cursor }, cols))
     }
 
-    /// The rows of what is typed, as many as there is room for, and the cursor in them.
+    /// The rows of the typed text, as many as fit, and the cursor in them.
     fn typed(&self, width: usize, room: usize) -> (Vec<StyledRow>, (usize, usize)) {
         let Some(prompt) = self.state.prompt() else { return (vec![StyledRow::default()], (0, 0)) };
         let (rows, (row, column)) = self.state.editor.rows(prompt, width);

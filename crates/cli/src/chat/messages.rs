@@ -21,7 +21,7 @@ pub(super) enum ServerItem {
         /// The reply or the error.
         result: Result<ServerMessage, ErrorInfo>,
     },
-    /// Something that happened.
+    /// An event.
     Event(ChatEvent),
 }
 
@@ -121,7 +121,7 @@ fn question(request: QuestionRequest) -> QuestionPrompt {
     QuestionPrompt { id: request.question_id, text: request.question, multi: request.multi_mode, items }
 }
 
-/// The messages of a conversation that people have said or read.
+/// The messages of a conversation that are shown to the user.
 pub(super) fn messages(items: Vec<HistoryItem>) -> Vec<TranscriptMessage> {
     let told = |item: &HistoryItem| matches!(item.role.as_str(), "user" | "assistant");
     let message = |item: HistoryItem| TranscriptMessage {
@@ -132,7 +132,7 @@ pub(super) fn messages(items: Vec<HistoryItem>) -> Vec<TranscriptMessage> {
     items.into_iter().filter(told).map(message).collect()
 }
 
-/// What the answer to a prompt tells about its cost.
+/// The cost of a prompt.
 pub(super) fn usage(end: &ChatEnd) -> AnswerUsage {
     let usage = end.usage.clone().unwrap_or_default();
     AnswerUsage {
@@ -142,7 +142,7 @@ pub(super) fn usage(end: &ChatEnd) -> AnswerUsage {
     }
 }
 
-/// The request that tells the daemon what a person has decided.
+/// The request that sends a user's decision to the daemon.
 pub(super) fn request(decision: &UserDecision) -> Request {
     match decision.clone() {
         UserDecision::Approval { id, approved, option, always } => {

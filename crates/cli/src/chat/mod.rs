@@ -25,7 +25,7 @@ use rustix::fs::FileType;
 use rustix::stdio::{stdin, stdout};
 use rustix::termios::isatty;
 
-/// Talks, or says one thing and prints the answer.
+/// Opens the conversation, or sends one message and prints the answer.
 pub(crate) fn run(context: &Context, args: &args::ChatArgs) -> Outcome {
     let here = std::env::var("SWB_SESSION").ok();
     if let Some(name) = &args.name {
@@ -82,7 +82,7 @@ fn connect(context: &Context, endpoint: &ChatEndpoint) -> Result<ChatConnection,
     ChatConnection::open(endpoint)
 }
 
-/// What is to be said at once; nothing if somebody is there to talk.
+/// The message to send; `None` for an interactive conversation.
 fn prompt(args: &args::ChatArgs, json: bool) -> Result<Option<String>, Failure> {
     let keyboard = isatty(stdin());
     let prompt = match args.message.as_deref() {

@@ -31,12 +31,12 @@ use swb_wire::scriptschnell::{
 
 /// Exit code of an answer that was stopped.
 const STOPPED: u8 = 130;
-/// What it says then.
+/// The reason it gives then.
 const SHUTDOWN: &str = "server_shutdown";
 /// The words in the error that ends an answer when the daemon shuts down (`swb_engine`, `chat/task.rs`).
 const LEAVING: &str = "the daemon goes away";
-/// What a question is answered with when nobody is there to answer it.
-const NOBODY: &str = "(nobody is there to answer; decide yourself)";
+/// The answer to a question of the agent when there is no user to answer it.
+const NOBODY: &str = "(no user is available to answer; decide yourself)";
 
 /// Who decides about approvals.
 enum Approver {
@@ -51,7 +51,7 @@ struct OneShotRun {
     session: String,
     judge: Approver,
     asks: PendingAsks,
-    /// Nobody has said how to decide.
+    /// Neither --yes nor --no was given.
     unattended: bool,
     /// The cursor is after a prompt for an answer.
     prompting: bool,
@@ -112,7 +112,7 @@ pub(super) fn run(
     let sent = run.link.send(&Request::ChatSend(request));
     let result = run.until_answered(&sent, &mut signals);
     if matches!(&result, Err(failure) if failure.kind() == FailureKind::BrokenPipe) {
-        // Nobody reads the answer; the agent need not go on.
+        // The reader of the answer is gone; the agent need not continue.
         run.link.tell(&Request::ChatStop(SessionRef::default()));
     }
     let ending = run.judged(result?)?;
@@ -194,7 +194,7 @@ impl OneShotRun {
         }
     }
 
-    /// An answer that ends without anybody here wanting it was cut off if the daemon goes away as well.
+    /// An answer that this client did not stop was interrupted if the daemon shuts down, too.
     fn judged(&mut self, ending: AnswerEnd) -> Result<AnswerEnd, Failure> {
         let limit = match &ending {
             AnswerEnd::Stopped if self.stopping.is_none() => Instant::now() + limits::CHAT_GOODBYE,
@@ -269,7 +269,7 @@ impl OneShotRun {
         }
     }
 
-    /// Tells on standard error what is not the answer.
+    /// Reports on standard error what is not part of the answer.
     fn watch(&mut self, event: &ChatEvent) -> Result<(), Failure> {
         let told = matches!(
             event,
@@ -313,7 +313,7 @@ impl OneShotRun {
         self.decide(&ask, allowed)
     }
 
-    /// Answers in the place of a person.
+    /// Decides in place of the user.
     fn decide(&mut self, ask: &PendingAsk, allowed: bool) -> Result<(), Failure> {
         let reply = match ask {
             PendingAsk::Approval(approval) => {
@@ -408,7 +408,7 @@ impl OneShotRun {
         if !self.json && !self.ends_line {
             print(b"\n")?;
         }
-        // Whatever comes of it, the answer is there.
+        // A failure to save must not hide the answer.
         let saved = match save && ending != AnswerEnd::Interrupted {
             true => self.link.ask(&Request::SessionSave(SessionSave::default())).map(drop),
             false => Ok(()),
@@ -476,11 +476,14 @@ fn key(line: &str) -> Option<Key> {
     characters.next().filter(|_| word || characters.next().is_none()).map(Key::Char)
 }
 
-/// What to tell about something that nobody was there to decide, in one line.
+/// One line about a request that was decided without a user.
 fn unattended(ask: &PendingAsk) -> String {
     match ask {
         PendingAsk::Approval(approval) => {
-            format!("[denied, since nobody is there to ask: {}; --yes approves]", visible(&approval.tool))
+            format!(
+                "[denied, because there is no terminal to ask on: {}; --yes approves]",
+                visible(&approval.tool)
+            )
         }
         PendingAsk::Question(question, _) => {
             let asked = question.items.first().map(|item| item.question.as_str()).unwrap_or_default();

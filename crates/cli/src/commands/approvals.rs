@@ -14,7 +14,7 @@ use swb_wire::control::{
     Approval, ApprovalItem, ApprovalKind, ApprovalReply, Approvals, ApprovalsReply, Operation,
 };
 
-/// What a tool works on, by the names tools give it.
+/// Names of the parameters that tell best what a tool works on.
 const TELLING: [&str; 9] =
     ["command", "cmd", "file_path", "path", "filePath", "url", "domain", "query", "pattern"];
 
@@ -27,7 +27,7 @@ struct Decided {
     option: Option<String>,
 }
 
-/// Lists approvals, shows one or decides it.
+/// Lists approvals, shows one, or approves or denies it.
 pub(super) fn run(context: &Context, args: args::ApprovalsArgs) -> Outcome {
     match args.command {
         None => list(context, args.watch),

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::error::Outcome;
 use crate::session::{self, Target};
 
-/// Goes to the named session, or to that of this directory.
+/// Attaches to the named session, or to that of this directory.
 pub(super) fn run(context: &Context, args: args::AttachArgs) -> Outcome {
     let session = context.session_or_here(args.name)?;
     let target = Target {

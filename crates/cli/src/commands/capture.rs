@@ -14,7 +14,7 @@ struct Captured {
     bytes: u64,
 }
 
-/// Puts a turn into the buffer.
+/// Copies a turn to the buffer.
 pub(super) fn run(context: &Context, args: &args::CaptureArgs) -> Outcome {
     let reply: CaptureReply = context.ask(&Operation::Capture(captured(&args.id)))?;
     let captured = Captured { turn_id: reply.turn_id, bytes: reply.size };

@@ -5,7 +5,7 @@ use crate::chat;
 use crate::context::Context;
 use crate::error::Outcome;
 
-/// Talks, or says one thing and prints the answer.
+/// Opens the conversation, or sends one message and prints the answer.
 pub(super) fn run(context: &Context, args: &args::ChatArgs) -> Outcome {
     chat::run(context, args)
 }

@@ -4,7 +4,7 @@ use crate::args;
 use crate::error::{Failure, Outcome};
 use std::path::PathBuf;
 
-/// Runs the daemon until it is told to end.
+/// Runs the daemon until it is asked to end.
 pub(super) fn run(config: Option<PathBuf>, args: &args::DaemonArgs) -> Outcome {
     let options = swb_daemon::Options { config, auto: args.auto };
     // The whole chain of causes in one line.

@@ -19,7 +19,7 @@ use swb_types::Size;
 /// Columns and rows of recordings without a size: those of most recordings.
 const USUAL_SIZE: (u16, u16) = (100, 30);
 
-/// Prints what is found in a recording, or how well it is found in many.
+/// Prints the turns found in a recording, or scores the detection over many.
 pub(super) fn run(json: bool, args: &args::DetectArgs) -> Outcome {
     let bench = Bench { profiles: profiles::load("swb")?, args };
     match (&args.recording, &args.score) {

@@ -11,7 +11,7 @@ use swb_wire::control::{EventBody, EventItem, Events};
 /// Seconds of a day.
 const DAY: u64 = 86_400;
 
-/// Shows events until it is interrupted: one a line, as JSON or for people.
+/// Prints events until it is interrupted: one per line, as JSON or as text for people.
 pub(super) fn run(context: &Context, args: args::EventsArgs) -> Outcome {
     let request = Events { since: args.since, sessions: args.names };
     let mut events = EventStream::open(context, request, None)?;

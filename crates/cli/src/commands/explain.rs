@@ -7,7 +7,7 @@ use crate::table;
 use std::fmt::Write;
 use swb_wire::control::{Explain, ExplainReply, Operation};
 
-/// Tells what the agent of a session is doing.
+/// Shows the state of the agent of a session.
 pub(super) fn run(context: &Context, args: args::ExplainArgs) -> Outcome {
     let session = context.session_or_here(args.name)?;
     let reply: ExplainReply = context.ask(&Operation::Explain(Explain { session }))?;

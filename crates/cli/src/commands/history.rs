@@ -30,7 +30,7 @@ pub(super) fn run(context: &Context, args: args::HistoryArgs) -> Outcome {
         Some(HistoryCommand::Ls(scope)) if scope == HistoryScope::default() => list(context, &args.scope),
         Some(HistoryCommand::Ls(scope)) => list(context, &scope),
         Some(_) if args.scope != HistoryScope::default() => {
-            Err(Failure::usage("--all and --workspace before a command are for `ls` only"))
+            Err(Failure::usage("--all and --workspace before a subcommand apply to `ls` only"))
         }
         Some(HistoryCommand::Search { words, workspace, limit }) => {
             let workspace = workspace.map(|dir| context::workspace(Some(&dir))).transpose()?;

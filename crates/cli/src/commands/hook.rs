@@ -14,7 +14,7 @@ use swb_wire::control::{Hook, HookState, OkReply, Operation};
 /// Environment variable with the name of the session.
 const SESSION: &str = "SWB_SESSION";
 
-/// Tells the daemon; whether it was told is nobody's concern.
+/// Reports the state to the daemon and ignores failures.
 pub(super) fn run(args: &args::HookArgs) -> u8 {
     let Some(session) = std::env::var(SESSION).ok().filter(|session| !session.is_empty()) else { return 0 };
     let state = args.state.map(state);

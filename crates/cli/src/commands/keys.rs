@@ -13,7 +13,7 @@ struct Pressed {
     bytes: u64,
 }
 
-/// Presses the keys and returns when the terminal has taken what they mean there.
+/// Presses the keys and returns when their bytes are written to the terminal.
 pub(super) fn run(context: &Context, args: args::KeysArgs) -> Outcome {
     let request =
         Keys { session: args.name.clone(), pty: Some(args.pty), keys: args.keys, literal: args.literal };

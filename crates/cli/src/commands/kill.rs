@@ -20,7 +20,7 @@ struct Failed {
     message: String,
 }
 
-/// Ends the named sessions, or all; goes on with the others when one cannot be ended.
+/// Kills the named sessions, or all; continues with the others if one cannot be killed.
 pub(crate) fn run(context: &Context, args: &args::KillArgs) -> Outcome {
     if args.all {
         return all(context, args.force);

@@ -27,7 +27,7 @@ struct LogPrinter {
     text: String,
 }
 
-/// Shows old output, and then what comes if the user wants to follow.
+/// Prints old output, and then new output with `--follow`.
 pub(crate) fn run(context: &Context, args: args::LogsArgs) -> Outcome {
     if args.follow && context.json {
         return Err(Failure::usage("--follow and --json cannot be combined"));

@@ -5,7 +5,7 @@ use crate::console::print;
 use crate::error::{Failure, Outcome};
 use clap::CommandFactory;
 
-/// Prints the page of `swb`, or writes the pages of all commands into a directory.
+/// Prints the page of `swb`, or writes the pages of all commands to a directory.
 pub(super) fn run(args: &ManArgs) -> Outcome {
     let command = SwbCli::command();
     if let Some(dir) = &args.dir {

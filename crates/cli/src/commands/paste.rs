@@ -12,7 +12,7 @@ struct Pasted {
     session: String,
 }
 
-/// Types the buffer into a session, as it is.
+/// Types the buffer into a session, byte for byte.
 pub(super) fn run(context: &Context, args: args::PasteArgs) -> Outcome {
     let _: OkReply = context.tell(&Operation::Paste(Paste { session: args.name.clone() }))?;
     context.answer(&Pasted { session: args.name }, |_| String::new())?;

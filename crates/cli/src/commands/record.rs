@@ -21,9 +21,9 @@ use std::time::Instant;
 use swb_types::{PtyId, Size};
 use swb_wire::control::{Attached, Operation, SessionItem};
 
-/// Records until the session ends or the user has enough.
+/// Records until the session ends or the user interrupts it.
 pub(super) fn run(context: &Context, args: args::RecordArgs) -> Outcome {
-    // Caught before there is a file, so that none is left half-written.
+    // Install the handlers before the file is created, so that none is left half-written.
     let signals = Signals::catch(&[SIGINT, SIGTERM, SIGHUP])?;
     let route = ResumePoint {
         socket: context.paths.control_socket(),

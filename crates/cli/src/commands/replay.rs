@@ -22,7 +22,7 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Plays on a terminal; anything else gets everything at once.
+/// Plays on a terminal; writes everything at once if standard output is anything else.
 pub(super) fn run(args: &args::ReplayArgs) -> Outcome {
     let failed = |error: CastError| bad_recording(&args.file, &error);
     let mut cast = Cast::open(open(&args.file)?).map_err(failed)?;

@@ -15,7 +15,7 @@ struct Started {
     workspace: String,
 }
 
-/// Makes the session and goes there, unless it is to run in the background.
+/// Creates the session and attaches to it, unless it is to run in the background.
 pub(super) fn run(context: &Context, args: args::RunArgs) -> Outcome {
     if let Some(name) = &args.name {
         context::checked_name(name)?;

@@ -20,7 +20,7 @@ struct Shown {
     screen: Value,
 }
 
-/// Shows the screen, or draws it into a file.
+/// Prints the screen, or writes an image of it to a file.
 pub(super) fn run(context: &Context, args: args::ScreenArgs) -> Outcome {
     let format = format(context.json, &args)?;
     let session = context.session_or_here(args.name)?;
@@ -46,7 +46,7 @@ fn format(json: bool, args: &args::ScreenArgs) -> Result<ScreenFormat, Failure> 
     let format = match args {
         args::ScreenArgs { ansi: true, .. } => ScreenFormat::Ansi,
         args::ScreenArgs { svg: Some(_), .. } => ScreenFormat::Svg,
-        // Drawn here: a font is nothing a daemon should have to carry.
+        // Drawn here, so that the daemon needs no font.
         args::ScreenArgs { png: Some(_), .. } => ScreenFormat::Snapshot,
         _ if json => return Ok(ScreenFormat::Json),
         _ => ScreenFormat::Text,
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_form_is_asked_for() {
+    fn only_one_format_may_be_given() {
         let plain = || args::ScreenArgs {
             name: None,
             pty: PtyId(0),

@@ -8,14 +8,14 @@ use serde::Serialize;
 use std::io::Read;
 use swb_wire::control::{Base64, OkReply, Operation, Send};
 
-/// What `send` tells programs.
+/// The output of `send --json`.
 #[derive(Debug, Serialize)]
 struct Sent {
     session: String,
     bytes: usize,
 }
 
-/// Types the text and returns when the terminal has taken all of it.
+/// Types the text and returns when all of it is written to the terminal.
 pub(super) fn run(context: &Context, args: args::SendArgs) -> Outcome {
     let text: Box<dyn Read> = match args.text.as_str() {
         "-" => Box::new(std::io::stdin().lock()),
@@ -28,7 +28,7 @@ pub(super) fn run(context: &Context, args: args::SendArgs) -> Outcome {
     let mut bytes = 0;
     loop {
         bytes += chunk.len();
-        // One that is not full is the last; an empty one still tells whether there is such a session.
+        // A chunk that is not full is the last; an empty one still checks whether the session exists.
         let last = chunk.len() < limits::SEND;
         let data = Some(Base64(chunk));
         let request = Send { session: args.name.clone(), pty: Some(args.pty), text: None, data };

@@ -9,7 +9,7 @@ use crate::limits;
 use serde::Serialize;
 use swb_wire::control::{History, HistoryReply, OkReply, Operation, Shutdown};
 
-/// What `shutdown` tells programs.
+/// The output of `shutdown --json`.
 #[derive(Debug, Serialize)]
 struct Stopped {
     /// Whether a daemon was running.
@@ -21,7 +21,7 @@ struct Stopped {
     forgotten: Option<usize>,
 }
 
-/// Ends the daemon, and the sessions too if the user says so.
+/// Stops the daemon, and kills the sessions with `--kill`.
 pub(crate) fn run(context: &Context, args: &args::ShutdownArgs) -> Outcome {
     let mut running = context.connect_if_running()?;
     // Only a daemon can kill the sessions that a keeper still holds.
@@ -42,7 +42,7 @@ pub(crate) fn run(context: &Context, args: &args::ShutdownArgs) -> Outcome {
         Err(failure) => return Err(failure),
     }
     if !control.wait_for_end(limits::SHUTDOWN) {
-        say(format_args!("{}: the daemon is still busy ending", context.program));
+        say(format_args!("{}: the daemon is still shutting down", context.program));
     }
     context.answer(&Stopped { stopped: true, killed: args.kill, forgotten }, |stopped| {
         let sessions = if stopped.killed { "all sessions were killed" } else { "sessions keep running" };

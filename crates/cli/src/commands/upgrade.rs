@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 use swb_wire::control::{OkReply, Operation, StatusReply, Upgrade};
 
-/// What `upgrade` tells programs.
+/// The output of `upgrade --json`.
 #[derive(Debug, Serialize)]
 struct Upgraded {
     version: String,
@@ -18,7 +18,7 @@ struct Upgraded {
     sessions: u32,
 }
 
-/// Has the daemon replace itself, and waits until the new one answers.
+/// Asks the daemon to replace itself, and waits until the new one replies.
 pub(super) fn run(context: &Context, args: args::UpgradeArgs) -> Outcome {
     if args.exe.is_none() {
         check_config(context)?;
@@ -27,10 +27,10 @@ pub(super) fn run(context: &Context, args: args::UpgradeArgs) -> Outcome {
     let mut control = context.connect()?;
     let before: StatusReply = control.request(&Operation::Status)?;
     let _: OkReply = control.request(&Operation::Upgrade(Upgrade { exe: Some(exe), keeper: args.keeper }))?;
-    // The connection ends when the old image does, so whoever answers next is the new one.
+    // The connection ends with the old process image, so the next reply comes from the new one.
     if !control.wait_for_end(limits::UPGRADE) {
-        return Err(Failure::general("the daemon did not give way to the new one")
-            .hint("its log says why; sessions are not affected"));
+        return Err(Failure::general("timed out waiting for the daemon to restart")
+            .hint("see the daemon's log; sessions are not affected"));
     }
     let after: StatusReply = context.ask(&Operation::Status)?;
     let upgraded = Upgraded {

@@ -12,7 +12,7 @@ use swb_wire::control::{Operation, Turns, TurnsReply, Wait, WaitOutcome, WaitRep
 /// Exit code after a timeout, as that of `timeout`.
 pub(super) const TIMED_OUT: u8 = 124;
 
-/// What `wait --json` tells.
+/// The output of `wait --json`.
 #[derive(Debug, Serialize)]
 struct Waited {
     session: String,
@@ -32,7 +32,7 @@ struct Waited {
     offset: Option<Offset>,
 }
 
-/// Waits, over the death of the daemon if need be.
+/// Waits, across restarts of the daemon.
 pub(super) fn run(context: &Context, args: args::WaitArgs) -> Outcome {
     let clock = WaitClock::start(Instant::now(), args.timeout);
     let session = context.session_or_here(args.name)?;
@@ -147,7 +147,7 @@ impl WaitClock {
 
     /// Records that the request sent at `asked` was lost; true if it is time to give up.
     fn is_hopeless(&mut self, asked: Instant, now: Instant) -> bool {
-        // A daemon that was there for a while had nothing against the question itself.
+        // A daemon that ran for a while did not die of the request itself.
         if now.duration_since(asked) > limits::WAIT_RETRY {
             self.unlucky = None;
         }

@@ -7,7 +7,7 @@ use crate::table::{self, now, short_path};
 use std::path::{Path, PathBuf};
 use swb_wire::control::{Operation, Workspace, WorkspaceItem, WorkspaceReply, Workspaces, WorkspacesReply};
 
-/// Lists workspaces, keeps one or makes one.
+/// Lists workspaces, adds one or creates one.
 pub(super) fn run(context: &Context, args: args::WorkspaceArgs) -> Outcome {
     match args.command.unwrap_or(WorkspaceCommand::Ls) {
         WorkspaceCommand::Ls => {

@@ -51,11 +51,11 @@ enum CoopCommand {
     /// List sessions
     #[command(visible_alias = "list")]
     Ls,
-    /// End a session
+    /// Kill a session
     Kill(swb_args::KillArgs),
-    /// Show what a session wrote
+    /// Show the output of a session
     Logs(swb_args::LogsArgs),
-    /// Start the agent of a session anew
+    /// Restart the agent of a session
     Restart(PtyArgs),
     /// List and kill the terminals of one session
     #[command(subcommand)]

@@ -138,7 +138,7 @@ impl Matcher {
         let detaches = match input {
             Input::Press(press) => self.pressed(chord(&press)),
             Input::Release(press) => {
-                // The program never saw this key go down, so it must not see it come up.
+                // The program has not received the press of this key, so it must not receive the release.
                 if chord(&press).is_some_and(|chord| self.keys.iter().any(|key| key.0 == [chord])) {
                     self.held.clear();
                 }
@@ -179,10 +179,10 @@ fn chord(press: &KeyPress) -> Option<Chord> {
     }
     let ascii = |character: Option<char>| character.filter(|c| matches!(c, ' '..='~'));
     let character = if modifiers & Key::SHIFT != 0 {
-        // Without the shifted code nobody can tell which character Shift makes.
+        // Without the shifted code, the character that Shift produces is unknown.
         ascii(press.shifted)?
     } else {
-        // On a keyboard for another script the key is known by where it would be on a US one.
+        // On a keyboard for another script, the key is identified by its position on a US keyboard.
         ascii(Some(character)).or_else(|| ascii(press.base))?
     };
     let ctrl = modifiers & Key::CTRL != 0;

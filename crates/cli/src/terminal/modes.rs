@@ -258,7 +258,7 @@ impl State {
             b'>' => keyboard.pushed = keyboard.pushed.saturating_add(1),
             b'<' => {
                 let count = csi.param(0).max(1);
-                // Popping more than there is empties the stack and with it the flags set below it.
+                // Popping more than the stack holds empties it and clears the flags set below it.
                 keyboard.base &= count <= keyboard.pushed;
                 keyboard.pushed = keyboard.pushed.saturating_sub(count);
             }

@@ -7,7 +7,7 @@ use crate::limits;
 use rustix::io::Errno;
 use std::os::fd::AsFd;
 
-/// The way in.
+/// The queue of input.
 #[derive(Debug, Default)]
 pub(super) struct WrapKeyboard {
     waiting: Vec<u8>,

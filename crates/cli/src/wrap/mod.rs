@@ -33,9 +33,9 @@ const NOT_STARTED: u8 = 127;
 /// The variable that holds the session id for the command, with `--env` (CP-12).
 const SESSION_VARIABLE: &str = "CLIPPY_SESSION_ID";
 
-/// Runs a command and ends as it does.
+/// Runs a command and exits as it does.
 pub(crate) fn run(args: WrapArgs) -> Outcome {
-    // Everything that can be refused is refused before the command starts (CT-1, CT-2).
+    // Check everything that can be invalid before the command starts (CT-1, CT-2).
     let pattern = Pattern::new(&args.pattern).map_err(|error| Failure::usage(error.to_string()))?;
     let Some((program, rest)) = args.command.split_first() else {
         return Err(Failure::usage("no command given"));

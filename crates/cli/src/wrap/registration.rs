@@ -10,7 +10,7 @@ use swb_wire::clippy::{
     EncodeError, Malformed, Message, Request, Role, VERSION, encode_request, parse_message,
 };
 
-/// Why a connection is of no more use.
+/// Why a connection has to be closed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum BrokerUnusable {
     /// The broker sent an invalid message.

@@ -9,6 +9,7 @@ use crate::peer;
 use serde::Serialize;
 use std::os::fd::OwnedFd;
 use swb_operations::{Caller, EventStream, HostAction, OpenTerminal, Outcome, Then, waits};
+use swb_types::Scope;
 use swb_wire::control::{
     ErrorCode, ErrorReply, HandshakeReply, MAX_FRAME, Operation, VERSION, command_frames, encode_body,
     encode_control, encode_frame, encode_json, parse_caller, parse_handshake,
@@ -112,7 +113,7 @@ impl Connection {
         if self.protocol.roles {
             match parse_caller(frame) {
                 Ok(None) => {}
-                Ok(Some((role, scope))) => self.protocol.caller = Caller::new(role, scope),
+                Ok(Some((role, scope))) => self.protocol.caller = Caller::new(role, resolved(scope).await),
                 Err(bad) => {
                     self.send(&ErrorReply::from(bad)).await;
                     return false;
@@ -185,6 +186,14 @@ impl Connection {
             let _sent = tokio::time::timeout(limits::GOODBYE, Outlet::new(&self.stream).send(&bytes)).await;
         }
     }
+}
+
+/// Sessions have the real path of their workspace; a scope may name a link to it.
+async fn resolved(scope: Scope) -> Scope {
+    let Scope::Workspace(path) = scope else { return scope };
+    let real = path.clone();
+    let real = tokio::task::spawn_blocking(move || real.canonicalize()).await;
+    Scope::Workspace(real.ok().and_then(Result::ok).unwrap_or(path))
 }
 
 /// An error as a reply; errors leave the connection as it is (CO-15).

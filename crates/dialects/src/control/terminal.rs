@@ -124,7 +124,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Sends bytes that are no output but show the screen, announced by an event if the client asked for that.
+    /// Sends bytes that are not output but show the screen, preceded by an event if the client asked for one.
     async fn send_picture(&self, picture: &[u8], announced: Option<Offset>) -> Result<(), OutputError> {
         let mut frames = Vec::with_capacity(picture.len() + 64);
         if let Some(offset) = announced {

@@ -29,8 +29,8 @@ impl RequestHandler {
         attached.send(request_id, prompt, options).await
     }
 
-    /// SS-55: answered at once; what was running is answered when it has stopped. Where there is no session,
-    /// nothing runs.
+    /// SS-55: replies at once; the `chat_send` gets its reply when the generation has stopped. Without a
+    /// session, nothing is running.
     pub(super) async fn chat_stop(&mut self, which: wire::SessionRef) -> Result<ServerMessage, ErrorInfo> {
         let named = which.session_id.filter(|id| !id.is_empty());
         if named.is_some() || !self.attachments.is_empty() {

@@ -4,15 +4,15 @@ use crate::limits;
 use swb_chat::{Ending, Message};
 use swb_wire::scriptschnell::{HistoryItem, Time, text_len};
 
-/// The latest messages that fit into `room` bytes of a line, oldest first, and whether that is not all. What they take
-/// is taken from `room`.
+/// The newest messages that fit into `room` bytes of a line, oldest first, and whether some were left out. Subtracts
+/// their length from `room`.
 pub(super) fn latest(messages: &[Message], room: &mut usize) -> (Vec<HistoryItem>, bool) {
     let mut items = Vec::new();
     for message in messages.iter().rev() {
         let mut content = message.text();
         let mut takes = text_len(&content) + limits::HISTORY_AROUND;
         if takes > *room && items.is_empty() && *room > limits::HISTORY_AROUND {
-            // Of the latest one rather its beginning than nothing; JSON makes six bytes of one at worst.
+            // If the newest one does not fit, its beginning is better than nothing; JSON expands a byte to six at worst.
             content.truncate(content.floor_char_boundary((*room - limits::HISTORY_AROUND) / 6));
             takes = text_len(&content) + limits::HISTORY_AROUND;
             *room -= takes;

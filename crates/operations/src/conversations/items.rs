@@ -11,7 +11,7 @@ use swb_turns::{Dialog, DialogOption, Meaning};
 use swb_types::{SessionName, Timestamp};
 use swb_wire::control::{ApprovalItem, ApprovalKind, ChoiceItem, ConversationItem, HitItem, WorkspaceItem};
 
-/// An approval; texts in what the tool is given are cut to `most` bytes.
+/// An approval; texts in the tool's parameters are cut to `most` bytes.
 pub(crate) fn approval(chat: &Chat, approval: &swb_chat::Approval, most: usize) -> ApprovalItem {
     item(chat.name(), chat.working_dir(), approval, most)
 }

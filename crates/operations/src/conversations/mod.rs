@@ -43,7 +43,11 @@ impl Call<'_> {
             let most = history.limit.unwrap_or(limits::HITS).min(limits::HITS * 10);
             let most = usize::try_from(most).unwrap_or(0);
             // One more item shows whether there are further ones.
-            let looked = most.saturating_add(offset).saturating_add(1);
+            let looked = match self.caller.scope() {
+                Scope::All => most.saturating_add(offset).saturating_add(1),
+                // Hits outside the scope are removed afterwards; they must not displace those within it.
+                Scope::Session(_) | Scope::Workspace(_) => limits::SCOPED_HITS,
+            };
             let hits = chats.search(words, workspace, looked).await.map_err(|error| chat_error(&error))?;
             let shown =
                 |hit: &swb_chat::SearchHit| items::hit(hit, chats.live(hit.summary.name.as_str()).as_ref());

@@ -6,7 +6,7 @@ use std::fmt;
 use swb_chat::{Ending, Message, Part, ToolCall, ToolResult, ToolStatus};
 use swb_wire::control::{MessageItem, PartItem};
 
-/// A place in a conversation: a message's number, a part of it, a byte of that.
+/// A position in a conversation: the number of a message, a part of it, a byte of the part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Cursor {
     number: u64,

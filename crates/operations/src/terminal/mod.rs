@@ -35,7 +35,7 @@ pub(crate) enum Opening {
 }
 
 impl Opening {
-    /// Offset of the first byte of output behind it.
+    /// Offset of the first byte of output after it.
     pub(crate) fn offset(&self) -> Offset {
         match self {
             Self::Output(cursor) => cursor.offset(),

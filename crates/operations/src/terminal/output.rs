@@ -20,7 +20,7 @@ pub enum Piece {
     /// Output from [`TerminalOutput::cursor`] up to this offset. The transport sends it and advances the cursor, or
     /// calls [`TerminalOutput::lost`].
     Output {
-        /// Offset behind the last byte.
+        /// Offset after the last byte.
         to: Offset,
     },
     /// Bytes that are not output but show the screen as it was at `offset`.
@@ -46,7 +46,7 @@ pub enum Piece {
 pub struct TerminalOutput {
     pub(super) cursor: Cursor,
     pub(super) options: StreamOptions,
-    /// Where a stream that does not follow the output ends.
+    /// Where a stream ends that does not follow the output.
     until: Option<Offset>,
     pub(super) client: watch::Receiver<ClientState>,
     refusals: u64,

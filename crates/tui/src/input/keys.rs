@@ -50,7 +50,7 @@ pub enum Key {
 pub struct Keys {
     parser: InputParser,
     paste: Vec<u8>,
-    /// When something came last.
+    /// When the last bytes arrived.
     came: Option<Instant>,
 }
 

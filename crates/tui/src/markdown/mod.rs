@@ -33,7 +33,7 @@ struct Fence {
 }
 
 impl Markdown {
-    /// Takes more text; gives the lines that are complete now.
+    /// Takes more text; returns the lines that are complete now.
     pub fn push(&mut self, text: &str) -> Vec<StyledLine> {
         let mut whole = std::mem::take(&mut self.rest);
         whole.push_str(text);
@@ -55,7 +55,7 @@ impl Markdown {
         &self.rest
     }
 
-    /// Gives the line that has no end, as something else comes in between.
+    /// Returns the incomplete line, because something else is shown in between.
     pub fn finish(&mut self) -> Vec<StyledLine> {
         let rest = std::mem::take(&mut self.rest);
         if rest.is_empty() {
@@ -65,14 +65,14 @@ impl Markdown {
         self.line(&rest).into_iter().collect()
     }
 
-    /// Gives the line that has no end; the text is over, and so is a block of code that was not closed.
+    /// Returns the incomplete line; the text ends, and so does a code block that was not closed.
     pub fn end(&mut self) -> Vec<StyledLine> {
         let lines = self.finish();
         *self = Self { verbatim: self.verbatim, ..Self::default() };
         lines
     }
 
-    /// Gives the first bytes of a line that is too long to wait for its end.
+    /// Returns the first bytes of a line that is too long to wait for its end.
     pub fn give_up_to(&mut self, bytes: usize) -> StyledLine {
         let end =
             (0..=bytes.min(self.rest.len())).rev().find(|at| self.rest.is_char_boundary(*at)).unwrap_or(0);
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_told_apart() {
+    fn blocks_are_distinguished() {
         let shown: Vec<String> = lines(&[TEXT]).iter().map(StyledLine::plain).collect();
         insta::assert_snapshot!(shown.join("\n"), @r"
         Title
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn fences_hold_everything_until_their_like() {
+    fn a_fence_ends_only_with_a_matching_one() {
         let shown: Vec<String> =
             lines(&["````\n```\n# no\n````\n# yes\n"]).iter().map(StyledLine::plain).collect();
         assert_eq!(shown, ["    ```", "    # no", "yes"]);

@@ -7,12 +7,12 @@ use crate::limits;
 use crate::text::{Colour, StyledLine, TextStyle};
 use std::collections::VecDeque;
 
-/// Something that waits.
+/// A pending approval or question.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PendingAsk {
     /// An approval.
     Approval(ApprovalPrompt),
-    /// A question, with the answers that were given so far.
+    /// A question, with the answers so far.
     Question(QuestionPrompt, Vec<String>),
 }
 
@@ -57,7 +57,7 @@ pub struct DecisionReply {
 pub struct PendingAsks(VecDeque<PendingAsk>);
 
 impl PendingAsks {
-    /// Adds something; what was asked before is not asked again. Whether it is next.
+    /// Adds an approval or question, unless it is pending already; true if it is next.
     pub fn push(&mut self, ask: PendingAsk) -> bool {
         if self.0.len() < limits::WAITING && !self.0.iter().any(|known| known.id() == ask.id()) {
             self.0.push_back(ask);
@@ -83,7 +83,7 @@ impl PendingAsks {
         first
     }
 
-    /// Takes a key, if an approval waits; what is to be sent if that decides it.
+    /// Handles a key, if an approval is next; returns the reply if the key decides it.
     pub fn press(&mut self, key: &Key) -> Option<DecisionReply> {
         let Some(PendingAsk::Approval(approval)) = self.first() else { return None };
         let reply = decide(approval, key)?;
@@ -91,7 +91,7 @@ impl PendingAsks {
         Some(reply)
     }
 
-    /// Takes a text, if a question waits; what is to be sent if that was the last answer.
+    /// Handles a text, if a question is next; returns the reply if that was the last answer.
     pub fn answer(&mut self, text: &str) -> Option<DecisionReply> {
         let Some(PendingAsk::Question(question, answers)) = self.0.front_mut() else { return None };
         let item = question.items.get(answers.len())?;
@@ -106,7 +106,7 @@ impl PendingAsks {
 }
 
 impl PendingAsk {
-    /// Its name.
+    /// Its id.
     pub fn id(&self) -> &str {
         match self {
             Self::Approval(approval) => &approval.id,
@@ -114,7 +114,7 @@ impl PendingAsk {
         }
     }
 
-    /// All that a person needs to know to answer.
+    /// All that the user needs to know to answer.
     pub fn lines(&self) -> Vec<StyledLine> {
         match self {
             Self::Approval(approval) => approval_lines(approval),
@@ -154,7 +154,8 @@ fn approval_lines(approval: &ApprovalPrompt) -> Vec<StyledLine> {
     if lines.len() > limits::ASK_LINES {
         let more = lines.len() - limits::ASK_LINES;
         lines.truncate(limits::ASK_LINES);
-        let text = format!("  … {more} more lines are NOT shown; `swb approvals show {}` does", approval.id);
+        let text =
+            format!("  … {more} more lines are NOT shown; `swb approvals show {}` shows them", approval.id);
         lines.push(StyledLine::new(TextStyle::of(Colour::Red), &text));
     }
     lines
@@ -220,7 +221,7 @@ fn decide(approval: &ApprovalPrompt, key: &Key) -> Option<DecisionReply> {
     Some(verdict(approval, chosen, approved, always))
 }
 
-/// The reply that says yes or no.
+/// The reply to an approval.
 pub fn verdict(
     approval: &ApprovalPrompt,
     chosen: Option<&ApprovalChoice>,
@@ -244,7 +245,7 @@ fn chosen(item: &QuestionEntry, text: &str) -> String {
     number.map_or_else(|| text.to_owned(), Clone::clone)
 }
 
-/// The reply that answers a question.
+/// The reply to a question.
 pub fn answered(question: &QuestionPrompt, answers: &[String]) -> DecisionReply {
     let (id, multi) = (question.id.clone(), question.multi);
     let decision = UserDecision::Answer { id, answers: answers.to_vec(), multi };
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_it_is_shown_and_nothing_acts() {
+    fn everything_is_shown_with_control_characters_visible() {
         let shown: Vec<String> = approval(&[]).lines().iter().map(StyledLine::plain).collect();
         let wanted = [
             "? may it use execute_command",
@@ -361,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_settled_elsewhere_is_not_asked() {
+    fn a_question_decided_elsewhere_is_removed() {
         let mut asks = PendingAsks::default();
         asks.push(approval(&[]));
         assert!(!asks.settle("other") && asks.settle("auth-1") && asks.first().is_none());

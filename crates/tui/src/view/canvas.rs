@@ -34,7 +34,7 @@ impl Canvas {
         Self { coloured, ..Self::default() }
     }
 
-    /// The bytes that add rows which stay and draw those that change anew, on a terminal of this width.
+    /// The bytes that add rows which stay and redraw those that change, on a terminal of this width.
     pub fn draw(&mut self, staying: &[StyledRow], changing: &Changing, width: usize) -> String {
         let mut out = String::from(BEGIN);
         self.take_back(width, &mut out);

@@ -213,7 +213,7 @@ pub struct Response<'a> {
     pub interrupted: Option<bool>,
     /// Whether it was cut.
     pub truncated: Option<bool>,
-    /// All sessions.
+    /// Lists all sessions.
     pub sessions: Option<Vec<SessionItem<'a>>>,
     /// Turns, the newest first.
     pub turns: Option<Vec<TurnItem<'a>>>,

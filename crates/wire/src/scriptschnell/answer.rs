@@ -88,12 +88,12 @@ pub struct SessionState {
 /// Nothing but a status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatusReply {
-    /// What became of it.
+    /// The status.
     pub status: String,
 }
 
 impl StatusReply {
-    /// This is what became of it.
+    /// Creates a reply with this status.
     pub fn of(status: &str) -> Self {
         Self { status: status.to_owned() }
     }

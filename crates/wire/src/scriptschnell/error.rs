@@ -5,7 +5,7 @@ use crate::text::clip;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What kind of error it is.
+/// The code of an error.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 #[expect(missing_docs, reason = "the names are those of the protocol")]

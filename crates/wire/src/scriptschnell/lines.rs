@@ -6,7 +6,7 @@
 /// Maximum bytes of a line, its end not counted (SS-7).
 pub const MAX_LINE: usize = 16 << 20;
 
-/// Why a line is no message.
+/// Why a line is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LineError {

@@ -23,9 +23,9 @@ pub enum Request {
     /// Sends several messages in order.
     #[serde(serialize_with = "messages")]
     Batch(Vec<Box<RawValue>>),
-    /// Forgets what was said.
+    /// Removes the messages of the conversation.
     ChatClear(SessionRef),
-    /// Says something to the agent.
+    /// Sends a prompt to the agent.
     ChatSend(ChatSend),
     /// Stops the agent.
     ChatStop(SessionRef),
@@ -49,11 +49,11 @@ pub enum Request {
     SessionCreate(SessionCreate),
     /// Removes a session.
     SessionDelete(SessionRef),
-    /// Leaves a session.
+    /// Detaches from a session.
     SessionDetach(SessionRef),
     /// Lists sessions.
     SessionList(SessionFilter),
-    /// Goes on with a saved session.
+    /// Loads a saved session.
     SessionLoad(SessionRef),
     /// Saves the session.
     SessionSave(SessionSave),
@@ -184,7 +184,7 @@ pub struct ChatSend {
     /// Settings for this answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub options: Option<ChatSendOptions>,
-    /// *Addition*: in which session.
+    /// *Addition*: the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
 }
@@ -192,7 +192,7 @@ pub struct ChatSend {
 /// Settings for one answer.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ChatSendOptions {
-    /// How freely it is to be given.
+    /// The temperature.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     /// Maximum number of tokens.
@@ -240,7 +240,7 @@ pub struct QuestionResponse {
     /// The answers to several questions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answers_map: Option<QuestionAnswers>,
-    /// The same.
+    /// The same, under another name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answers: Option<QuestionAnswers>,
 }
@@ -249,7 +249,7 @@ pub struct QuestionResponse {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum QuestionAnswers {
-    /// By `q_1`, `q_2` and so on.
+    /// By key: `q_1`, `q_2` and so on.
     Named(BTreeMap<String, String>),
     /// In the order of the questions.
     Listed(Vec<String>),

@@ -18,13 +18,13 @@ pub enum ServerMessage {
     AuthorizationRequest(AuthorizationRequest),
     /// *Addition*: an approval is no longer pending.
     AuthorizationSettled(AuthorizationSettled),
-    /// Everything said was forgotten.
+    /// The messages of the conversation were removed.
     ChatClear(StatusReply),
-    /// A piece of what is said.
+    /// A piece of a message.
     ChatMessage(ChatMessage),
     /// A generation has ended.
     ChatSend(ChatEnd),
-    /// The agent was told to stop.
+    /// The generation was stopped.
     ChatStop(StatusReply),
     /// The connection ends.
     Closed(Closed),

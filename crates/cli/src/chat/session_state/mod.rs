@@ -22,8 +22,8 @@ use swb_wire::scriptschnell::{
     AuthorizationAck, ErrorCode, ErrorInfo, Request, ServerMessage, SessionItem, SessionRef,
 };
 
-/// What to say while there is no connection.
-const AWAY: &str = "the connection is lost; trying to come back";
+/// The notice while there is no connection.
+const AWAY: &str = "the connection is lost; reconnecting";
 
 /// Why a request was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,7 +146,7 @@ impl ChatState {
         self.own || self.transcript.is_active()
     }
 
-    /// The lines below what was told: what waits for a decision, and what to say until the next key.
+    /// The lines below the transcript: what waits for a decision, and the notice.
     pub(super) fn hints(&self) -> Vec<StyledLine> {
         let mut lines = Vec::new();
         if let Some(ask) = self.asks.first() {
@@ -216,7 +216,7 @@ impl ChatState {
         self.outgoing.push(OutgoingRequest { request, purpose: Some(purpose) });
     }
 
-    /// Takes something that happened.
+    /// Handles an event.
     pub(super) fn event(&mut self, event: ChatEvent, now: Instant) {
         self.transcript.handle(&event, now);
         match event {
@@ -232,7 +232,7 @@ impl ChatState {
                 self.ask(PendingAsk::Approval(approval), now);
             }
             ChatEvent::Approval(approval) => {
-                let waits = format!("its owner is asked whether it may use {}", approval.tool);
+                let waits = format!("its owner is asked to approve {}", approval.tool);
                 self.transcript.note(&waits);
             }
             ChatEvent::Question(question) if self.owner => {
@@ -242,11 +242,11 @@ impl ChatState {
                 self.transcript.note(&format!("its owner is asked: {}", question.text));
             }
             ChatEvent::Settled { id } if self.asks.settle(&id) => {
-                self.transcript.note("settled elsewhere, or too late");
+                self.transcript.note("decided by another client, or timed out");
                 self.show_ask(now);
             }
             ChatEvent::Seat { gone: true, .. } => {
-                // With it goes the answer, of which nothing more will be heard.
+                // The answer ends with it, and no further message about it will arrive.
                 (self.own, self.unheard) = (false, None);
                 if self.transcript.is_active() {
                     self.transcript.end(&AnswerEnd::Stopped, &AnswerUsage::default(), now);
@@ -331,7 +331,7 @@ impl ChatState {
             }
             ServerMessage::ConfigSet(set) => {
                 if set.updated.contains_key("agent") {
-                    // Another kind of agent may speak in another way.
+                    // Another kind of agent may send another kind of text.
                     let name = SessionRef { session_id: Some(self.name.clone()) };
                     self.send(Request::SessionLoad(name), RequestPurpose::Missed);
                 }

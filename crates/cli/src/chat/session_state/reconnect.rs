@@ -52,7 +52,7 @@ impl ChatState {
         self.seat(opened.owner, false);
     }
 
-    /// Tells the rest of an answer that was being told.
+    /// Shows the rest of an answer that was shown in part.
     fn complete(&mut self, message: &TranscriptMessage, now: Instant) {
         match self.transcript.rest_of(&message.text) {
             Some(rest) => {

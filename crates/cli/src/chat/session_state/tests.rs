@@ -149,7 +149,7 @@ fn approvals_are_acknowledged_and_one_key_answers() {
     assert_eq!((sent.len(), &sent[0]["data"]["auth_id"]), (1, &"a".into()));
     assert!(tried.told().contains("may it use"), "the next one is shown");
     tried.hear(ChatEvent::Settled { id: "b".into() });
-    assert!(tried.told().contains("settled elsewhere") && tried.state.prompt().is_some());
+    assert!(tried.told().contains("decided by another client") && tried.state.prompt().is_some());
 }
 
 #[test]

@@ -77,12 +77,12 @@ impl ChatState {
     }
 
     fn stop(&mut self) {
-        "stopping; Ctrl+C again leaves".clone_into(&mut self.notice);
+        "stopping; press Ctrl+C again to leave".clone_into(&mut self.notice);
         self.send(Request::ChatStop(SessionRef::default()), RequestPurpose::Stop);
     }
 
     fn approve(&mut self, key: &Key, now: Instant) {
-        // Somebody who is in the middle of a word when the question comes does not mean to answer it.
+        // A user who is in the middle of a word when the request arrives does not mean to answer it.
         if self.typed.is_some_and(|before| now.saturating_duration_since(before) < limits::TYPING) {
             self.typed = Some(now);
             return "you were typing: press the key again to decide".clone_into(&mut self.notice);

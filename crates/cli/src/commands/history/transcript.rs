@@ -7,7 +7,7 @@ use std::path::Path;
 use swb_types::Timestamp;
 use swb_wire::control::{ConversationReply, MessageItem, PartItem};
 
-/// What was said, from the beginning.
+/// All messages, oldest first.
 pub(super) fn text(whole: &ConversationReply, home: &Path) -> String {
     let about = &whole.conversation;
     let mut text = String::new();

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use swb_wire::LengthPrefixed;
 use swb_wire::clippy::{Message, Request, Response, Role, VERSION, encode_request, frames, parse_message};
 
-/// Id of the one question.
+/// Id of the only request.
 const ID: u32 = 1;
 
 /// A connection after the handshake.

@@ -19,7 +19,7 @@ use std::time::Instant;
 use swb_types::Size;
 use swb_wire::keepty::{Message, Role};
 
-/// Starts the session and stays until it ends.
+/// Starts the session and watches it until it ends.
 pub(super) fn run(context: &Context, args: BrokerArgs) -> Outcome {
     // KP-47: closing the terminal does not end the session.
     let mut signals = Signals::catch(&[SIGTERM, SIGINT, SIGHUP])?;

@@ -13,7 +13,7 @@ use std::time::Instant;
 use swb_types::Size;
 use swb_wire::keepty::{Decoder, Message, Role, encode};
 
-/// A connection that has said hello.
+/// A connection after the handshake.
 #[derive(Debug)]
 pub(super) struct KeeptyConnection {
     stream: UnixStream,

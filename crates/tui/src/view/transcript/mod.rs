@@ -17,7 +17,7 @@ use unicode_segmentation::UnicodeSegmentation;
 /// How an answer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AnswerEnd {
-    /// The agent said all it had to say.
+    /// The answer is complete.
     Completed,
     /// It failed, with the reason.
     Failed(String),
@@ -80,12 +80,12 @@ impl Transcript {
         answer.get(self.told..).filter(|_| answer.starts_with(&self.answer))
     }
 
-    /// The lines that stay.
+    /// Takes the lines that stay.
     pub fn take(&mut self) -> Vec<StyledLine> {
         std::mem::take(&mut self.lines)
     }
 
-    /// Takes an event.
+    /// Handles an event.
     pub fn handle(&mut self, event: &ChatEvent, now: Instant) {
         match event {
             ChatEvent::Prompt(prompt) => self.prompt(prompt, now),
@@ -106,7 +106,7 @@ impl Transcript {
         }
     }
 
-    /// Tells what was said before.
+    /// Shows earlier messages.
     pub fn recount(&mut self, messages: &[TranscriptMessage], now: Instant) {
         for message in messages {
             if message.user {
@@ -133,7 +133,7 @@ impl Transcript {
         }
     }
 
-    /// Adds lines that somebody else has made, apart from what was said before.
+    /// Adds lines from elsewhere, separated from the text before them.
     pub fn insert(&mut self, lines: Vec<StyledLine>, now: Instant) {
         self.flush(now);
         self.space();
@@ -160,7 +160,7 @@ impl Transcript {
         self.told = 0;
     }
 
-    /// What may still change; nothing of what the agent is doing if it waits for the user.
+    /// The lines that may still change; without the status of the agent if it waits for the user.
     pub fn changing(&self, now: Instant, waiting: bool) -> Vec<StyledLine> {
         let mut lines = Vec::new();
         let partial = self.markdown.partial();
@@ -320,7 +320,7 @@ impl Transcript {
         self.last_tool = Some((tool, result));
     }
 
-    /// One line about the use of a tool.
+    /// One line about a tool call.
     fn tool_line(&self, tool: &ToolUse, mark: &str, colour: Colour, took: Duration) -> StyledLine {
         let about =
             if tool.description.is_empty() { summary(&tool.parameters) } else { tool.description.clone() };
@@ -368,7 +368,7 @@ impl Transcript {
     }
 }
 
-/// What was given to a tool or is to be approved: all of it, one line or more for each value.
+/// All parameters of a tool call, one or more lines for each value.
 pub(super) fn parameters(parameters: &Value) -> Vec<StyledLine> {
     let shown = |key: &str, value: &Value| -> Vec<StyledLine> {
         let value = text(value);

@@ -82,7 +82,7 @@ fn an_answer_is_shown_in_order_and_tools_are_folded() {
 }
 
 #[test]
-fn what_passes_is_on_the_status_line_and_the_rest_stays() {
+fn ephemeral_progress_is_on_the_status_line_and_the_rest_stays() {
     let progress = |message: &str, ephemeral| ChatEvent::Progress {
         message: message.into(),
         context: Some(12),
@@ -112,7 +112,7 @@ fn tools_without_an_end_get_one() {
     let mut told = Told::new();
     told.hear(tool("1", "run", "make"));
     told.transcript.end(&AnswerEnd::Interrupted, &AnswerUsage::default(), told.now);
-    assert_eq!(told.drain().lines[..2], ["✗ run  make  0.0s", "✗ interrupted: the daemon went away"]);
+    assert_eq!(told.drain().lines[..2], ["✗ run  make  0.0s", "✗ interrupted: the daemon ended"]);
 }
 
 #[test]
