@@ -215,8 +215,9 @@ fn a_terminal_keeps_its_conversation_after_a_daemon_crash() {
     let mut client = swb.chat_in("sh");
     assert_eq!(client.say("kept=yes; echo set"), "set");
     let process = pid(&swb, "sh");
-    client.prompt("echo begun; sleep 2; echo finished");
-    client.until("begun");
+    // The second line shows that the daemon has had the time to note that the program works.
+    client.prompt("echo begun; sleep 1; echo goes on; sleep 2; echo finished");
+    client.until("goes on");
     swb.kill_daemon();
     let mut client = swb.chat_at("sh");
     assert_eq!(client.say("echo $kept"), "yes", "it is the same shell");
