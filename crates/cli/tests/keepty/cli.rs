@@ -463,6 +463,8 @@ fn a_broker_stays_until_the_session_ends_and_has_its_code() {
         writer.ack();
         assert_eq!(writer.exit().1, expected);
         assert_eq!(ended(&mut broker), Some(expected));
+        // The next session has the same name, and its socket the same path.
+        wait_for("the socket to go", || (!swb.paths().keepty_socket("b").exists()).then_some(()));
     }
     let work = swb.workspace("work");
     let args =
@@ -615,7 +617,8 @@ fn attached(swb: &Swb, args: &[&str]) -> Terminal {
 fn broker(swb: &Swb, args: &[&str]) -> Child {
     let mut command = swb.named("keepty", &[&["broker", "--session-id", "b"], args].concat());
     let child = command.stdout(Stdio::null()).spawn().expect("the program runs");
-    wait_for("the socket", || swb.paths().keepty_socket("b").exists().then_some(()));
+    // A socket exists a moment before it listens.
+    wait_for("the socket", || std::os::unix::net::UnixStream::connect(swb.paths().keepty_socket("b")).ok());
     child
 }
 
