@@ -149,7 +149,7 @@ impl Transcript {
         match ending {
             AnswerEnd::Completed => {}
             AnswerEnd::Failed(reason) => self.mark(reason),
-            AnswerEnd::Interrupted => self.mark("interrupted: the daemon went away"),
+            AnswerEnd::Interrupted => self.mark("interrupted: the daemon ended"),
             AnswerEnd::Stopped => self.mark("stopped"),
         }
         let took = self.since.take().map(|since| now.saturating_duration_since(since));
