@@ -6,7 +6,7 @@ use swb_engine::Engine;
 use swb_engine::chat::Chats;
 use tokio::time::Instant;
 
-/// Returns when the daemon has been idle for [`IDLE_TIMEOUT`].
+/// Returns when the daemon has been idle for [`limits::IDLE_EXIT`].
 pub(crate) async fn nothing_to_do(engine: &Engine, chats: &Chats, fronts: &Fronts) {
     let mut events = engine.subscribe();
     let mut idle_since = None;

@@ -1,6 +1,6 @@
 //! Styled text for a terminal, measured and folded to its width.
 //!
-//! Everything that comes from elsewhere passes [`visible`] on its way into a [`StyledSpan`], so that no agent can move the
+//! Everything that comes from elsewhere passes [`visible`] on its way into a `StyledSpan`, so that no agent can move the
 //! cursor, change modes or reorder what people read.
 
 use std::borrow::Cow;
