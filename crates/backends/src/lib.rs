@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use swb_chat::{Settings, Workspace};
+use swb_chat::{ConversationSettings, Workspace};
 use swb_engine::Engine;
 use swb_engine::chat::{Agent, Backend, Backends, Boxed, Failure, Opening};
 
@@ -63,14 +63,14 @@ impl BackendContext {
 
 /// The agents to choose from.
 #[derive(Debug)]
-pub struct Agents {
+pub struct AgentList {
     context: BackendContext,
     /// The configured agents, then the known agents that are installed, then the shell.
     agents: Vec<Arc<AgentConfig>>,
     configured: Option<String>,
 }
 
-impl Agents {
+impl AgentList {
     /// Builds the list of agents from the configuration.
     pub fn new(mut context: BackendContext, chat: &ChatConfig, configured: Vec<AgentConfig>) -> Self {
         let mut agents: Vec<AgentConfig> = configured;
@@ -91,7 +91,11 @@ impl Agents {
     }
 
     /// Chooses the agent for a conversation.
-    fn choose(&self, settings: &Settings, workspace: &Workspace) -> Result<Arc<AgentConfig>, Failure> {
+    fn choose(
+        &self,
+        settings: &ConversationSettings,
+        workspace: &Workspace,
+    ) -> Result<Arc<AgentConfig>, Failure> {
         let named = settings.agent.as_deref().or(workspace.agent.as_deref()).or(self.configured.as_deref());
         let by_name = |name: &str| self.agents.iter().find(|agent| agent.name == name);
         let by_kind = |kind: &str| self.agents.iter().find(|agent| agent.kind.as_str() == kind);
@@ -112,7 +116,7 @@ impl Agents {
     }
 }
 
-impl Backends for Agents {
+impl Backends for AgentList {
     fn open(&self, opening: Opening) -> Boxed<'static, Result<Box<dyn Backend>, Failure>> {
         let context = self.context.clone();
         let chosen = self.choose(&opening.settings, &opening.workspace);
@@ -171,9 +175,9 @@ impl Backends for Agents {
         all
     }
 
-    fn defaults(&self, settings: &Settings, workspace: &Workspace) -> Settings {
-        let Ok(agent) = self.choose(settings, workspace) else { return Settings::default() };
-        Settings {
+    fn defaults(&self, settings: &ConversationSettings, workspace: &Workspace) -> ConversationSettings {
+        let Ok(agent) = self.choose(settings, workspace) else { return ConversationSettings::default() };
+        ConversationSettings {
             agent: Some(agent.name.clone()),
             model: agent.model.clone(),
             temperature: agent.temperature,

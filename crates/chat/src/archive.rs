@@ -1,7 +1,7 @@
 //! Storage of conversations on disk.
 
-use crate::message::Role;
-use crate::saved::{Saved, Summary};
+use crate::message::Author;
+use crate::saved::{SavedConversation, Summary};
 use crate::workspace::Workspace;
 use std::fmt;
 use std::path::Path;
@@ -13,10 +13,10 @@ use swb_types::Timestamp;
 pub trait Archive: fmt::Debug + Send + Sync {
     /// Stores a conversation in place of the one with its name. It is on disk when this returns; a crash leaves
     /// the old or the new state.
-    fn save(&self, saved: &Saved) -> Result<(), ArchiveError>;
+    fn save(&self, saved: &SavedConversation) -> Result<(), ArchiveError>;
 
     /// A conversation, if it is stored.
-    fn load(&self, name: &str) -> Result<Option<Saved>, ArchiveError>;
+    fn load(&self, name: &str) -> Result<Option<SavedConversation>, ArchiveError>;
 
     /// Deletes a conversation; returns whether it was stored.
     fn delete(&self, name: &str) -> Result<bool, ArchiveError>;
@@ -52,7 +52,7 @@ pub struct SearchHit {
     /// The message's number in it.
     pub number: u64,
     /// Its author.
-    pub role: Role,
+    pub role: Author,
     /// Its time.
     pub at: Timestamp,
     /// An excerpt; words that were found stand between U+0002 and U+0003.

@@ -95,7 +95,7 @@ pub struct Approval {
 
 /// A user's decision.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct ApprovalAnswer {
     /// Whether the operation is allowed.
     pub approved: bool,
     /// The chosen option, if any.
@@ -109,7 +109,7 @@ pub struct Verdict {
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// A user decided.
-    Decided(Verdict),
+    Decided(ApprovalAnswer),
     /// It timed out, or the owner is gone: denied.
     Lapsed,
     /// The generation was stopped: denied.
@@ -121,7 +121,7 @@ pub enum Decision {
 impl Decision {
     /// Whether the operation is allowed.
     pub fn approved(&self) -> bool {
-        matches!(self, Self::Decided(Verdict { approved: true, .. }))
+        matches!(self, Self::Decided(ApprovalAnswer { approved: true, .. }))
     }
 }
 

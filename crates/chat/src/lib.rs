@@ -20,15 +20,15 @@ mod workspace;
 
 pub use archive::{Archive, ArchiveError, SearchHit};
 pub use ask::{
-    Answers, Approval, ApprovalId, ApprovalOption, ApprovalRequest, Decision, OptionKind, Question,
-    QuestionId, QuestionItem, QuestionRequest, Unanswered, Verdict,
+    Answers, Approval, ApprovalAnswer, ApprovalId, ApprovalOption, ApprovalRequest, Decision, OptionKind,
+    Question, QuestionId, QuestionItem, QuestionRequest, Unanswered,
 };
 pub use clients::{ClientId, ClientRole};
 pub use conversation::{Conversation, ConversationState, Now, PartialAnswer, Refused};
 pub use event::{ChatEvent, PlanEntry, PlanPriority, PlanStatus, Progress, StreamId};
-pub use message::{Attachment, Ending, Message, Part, Role, Usage};
+pub use message::{Attachment, Author, Ending, Message, Part, Usage};
 pub use names::three_words;
-pub use saved::{Saved, Summary};
-pub use settings::Settings;
+pub use saved::{SavedConversation, Summary};
+pub use settings::ConversationSettings;
 pub use tool::{Location, ToolCall, ToolContent, ToolId, ToolKind, ToolResult, ToolStatus};
 pub use workspace::Workspace;

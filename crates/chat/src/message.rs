@@ -7,7 +7,7 @@ use swb_types::Timestamp;
 /// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Role {
+pub enum Author {
     /// The agent.
     Assistant,
     /// Neither: the system prompt.
@@ -16,7 +16,7 @@ pub enum Role {
     User,
 }
 
-impl Role {
+impl Author {
     /// Its name on the wire and on disk.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -48,7 +48,7 @@ pub struct Message {
     /// Its number within the conversation, from 1.
     pub number: u64,
     /// Its author.
-    pub role: Role,
+    pub role: Author,
     /// Its parts, in order.
     pub parts: Vec<Part>,
     /// When it began.
@@ -60,7 +60,7 @@ pub struct Message {
 
 impl Message {
     /// A complete message of text only.
-    pub fn text_of(number: u64, role: Role, text: impl Into<String>, at: Timestamp) -> Self {
+    pub fn text_of(number: u64, role: Author, text: impl Into<String>, at: Timestamp) -> Self {
         Self { number, role, parts: vec![Part::Text(text.into())], at, ending: Ending::Complete }
     }
 

@@ -1,7 +1,7 @@
 //! A conversation as stored on disk.
 
 use crate::message::{Message, Usage};
-use crate::settings::Settings;
+use crate::settings::ConversationSettings;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use swb_types::{SessionName, Timestamp};
 
 /// Everything of a conversation that outlives the daemon.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Saved {
+pub struct SavedConversation {
     /// Its name, unique in the system.
     pub name: SessionName,
     /// Its title; empty if there is none.
@@ -24,7 +24,7 @@ pub struct Saved {
     pub updated: Timestamp,
     /// Its settings.
     #[serde(default)]
-    pub settings: Settings,
+    pub settings: ConversationSettings,
     /// Its usage.
     #[serde(default)]
     pub usage: Usage,
@@ -57,7 +57,7 @@ pub struct Summary {
     pub usage: Usage,
 }
 
-impl Saved {
+impl SavedConversation {
     /// Everything else.
     pub fn without_messages(&self) -> Self {
         Self {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Settings of a conversation; unset ones are up to the agent.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Settings {
+pub struct ConversationSettings {
     /// The agent that answers, by its name in the configuration.
     pub agent: Option<String>,
     /// The model.
@@ -16,7 +16,7 @@ pub struct Settings {
     pub max_tokens: Option<u32>,
 }
 
-impl Settings {
+impl ConversationSettings {
     /// The temperatures that are valid for any model.
     pub const TEMPERATURES: std::ops::RangeInclusive<f64> = 0.0..=2.0;
 }

@@ -6,7 +6,7 @@ mod talk;
 
 use std::time::Duration;
 use swb_chat::{
-    Answers, ApprovalId, ChatEvent, Decision, Ending, QuestionId, Refused, Unanswered, Verdict, limits,
+    Answers, ApprovalAnswer, ApprovalId, ChatEvent, Decision, Ending, QuestionId, Refused, Unanswered, limits,
 };
 use talk::{A, B, NO, Talk, YES, question};
 
@@ -31,7 +31,7 @@ fn answers(events: &[ChatEvent]) -> Vec<(&str, &Result<Answers, Unanswered>)> {
 // SS-60
 #[test]
 fn an_approval_waits_for_a_decision() {
-    for verdict in [YES, NO, Verdict { approved: true, option: Some("always".into()), always: true }] {
+    for verdict in [YES, NO, ApprovalAnswer { approved: true, option: Some("always".into()), always: true }] {
         let mut talk = Talk::running();
         let id = talk.ask("auth-1").unwrap();
         let events = talk.events();

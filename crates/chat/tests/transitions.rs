@@ -6,7 +6,7 @@ mod talk;
 
 use std::time::Duration;
 use swb_chat::{
-    ChatEvent, ClientRole, Conversation, ConversationState, Ending, Message, Part, Refused, Role, StreamId,
+    Author, ChatEvent, ClientRole, Conversation, ConversationState, Ending, Message, Part, Refused, StreamId,
     ToolContent, ToolId, ToolResult, ToolStatus, limits,
 };
 use swb_types::Timestamp;
@@ -162,13 +162,13 @@ fn clearing_leaves_system_messages_and_needs_a_pause() {
     assert_eq!(talk.clear(), Err(Refused::Busy));
     talk.end(Ending::Stopped);
     let mut saved = talk.chat.saved().clone();
-    saved.messages.insert(0, Message::text_of(9, Role::System, "be kind", Timestamp(0)));
+    saved.messages.insert(0, Message::text_of(9, Author::System, "be kind", Timestamp(0)));
     saved.resume = Some(serde_json::json!("thread"));
     talk.chat = Conversation::restore(saved);
     talk.clear().unwrap();
     assert_eq!(talk.events(), [ChatEvent::Cleared]);
     let saved = talk.chat.saved();
-    assert_eq!(saved.messages.iter().map(|message| message.role).collect::<Vec<_>>(), [Role::System]);
+    assert_eq!(saved.messages.iter().map(|message| message.role).collect::<Vec<_>>(), [Author::System]);
     assert_eq!(saved.resume, None, "the agent's own memory of it is void, too");
     assert!(talk.chat.take_changed());
 }
@@ -385,7 +385,7 @@ fn the_oldest_messages_are_dropped() {
     assert_eq!(messages.last().unwrap().number, 16, "numbers are not used again");
     let mut saved = talk.chat.saved().clone();
     saved.messages =
-        (1..=limits::MESSAGES as u64).map(|n| Message::text_of(n, Role::User, "x", Timestamp(0))).collect();
+        (1..=limits::MESSAGES as u64).map(|n| Message::text_of(n, Author::User, "x", Timestamp(0))).collect();
     talk.chat = Conversation::restore(saved);
     talk.send("one more").unwrap();
     talk.end(Ending::Complete);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 use swb_backends::config::WorkspaceConfig;
-use swb_backends::{Agents, BackendContext};
+use swb_backends::{AgentList, BackendContext};
 use swb_chat::Workspace;
 use swb_dialects::scriptschnell::LABEL;
 use swb_engine::Engine;
@@ -29,7 +29,7 @@ pub(crate) fn open(engine: &Engine, chat: ChatContext<'_>) -> Chats {
     let (config, paths) = (chat.config, chat.paths);
     let allow = config.chat.allow.clone();
     let context = BackendContext::new(engine.clone(), chat.exe.to_owned(), chat.env, chat.umask, allow);
-    let agents = Agents::new(context, &config.chat, config.agents.clone());
+    let agents = AgentList::new(context, &config.chat, config.agents.clone());
     let archive = Store::new(paths.state_dir());
     let mut options = ChatOptions::new(LABEL, Arc::new(agents), Arc::new(archive), Arc::new(SystemGit));
     options.workspaces = config.chat.workspaces.iter().map(|workspace| known(workspace, paths)).collect();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use swb_dialects::control::Control;
 use swb_dialects::keepty::Keepty;
-use swb_dialects::scriptschnell::Settings;
+use swb_dialects::scriptschnell::ScriptschnellSettings;
 use swb_dialects::{Fronts, private_socket};
 use swb_engine::{Engine, SessionEndpoint};
 use swb_types::Paths;
@@ -241,9 +241,13 @@ impl OpenFronts {
 }
 
 /// The settings of the scriptschnell front.
-pub(crate) fn scriptschnell_settings(config: &ScriptschnellConfig, paths: &Paths, umask: u32) -> Settings {
+pub(crate) fn scriptschnell_settings(
+    config: &ScriptschnellConfig,
+    paths: &Paths,
+    umask: u32,
+) -> ScriptschnellSettings {
     let token = std::env::var("SCRIPTSCHNELL_SOCKET_TOKEN").ok().filter(|token| !token.is_empty());
-    Settings {
+    ScriptschnellSettings {
         require_auth: config.require_auth,
         auth_method: config.auth_method,
         token: config.token.clone().or(token),

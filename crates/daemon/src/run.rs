@@ -21,7 +21,7 @@ use swb_dialects::scriptschnell::ScriptSchnell;
 use swb_engine::Engine;
 use swb_engine::chat::Chats;
 use swb_keeper::Spec;
-use swb_operations::{Operations, Settings};
+use swb_operations::{Operations, SessionDefaults};
 use swb_types::{Paths, Timestamp};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -238,8 +238,8 @@ impl DaemonSetup {
         Spec { argv, env, dir: "/".into(), umask: self.umask }
     }
 
-    fn settings(&self) -> Settings {
-        Settings::new(environment(), self.umask, self.paths.home.join(".config/coop/default.toml"))
+    fn settings(&self) -> SessionDefaults {
+        SessionDefaults::new(environment(), self.umask, self.paths.home.join(".config/coop/default.toml"))
     }
 }
 

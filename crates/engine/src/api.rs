@@ -8,7 +8,9 @@ use crate::limits;
 use crate::registry::{Registry, SessionClaim};
 use crate::relay::{ClipboardSink, Relay, TurnLimits};
 use crate::screen::Screens;
-use crate::session::{PtyRecord, Session, SessionAdoption, SessionContext, SessionTask, free_slots};
+use crate::session::{
+    PtyRecord, Session, SessionAdoption, SessionContext, SessionTask, SessionUid, free_slots,
+};
 use crate::spec::SessionSpec;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -116,7 +118,7 @@ impl Engine {
     }
 
     fn adopt(&self, left: AdoptedState) {
-        let mut sessions: BTreeMap<u64, SessionAdoption> = BTreeMap::new();
+        let mut sessions: BTreeMap<SessionUid, SessionAdoption> = BTreeMap::new();
         for (slot, adopted) in left.slots {
             let record = adopted.held.get(&KEY_RECORD).map(PtyRecord::from_memfd);
             match record {
@@ -159,7 +161,7 @@ impl Engine {
         let name = spec.name.clone();
         let mut made = None;
         let session = self.context.registry.insert(&name, claim, bound_to.as_deref(), |name| {
-            let uid = now.as_nanos() as u64;
+            let uid = SessionUid::created_at(now);
             if let Some(variable) = &spec.name_variable {
                 spec.env.insert(variable.clone(), name.to_string());
             }

@@ -11,8 +11,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use swb_keeper::proto::{KEY_DAEMON, Kind, Packet, Received, SlotFlags, Stage, VERSION};
-use swb_keeper::{Doorbell, KEYS, Link, MAX_SLOTS, Reader, SlotId, Spec};
+use swb_keeper::proto::{KEY_DAEMON, Packet, PacketKind, Received, SlotFlags, Stage, VERSION};
+use swb_keeper::{Doorbell, KEYS, KeeperLink, MAX_SLOTS, Reader, SlotId, Spec};
 use swb_types::{ExitStatus, Offset, Size};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -70,7 +70,7 @@ struct KeeperShared {
 /// Cloneable handle to the keeper.
 #[derive(Debug, Clone)]
 pub(crate) struct Keeper {
-    link: Arc<AsyncFd<Link>>,
+    link: Arc<AsyncFd<KeeperLink>>,
     shared: Arc<Mutex<KeeperShared>>,
     /// Cancelled when the keeper is gone.
     pub(crate) lost: CancellationToken,
@@ -101,7 +101,7 @@ impl Keeper {
     /// Connects, and takes over what the keeper holds.
     pub(crate) async fn connect(socket: &Path) -> Result<(Self, AdoptedState), Error> {
         let unavailable = |error: io::Error| Error::Keeper(error.to_string());
-        let link = Link::connect(socket).map_err(unavailable)?;
+        let link = KeeperLink::connect(socket).map_err(unavailable)?;
         let link =
             crate::sys::register(link, Interest::READABLE | Interest::WRITABLE).map_err(unavailable)?;
         let adoption = tokio::time::timeout(limits::ADOPTION, adopt(&link)).await;
@@ -140,7 +140,7 @@ impl Keeper {
             if let Some(Some(owner)) = shared.slots.remove(&slot) {
                 owner.pty.release();
             }
-            self.enqueue(&mut shared, Packet::new(Kind::Free, slot), vec![]);
+            self.enqueue(&mut shared, Packet::new(PacketKind::Free, slot), vec![]);
         }
         self.send_queued();
     }
@@ -148,18 +148,18 @@ impl Keeper {
     pub(crate) fn spawn(&self, slot: SlotId, spec: &Spec, size: Size, ring: usize) -> io::Result<()> {
         let spec = spec.to_memfd()?;
         let size = u64::from(size.cols()) << 16 | u64::from(size.rows());
-        self.send(Packet::new(Kind::Spawn, slot).args(size, ring as u64), vec![spec]);
+        self.send(Packet::new(PacketKind::Spawn, slot).args(size, ring as u64), vec![spec]);
         Ok(())
     }
 
     pub(crate) fn signal(&self, slot: SlotId, signal: i32) {
-        self.send(Packet::new(Kind::Signal, slot).args(signal as u64, 0), vec![]);
+        self.send(Packet::new(PacketKind::Signal, slot).args(signal as u64, 0), vec![]);
     }
 
     /// Sets the offset up to which the keeper may write in a slot before its readers have caught up.
     pub(crate) fn set_gate(&self, slot: SlotId, offset: Option<Offset>) {
         if self.bell.set_gate(slot, offset.map(pty::keepers)) {
-            self.send(Packet::new(Kind::GoOn, slot), vec![]);
+            self.send(Packet::new(PacketKind::GoOn, slot), vec![]);
         }
     }
 
@@ -179,7 +179,7 @@ impl Keeper {
     }
 
     pub(crate) fn hold(&self, slot: SlotId, key: u16, fd: OwnedFd) {
-        self.send(Packet::new(Kind::Hold, slot).key(key), vec![fd]);
+        self.send(Packet::new(PacketKind::Hold, slot).key(key), vec![fd]);
     }
 
     /// Leaves a descriptor with the slot of `pty`, unless the slot was freed.
@@ -188,14 +188,14 @@ impl Keeper {
             let mut shared = self.lock();
             let owner = shared.slots.get(&pty.slot()).and_then(Option::as_ref);
             if owner.is_some_and(|owner| Arc::ptr_eq(&owner.pty, pty)) {
-                self.enqueue(&mut shared, Packet::new(Kind::Hold, pty.slot()).key(key), vec![fd]);
+                self.enqueue(&mut shared, Packet::new(PacketKind::Hold, pty.slot()).key(key), vec![fd]);
             }
         }
         self.send_queued();
     }
 
     pub(crate) fn drop_held(&self, slot: SlotId, key: u16) {
-        self.send(Packet::new(Kind::Drop, slot).key(key), vec![]);
+        self.send(Packet::new(PacketKind::Drop, slot).key(key), vec![]);
     }
 
     pub(crate) fn hold_front(&self, index: u16, fd: OwnedFd) {
@@ -236,16 +236,16 @@ impl Keeper {
     }
 
     pub(crate) fn replace_keeper(&self, spec: &Spec) -> io::Result<()> {
-        self.send(Packet::new(Kind::Replace, SlotId::GLOBAL), vec![spec.to_memfd()?]);
+        self.send(Packet::new(PacketKind::Replace, SlotId::GLOBAL), vec![spec.to_memfd()?]);
         Ok(())
     }
 
     pub(crate) fn hand_over(&self, patience_ms: u64) {
-        self.send(Packet::new(Kind::Handover, SlotId::GLOBAL).args(patience_ms, 0), vec![]);
+        self.send(Packet::new(PacketKind::Handover, SlotId::GLOBAL).args(patience_ms, 0), vec![]);
     }
 
     pub(crate) fn goodbye(&self) {
-        self.send(Packet::new(Kind::Goodbye, SlotId::GLOBAL), vec![]);
+        self.send(Packet::new(PacketKind::Goodbye, SlotId::GLOBAL), vec![]);
     }
 
     /// Waits until all queued packets are sent.
@@ -363,17 +363,17 @@ impl Keeper {
     fn dispatch(&self, packet: &Packet, first: Option<OwnedFd>, second: Option<OwnedFd>) {
         let owner = self.lock().slots.get(&packet.slot).cloned().flatten();
         let news = match packet.kind {
-            Kind::Spawned => {
+            PacketKind::Spawned => {
                 KeeperEvent::Spawned { pid: packet.a as i32, ring: first.and_then(open_ring), master: second }
             }
-            Kind::SpawnFailed => {
+            PacketKind::SpawnFailed => {
                 KeeperEvent::SpawnFailed { reason: start_failure(packet.a, packet.b), over: false }
             }
-            Kind::Exited => KeeperEvent::Exited { status: exit_status(packet.a) },
-            Kind::Refused if packet.b == Kind::Spawn as u64 => {
+            PacketKind::Exited => KeeperEvent::Exited { status: exit_status(packet.a) },
+            PacketKind::Refused if packet.b == PacketKind::Spawn as u64 => {
                 KeeperEvent::SpawnFailed { reason: start_failure(packet.a, Stage::Setup as u64), over: true }
             }
-            Kind::Refused => {
+            PacketKind::Refused => {
                 let error = io::Error::from_raw_os_error(packet.a as i32);
                 tracing::warn!(slot = %packet.slot, request = packet.b, %error, "the keeper refused a request");
                 return;
@@ -394,18 +394,18 @@ fn tell(owner: &SlotOwner, slot: SlotId, news: KeeperEvent) {
     }
 }
 
-async fn adopt(link: &AsyncFd<Link>) -> io::Result<(Doorbell, u64, AdoptedState)> {
+async fn adopt(link: &AsyncFd<KeeperLink>) -> io::Result<(Doorbell, u64, AdoptedState)> {
     let mut welcome = None;
     let mut left = AdoptedState::default();
     loop {
-        let received = link.async_io(Interest::READABLE, Link::receive).await?;
+        let received = link.async_io(Interest::READABLE, KeeperLink::receive).await?;
         let (packet, [first, second]) = match received {
             Received::Packet(packet, fds) => (packet, fds),
             Received::Unknown => continue,
             Received::Closed => return Err(io::ErrorKind::ConnectionReset.into()),
         };
         match packet.kind {
-            Kind::Welcome => {
+            PacketKind::Welcome => {
                 if packet.a != VERSION {
                     tracing::info!(
                         keeper = packet.a,
@@ -417,23 +417,25 @@ async fn adopt(link: &AsyncFd<Link>) -> io::Result<(Doorbell, u64, AdoptedState)
                 let bell = Doorbell::open(first.ok_or_else(missing)?, second.ok_or_else(missing)?)?;
                 welcome = Some((bell, packet.b));
             }
-            Kind::Busy if packet.a == u64::from(std::process::id()) => {
+            PacketKind::Busy if packet.a == u64::from(std::process::id()) => {
                 // It has not noticed yet that this process replaced its own program.
                 return Err(io::ErrorKind::WouldBlock.into());
             }
-            Kind::Busy => {
+            PacketKind::Busy => {
                 let text = format!("another daemon is already running (pid {})", packet.a);
                 return Err(io::Error::new(io::ErrorKind::AddrInUse, text));
             }
-            Kind::Slot => adopt_slot(left.slots.entry(packet.slot).or_default(), &packet, first, second),
-            Kind::Held => {
+            PacketKind::Slot => {
+                adopt_slot(left.slots.entry(packet.slot).or_default(), &packet, first, second)
+            }
+            PacketKind::Held => {
                 let Some(fd) = first else { continue };
                 match packet.slot {
                     SlotId::GLOBAL => left.global.insert(packet.key, fd),
                     slot => left.slots.entry(slot).or_default().held.insert(packet.key, fd),
                 };
             }
-            Kind::Adopted => break,
+            PacketKind::Adopted => break,
             _ => {}
         }
     }

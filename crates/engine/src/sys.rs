@@ -5,7 +5,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
-use swb_keeper::Link;
+use swb_keeper::KeeperLink;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -14,7 +14,7 @@ pub(crate) trait Owning: AsRawFd {}
 
 impl Owning for OwnedFd {}
 impl Owning for Arc<OwnedFd> {}
-impl Owning for Link {}
+impl Owning for KeeperLink {}
 
 /// Registers a descriptor; it is deregistered when the result is dropped.
 pub(crate) fn register<T: Owning>(fd: T, interest: Interest) -> io::Result<AsyncFd<T>> {

@@ -3,7 +3,7 @@
 
 use crate::id::SlotId;
 use crate::limits::{self, KEYS, MAX_SLOTS};
-use crate::proto::{self, KEY_DAEMON, Kind, Packet, Received};
+use crate::proto::{self, KEY_DAEMON, Packet, PacketKind, Received};
 use crate::pty::{self, Child};
 use crate::server::Keeper;
 use crate::slot::{self, Slot};
@@ -52,7 +52,7 @@ impl Keeper {
         // The former daemon may have died, and its connection was not read since.
         self.serve_daemon();
         if let Some(daemon) = self.daemon.as_ref().filter(|daemon| daemon.welcomed) {
-            let busy = Packet::new(Kind::Busy, SlotId::GLOBAL).args(daemon.pid, 0);
+            let busy = Packet::new(PacketKind::Busy, SlotId::GLOBAL).args(daemon.pid, 0);
             // If this cannot be sent, the closed connection shows it.
             let _sent = proto::send(&socket, busy, &[]);
             return;
@@ -98,30 +98,30 @@ impl Keeper {
 
     fn obey(&mut self, packet: &Packet, fd: Option<OwnedFd>) -> Result<(), Errno> {
         match packet.kind {
-            Kind::Hello => self.welcome(),
-            Kind::Spawn => self.spawn(packet, fd.ok_or(Errno::BADF)?),
-            Kind::Signal => match self.slot(packet.slot)?.signal(packet.a) {
+            PacketKind::Hello => self.welcome(),
+            PacketKind::Spawn => self.spawn(packet, fd.ok_or(Errno::BADF)?),
+            PacketKind::Signal => match self.slot(packet.slot)?.signal(packet.a) {
                 // It has ended by itself, and the daemon gets a report of that.
                 Err(Errno::SRCH) => Ok(()),
                 outcome => outcome,
             },
-            Kind::Hold => self.hold(packet, Some(fd.ok_or(Errno::BADF)?)),
-            Kind::Drop => self.hold(packet, None),
-            Kind::Free => self.free(packet.slot),
+            PacketKind::Hold => self.hold(packet, Some(fd.ok_or(Errno::BADF)?)),
+            PacketKind::Drop => self.hold(packet, None),
+            PacketKind::Free => self.free(packet.slot),
             // Every round looks at the gates; this packet only makes one begin.
-            Kind::GoOn => Ok(()),
-            Kind::Goodbye => {
+            PacketKind::GoOn => Ok(()),
+            PacketKind::Goodbye => {
                 self.open_gates();
                 self.successor.goodbye();
                 self.daemon = None;
                 Ok(())
             }
-            Kind::Handover => {
+            PacketKind::Handover => {
                 let wait = Duration::from_millis(packet.a.min(limits::HANDOVER_MS));
                 self.successor.expect_back(wait, Instant::now());
                 Ok(())
             }
-            Kind::Replace => {
+            PacketKind::Replace => {
                 self.next_image = Some((fd.ok_or(Errno::BADF)?, Instant::now()));
                 Ok(())
             }
@@ -134,7 +134,7 @@ impl Keeper {
             return Ok(());
         };
         let about = self.successor.restarts() << 32 | u64::from(std::process::id());
-        let packet = Packet::new(Kind::Welcome, SlotId::GLOBAL).args(proto::VERSION, about);
+        let packet = Packet::new(PacketKind::Welcome, SlotId::GLOBAL).args(proto::VERSION, about);
         proto::send(&daemon.socket, packet, &[self.bell.memory(), self.bell.event()])?;
         daemon.welcomed = true;
         daemon.adopting = true;
@@ -204,7 +204,7 @@ impl Keeper {
             Errno::from_io_error(&crate::handover::exec(self, &spec)).unwrap_or(Errno::IO)
         };
         if let Some(daemon) = &self.daemon {
-            refuse(daemon, &Packet::new(Kind::Replace, SlotId::GLOBAL), errno);
+            refuse(daemon, &Packet::new(PacketKind::Replace, SlotId::GLOBAL), errno);
         }
     }
 
@@ -226,7 +226,7 @@ impl Keeper {
                 }
             }
             if daemon.adopting {
-                proto::send(socket, Packet::new(Kind::Adopted, SlotId::GLOBAL), &[])?;
+                proto::send(socket, Packet::new(PacketKind::Adopted, SlotId::GLOBAL), &[])?;
             }
             Ok(())
         };
@@ -261,7 +261,7 @@ impl Keeper {
 /// Reports to the daemon that a request was refused; dropped if the daemon does not read.
 fn refuse(daemon: &Daemon, packet: &Packet, errno: Errno) {
     let (a, b) = (errno.raw_os_error() as u64, packet.kind as u64);
-    let refused = Packet::new(Kind::Refused, packet.slot).key(packet.key).args(a, b);
+    let refused = Packet::new(PacketKind::Refused, packet.slot).key(packet.key).args(a, b);
     let _sent = proto::send(&daemon.socket, refused, &[]);
 }
 
@@ -293,7 +293,8 @@ mod tests {
         let (socket, daemon) = pair();
         keeper.daemon = Some(Daemon { socket, pid: 1, welcomed: false, adopting: false });
         keeper.watch_daemon().unwrap();
-        proto::send(&daemon, Packet::new(Kind::Hello, SlotId::GLOBAL).args(proto::VERSION, 0), &[]).unwrap();
+        proto::send(&daemon, Packet::new(PacketKind::Hello, SlotId::GLOBAL).args(proto::VERSION, 0), &[])
+            .unwrap();
         keeper.serve_daemon();
         keeper.send_news();
         (keeper, daemon)
@@ -302,7 +303,7 @@ mod tests {
     #[test]
     fn the_last_words_of_a_daemon_count_also_if_it_did_not_listen_any_more() {
         let (mut keeper, daemon) = served();
-        proto::send(&daemon, Packet::new(Kind::Goodbye, SlotId::GLOBAL), &[]).unwrap();
+        proto::send(&daemon, Packet::new(PacketKind::Goodbye, SlotId::GLOBAL), &[]).unwrap();
         drop(daemon);
         keeper.serve_daemon();
         assert!(keeper.daemon.is_none());

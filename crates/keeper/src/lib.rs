@@ -47,7 +47,7 @@ mod wake;
 
 pub use id::{Offset, SlotId};
 pub use limits::{KEYS, MAX_SLOTS};
-pub use link::Link;
+pub use link::KeeperLink;
 pub use pty::resize;
 pub use ring::{Pieces, Reader};
 pub use spec::{Spec, read_memfd, sealed_memfd};

@@ -1,7 +1,7 @@
 //! The daemon's end of the connection to the keeper.
 
 use crate::id::SlotId;
-use crate::proto::{self, Kind, Packet, Received};
+use crate::proto::{self, Packet, PacketKind, Received};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -10,11 +10,11 @@ use std::path::Path;
 
 /// A connection to a keeper. Neither sending nor receiving waits; use [`Link::as_fd`] to wait.
 #[derive(Debug)]
-pub struct Link {
+pub struct KeeperLink {
     socket: OwnedFd,
 }
 
-impl Link {
+impl KeeperLink {
     /// Connects and says hello; the answer is the first packet received.
     pub fn connect(path: &Path) -> io::Result<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -27,7 +27,11 @@ impl Link {
                 "the keeper belongs to another user",
             ));
         }
-        match proto::send(&socket, Packet::new(Kind::Hello, SlotId::GLOBAL).args(proto::VERSION, 0), &[]) {
+        match proto::send(
+            &socket,
+            Packet::new(PacketKind::Hello, SlotId::GLOBAL).args(proto::VERSION, 0),
+            &[],
+        ) {
             // A keeper that serves another daemon reports that and closes at once; the report can still be read.
             Ok(()) | Err(Errno::PIPE) => Ok(Self { socket }),
             Err(error) => Err(error.into()),
@@ -50,13 +54,13 @@ impl Link {
     }
 }
 
-impl AsFd for Link {
+impl AsFd for KeeperLink {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 }
 
-impl std::os::fd::AsRawFd for Link {
+impl std::os::fd::AsRawFd for KeeperLink {
     fn as_raw_fd(&self) -> std::os::fd::RawFd {
         std::os::fd::AsRawFd::as_raw_fd(&self.socket)
     }

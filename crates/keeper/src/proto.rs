@@ -25,7 +25,7 @@ const LEN: usize = 24;
 /// What a packet is about. The first group goes to the keeper, the second to the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
-pub enum Kind {
+pub enum PacketKind {
     /// First packet of a daemon; `a` is its version.
     Hello = 1,
     /// Starts a child in a slot: `a` columns and rows, `b` bytes of ring to keep, with a [`crate::Spec`].
@@ -69,9 +69,9 @@ pub enum Kind {
     Refused = 109,
 }
 
-impl Kind {
+impl PacketKind {
     fn from_u16(kind: u16) -> Option<Self> {
-        use Kind::*;
+        use PacketKind::*;
         [
             Hello,
             Spawn,
@@ -149,7 +149,7 @@ pub fn encode_exit(code: Option<i32>, signal: Option<i32>) -> u64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet {
     /// What it is about.
-    pub kind: Kind,
+    pub kind: PacketKind,
     /// Key of a held descriptor, or flags.
     pub key: u16,
     /// Slot it concerns, or [`SlotId::GLOBAL`].
@@ -162,7 +162,7 @@ pub struct Packet {
 
 impl Packet {
     /// Makes a packet that needs no more than its kind and slot.
-    pub fn new(kind: Kind, slot: SlotId) -> Self {
+    pub fn new(kind: PacketKind, slot: SlotId) -> Self {
         Self { kind, key: 0, slot, a: 0, b: 0 }
     }
 
@@ -192,7 +192,7 @@ impl Packet {
         let (a, rest) = rest.split_first_chunk()?;
         let (b, _later_versions_may_add) = rest.split_first_chunk()?;
         Some(Self {
-            kind: Kind::from_u16(u16::from_le_bytes(*kind))?,
+            kind: PacketKind::from_u16(u16::from_le_bytes(*kind))?,
             key: u16::from_le_bytes(*key),
             slot: SlotId(u32::from_le_bytes(*slot)),
             a: u64::from_le_bytes(*a),
@@ -265,7 +265,7 @@ mod tests {
     fn packets_carry_their_descriptors() {
         let (a, b) = pair();
         let held = crate::spec::sealed_memfd("x", b"content").unwrap();
-        let packet = Packet::new(Kind::Hold, SlotId(7)).key(3).args(1, u64::MAX);
+        let packet = Packet::new(PacketKind::Hold, SlotId(7)).key(3).args(1, u64::MAX);
         send(&a, packet, &[held.as_fd()]).unwrap();
         let Received::Packet(got, [Some(fd), None]) = receive(&b).unwrap() else { panic!("one packet") };
         assert_eq!(got, packet);
@@ -282,15 +282,18 @@ mod tests {
             assert!(matches!(receive(&b).unwrap(), Received::Unknown));
         }
         // A longer packet of a known kind is read as far as this version knows it.
-        let mut longer = Packet::new(Kind::Hello, SlotId::GLOBAL).args(2, 0).encode().to_vec();
+        let mut longer = Packet::new(PacketKind::Hello, SlotId::GLOBAL).args(2, 0).encode().to_vec();
         longer.extend_from_slice(&[9; 8]);
         rustix::io::write(&a, &longer).unwrap();
-        assert!(matches!(receive(&b).unwrap(), Received::Packet(Packet { kind: Kind::Hello, a: 2, .. }, _)));
+        assert!(matches!(
+            receive(&b).unwrap(),
+            Received::Packet(Packet { kind: PacketKind::Hello, a: 2, .. }, _)
+        ));
     }
 
     #[test]
     fn fields_have_their_places() {
-        let packet = Packet { kind: Kind::Refused, key: 0x0201, slot: SlotId(0x0605_0403), a: 7, b: 8 };
+        let packet = Packet { kind: PacketKind::Refused, key: 0x0201, slot: SlotId(0x0605_0403), a: 7, b: 8 };
         let bytes = [109, 0, 1, 2, 3, 4, 5, 6, 7, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0];
         assert_eq!(packet.encode(), bytes);
         assert_eq!(Packet::decode(&bytes), Some(packet));
@@ -298,11 +301,11 @@ mod tests {
 
     #[test]
     fn every_kind_is_known_by_its_number() {
-        use Kind::*;
+        use PacketKind::*;
         let kinds = [Hello, Spawn, Signal, Hold, Drop, Free, Goodbye, Handover, Replace, GoOn, Welcome, Busy];
         let more = [Slot, Held, Adopted, Spawned, SpawnFailed, Exited, Refused];
         for kind in kinds.into_iter().chain(more) {
-            assert_eq!(Kind::from_u16(kind as u16), Some(kind));
+            assert_eq!(PacketKind::from_u16(kind as u16), Some(kind));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::id::{Offset, SlotId};
 use crate::limits::{self, KEYS};
-use crate::proto::{self, Kind, Packet, SlotFlags, Stage};
+use crate::proto::{self, Packet, PacketKind, SlotFlags, Stage};
 use crate::pty::{self, Child};
 use crate::ring;
 use crate::wake::Doorbell;
@@ -222,15 +222,15 @@ impl Slot {
             self.send_state(index, socket)?;
             self.unsent = Unsent { held: self.unsent.held, ..Unsent::default() };
         } else if let Some((stage, errno)) = self.unsent.failed {
-            let packet = Packet::new(Kind::SpawnFailed, index).args(errno as u64, stage as u64);
+            let packet = Packet::new(PacketKind::SpawnFailed, index).args(errno as u64, stage as u64);
             proto::send(socket, packet, &[])?;
             self.unsent.failed = None;
         } else if self.unsent.spawned {
-            let packet = Packet::new(Kind::Spawned, index).args(self.pid, 0);
+            let packet = Packet::new(PacketKind::Spawned, index).args(self.pid, 0);
             self.send_with_fds(packet, socket)?;
             self.unsent.spawned = false;
         } else if self.unsent.exited {
-            let packet = Packet::new(Kind::Exited, index).args(self.exit.unwrap_or(0), self.head().0);
+            let packet = Packet::new(PacketKind::Exited, index).args(self.exit.unwrap_or(0), self.head().0);
             proto::send(socket, packet, &[])?;
             self.unsent.exited = false;
         } else if self.unsent.held != 0 {
@@ -250,7 +250,7 @@ impl Slot {
         ] {
             flags |= if set { flag } else { 0 };
         }
-        let packet = Packet::new(Kind::Slot, index).key(flags).args(self.pid, self.exit.unwrap_or(0));
+        let packet = Packet::new(PacketKind::Slot, index).key(flags).args(self.pid, self.exit.unwrap_or(0));
         self.send_with_fds(packet, socket)
     }
 
@@ -277,7 +277,9 @@ pub(crate) fn send_held(
 ) -> rustix::io::Result<()> {
     let key = unsent.trailing_zeros();
     match held.get(key as usize) {
-        Some(Some(fd)) => proto::send(socket, Packet::new(Kind::Held, slot).key(key as u16), &[fd.as_fd()]),
+        Some(Some(fd)) => {
+            proto::send(socket, Packet::new(PacketKind::Held, slot).key(key as u16), &[fd.as_fd()])
+        }
         _ => Ok(()),
     }
 }

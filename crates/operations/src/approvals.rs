@@ -6,10 +6,10 @@ use crate::execute::Call;
 use crate::limits::APPROVAL_TEXT_LENGTHS;
 use crate::reply::{Answer, done, first_items};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use swb_chat::{ApprovalId, ApprovalOption, OptionKind, Refused, Verdict};
+use swb_chat::{ApprovalAnswer, ApprovalId, ApprovalOption, OptionKind, Refused};
 use swb_engine::chat::Chat;
 use swb_engine::{Session, chosen};
-use swb_turns::{Dialog, State};
+use swb_turns::{Dialog, ProgramState};
 use swb_wire::control::{Approval, ApprovalItem, ApprovalReply, ApprovalsReply, ErrorCode, ErrorReply};
 
 /// A pending approval.
@@ -99,7 +99,7 @@ impl Call<'_> {
             // If a conversation reports this dialog, it is decided there.
             let chats =
                 |one: &Waiting| matches!(one, Waiting::Chat(chat, _) if chat.name() == session.name());
-            if session.view().status.state != State::Asking || all.iter().any(chats) {
+            if session.view().status.state != ProgramState::Asking || all.iter().any(chats) {
                 continue;
             }
             if let Some(dialog) = session.dialog().await {
@@ -125,7 +125,7 @@ fn terminal_id(session: &Session, dialog: &Dialog) -> ApprovalId {
 fn choice(request: &Approval, dialog: &Dialog) -> Result<Option<String>, ErrorReply> {
     let Some(wanted) = &request.option else {
         let Some(approved) = request.approved else { return Ok(None) };
-        let verdict = Verdict { approved, option: None, always: request.always };
+        let verdict = ApprovalAnswer { approved, option: None, always: request.always };
         let none = || {
             invalid(
                 "the dialog has no matching option; name one of its options, or answer it in the terminal",
@@ -144,9 +144,9 @@ fn choice(request: &Approval, dialog: &Dialog) -> Result<Option<String>, ErrorRe
 }
 
 /// The decision in the request, if any.
-fn verdict(request: &Approval, options: &[ApprovalOption]) -> Result<Option<Verdict>, ErrorReply> {
+fn verdict(request: &Approval, options: &[ApprovalOption]) -> Result<Option<ApprovalAnswer>, ErrorReply> {
     let Some(wanted) = &request.option else {
-        let verdict = |approved| Verdict { approved, option: None, always: request.always };
+        let verdict = |approved| ApprovalAnswer { approved, option: None, always: request.always };
         return Ok(request.approved.map(verdict));
     };
     let option = options.iter().find(|option| option.id == *wanted);
@@ -156,7 +156,7 @@ fn verdict(request: &Approval, options: &[ApprovalOption]) -> Result<Option<Verd
         return Err(opposite(wanted));
     }
     let lasting = matches!(option.kind, OptionKind::AllowAlways | OptionKind::RejectAlways);
-    Ok(Some(Verdict { approved, option: Some(wanted.clone()), always: request.always || lasting }))
+    Ok(Some(ApprovalAnswer { approved, option: Some(wanted.clone()), always: request.always || lasting }))
 }
 
 fn no_option<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> ErrorReply {
@@ -187,7 +187,7 @@ mod tests {
         approved: Option<bool>,
         option: Option<&str>,
         always: bool,
-    ) -> Result<Option<Verdict>, ErrorReply> {
+    ) -> Result<Option<ApprovalAnswer>, ErrorReply> {
         let option = option.map(str::to_owned);
         verdict(&Approval { approved, option, always, ..Approval::default() }, &options())
     }
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn the_kind_of_an_option_decides() {
         let verdict = |approved, option: Option<&str>, always| {
-            Ok(Some(Verdict { approved, option: option.map(str::to_owned), always }))
+            Ok(Some(ApprovalAnswer { approved, option: option.map(str::to_owned), always }))
         };
         assert_eq!(decided(None, Some("yes"), false), verdict(true, Some("yes"), false));
         assert_eq!(decided(None, Some("ever"), false), verdict(true, Some("ever"), true));

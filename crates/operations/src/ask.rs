@@ -8,7 +8,7 @@ use crate::turns::turn_object;
 use crate::wait::{after, no_turn};
 use swb_engine::limits::ASK_READY;
 use swb_engine::{AgentBusy, AskOutcome as Reply, Error, Session, Submit, TypedText};
-use swb_turns::State;
+use swb_turns::ProgramState;
 use swb_wire::control::{Ask, AskReply, AskResult, ErrorCode, ErrorReply, Turn, TurnObject};
 
 impl Call<'_> {
@@ -43,7 +43,7 @@ impl Call<'_> {
             match self.engine().watch(session).free(ASK_READY).await {
                 Ok(()) => {}
                 Err(AgentBusy::Gone) => return Err(refused(Error::Ended(session.name().clone()))),
-                Err(_) if session.view().status.state == State::Asking => return Ok(asking(session)),
+                Err(_) if session.view().status.state == ProgramState::Asking => return Ok(asking(session)),
                 Err(why) => return Err(busy(session, why)),
             }
         }

@@ -65,7 +65,7 @@ pub struct Operations {
     /// Conversations with agents, if the daemon holds any.
     chats: Option<Chats>,
     host: Arc<dyn Host>,
-    settings: Arc<Settings>,
+    settings: Arc<SessionDefaults>,
     /// Owns tasks that outlive their caller, such as the end of a killed session.
     tasks: TaskTracker,
 }
@@ -73,7 +73,7 @@ pub struct Operations {
 /// What new sessions start from.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Settings {
+pub struct SessionDefaults {
     /// Environment of the daemon; agents get it (CO-28).
     pub env: BTreeMap<String, String>,
     /// File mode creation mask of agents.
@@ -82,7 +82,7 @@ pub struct Settings {
     pub default_coopfile: PathBuf,
 }
 
-impl Settings {
+impl SessionDefaults {
     /// Puts the settings together.
     pub fn new(env: BTreeMap<String, String>, umask: u32, default_coopfile: PathBuf) -> Self {
         Self { env, umask, default_coopfile }
@@ -91,7 +91,7 @@ impl Settings {
 
 impl Operations {
     /// Creates the operations of a daemon.
-    pub fn new(engine: Engine, host: Arc<dyn Host>, settings: Settings, tasks: TaskTracker) -> Self {
+    pub fn new(engine: Engine, host: Arc<dyn Host>, settings: SessionDefaults, tasks: TaskTracker) -> Self {
         Self { engine, chats: None, host, settings: Arc::new(settings), tasks }
     }
 

@@ -6,7 +6,7 @@ use crate::reply::{Answer, done};
 use crate::turns::turn_text;
 use swb_engine::limits::TAKE_SILENT;
 use swb_engine::{RelayError, Session, StoredTurn, Submit, TypedText, TypingError, TypingReport};
-use swb_turns::State;
+use swb_turns::ProgramState;
 use swb_types::Scope;
 use swb_wire::control::{ErrorCode, ErrorReply, OkReply, Paste, Relay, RelayReply};
 use tokio::time::sleep;
@@ -88,7 +88,7 @@ impl Call<'_> {
         submit: Submit,
     ) -> Result<TypingReport, ErrorReply> {
         // One character can answer a dialog, and a caller that only prompts may not do that.
-        if !self.caller.may_type() && session.view().status.state == State::Asking {
+        if !self.caller.may_type() && session.view().status.state == ProgramState::Asking {
             let what = format!("the agent of session '{}' is waiting for an answer", session.name());
             return Err(ErrorReply::new(ErrorCode::AgentBusy, what));
         }

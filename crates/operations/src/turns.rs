@@ -5,7 +5,7 @@ use crate::execute::Call;
 use crate::limits;
 use crate::reply::{Answer, done};
 use swb_engine::{ProcessPhase, Session, TurnInfo};
-use swb_turns::{State, Status, strip_text};
+use swb_turns::{ProgramState, Status, strip_text};
 use swb_wire::control::{
     AgentItem, AgentState, Base64, Capture, CaptureReply, EvidenceItem, Explain, ExplainReply, Turn,
     TurnItem, TurnObject, TurnReply, Turns, TurnsReply,
@@ -95,15 +95,15 @@ fn agent_item(status: &Status, profile: Option<String>) -> AgentItem {
     }
 }
 
-pub(crate) fn agent_state(state: State) -> AgentState {
+pub(crate) fn agent_state(state: ProgramState) -> AgentState {
     match state {
-        State::Starting => AgentState::Starting,
-        State::Working => AgentState::Working,
-        State::Ready => AgentState::Ready,
-        State::Asking => AgentState::Asking,
-        State::Error => AgentState::Error,
-        State::Exited => AgentState::Exited,
-        State::Unknown => AgentState::Unknown,
+        ProgramState::Starting => AgentState::Starting,
+        ProgramState::Working => AgentState::Working,
+        ProgramState::Ready => AgentState::Ready,
+        ProgramState::Asking => AgentState::Asking,
+        ProgramState::Error => AgentState::Error,
+        ProgramState::Exited => AgentState::Exited,
+        ProgramState::Unknown => AgentState::Unknown,
     }
 }
 

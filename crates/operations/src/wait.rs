@@ -9,8 +9,8 @@ use regex::{Regex, RegexBuilder};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
-use swb_engine::{AgentChange, AgentWatch, Cursor, Error, Mark, Pty, RelayError, Session, Step};
-use swb_turns::State;
+use swb_engine::{AgentChange, AgentWatch, Cursor, CursorStep, Error, Mark, Pty, RelayError, Session};
+use swb_turns::ProgramState;
 use swb_types::{ExitStatus, Offset};
 use swb_wire::control::{ErrorReply, Wait, WaitOutcome, WaitReply, WaitUntil};
 use tokio::time::Instant;
@@ -41,8 +41,10 @@ impl Call<'_> {
             let offset = view.ptys.first().map_or(Offset::START, |agent| agent.pty.head());
             let met = |met| WaitReply { ok: true, met, text: None, code: None, turn_id: None, offset };
             match (wait.until, view.status.state) {
-                (Some(WaitUntil::Ready), State::Ready | State::Error) => return Ok(met(WaitOutcome::Ready)),
-                (Some(WaitUntil::Asking), State::Asking) => return Ok(met(WaitOutcome::Asking)),
+                (Some(WaitUntil::Ready), ProgramState::Ready | ProgramState::Error) => {
+                    return Ok(met(WaitOutcome::Ready));
+                }
+                (Some(WaitUntil::Asking), ProgramState::Asking) => return Ok(met(WaitOutcome::Asking)),
                 (Some(WaitUntil::Turn), _) => {
                     if let Some(turn_id) = turn_after(&watch, session, before)? {
                         return Ok(WaitReply { turn_id: Some(turn_id), ..met(WaitOutcome::Turn) });
@@ -160,11 +162,11 @@ impl Condition {
 fn pass_over(cursor: &mut Cursor) -> Option<ExitStatus> {
     loop {
         match cursor.step(u64::MAX) {
-            Step::Output { to } => cursor.advance(to - cursor.offset()),
-            Step::Lost { oldest } => cursor.skip(oldest),
-            Step::Mark(Mark::Exited(status)) => return Some(status),
-            Step::Mark(_) => {}
-            Step::Idle => return None,
+            CursorStep::Output { to } => cursor.advance(to - cursor.offset()),
+            CursorStep::Lost { oldest } => cursor.skip(oldest),
+            CursorStep::Mark(Mark::Exited(status)) => return Some(status),
+            CursorStep::Mark(_) => {}
+            CursorStep::Idle => return None,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use swb_chat::{Message, Role, Saved, Summary};
+use swb_chat::{Author, Message, SavedConversation, Summary};
 use swb_types::{SessionName, Timestamp};
 
 /// Columns of [`summary`].
@@ -24,7 +24,7 @@ struct SavedMessage {
 }
 
 /// Stores a conversation in place of the one with its name. Messages that have not changed are not written.
-pub(crate) fn save(database: &Connection, saved: &Saved) -> Result<()> {
+pub(crate) fn save(database: &Connection, saved: &SavedConversation) -> Result<()> {
     let id = save_head(database, saved)?;
     let mut kept = kept_messages(database, id)?;
     let mut changed = Vec::new();
@@ -46,7 +46,7 @@ pub(crate) fn save(database: &Connection, saved: &Saved) -> Result<()> {
     Ok(())
 }
 
-fn save_head(database: &Connection, saved: &Saved) -> Result<i64> {
+fn save_head(database: &Connection, saved: &SavedConversation) -> Result<i64> {
     let resume = saved.resume.as_ref().map(serde_json::to_string).transpose()?;
     let mut statement = database.prepare_cached(
         "INSERT INTO conversation
@@ -107,7 +107,7 @@ fn digest(message: &Message, parts: &str, ending: &str) -> i64 {
     hasher.finish().cast_signed()
 }
 
-pub(crate) fn load(database: &Connection, name: &str) -> Result<Option<Saved>> {
+pub(crate) fn load(database: &Connection, name: &str) -> Result<Option<SavedConversation>> {
     // One transaction, so that nothing changes between reading the conversation and its messages.
     let look = database.unchecked_transaction()?;
     let query = format!("SELECT {SUMMARY}, c.id, c.settings, c.resume FROM conversation c WHERE c.name = ?1");
@@ -117,7 +117,7 @@ pub(crate) fn load(database: &Connection, name: &str) -> Result<Option<Saved>> {
         Ok((summary(row)?, rest))
     });
     let Some((summary, (id, settings, resume))) = found.optional()? else { return Ok(None) };
-    Ok(Some(Saved {
+    Ok(Some(SavedConversation {
         name: summary.name,
         title: summary.title,
         workspace: summary.workspace,
@@ -181,9 +181,10 @@ pub(crate) fn summary(row: &Row<'_>) -> rusqlite::Result<Summary> {
     })
 }
 
-pub(crate) fn role(row: &Row<'_>, column: usize) -> rusqlite::Result<Role> {
+pub(crate) fn role(row: &Row<'_>, column: usize) -> rusqlite::Result<Author> {
     let name: String = row.get(column)?;
-    let known = [Role::Assistant, Role::System, Role::User].into_iter().find(|role| role.as_str() == name);
+    let known =
+        [Author::Assistant, Author::System, Author::User].into_iter().find(|role| role.as_str() == name);
     known.ok_or_else(|| strange(column, StoreError::Form(format!("unknown role '{name}'"))))
 }
 

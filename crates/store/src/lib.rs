@@ -21,7 +21,7 @@ use database_file::{DatabaseFile, Identity};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use swb_chat::{Archive, ArchiveError, Saved, SearchHit, Summary, Workspace};
+use swb_chat::{Archive, ArchiveError, SavedConversation, SearchHit, Summary, Workspace};
 
 /// Conversations and workspaces in a directory.
 ///
@@ -126,11 +126,11 @@ impl Store {
 }
 
 impl Archive for Store {
-    fn save(&self, saved: &Saved) -> std::result::Result<(), ArchiveError> {
+    fn save(&self, saved: &SavedConversation) -> std::result::Result<(), ArchiveError> {
         self.change(|database| conversations::save(database, saved))
     }
 
-    fn load(&self, name: &str) -> std::result::Result<Option<Saved>, ArchiveError> {
+    fn load(&self, name: &str) -> std::result::Result<Option<SavedConversation>, ArchiveError> {
         Ok(self.ask(|database| conversations::load(database, name))?.flatten())
     }
 

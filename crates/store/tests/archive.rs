@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use support::{rich, talk};
-use swb_chat::{Archive, Ending, Message, Role, Saved, SearchHit, Workspace};
+use swb_chat::{Archive, Author, Ending, Message, SavedConversation, SearchHit, Workspace};
 use swb_store::Store;
 use swb_types::Timestamp;
 
@@ -52,7 +52,7 @@ fn paths_need_not_be_text() {
     use std::os::unix::ffi::OsStringExt;
     let (_dir, store) = store();
     let path = PathBuf::from(std::ffi::OsString::from_vec(b"/ws/\xff".to_vec()));
-    let saved = Saved { workspace: path.clone(), ..talk("bytes", "/ws", &["x"]) };
+    let saved = SavedConversation { workspace: path.clone(), ..talk("bytes", "/ws", &["x"]) };
     store.save(&saved).unwrap();
     assert_eq!(store.load("bytes").unwrap(), Some(saved));
     assert_eq!(store.list(Some(&path)).unwrap().len(), 1);
@@ -144,8 +144,8 @@ fn messages_that_did_not_change_are_not_written_again() {
         statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
     };
     let before = rows();
-    saved.messages[1] = Message::text_of(2, Role::Assistant, "zwei", Timestamp(1));
-    saved.messages.push(Message::text_of(4, Role::User, "four", Timestamp(4)));
+    saved.messages[1] = Message::text_of(2, Author::Assistant, "zwei", Timestamp(1));
+    saved.messages.push(Message::text_of(4, Author::User, "four", Timestamp(4)));
     store.save(&saved).unwrap();
     let after = rows();
     assert_eq!((before[0], before[2]), (after[0], after[2]));
@@ -175,7 +175,9 @@ fn what_is_deleted_is_gone_from_the_disk() {
 fn lists_are_of_a_workspace_and_the_newest_come_first() {
     let (_dir, store) = store();
     for (name, workspace, updated) in [("old", "/p", 1), ("new", "/p", 3), ("other", "/q", 2)] {
-        store.save(&Saved { updated: Timestamp(updated), ..talk(name, workspace, &["x"]) }).unwrap();
+        store
+            .save(&SavedConversation { updated: Timestamp(updated), ..talk(name, workspace, &["x"]) })
+            .unwrap();
     }
     assert_eq!(names(&store, None), ["new", "other", "old"]);
     assert_eq!(names(&store, Some("/p")), ["new", "old"]);
@@ -201,7 +203,7 @@ fn words_are_found_and_shown() {
     assert!(found(&store, "quick dog").is_empty());
     let hit = store.search("needle", None, 9).unwrap().remove(0);
     assert!(hit.excerpt.contains("\u{2}needle\u{3}") && hit.excerpt.len() < 200, "{:?}", hit.excerpt);
-    assert_eq!((hit.role, hit.at, hit.summary.message_count), (Role::Assistant, Timestamp(1001), 2));
+    assert_eq!((hit.role, hit.at, hit.summary.message_count), (Author::Assistant, Timestamp(1001), 2));
     assert_eq!(store.search("quick", None, 1).unwrap().len(), 1);
     for name in ["older", "newer"] {
         store.save(&talk(name, "/ws", &["twice said"])).unwrap();
@@ -341,7 +343,7 @@ fn a_database_of_the_first_version_can_be_read() {
     assert_eq!(found(&store, "dogs"), [("old".into(), 2)]);
     assert_eq!(store.workspaces().unwrap()[0].commands_approved, ["ls"]);
     // And it can be gone on with.
-    old.messages.push(Message::text_of(3, Role::User, "new", Timestamp(9)));
+    old.messages.push(Message::text_of(3, Author::User, "new", Timestamp(9)));
     store.save(&old).unwrap();
     assert_eq!(store.load("old").unwrap(), Some(old));
     assert_eq!(found(&store, "dogs").len(), 1);

@@ -11,21 +11,21 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use support::talk;
-use swb_chat::{Archive, Saved};
+use swb_chat::{Archive, SavedConversation};
 use swb_store::Store;
 
 const PLACE: &str = "STORE_TEST_DIR";
 const MESSAGES: usize = 20;
 
 /// A state in which every message is another than in any other state.
-fn state(n: u64) -> Saved {
+fn state(n: u64) -> SavedConversation {
     let texts: Vec<String> =
         (0..MESSAGES).map(|m| format!("state{n} message {m} {}", "padding ".repeat(100))).collect();
     let said: Vec<&str> = texts.iter().map(String::as_str).collect();
-    Saved { title: n.to_string(), ..talk("crash", "/ws", &said) }
+    SavedConversation { title: n.to_string(), ..talk("crash", "/ws", &said) }
 }
 
-fn number_of(saved: &Saved) -> u64 {
+fn number_of(saved: &SavedConversation) -> u64 {
     saved.title.parse().unwrap()
 }
 

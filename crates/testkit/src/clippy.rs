@@ -6,7 +6,9 @@ use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use swb_wire::clippy::{Message, Request, Response, Role, VERSION, encode_request, frames, parse_message};
+use swb_wire::clippy::{
+    Message, PeerRole, Request, Response, VERSION, encode_request, frames, parse_message,
+};
 use swb_wire::frame::LengthPrefixed;
 
 /// A message received on a clippy connection.
@@ -103,7 +105,7 @@ impl ClippyClient {
 
     /// Sends a hello and requires that it is accepted.
     #[track_caller]
-    pub fn hello(&mut self, role: Role) {
+    pub fn hello(&mut self, role: PeerRole) {
         self.send(0, &Request::Hello { version: VERSION, role: Some(role) });
         assert_eq!(self.item(LIMIT), Some(ClippyItem::Ack(None)));
     }
@@ -219,7 +221,7 @@ impl Swb {
 
     /// A connection to the clippy socket after the hello.
     #[track_caller]
-    pub fn clippy(&self, role: Role) -> ClippyClient {
+    pub fn clippy(&self, role: PeerRole) -> ClippyClient {
         let mut client = self.clippy_raw();
         client.hello(role);
         client

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use swb_wire::keepty::{Decoder, Message, Role, encode};
+use swb_wire::keepty::{Decoder, KeeptyRole, Message, encode};
 
 /// An item received on a keepty connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl KeeptyClient {
     }
 
     /// Sends Hello without reading the reply.
-    pub fn hello(&mut self, role: Role, cols: u16, rows: u16) {
+    pub fn hello(&mut self, role: KeeptyRole, cols: u16, rows: u16) {
         self.send(&Message::Hello { role, cols, rows });
     }
 
@@ -208,7 +208,7 @@ impl Swb {
     #[track_caller]
     pub fn keepty_running(&self, session: &str, script: &str) -> KeeptyClient {
         self.keepty_start(session, script);
-        let mut writer = self.keepty(session, Role::Writer, 80, 24);
+        let mut writer = self.keepty(session, KeeptyRole::Writer, 80, 24);
         assert_eq!(writer.ack(), (0, 80, 24));
         writer.until("ready");
         writer

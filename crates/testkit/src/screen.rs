@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use swb_types::Size;
-use swb_vt::{Options, Screen, State};
+use swb_vt::{Options, Screen, ScreenState};
 
 /// Maximum number of differences printed for two screens that should be the same.
 const SHOWN: usize = 12;
@@ -96,7 +96,7 @@ impl ScreenClient {
     }
 
     /// The complete state of the terminal.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> ScreenState {
         self.screen.state()
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use swb_types::Paths;
-use swb_wire::keepty::Role;
+use swb_wire::keepty::KeeptyRole;
 
 /// Environment variables of the user who runs the tests that would change the results; the tests may run in a session
 /// of ours.
@@ -237,7 +237,7 @@ impl Swb {
     }
 
     /// A connection to a session's keepty socket, after the reply to its Hello; see [`KeeptyClient::ack`].
-    pub fn keepty(&self, session: &str, role: Role, cols: u16, rows: u16) -> KeeptyClient {
+    pub fn keepty(&self, session: &str, role: KeeptyRole, cols: u16, rows: u16) -> KeeptyClient {
         let mut client = self.keepty_raw(session);
         client.hello(role, cols, rows);
         client

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// An event of a conversation or of the connection.
 #[derive(Debug, Clone, PartialEq)]
-pub enum ChatEvent {
+pub enum ViewEvent {
     /// The agent asks for an approval.
     Approval(ApprovalPrompt),
     /// The daemon closes the connection.

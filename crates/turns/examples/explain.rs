@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use swb_turns::recording::{Expected, Recording, Step};
-use swb_turns::{Detector, Event, Profiles};
+use swb_turns::{Detector, DetectorEvent, Profiles};
 use swb_vt::{Options, Screen};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -30,13 +30,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn print(detector: &mut Detector) {
     for event in detector.take_events() {
         match event {
-            Event::Status(status) => {
+            DetectorEvent::Status(status) => {
                 let seen = status.evidence.map(|seen| (seen.offset.0, seen.signal.name(), seen.detail));
                 println!("{:>10.3} {:?} {seen:?}", status.since.0 as f64 / 1e6, status.state);
             }
-            Event::TurnStarted { seq, submit } => println!("           turn {seq} submitted at {submit}"),
-            Event::Dialog { offset } => println!("           dialog at {offset}"),
-            Event::TurnEnded(turn) => {
+            DetectorEvent::TurnStarted { seq, submit } => {
+                println!("           turn {seq} submitted at {submit}")
+            }
+            DetectorEvent::Dialog { offset } => println!("           dialog at {offset}"),
+            DetectorEvent::TurnEnded(turn) => {
                 println!("           turn {} ended at {} by {}", turn.seq, turn.end, turn.signal.name());
             }
         }

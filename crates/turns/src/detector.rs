@@ -8,15 +8,15 @@
 //! two frames of one read. The order of calls: [`Detector::output`] and [`Detector::input`] as they occur,
 //! [`Detector::tick`] at [`Detector::deadline`], [`Detector::take_events`] after any of them.
 
-use crate::keys::{Key, Keys};
+use crate::keys::{TurnKey, TurnKeys};
 use crate::limits;
-use crate::live::{Pending, Saved};
+use crate::live::{Pending, SavedDetector};
 use crate::look::{self, Shows};
-use crate::profile::{Kind, Profile};
+use crate::profile::{Profile, ProgramKind};
 use crate::scan::{Report, Scanner};
-use crate::status::{Evidence, State, Status};
+use crate::status::{Evidence, ProgramState, Status};
 use crate::time::Time;
-use crate::turn::{Signal, Turn};
+use crate::turn::{CompletedTurn, Signal};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +39,7 @@ pub enum Hook {
 
 /// An event of the detector.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Event {
+pub enum DetectorEvent {
     /// The status changed.
     Status(Status),
     /// Input was submitted.
@@ -55,27 +55,27 @@ pub enum Event {
         offset: Offset,
     },
     /// A turn is complete.
-    TurnEnded(Box<Turn>),
+    TurnEnded(Box<CompletedTurn>),
 }
 
 /// Detects turns and status of one program.
 #[derive(Debug)]
 pub struct Detector {
     pub(crate) profile: Arc<Profile>,
-    pub(crate) live: Saved,
-    events: Vec<Event>,
+    pub(crate) live: SavedDetector,
+    events: Vec<DetectorEvent>,
 }
 
 impl Detector {
     /// A detector for a program that has written nothing yet.
     pub fn new(profile: Arc<Profile>, size: Size) -> Self {
-        Self { profile, live: Saved::new(size), events: Vec::new() }
+        Self { profile, live: SavedDetector::new(size), events: Vec::new() }
     }
 
     /// Continues where another detector stopped, with the screen as it was then.
     ///
     /// The bytes of an open turn are not stored; [`Detector::refill`] restores them.
-    pub fn restore(profile: Arc<Profile>, saved: Saved) -> Self {
+    pub fn restore(profile: Arc<Profile>, saved: SavedDetector) -> Self {
         let mut live = saved;
         if let Some(turn) = &mut live.turn {
             turn.capture.lose(0);
@@ -97,7 +97,7 @@ impl Detector {
     }
 
     /// What [`Detector::restore`] needs.
-    pub fn saved(&self) -> &Saved {
+    pub fn saved(&self) -> &SavedDetector {
         &self.live
     }
 
@@ -187,7 +187,7 @@ impl Detector {
     }
 
     fn follows_pictures(&self) -> bool {
-        self.profile.kind == Kind::Screen && self.live.turn.is_some()
+        self.profile.kind == ProgramKind::Screen && self.live.turn.is_some()
     }
 
     /// Takes input to the program: keys, pastes, and the terminal's replies, which are distinguished.
@@ -197,7 +197,7 @@ impl Detector {
         if self.live.dirty && self.live.keys.would_press(bytes, now) {
             self.weigh(screen, now, now.since(self.live.last_output));
         }
-        self.live.asked_at_input = self.live.status.state == State::Asking;
+        self.live.asked_at_input = self.live.status.state == ProgramState::Asking;
         if let Some(pending) = &mut self.live.pending {
             pending.touched = true;
         }
@@ -227,14 +227,14 @@ impl Detector {
     pub fn hook(&mut self, screen: &Screen, hook: Hook, now: Time) {
         self.tick(screen, now);
         let state = match hook {
-            Hook::Working => State::Working,
-            Hook::Ready => State::Ready,
-            Hook::Asking => State::Asking,
-            Hook::Error => State::Error,
+            Hook::Working => ProgramState::Working,
+            Hook::Ready => ProgramState::Ready,
+            Hook::Asking => ProgramState::Asking,
+            Hook::Error => ProgramState::Error,
         };
         let detail = format!("{hook:?}").to_lowercase();
         self.live.reports.hook = Some(self.heard(state, &detail, now));
-        self.working_if(state == State::Working, Signal::Hook, &detail, now);
+        self.working_if(state == ProgramState::Working, Signal::Hook, &detail, now);
         // No output may follow, so this counts as a change of its own.
         self.live.dirty = true;
         self.live.last_output = self.live.last_output.max(now);
@@ -252,7 +252,7 @@ impl Detector {
     pub fn exited(&mut self, now: Time) {
         self.live.turn = None;
         self.live.stage = usize::MAX;
-        self.set_status(State::Exited, Signal::Process, "exited", now);
+        self.set_status(ProgramState::Exited, Signal::Process, "exited", now);
     }
 
     /// When [`Detector::tick`] has to be called.
@@ -278,13 +278,13 @@ impl Detector {
     /// live sessions never do this, since a dialog is not the end of a turn.
     pub(crate) fn finish(&mut self, screen: &Screen, now: Time) {
         self.tick(screen, now);
-        if self.live.status.state == State::Asking {
+        if self.live.status.state == ProgramState::Asking {
             self.end_in_dialog(screen, now);
         }
     }
 
     /// Takes the events since the last call.
-    pub fn take_events(&mut self) -> Vec<Event> {
+    pub fn take_events(&mut self) -> Vec<DetectorEvent> {
         std::mem::take(&mut self.events)
     }
 
@@ -294,25 +294,25 @@ impl Detector {
         let quiet = self.profile.view.quiet;
         let screen = [limits::REPORT_QUIET, quiet, limits::LINGER, limits::STILL_BUSY, limits::ABANDON];
         let moments = match (self.profile.kind, self.live.turn.is_some()) {
-            (Kind::Line, true) => &line[..],
-            (Kind::Line, false) => &line[..1],
-            (Kind::Screen, true) => &screen[..],
-            (Kind::Screen, false) => &screen[..3],
+            (ProgramKind::Line, true) => &line[..],
+            (ProgramKind::Line, false) => &line[..1],
+            (ProgramKind::Screen, true) => &screen[..],
+            (ProgramKind::Screen, false) => &screen[..3],
         };
         moments.get(self.live.stage).copied()
     }
 
-    fn key(&mut self, screen: &Screen, keys: &mut Keys, key: Key, now: Time) {
+    fn key(&mut self, screen: &Screen, keys: &mut TurnKeys, key: TurnKey, now: Time) {
         match key {
-            Key::Enter => self.submit(screen, keys, now),
-            Key::LineFeed if self.profile.kind == Kind::Line => self.submit(screen, keys, now),
-            Key::Escape => self.escape(),
-            Key::Interrupt => {
+            TurnKey::Enter => self.submit(screen, keys, now),
+            TurnKey::LineFeed if self.profile.kind == ProgramKind::Line => self.submit(screen, keys, now),
+            TurnKey::Escape => self.escape(),
+            TurnKey::Interrupt => {
                 if !self.live.asked_at_input {
                     self.interrupt();
                 }
             }
-            Key::LineFeed | Key::Other => {}
+            TurnKey::LineFeed | TurnKey::Other => {}
         }
     }
 
@@ -343,9 +343,9 @@ impl Detector {
         if self.may_look(now) {
             self.see(screen, now);
             let verdict = self.verdict(Duration::ZERO);
-            let ready = verdict.as_ref().is_some_and(|said| said.state == State::Ready && said.strong);
+            let ready = verdict.as_ref().is_some_and(|said| said.state == ProgramState::Ready && said.strong);
             self.consider(ready, ready, now);
-            if let Some(verdict) = verdict.filter(|said| said.state == State::Asking) {
+            if let Some(verdict) = verdict.filter(|said| said.state == ProgramState::Asking) {
                 self.asking(&verdict, now);
             }
         }
@@ -367,7 +367,7 @@ impl Detector {
 
     /// Reads the screen, if it has changed.
     pub(crate) fn see(&mut self, screen: &Screen, now: Time) {
-        if !std::mem::take(&mut self.live.dirty) || self.profile.kind != Kind::Screen {
+        if !std::mem::take(&mut self.live.dirty) || self.profile.kind != ProgramKind::Screen {
             return;
         }
         let rows = screen.row_texts();
@@ -381,7 +381,7 @@ impl Detector {
         }
         if sight.shows == Shows::Busy && self.live.turn.is_some() {
             let detail = sight.evidence.clone();
-            self.set_status(State::Working, Signal::Screen, &detail, now);
+            self.set_status(ProgramState::Working, Signal::Screen, &detail, now);
         }
         self.live.sight = Some(sight);
     }
@@ -400,9 +400,9 @@ impl Detector {
         may
     }
 
-    pub(crate) fn set_status(&mut self, state: State, signal: Signal, detail: &str, now: Time) {
+    pub(crate) fn set_status(&mut self, state: ProgramState, signal: Signal, detail: &str, now: Time) {
         let before = self.live.status.state;
-        if state == State::Ready {
+        if state == ProgramState::Ready {
             self.live.ready0.get_or_insert(self.live.offset);
         }
         if before == state && self.live.status.evidence.as_ref().is_some_and(|seen| seen.signal == signal) {
@@ -413,11 +413,11 @@ impl Detector {
         let since = if before == state { self.live.status.since } else { now };
         self.live.status = Status { state, since, evidence: Some(evidence) };
         if before != state {
-            self.push(Event::Status(self.live.status.clone()));
+            self.push(DetectorEvent::Status(self.live.status.clone()));
         }
     }
 
-    pub(crate) fn push(&mut self, event: Event) {
+    pub(crate) fn push(&mut self, event: DetectorEvent) {
         if self.events.len() >= limits::EVENTS {
             self.events.remove(0);
         }

@@ -4,7 +4,7 @@
 
 use crate::limits;
 use crate::look::{self, Shows};
-use crate::profile::{Dialogs, Kind, Profile};
+use crate::profile::{Dialogs, Profile, ProgramKind};
 use crate::verdict::cursor_line;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
@@ -90,12 +90,12 @@ impl Dialog {
 pub fn dialog(profile: &Profile, screen: &Screen, asks: bool) -> Option<Dialog> {
     let rows = screen.row_texts();
     let at = match profile.kind {
-        Kind::Screen => {
+        ProgramKind::Screen => {
             let sight = look::look(&profile.view, &rows);
             let shown = Some(sight.bottom).filter(|_| sight.shows == Shows::Asking);
             shown.or_else(|| look::menu_row(&profile.view, &rows).filter(|_| asks))
         }
-        Kind::Line => {
+        ProgramKind::Line => {
             let asks = !screen.modes().alternate && profile.prompt.asking.any(&cursor_line(screen));
             asks.then(|| usize::from(screen.cursor().row))
         }
@@ -116,7 +116,7 @@ fn read(profile: &Profile, screen: &Screen, rows: &[String], at: usize) -> Dialo
     let dialogs = &profile.dialogs;
     let found = match (&dialogs.option, profile.kind) {
         (None, _) => Vec::new(),
-        (Some(option), Kind::Line) => in_row(option, rows, at),
+        (Some(option), ProgramKind::Line) => in_row(option, rows, at),
         (Some(option), _) if dialogs.select.is_some() => {
             let row = (at..rows.len()).rev().find(|y| in_row(option, rows, *y).len() > 1);
             row.map(|y| in_row(option, rows, y)).unwrap_or_default()
@@ -135,7 +135,7 @@ fn read(profile: &Profile, screen: &Screen, rows: &[String], at: usize) -> Dialo
         None => first.saturating_sub(limits::QUESTION_ROWS),
     };
     // The question itself precedes options in one row.
-    let lead = found.first().filter(|_| profile.kind == Kind::Line).map(|option| {
+    let lead = found.first().filter(|_| profile.kind == ProgramKind::Line).map(|option| {
         let before: String = rows[first].chars().take(option.column).collect();
         plain(&before)
     });

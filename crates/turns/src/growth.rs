@@ -6,7 +6,7 @@
 //! answer itself.
 
 use crate::limits;
-use crate::profile::{Kind, Profile};
+use crate::profile::{Profile, ProgramKind};
 use crate::time::Time;
 use std::collections::HashSet;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub struct Growth {
 impl Growth {
     /// An answer of this program, of which nothing was sent yet.
     pub fn new(profile: &Profile) -> Self {
-        let held = profile.view.live_lines.unwrap_or(usize::from(profile.kind == Kind::Screen));
+        let held = profile.view.live_lines.unwrap_or(usize::from(profile.kind == ProgramKind::Screen));
         let steady = match held {
             // Lines of a program that only writes them are final.
             0 => Duration::ZERO,

@@ -3,16 +3,16 @@
 //! Neither a dialog nor silence ends a turn: silence only chooses the moment.
 
 use crate::capture::{Capture, Content};
-use crate::detector::{Detector, Event};
-use crate::keys::Keys;
+use crate::detector::{Detector, DetectorEvent};
+use crate::keys::TurnKeys;
 use crate::limits;
 use crate::live::Open;
 use crate::look::{Shows, squeeze};
-use crate::profile::Kind;
-use crate::status::State;
+use crate::profile::ProgramKind;
+use crate::status::ProgramState;
 use crate::text::{self, Answer};
 use crate::time::Time;
-use crate::turn::{Signal, SoFar, Turn};
+use crate::turn::{CompletedTurn, Signal, SoFar};
 use crate::verdict::{Verdict, cursor_line};
 use std::time::Duration;
 use swb_types::Offset;
@@ -21,7 +21,7 @@ use swb_vt::Screen;
 impl Detector {
     /// Weighs the evidence after this much silence.
     pub(crate) fn weigh(&mut self, screen: &Screen, now: Time, quiet: Duration) {
-        if self.profile.kind == Kind::Screen {
+        if self.profile.kind == ProgramKind::Screen {
             // An incomplete frame is no evidence.
             if self.live.drawing.is_some_and(|since| now.since(since) < limits::DRAWING) {
                 return;
@@ -38,14 +38,14 @@ impl Detector {
 
     fn act(&mut self, screen: &Screen, verdict: &Verdict, now: Time, quiet: Duration) {
         match verdict.state {
-            State::Ready | State::Error => self.ready(screen, verdict, now, quiet),
-            State::Asking => {
+            ProgramState::Ready | ProgramState::Error => self.ready(screen, verdict, now, quiet),
+            ProgramState::Asking => {
                 self.consider(false, false, now);
                 self.asking(verdict, now);
             }
             state => {
                 self.consider(false, false, now);
-                if self.live.turn.is_some() || self.live.status.state != State::Starting {
+                if self.live.turn.is_some() || self.live.status.state != ProgramState::Starting {
                     self.set_status(state, verdict.signal, &verdict.detail, now);
                 }
             }
@@ -56,20 +56,20 @@ impl Detector {
         let dialog = self.live.sight.as_ref().map(|sight| sight.dialog.clone()).unwrap_or_default();
         // One dialog may follow another without anything in between.
         let next = self.live.answered && !dialog.is_empty() && dialog != self.live.dialog;
-        if self.live.status.state == State::Asking && !next {
+        if self.live.status.state == ProgramState::Asking && !next {
             return;
         }
         self.live.answered = false;
         self.live.dialog = dialog;
         let offset = self.live.offset;
-        self.live.status.state = State::Working;
-        self.set_status(State::Asking, verdict.signal, &verdict.detail, now);
+        self.live.status.state = ProgramState::Working;
+        self.set_status(ProgramState::Asking, verdict.signal, &verdict.detail, now);
         if let Some(turn) = self.live.turn.as_mut() {
             turn.worked = true;
             if turn.dialogs.len() < limits::DIALOGS {
                 turn.dialogs.push(offset);
             }
-            self.push(Event::Dialog { offset });
+            self.push(DetectorEvent::Dialog { offset });
         }
     }
 
@@ -78,7 +78,7 @@ impl Detector {
         // A dialog at the end is not one in mid-turn.
         let at = turn.dialogs.pop();
         let detail = self.live.status.evidence.as_ref().map(|seen| seen.detail.clone()).unwrap_or_default();
-        let verdict = Verdict::new(State::Asking, true, Signal::End, &detail);
+        let verdict = Verdict::new(ProgramState::Asking, true, Signal::End, &detail);
         self.end_turn(screen, at.unwrap_or(self.live.offset), &verdict, now);
     }
 
@@ -90,7 +90,7 @@ impl Detector {
             }
             return;
         }
-        if self.profile.kind == Kind::Line {
+        if self.profile.kind == ProgramKind::Line {
             return self.end_turn(screen, self.live.offset, verdict, now);
         }
         self.consider(true, verdict.strong, now);
@@ -148,7 +148,9 @@ impl Detector {
             return;
         }
         self.see(screen, now);
-        if let Some(verdict) = self.verdict(Duration::ZERO).filter(|verdict| verdict.state == State::Ready) {
+        if let Some(verdict) =
+            self.verdict(Duration::ZERO).filter(|verdict| verdict.state == ProgramState::Ready)
+        {
             self.end_turn(screen, pending.offset, &verdict, now);
         }
     }
@@ -162,20 +164,21 @@ impl Detector {
     }
 
     /// Enter was pressed.
-    pub(crate) fn submit(&mut self, screen: &Screen, keys: &mut Keys, now: Time) {
+    pub(crate) fn submit(&mut self, screen: &Screen, keys: &mut TurnKeys, now: Time) {
         let typed = keys.take_typed();
         let blank = typed.trim().is_empty();
-        if self.live.status.state == State::Asking {
+        if self.live.status.state == ProgramState::Asking {
             self.live.answered = true;
-            if self.profile.kind == Kind::Line {
+            if self.profile.kind == ProgramKind::Line {
                 let offset = self.live.offset;
                 self.live.turn.iter_mut().for_each(|turn| turn.entered = offset);
-                self.set_status(State::Working, Signal::Input, "answered", now);
+                self.set_status(ProgramState::Working, Signal::Input, "answered", now);
             }
             return;
         }
         if let Some(pending) = self.live.pending.filter(|_| self.live.turn.is_some() && !blank)
-            && let Some(verdict) = self.verdict(limits::LINGER).filter(|said| said.state == State::Ready)
+            && let Some(verdict) =
+                self.verdict(limits::LINGER).filter(|said| said.state == ProgramState::Ready)
         {
             let prompt = self.live.prompt.take();
             self.conclude(screen, pending.offset, &verdict, now);
@@ -188,7 +191,10 @@ impl Detector {
             return self.open_turn(screen, typed, shown, now);
         }
         let changed = self.live.prompt.as_deref().is_some_and(|prompt| prompt.trim() != shown.trim());
-        let ready = matches!(self.live.status.state, State::Ready | State::Error | State::Unknown);
+        let ready = matches!(
+            self.live.status.state,
+            ProgramState::Ready | ProgramState::Error | ProgramState::Unknown
+        );
         if self.live.turn.is_none() && ready && (!blank || changed) {
             // A hint in an empty box, or a bare prompt, was not submitted.
             let mine = changed && (blank || shows_typed(&shown, &typed));
@@ -200,7 +206,7 @@ impl Detector {
         let offset = self.live.offset;
         let bottom = self.live.sight.as_ref().map_or(0, |sight| sight.bottom);
         let mut collector = text::Collector::default();
-        if self.profile.kind == Kind::Screen && screen.modes().alternate {
+        if self.profile.kind == ProgramKind::Screen && screen.modes().alternate {
             let rows = screen.row_texts();
             collector.see(&rows[..bottom.min(rows.len())]);
         }
@@ -228,15 +234,15 @@ impl Detector {
         });
         self.live.pending = None;
         self.live.answered = false;
-        self.push(Event::TurnStarted { seq: self.live.seq + 1, submit: offset });
-        self.set_status(State::Working, Signal::Input, "submitted", now);
+        self.push(DetectorEvent::TurnStarted { seq: self.live.seq + 1, submit: offset });
+        self.set_status(ProgramState::Working, Signal::Input, "submitted", now);
     }
 
     fn end_turn(&mut self, screen: &Screen, end: Offset, verdict: &Verdict, now: Time) {
         let answer = self.screen_answer(screen);
         let Some(turn) = self.live.turn.take() else { return };
         self.live.pending = None;
-        let line = self.profile.kind == Kind::Line;
+        let line = self.profile.kind == ProgramKind::Line;
         // Its beginning has left the scrollback.
         let headless = !line && !answer.echoed && !answer.text.is_empty();
         let content = if line { self.line_content(&turn) } else { turn.capture.all(end) };
@@ -250,7 +256,7 @@ impl Detector {
             return self.set_status(verdict.state, verdict.signal, &verdict.detail, now);
         }
         self.live.seq += 1;
-        let turn = Turn {
+        let turn = CompletedTurn {
             seq: self.live.seq,
             byte_length: content.len,
             truncated: content.truncated() || turn.collector.truncated || headless,
@@ -265,7 +271,7 @@ impl Detector {
             dialogs: turn.dialogs,
             signal: verdict.signal,
         };
-        self.push(Event::TurnEnded(Box::new(turn)));
+        self.push(DetectorEvent::TurnEnded(Box::new(turn)));
         self.set_status(verdict.state, verdict.signal, &verdict.detail, now);
         if self.live.keys.typed().is_empty() {
             self.live.prompt = Some(self.input_line(screen));
@@ -278,7 +284,8 @@ impl Detector {
     }
 
     fn cut_answer(&self, screen: &Screen, cut: text::Cut) -> Answer {
-        let (Some(turn), Some(sight), Kind::Screen) = (&self.live.turn, &self.live.sight, self.profile.kind)
+        let (Some(turn), Some(sight), ProgramKind::Screen) =
+            (&self.live.turn, &self.live.sight, self.profile.kind)
         else {
             return Answer::default();
         };
@@ -294,7 +301,7 @@ impl Detector {
             return cut(view, turn.collector.lines(), &inputs, first);
         }
         let scrollback = screen.scrollback(usize::MAX);
-        let mut lines: Vec<String> = scrollback.iter().map(swb_vt::Line::text).collect();
+        let mut lines: Vec<String> = scrollback.iter().map(swb_vt::ScreenLine::text).collect();
         lines.extend(screen.row_texts().into_iter().take(sight.bottom));
         let gone = screen.scrolled().saturating_sub(scrollback.len() as u64);
         let first = usize::try_from(turn.first_line.saturating_sub(gone)).unwrap_or(usize::MAX);
@@ -305,7 +312,7 @@ impl Detector {
     /// `None` without a turn, or if it is too long to be rendered repeatedly.
     pub fn so_far(&mut self, screen: &Screen, now: Time) -> Option<SoFar> {
         let submit = self.live.turn.as_ref()?.submit;
-        if self.profile.kind == Kind::Screen {
+        if self.profile.kind == ProgramKind::Screen {
             let drawing = self.live.drawing.is_some_and(|since| now.since(since) < limits::DRAWING);
             if !drawing {
                 self.see(screen, now);
@@ -345,7 +352,7 @@ impl Detector {
 
     /// The text of the line with the cursor, or of the input box.
     fn input_line(&self, screen: &Screen) -> String {
-        if self.profile.kind == Kind::Screen {
+        if self.profile.kind == ProgramKind::Screen {
             return self.live.sight.as_ref().map(|sight| sight.input.clone()).unwrap_or_default();
         }
         cursor_line(screen)

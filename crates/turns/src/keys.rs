@@ -10,7 +10,7 @@ use swb_vt::{Input, InputParser, Key as KeyName, KeyCode, KeyPress};
 
 /// A key that matters to turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Key {
+pub enum TurnKey {
     /// Enter, as a carriage return: submits everywhere.
     Enter,
     /// Escape, alone.
@@ -25,7 +25,7 @@ pub enum Key {
 
 /// Parses input, split anywhere.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Keys {
+pub struct TurnKeys {
     // A daemon of another version may have saved something else.
     #[serde(default)]
     parser: InputParser,
@@ -34,11 +34,11 @@ pub struct Keys {
     typed: Vec<u8>,
 }
 
-impl Keys {
+impl TurnKeys {
     /// Takes input and calls `on` for every key, in order, after the typed text was updated.
-    pub fn feed(&mut self, bytes: &[u8], now: Time, mut on: impl FnMut(&mut Self, Key)) {
+    pub fn feed(&mut self, bytes: &[u8], now: Time, mut on: impl FnMut(&mut Self, TurnKey)) {
         if self.settle(now) {
-            on(self, Key::Escape);
+            on(self, TurnKey::Escape);
         }
         let mut rest = bytes;
         while let Some(input) = self.parser.next(&mut rest) {
@@ -86,15 +86,15 @@ impl Keys {
         String::from_utf8_lossy(&typed).into_owned()
     }
 
-    fn input(&mut self, input: Input<'_>) -> [Option<Key>; 2] {
+    fn input(&mut self, input: Input<'_>) -> [Option<TurnKey>; 2] {
         let key = match input {
             Input::Press(press) if is_interrupt(press.key) && press.key.modifiers & KeyName::ALT != 0 => {
-                return [Some(Key::Escape), Some(Key::Interrupt)];
+                return [Some(TurnKey::Escape), Some(TurnKey::Interrupt)];
             }
             Input::Press(press) => Some(self.press(&press)),
             Input::Pasted(text) => {
                 text.iter().for_each(|byte| self.push(if *byte == b'\r' { b'\n' } else { *byte }));
-                Some(Key::Other)
+                Some(TurnKey::Other)
             }
             // Nobody pressed a key.
             Input::Release(_) | Input::PasteStart | Input::PasteEnd | Input::Answer | Input::Report => None,
@@ -102,21 +102,21 @@ impl Keys {
         [key, None]
     }
 
-    fn press(&mut self, press: &KeyPress) -> Key {
+    fn press(&mut self, press: &KeyPress) -> TurnKey {
         let held = |modifiers: u8| press.key.modifiers & modifiers != 0;
         let (alt, ctrl) = (held(KeyName::ALT), held(KeyName::CTRL));
         match press.key.code {
-            KeyCode::Enter if !(alt || ctrl || held(KeyName::SHIFT)) => return Key::Enter,
+            KeyCode::Enter if !(alt || ctrl || held(KeyName::SHIFT)) => return TurnKey::Enter,
             KeyCode::Enter => {
                 self.push(b'\n');
-                return Key::LineFeed;
+                return TurnKey::LineFeed;
             }
             KeyCode::Char('j') if ctrl => {
                 self.push(b'\n');
-                return Key::LineFeed;
+                return TurnKey::LineFeed;
             }
-            KeyCode::Escape if !(alt || ctrl) => return Key::Escape,
-            _ if is_interrupt(press.key) => return Key::Interrupt,
+            KeyCode::Escape if !(alt || ctrl) => return TurnKey::Escape,
+            _ if is_interrupt(press.key) => return TurnKey::Interrupt,
             KeyCode::Backspace if !alt => while self.typed.pop().is_some_and(|last| last & 0xc0 == 0x80) {},
             KeyCode::Char('u') if ctrl => self.typed.clear(),
             KeyCode::Char('w') if ctrl => {
@@ -129,7 +129,7 @@ impl Keys {
                 text.bytes().for_each(|byte| self.push(byte));
             }
         }
-        Key::Other
+        TurnKey::Other
     }
 
     fn push(&mut self, byte: u8) {
@@ -147,12 +147,12 @@ fn is_interrupt(key: KeyName) -> bool {
 mod tests {
     use super::*;
 
-    fn keys(input: &[u8]) -> (Vec<Key>, String) {
+    fn keys(input: &[u8]) -> (Vec<TurnKey>, String) {
         let mut all = Vec::new();
-        let mut keys = Keys::default();
+        let mut keys = TurnKeys::default();
         keys.feed(input, Time(0), |_, key| all.push(key));
         if keys.settle(Time::from_millis(1000)) {
-            all.push(Key::Escape);
+            all.push(TurnKey::Escape);
         }
         (all, keys.take_typed())
     }
@@ -161,24 +161,27 @@ mod tests {
     fn text_and_enter() {
         assert_eq!(
             keys(b"ab\x7fc\r"),
-            (vec![Key::Other, Key::Other, Key::Other, Key::Other, Key::Enter], "ac".into())
+            (
+                vec![TurnKey::Other, TurnKey::Other, TurnKey::Other, TurnKey::Other, TurnKey::Enter],
+                "ac".into()
+            )
         );
         assert_eq!(keys(b"one two\x17three").1, "one three");
-        assert_eq!(keys(b"\n").0, [Key::LineFeed]);
+        assert_eq!(keys(b"\n").0, [TurnKey::LineFeed]);
     }
 
     #[test]
     fn a_lone_escape_is_a_key_and_the_start_of_a_sequence_is_not() {
-        assert_eq!(keys(b"\x1b").0, [Key::Escape]);
-        assert_eq!(keys(b"\x1b[A").0, [Key::Other]);
-        let mut split = Keys::default();
+        assert_eq!(keys(b"\x1b").0, [TurnKey::Escape]);
+        assert_eq!(keys(b"\x1b[A").0, [TurnKey::Other]);
+        let mut split = TurnKeys::default();
         let mut all = Vec::new();
         split.feed(b"\x1b", Time(0), |_, key| all.push(key));
         split.feed(b"[A", Time(10), |_, key| all.push(key));
-        assert_eq!(all, [Key::Other]);
+        assert_eq!(all, [TurnKey::Other]);
         split.feed(b"\x1b", Time(20), |_, key| all.push(key));
         split.feed(b"[", Time::from_millis(500), |_, key| all.push(key));
-        assert_eq!(all, [Key::Other, Key::Escape, Key::Other]);
+        assert_eq!(all, [TurnKey::Other, TurnKey::Escape, TurnKey::Other]);
     }
 
     #[test]
@@ -200,19 +203,19 @@ mod tests {
     #[test]
     fn pasted_lines_are_not_submitted() {
         let (all, typed) = keys(b"\x1b[200~a\rb\x1b[201~\r");
-        assert_eq!(all.iter().filter(|key| **key == Key::Enter).count(), 1);
+        assert_eq!(all.iter().filter(|key| **key == TurnKey::Enter).count(), 1);
         assert_eq!(typed, "a\nb");
     }
 
     #[test]
     fn keyboard_protocols() {
-        assert_eq!(keys(b"\x1b[13u").0, [Key::Enter]);
-        assert_eq!(keys(b"\x1b[13;2u").0, [Key::LineFeed]);
-        assert_eq!(keys(b"\x1b[27u").0, [Key::Escape]);
-        assert_eq!(keys(b"\x1b[99;5u").0, [Key::Interrupt]);
+        assert_eq!(keys(b"\x1b[13u").0, [TurnKey::Enter]);
+        assert_eq!(keys(b"\x1b[13;2u").0, [TurnKey::LineFeed]);
+        assert_eq!(keys(b"\x1b[27u").0, [TurnKey::Escape]);
+        assert_eq!(keys(b"\x1b[99;5u").0, [TurnKey::Interrupt]);
         assert_eq!(keys(b"\x1b[97u\x1b[98;1:1u\x1b[98;1:3u\x1b[99;2;67u").1, "abC");
-        assert_eq!(keys(b"\x1b[13;1:1u\x1b[13;1:3u").0, [Key::Enter]);
-        assert_eq!(keys(b"\x1b[13;129u").0, [Key::Enter], "num lock");
-        assert_eq!(keys(b"\x1b\x1b").0, [Key::Escape, Key::Escape]);
+        assert_eq!(keys(b"\x1b[13;1:1u\x1b[13;1:3u").0, [TurnKey::Enter]);
+        assert_eq!(keys(b"\x1b[13;129u").0, [TurnKey::Enter], "num lock");
+        assert_eq!(keys(b"\x1b\x1b").0, [TurnKey::Escape, TurnKey::Escape]);
     }
 }

@@ -5,7 +5,7 @@
 //! are output. Silence without a prompt means nothing (CT-16).
 
 use crate::capture::Capture;
-use crate::keys::{Key, Keys};
+use crate::keys::{TurnKey, TurnKeys};
 use crate::limits;
 use crate::pattern::Pattern;
 use crate::strip::strip;
@@ -83,7 +83,7 @@ pub struct LineRules {
     options: LineOptions,
     phase: Phase,
     tail: Tail,
-    keys: Keys,
+    keys: TurnKeys,
     offset: Offset,
     /// When the last output arrived, until it was evaluated.
     unseen: Option<Time>,
@@ -98,7 +98,7 @@ impl LineRules {
             options,
             phase: Phase::Starting,
             tail: Tail::default(),
-            keys: Keys::default(),
+            keys: TurnKeys::default(),
             offset: Offset::START,
             unseen: None,
             events: Vec::new(),
@@ -126,9 +126,9 @@ impl LineRules {
         self.tick(now);
         let mut keys = std::mem::take(&mut self.keys);
         keys.feed(bytes, now, |keys, key| match key {
-            Key::Enter | Key::LineFeed => self.submit(keys),
-            Key::Interrupt => self.interrupt(),
-            Key::Escape | Key::Other => {}
+            TurnKey::Enter | TurnKey::LineFeed => self.submit(keys),
+            TurnKey::Interrupt => self.interrupt(),
+            TurnKey::Escape | TurnKey::Other => {}
         });
         self.keys = keys;
     }
@@ -160,7 +160,7 @@ impl LineRules {
         std::mem::take(&mut self.events)
     }
 
-    fn submit(&mut self, keys: &mut Keys) {
+    fn submit(&mut self, keys: &mut TurnKeys) {
         let typed = keys.take_typed();
         // A prompt that was not quiet for long enough counts when input follows; scripts reply at once.
         if self.unseen.is_some() {

@@ -1,11 +1,11 @@
 //! The state of a detector: reports, the last look at the screen, and the open turn.
 
 use crate::capture::Capture;
-use crate::keys::Keys;
+use crate::keys::TurnKeys;
 use crate::limits;
 use crate::look::Sight;
 use crate::scan::Scanner;
-use crate::status::{State, Status};
+use crate::status::{ProgramState, Status};
 use crate::tail::Tail;
 use crate::text::Collector;
 use crate::time::Time;
@@ -15,7 +15,7 @@ use swb_types::{Offset, Size};
 /// A report that was received.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Heard {
-    pub(crate) state: State,
+    pub(crate) state: ProgramState,
     pub(crate) detail: String,
     pub(crate) at: Time,
     pub(crate) offset: Offset,
@@ -77,12 +77,12 @@ pub(crate) struct Pending {
 /// Everything that changes; can be stored and restored by a restarted daemon. The raw bytes of an open turn
 /// are not included.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Saved {
+pub struct SavedDetector {
     pub(crate) offset: Offset,
     pub(crate) size: Size,
     pub(crate) scanner: Scanner,
     pub(crate) tail: Tail,
-    pub(crate) keys: Keys,
+    pub(crate) keys: TurnKeys,
     pub(crate) reports: Reports,
     pub(crate) sight: Option<Sight>,
     /// Whether the screen has changed since it was last read.
@@ -108,14 +108,14 @@ pub struct Saved {
     pub(crate) ready0: Option<Offset>,
 }
 
-impl Saved {
+impl SavedDetector {
     pub(crate) fn new(size: Size) -> Self {
         Self {
             offset: Offset::START,
             size,
             scanner: Scanner::default(),
             tail: Tail::default(),
-            keys: Keys::default(),
+            keys: TurnKeys::default(),
             reports: Reports::default(),
             sight: None,
             dirty: false,

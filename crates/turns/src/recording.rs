@@ -3,11 +3,11 @@
 //! A recording is a directory with `stream.jsonl`, one event per line, and `expected.json`. The caller reads the files;
 //! this module parses their text.
 
-use crate::detector::{Detector, Event};
+use crate::detector::{Detector, DetectorEvent};
 use crate::limits;
 use crate::profile::{Profile, Profiles};
 use crate::time::Time;
-use crate::turn::Turn;
+use crate::turn::CompletedTurn;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
@@ -192,13 +192,13 @@ impl Expected {
 
 /// The detector's result for a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Detection {
+pub struct DetectionResult {
     /// The profile that was used.
     pub profile: String,
     /// Where the program was first ready.
     pub ready0: Option<Offset>,
     /// The turns.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<CompletedTurn>,
     /// Where the program asked within a turn.
     pub dialogs: Vec<Offset>,
 }
@@ -225,7 +225,7 @@ pub fn guess(recording: &Recording, profiles: &Profiles, size: Size) -> Option<A
 }
 
 /// Runs the detector over a recording.
-pub fn detect(recording: &Recording, profile: Arc<Profile>, size: Size) -> Detection {
+pub fn detect(recording: &Recording, profile: Arc<Profile>, size: Size) -> DetectionResult {
     let mut screen = Screen::new(size, Options::default());
     let mut detector = Detector::new(profile, size);
     for (now, step) in &recording.steps {
@@ -237,7 +237,7 @@ pub fn detect(recording: &Recording, profile: Arc<Profile>, size: Size) -> Detec
     }
     let end = recording.steps.last().map(|(at, _)| *at).unwrap_or_default();
     detector.finish(&screen, end + limits::RECORDING_END);
-    let mut found = Detection {
+    let mut found = DetectionResult {
         profile: detector.profile().name().to_owned(),
         ready0: detector.first_ready(),
         turns: Vec::new(),
@@ -245,11 +245,11 @@ pub fn detect(recording: &Recording, profile: Arc<Profile>, size: Size) -> Detec
     };
     for event in detector.take_events() {
         match event {
-            Event::TurnEnded(turn) => {
+            DetectorEvent::TurnEnded(turn) => {
                 found.dialogs.extend(&turn.dialogs);
                 found.turns.push(*turn);
             }
-            Event::Dialog { .. } | Event::Status(_) | Event::TurnStarted { .. } => {}
+            DetectorEvent::Dialog { .. } | DetectorEvent::Status(_) | DetectorEvent::TurnStarted { .. } => {}
         }
     }
     found
@@ -273,7 +273,7 @@ struct LastLine<'a> {
     turns: usize,
 }
 
-impl Detection {
+impl DetectionResult {
     /// The result as JSON, one object per line: the turns, then a summary.
     pub fn json_lines(&self) -> Vec<String> {
         let turns = self.turns.iter().map(|turn| {

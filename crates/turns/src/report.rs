@@ -4,7 +4,7 @@ use crate::detector::Detector;
 use crate::live::Heard;
 use crate::profile::Says;
 use crate::scan::Report;
-use crate::status::State;
+use crate::status::ProgramState;
 use crate::time::Time;
 use crate::turn::Signal;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ impl Detector {
             Report::Title(title) => {
                 let says = classify(&profile.title, &title);
                 self.live.reports.title = says.map(|state| self.heard(state, &title, now));
-                self.working_if(says == Some(State::Working), Signal::Title, &title, now);
+                self.working_if(says == Some(ProgramState::Working), Signal::Title, &title, now);
             }
             Report::Notify(text) => {
                 if let Some(state) = classify(&profile.notify, &text) {
@@ -27,13 +27,13 @@ impl Detector {
                 }
             }
             Report::Progress(busy) => {
-                self.live.reports.progress = busy.then(|| self.heard(State::Working, "busy", now));
+                self.live.reports.progress = busy.then(|| self.heard(ProgramState::Working, "busy", now));
                 self.working_if(busy, Signal::Progress, "busy", now);
             }
             Report::Status(text) => {
                 let says = status_state(&text);
                 self.live.reports.status = says.map(|state| self.heard(state, &text, now));
-                self.working_if(says == Some(State::Working), Signal::Status, &text, now);
+                self.working_if(says == Some(ProgramState::Working), Signal::Status, &text, now);
             }
             Report::Mark(text) => self.mark(&text, now),
         }
@@ -61,25 +61,25 @@ impl Detector {
         let state = match text.as_bytes().first() {
             Some(b'A') => {
                 self.live.reports.output_to.get_or_insert(before);
-                State::Unknown
+                ProgramState::Unknown
             }
-            Some(b'B') => State::Ready,
+            Some(b'B') => ProgramState::Ready,
             Some(b'C') => {
                 self.live.reports.output_from = Some(offset);
                 self.live.reports.output_to = None;
-                State::Working
+                ProgramState::Working
             }
             Some(b'D') => {
                 self.live.reports.output_to.get_or_insert(before);
-                State::Unknown
+                ProgramState::Unknown
             }
             _ => return,
         };
         self.live.reports.mark = Some(self.heard(state, text, now));
-        self.working_if(state == State::Working, Signal::Mark, text, now);
+        self.working_if(state == ProgramState::Working, Signal::Mark, text, now);
     }
 
-    pub(crate) fn heard(&self, state: State, detail: &str, now: Time) -> Heard {
+    pub(crate) fn heard(&self, state: ProgramState, detail: &str, now: Time) -> Heard {
         Heard { state, detail: detail.to_owned(), at: now, offset: self.live.offset }
     }
 
@@ -92,32 +92,32 @@ impl Detector {
         if let Some(turn) = &mut self.live.turn {
             turn.worked = true;
         }
-        if self.live.turn.is_some() || self.live.status.state != State::Starting {
-            self.set_status(State::Working, signal, detail, now);
+        if self.live.turn.is_some() || self.live.status.state != ProgramState::Starting {
+            self.set_status(ProgramState::Working, signal, detail, now);
         }
     }
 }
 
-fn classify(says: &Says, text: &str) -> Option<State> {
+fn classify(says: &Says, text: &str) -> Option<ProgramState> {
     if says.asking.any(text) {
-        Some(State::Asking)
+        Some(ProgramState::Asking)
     } else if says.working.any(text) {
-        Some(State::Working)
+        Some(ProgramState::Working)
     } else if says.ready.any(text) {
-        Some(State::Ready)
+        Some(ProgramState::Ready)
     } else {
         None
     }
 }
 
 /// The state in a program's status: `state=working:app=…`.
-fn status_state(text: &str) -> Option<State> {
+fn status_state(text: &str) -> Option<ProgramState> {
     let state = text.split(':').find_map(|pair| pair.strip_prefix("state="))?;
     Some(match state {
-        "working" => State::Working,
-        "idle" | "done" => State::Ready,
-        "blocked" => State::Asking,
-        "error" => State::Error,
+        "working" => ProgramState::Working,
+        "idle" | "done" => ProgramState::Ready,
+        "blocked" => ProgramState::Asking,
+        "error" => ProgramState::Error,
         _ => return None,
     })
 }

@@ -5,8 +5,8 @@
 //! were on the screen, in order, and does not begin with the echo of the input.
 
 use crate::look::squeeze;
-use crate::recording::{Detection, Expected, ExpectedTurn};
-use crate::turn::Turn;
+use crate::recording::{DetectionResult, Expected, ExpectedTurn};
+use crate::turn::CompletedTurn;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use swb_types::Offset;
@@ -65,7 +65,7 @@ pub struct Score {
 
 impl Score {
     /// Adds a recording, `program/scenario`; `output` is its output.
-    pub fn add(&mut self, recording: &str, expected: &Expected, found: &Detection, output: &[u8]) {
+    pub fn add(&mut self, recording: &str, expected: &Expected, found: &DetectionResult, output: &[u8]) {
         let program = recording.rsplit('/').nth(1).unwrap_or(&expected.agent).to_owned();
         let mut count = Count { turns: expected.turns.len(), ..Count::default() };
         let mut miss = |turn: usize, what: String| {
@@ -130,7 +130,7 @@ impl Score {
 }
 
 /// Counts what is right about a turn; returns what is wrong.
-fn judge(expected: &ExpectedTurn, found: &Turn, output: &[u8], count: &mut Count) -> Vec<String> {
+fn judge(expected: &ExpectedTurn, found: &CompletedTurn, output: &[u8], count: &mut Count) -> Vec<String> {
     let mut wrong = Vec::new();
     let (from, to) = (answer_end(expected, output), expected.ready_offset);
     let end = found.end.0;

@@ -8,7 +8,7 @@ use swb_types::Offset;
 /// The state of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum ProgramState {
     /// It has not been ready yet.
     #[default]
     Starting,
@@ -43,7 +43,7 @@ pub struct Evidence {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Status {
     /// The state.
-    pub state: State,
+    pub state: ProgramState,
     /// Since when.
     pub since: Time,
     /// The evidence; `None` before there is any.

@@ -9,7 +9,7 @@ use crate::look::squeeze;
 use crate::profile::{Profile, View};
 use serde::{Deserialize, Serialize};
 use swb_types::{Offset, Size};
-use swb_vt::{Line, Options, Screen};
+use swb_vt::{Options, Screen, ScreenLine};
 
 /// The lines of a view that scrolls by itself, joined from its rows.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -113,7 +113,7 @@ pub(crate) fn written(profile: &Profile, text: &str, asked: &str) -> String {
 }
 
 /// Lines as they were before the screen wrapped them.
-fn joined(lines: impl Iterator<Item = Line>) -> Vec<String> {
+fn joined(lines: impl Iterator<Item = ScreenLine>) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     let mut goes_on = false;
     for line in lines {

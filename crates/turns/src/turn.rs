@@ -6,7 +6,7 @@ use swb_types::Offset;
 
 /// A user's input and the program's answer until it was ready again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Turn {
+pub struct CompletedTurn {
     /// Its number in the session, from 1.
     pub seq: u64,
     /// The bytes of the answer: for programs that write lines, those between echo and prompt (CT-13); for those

@@ -7,7 +7,7 @@ use crate::detector::Detector;
 use crate::limits;
 use crate::live::{Heard, Open};
 use crate::look::{Shows, squeeze};
-use crate::status::State;
+use crate::status::ProgramState;
 use crate::turn::Signal;
 use std::time::Duration;
 use swb_vt::Screen;
@@ -15,7 +15,7 @@ use swb_vt::Screen;
 /// What the evidence shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Verdict {
-    pub(crate) state: State,
+    pub(crate) state: ProgramState,
     /// Whether a short silence is enough to trust it.
     pub(crate) strong: bool,
     pub(crate) signal: Signal,
@@ -23,7 +23,7 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
-    pub(crate) fn new(state: State, strong: bool, signal: Signal, detail: &str) -> Self {
+    pub(crate) fn new(state: ProgramState, strong: bool, signal: Signal, detail: &str) -> Self {
         Self { state, strong, signal, detail: detail.to_owned() }
     }
 }
@@ -41,15 +41,15 @@ impl Detector {
         let own = [(&reports.hook, Signal::Hook), (&reports.status, Signal::Status)];
         for (heard, signal) in own.iter().filter_map(|(heard, signal)| Some((heard.as_ref()?, *signal))) {
             match heard.state {
-                State::Working if quiet >= limits::REPORT => {}
-                State::Working => {
-                    return Some(Some(Verdict::new(State::Working, true, signal, &heard.detail)));
+                ProgramState::Working if quiet >= limits::REPORT => {}
+                ProgramState::Working => {
+                    return Some(Some(Verdict::new(ProgramState::Working, true, signal, &heard.detail)));
                 }
                 _ if !self.fresh(heard) => {}
                 // The report comes before the last frame.
                 _ if self.shows() == Shows::Busy && quiet < limits::LINGER => return Some(None),
                 state => {
-                    let strong = state == State::Asking || signal == Signal::Hook || self.worked();
+                    let strong = state == ProgramState::Asking || signal == Signal::Hook || self.worked();
                     return Some(Some(Verdict::new(state, strong, signal, &heard.detail)));
                 }
             }
@@ -62,11 +62,13 @@ impl Detector {
         let heard = self.live.reports.title.as_ref()?;
         let verdict = |state, strong| Some(Some(Verdict::new(state, strong, Signal::Title, &heard.detail)));
         match heard.state {
-            State::Working if quiet < limits::STILL_BUSY => verdict(State::Working, true),
-            State::Asking if self.fresh(heard) && self.shows() != Shows::Busy => verdict(State::Asking, true),
+            ProgramState::Working if quiet < limits::STILL_BUSY => verdict(ProgramState::Working, true),
+            ProgramState::Asking if self.fresh(heard) && self.shows() != Shows::Busy => {
+                verdict(ProgramState::Asking, true)
+            }
             // Idle titles are also shown during dialogs, and before the last frame.
-            State::Ready if self.fresh(heard) && self.shows() == Shows::Ready => {
-                verdict(State::Ready, self.worked())
+            ProgramState::Ready if self.fresh(heard) && self.shows() == Shows::Ready => {
+                verdict(ProgramState::Ready, self.worked())
             }
             _ => None,
         }
@@ -76,28 +78,28 @@ impl Detector {
         let sight = self.live.sight.as_ref()?;
         let verdict = |state, strong| Some(Verdict::new(state, strong, Signal::Screen, &sight.evidence));
         match sight.shows {
-            Shows::Asking => verdict(State::Asking, true),
+            Shows::Asking => verdict(ProgramState::Asking, true),
             // Marks of running work are animated.
-            Shows::Busy if quiet >= limits::STILL_BUSY => verdict(State::Unknown, false),
-            Shows::Busy => verdict(State::Working, true),
+            Shows::Busy if quiet >= limits::STILL_BUSY => verdict(ProgramState::Unknown, false),
+            Shows::Busy => verdict(ProgramState::Working, true),
             Shows::Nothing => None,
             Shows::Ready => {
-                let Some(turn) = &self.live.turn else { return verdict(State::Ready, true) };
+                let Some(turn) = &self.live.turn else { return verdict(ProgramState::Ready, true) };
                 let told = self
                     .live
                     .reports
                     .notify
                     .as_ref()
-                    .filter(|heard| heard.state == State::Ready && self.fresh(heard));
+                    .filter(|heard| heard.state == ProgramState::Ready && self.fresh(heard));
                 if let Some(heard) = told {
-                    return Some(Verdict::new(State::Ready, true, Signal::Notify, &heard.detail));
+                    return Some(Verdict::new(ProgramState::Ready, true, Signal::Notify, &heard.detail));
                 }
                 let counts = self.profile.view.counter_below.is_some();
                 let done = !counts || sight.done || sight.count != turn.count;
                 match (turn.worked, self.holds(turn)) {
-                    (true, holds) => verdict(State::Ready, done || holds),
+                    (true, holds) => verdict(ProgramState::Ready, done || holds),
                     (false, true) => None,
-                    (false, false) => verdict(State::Ready, false),
+                    (false, false) => verdict(ProgramState::Ready, false),
                 }
             }
         }
@@ -138,10 +140,11 @@ impl Detector {
         let entered = self.live.turn.as_ref().map(|turn| turn.entered);
         if let Some(mark) = &reports.mark {
             // A shell that marks its prompts is trusted, unless its line editor shows that something else runs.
-            let prompt =
-                mark.state == State::Ready || (mark.detail.starts_with('A') && !line.trim().is_empty());
+            let prompt = mark.state == ProgramState::Ready
+                || (mark.detail.starts_with('A') && !line.trim().is_empty());
             let fresh = entered.is_none_or(|entered| mark.offset > entered) && reports.pasting != Some(false);
-            return (prompt && fresh).then(|| Verdict::new(State::Ready, true, Signal::Mark, &mark.detail));
+            return (prompt && fresh)
+                .then(|| Verdict::new(ProgramState::Ready, true, Signal::Mark, &mark.detail));
         }
         let (signal, from) = match reports.pasting {
             Some(true) => (Signal::Paste, reports.pasting_from),
@@ -160,7 +163,7 @@ impl Detector {
         if prompt.asking.any(line) {
             // An answer that quotes a question continues soon.
             let enough = signal == Signal::Paste || quiet >= limits::SCREEN_QUIET;
-            return enough.then(|| Verdict::new(State::Asking, true, signal, line));
+            return enough.then(|| Verdict::new(ProgramState::Asking, true, signal, line));
         }
         let learned = self.live.prompt.as_deref() == Some(line);
         if self.live.turn.is_some() && !learned && prompt.continuation.prefix(line).is_some() {
@@ -178,7 +181,7 @@ impl Detector {
             _ => Duration::ZERO,
         };
         let enough = quiet >= silence;
-        ((any || known) && enough).then(|| Verdict::new(State::Ready, true, signal, line))
+        ((any || known) && enough).then(|| Verdict::new(ProgramState::Ready, true, signal, line))
     }
 
     /// Whether a line with a line editor on it may be a prompt: programs ask questions that way too.

@@ -7,7 +7,7 @@ mod common;
 use common::{Case, cases};
 use swb_turns::Meaning::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
 use swb_turns::recording::Step;
-use swb_turns::{Detector, Dialog, Event, Meaning, Profiles, box_holds, dialog};
+use swb_turns::{Detector, DetectorEvent, Dialog, Meaning, Profiles, box_holds, dialog};
 use swb_types::Size;
 use swb_vt::{Options, Screen};
 
@@ -23,13 +23,14 @@ fn dialogs(case: &Case) -> Vec<Dialog> {
             Step::Input(bytes) => {
                 let before = dialog(&case.profile, &screen, false);
                 detector.input(&screen, bytes, *now);
-                asked |= detector.take_events().iter().any(|event| matches!(event, Event::Dialog { .. }));
+                asked |=
+                    detector.take_events().iter().any(|event| matches!(event, DetectorEvent::Dialog { .. }));
                 if std::mem::take(&mut asked) {
                     all.push(before.unwrap());
                 }
             }
         }
-        asked |= detector.take_events().iter().any(|event| matches!(event, Event::Dialog { .. }));
+        asked |= detector.take_events().iter().any(|event| matches!(event, DetectorEvent::Dialog { .. }));
     }
     all
 }

@@ -7,7 +7,7 @@ mod common;
 use common::{Case, cases};
 use std::time::Duration;
 use swb_turns::recording::Step;
-use swb_turns::{Detector, Event, Growth, Profiles, Time};
+use swb_turns::{Detector, DetectorEvent, Growth, Profiles, Time};
 use swb_types::Size;
 use swb_vt::{Options, Screen};
 
@@ -34,7 +34,7 @@ fn told(case: &Case) -> Vec<(Vec<String>, String)> {
             Step::Input(bytes) => detector.input(&screen, &bytes, now),
         }
         for event in detector.take_events() {
-            if let Event::TurnEnded(turn) = event {
+            if let DetectorEvent::TurnEnded(turn) = event {
                 let growth = std::mem::replace(&mut growth, Growth::new(&case.profile));
                 parts.extend(growth.finish(&turn.text));
                 all.push((std::mem::take(&mut parts), turn.text));
@@ -98,7 +98,7 @@ fn a_growing_line_is_sent_once() {
                     parts.extend(growth.grow(&so_far.text, now));
                 }
                 for event in detector.take_events() {
-                    if let Event::TurnEnded(turn) = event {
+                    if let DetectorEvent::TurnEnded(turn) = event {
                         whole = Some(turn.text);
                     }
                 }

@@ -5,7 +5,7 @@
 mod common;
 
 use common::Random;
-use swb_turns::{Detector, Hook, LineOptions, LineRules, Pattern, Profiles, Saved, Time};
+use swb_turns::{Detector, Hook, LineOptions, LineRules, Pattern, Profiles, SavedDetector, Time};
 use swb_types::{Offset, Size};
 use swb_vt::{Options, Screen};
 
@@ -115,7 +115,7 @@ fn no_input_makes_the_detector_panic() {
             }
             detector.take_events();
             let saved = serde_json::to_string(detector.saved()).unwrap();
-            let saved: Saved = serde_json::from_str(&saved).unwrap();
+            let saved: SavedDetector = serde_json::from_str(&saved).unwrap();
             Detector::restore(profile.clone(), saved).tick(&screen, Time(now + 100_000_000));
         }
     }

@@ -5,26 +5,26 @@
 mod common;
 
 use common::{Case, Random, cases};
-use swb_turns::recording::{Detection, Recording, Step, detect, guess};
+use swb_turns::recording::{DetectionResult, Recording, Step, detect, guess};
 use swb_turns::score::Score;
-use swb_turns::{Detector, Event, Profiles, Saved};
+use swb_turns::{Detector, DetectorEvent, Profiles, SavedDetector};
 use swb_vt::{Options, Screen};
 
 /// Words that are known to be missing in a turn's text, with their cause in docs/detection.md.
 const KNOWN: [(&str, usize); 1] = [("codex-0.80/01-short-80x24-resize", 1)];
 
-fn run(case: &Case, recording: &Recording) -> Detection {
+fn run(case: &Case, recording: &Recording) -> DetectionResult {
     detect(recording, case.profile.clone(), case.expected.size())
 }
 
 /// What must not depend on how the output was split. Where a turn ends may: joined reads hide a pause.
-fn essence(found: &Detection) -> Vec<(u64, bool, usize, String)> {
+fn essence(found: &DetectionResult) -> Vec<(u64, bool, usize, String)> {
     let turns = found.turns.iter();
     turns.map(|turn| (turn.submit.0, turn.interrupted, turn.dialogs.len(), turn.text.clone())).collect()
 }
 
 /// Runs the detector on the recording, split differently, and compares.
-fn same_when_cut(case: &Case, whole: &Detection, how: &str, len: impl FnMut() -> usize) {
+fn same_when_cut(case: &Case, whole: &DetectionResult, how: &str, len: impl FnMut() -> usize) {
     let cut = run(case, &case.recording.recut(len));
     assert_eq!(essence(&cut), essence(whole), "{} {how}", case.name);
     let mut score = Score::default();
@@ -82,7 +82,7 @@ fn a_restored_detector_continues() {
             events.extend(detector.take_events());
             if random.below(20) == 0 {
                 let saved = serde_json::to_string(detector.saved()).unwrap();
-                let saved: Saved = serde_json::from_str(&saved).unwrap();
+                let saved: SavedDetector = serde_json::from_str(&saved).unwrap();
                 detector = Detector::restore(case.profile.clone(), saved);
                 if let Some((from, len)) = detector.open_output() {
                     let (from, len) = (usize::try_from(from.0).unwrap(), usize::try_from(len).unwrap());
@@ -93,8 +93,10 @@ fn a_restored_detector_continues() {
         let (end, _) = case.recording.steps.last().unwrap();
         detector.tick(&screen, *end + std::time::Duration::from_secs(5));
         events.extend(detector.take_events());
-        let ends = |event: &Event| match event {
-            Event::TurnEnded(turn) => Some((turn.submit, turn.end, turn.interrupted, turn.text.clone())),
+        let ends = |event: &DetectorEvent| match event {
+            DetectorEvent::TurnEnded(turn) => {
+                Some((turn.submit, turn.end, turn.interrupted, turn.text.clone()))
+            }
             _ => None,
         };
         let found: Vec<_> = events.iter().filter_map(ends).collect();

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use swb_turns::{Detector, Event, Hook, Profiles, State, Time, Turn};
+use swb_turns::{CompletedTurn, Detector, DetectorEvent, Hook, Profiles, ProgramState, Time};
 use swb_types::{Offset, Size};
 use swb_vt::{Options, Screen};
 
@@ -11,7 +11,7 @@ struct Session {
     detector: Detector,
     screen: Screen,
     now: u64,
-    turns: Vec<Turn>,
+    turns: Vec<CompletedTurn>,
     dialogs: usize,
 }
 
@@ -53,15 +53,15 @@ impl Session {
     fn take(&mut self) -> &mut Self {
         for event in self.detector.take_events() {
             match event {
-                Event::TurnEnded(turn) => self.turns.push(*turn),
-                Event::Dialog { .. } => self.dialogs += 1,
-                Event::Status(_) | Event::TurnStarted { .. } => {}
+                DetectorEvent::TurnEnded(turn) => self.turns.push(*turn),
+                DetectorEvent::Dialog { .. } => self.dialogs += 1,
+                DetectorEvent::Status(_) | DetectorEvent::TurnStarted { .. } => {}
             }
         }
         self
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> ProgramState {
         self.detector.status().state
     }
 
@@ -91,7 +91,7 @@ const BUSY: &str = "  esc to interrupt";
 fn claude_ready() -> Session {
     let mut session = Session::new("claude");
     session.out(claude(&["Claude Code"], "", IDLE)).wait(2_000);
-    assert_eq!(session.state(), State::Ready);
+    assert_eq!(session.state(), ProgramState::Ready);
     session
 }
 
@@ -118,9 +118,9 @@ fn an_answer_that_shows_a_prompt_is_not_over_and_one_that_shows_a_dialog_asks_no
         .keys("question\r")
         .out(claude(&[&TRAP[..], &["", "✻ Thinking… (3s)"]].concat(), "", BUSY))
         .wait(5_000);
-    assert_eq!((session.turns.len(), session.dialogs, session.state()), (0, 0, State::Working));
+    assert_eq!((session.turns.len(), session.dialogs, session.state()), (0, 0, ProgramState::Working));
     session.out(claude(&TRAP, "", IDLE)).wait(1_000);
-    assert_eq!((session.turns.len(), session.dialogs, session.state()), (1, 0, State::Ready));
+    assert_eq!((session.turns.len(), session.dialogs, session.state()), (1, 0, ProgramState::Ready));
     assert!(session.texts()[0].starts_with("Press esc to interrupt."), "{:?}", session.texts());
     assert!(session.texts()[0].ends_with("? for shortcuts\n$"), "{:?}", session.texts());
 }
@@ -131,7 +131,7 @@ fn silence_alone_completes_nothing() {
     session.keys("question\r").out(claude(&["❯ question", "", "● half an"], "", BUSY)).wait(3_600_000);
     assert_eq!(session.turns.len(), 0);
     // Nothing has moved for an hour: the state is unknown.
-    assert_eq!(session.state(), State::Unknown);
+    assert_eq!(session.state(), ProgramState::Unknown);
     // Not even a submission that was ignored.
     let mut session = claude_ready();
     session.keys("question").out(claude(&["Claude Code"], "question", IDLE)).keys("\r").wait(20_000);
@@ -154,7 +154,7 @@ fn a_dialog_never_ends_a_turn() {
     let mut session = claude_ready();
     session.keys("question\r").out("\x1b]0;⠂ Claude\x07").out(claude(&dialog[..2], "", BUSY)).wait(500);
     session.out("\x1b]0;✳ Claude\x07").out(picture(&dialog)).wait(3_600_000);
-    assert_eq!((session.turns.len(), session.dialogs, session.state()), (0, 1, State::Asking));
+    assert_eq!((session.turns.len(), session.dialogs, session.state()), (0, 1, ProgramState::Asking));
     // Esc answers the dialog; it does not interrupt.
     session
         .keys("\x1b")
@@ -229,7 +229,7 @@ fn enter_during_work_does_not_start_a_turn() {
     assert_eq!(session.turns.len(), 1);
     // Enter in an empty box does nothing.
     session.keys("\r").wait(40_000);
-    assert_eq!((session.turns.len(), session.state()), (1, State::Ready));
+    assert_eq!((session.turns.len(), session.state()), (1, ProgramState::Ready));
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn commands_without_work_end_with_their_answer_or_are_dropped() {
     session.wait(2_000);
     assert_eq!(session.texts(), ["⎿ nothing yet"]);
     session.keys("/clear\r").out(claude(&["Claude Code"], "", IDLE)).wait(60_000);
-    assert_eq!((session.turns.len(), session.state()), (1, State::Ready));
+    assert_eq!((session.turns.len(), session.state()), (1, ProgramState::Ready));
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn reports_are_trusted_over_the_screen() {
     session.out("\x1b]7501;state=idle:app=codex\x1b\\").out(codex(&["Codex"], "1 used")).wait(2_000);
     session.keys("question\r").out("\x1b]7501;state=working:app=codex\x1b\\");
     session.out(codex(&["› question", "", "• half"], "2 used")).wait(60_000);
-    assert_eq!((session.turns.len(), session.state()), (0, State::Working));
+    assert_eq!((session.turns.len(), session.state()), (0, ProgramState::Working));
     session.out(codex(&["› question", "", "• whole"], "2 used")).out("\x1b]7501;state=done\x1b\\").wait(500);
     assert_eq!((session.texts(), session.turns[0].signal.name()), (vec!["whole"], "status"));
 }
@@ -300,9 +300,9 @@ fn reports_count_for_unknown_programs() {
         .keys("hi\r")
         .out("hi\r\n\x1b]7501;state=working\x07");
     session.out("50 $ ").wait(5_000);
-    assert_eq!((session.turns.len(), session.state()), (0, State::Working));
+    assert_eq!((session.turns.len(), session.state()), (0, ProgramState::Working));
     session.out("\r\nhello\r\n\x1b]7501;state=blocked\x07").wait(500);
-    assert_eq!(session.state(), State::Asking);
+    assert_eq!(session.state(), ProgramState::Asking);
     session.out("bye\r\n\x1b]7501;state=idle\x07").wait(500);
     assert_eq!(session.texts(), ["50 $\nhello\nbye"]);
 }
@@ -311,9 +311,9 @@ fn reports_count_for_unknown_programs() {
 fn hooks_are_reports() {
     let mut session = claude_ready();
     session.keys("one\r").hook(Hook::Working).out(claude(&["❯ one", "● half"], "", IDLE)).wait(5_000);
-    assert_eq!((session.turns.len(), session.state()), (0, State::Working));
+    assert_eq!((session.turns.len(), session.state()), (0, ProgramState::Working));
     session.hook(Hook::Asking).wait(500);
-    assert_eq!(session.state(), State::Asking);
+    assert_eq!(session.state(), ProgramState::Asking);
     session.hook(Hook::Ready).wait(500);
     assert_eq!((session.texts(), session.turns[0].signal.name()), (vec!["half"], "hook"));
 }
@@ -340,7 +340,7 @@ fn input_that_was_not_submitted_is_not_a_turn() {
     session.out(with_input(&["Codex"], "› ")).wait(2_000).keys("question\r");
     session.out(with_input(&starting, "› question")).wait(500);
     session.out(with_input(&["Codex"], "› question")).out("\x1b]7501;state=idle\x07").wait(2_000);
-    assert_eq!((session.turns.len(), session.state()), (0, State::Ready));
+    assert_eq!((session.turns.len(), session.state()), (0, ProgramState::Ready));
 }
 
 #[test]
@@ -388,7 +388,7 @@ fn lines_wrapped_by_an_editor_are_an_echo() {
 fn bash() -> Session {
     let mut session = Session::new("shell");
     session.out("\x1b[?2004huser@host:~$ ").wait(500);
-    assert_eq!(session.state(), State::Ready);
+    assert_eq!(session.state(), ProgramState::Ready);
     session
 }
 
@@ -396,7 +396,7 @@ fn bash() -> Session {
 fn a_shells_prompt_is_not_what_its_commands_print() {
     let mut session = bash();
     session.keys("x\r").out("x\r\n\x1b[?2004l\rone\r\nuser@host:~$ ").wait(60_000);
-    assert_eq!((session.turns.len(), session.state()), (0, State::Working));
+    assert_eq!((session.turns.len(), session.state()), (0, ProgramState::Working));
     session.out("two\r\n\x1b[?2004huser@host:~$ ").wait(500);
     assert_eq!(session.texts(), ["one\nuser@host:~$ two"]);
     assert_eq!(session.turns[0].raw, b"\x1b[?2004l\rone\r\nuser@host:~$ two\r\n");
@@ -416,7 +416,7 @@ fn a_continuation_prompt_does_not_end_a_turn() {
 fn bracketed_paste_in_editors_and_questions_is_not_a_prompt() {
     let mut session = bash();
     session.keys("vim\r").out("vim\r\n\x1b[?2004l\r\x1b[?1049h\x1b[?2004h\x1b[Hhello").wait(5_000);
-    assert_eq!((session.turns.len(), session.state()), (0, State::Working));
+    assert_eq!((session.turns.len(), session.state()), (0, ProgramState::Working));
     session.out("\x1b[?2004l\x1b[?1049l\x1b[?2004huser@host:~$ ").wait(500);
     assert_eq!(session.turns.len(), 1);
     session.keys("read -e\r").out("read -e\r\n\x1b[?2004l\r\x1b[?2004hGo on? [y/N] ").wait(5_000);
@@ -461,7 +461,7 @@ fn text_typed_ahead_does_not_hide_a_prompt() {
     let mut session = bash();
     session.keys("sleep 1\r").out("sleep 1\r\n\x1b[?2004l\r").wait(300).keys("why?").out("why?").wait(700);
     session.out("\x1b[?2004huser@host:~$ why?").wait(500);
-    assert_eq!((session.turns.len(), session.state()), (1, State::Ready));
+    assert_eq!((session.turns.len(), session.state()), (1, ProgramState::Ready));
     session
         .keys("\r")
         .out("\r\n\x1b[?2004l\rbash: why?: command not found\r\n\x1b[?2004huser@host:~$ ")
@@ -475,7 +475,7 @@ fn an_exited_program_completes_no_turn() {
     session.keys("exit\r").out("exit\r\n\x1b[?2004l\rbye\r\n");
     session.detector.exited(Time::from_millis(session.now));
     session.wait(60_000);
-    assert_eq!((session.turns.len(), session.state()), (0, State::Exited));
+    assert_eq!((session.turns.len(), session.state()), (0, ProgramState::Exited));
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl Underline {
 
 /// A link that cells belong to (OSC 8).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Link {
+pub struct Hyperlink {
     /// The program's name for it, often empty; cells of the same name are one link.
     pub id: String,
     /// Where it leads.
@@ -110,7 +110,7 @@ impl Attrs {
 pub(crate) struct Extra {
     pub(crate) zero_width: Vec<char>,
     pub(crate) underline_color: Color,
-    pub(crate) link: Option<Arc<Link>>,
+    pub(crate) link: Option<Arc<Hyperlink>>,
 }
 
 /// The looks new characters get.
@@ -128,7 +128,7 @@ impl Pen {
         self.extra.as_ref().map_or(Color::Default, |extra| extra.underline_color)
     }
 
-    pub(crate) fn link(&self) -> Option<&Arc<Link>> {
+    pub(crate) fn link(&self) -> Option<&Arc<Hyperlink>> {
         self.extra.as_ref()?.link.as_ref()
     }
 
@@ -138,7 +138,7 @@ impl Pen {
         }
     }
 
-    pub(crate) fn set_link(&mut self, link: Option<Arc<Link>>) {
+    pub(crate) fn set_link(&mut self, link: Option<Arc<Hyperlink>>) {
         self.set_extra(self.underline_color(), link);
     }
 
@@ -157,7 +157,7 @@ impl Pen {
         }
     }
 
-    fn set_extra(&mut self, underline_color: Color, link: Option<Arc<Link>>) {
+    fn set_extra(&mut self, underline_color: Color, link: Option<Arc<Hyperlink>>) {
         let needed = underline_color != Color::Default || link.is_some();
         self.extra = needed.then(|| Arc::new(Extra { zero_width: Vec::new(), underline_color, link }));
     }

@@ -6,7 +6,7 @@ use crate::modes;
 use crate::parser::Sink;
 use crate::query::only_asks;
 use crate::sgr;
-use crate::terminal::{CursorStyle, Saved, Terminal, default_tab};
+use crate::terminal::{CursorStyle, SavedCursor, Terminal, default_tab};
 
 impl Sink for Terminal {
     fn text(&mut self, text: &str) {
@@ -22,7 +22,7 @@ impl Sink for Terminal {
             self.last = None;
         }
         match byte {
-            0x07 => self.events.push(crate::event::Event::Bell),
+            0x07 => self.events.push(crate::event::ScreenEvent::Bell),
             0x08 => {
                 let at = self.position();
                 self.go(at.x.saturating_sub(1), at.y);
@@ -275,7 +275,7 @@ impl Terminal {
         self.registers.region = 0..self.rows();
         self.registers.pen.reset();
         self.registers.charsets = Default::default();
-        self.page_mut().saved = Saved::default();
+        self.page_mut().saved = SavedCursor::default();
         self.pen_changed();
     }
 

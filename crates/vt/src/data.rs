@@ -1,6 +1,6 @@
 //! The screen as text and as plain data.
 
-use crate::cell::{Attrs, Cell, Color, Link, Underline};
+use crate::cell::{Attrs, Cell, Color, Hyperlink, Underline};
 use crate::event::{Mark, Progress};
 use crate::modes;
 use crate::screen::Screen;
@@ -73,7 +73,7 @@ impl Style {
             overline: has(Attrs::OVERLINE),
             underline: pen.attrs.underline(),
             underline_color: pen.underline_color(),
-            link: pen.link().map(|link: &std::sync::Arc<Link>| link.uri.clone()),
+            link: pen.link().map(|link: &std::sync::Arc<Hyperlink>| link.uri.clone()),
         }
     }
 }
@@ -92,14 +92,14 @@ pub struct Run {
 
 /// One line; blank cells at its end are left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Line {
+pub struct ScreenLine {
     /// The line from its first column on.
     pub runs: Vec<Run>,
     /// Whether the text goes on in the next line.
     pub wrapped: bool,
 }
 
-impl Line {
+impl ScreenLine {
     fn of(cells: &[Cell]) -> Self {
         let used = cells.iter().rposition(|cell| !cell.is_default());
         let mut runs: Vec<Run> = Vec::new();
@@ -208,9 +208,9 @@ pub struct Contents {
     /// The modes.
     pub modes: Modes,
     /// Lines of scrollback, oldest first, as many as were asked for.
-    pub scrollback: Vec<Line>,
+    pub scrollback: Vec<ScreenLine>,
     /// The lines of the screen.
-    pub lines: Vec<Line>,
+    pub lines: Vec<ScreenLine>,
 }
 
 impl Screen {
@@ -226,17 +226,17 @@ impl Screen {
     }
 
     /// The rows of the screen.
-    pub fn lines(&self) -> Vec<Line> {
-        (0..self.rows()).map(|y| Line::of(self.cells(y))).collect()
+    pub fn lines(&self) -> Vec<ScreenLine> {
+        (0..self.rows()).map(|y| ScreenLine::of(self.cells(y))).collect()
     }
 
     /// The newest `n` lines of scrollback, or as many as there are, oldest first.
     ///
     /// The alternate screen has none; it is the primary one's then.
-    pub fn scrollback(&self, n: usize) -> Vec<Line> {
+    pub fn scrollback(&self, n: usize) -> Vec<ScreenLine> {
         let buffer = &self.terminal().primary.buffer;
         let n = n.min(buffer.history()) as isize;
-        (-n..0).map(|y| Line::of(buffer.line(y))).collect()
+        (-n..0).map(|y| ScreenLine::of(buffer.line(y))).collect()
     }
 
     /// Lines of scrollback there are.

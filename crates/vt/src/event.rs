@@ -61,7 +61,7 @@ impl Progress {
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Event {
+pub enum ScreenEvent {
     /// The bell rang, once or several times in a row.
     Bell,
     /// The working directory, as the program wrote it: a URL in most cases (OSC 7).
@@ -81,13 +81,13 @@ pub enum Event {
 /// Events that wait to be taken.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Events {
-    waiting: Vec<Event>,
+    waiting: Vec<ScreenEvent>,
     lost: usize,
 }
 
 impl Events {
-    pub(crate) fn push(&mut self, event: Event) {
-        if event == Event::Bell && self.waiting.last() == Some(&Event::Bell) {
+    pub(crate) fn push(&mut self, event: ScreenEvent) {
+        if event == ScreenEvent::Bell && self.waiting.last() == Some(&ScreenEvent::Bell) {
             return;
         }
         if self.waiting.len() < limits::EVENTS {
@@ -97,7 +97,7 @@ impl Events {
         }
     }
 
-    pub(crate) fn take(&mut self) -> Vec<Event> {
+    pub(crate) fn take(&mut self) -> Vec<ScreenEvent> {
         self.lost = 0;
         std::mem::take(&mut self.waiting)
     }

@@ -71,7 +71,7 @@ impl<'a> Sequence<'a> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Place {
+enum ParseState {
     #[default]
     Ground,
     /// After ESC and maybe intermediates.
@@ -105,7 +105,7 @@ enum Stop {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(from = "Vec<u8>", into = "Vec<u8>")]
 pub struct Tokenizer {
-    place: Place,
+    place: ParseState,
     ignoring: bool,
     /// The beginning of the incomplete sequence, or a stand-in while it is ignored; before it, bytes that the last
     /// token has borrowed.
@@ -122,7 +122,7 @@ impl Tokenizer {
         }
         let bytes = *rest;
         let mut at = 0;
-        if self.place == Place::Ground {
+        if self.place == ParseState::Ground {
             if *bytes.first()? != ESC {
                 let (text, after) = bytes.split_at(memchr(ESC, bytes).unwrap_or(bytes.len()));
                 *rest = after;
@@ -132,7 +132,7 @@ impl Tokenizer {
                 *rest = &bytes[len..];
                 return Some(Token::Sequence(&bytes[..len]));
             }
-            self.place = Place::Escape;
+            self.place = ParseState::Escape;
             at = 1;
         }
         let (len, stop) = self.run(bytes, at);
@@ -147,12 +147,12 @@ impl Tokenizer {
 
     /// Whether no sequence is under way.
     pub fn is_ground(&self) -> bool {
-        self.place == Place::Ground
+        self.place == ParseState::Ground
     }
 
     /// Whether the sequence under way is a string, which only its terminator ends on every terminal.
     pub fn is_in_string(&self) -> bool {
-        matches!(self.place, Place::String | Place::StringEscape)
+        matches!(self.place, ParseState::String | ParseState::StringEscape)
     }
 
     /// Whether the sequence under way is ignored, and the pending bytes are a stand-in for it.
@@ -181,7 +181,7 @@ impl Tokenizer {
                 _ => return (at, Stop::Control(byte)),
             }
             let stop = match self.place {
-                Place::Csi => self.csi(bytes, at),
+                ParseState::Csi => self.csi(bytes, at),
                 _ => self.escape(byte, self.held.len() + at),
             };
             at += 1;
@@ -199,11 +199,11 @@ impl Tokenizer {
             // No sequence has so many intermediates.
             0x20..0x30 => (seen >= 4 && !self.ignoring).then_some(Stop::Ignore),
             b'[' if seen == 1 => {
-                self.place = Place::Csi;
+                self.place = ParseState::Csi;
                 None
             }
             b']' | b'P' | b'X' | b'^' | b'_' if seen == 1 => {
-                self.place = Place::String;
+                self.place = ParseState::String;
                 None
             }
             _ => Some(Stop::End),
@@ -227,7 +227,7 @@ impl Tokenizer {
     }
 
     fn string(&mut self, bytes: &[u8], at: usize) -> (usize, Stop) {
-        if self.place == Place::StringEscape {
+        if self.place == ParseState::StringEscape {
             return if bytes[at] == b'\\' { (at + 1, Stop::End) } else { (at, Stop::Restart) };
         }
         let nth = |n: usize| self.held.get(n).or_else(|| bytes.get(n - self.held.len())).copied();
@@ -242,7 +242,7 @@ impl Tokenizer {
         match bytes[end..] {
             [] => (end, Stop::More),
             [ESC] => {
-                self.place = Place::StringEscape;
+                self.place = ParseState::StringEscape;
                 (end + 1, Stop::More)
             }
             [ESC, b'\\', ..] => (end + 2, Stop::End),
@@ -264,7 +264,7 @@ impl Tokenizer {
         let read = &bytes[..len];
         match stop {
             Stop::End => {
-                self.place = Place::Ground;
+                self.place = ParseState::Ground;
                 Some(Token::Sequence(self.joined(read)))
             }
             Stop::More => {
@@ -277,11 +277,11 @@ impl Tokenizer {
                 Some(Token::Control(byte, self.held.len()))
             }
             Stop::Cut | Stop::Cancel => {
-                self.place = Place::Ground;
+                self.place = ParseState::Ground;
                 Some(Token::Cut(self.joined(read)))
             }
             Stop::Restart => {
-                self.place = Place::Escape;
+                self.place = ParseState::Escape;
                 self.borrowed = self.held.len() - 1;
                 Some(Token::Cut(&self.held[..self.borrowed]))
             }
@@ -312,10 +312,10 @@ impl Tokenizer {
         self.ignoring = true;
         let kind = self.held[1];
         let stand_in: &[u8] = match self.place {
-            Place::Csi => b"\x1b[0?",
+            ParseState::Csi => b"\x1b[0?",
             // The final byte keeps it from becoming a real device control string later.
-            Place::String if kind == b'P' => b"\x1bP!z",
-            Place::String => &[ESC, kind, b'!'],
+            ParseState::String if kind == b'P' => b"\x1bP!z",
+            ParseState::String => &[ESC, kind, b'!'],
             _ => b"\x1b    ",
         };
         self.held.extend_from_slice(stand_in);
@@ -330,7 +330,7 @@ impl Tokenizer {
         stop: Stop,
         rest: &mut &'a [u8],
     ) -> Option<Token<'t>> {
-        let (read, after_escape) = (&bytes[..len], self.place == Place::StringEscape);
+        let (read, after_escape) = (&bytes[..len], self.place == ParseState::StringEscape);
         match stop {
             Stop::More if after_escape => {
                 self.held.extend_from_slice(&read[len.saturating_sub(1)..]);
@@ -346,9 +346,9 @@ impl Tokenizer {
         }
         self.ignoring = false;
         self.held.clear();
-        self.place = Place::Ground;
+        self.place = ParseState::Ground;
         if matches!(stop, Stop::Restart) {
-            self.place = Place::Escape;
+            self.place = ParseState::Escape;
             self.held.push(ESC);
         }
         Some(Token::Ignored(if after_escape && matches!(stop, Stop::End) { ST } else { read }))

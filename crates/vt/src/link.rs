@@ -1,19 +1,19 @@
 //! The links of a screen: each is kept once, and all of them together are bounded.
 
-use crate::cell::Link;
+use crate::cell::Hyperlink;
 use crate::limits;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Links {
-    known: HashMap<Link, Weak<Link>>,
+    known: HashMap<Hyperlink, Weak<Hyperlink>>,
     bytes: usize,
 }
 
 impl Links {
     /// The one copy of a link; nothing when there is no room for another.
-    pub(crate) fn intern(&mut self, link: Link) -> Option<Arc<Link>> {
+    pub(crate) fn intern(&mut self, link: Hyperlink) -> Option<Arc<Hyperlink>> {
         if let Some(known) = self.known.get(&link).and_then(Weak::upgrade) {
             return Some(known);
         }
@@ -40,8 +40,8 @@ impl Links {
 mod tests {
     use super::*;
 
-    fn link(n: usize) -> Link {
-        Link { id: String::new(), uri: format!("https://host/{n}") }
+    fn link(n: usize) -> Hyperlink {
+        Hyperlink { id: String::new(), uri: format!("https://host/{n}") }
     }
 
     #[test]

@@ -55,7 +55,7 @@ const MOUSE_ENCODING: [u16; 4] = [1005, 1006, 1015, 1016];
 
 /// All modes of a terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Modes {
+pub(crate) struct TerminalModes {
     /// Modes that differ from a fresh terminal's, and unknown ones as they were last set.
     changed: BTreeMap<u16, bool>,
     mouse: Choice,
@@ -66,7 +66,7 @@ pub(crate) struct Modes {
     pub(crate) newline: bool,
 }
 
-impl Modes {
+impl TerminalModes {
     pub(crate) fn has(&self, mode: u16) -> bool {
         let fresh = || ON.contains(&mode);
         self.changed.get(&mode).copied().unwrap_or_else(fresh)

@@ -1,7 +1,7 @@
 //! Operating system commands: titles, colours, links and what programs tell about themselves.
 
-use crate::cell::Link;
-use crate::event::{Event, Mark, Progress};
+use crate::cell::Hyperlink;
+use crate::event::{Mark, Progress, ScreenEvent};
 use crate::limits;
 use crate::palette::{Rgb, SPECIAL};
 use crate::terminal::Terminal;
@@ -16,7 +16,7 @@ impl Terminal {
             4 => self.set_indexed_colors(rest, bel),
             7 => {
                 self.registers.cwd = clean(rest);
-                self.events.push(Event::Cwd(self.registers.cwd.clone()));
+                self.events.push(ScreenEvent::Cwd(self.registers.cwd.clone()));
             }
             8 => self.set_link(rest),
             9 => self.notify(rest),
@@ -26,13 +26,13 @@ impl Terminal {
             133 => self.set_mark(rest),
             777 => {
                 if let Some(text) = rest.strip_prefix(b"notify;") {
-                    self.events.push(Event::Notify(clean(text)));
+                    self.events.push(ScreenEvent::Notify(clean(text)));
                 }
             }
             7501 if rest == b"?" => self.reply_osc("7501;?", bel),
             7501 => {
                 self.registers.status = clean(rest);
-                self.events.push(Event::Status(self.registers.status.clone()));
+                self.events.push(ScreenEvent::Status(self.registers.status.clone()));
             }
             _ => {}
         }
@@ -96,12 +96,12 @@ impl Terminal {
                 let (state, percent) = (number(), number());
                 if let Some(progress) = Progress::from_params(state, percent) {
                     self.registers.progress = Some(progress).filter(|now| *now != Progress::None);
-                    self.events.push(Event::Progress(progress));
+                    self.events.push(ScreenEvent::Progress(progress));
                 }
             }
             // Other numbers are commands of ConEmu.
             Some(_) if first.len() < rest.len() => {}
-            _ => self.events.push(Event::Notify(clean(rest))),
+            _ => self.events.push(ScreenEvent::Notify(clean(rest))),
         }
     }
 
@@ -118,7 +118,7 @@ impl Terminal {
             _ => return,
         };
         self.registers.mark = Some(mark);
-        self.events.push(Event::Mark(mark));
+        self.events.push(ScreenEvent::Mark(mark));
     }
 }
 
@@ -149,13 +149,13 @@ fn clean(bytes: &[u8]) -> String {
 }
 
 /// A link whose parts can be sent again as they are.
-fn parse_link(params: &[u8], uri: &[u8]) -> Option<Link> {
+fn parse_link(params: &[u8], uri: &[u8]) -> Option<Hyperlink> {
     let id =
         params.split(|byte| *byte == b':').find_map(|param| param.strip_prefix(b"id=")).unwrap_or_default();
     let printable = |bytes: &[u8]| bytes.iter().all(|byte| (0x20..0x7f).contains(byte));
     let fits =
         printable(uri) && printable(id) && uri.len() <= limits::LINK_URI && id.len() <= limits::LINK_ID;
-    fits.then(|| Link {
+    fits.then(|| Hyperlink {
         id: String::from_utf8_lossy(id).into_owned(),
         uri: String::from_utf8_lossy(uri).into_owned(),
     })

@@ -1,10 +1,10 @@
 //! The door to the crate.
 
-use crate::event::Event;
+use crate::event::ScreenEvent;
 use crate::limits;
 use crate::parser::Parser;
 use crate::snapshot;
-use crate::state::State;
+use crate::state::ScreenState;
 use crate::terminal::Terminal;
 use swb_types::Size;
 
@@ -86,12 +86,12 @@ impl Screen {
     }
 
     /// Everything there is, for comparison.
-    pub fn state(&self) -> State {
-        State::new(self)
+    pub fn state(&self) -> ScreenState {
+        ScreenState::new(self)
     }
 
     /// Takes what happened since the last call.
-    pub fn take_events(&mut self) -> Vec<Event> {
+    pub fn take_events(&mut self) -> Vec<ScreenEvent> {
         self.terminal.events.take()
     }
 

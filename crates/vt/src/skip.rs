@@ -15,7 +15,7 @@
 //! - the screen's rows and those of the scrollback, until all lines that were touched so are gone.
 
 use crate::csi::Csi;
-use crate::event::Event;
+use crate::event::ScreenEvent;
 use crate::limits;
 use crate::modes;
 use crate::screen::Screen;
@@ -111,7 +111,7 @@ impl Terminal {
     fn take_unseen(&mut self, bytes: &[u8]) {
         let (line_feeds, bell) = count(bytes);
         if bell {
-            self.events.push(Event::Bell);
+            self.events.push(ScreenEvent::Bell);
         }
         if self.alternate.is_none() {
             self.buffer().count_scrolled(line_feeds);

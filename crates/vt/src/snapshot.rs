@@ -9,7 +9,7 @@ use crate::cell::{Cell, Color, Pen};
 use crate::event::Mark;
 use crate::modes;
 use crate::sgr;
-use crate::terminal::{Charsets, Keyboard, Saved, Terminal, default_tab};
+use crate::terminal::{Charsets, Keyboard, SavedCursor, Terminal, default_tab};
 use std::io::Write;
 
 /// Blank cells that are cheaper to skip than to write.
@@ -96,8 +96,8 @@ impl Writer {
     }
 
     /// Makes DECRC lead to `saved`; ends at home on a blank screen.
-    fn save(&mut self, saved: &Saved) {
-        if *saved == Saved::default() {
+    fn save(&mut self, saved: &SavedCursor) {
+        if *saved == SavedCursor::default() {
             return;
         }
         self.saved_state(saved);
@@ -110,7 +110,7 @@ impl Writer {
     }
 
     /// Puts pen, cursor, origin mode and character sets where `saved` has them.
-    fn saved_state(&mut self, saved: &Saved) {
+    fn saved_state(&mut self, saved: &SavedCursor) {
         if saved.origin {
             self.put("\x1b[?6h");
         }
@@ -123,7 +123,7 @@ impl Writer {
     }
 
     /// Undoes [`Writer::saved_state`].
-    fn fresh_state(&mut self, saved: &Saved) {
+    fn fresh_state(&mut self, saved: &SavedCursor) {
         if saved.origin {
             self.put("\x1b[?6l");
         }

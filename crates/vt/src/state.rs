@@ -2,13 +2,13 @@
 
 use crate::cell::Cell;
 use crate::parser::Parser;
-use crate::terminal::{Keyboard, Page, Registers, Saved};
+use crate::terminal::{Keyboard, Page, Registers, SavedCursor};
 use crate::{buffer::Position, screen::Screen};
 use std::fmt::Write;
 
 /// Everything a screen is; two that are equal behave the same from here on.
 #[derive(Clone, PartialEq, Eq)]
-pub struct State {
+pub struct ScreenState {
     primary: PageState,
     alternate: Option<PageState>,
     registers: Registers,
@@ -23,7 +23,7 @@ struct PageState {
     history: usize,
     /// Only where it counts: the primary page has none of its own below the alternate one.
     position: Option<Position>,
-    saved: Saved,
+    saved: SavedCursor,
     keyboard: Keyboard,
 }
 
@@ -59,7 +59,7 @@ impl PageState {
     }
 }
 
-impl State {
+impl ScreenState {
     pub(crate) fn new(screen: &Screen) -> Self {
         let terminal = screen.terminal();
         let alternate = terminal.alternate.as_ref();
@@ -97,7 +97,7 @@ impl State {
     }
 }
 
-impl std::fmt::Debug for State {
+impl std::fmt::Debug for ScreenState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for page in self.alternate.iter().chain([&self.primary]) {
             writeln!(f, "{} lines of scrollback, cursor {:?}", page.history, page.position)?;

@@ -5,10 +5,10 @@
 
 use crate::buffer::{Buffer, Position};
 use crate::cell::Pen;
-use crate::event::{Event, Events, Mark, Progress};
+use crate::event::{Events, Mark, Progress, ScreenEvent};
 use crate::limits;
 use crate::link::Links;
-use crate::modes::{self, Modes};
+use crate::modes::{self, TerminalModes};
 use crate::palette::Palette;
 use std::ops::Range;
 use unicode_width::UnicodeWidthChar;
@@ -46,7 +46,7 @@ impl Charsets {
 
 /// What DECSC keeps.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Saved {
+pub(crate) struct SavedCursor {
     pub(crate) position: Position,
     pub(crate) pen: Pen,
     pub(crate) charsets: Charsets,
@@ -80,7 +80,7 @@ impl Keyboard {
 #[derive(Debug, Clone)]
 pub(crate) struct Page {
     pub(crate) buffer: Buffer,
-    pub(crate) saved: Saved,
+    pub(crate) saved: SavedCursor,
     pub(crate) keyboard: Keyboard,
 }
 
@@ -97,7 +97,7 @@ pub(crate) struct CursorStyle {
 pub(crate) struct Registers {
     pub(crate) region: Range<usize>,
     pub(crate) tabs: Vec<bool>,
-    pub(crate) modes: Modes,
+    pub(crate) modes: TerminalModes,
     pub(crate) charsets: Charsets,
     pub(crate) pen: Pen,
     pub(crate) cursor: CursorStyle,
@@ -140,7 +140,7 @@ impl Terminal {
         Self {
             primary: Page {
                 buffer: Buffer::new(cols, rows, history_limit(cols, scrollback)),
-                saved: Saved::default(),
+                saved: SavedCursor::default(),
                 keyboard: Keyboard::default(),
             },
             alternate: None,
@@ -338,7 +338,7 @@ impl Terminal {
     }
 
     pub(crate) fn save_cursor(&mut self) {
-        let saved = Saved {
+        let saved = SavedCursor {
             position: self.position(),
             pen: self.registers.pen.clone().without_link(),
             charsets: self.registers.charsets,
@@ -369,7 +369,7 @@ impl Terminal {
         buffer.go(self.position());
         buffer.set_fill(self.registers.pen.bg);
         buffer.erase_lines(0..self.rows());
-        self.alternate = Some(Page { buffer, saved: Saved::default(), keyboard: Keyboard::default() });
+        self.alternate = Some(Page { buffer, saved: SavedCursor::default(), keyboard: Keyboard::default() });
     }
 
     /// Shows the primary screen again.
@@ -382,7 +382,7 @@ impl Terminal {
 
     pub(crate) fn set_title(&mut self, title: String) {
         self.registers.title.clone_from(&title);
-        self.events.push(Event::Title(title));
+        self.events.push(ScreenEvent::Title(title));
     }
 
     /// RIS: as new, except for what the program told about itself.

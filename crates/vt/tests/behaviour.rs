@@ -6,7 +6,7 @@ mod common;
 
 use common::screen;
 use swb_types::Size;
-use swb_vt::{Color, CursorShape, Event, Mark, Progress, Screen, Underline};
+use swb_vt::{Color, CursorShape, Mark, Progress, Screen, ScreenEvent, Underline};
 
 fn shown(cols: u16, rows: u16, text: &str) -> Screen {
     let mut screen = screen(cols, rows, 100);
@@ -161,20 +161,20 @@ fn events_are_plain_data() {
         "\x1b]0;t\x07\x1b[22t\x1b]2;u\x1b\\\x1b[23t\x1b]7;file://h/d\x07\x1b]133;A\x07\x1b]133;D;130\x07\x1b]9;hi\x07\x1b]9;4;1;40\x07\
          \x1b]7501;state=working:app=codex\x1b\\\x07",
     );
-    let title = |text: &str| Event::Title(text.into());
+    let title = |text: &str| ScreenEvent::Title(text.into());
     assert_eq!(
         screen.take_events(),
         [
             title("t"),
             title("u"),
             title("t"),
-            Event::Cwd("file://h/d".into()),
-            Event::Mark(Mark::Prompt),
-            Event::Mark(Mark::Done(Some(130))),
-            Event::Notify("hi".into()),
-            Event::Progress(Progress::Percent(40)),
-            Event::Status("state=working:app=codex".into()),
-            Event::Bell,
+            ScreenEvent::Cwd("file://h/d".into()),
+            ScreenEvent::Mark(Mark::Prompt),
+            ScreenEvent::Mark(Mark::Done(Some(130))),
+            ScreenEvent::Notify("hi".into()),
+            ScreenEvent::Progress(Progress::Percent(40)),
+            ScreenEvent::Status("state=working:app=codex".into()),
+            ScreenEvent::Bell,
         ]
     );
     assert_eq!(

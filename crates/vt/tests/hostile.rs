@@ -6,7 +6,7 @@ mod common;
 
 use common::{round_trip, screen};
 use swb_types::Size;
-use swb_vt::{Event, Options, Screen, limits};
+use swb_vt::{Options, Screen, ScreenEvent, limits};
 
 fn fed(cols: u16, rows: u16, bytes: &[u8]) -> Screen {
     let mut screen = screen(cols, rows, 100);
@@ -92,7 +92,7 @@ fn nobody_has_to_take_events_or_replies() {
     assert!(screen.take_events().len() <= 256);
     assert_eq!(screen.lost_events(), 0);
     screen.feed(&[7; 1000]);
-    assert_eq!(screen.take_events(), [Event::Bell]);
+    assert_eq!(screen.take_events(), [ScreenEvent::Bell]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ mod common;
 use common::{SCROLLBACK, Step, program, recordings, run, runner, screen, step};
 use proptest::prelude::*;
 use std::cell::Cell;
-use swb_vt::{Event, Screen};
+use swb_vt::{Screen, ScreenEvent};
 
 /// A piece of a flood. All but the last few kinds are simple; line feeds are frequent.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
@@ -196,7 +196,7 @@ fn bells_in_skipped_text_ring_once() {
     let flood = [&b"\x07a\x07\r\n".repeat(3000)[..], &b"b\r\n".repeat(1000)].concat();
     let n = screen.skip(&flood);
     assert!(n > flood.len() / 2);
-    assert_eq!(screen.take_events(), [Event::Bell]);
+    assert_eq!(screen.take_events(), [ScreenEvent::Bell]);
 }
 
 #[test]

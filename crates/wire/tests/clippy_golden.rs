@@ -8,8 +8,8 @@ mod vectors;
 use reading::read_pieces;
 use serde_json::{Value, json};
 use swb_wire::clippy::{
-    self, MAX_FRAME, Malformed, Message, Reason, Request, RequestError, Response, Role, Sink, encode_message,
-    encode_request, parse_message, parse_request,
+    self, MAX_FRAME, Malformed, Message, PeerRole, Reason, Request, RequestError, Response, Sink,
+    encode_message, encode_request, parse_message, parse_request,
 };
 use swb_wire::{FrameError, LengthPrefixed};
 use vectors::{Case, Step, cuts, hex};
@@ -33,7 +33,7 @@ fn described(id: u32, request: &Request<'_>) -> Value {
         Request::Deregister { session } => json!({"type": "deregister", "session": session}),
         Request::GetTurn { turn_id } => json!({"type": "get_turn", "turn_id": turn_id}),
         Request::Hello { version, role } => {
-            json!({"type": "hello", "version": version, "role": role.map(Role::as_str)})
+            json!({"type": "hello", "version": version, "role": role.map(PeerRole::as_str)})
         }
         Request::ListSessions => json!({"type": "list_sessions"}),
         Request::ListTurns { session, limit } => {

@@ -6,8 +6,8 @@ use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
 use swb_wire::clippy::{
-    Malformed, Message, Request, RequestError, Response, Role, SessionItem, Sink, TurnItem, encode_message,
-    encode_request, parse_message, parse_request,
+    Malformed, Message, PeerRole, Request, RequestError, Response, SessionItem, Sink, TurnItem,
+    encode_message, encode_request, parse_message, parse_request,
 };
 
 #[derive(Debug, Clone)]
@@ -53,7 +53,10 @@ fn requests(words: &Words) -> Vec<Request<'_>> {
         Request::Deliver(Sink::Inject { session }),
         Request::Deregister { session },
         Request::GetTurn { turn_id: other },
-        Request::Hello { version: numbers.0, role: Some(if flags.0 { Role::Client } else { Role::Wrapper }) },
+        Request::Hello {
+            version: numbers.0,
+            role: Some(if flags.0 { PeerRole::Client } else { PeerRole::Wrapper }),
+        },
         Request::ListSessions,
         Request::ListTurns { session, limit: *limit },
         Request::Paste { session },

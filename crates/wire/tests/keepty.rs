@@ -8,7 +8,7 @@ mod vectors;
 use reading::read_pieces;
 use serde_json::Value;
 use swb_wire::FrameError;
-use swb_wire::keepty::{DecodeError, Decoder, MAX_PAYLOAD, Message, Role, encode, output_header};
+use swb_wire::keepty::{DecodeError, Decoder, KeeptyRole, MAX_PAYLOAD, Message, encode, output_header};
 use vectors::{Case, cuts, raw};
 
 type Outcome = (Vec<Message>, Option<DecodeError>);
@@ -31,9 +31,9 @@ fn expected(decoded: &Value, bytes: &[u8]) -> Message {
     match decoded["kind"].as_str().unwrap() {
         "Hello" => {
             let role = match number("role") {
-                1 => Role::Writer,
-                2 => Role::Watcher,
-                3 => Role::Monitor,
+                1 => KeeptyRole::Writer,
+                2 => KeeptyRole::Watcher,
+                3 => KeeptyRole::Monitor,
                 other => panic!("role {other}"),
             };
             Message::Hello { role, cols: size().0, rows: size().1 }

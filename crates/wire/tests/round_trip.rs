@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use reading::read_pieces;
 use swb_types::{Offset, PtyId};
 use swb_wire::control::{self, Base64, ClientControl, Operation, StreamEvent, StreamFrame};
-use swb_wire::keepty::{self, Message, Role};
+use swb_wire::keepty::{self, KeeptyRole, Message};
 use swb_wire::{FrameError, LengthPrefixed};
 
 /// Cuts bytes into pieces of the given lengths, over and over.
@@ -33,7 +33,7 @@ fn lengths() -> impl Strategy<Value = Vec<usize>> {
 }
 
 fn message() -> impl Strategy<Value = Message> {
-    let role = prop_oneof![Just(Role::Writer), Just(Role::Watcher), Just(Role::Monitor)];
+    let role = prop_oneof![Just(KeeptyRole::Writer), Just(KeeptyRole::Watcher), Just(KeeptyRole::Monitor)];
     let bytes = || vec(any::<u8>(), 0..300);
     prop_oneof![
         (role, any::<u16>(), any::<u16>()).prop_map(|(role, cols, rows)| Message::Hello { role, cols, rows }),

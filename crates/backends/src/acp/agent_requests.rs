@@ -21,7 +21,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::task::Poll;
-use swb_chat::{Decision, Verdict};
+use swb_chat::{ApprovalAnswer, Decision};
 use swb_engine::chat::{Boxed, Exchange};
 use tokio::sync::Semaphore;
 
@@ -119,7 +119,7 @@ impl<'a> AgentRequests<'a> {
             let allowed = permission::is_allowed(&approval, kind, &context.allow, &exchange.workspace());
             let (options, subject) = (approval.options.clone(), permission::subject(&approval, kind));
             let decision = match allowed {
-                true => Decision::Decided(Verdict { approved: true, ..Verdict::default() }),
+                true => Decision::Decided(ApprovalAnswer { approved: true, ..ApprovalAnswer::default() }),
                 false => {
                     // The semaphore is never closed, so a permit comes.
                     let _turn = turns.acquire().await;

@@ -10,7 +10,7 @@ use agent_client_protocol_schema::v1::{
 use reqwest::Url;
 use serde_json::Value;
 use swb_chat::{
-    ApprovalOption, ApprovalRequest, Decision, OptionKind, ToolCall, ToolKind, Verdict, Workspace,
+    ApprovalAnswer, ApprovalOption, ApprovalRequest, Decision, OptionKind, ToolCall, ToolKind, Workspace,
 };
 
 /// The subject of a permission that can be allowed permanently.
@@ -85,7 +85,7 @@ pub(super) fn is_allowed(
 /// Whether it was allowed permanently and the agent has no option to remember that itself.
 pub(super) fn is_ours_to_keep(options: &[ApprovalOption], decision: &Decision) -> bool {
     let own = options.iter().any(|option| option.kind == OptionKind::AllowAlways);
-    matches!(decision, Decision::Decided(Verdict { approved: true, always: true, .. })) && !own
+    matches!(decision, Decision::Decided(ApprovalAnswer { approved: true, always: true, .. })) && !own
 }
 
 /// The outcome sent to the agent: the chosen option, or the one nearest to the decision.
@@ -98,7 +98,7 @@ pub(super) fn outcome(options: &[ApprovalOption], decision: &Decision) -> Reques
     first(options, &kinds)
 }
 
-fn decided(options: &[ApprovalOption], verdict: &Verdict) -> RequestPermissionOutcome {
+fn decided(options: &[ApprovalOption], verdict: &ApprovalAnswer) -> RequestPermissionOutcome {
     let chosen = options.iter().find(|option| verdict.option.as_ref() == Some(&option.id));
     // If the option contradicts the verdict, deny: that is the safe side.
     if let Some(chosen) = chosen.filter(|option| option.kind.allows() == verdict.approved) {
@@ -144,7 +144,7 @@ mod tests {
     }
 
     fn verdict(approved: bool, option: Option<&str>, always: bool) -> Decision {
-        Decision::Decided(Verdict { approved, option: option.map(Into::into), always })
+        Decision::Decided(ApprovalAnswer { approved, option: option.map(Into::into), always })
     }
 
     #[test]

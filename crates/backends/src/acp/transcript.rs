@@ -1,7 +1,7 @@
 //! The earlier conversation as text, for an agent that cannot load its session.
 
 use super::limits;
-use swb_chat::{Message, Role};
+use swb_chat::{Author, Message};
 
 /// The end of a conversation as text; `None` if it is empty.
 pub(super) fn of(history: &[Message]) -> Option<String> {
@@ -9,9 +9,9 @@ pub(super) fn of(history: &[Message]) -> Option<String> {
     let mut room = limits::TRANSCRIPT;
     for message in history.iter().rev() {
         let who = match message.role {
-            Role::User => "User",
-            Role::Assistant => "Assistant",
-            Role::System => continue,
+            Author::User => "User",
+            Author::Assistant => "Assistant",
+            Author::System => continue,
         };
         let line = format!("{who}: {}", message.text().trim());
         if line.len() > room {
@@ -37,29 +37,31 @@ mod tests {
     use super::*;
     use swb_types::Timestamp;
 
-    fn said(role: Role, text: &str) -> Message {
+    fn said(role: Author, text: &str) -> Message {
         Message::text_of(1, role, text, Timestamp(0))
     }
 
     #[test]
     fn the_transcript_has_the_end_of_the_conversation() {
         assert_eq!(of(&[]), None);
-        assert_eq!(of(&[said(Role::System, "be kind")]), None);
-        let told = of(&[said(Role::User, "hello"), said(Role::Assistant, "good day\n")]).unwrap();
+        assert_eq!(of(&[said(Author::System, "be kind")]), None);
+        let told = of(&[said(Author::User, "hello"), said(Author::Assistant, "good day\n")]).unwrap();
         assert!(told.contains("User: hello\n\nAssistant: good day\n\nThe user now says:"), "{told}");
     }
 
     #[test]
     fn the_oldest_messages_are_left_out_first() {
         let long = "x".repeat(limits::TRANSCRIPT / 2);
-        let told = of(&[said(Role::User, &long), said(Role::User, &long), said(Role::User, "last")]).unwrap();
+        let told =
+            of(&[said(Author::User, &long), said(Author::User, &long), said(Author::User, "last")]).unwrap();
         assert!(told.len() < limits::TRANSCRIPT && told.contains("User: last"));
     }
 
     #[test]
     fn the_last_message_is_cut_at_its_beginning() {
         let long = "é".repeat(limits::TRANSCRIPT);
-        let told = of(&[said(Role::User, "hello"), said(Role::Assistant, &format!("{long} end"))]).unwrap();
+        let told =
+            of(&[said(Author::User, "hello"), said(Author::Assistant, &format!("{long} end"))]).unwrap();
         assert!(told.contains("Assistant: […] é") && told.contains("é end\n\nThe user now says:"));
         assert!(told.len() < limits::TRANSCRIPT + 200 && !told.contains("hello"), "{}", told.len());
     }

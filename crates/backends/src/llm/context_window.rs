@@ -3,7 +3,7 @@
 use super::limits;
 use super::model_message::{ModelBlock, ModelToolCall, ModelTurn, ToolOutcome};
 use std::collections::BTreeSet;
-use swb_chat::{Ending, Message, Part, Role, ToolCall, ToolResult, ToolStatus};
+use swb_chat::{Author, Ending, Message, Part, ToolCall, ToolResult, ToolStatus};
 
 /// Bytes per token until the model has counted: typical for English prose and code.
 const BYTES_PER_TOKEN: f64 = 4.0;
@@ -28,9 +28,9 @@ impl ContextWindow {
             Self { turns: Vec::new(), system, ids: Ids::default(), bytes_per_token: BYTES_PER_TOKEN };
         for message in history {
             match message.role {
-                Role::Assistant => memory.recall(message),
-                Role::System => memory.system += &format!("\n\n{}", message.text()),
-                Role::User => memory.prompt(message.text()),
+                Author::Assistant => memory.recall(message),
+                Author::System => memory.system += &format!("\n\n{}", message.text()),
+                Author::User => memory.prompt(message.text()),
             }
         }
         memory.prompt(prompt.to_owned());
@@ -238,7 +238,7 @@ mod tests {
     use swb_chat::{ToolId, ToolKind};
     use swb_types::Timestamp;
 
-    fn message(role: Role, parts: Vec<Part>) -> Message {
+    fn message(role: Author, parts: Vec<Part>) -> Message {
         Message { number: 1, role, parts, at: Timestamp(0), ending: Ending::Complete }
     }
 
@@ -278,11 +278,11 @@ mod tests {
     #[test]
     fn earlier_turns_come_with_their_tools() {
         let history = [
-            message(Role::Assistant, vec![text("left over")]),
-            message(Role::System, vec![text("be brief")]),
-            message(Role::User, vec![text("one")]),
+            message(Author::Assistant, vec![text("left over")]),
+            message(Author::System, vec![text("be brief")]),
+            message(Author::User, vec![text("one")]),
             message(
-                Role::Assistant,
+                Author::Assistant,
                 vec![
                     Part::Thought("hm".into()),
                     text("I look"),
@@ -313,12 +313,12 @@ mod tests {
 
     #[test]
     fn prompts_without_an_answer_are_joined() {
-        let mut stopped = message(Role::Assistant, vec![text("half")]);
+        let mut stopped = message(Author::Assistant, vec![text("half")]);
         stopped.ending = Ending::Stopped;
         let history = [
-            message(Role::User, vec![text("one")]),
-            message(Role::Assistant, Vec::new()),
-            message(Role::User, vec![text("two")]),
+            message(Author::User, vec![text("one")]),
+            message(Author::Assistant, Vec::new()),
+            message(Author::User, vec![text("two")]),
             stopped,
         ];
         let memory = ContextWindow::new(String::new(), &history, "three");
@@ -328,10 +328,10 @@ mod tests {
 
     #[test]
     fn a_tool_call_that_was_stopped_is_marked_as_interrupted() {
-        let mut stopped = message(Role::Assistant, vec![text("I look"), tool("a", "read_file", None)]);
+        let mut stopped = message(Author::Assistant, vec![text("I look"), tool("a", "read_file", None)]);
         stopped.ending = Ending::Stopped;
         let memory =
-            ContextWindow::new(String::new(), &[message(Role::User, vec![text("one")]), stopped], "two");
+            ContextWindow::new(String::new(), &[message(Author::User, vec![text("one")]), stopped], "two");
         let wanted = [
             user("one"),
             ModelTurn::Assistant(vec![said("I look"), call("a", "read_file")]),
@@ -345,8 +345,8 @@ mod tests {
     fn earlier_results_are_cut_like_new_ones() {
         let long = "x".repeat(2 * limits::RESULT_BYTES);
         let history = [
-            message(Role::User, vec![text("one")]),
-            message(Role::Assistant, vec![tool("a", "read_file", Some(&long))]),
+            message(Author::User, vec![text("one")]),
+            message(Author::Assistant, vec![tool("a", "read_file", Some(&long))]),
         ];
         let memory = ContextWindow::new(String::new(), &history, "two");
         assert!(memory.bytes() < limits::RESULT_BYTES + 100, "{}", memory.bytes());
@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn a_prompt_without_text_is_not_empty() {
-        let nothing = message(Role::User, Vec::new());
+        let nothing = message(Author::User, Vec::new());
         assert_eq!(
             ContextWindow::new(String::new(), &[nothing], " ").turns(),
             [user("(no text)\n\n(no text)")]

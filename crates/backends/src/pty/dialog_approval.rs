@@ -1,10 +1,10 @@
 //! A dialog of an agent, shown to clients as an approval, or as a question if it has several answers.
 
 use super::limits;
-use swb_chat::{Answers, Decision, Progress, QuestionItem, QuestionRequest, Unanswered, Verdict};
+use swb_chat::{Answers, ApprovalAnswer, Decision, Progress, QuestionItem, QuestionRequest, Unanswered};
 use swb_engine::chat::{Boxed, Exchange};
 use swb_engine::{Dialog, Session, approval_of, chosen};
-use swb_turns::State;
+use swb_turns::ProgramState;
 
 /// Watches for dialogs, and shows each to clients once.
 pub(super) struct DialogWatcher<'a> {
@@ -30,7 +30,7 @@ impl<'a> DialogWatcher<'a> {
 
     /// Checks for a dialog. If it was answered in the terminal meanwhile, the approval or question is withdrawn.
     pub(super) async fn look(&mut self) {
-        if self.session.view().status.state != State::Asking {
+        if self.session.view().status.state != ProgramState::Asking {
             (self.seen, self.waiting, self.left) = ((None, 0), None, None);
             return;
         }
@@ -73,7 +73,7 @@ impl<'a> DialogWatcher<'a> {
         let option = match outcome {
             DialogOutcome::Decided(Decision::Decided(verdict)) => chosen(&dialog, &verdict),
             // Without a decision it must be denied (SS-62).
-            DialogOutcome::Decided(Decision::Lapsed) => chosen(&dialog, &Verdict::default()),
+            DialogOutcome::Decided(Decision::Lapsed) => chosen(&dialog, &ApprovalAnswer::default()),
             DialogOutcome::Decided(Decision::Stopped | Decision::Withdrawn) => {
                 self.left = Some(dialog.id);
                 return;
@@ -104,7 +104,7 @@ impl<'a> DialogWatcher<'a> {
     pub(super) async fn dismiss(&mut self) -> bool {
         self.waiting = None;
         let Some(dialog) = self.session.dialog().await else { return false };
-        let Some(option) = chosen(&dialog, &Verdict::default()) else { return false };
+        let Some(option) = chosen(&dialog, &ApprovalAnswer::default()) else { return false };
         let answered = self.session.answer_dialog(&dialog.id, &option);
         // It presses the keys first and then waits for the dialog to close; that wait may be cut short.
         tokio::time::timeout(limits::DISMISS, answered).await.map_or(true, |answered| answered.is_ok())

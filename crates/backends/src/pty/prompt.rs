@@ -7,7 +7,7 @@ use std::time::Duration;
 use swb_chat::Progress;
 use swb_engine::chat::{Exchange, Failure};
 use swb_engine::{AgentChange, AgentWatch, Engine, Pty, Session, StoredTurn, Submit, TypedText, TypingError};
-use swb_turns::{Growth, Profile, State, Time, box_holds, strip_text};
+use swb_turns::{Growth, Profile, ProgramState, Time, box_holds, strip_text};
 use swb_types::{Offset, PtyId};
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -102,17 +102,17 @@ impl<'a> PtyPrompt<'a> {
         let doubt = Instant::now() + limits::DOUBT;
         loop {
             match self.session.view().status.state {
-                State::Ready | State::Error | State::Unknown => return Ok(()),
-                State::Exited => return Err(self.gone()),
+                ProgramState::Ready | ProgramState::Error | ProgramState::Unknown => return Ok(()),
+                ProgramState::Exited => return Err(self.gone()),
                 // Dialogs have their own timeout.
-                State::Asking => patience = Instant::now() + limits::READY,
-                State::Working if Instant::now() > doubt && !std::mem::replace(&mut told, true) => {
+                ProgramState::Asking => patience = Instant::now() + limits::READY,
+                ProgramState::Working if Instant::now() > doubt && !std::mem::replace(&mut told, true) => {
                     let message = "the agent is still busy with another prompt".to_owned();
                     self.exchange
                         .progress(Progress { message, ephemeral: true, ..Progress::default() })
                         .await;
                 }
-                State::Starting | State::Working => {}
+                ProgramState::Starting | ProgramState::Working => {}
             }
             self.attendant.look().await;
             match timeout_at(patience, self.pause()).await {
@@ -157,7 +157,7 @@ impl<'a> PtyPrompt<'a> {
             if let Some(part) = growing.look().await {
                 self.exchange.text(part).await;
             }
-            let ready = matches!(self.session.view().status.state, State::Ready | State::Error);
+            let ready = matches!(self.session.view().status.state, ProgramState::Ready | ProgramState::Error);
             idle = idle.filter(|_| ready).or_else(|| ready.then(Instant::now));
             if idle.is_some_and(|since| since.elapsed() >= limits::NOTHING) {
                 // Commands of the agent itself may leave no trace.
@@ -204,14 +204,14 @@ impl<'a> PtyPrompt<'a> {
         while Instant::now() < until {
             let due = pressed.is_none_or(|at| at.elapsed() >= limits::PRESS_AGAIN);
             match self.session.view().status.state {
-                State::Asking if due && self.attendant.dismiss().await => {}
-                State::Asking | State::Working | State::Unknown if due => {
+                ProgramState::Asking if due && self.attendant.dismiss().await => {}
+                ProgramState::Asking | ProgramState::Working | ProgramState::Unknown if due => {
                     pressed = Some(Instant::now());
                     // A terminal that has ended has stopped as well.
                     let _pressed = self.session.press(&self.profile.interrupt_keys()).await;
                 }
-                State::Asking | State::Working | State::Unknown => {}
-                State::Exited => return,
+                ProgramState::Asking | ProgramState::Working | ProgramState::Unknown => {}
+                ProgramState::Exited => return,
                 _ if self.turn_after(before).is_some() => return,
                 // Its beginning may not have been noticed yet. Pressed twice, the keys would mean something else.
                 _ if pressed.is_none() => {

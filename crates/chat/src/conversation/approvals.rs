@@ -2,8 +2,8 @@
 
 use super::{Conversation, ConversationState, Now, Refused, Waiting};
 use crate::ask::{
-    Answers, Approval, ApprovalId, ApprovalRequest, Decision, Question, QuestionId, QuestionRequest,
-    Unanswered, Verdict,
+    Answers, Approval, ApprovalAnswer, ApprovalId, ApprovalRequest, Decision, Question, QuestionId,
+    QuestionRequest, Unanswered,
 };
 use crate::event::ChatEvent;
 use crate::limits;
@@ -36,7 +36,7 @@ impl Conversation {
     }
 
     /// A user has decided; the first decision counts.
-    pub fn decide(&mut self, id: &ApprovalId, verdict: Verdict) -> Result<(), Refused> {
+    pub fn decide(&mut self, id: &ApprovalId, verdict: ApprovalAnswer) -> Result<(), Refused> {
         self.settle_approval(id, Decision::Decided(verdict))
     }
 

@@ -9,9 +9,9 @@ use crate::ask::{Approval, ApprovalId, Decision, Question, QuestionId};
 use crate::clients::{AttachedClients, ClientId, ClientRole};
 use crate::event::{ChatEvent, PlanEntry, Progress, StreamId};
 use crate::limits;
-use crate::message::{Ending, Message, Part, Role, Usage};
-use crate::saved::{Saved, Summary};
-use crate::settings::Settings;
+use crate::message::{Author, Ending, Message, Part, Usage};
+use crate::saved::{SavedConversation, Summary};
+use crate::settings::ConversationSettings;
 use crate::tool::{ToolCall, ToolContent, ToolId, ToolResult};
 use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
@@ -71,7 +71,7 @@ pub enum Refused {
 /// A conversation.
 #[derive(Debug, Clone)]
 pub struct Conversation {
-    saved: Saved,
+    saved: SavedConversation,
     state: ConversationState,
     clients: AttachedClients,
     events: VecDeque<ChatEvent>,
@@ -114,14 +114,14 @@ struct Waiting<T> {
 impl Conversation {
     /// An empty conversation.
     pub fn new(name: SessionName, workspace: &Path, working_dir: &Path, now: Timestamp) -> Self {
-        Self::restore(Saved {
+        Self::restore(SavedConversation {
             name,
             title: String::new(),
             workspace: workspace.to_owned(),
             working_dir: working_dir.to_owned(),
             created: now,
             updated: now,
-            settings: Settings::default(),
+            settings: ConversationSettings::default(),
             usage: Usage::default(),
             resume: None,
             messages: Vec::new(),
@@ -129,7 +129,7 @@ impl Conversation {
     }
 
     /// Resumes a stored conversation.
-    pub fn restore(saved: Saved) -> Self {
+    pub fn restore(saved: SavedConversation) -> Self {
         Self {
             state: if saved.messages.is_empty() {
                 ConversationState::Created
@@ -149,7 +149,7 @@ impl Conversation {
     }
 
     /// What is stored of it; an answer in progress is not included.
-    pub fn saved(&self) -> &Saved {
+    pub fn saved(&self) -> &SavedConversation {
         &self.saved
     }
 
@@ -217,11 +217,11 @@ impl Conversation {
         if self.saved.title.is_empty() {
             self.saved.title = title_of(&prompt);
         }
-        let question = self.message(Role::User, vec![Part::Text(prompt.clone())], now.unix);
+        let question = self.message(Author::User, vec![Part::Text(prompt.clone())], now.unix);
         let stream = StreamId(question.number);
         self.push(question, now.unix);
         self.events.push_back(ChatEvent::Began { stream, prompt });
-        let message = self.message(Role::Assistant, Vec::new(), now.unix);
+        let message = self.message(Author::Assistant, Vec::new(), now.unix);
         let stream = StreamId(message.number);
         self.answer = Some(Answer { message, stream, begun: false, bytes: 0 });
         self.enter(ConversationState::Active);
@@ -361,7 +361,7 @@ impl Conversation {
         if self.state.is_running() {
             return Err(Refused::Busy);
         }
-        self.saved.messages.retain(|message| message.role == Role::System);
+        self.saved.messages.retain(|message| message.role == Author::System);
         self.bytes = self.saved.messages.iter().map(Message::size).sum();
         self.saved.resume = None;
         self.touch(now.unix);
@@ -377,7 +377,7 @@ impl Conversation {
     }
 
     /// Changes its settings. The resume state of one agent is useless to another.
-    pub fn configure(&mut self, settings: Settings) {
+    pub fn configure(&mut self, settings: ConversationSettings) {
         if self.saved.settings.agent != settings.agent {
             self.saved.resume = None;
         }
@@ -401,7 +401,7 @@ impl Conversation {
         self.changed = true;
     }
 
-    fn message(&mut self, role: Role, parts: Vec<Part>, at: Timestamp) -> Message {
+    fn message(&mut self, role: Author, parts: Vec<Part>, at: Timestamp) -> Message {
         let number = self.next_message;
         self.next_message += 1;
         Message { number, role, parts, at, ending: Ending::Complete }

@@ -4,16 +4,16 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 use swb_chat::{
-    ApprovalId, ApprovalRequest, ChatEvent, ClientId, Conversation, ConversationState, Ending, Now,
-    QuestionId, QuestionItem, QuestionRequest, ToolCall, ToolId, ToolKind, Verdict,
+    ApprovalAnswer, ApprovalId, ApprovalRequest, ChatEvent, ClientId, Conversation, ConversationState,
+    Ending, Now, QuestionId, QuestionItem, QuestionRequest, ToolCall, ToolId, ToolKind,
 };
 use swb_types::{SessionName, Timestamp};
 
 pub(crate) const A: ClientId = ClientId(1);
 pub(crate) const B: ClientId = ClientId(2);
 pub(crate) const C: ClientId = ClientId(3);
-pub(crate) const YES: Verdict = Verdict { approved: true, option: None, always: false };
-pub(crate) const NO: Verdict = Verdict { approved: false, option: None, always: false };
+pub(crate) const YES: ApprovalAnswer = ApprovalAnswer { approved: true, option: None, always: false };
+pub(crate) const NO: ApprovalAnswer = ApprovalAnswer { approved: false, option: None, always: false };
 
 pub(crate) struct Talk {
     pub(crate) chat: Conversation,

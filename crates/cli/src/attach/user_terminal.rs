@@ -7,7 +7,7 @@
 use super::follow::timespec;
 use super::inbox::Inbox;
 use crate::limits;
-use crate::terminal::modes::Modes;
+use crate::terminal::modes::ModeTracker;
 use crate::terminal::raw::RawMode;
 use crate::terminal::size;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -26,7 +26,7 @@ pub(crate) struct UserTerminal {
     /// Our own open file, if standard output can be opened again.
     own: Option<OwnedFd>,
     /// The modes the program has changed; tracked only on a terminal.
-    modes: Option<Modes>,
+    modes: Option<ModeTracker>,
     raw: Option<RawMode>,
     history: QueryFilter,
     /// Old output, without sequences that must not take effect twice; written before `ranges`.
@@ -46,7 +46,7 @@ impl UserTerminal {
         let raw = if keyboard { RawMode::enter()? } else { None };
         Ok(Self {
             own: reopen_output(terminal),
-            modes: (terminal && keyboard).then(Modes::default),
+            modes: (terminal && keyboard).then(ModeTracker::default),
             raw,
             history: QueryFilter::for_replay(),
             filtered: Vec::new(),
@@ -160,7 +160,7 @@ impl UserTerminal {
 
     /// Tracks the modes in the output that was written; only that can have changed the terminal.
     fn written(&mut self, inbox: &Inbox, mut count: usize) {
-        let follow = |modes: &mut Option<Modes>, bytes: &[u8]| {
+        let follow = |modes: &mut Option<ModeTracker>, bytes: &[u8]| {
             if let Some(modes) = modes {
                 modes.feed(bytes);
             }

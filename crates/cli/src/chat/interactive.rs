@@ -22,7 +22,7 @@ use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
-use swb_tui::event::ChatEvent;
+use swb_tui::event::ViewEvent;
 use swb_tui::input::keys::{Key, Keys};
 use swb_tui::text::{StyledLine, StyledRow, TextStyle};
 use swb_tui::view::canvas::{Canvas, Changing};
@@ -243,7 +243,7 @@ impl ChatLoop<'_> {
         let now = Instant::now();
         while let Some(incoming) = self.link.as_mut().and_then(ChatConnection::next) {
             match incoming {
-                ServerItem::Event(ChatEvent::Closed { reconnect, .. }) => self.dismissed |= !reconnect,
+                ServerItem::Event(ViewEvent::Closed { reconnect, .. }) => self.dismissed |= !reconnect,
                 ServerItem::Event(event) => self.state.event(event, now),
                 ServerItem::Answer { id, result } => {
                     if let Some(purpose) = self.pending.remove(&id) {

@@ -1,7 +1,7 @@
 //! Converts messages of the protocol to events of the chat, and decisions to requests.
 
 use swb_tui::event::{
-    ApprovalChoice, ApprovalPrompt, ChatEvent, QuestionEntry, QuestionPrompt, ToolUse, TranscriptMessage,
+    ApprovalChoice, ApprovalPrompt, QuestionEntry, QuestionPrompt, ToolUse, TranscriptMessage, ViewEvent,
 };
 use swb_tui::view::asks::UserDecision;
 use swb_tui::view::transcript::AnswerUsage;
@@ -22,7 +22,7 @@ pub(super) enum ServerItem {
         result: Result<ServerMessage, ErrorInfo>,
     },
     /// An event.
-    Event(ChatEvent),
+    Event(ViewEvent),
 }
 
 impl ServerItem {
@@ -36,20 +36,20 @@ impl ServerItem {
     }
 }
 
-fn event(message: ServerMessage) -> Option<ChatEvent> {
+fn event(message: ServerMessage) -> Option<ViewEvent> {
     Some(match message {
-        ServerMessage::AuthorizationRequest(request) => ChatEvent::Approval(approval(request)),
-        ServerMessage::AuthorizationSettled(settled) => ChatEvent::Settled { id: settled.auth_id },
+        ServerMessage::AuthorizationRequest(request) => ViewEvent::Approval(approval(request)),
+        ServerMessage::AuthorizationSettled(settled) => ViewEvent::Settled { id: settled.auth_id },
         ServerMessage::ChatMessage(message) => said(message)?,
         ServerMessage::Closed(closed) => {
-            ChatEvent::Closed { reason: closed.reason, reconnect: closed.reconnect }
+            ViewEvent::Closed { reason: closed.reason, reconnect: closed.reconnect }
         }
-        ServerMessage::Error(error) => ChatEvent::Error(error.message),
+        ServerMessage::Error(error) => ViewEvent::Error(error.message),
         ServerMessage::Progress(progress) => self::progress(progress),
-        ServerMessage::QuestionRequest(request) => ChatEvent::Question(question(request)),
-        ServerMessage::QuestionSettled(settled) => ChatEvent::Settled { id: settled.question_id },
-        ServerMessage::SessionSeat(seat) => ChatEvent::Seat { owner: seat.owner, gone: seat.gone },
-        ServerMessage::ToolCall(call) => ChatEvent::ToolCalled(ToolUse {
+        ServerMessage::QuestionRequest(request) => ViewEvent::Question(question(request)),
+        ServerMessage::QuestionSettled(settled) => ViewEvent::Settled { id: settled.question_id },
+        ServerMessage::SessionSeat(seat) => ViewEvent::Seat { owner: seat.owner, gone: seat.gone },
+        ServerMessage::ToolCall(call) => ViewEvent::ToolCalled(ToolUse {
             id: call.tool_id,
             name: call.tool_name,
             description: call.description.unwrap_or_default(),
@@ -60,16 +60,16 @@ fn event(message: ServerMessage) -> Option<ChatEvent> {
     })
 }
 
-fn said(message: ChatMessage) -> Option<ChatEvent> {
+fn said(message: ChatMessage) -> Option<ViewEvent> {
     match message.role.as_str() {
-        "user" => Some(ChatEvent::Prompt(message.content)),
-        "assistant" => Some(ChatEvent::Said { text: message.content, last: message.is_final }),
+        "user" => Some(ViewEvent::Prompt(message.content)),
+        "assistant" => Some(ViewEvent::Said { text: message.content, last: message.is_final }),
         _ => None,
     }
 }
 
-fn progress(progress: ProgressInfo) -> ChatEvent {
-    ChatEvent::Progress {
+fn progress(progress: ProgressInfo) -> ViewEvent {
+    ViewEvent::Progress {
         message: progress.message,
         // Zero means that the usage is not known yet.
         context: Some(progress.context_usage.into()).filter(|percent| *percent > 0),
@@ -78,12 +78,12 @@ fn progress(progress: ProgressInfo) -> ChatEvent {
     }
 }
 
-fn tool_ended(result: ToolResult) -> ChatEvent {
+fn tool_ended(result: ToolResult) -> ViewEvent {
     let error = match (result.status.as_str(), result.error) {
         ("failed", error) => Some(error.unwrap_or_default()),
         (_, error) => error,
     };
-    ChatEvent::ToolEnded { id: result.tool_id, output: result.result, error }
+    ViewEvent::ToolEnded { id: result.tool_id, output: result.result, error }
 }
 
 fn approval(request: AuthorizationRequest) -> ApprovalPrompt {
@@ -185,13 +185,13 @@ mod tests {
         };
         assert_eq!(
             said("assistant"),
-            Some(ServerItem::Event(ChatEvent::Said { text: "hi".into(), last: true }))
+            Some(ServerItem::Event(ViewEvent::Said { text: "hi".into(), last: true }))
         );
-        assert_eq!(said("user"), Some(ServerItem::Event(ChatEvent::Prompt("hi".into()))));
+        assert_eq!(said("user"), Some(ServerItem::Event(ViewEvent::Prompt("hi".into()))));
         assert_eq!(said("system"), None);
         let failed = json!({"type": "tool_result",
             "data": {"tool_id": "t", "result": "", "error": "no", "status": "failed", "session_id": "s"}});
-        let ended = ChatEvent::ToolEnded { id: "t".into(), output: String::new(), error: Some("no".into()) };
+        let ended = ViewEvent::ToolEnded { id: "t".into(), output: String::new(), error: Some("no".into()) };
         assert_eq!(one(&failed), Some(ServerItem::Event(ended)));
         assert_eq!(one(&json!({"type": "ping"})), None);
     }
@@ -204,7 +204,7 @@ mod tests {
         let refused = one(&json!({"type": "error", "request_id": "1", "error": error}));
         assert!(matches!(refused, Some(ServerItem::Answer { result: Err(_), .. })));
         let alone = one(&json!({"type": "error", "error": error}));
-        assert!(matches!(alone, Some(ServerItem::Event(ChatEvent::Error(_)))));
+        assert!(matches!(alone, Some(ServerItem::Event(ViewEvent::Error(_)))));
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
         let asked = |mut data: Value| {
             data["session_id"] = "s".into();
             match one(&json!({"type": "question_request", "data": data})) {
-                Some(ServerItem::Event(ChatEvent::Question(question))) => question,
+                Some(ServerItem::Event(ViewEvent::Question(question))) => question,
                 other => panic!("{other:?}"),
             }
         };

@@ -20,7 +20,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::time::Instant;
-use swb_tui::event::ChatEvent;
+use swb_tui::event::ViewEvent;
 use swb_tui::input::keys::Key;
 use swb_tui::text::{StyledLine, visible};
 use swb_tui::view::asks::{DecisionReply, PendingAsk, PendingAsks, answered, verdict};
@@ -206,7 +206,7 @@ impl OneShotRun {
         };
         while !self.link.is_closed() && self.closed.is_none() {
             while let Some(incoming) = self.link.next() {
-                if let ServerItem::Event(ChatEvent::Closed { reason, .. }) = incoming {
+                if let ServerItem::Event(ViewEvent::Closed { reason, .. }) = incoming {
                     self.closed = Some(reason);
                 }
             }
@@ -220,11 +220,11 @@ impl OneShotRun {
         Ok(AnswerEnd::Interrupted)
     }
 
-    fn event(&mut self, event: ChatEvent) -> Result<(), Failure> {
+    fn event(&mut self, event: ViewEvent) -> Result<(), Failure> {
         self.watch(&event)?;
         match event {
-            ChatEvent::Said { text, .. } if text.is_empty() => Ok(()),
-            ChatEvent::Said { text, .. } => {
+            ViewEvent::Said { text, .. } if text.is_empty() => Ok(()),
+            ViewEvent::Said { text, .. } => {
                 self.ends_line = text.ends_with('\n');
                 if self.json {
                     if self.text.len() < limits::RESULT {
@@ -236,44 +236,44 @@ impl OneShotRun {
                 // Programs get it unchanged; for a terminal, control characters are made harmless.
                 print(if self.shown { harmless(&text) } else { text }.as_bytes())
             }
-            ChatEvent::Progress { thought: Some(thought), .. } => {
+            ViewEvent::Progress { thought: Some(thought), .. } => {
                 self.tell(|| json!({"event": "thought", "text": thought}))
             }
-            ChatEvent::Progress { message, context, .. } => {
+            ViewEvent::Progress { message, context, .. } => {
                 self.tell(|| json!({"event": "progress", "message": message, "context_usage": context}))
             }
-            ChatEvent::ToolCalled(tool) => self.tell(|| {
+            ViewEvent::ToolCalled(tool) => self.tell(|| {
                 json!({"event": "tool_call", "id": tool.id, "name": tool.name, "description": tool.description,
                     "parameters": tool.parameters})
             }),
-            ChatEvent::ToolEnded { id, output, error } => {
+            ViewEvent::ToolEnded { id, output, error } => {
                 self.tell(|| json!({"event": "tool_result", "id": id, "output": output, "error": error}))
             }
-            ChatEvent::Approval(approval) => {
+            ViewEvent::Approval(approval) => {
                 let ack = AuthorizationAck { auth_id: Some(approval.id.clone()) };
                 self.link.tell(&Request::AuthorizationAck(ack));
                 self.ask(PendingAsk::Approval(approval))
             }
-            ChatEvent::Question(question) => self.ask(PendingAsk::Question(question, Vec::new())),
-            ChatEvent::Settled { id } => {
+            ViewEvent::Question(question) => self.ask(PendingAsk::Question(question, Vec::new())),
+            ViewEvent::Settled { id } => {
                 if self.asks.settle(&id) {
                     self.show_ask()?;
                 }
                 Ok(())
             }
-            ChatEvent::Closed { reason, .. } => {
+            ViewEvent::Closed { reason, .. } => {
                 self.closed = Some(reason);
                 Ok(())
             }
-            ChatEvent::Prompt(_) | ChatEvent::Error(_) | ChatEvent::Seat { .. } => Ok(()),
+            ViewEvent::Prompt(_) | ViewEvent::Error(_) | ViewEvent::Seat { .. } => Ok(()),
         }
     }
 
     /// Reports on standard error what is not part of the answer.
-    fn watch(&mut self, event: &ChatEvent) -> Result<(), Failure> {
+    fn watch(&mut self, event: &ViewEvent) -> Result<(), Failure> {
         let told = matches!(
             event,
-            ChatEvent::ToolCalled(_) | ChatEvent::ToolEnded { .. } | ChatEvent::Progress { .. }
+            ViewEvent::ToolCalled(_) | ViewEvent::ToolEnded { .. } | ViewEvent::Progress { .. }
         );
         let Some(transcript) = self.transcript.as_mut().filter(|_| told) else { return Ok(()) };
         transcript.handle(event, Instant::now());

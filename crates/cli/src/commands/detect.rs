@@ -11,7 +11,7 @@ use serde_json::json;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use swb_turns::recording::{Detection, Expected, Recording, detect, guess};
+use swb_turns::recording::{DetectionResult, Expected, Recording, detect, guess};
 use swb_turns::score::Score;
 use swb_turns::{Profile, Profiles};
 use swb_types::Size;
@@ -74,7 +74,7 @@ impl Bench<'_> {
         print(text.as_bytes())
     }
 
-    fn detect(&self, stream: &Path) -> Result<(Recording, Detection), Failure> {
+    fn detect(&self, stream: &Path) -> Result<(Recording, DetectionResult), Failure> {
         let recording = Recording::parse(&read(stream)?)
             .map_err(|error| Failure::general(format!("{}: {error}", stream.display())))?;
         let about = stream.with_file_name("expected.json");
@@ -142,7 +142,7 @@ fn name(folder: &Path) -> String {
 }
 
 /// The detected turns as text for people.
-fn describe(found: &Detection) -> String {
+fn describe(found: &DetectionResult) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = match found.ready0 {

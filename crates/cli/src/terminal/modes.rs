@@ -37,14 +37,14 @@ const KEYPAD: u16 = 66;
 
 /// Follows one output stream.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Modes {
+pub(crate) struct ModeTracker {
     tokenizer: Tokenizer,
-    state: State,
+    state: ChangedModes,
 }
 
 /// What differs from a fresh terminal.
 #[derive(Debug, Clone, Default)]
-struct State {
+struct ChangedModes {
     set: u32,
     cleared: u8,
     /// Modes without `?`: insert (4) and newline (20).
@@ -66,9 +66,9 @@ struct State {
     progress: bool,
     /// Pushed titles: both, icon only, window only.
     titles: [u16; 3],
-    line: Line,
+    line: CursorLine,
     /// The line of the primary screen's cursor while the alternate screen is shown.
-    primary_line: Line,
+    primary_line: CursorLine,
 }
 
 /// How text is drawn.
@@ -98,7 +98,7 @@ struct Colours {
 
 /// What is known about the line the cursor is on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Line {
+enum CursorLine {
     /// It is empty and the cursor is at its start.
     #[default]
     Fresh,
@@ -108,7 +108,7 @@ enum Line {
     Used,
 }
 
-impl Modes {
+impl ModeTracker {
     /// Takes output on its way to the terminal.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
@@ -141,7 +141,7 @@ impl Modes {
     }
 }
 
-impl State {
+impl ChangedModes {
     fn text(&mut self, text: &[u8]) {
         if let Some(at) = memchr::memrchr2(0x0e, 0x0f, text) {
             self.pen.shifted_out = text.get(at) == Some(&0x0e);
@@ -149,11 +149,13 @@ impl State {
         let above = without_newlines(text);
         let fed = above.len() < text.len();
         self.line = match (self.line, above) {
-            (_, [.., b'\r']) if fed => Line::Fresh,
-            (Line::Returned, []) if fed => Line::Fresh,
-            (Line::Fresh, _) if above.iter().all(|byte| matches!(byte, b'\r' | b'\n')) => Line::Fresh,
-            (_, [.., b'\r']) => Line::Returned,
-            _ => Line::Used,
+            (_, [.., b'\r']) if fed => CursorLine::Fresh,
+            (CursorLine::Returned, []) if fed => CursorLine::Fresh,
+            (CursorLine::Fresh, _) if above.iter().all(|byte| matches!(byte, b'\r' | b'\n')) => {
+                CursorLine::Fresh
+            }
+            (_, [.., b'\r']) => CursorLine::Returned,
+            _ => CursorLine::Used,
         };
     }
 
@@ -173,12 +175,12 @@ impl State {
             (b"", b'7') => self.saved = self.pen,
             (b"", b'8') => {
                 self.pen = self.saved;
-                self.line = Line::Used;
+                self.line = CursorLine::Used;
             }
-            (b"", b'c') => *self = Self { titles: self.titles, line: Line::Fresh, ..Self::default() },
+            (b"", b'c') => *self = Self { titles: self.titles, line: CursorLine::Fresh, ..Self::default() },
             (b"", b'n' | b'o') => self.pen.shifted_out = true,
             ([b'(', ..], _) => self.pen.charset = action != b'B',
-            (b"", b'D' | b'E' | b'M') => self.line = Line::Used,
+            (b"", b'D' | b'E' | b'M') => self.line = CursorLine::Used,
             _ => {}
         }
     }
@@ -201,10 +203,12 @@ impl State {
             (0, b'!', b'p') => self.soft_reset(),
             (0, 0, b'r') => {
                 self.scroll_region = !csi.params().is_empty();
-                self.line = Line::Used;
+                self.line = CursorLine::Used;
             }
             (0, 0, b't') => self.window(csi),
-            (0, 0, b'A'..=b'I' | b'Z' | b'`' | b'a' | b'd' | b'e' | b'f' | b'u') => self.line = Line::Used,
+            (0, 0, b'A'..=b'I' | b'Z' | b'`' | b'a' | b'd' | b'e' | b'f' | b'u') => {
+                self.line = CursorLine::Used
+            }
             _ => {}
         }
     }
@@ -214,7 +218,7 @@ impl State {
             return self.set_alternate(mode, on);
         }
         if mode == ORIGIN {
-            self.line = Line::Used;
+            self.line = CursorLine::Used;
         }
         if let Some(bit) = OFF_BY_DEFAULT.iter().position(|known| *known == mode) {
             self.set = with_bit(self.set, bit, on);
@@ -227,7 +231,7 @@ impl State {
     fn set_alternate(&mut self, mode: u16, on: bool) {
         match (on, self.alternate) {
             (true, None) => {
-                self.primary_line = if mode == 1049 { self.line } else { Line::Used };
+                self.primary_line = if mode == 1049 { self.line } else { CursorLine::Used };
                 self.saved = if mode == 1049 { self.pen } else { self.saved };
                 self.alternate = Some(mode);
             }
@@ -279,7 +283,7 @@ impl State {
         self.scroll_region = false;
         self.pen = Pen::default();
         self.saved = Pen::default();
-        self.line = Line::Used;
+        self.line = CursorLine::Used;
     }
 
     fn window(&mut self, csi: &Csi) {
@@ -340,9 +344,9 @@ impl State {
         if homed && self.alternate != Some(1049) {
             // The cursor position is lost; below everything, new text overwrites nothing.
             out.extend_from_slice(b"\x1b[999B");
-            line = Line::Used;
+            line = CursorLine::Used;
         }
-        if line != Line::Fresh {
+        if line != CursorLine::Fresh {
             out.extend_from_slice(b"\r\n");
         }
     }
@@ -439,11 +443,11 @@ mod tests {
     use super::*;
 
     fn undo(output: &[u8]) -> String {
-        let mut whole = Modes::default();
+        let mut whole = ModeTracker::default();
         whole.feed(output);
         let expected = whole.undo();
         for cut in 0..=output.len() {
-            let mut modes = Modes::default();
+            let mut modes = ModeTracker::default();
             modes.feed(&output[..cut]);
             modes.feed(&output[cut..]);
             let both =
@@ -519,10 +523,10 @@ mod tests {
 
     #[test]
     fn an_unfinished_sequence_is_aborted() {
-        let mut modes = Modes::default();
+        let mut modes = ModeTracker::default();
         modes.feed(b"\r\n\x1b[?10");
         assert_eq!(modes.undo(), b"\x18");
-        let mut modes = Modes::default();
+        let mut modes = ModeTracker::default();
         modes.feed(b"\x1b]0;ti");
         assert_eq!(modes.undo(), b"\x1b\\");
     }

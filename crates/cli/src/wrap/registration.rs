@@ -7,7 +7,7 @@
 use crate::limits;
 use swb_turns::LineTurn;
 use swb_wire::clippy::{
-    EncodeError, Malformed, Message, Request, Role, VERSION, encode_request, parse_message,
+    EncodeError, Malformed, Message, PeerRole, Request, VERSION, encode_request, parse_message,
 };
 
 /// Why a connection has to be closed.
@@ -68,7 +68,7 @@ impl Registration {
     pub(super) fn connected(&mut self) {
         self.disconnected();
         self.phase = RegistrationPhase::Greeting;
-        let hello = Request::Hello { version: VERSION, role: Some(Role::Wrapper) };
+        let hello = Request::Hello { version: VERSION, role: Some(PeerRole::Wrapper) };
         // A hello is short.
         let _fits = encode_request(0, &hello, &mut self.out);
     }

@@ -5,7 +5,7 @@ use crate::support::child::{ends_within, finish};
 use serde_json::json;
 use std::process::Stdio;
 use swb_testkit::{QUIET, Swb, stays, wait_for};
-use swb_wire::clippy::Role;
+use swb_wire::clippy::PeerRole;
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
@@ -284,7 +284,7 @@ fn the_relay_buffer_is_shared_with_clippy() {
     swb.ok(&["paste", "to"]);
     wrote(&swb, "to", "words");
     // A session that somebody else runs is in the same table.
-    let mut wrapper = swb.clippy(Role::Wrapper);
+    let mut wrapper = swb.clippy(PeerRole::Wrapper);
     wrapper.register("wrapped");
     wrapper.turn("wrapped", b"\x1b[1mbold\x1b[m\r\nnext\r\n");
     assert_eq!(swb.ok(&["turn", "wrapped"]), "bold\nnext\n");

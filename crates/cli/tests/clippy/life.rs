@@ -7,7 +7,7 @@ use std::os::unix::net::UnixListener;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use swb_testkit::{ClippyClient, ClippyItem, CoopClient, LIMIT, QUIET, Swb, keepers_in, signal, wait_for};
-use swb_wire::clippy::{Request, Role};
+use swb_wire::clippy::{PeerRole, Request};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 /// Gives back every byte as it is.
@@ -52,7 +52,7 @@ fn sockets(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
 
 /// Puts `content` into the relay buffer.
 fn capture(swb: &Swb, content: &[u8]) -> ClippyClient {
-    let mut wrapper = swb.clippy(Role::Wrapper);
+    let mut wrapper = swb.clippy(PeerRole::Wrapper);
     wrapper.register("source of it");
     wrapper.turn("source of it", content);
     wrapper.ok(&Request::Capture { session: "source of it" });
@@ -83,7 +83,7 @@ fn the_socket_is_private_and_the_only_one() {
         }
     }
     // Nothing but the greeting is asked for.
-    assert_eq!(swb.clippy(Role::Client).sessions(), []);
+    assert_eq!(swb.clippy(PeerRole::Client).sessions(), []);
 }
 
 // CB-2, CB-3, XS-1
@@ -144,7 +144,7 @@ fn a_stale_socket_is_replaced() {
     std::fs::create_dir(socket.parent().unwrap()).unwrap();
     drop(UnixListener::bind(&socket).unwrap());
     swb.start_daemon();
-    assert_eq!(swb.clippy(Role::Client).sessions(), []);
+    assert_eq!(swb.clippy(PeerRole::Client).sessions(), []);
 }
 
 // CB-54, XS-1
@@ -175,12 +175,12 @@ fn a_live_broker_keeps_its_socket() {
 #[test]
 fn a_second_daemon_does_not_start() {
     let swb = Swb::start(EXE);
-    let mut client = swb.clippy(Role::Wrapper);
+    let mut client = swb.clippy(PeerRole::Wrapper);
     client.register("s");
     let output = refusal(swb.command(&["daemon"]));
     assert!(said(&output).contains("already running"), "{}", said(&output));
     assert_eq!(client.sessions().len(), 1);
-    assert_eq!(swb.clippy(Role::Client).sessions().len(), 1);
+    assert_eq!(swb.clippy(PeerRole::Client).sessions().len(), 1);
 }
 
 // CB-56, CB-57
@@ -192,7 +192,7 @@ fn signals_end_the_broker_and_remove_its_files() {
         let mut wrapper = capture(&swb, b"secret-4711");
         let mut silent = swb.clippy_raw();
         // One that has never read anything.
-        let mut deaf = swb.clippy(Role::Client);
+        let mut deaf = swb.clippy(PeerRole::Client);
         deaf.send_raw(&vec![0; 1 << 20]);
         // A session of ours keeps the keeper.
         swb.script("ours", "exec cat");
@@ -204,7 +204,7 @@ fn signals_end_the_broker_and_remove_its_files() {
         silent.closed();
         assert!(!socket.exists());
         swb.start_daemon();
-        let mut client = swb.clippy(Role::Client);
+        let mut client = swb.clippy(PeerRole::Client);
         assert_eq!(client.refused(&Request::Paste { session: "ours" }), "buffer_empty");
         let sessions: Vec<_> = client.sessions().into_iter().map(|(name, ..)| name).collect();
         assert_eq!(sessions, ["ours"]);
@@ -224,7 +224,7 @@ fn turns_are_never_written_to_disk_or_logs() {
     wrapper.send_raw(format!("\0\0\0\u{10}{secret}").as_bytes());
     wrapper.closed();
     swb.kill_daemon();
-    swb.clippy(Role::Client).ok(&Request::Paste { session: "ours" });
+    swb.clippy(PeerRole::Client).ok(&Request::Paste { session: "ours" });
     swb.ok(&["shutdown", "--kill"]);
     let found = Command::new("grep").args(["-rl", secret]).arg(swb.dir()).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&found.stdout), "");
@@ -242,7 +242,7 @@ fn a_crash_loses_only_connections() {
         swb.kill_daemon();
         wrapper.closed();
         // The name is free, and numbers begin anew, as the wrapper's session does.
-        wrapper = swb.clippy(Role::Wrapper);
+        wrapper = swb.clippy(PeerRole::Wrapper);
         wrapper.register("source of it");
         assert_eq!(wrapper.turn("source of it", b"kept"), "source of it:1");
         wrapper.send(9, &Request::Paste { session: "source of it" });
@@ -264,7 +264,7 @@ fn a_crash_at_any_moment_leaves_a_whole_turn() {
     let pieces = |n: u32| n.to_be_bytes().repeat(1000 + n as usize * 37 % 90_000);
     let mut said = 0;
     for round in 0..12 {
-        let mut wrapper = swb.clippy(Role::Wrapper);
+        let mut wrapper = swb.clippy(PeerRole::Wrapper);
         wrapper.register("s");
         if round > 0 {
             wrapper.send(1, &Request::Paste { session: "s" });
@@ -313,7 +313,7 @@ fn an_upgrade_keeps_the_buffer() {
     let wrapper = capture(&swb, b"kept over an upgrade");
     swb.ok(&["upgrade"]);
     drop(wrapper);
-    let mut other = swb.clippy(Role::Wrapper);
+    let mut other = swb.clippy(PeerRole::Wrapper);
     other.register("t");
     other.send(9, &Request::Paste { session: "t" });
     assert_eq!(other.injected(), b"kept over an upgrade");
@@ -324,7 +324,7 @@ fn an_upgrade_keeps_the_buffer() {
 fn names_in_use_are_refused_on_both_sides() {
     let swb = Swb::start(EXE);
     swb.script("ours", "exec cat");
-    let mut wrapper = swb.clippy(Role::Wrapper);
+    let mut wrapper = swb.clippy(PeerRole::Wrapper);
     let register = |session| Request::Register { session, pid: 1, pattern: "" };
     assert_eq!(wrapper.refused(&register("ours")), "duplicate_session");
     wrapper.register("theirs");
@@ -359,7 +359,7 @@ fn our_sessions_are_listed_and_can_be_pasted_to() {
     let create = json!({"cmd": "create", "name": "hidden", "workspace": swb.workspace(""), "argv": ["cat"],
         "hide": ["clippy"]});
     swb.control().ok(&create);
-    let mut client = swb.clippy(Role::Client);
+    let mut client = swb.clippy(PeerRole::Client);
     assert_eq!(client.sessions(), [("ours".into(), pid as u32, false)]);
     assert_eq!(client.refused(&Request::Capture { session: "ours" }), "no_turn");
     assert_eq!(client.refused(&Request::Capture { session: "hidden" }), "session_not_found");
@@ -416,7 +416,7 @@ fn say(shell: &mut CoopClient, client: &mut ClippyClient, word: &str, turn: usiz
 fn turns_of_our_sessions_survive_a_crash() {
     let mut swb = Swb::start(EXE);
     let mut terminal = shell(&swb);
-    let mut client = swb.clippy(Role::Client);
+    let mut client = swb.clippy(PeerRole::Client);
     let contents = [
         say(&mut terminal, &mut client, "first-answer", 1),
         say(&mut terminal, &mut client, "second-answer", 2),
@@ -426,7 +426,7 @@ fn turns_of_our_sessions_survive_a_crash() {
         |client: &mut ClippyClient| client.ok(&Request::ListTurns { session: "shell", limit: None }).turns;
     let before = list(&mut client).unwrap();
     swb.kill_daemon();
-    let mut client = swb.clippy(Role::Client);
+    let mut client = swb.clippy(PeerRole::Client);
     let after = list(&mut client).unwrap();
     assert_eq!(after[after.len() - before.len()..], before);
     for (n, content) in contents.iter().enumerate() {
@@ -437,7 +437,7 @@ fn turns_of_our_sessions_survive_a_crash() {
     // Numbers go on.
     let mut terminal = swb.attach("shell");
     say(&mut terminal, &mut client, "third-answer", after.len() + 1);
-    let mut wrapper = swb.clippy(Role::Wrapper);
+    let mut wrapper = swb.clippy(PeerRole::Wrapper);
     wrapper.register("w");
     client.ok(&Request::Capture { session: "shell" });
     client.ok(&Request::Paste { session: "w" });
@@ -447,7 +447,7 @@ fn turns_of_our_sessions_survive_a_crash() {
     client.closed();
     wait_for("its end", || swb.try_status().is_none().then_some(()));
     swb.start_daemon();
-    let mut client = swb.clippy(Role::Client);
+    let mut client = swb.clippy(PeerRole::Client);
     assert_eq!(client.refused(&Request::Paste { session: "shell" }), "buffer_empty");
     let turn_id = format!("shell:{}", after.len() + 1);
     assert_eq!(client.refused(&Request::GetTurn { turn_id: &turn_id }), "turn_not_found");
@@ -461,7 +461,7 @@ fn turns_of_our_sessions_survive_a_crash() {
 fn turns_of_our_sessions_end_with_them() {
     let swb = Swb::start(EXE);
     let mut shell = shell(&swb);
-    let mut client = swb.clippy(Role::Client);
+    let mut client = swb.clippy(PeerRole::Client);
     say(&mut shell, &mut client, "an-answer", 1);
     client.ok(&Request::Capture { session: "shell" });
     shell.type_in(b"exit\r");
@@ -491,7 +491,7 @@ fn a_program_that_does_not_read_delays_no_client() {
     let reason = (0..20).find_map(|_| wrapper.ask(&Request::Paste { session: "stuck" }).error);
     assert_eq!(reason.as_deref(), Some("session_busy"));
     wrapper.turn("source of it", b"short");
-    let mut client = swb.clippy(Role::Client);
+    let mut client = swb.clippy(PeerRole::Client);
     client.ok(&Request::Capture { session: "source of it" });
     client.ok(&Request::Paste { session: "ours" });
     ours.until("short");
@@ -503,9 +503,9 @@ fn a_program_that_does_not_read_delays_no_client() {
 #[test]
 fn the_broker_stays_without_clients() {
     let mut swb = Swb::start(EXE);
-    drop(swb.clippy(Role::Client));
+    drop(swb.clippy(PeerRole::Client));
     std::thread::park_timeout(QUIET);
     assert!(swb.daemon().try_wait().unwrap().is_none());
     assert!(LIMIT > QUIET);
-    assert_eq!(swb.clippy(Role::Client).sessions(), []);
+    assert_eq!(swb.clippy(PeerRole::Client).sessions(), []);
 }

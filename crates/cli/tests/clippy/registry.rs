@@ -3,7 +3,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 use swb_testkit::{ClippyClient, Swb};
-use swb_wire::clippy::{Request, Role, Sink};
+use swb_wire::clippy::{PeerRole, Request, Sink};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
@@ -24,7 +24,7 @@ fn depth_and_length_can_be_configured() {
     let mut swb = Swb::new(EXE);
     configure(&swb, "[turns]\nkeep = 1\nturn_bytes = 10\n");
     swb.start_daemon();
-    let mut wrapper = swb.clippy(Role::Wrapper);
+    let mut wrapper = swb.clippy(PeerRole::Wrapper);
     wrapper.register("s");
     wrapper.turn("s", b"0123456789");
     assert_eq!(wrapper.turn("s", b"0123456789ab"), "s:2");
@@ -47,7 +47,7 @@ fn the_clipboard_sink_uses_an_installed_program() {
     swb.start_daemon_with(|command| {
         command.env("PATH", &tools);
     });
-    let mut wrapper = swb.clippy(Role::Wrapper);
+    let mut wrapper = swb.clippy(PeerRole::Wrapper);
     wrapper.register("s");
     wrapper.turn("s", b"for the \0 clipboard");
     wrapper.ok(&Request::Capture { session: "s" });
@@ -65,7 +65,7 @@ fn the_clipboard_sink_uses_an_installed_program() {
     // One that hangs is given up.
     program("wl-copy", "exec /bin/sleep 100");
     std::fs::remove_file(tools.join("xclip")).unwrap();
-    let mut client = swb.clippy(Role::Client);
+    let mut client = swb.clippy(PeerRole::Client);
     client.send(5, &Request::Deliver(Sink::Clipboard));
     assert_eq!(wrapper.sessions().len(), 1, "meanwhile others are served");
     assert!(client.answer().error.unwrap().starts_with("clipboard_failed"));

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use swb_testkit::{CoopClient, LIMIT, StreamItem, Swb, is_alive, wait_for};
-use swb_wire::keepty::Role;
+use swb_wire::keepty::KeeptyRole;
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 /// Answers each line with the terminal's size.
@@ -242,7 +242,7 @@ fn ls_shows_sessions_their_terminals_and_clients() {
     let attached = swb.attach("x");
     // Neither a connection in command mode nor one of another dialect is a local client.
     let _idle = swb.coop();
-    let mut keepty = swb.keepty("x", Role::Watcher, 80, 24);
+    let mut keepty = swb.keepty("x", KeeptyRole::Watcher, 80, 24);
     keepty.ack();
 
     let list = swb.coop().ok(&json!({"cmd": "ls"}));
@@ -283,8 +283,8 @@ fn details_are_sent_on_request() {
     swb.make("x", &MIRROR);
     let mut client = swb.attach("x");
     client.until("ready\n");
-    let _keepty = swb.keepty("x", Role::Watcher, 80, 24).ack();
-    let mut keepty = swb.keepty("x", Role::Monitor, 80, 24);
+    let _keepty = swb.keepty("x", KeeptyRole::Watcher, 80, 24).ack();
+    let mut keepty = swb.keepty("x", KeeptyRole::Monitor, 80, 24);
     keepty.ack();
     let details = || swb.coop().ok(&json!({"cmd": "ls", "details": true}))["sessions"][0].clone();
     let item = wait_for("the first keepty client to be gone", || {
@@ -385,7 +385,7 @@ fn kill_does_not_wait_for_a_process_that_ignores_it_and_ends_it_after_five_secon
 
     // The name is free at once, in every dialect, and stays with its new owner.
     let successor = swb.make("x", &MIRROR);
-    let mut keepty = swb.keepty("x", Role::Writer, 80, 24);
+    let mut keepty = swb.keepty("x", KeeptyRole::Writer, 80, 24);
     assert_eq!(keepty.ack().0, u32::try_from(successor).unwrap());
 
     let (_, end) = client.event("pty_exited");
@@ -396,7 +396,7 @@ fn kill_does_not_wait_for_a_process_that_ignores_it_and_ends_it_after_five_secon
     assert!(is_alive(successor));
     keepty.type_in(b"still here");
     keepty.until("still here");
-    swb.keepty("x", Role::Monitor, 1, 1).ack();
+    swb.keepty("x", KeeptyRole::Monitor, 1, 1).ack();
 }
 
 // CO-40

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use swb_testkit::{StreamItem, Swb, is_alive, wait_for};
-use swb_wire::keepty::Role;
+use swb_wire::keepty::KeeptyRole;
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
@@ -415,7 +415,7 @@ fn a_session_can_be_kept_out_of_a_dialect() {
     // Nor can it be looked at by its position, alive or ended.
     let peek = json!({"cmd": "attach", "session": "nocoop", "offsets": true});
     assert_eq!(swb.coop().error(&peek), "SESSION_NOT_FOUND");
-    let mut keepty = swb.keepty("nocoop", Role::Writer, 80, 24);
+    let mut keepty = swb.keepty("nocoop", KeeptyRole::Writer, 80, 24);
     keepty.ack();
     keepty.type_in(b"hello\r");
     keepty.until("hello");
@@ -469,7 +469,7 @@ fn a_dialect_that_is_required_and_cannot_offer_the_session_prevents_it() {
         hidden["hide"] = json!([front]);
         assert_eq!(swb.coop().error(&hidden), "FRONT_FAILED", "{front} cannot offer what is hidden from it");
     }
-    swb.keepty("x", Role::Monitor, 1, 1).ack();
+    swb.keepty("x", KeeptyRole::Monitor, 1, 1).ack();
 }
 
 // 7.1 require: a dialect that is switched off offers nothing.
@@ -514,7 +514,7 @@ fn a_command_that_cannot_be_started_is_an_error_and_leaves_nothing() {
     }
     swb.coop()
         .ok(&json!({"cmd": "create", "name": "x", "workspace": workspace, "coopfile": coopfile("exec cat")}));
-    let mut keepty = swb.keepty("x", Role::Writer, 80, 24);
+    let mut keepty = swb.keepty("x", KeeptyRole::Writer, 80, 24);
     keepty.ack();
     keepty.type_in(b"hello\r");
     keepty.until("hello");

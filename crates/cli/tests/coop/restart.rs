@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use swb_testkit::{CoopClient, Fifo, LIMIT, QUIET, StreamItem, Swb, is_alive, wait_for};
-use swb_wire::keepty::Role;
+use swb_wire::keepty::KeeptyRole;
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 /// Says who it is, and ends with the next line it reads.
@@ -316,7 +316,7 @@ fn an_agent_that_has_ended_can_be_started_again() {
         again.until(&said);
         assert!(is_alive(pid), "{how}");
         assert_eq!(again.item(QUIET), None, "{how}: its former end is history");
-        let mut keepty = swb.keepty(how, Role::Writer, 80, 24);
+        let mut keepty = swb.keepty(how, KeeptyRole::Writer, 80, 24);
         assert_eq!(keepty.ack().0, u32::try_from(pid).unwrap());
         keepty.type_in(b"typed\n");
         again.until("bye typed\n");

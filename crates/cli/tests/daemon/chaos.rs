@@ -14,7 +14,7 @@ use swb_testkit::{
     CoopClient, Follower, Frame, KeeptyClient, LIMIT, StreamItem, Swb, Terminal, children, is_alive, signal,
     wait_for,
 };
-use swb_wire::keepty::{Message, Role};
+use swb_wire::keepty::{KeeptyRole, Message};
 
 /// Sessions, and how many lines each prints before it pauses for a moment.
 const SESSIONS: [(&str, u32); 4] = [("one", 1), ("two", 2), ("three", 6), ("four", 12)];
@@ -97,7 +97,7 @@ fn nothing_is_left_behind_when_the_daemon_is_killed_repeatedly() {
     });
     for session in sessions(&swb).iter().filter(|session| session["status"] != "exited") {
         let name = session["name"].as_str().expect("a name");
-        assert_eq!(session["pid"], swb.keepty(name, Role::Monitor, 80, 24).ack().0);
+        assert_eq!(session["pid"], swb.keepty(name, KeeptyRole::Monitor, 80, 24).ack().0);
         let mut client = swb.attach(name);
         client.type_in(b"still here\n");
         client.until("still here");
@@ -258,7 +258,7 @@ fn monitor(swb: &Swb, name: &str, stop: &AtomicBool) {
             std::thread::park_timeout(Duration::from_millis(5));
             continue;
         };
-        client.hello(Role::Monitor, 80, 24);
+        client.hello(KeeptyRole::Monitor, 80, 24);
         let mut lines = Lines::anywhere(name);
         while let Some(Frame::Message(message)) = client.frame(LIMIT) {
             if let Message::Output(data) = message {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 use swb_testkit::{Frame, KeeptyClient, LIMIT, QUIET, StreamItem, Swb, is_alive, wait_for};
-use swb_wire::keepty::{Message, Role};
+use swb_wire::keepty::{KeeptyRole, Message};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 /// Gives back every byte as it is.
@@ -35,7 +35,7 @@ fn a_session_of_one_dialect_exists_in_the_other() {
     let swb = Swb::start(EXE);
     // Made through coop, used through keepty.
     let pid = swb.make("coop", &MIRROR);
-    let mut writer = swb.keepty("coop", Role::Writer, 100, 30);
+    let mut writer = swb.keepty("coop", KeeptyRole::Writer, 100, 30);
     assert_eq!(writer.ack(), (u32::try_from(pid).unwrap(), 100, 30));
     writer.until("ready\n");
     let mut coop = swb.attach("coop");
@@ -44,7 +44,7 @@ fn a_session_of_one_dialect_exists_in_the_other() {
     keepty_start(&swb, "keepty", &MIRROR);
     let mut other = swb.attach("keepty");
     other.until("ready\n");
-    let mut monitor = swb.keepty("keepty", Role::Monitor, 1, 1);
+    let mut monitor = swb.keepty("keepty", KeeptyRole::Monitor, 1, 1);
     let (pid, cols, rows) = monitor.ack();
     assert!(is_alive(pid.into()));
     assert_eq!((cols, rows), (120, 40), "coop gave it its size");
@@ -75,7 +75,7 @@ fn the_keepty_socket_is_attached_to_the_agent() {
     let mut shell = swb.coop();
     shell.ok(&json!({"cmd": "shell", "session": "x", "argv": MIRROR}));
     shell.until("ready\n");
-    let mut monitor = swb.keepty("x", Role::Monitor, 1, 1);
+    let mut monitor = swb.keepty("x", KeeptyRole::Monitor, 1, 1);
     monitor.ack();
     monitor.until("ready\n");
     shell.type_in(b"for the shell");
@@ -92,10 +92,10 @@ fn a_keepty_writer_excludes_keepty_clients_but_not_coop() {
     swb.make("x", &MIRROR);
     let mut coop = [swb.attach("x"), swb.attach("x")];
     coop.iter_mut().for_each(|client| drop(client.until("ready\n")));
-    let mut first = joined(&swb, "x", Role::Writer);
-    let mut second = joined(&swb, "x", Role::Writer);
-    let mut watcher = joined(&swb, "x", Role::Watcher);
-    let mut monitor = joined(&swb, "x", Role::Monitor);
+    let mut first = joined(&swb, "x", KeeptyRole::Writer);
+    let mut second = joined(&swb, "x", KeeptyRole::Writer);
+    let mut watcher = joined(&swb, "x", KeeptyRole::Watcher);
+    let mut monitor = joined(&swb, "x", KeeptyRole::Monitor);
 
     for silent in [&mut first, &mut watcher, &mut monitor] {
         silent.type_in(b"<dropped>");
@@ -133,7 +133,7 @@ fn input_of_both_dialects_is_merged_whole() {
         .ok(&json!({"cmd": "create", "name": "x", "workspace": workspace, "argv": ["sh", "-c", script]}));
     let mut coop = swb.attach("x");
     coop.until("ready\n");
-    let mut keepty = joined(&swb, "x", Role::Writer);
+    let mut keepty = joined(&swb, "x", KeeptyRole::Writer);
     std::thread::scope(|scope| {
         scope.spawn(|| (0..ROUNDS).for_each(|n| coop.type_in(&[b'c', n as u8].repeat(LEN / 2))));
         scope.spawn(|| (0..ROUNDS).for_each(|n| keepty.type_in(&[b'k', n as u8].repeat(LEN / 2))));
@@ -157,10 +157,10 @@ fn a_resize_in_one_dialect_is_announced_in_the_other() {
     let mut coop = swb.coop();
     coop.ok(&json!({"cmd": "attach", "session": "x", "cols": 90, "rows": 30}));
     coop.until("ready\n");
-    let mut writer = swb.keepty("x", Role::Writer, 90, 30);
+    let mut writer = swb.keepty("x", KeeptyRole::Writer, 90, 30);
     writer.ack();
-    let mut watcher = joined(&swb, "x", Role::Watcher);
-    let mut monitor = joined(&swb, "x", Role::Monitor);
+    let mut watcher = joined(&swb, "x", KeeptyRole::Watcher);
+    let mut monitor = joined(&swb, "x", KeeptyRole::Monitor);
     let mut generation = 0;
     let mut announced = |cols: u16, rows: u16, clients: &mut [&mut KeeptyClient]| {
         let mut seen = Vec::new();
@@ -211,7 +211,7 @@ fn keepty_shutdown_ends_the_session_for_coop_too() {
     coop.until("ready\n");
     let mut shell = swb.coop();
     shell.ok(&json!({"cmd": "shell", "session": "x", "command": "cat"}));
-    let mut monitor = joined(&swb, "x", Role::Monitor);
+    let mut monitor = joined(&swb, "x", KeeptyRole::Monitor);
     monitor.send(&Message::Shutdown);
     assert_eq!(coop.to_end().1, [json!({"event": "pty_exited", "code": 128 + 15})]);
     assert_eq!(shell.to_end().1, [json!({"event": "pty_exited", "code": 128 + 15})]);
@@ -226,10 +226,10 @@ fn keepty_shutdown_ends_the_session_for_coop_too() {
 fn coop_kill_ends_the_session_for_keepty_too() {
     let swb = Swb::start(EXE);
     keepty_start(&swb, "x", &MIRROR);
-    let mut writer = swb.keepty("x", Role::Writer, 80, 24);
+    let mut writer = swb.keepty("x", KeeptyRole::Writer, 80, 24);
     writer.ack();
     writer.until("ready\n");
-    let mut watcher = joined(&swb, "x", Role::Watcher);
+    let mut watcher = joined(&swb, "x", KeeptyRole::Watcher);
     assert_eq!(swb.coop().ask(&json!({"cmd": "kill", "session": "x"})), json!({"ok": true}));
     for client in [&mut writer, &mut watcher] {
         assert_eq!(client.to_end().1, [Message::Exit { code: 128 + 15 }]);
@@ -237,7 +237,7 @@ fn coop_kill_ends_the_session_for_keepty_too() {
     assert!(!swb.paths().keepty_socket("x").exists());
     // One that was never started can be ended as well.
     keepty_start(&swb, "waiting", &MIRROR);
-    let mut early = swb.keepty("waiting", Role::Watcher, 80, 24);
+    let mut early = swb.keepty("waiting", KeeptyRole::Watcher, 80, 24);
     early.ack();
     swb.coop().ok(&json!({"cmd": "kill", "session": "waiting"}));
     assert!(matches!(early.to_end().1[..], [Message::Exit { .. }]));
@@ -252,10 +252,10 @@ fn coop_shutdown_ends_the_daemon_and_no_session_of_any_dialect() {
     swb.make("coop", &MIRROR);
     keepty_start(&swb, "keepty", &MIRROR);
     keepty_start(&swb, "waiting", &MIRROR);
-    let mut writer = swb.keepty("keepty", Role::Writer, 99, 33);
+    let mut writer = swb.keepty("keepty", KeeptyRole::Writer, 99, 33);
     writer.ack();
     writer.until("ready\n");
-    let mut watcher = joined(&swb, "coop", Role::Watcher);
+    let mut watcher = joined(&swb, "coop", KeeptyRole::Watcher);
     swb.attach("coop").until("ready\n");
     let pids: Vec<Value> = ["coop", "keepty"].map(|name| item(&swb, name)["pid"].clone()).to_vec();
     swb.coop().ok(&json!({"cmd": "shutdown"}));
@@ -271,7 +271,7 @@ fn coop_shutdown_ends_the_daemon_and_no_session_of_any_dialect() {
 
     swb.start_daemon();
     assert_eq!(sessions(&swb), ["coop", "keepty", "waiting"]);
-    let mut writer = swb.keepty("keepty", Role::Writer, 99, 33);
+    let mut writer = swb.keepty("keepty", KeeptyRole::Writer, 99, 33);
     assert_eq!(json!(writer.ack().0), pids[1]);
     assert_eq!(writer.until("ready\n"), b"ready\n");
     writer.type_in(b"on and on");
@@ -279,7 +279,7 @@ fn coop_shutdown_ends_the_daemon_and_no_session_of_any_dialect() {
     let mut coop = swb.attach("coop");
     coop.until("ready\n");
     // The one that waits still waits.
-    let mut first = swb.keepty("waiting", Role::Writer, 50, 20);
+    let mut first = swb.keepty("waiting", KeeptyRole::Writer, 50, 20);
     assert_eq!(first.ack(), (0, 50, 20));
     first.until("ready\n");
 }
@@ -309,7 +309,7 @@ fn the_environment_is_that_of_the_dialect_that_made_the_process() {
     // keepty: its terminal type whatever the starter has, the starter's environment, no marks.
     let mut start = swb.named("keepty", &["start", "keepty", "-d", "--", "cat"]);
     assert!(start.env("TERM", "dumb").env("FROM_STARTER", "yes").output().unwrap().status.success());
-    let mut writer = swb.keepty("keepty", Role::Writer, 80, 24);
+    let mut writer = swb.keepty("keepty", KeeptyRole::Writer, 80, 24);
     writer.ack();
     let pid = wait_for("its process", || Some(item(&swb, "keepty")["pid"].clone()).filter(|pid| *pid != 0));
     let keepty = env(&pid);
@@ -323,7 +323,7 @@ fn the_environment_is_that_of_the_dialect_that_made_the_process() {
     assert_eq!(env(&item(&swb, "run")["pid"]), BTreeMap::from([("TERM".to_owned(), "dumb".to_owned())]));
 
     // Being seen through the other dialect changes nothing, also not for the next process.
-    let mut other = joined(&swb, "coop", Role::Writer);
+    let mut other = joined(&swb, "coop", KeeptyRole::Writer);
     other.type_in(b"x");
     let restarted = swb.coop().ok(&json!({"cmd": "restart", "session": "coop"}))["pid"].clone();
     assert_eq!(env(&restarted), coop);
@@ -342,7 +342,7 @@ fn each_dialect_keeps_its_own_limit() {
     let fill = |byte: u8, len: usize| vec![byte; len];
 
     // keepty: a body of 1 048 578, which is two more than coop takes.
-    let mut keepty = joined(&swb, "x", Role::Writer);
+    let mut keepty = joined(&swb, "x", KeeptyRole::Writer);
     keepty.send_raw(&[&1_048_578_u32.to_be_bytes()[..], &[1, 3], &fill(b'k', 1_048_576)].concat());
     assert_eq!(count(&mut coop, b'k', 1_048_576), 1_048_576);
     keepty.send_raw(&[&1_048_579_u32.to_be_bytes()[..], &[1, 3]].concat());
@@ -354,7 +354,7 @@ fn each_dialect_keeps_its_own_limit() {
     coop.send_raw(&1_048_577_u32.to_be_bytes());
     assert_eq!(coop.to_end(), (vec![], vec![]));
     swb.attach("x");
-    joined(&swb, "x", Role::Writer);
+    joined(&swb, "x", KeeptyRole::Writer);
 }
 
 // XS-12
@@ -385,7 +385,7 @@ fn output_that_is_longer_than_a_frame_is_split() {
     assert!(data == expected);
 
     // keepty promises one frame with the last MiB of it, and that is what a frame holds.
-    let mut monitor = swb.keepty("x", Role::Monitor, 1, 1);
+    let mut monitor = swb.keepty("x", KeeptyRole::Monitor, 1, 1);
     monitor.ack();
     let Message::Output(replay) = monitor.message() else { panic!("no replay") };
     assert_eq!(replay.len(), 1_048_576);
@@ -431,7 +431,7 @@ fn no_content_no_secret_and_no_environment_is_ever_logged_or_stored() {
     coop.until("ready\n");
     coop.type_in(b"hunter2-typed");
     coop.until("hunter2-typed");
-    let mut keepty = joined(&swb, "x", Role::Writer);
+    let mut keepty = joined(&swb, "x", KeeptyRole::Writer);
     keepty.type_in(b"hunter2-keepty");
     keepty.until("hunter2-keepty");
     swb.control().ok(&json!({"cmd": "send", "session": "x", "text": "hunter2-sent"}));
@@ -482,7 +482,7 @@ fn keepty_start(swb: &Swb, name: &str, argv: &[&str]) {
 }
 
 /// A keepty client that has got its answer, what was there, and the redraw it causes.
-fn joined(swb: &Swb, session: &str, role: Role) -> KeeptyClient {
+fn joined(swb: &Swb, session: &str, role: KeeptyRole) -> KeeptyClient {
     let size = item(swb, session);
     let (cols, rows) = (size["cols"].as_u64().unwrap() as u16, size["rows"].as_u64().unwrap() as u16);
     let mut client = swb.keepty(session, role, cols, rows);

@@ -9,8 +9,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use swb_testkit::{ClippyItem, CoopClient, Frame, LIMIT, QUIET, StreamItem, Swb, wait_for};
-use swb_wire::clippy::{Request, Role as Peer, encode_request};
-use swb_wire::keepty::{Message, Role, encode};
+use swb_wire::clippy::{PeerRole as Peer, Request, encode_request};
+use swb_wire::keepty::{KeeptyRole, Message, encode};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 /// Gives back every byte as it is.
@@ -43,7 +43,7 @@ fn keepty_cases() {
             swb.coop().ok(&json!({"cmd": "ls"}));
             // All bytes comprise Ctrl+C, which ends `cat` if it is quick enough.
             if case["name"] != "shutdown" && case["name"] != "input_all_bytes" {
-                let mut other = swb.keepty(&name, Role::Monitor, 80, 24);
+                let mut other = swb.keepty(&name, KeeptyRole::Monitor, 80, 24);
                 other.ack();
                 other.send(&Message::Ping);
                 assert_eq!(other.next_but_output(), Message::Pong, "after {}", case["name"]);
@@ -227,7 +227,7 @@ fn keepty_streams_may_be_cut_at_every_byte() {
     let stream = |mark: &str| {
         let mut bytes = Vec::new();
         for message in [
-            Message::Hello { role: Role::Writer, cols: 120, rows: 40 },
+            Message::Hello { role: KeeptyRole::Writer, cols: 120, rows: 40 },
             Message::Ping,
             Message::Input(mark.as_bytes().to_vec()),
             Message::Resize { cols: 120, rows: 40 },

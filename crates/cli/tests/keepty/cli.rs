@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use swb_testkit::{LIMIT, QUIET, Swb, Terminal, is_alive, wait_for};
-use swb_wire::keepty::{Message, Role};
+use swb_wire::keepty::{KeeptyRole, Message};
 
 /// Gives every byte back as it came.
 const ECHO: &str = "stty raw -echo; printf ready; cat";
@@ -27,9 +27,9 @@ fn start_returns_when_the_session_can_be_found() {
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         assert!(swb.paths().keepty_socket(args.iter().find(|arg| arg.len() == 1).unwrap()).exists());
     }
-    let mut monitor = swb.keepty("d", Role::Monitor, 80, 24);
+    let mut monitor = swb.keepty("d", KeeptyRole::Monitor, 80, 24);
     assert_eq!(monitor.ack(), (0, 100, 30));
-    let mut monitor = swb.keepty("a", Role::Monitor, 80, 24);
+    let mut monitor = swb.keepty("a", KeeptyRole::Monitor, 80, 24);
     assert_eq!(monitor.ack(), (0, 80, 24));
 }
 
@@ -42,7 +42,7 @@ fn the_command_runs_as_given_without_a_shell() {
     // One word is one program, whatever is in it.
     let output = keepty(&swb, &["start", "s", "--", "echo hello"]);
     assert!(output.status.success(), "{output:?}");
-    let mut writer = swb.keepty("s", Role::Writer, 80, 24);
+    let mut writer = swb.keepty("s", KeeptyRole::Writer, 80, 24);
     writer.ack();
     assert_eq!(writer.exit(), (vec![], 127));
 }
@@ -56,7 +56,7 @@ fn without_a_command_it_is_the_users_shell() {
     std::fs::set_permissions(&shell, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let mut start = swb.named("keepty", &["start", "mine"]);
     assert!(start.env("SHELL", &shell).output().unwrap().status.success());
-    let mut writer = swb.keepty("mine", Role::Writer, 80, 24);
+    let mut writer = swb.keepty("mine", KeeptyRole::Writer, 80, 24);
     writer.ack();
     assert_eq!(text(&writer.exit().0), "mine 0");
     // None is known: the one every system has.
@@ -65,7 +65,7 @@ fn without_a_command_it_is_the_users_shell() {
         start.env_remove("SHELL");
         start.envs(shell.map(|shell| ("SHELL", shell)));
         assert!(start.output().unwrap().status.success());
-        let mut writer = swb.keepty(name, Role::Writer, 80, 24);
+        let mut writer = swb.keepty(name, KeeptyRole::Writer, 80, 24);
         writer.ack();
         writer.type_in(b"echo [$0]\n");
         writer.until("[/bin/sh]");
@@ -80,7 +80,7 @@ fn the_environment_is_the_starters_except_term() {
     start.env_clear().env("HOME", swb.paths().home).env("XDG_RUNTIME_DIR", swb.dir().join("r"));
     start.env("TERM", "vt52").env("PATH", "/usr/bin:/bin").env("ONLY_HERE", "a b=c");
     assert!(start.output().unwrap().status.success());
-    let mut writer = swb.keepty("s", Role::Writer, 80, 24);
+    let mut writer = swb.keepty("s", KeeptyRole::Writer, 80, 24);
     writer.ack();
     let seen = text(&writer.until("end"));
     let has = |line: &str| seen.lines().any(|seen| seen == line);
@@ -103,7 +103,7 @@ fn the_directory_is_the_given_one_or_the_starters() {
         let args = [&["start", name], args, &["--", "/bin/sh", "-c", "pwd; cat"]].concat();
         let mut start = swb.named("keepty", &args);
         assert!(start.current_dir(&here).output().unwrap().status.success());
-        let mut writer = swb.keepty(name, Role::Writer, 80, 24);
+        let mut writer = swb.keepty(name, KeeptyRole::Writer, 80, 24);
         writer.ack();
         assert_eq!(text(&writer.until("\r\n")).trim_end(), path(expected));
     }
@@ -155,7 +155,7 @@ fn start_does_not_attach_when_told_not_to_or_without_a_terminal() {
     let mut terminal = Terminal::start(start, 90, 30);
     assert_eq!(terminal.wait(), 0);
     for name in ["a", "b"] {
-        let mut monitor = swb.keepty(name, Role::Monitor, 80, 24);
+        let mut monitor = swb.keepty(name, KeeptyRole::Monitor, 80, 24);
         assert_eq!(monitor.ack().0, 0, "no Writer has come");
     }
 }
@@ -190,7 +190,7 @@ fn a_socket_path_of_104_bytes_is_refused() {
     let empty = path(&swb.paths().keepty_socket("")).len();
     let longest = "x".repeat(103 - empty);
     assert!(keepty(&swb, &["start", &longest, "--", "cat"]).status.success());
-    swb.keepty(&longest, Role::Writer, 80, 24).ack();
+    swb.keepty(&longest, KeeptyRole::Writer, 80, 24).ack();
     let too_long = "x".repeat(104 - empty);
     for id in [too_long, "x".repeat(150), "x".repeat(250)] {
         let output = keepty(&swb, &["start", &id, "--", "cat"]);
@@ -305,7 +305,7 @@ fn stop_ends_a_session_or_reports_that_there_is_none() {
 fn stop_works_in_an_unread_flood() {
     let swb = swb();
     swb.keepty_start("s", "while :; do seq 1 100000; done");
-    let mut writer = swb.keepty("s", Role::Writer, 80, 24);
+    let mut writer = swb.keepty("s", KeeptyRole::Writer, 80, 24);
     writer.ack();
     writer.message();
     drop(writer);
@@ -336,7 +336,7 @@ fn list_shows_one_line_per_session_in_order() {
         assert_eq!((text(&output.stdout).as_str(), text(&output.stderr).as_str()), (expected, ""));
     }
     // Looking has no effect: nothing was started.
-    assert_eq!(swb.keepty("b", Role::Monitor, 80, 24).ack().0, 0);
+    assert_eq!(swb.keepty("b", KeeptyRole::Monitor, 80, 24).ack().0, 0);
 }
 
 // KP-52
@@ -352,7 +352,7 @@ fn an_attached_writer_types_and_detaches_with_three_commas_and_d() {
     terminal.type_in(b",d");
     assert_eq!(terminal.wait(), 0);
     assert!(terminal.modes().local_modes.contains(LocalModes::ICANON | LocalModes::ECHO));
-    let mut monitor = swb.keepty("s", Role::Monitor, 80, 24);
+    let mut monitor = swb.keepty("s", KeeptyRole::Monitor, 80, 24);
     assert!(monitor.ack().0 > 0, "the session goes on");
     let seen = text(&monitor.until("[A"));
     assert!(!seen.contains(",d"), "the key that leaves is not typed: {seen:?}");
@@ -410,7 +410,7 @@ fn a_session_survives_the_terminal_it_was_started_from() {
     start.arg(swb.named("keepty", &[]).get_program()).arg(ECHO);
     let mut terminal = Terminal::start(start, 80, 24);
     terminal.until("ready");
-    let mut monitor = swb.keepty("s", Role::Monitor, 80, 24);
+    let mut monitor = swb.keepty("s", KeeptyRole::Monitor, 80, 24);
     let pid = i64::from(monitor.ack().0);
     monitor.until("ready");
     for process in [swb.daemon_pid(), swb.keeper_pid()] {
@@ -420,7 +420,7 @@ fn a_session_survives_the_terminal_it_was_started_from() {
     drop(terminal);
     assert_eq!(monitor.frame(QUIET), None, "nothing happened");
     assert!(is_alive(pid));
-    let mut writer = swb.keepty("s", Role::Writer, 80, 24);
+    let mut writer = swb.keepty("s", KeeptyRole::Writer, 80, 24);
     assert_eq!(i64::from(writer.ack().0), pid);
     writer.until("ready");
     writer.type_in(b"alive");
@@ -440,7 +440,7 @@ fn a_session_survives_hangups_of_daemon_and_keeper() {
     // Whether or not the daemon takes it for a reason to begin anew.
     let mut again = wait_for("the session", || {
         let mut client = swb_testkit::KeeptyClient::connect(&swb.paths().keepty_socket("s")).ok()?;
-        client.hello(Role::Writer, 80, 24);
+        client.hello(KeeptyRole::Writer, 80, 24);
         let greeted = matches!(
             client.frame(LIMIT),
             Some(swb_testkit::Frame::Message(Message::HelloAck { pid: 1.., .. }))
@@ -459,7 +459,7 @@ fn a_broker_stays_until_the_session_ends_and_has_its_code() {
     for (script, expected) in [("exit 0", 0), ("printf out; exit 42", 42), ("kill -9 $$", 137)] {
         let mut broker = broker(&swb, &["--", "/bin/sh", "-c", script]);
         assert_eq!(broker.try_wait().unwrap(), None, "before the first Writer");
-        let mut writer = swb.keepty("b", Role::Writer, 80, 24);
+        let mut writer = swb.keepty("b", KeeptyRole::Writer, 80, 24);
         writer.ack();
         assert_eq!(writer.exit().1, expected);
         assert_eq!(ended(&mut broker), Some(expected));
@@ -470,9 +470,9 @@ fn a_broker_stays_until_the_session_ends_and_has_its_code() {
     let args =
         ["--working-dir", path(&work), "--cols", "70", "--rows", "20", "--", "/bin/sh", "-c", "pwd; exit 1"];
     let mut broker = broker(&swb, &args);
-    let mut monitor = swb.keepty("b", Role::Monitor, 80, 24);
+    let mut monitor = swb.keepty("b", KeeptyRole::Monitor, 80, 24);
     assert_eq!(monitor.ack(), (0, 70, 20));
-    let mut writer = swb.keepty("b", Role::Writer, 80, 24);
+    let mut writer = swb.keepty("b", KeeptyRole::Writer, 80, 24);
     writer.ack();
     let expected = format!("{}\r\n", path(&work.canonicalize().unwrap()));
     assert_eq!(writer.exit(), (expected.into_bytes(), 1));
@@ -496,7 +496,7 @@ fn signals_to_a_broker_end_its_session() {
     for signal in [Signal::TERM, Signal::INT] {
         let script = "trap 'printf bye; exit 9' TERM; printf ready; while :; do sleep 1; done";
         let mut broker = broker(&swb, &["--", "/bin/sh", "-c", script]);
-        let mut writer = swb.keepty("b", Role::Writer, 80, 24);
+        let mut writer = swb.keepty("b", KeeptyRole::Writer, 80, 24);
         writer.ack();
         writer.until("ready");
         kill_process(Pid::from_child(&broker), signal).unwrap();
@@ -517,7 +517,7 @@ fn a_broker_kills_a_session_that_ignores_signals() {
     let swb = swb();
     let script = "trap 'printf term' TERM; trap '' HUP; printf ready; while :; do sleep 1; done";
     let mut broker = broker(&swb, &["--", "/bin/sh", "-c", script]);
-    let mut writer = swb.keepty("b", Role::Writer, 80, 24);
+    let mut writer = swb.keepty("b", KeeptyRole::Writer, 80, 24);
     writer.ack();
     writer.until("ready");
     let asked = Instant::now();
@@ -534,7 +534,7 @@ fn a_broker_kills_a_session_that_ignores_signals() {
 fn a_signal_that_comes_with_the_end_does_not_hide_it() {
     let swb = swb();
     let mut broker = broker(&swb, &["--", "/bin/sh", "-c", "stty -echo; printf ready; read x; exit 5"]);
-    let mut writer = swb.keepty("b", Role::Writer, 80, 24);
+    let mut writer = swb.keepty("b", KeeptyRole::Writer, 80, 24);
     writer.ack();
     writer.until("ready");
     // It looks away while the session ends, and finds the signal and the end together.
@@ -553,7 +553,7 @@ fn a_signal_that_comes_with_the_end_does_not_hide_it() {
 fn a_broker_ignores_hangups() {
     let swb = swb();
     let mut broker = broker(&swb, &["--", "/bin/sh", "-c", "stty -echo; printf ready; read x; exit 5"]);
-    let mut writer = swb.keepty("b", Role::Writer, 80, 24);
+    let mut writer = swb.keepty("b", KeeptyRole::Writer, 80, 24);
     writer.ack();
     writer.until("ready");
     kill_process(Pid::from_child(&broker), Signal::HUP).unwrap();
@@ -568,14 +568,14 @@ fn a_broker_ignores_hangups() {
 fn a_broker_outlives_the_daemon() {
     let swb = swb();
     let mut broker = broker(&swb, &["--", "/bin/sh", "-c", "stty -echo; printf ready; read x; exit 6"]);
-    let mut writer = swb.keepty("b", Role::Writer, 80, 24);
+    let mut writer = swb.keepty("b", KeeptyRole::Writer, 80, 24);
     writer.ack();
     writer.until("ready");
     let daemon = swb.daemon_pid();
     kill_process(Pid::from_raw(daemon as i32).unwrap(), Signal::KILL).unwrap();
     wait_for("the next daemon", || (swb.daemon_pid() != daemon).then_some(()));
     // Both connections are gone; the broker comes back by itself.
-    let mut writer = swb.keepty("b", Role::Writer, 80, 24);
+    let mut writer = swb.keepty("b", KeeptyRole::Writer, 80, 24);
     writer.ack();
     writer.until("ready");
     let listed = || swb.coop().ok(&json!({"cmd": "ls", "details": true}))["sessions"][0]["clients"].clone();
@@ -597,7 +597,7 @@ fn keepty(swb: &Swb, args: &[&str]) -> Output {
 fn first_output(swb: &Swb, args: &[&str]) -> String {
     let output = keepty(swb, &[&["start", "first"], args].concat());
     assert!(output.status.success(), "{output:?}");
-    let mut writer = swb.keepty("first", Role::Writer, 80, 24);
+    let mut writer = swb.keepty("first", KeeptyRole::Writer, 80, 24);
     writer.ack();
     text(&writer.exit().0)
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 use swb_testkit::{KeeptyClient, Swb, is_alive, wait_for};
-use swb_wire::keepty::{Message, Role};
+use swb_wire::keepty::{KeeptyRole, Message};
 
 /// Gives every byte back as it came.
 const ECHO: &str = "stty raw -echo; printf ready; cat";
@@ -17,10 +17,10 @@ fn all_clients_get_the_rest_of_the_output_then_exit_then_eof() {
     let script = "stty -echo; printf ready; read x; seq 1 20000; printf last; exit 7";
     let replaced = swb.keepty_running("s", script);
     let mut clients = vec![replaced];
-    for role in [Role::Writer, Role::Watcher, Role::Monitor] {
+    for role in [KeeptyRole::Writer, KeeptyRole::Watcher, KeeptyRole::Monitor] {
         let mut client = swb.keepty("s", role, 80, 24);
         client.ack();
-        if role != Role::Watcher {
+        if role != KeeptyRole::Watcher {
             client.until("ready");
         }
         clients.push(client);
@@ -42,7 +42,7 @@ fn the_end_waits_for_a_client_that_reads_late() {
     let swb = swb();
     let script = "stty raw -echo; printf ready; read x; head -c 900000 /dev/zero; exit 9";
     let mut writer = swb.keepty_running("s", script);
-    let mut monitor = swb.keepty("s", Role::Monitor, 80, 24);
+    let mut monitor = swb.keepty("s", KeeptyRole::Monitor, 80, 24);
     monitor.ack();
     monitor.until("ready");
     writer.type_in(b"\n");
@@ -65,9 +65,9 @@ fn the_exit_of_a_child_that_dies_at_once_is_never_lost() {
         };
         let args = [&["start", "-d", &name, "--"][..], command].concat();
         assert!(swb.named("keepty", &args).output().unwrap().status.success());
-        let mut monitor = swb.keepty(&name, Role::Monitor, 80, 24);
+        let mut monitor = swb.keepty(&name, KeeptyRole::Monitor, 80, 24);
         monitor.ack();
-        let mut writer = swb.keepty(&name, Role::Writer, 80, 24);
+        let mut writer = swb.keepty(&name, KeeptyRole::Writer, 80, 24);
         assert_eq!(writer.ack(), (0, 80, 24));
         let expected = [(vec![], 0), (b"x".to_vec(), 4), (vec![], 137)][round % 3].clone();
         assert_eq!(writer.exit(), expected, "round {round}");
@@ -91,7 +91,7 @@ fn every_welcomed_client_gets_an_exit() {
             while let Ok(mut client) = KeeptyClient::connect(&path)
                 && clients.len() < 30
             {
-                client.hello(Role::Monitor, 80, 24);
+                client.hello(KeeptyRole::Monitor, 80, 24);
                 clients.push(client);
             }
             clients
@@ -124,7 +124,7 @@ fn exit_has_the_code_or_the_signal() {
         ("ulimit -c 0; kill -SEGV $$", 139),
     ] {
         swb.keepty_start("s", script);
-        let mut writer = swb.keepty("s", Role::Writer, 80, 24);
+        let mut writer = swb.keepty("s", KeeptyRole::Writer, 80, 24);
         writer.ack();
         assert_eq!(writer.exit().1, expected, "{script}");
         assert_gone(&swb, "s");
@@ -149,9 +149,9 @@ fn a_command_that_cannot_be_started_gives_127() {
         if args.contains(&gone) {
             std::fs::remove_dir(&directory).unwrap();
         }
-        let mut watcher = swb.keepty("s", Role::Watcher, 80, 24);
+        let mut watcher = swb.keepty("s", KeeptyRole::Watcher, 80, 24);
         watcher.ack();
-        let mut writer = swb.keepty("s", Role::Writer, 80, 24);
+        let mut writer = swb.keepty("s", KeeptyRole::Writer, 80, 24);
         assert_eq!(writer.ack(), (0, 80, 24));
         for client in [&mut writer, &mut watcher] {
             assert_eq!(client.exit(), (vec![], 127), "{args:?}");
@@ -168,7 +168,7 @@ fn shutdown_asks_the_process_group_to_end() {
         sh -c 'trap \"printf inner; exit 0\" TERM; printf up; while :; do sleep 1; done' & \
         read x; trap 'wait; printf outer; exit 5' TERM; printf ready; wait";
     swb.keepty_start("s", script);
-    let mut writer = swb.keepty("s", Role::Writer, 80, 24);
+    let mut writer = swb.keepty("s", KeeptyRole::Writer, 80, 24);
     writer.ack();
     writer.until("up");
     writer.type_in(b"\n");
@@ -187,7 +187,7 @@ fn shutdown_kills_after_two_seconds_what_still_lives() {
     let swb = swb();
     let script = "stty -echo; trap 'printf term' TERM; trap '' HUP; printf ready; while :; do sleep 1; done";
     let mut writer = swb.keepty_running("s", script);
-    let mut monitor = swb.keepty("s", Role::Monitor, 80, 24);
+    let mut monitor = swb.keepty("s", KeeptyRole::Monitor, 80, 24);
     let pid = i64::from(monitor.ack().0);
     monitor.until("ready");
     let asked = Instant::now();
@@ -211,7 +211,7 @@ fn shutdown_leaves_no_straggler() {
     let script = "stty -echo; sh -c 'trap \"\" TERM HUP; echo pid=$$; while :; do sleep 1; done' & \
         trap 'exit 0' TERM; read x; printf ready; wait";
     swb.keepty_start("s", script);
-    let mut writer = swb.keepty("s", Role::Writer, 80, 24);
+    let mut writer = swb.keepty("s", KeeptyRole::Writer, 80, 24);
     writer.ack();
     let seen = text(&writer.until("\r\n"));
     let straggler: i64 = seen.trim().strip_prefix("pid=").unwrap().parse().unwrap();
@@ -227,9 +227,9 @@ fn shutdown_leaves_no_straggler() {
 fn shutdown_ends_a_session_that_was_never_started() {
     let swb = swb();
     let mark = swb.dir().join("started");
-    for role in [Role::Monitor, Role::Watcher] {
+    for role in [KeeptyRole::Monitor, KeeptyRole::Watcher] {
         swb.keepty_start("s", &format!("touch {}", mark.display()));
-        let mut other = swb.keepty("s", Role::Watcher, 80, 24);
+        let mut other = swb.keepty("s", KeeptyRole::Watcher, 80, 24);
         other.ack();
         let mut client = swb.keepty("s", role, 80, 24);
         assert_eq!(client.ack(), (0, 80, 24));
@@ -255,7 +255,7 @@ fn shutdown_is_obeyed_also_when_its_sender_leaves_at_once() {
         let script = "stty -echo; trap 'printf t; sleep 1; printf x; exit 3' TERM; sleep 1000 & \
             printf ready; while :; do wait; done";
         let mut writer = swb.keepty_running("s", script);
-        let mut monitor = swb.keepty("s", Role::Monitor, 80, 24);
+        let mut monitor = swb.keepty("s", KeeptyRole::Monitor, 80, 24);
         monitor.ack();
         monitor.send(&Message::Shutdown);
         let mut seen = Vec::new();

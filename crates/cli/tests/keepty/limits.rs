@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use swb_testkit::{Frame, KeeptyClient, LIMIT, Swb, wait_for};
-use swb_wire::keepty::{Message, Role};
+use swb_wire::keepty::{KeeptyRole, Message};
 
 /// Gives every byte back as it came.
 const ECHO: &str = "stty raw -echo; printf ready; cat";
@@ -48,7 +48,7 @@ fn probes_find_sessions_and_have_no_effect() {
         UnixStream::connect(swb.paths().keepty_socket("s")).unwrap();
     }
     assert!(!mark.exists(), "a probe starts nothing");
-    let (mut writer, pid) = served(&swb, Role::Writer);
+    let (mut writer, pid) = served(&swb, KeeptyRole::Writer);
     assert_eq!(pid, 0);
     writer.until("ready");
     // Nor do they take the Writer's role away.
@@ -80,7 +80,7 @@ fn a_missing_hello_times_out_after_five_seconds() {
         assert!(took >= Duration::from_secs(5), "closed after {took:?}");
     }
     // Once it is said, silence is no fault.
-    let mut monitor = swb.keepty("s", Role::Monitor, 80, 24);
+    let mut monitor = swb.keepty("s", KeeptyRole::Monitor, 80, 24);
     monitor.ack();
     assert_eq!(monitor.frame(Duration::from_millis(5500)), None);
     assert_eq!(monitor.ping(), b"");
@@ -96,7 +96,7 @@ fn a_session_serves_32_clients_and_closes_further_ones() {
     for hello in [true, false] {
         let mut refused = swb.keepty_raw("s");
         if hello {
-            refused.hello(Role::Writer, 80, 24);
+            refused.hello(KeeptyRole::Writer, 80, 24);
         }
         assert_eq!(refused.frame(LIMIT), Some(Frame::End));
     }
@@ -108,7 +108,7 @@ fn a_session_serves_32_clients_and_closes_further_ones() {
     }
     // Another session has room of its own.
     swb.keepty_start("other", ECHO);
-    let mut other = swb.keepty("other", Role::Monitor, 80, 24);
+    let mut other = swb.keepty("other", KeeptyRole::Monitor, 80, 24);
     other.ack();
 }
 
@@ -118,10 +118,10 @@ fn silent_connections_count_towards_the_limit() {
     let swb = swb();
     swb.keepty_start("s", ECHO);
     let silent: Vec<KeeptyClient> = (0..ROOM).map(|_| swb.keepty_raw("s")).collect();
-    let mut refused = swb.keepty("s", Role::Monitor, 80, 24);
+    let mut refused = swb.keepty("s", KeeptyRole::Monitor, 80, 24);
     assert_eq!(refused.frame(LIMIT), Some(Frame::End));
     drop(silent);
-    served(&swb, Role::Monitor);
+    served(&swb, KeeptyRole::Monitor);
 }
 
 // KP-46, KP-19
@@ -146,13 +146,13 @@ fn every_way_to_disconnect_frees_a_place() {
     for (way, leave) in ways {
         for _ in 0..10 {
             // There is one place left.
-            let (mut client, _) = served(&swb, Role::Monitor);
+            let (mut client, _) = served(&swb, KeeptyRole::Monitor);
             client.until("ready");
             leave(&mut client);
             drop(client);
         }
-        inside.push(served(&swb, Role::Monitor).0);
-        let mut refused = swb.keepty("s", Role::Monitor, 80, 24);
+        inside.push(served(&swb, KeeptyRole::Monitor).0);
+        let mut refused = swb.keepty("s", KeeptyRole::Monitor, 80, 24);
         assert_eq!(refused.frame(LIMIT), Some(Frame::End), "full again after {way}");
         inside.pop();
     }
@@ -167,7 +167,7 @@ fn a_probe_frees_its_place() {
     let _inside: Vec<KeeptyClient> = (2..ROOM).map(|_| monitor(&swb)).collect();
     for round in 0..100 {
         UnixStream::connect(swb.paths().keepty_socket("s")).unwrap();
-        let mut client = swb.keepty("s", Role::Monitor, 80, 24);
+        let mut client = swb.keepty("s", KeeptyRole::Monitor, 80, 24);
         let answer = client.frame(LIMIT);
         assert!(
             matches!(answer, Some(Frame::Message(Message::HelloAck { .. }))),
@@ -182,7 +182,7 @@ fn a_writer_that_vanishes_gives_up_its_role() {
     let swb = swb();
     for half in [false, true] {
         let writer = swb.keepty_running("s", ECHO);
-        let mut watcher = swb.keepty("s", Role::Watcher, 80, 24);
+        let mut watcher = swb.keepty("s", KeeptyRole::Watcher, 80, 24);
         watcher.ack();
         watcher.send(&Message::Shutdown);
         assert_eq!(watcher.ping(), b"", "not while there is a Writer");
@@ -204,13 +204,13 @@ fn clients_with_stuck_input_free_their_places() {
     let swb = swb();
     let mut watcher = {
         let mut writer = swb.keepty_running("s", "stty raw -echo; printf ready; sleep 1000");
-        let watcher = swb.keepty("s", Role::Watcher, 80, 24);
+        let watcher = swb.keepty("s", KeeptyRole::Watcher, 80, 24);
         writer.type_in(&[b'x'; 100_000]);
         watcher
     };
     watcher.ack();
     for _ in 0..2 * ROOM {
-        let (mut writer, _) = served(&swb, Role::Writer);
+        let (mut writer, _) = served(&swb, KeeptyRole::Writer);
         writer.type_in(b"also stuck");
     }
     // The role is free as well: a Watcher may end it.
@@ -298,7 +298,7 @@ fn a_client_that_does_not_read_its_replay_is_disconnected() {
     let mut writer = swb.keepty_running("s", script);
     let begin = Instant::now();
     let deaf: Vec<KeeptyClient> =
-        [Role::Monitor, Role::Monitor].map(|role| swb.keepty("s", role, 80, 24)).into();
+        [KeeptyRole::Monitor, KeeptyRole::Monitor].map(|role| swb.keepty("s", role, 80, 24)).into();
     writer.type_in(b"!");
     writer.until("!");
     for client in &deaf {
@@ -315,14 +315,14 @@ fn swb() -> Swb {
 
 /// A Monitor of session `s` that has seen everything so far.
 fn monitor(swb: &Swb) -> KeeptyClient {
-    let mut client = swb.keepty("s", Role::Monitor, 80, 24);
+    let mut client = swb.keepty("s", KeeptyRole::Monitor, 80, 24);
     assert!(client.ack().0 > 0);
     client.until("ready");
     client
 }
 
 /// A client of session `s` that found a place, perhaps not at the first try, and its HelloAck's process.
-fn served(swb: &Swb, role: Role) -> (KeeptyClient, u32) {
+fn served(swb: &Swb, role: KeeptyRole) -> (KeeptyClient, u32) {
     wait_for("a place", || {
         let mut client = swb.keepty("s", role, 80, 24);
         match client.frame(LIMIT) {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use swb_testkit::{Frame, KeeptyClient, LIMIT, Swb, wait_for};
-use swb_wire::keepty::{MAX_PAYLOAD, Message, Role};
+use swb_wire::keepty::{KeeptyRole, MAX_PAYLOAD, Message};
 
 // KP-21: the first byte finds the Writer listening, however fast the command is.
 #[test]
@@ -12,7 +12,7 @@ fn the_first_writer_misses_nothing_and_gets_nothing_twice() {
     for round in 0..20 {
         let name = format!("s{round}");
         swb.keepty_start(&name, "seq 1 200; printf end; exec cat");
-        let mut writer = swb.keepty(&name, Role::Writer, 80, 24);
+        let mut writer = swb.keepty(&name, KeeptyRole::Writer, 80, 24);
         assert_eq!(writer.ack(), (0, 80, 24));
         let expected: String = (1..=200).map(|n| format!("{n}\r\n")).collect();
         assert_eq!(text(&writer.until("end")), expected + "end");
@@ -26,7 +26,7 @@ fn a_new_client_gets_old_output_in_one_frame_if_its_role_has_it() {
     let script = "stty raw -echo; seq 1 30000; printf ready; cat";
     let mut writer = swb.keepty_running("s", script);
     let expected: String = (1..=30000).map(|n| format!("{n}\n")).collect::<String>() + "ready";
-    for role in [Role::Monitor, Role::Writer] {
+    for role in [KeeptyRole::Monitor, KeeptyRole::Writer] {
         let mut client = swb.keepty("s", role, 80, 24);
         assert!(client.ack().0 > 0);
         let Message::Output(replay) = client.message() else { panic!("no replay for {role:?}") };
@@ -34,10 +34,10 @@ fn a_new_client_gets_old_output_in_one_frame_if_its_role_has_it() {
         client.quiet();
         writer = client;
     }
-    let mut watcher = swb.keepty("s", Role::Watcher, 80, 24);
+    let mut watcher = swb.keepty("s", KeeptyRole::Watcher, 80, 24);
     assert!(watcher.ack().0 > 0);
     watcher.quiet();
-    let mut writer2 = swb.keepty("s", Role::Writer, 80, 24);
+    let mut writer2 = swb.keepty("s", KeeptyRole::Writer, 80, 24);
     writer2.ack();
     writer2.until("ready");
     writer2.type_in(b"live");
@@ -51,10 +51,10 @@ fn without_old_output_there_is_no_frame_for_it() {
     let swb = swb();
     let mark = swb.dir().join("up");
     swb.keepty_start("s", &format!("stty raw -echo; touch {}; cat", mark.display()));
-    let mut writer = swb.keepty("s", Role::Writer, 80, 24);
+    let mut writer = swb.keepty("s", KeeptyRole::Writer, 80, 24);
     writer.ack();
     wait_for("the command", || mark.exists().then_some(()));
-    for role in [Role::Monitor, Role::Writer, Role::Watcher] {
+    for role in [KeeptyRole::Monitor, KeeptyRole::Writer, KeeptyRole::Watcher] {
         let mut client = swb.keepty("s", role, 80, 24);
         assert!(client.ack().0 > 0);
         client.quiet();
@@ -70,7 +70,7 @@ fn exactly_the_last_mebibyte_is_kept() {
     let mut writer = swb.keepty_running("s", script);
     let mut all: Vec<u8> = (100_000..=400_000).flat_map(|n| format!("{n}\n").into_bytes()).collect();
     all.extend(b"ready");
-    let mut monitor = swb.keepty("s", Role::Monitor, 80, 24);
+    let mut monitor = swb.keepty("s", KeeptyRole::Monitor, 80, 24);
     monitor.ack();
     let Message::Output(replay) = monitor.message() else { panic!("no replay") };
     assert_eq!(replay.len(), MAX_PAYLOAD);
@@ -79,7 +79,7 @@ fn exactly_the_last_mebibyte_is_kept() {
     writer.type_in(b"!");
     writer.until("!");
     all.push(b'!');
-    let mut monitor = swb.keepty("s", Role::Monitor, 80, 24);
+    let mut monitor = swb.keepty("s", KeeptyRole::Monitor, 80, 24);
     monitor.ack();
     assert_eq!(monitor.message(), Message::Output(all[all.len() - MAX_PAYLOAD..].to_vec()));
 }
@@ -95,7 +95,7 @@ fn the_seam_is_exact_under_a_flood() {
     // The first newcomer stays until more than a whole ring has passed.
     let mut newcomers: Vec<JoinHandle<usize>> = Vec::new();
     for round in 0..12 {
-        let role = if round % 3 == 0 { Role::Writer } else { Role::Monitor };
+        let role = if round % 3 == 0 { KeeptyRole::Writer } else { KeeptyRole::Monitor };
         let mut client = swb.keepty(name, role, 80, 24);
         assert!(client.ack().0 > 0);
         let Message::Output(mut replay) = client.message() else { panic!("no replay") };
@@ -131,7 +131,7 @@ fn a_watcher_joins_a_flood_without_a_gap() {
     let stop = swb.dir().join("stop");
     let (first, name) = flood(&swb, &stop);
     let first = std::thread::spawn(move || read_numbers(first, &mut Vec::new()));
-    let mut watcher = swb.keepty(name, Role::Watcher, 80, 24);
+    let mut watcher = swb.keepty(name, KeeptyRole::Watcher, 80, 24);
     assert!(watcher.ack().0 > 0);
     let mut seen = Vec::new();
     while seen.len() < 4 * MAX_PAYLOAD {
@@ -156,7 +156,7 @@ fn a_client_that_connects_at_the_end_gets_all_output() {
         let name = format!("s{round}");
         let script = "stty -echo; printf ready; read x; seq 1 2000; exit 3";
         let mut writer = swb.keepty_running(&name, script);
-        let mut late = swb.keepty(&name, Role::Monitor, 80, 24);
+        let mut late = swb.keepty(&name, KeeptyRole::Monitor, 80, 24);
         writer.type_in(b"\n");
         late.ack();
         let expected: String = (1..=2000).map(|n| format!("{n}\r\n")).collect();
@@ -178,7 +178,7 @@ fn flood(swb: &Swb, stop: &Path) -> (KeeptyClient, &'static str) {
         stop.display()
     );
     swb.keepty_start("flood", &script);
-    let mut writer = swb.keepty("flood", Role::Writer, 80, 24);
+    let mut writer = swb.keepty("flood", KeeptyRole::Writer, 80, 24);
     assert_eq!(writer.ack(), (0, 80, 24));
     (writer, "flood")
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use std::time::{Duration, Instant};
 use swb_testkit::{Frame, KeeptyClient, QUIET, Swb};
-use swb_wire::keepty::{Message, Role};
+use swb_wire::keepty::{KeeptyRole, Message};
 
 /// Says `w` for each SIGWINCH. Waiting for a child is what a shell interrupts at once for a trap.
 const COUNT: &str = "stty -echo; trap 'printf w' WINCH; sleep 1000 & printf ready; while :; do wait; done";
@@ -20,8 +20,11 @@ const TRIES: usize = 50;
 fn a_resize_is_announced_to_all_clients_and_counted_from_one() {
     let swb = swb();
     let mut replaced = swb.keepty_running("s", SIZE);
-    let mut clients =
-        [newcomer(&swb, Role::Writer), newcomer(&swb, Role::Watcher), newcomer(&swb, Role::Monitor)];
+    let mut clients = [
+        newcomer(&swb, KeeptyRole::Writer),
+        newcomer(&swb, KeeptyRole::Watcher),
+        newcomer(&swb, KeeptyRole::Monitor),
+    ];
     for client in clients.iter_mut().chain([&mut replaced]) {
         settle(client);
     }
@@ -49,7 +52,7 @@ fn a_resize_is_announced_to_all_clients_and_counted_from_one() {
 fn the_acknowledgement_is_a_fence_in_a_stream_that_never_pauses() {
     let swb = swb();
     let mut writer = swb.keepty_running("s", FLOOD);
-    let mut others = [newcomer(&swb, Role::Monitor), newcomer(&swb, Role::Watcher)];
+    let mut others = [newcomer(&swb, KeeptyRole::Monitor), newcomer(&swb, KeeptyRole::Watcher)];
     writer.type_in(b"\n");
     let rounds = 40;
     let mut fences = [Fence::new(80), Fence::new(80), Fence::new(80)];
@@ -76,7 +79,7 @@ fn the_acknowledgement_is_a_fence_in_a_stream_that_never_pauses() {
 fn a_burst_of_resizes_is_announced_one_by_one() {
     let swb = swb();
     let mut writer = swb.keepty_running("s", "printf ready; cat");
-    let mut monitor = newcomer(&swb, Role::Monitor);
+    let mut monitor = newcomer(&swb, KeeptyRole::Monitor);
     let burst = 100;
     let mut bytes = Vec::new();
     for n in 1..=burst {
@@ -113,7 +116,7 @@ fn a_client_that_connects_during_resizes_misses_none() {
         }
     });
     for round in 0..40 {
-        let role = [Role::Monitor, Role::Watcher][round % 2];
+        let role = [KeeptyRole::Monitor, KeeptyRole::Watcher][round % 2];
         let mut client = KeeptyClient::connect(&path).unwrap();
         client.hello(role, 80, 24);
         let (_, cols, _) = client.ack();
@@ -133,7 +136,7 @@ fn a_client_that_connects_during_resizes_misses_none() {
 fn a_further_writer_brings_its_size() {
     let swb = swb();
     let mut first = swb.keepty_running("s", SIZE);
-    let mut second = swb.keepty("s", Role::Writer, 100, 40);
+    let mut second = swb.keepty("s", KeeptyRole::Writer, 100, 40);
     let (_, cols, rows) = second.ack();
     assert_eq!((cols, rows), (100, 40));
     second.until("40 100\r\n");
@@ -143,7 +146,7 @@ fn a_further_writer_brings_its_size() {
     first.until("40 100\r\n");
     settle(&mut first);
     // A zero keeps that side.
-    let mut third = swb.keepty("s", Role::Writer, 0, 30);
+    let mut third = swb.keepty("s", KeeptyRole::Writer, 0, 30);
     let (_, cols, rows) = third.ack();
     assert_eq!((cols, rows), (100, 30));
     third.until("30 100\r\n");
@@ -156,13 +159,13 @@ fn a_further_writer_brings_its_size() {
 fn a_watcher_or_further_writer_makes_the_program_redraw_and_nothing_is_announced() {
     let swb = swb();
     let mut writer = swb.keepty_running("s", COUNT);
-    for role in [Role::Watcher, Role::Writer] {
+    for role in [KeeptyRole::Watcher, KeeptyRole::Writer] {
         let mut client = newcomer(&swb, role);
         // The kernel signals only real changes, and afterwards the size is what it was.
         assert!(!redraws(&mut writer).is_empty(), "{role:?}");
         assert!(!redraws(&mut client).is_empty(), "{role:?}");
     }
-    let mut monitor = swb.keepty("s", Role::Monitor, 80, 24);
+    let mut monitor = swb.keepty("s", KeeptyRole::Monitor, 80, 24);
     monitor.ack();
     assert_eq!(redraws(&mut writer), "", "a Monitor disturbs nobody");
 }
@@ -177,7 +180,7 @@ fn a_redraw_is_caused_by_removing_a_column_briefly() {
     writer.type_in(b"\n");
     writer.until("24 80\r\n");
     for _ in 0..TRIES {
-        let mut watcher = swb.keepty("s", Role::Watcher, 80, 24);
+        let mut watcher = swb.keepty("s", KeeptyRole::Watcher, 80, 24);
         watcher.ack();
         let seen = redraws(&mut writer);
         // Either the moment was missed, or it was seen from its beginning to its end.
@@ -197,7 +200,7 @@ fn a_terminal_of_one_column_is_not_narrowed() {
     writer.send(&Message::Resize { cols: 1, rows: 24 });
     assert!(matches!(writer.message(), Message::ResizeAck { cols: 1, .. }));
     assert_eq!(redraws(&mut writer), "w");
-    let mut watcher = swb.keepty("s", Role::Watcher, 1, 24);
+    let mut watcher = swb.keepty("s", KeeptyRole::Watcher, 1, 24);
     assert_eq!(watcher.ack().1, 1);
     assert_eq!(redraws(&mut writer), "");
 }
@@ -256,14 +259,14 @@ fn another_resize_replaces_the_second_sigwinch() {
 fn a_watchers_resize_only_causes_a_redraw_and_only_if_it_is_wide_enough() {
     let swb = swb();
     let mut writer = swb.keepty_running("s", COUNT);
-    let mut watcher = swb.keepty("s", Role::Watcher, 80, 24);
+    let mut watcher = swb.keepty("s", KeeptyRole::Watcher, 80, 24);
     watcher.ack();
     assert!(!redraws(&mut writer).is_empty());
     for (cols, redrawn) in [(80, true), (79, false), (500, true), (1, false)] {
         watcher.send(&Message::Resize { cols, rows: 10 });
         assert_eq!(!redraws(&mut writer).is_empty(), redrawn, "{cols} columns");
     }
-    let mut monitor = swb.keepty("s", Role::Monitor, 80, 24);
+    let mut monitor = swb.keepty("s", KeeptyRole::Monitor, 80, 24);
     let (_, cols, rows) = monitor.ack();
     assert_eq!((cols, rows), (80, 24));
 }
@@ -273,8 +276,8 @@ fn a_watchers_resize_only_causes_a_redraw_and_only_if_it_is_wide_enough() {
 fn resizes_of_monitors_and_replaced_writers_have_no_effect() {
     let swb = swb();
     let mut replaced = swb.keepty_running("s", COUNT);
-    let mut writer = newcomer(&swb, Role::Writer);
-    let mut monitor = swb.keepty("s", Role::Monitor, 80, 24);
+    let mut writer = newcomer(&swb, KeeptyRole::Writer);
+    let mut monitor = swb.keepty("s", KeeptyRole::Monitor, 80, 24);
     monitor.ack();
     redraws(&mut writer);
     redraws(&mut monitor);
@@ -300,7 +303,7 @@ fn a_size_of_zero_is_ignored() {
         assert_eq!(writer.ping(), b"");
     }
     writer.quiet();
-    let mut watcher = swb.keepty("s", Role::Watcher, 80, 24);
+    let mut watcher = swb.keepty("s", KeeptyRole::Watcher, 80, 24);
     assert_eq!(watcher.ack().1, 80);
     redraws(&mut writer);
     watcher.send(&Message::Resize { cols: 90, rows: 0 });
@@ -330,10 +333,10 @@ fn swb() -> Swb {
 }
 
 /// A further client of session `s` that has seen everything so far.
-fn newcomer(swb: &Swb, role: Role) -> KeeptyClient {
+fn newcomer(swb: &Swb, role: KeeptyRole) -> KeeptyClient {
     let mut client = swb.keepty("s", role, 80, 24);
     assert!(client.ack().0 > 0);
-    if role != Role::Watcher {
+    if role != KeeptyRole::Watcher {
         client.until("ready");
     }
     client

@@ -3,7 +3,7 @@
 use serde_json::json;
 use std::path::Path;
 use swb_testkit::{KeeptyClient, Swb, wait_for};
-use swb_wire::keepty::{Message, Role};
+use swb_wire::keepty::{KeeptyRole, Message};
 
 /// Gives every byte back as it came.
 const ECHO: &str = "stty raw -echo; printf ready; cat";
@@ -15,14 +15,14 @@ fn the_command_starts_with_the_first_writer_at_its_size() {
     let mark = swb.dir().join("started");
     let script = format!("touch {}; stty size; cat", mark.display());
     swb.keepty_start("s", &script);
-    let mut watcher = swb.keepty("s", Role::Watcher, 50, 10);
-    let mut monitor = swb.keepty("s", Role::Monitor, 60, 20);
+    let mut watcher = swb.keepty("s", KeeptyRole::Watcher, 50, 10);
+    let mut monitor = swb.keepty("s", KeeptyRole::Monitor, 60, 20);
     for client in [&mut watcher, &mut monitor] {
         assert_eq!(client.ack(), (0, 80, 24));
     }
     watcher.quiet();
     assert!(!mark.exists(), "nobody who could type has come yet");
-    let mut writer = swb.keepty("s", Role::Writer, 101, 31);
+    let mut writer = swb.keepty("s", KeeptyRole::Writer, 101, 31);
     assert_eq!(writer.ack(), (0, 101, 31));
     for client in [&mut writer, &mut watcher, &mut monitor] {
         // The very first byte of it, and for everybody who is there.
@@ -37,9 +37,9 @@ fn a_first_writer_without_a_size_gets_the_configured_one() {
     let swb = swb();
     let args = ["start", "-d", "s", "--cols", "99", "--rows", "33", "--", "/bin/sh", "-c", "stty size; cat"];
     assert!(swb.named("keepty", &args).status().unwrap().success());
-    let mut monitor = swb.keepty("s", Role::Monitor, 1, 1);
+    let mut monitor = swb.keepty("s", KeeptyRole::Monitor, 1, 1);
     assert_eq!(monitor.ack(), (0, 99, 33));
-    let mut writer = swb.keepty("s", Role::Writer, 0, 0);
+    let mut writer = swb.keepty("s", KeeptyRole::Writer, 0, 0);
     assert_eq!(writer.ack(), (0, 99, 33));
     assert_eq!(text(writer.until("\n")), "33 99\r\n");
 }
@@ -53,8 +53,8 @@ fn of_two_first_writers_the_one_that_types_decides_the_size() {
         let script = "stty -echo; printf ready; while read x; do echo $x $(stty size); done";
         swb.keepty_start(&name, script);
         let mut writers = [swb.keepty_raw(&name), swb.keepty_raw(&name)];
-        writers[0].hello(Role::Writer, 90, 30);
-        writers[1].hello(Role::Writer, 100, 40);
+        writers[0].hello(KeeptyRole::Writer, 90, 30);
+        writers[1].hello(KeeptyRole::Writer, 100, 40);
         let sizes = writers.each_mut().map(|writer| {
             let (_, cols, rows) = writer.ack();
             writer.until("ready");
@@ -77,15 +77,15 @@ fn of_two_first_writers_the_one_that_types_decides_the_size() {
 fn before_the_first_writer_messages_are_read_and_input_is_dropped() {
     let swb = swb();
     swb.keepty_start("s", ECHO);
-    let mut watcher = swb.keepty("s", Role::Watcher, 200, 50);
-    let mut monitor = swb.keepty("s", Role::Monitor, 200, 50);
+    let mut watcher = swb.keepty("s", KeeptyRole::Watcher, 200, 50);
+    let mut monitor = swb.keepty("s", KeeptyRole::Monitor, 200, 50);
     for client in [&mut watcher, &mut monitor] {
         assert_eq!(client.ack(), (0, 80, 24));
         client.type_in(b"too early");
         client.send(&Message::Resize { cols: 90, rows: 30 });
         assert_eq!(client.ping(), b"");
     }
-    let mut writer = swb.keepty("s", Role::Writer, 0, 0);
+    let mut writer = swb.keepty("s", KeeptyRole::Writer, 0, 0);
     assert_eq!(writer.ack(), (0, 80, 24));
     writer.until("ready");
     writer.type_in(b"x");
@@ -101,13 +101,13 @@ fn once_it_runs_all_clients_get_its_pid_and_size() {
     let mut writer = swb.keepty_running("s", "echo pid=$$; printf ready; cat");
     writer.send(&Message::Resize { cols: 91, rows: 29 });
     writer.next_but_output();
-    let mut monitor = swb.keepty("s", Role::Monitor, 10, 10);
+    let mut monitor = swb.keepty("s", KeeptyRole::Monitor, 10, 10);
     let (pid, cols, rows) = monitor.ack();
     assert_eq!((cols, rows), (91, 29));
     assert!(text(monitor.until("ready")).starts_with(&format!("pid={pid}\r\n")));
-    let mut watcher = swb.keepty("s", Role::Watcher, 10, 10);
+    let mut watcher = swb.keepty("s", KeeptyRole::Watcher, 10, 10);
     assert_eq!(watcher.ack(), (pid, 91, 29));
-    let mut second = swb.keepty("s", Role::Writer, 70, 20);
+    let mut second = swb.keepty("s", KeeptyRole::Writer, 70, 20);
     assert_eq!(second.ack(), (pid, 70, 20), "a Writer's own size");
 }
 
@@ -135,8 +135,8 @@ fn input_of_the_writer_arrives_unchanged() {
 fn input_of_other_clients_is_dropped() {
     let swb = swb();
     let mut writer = swb.keepty_running("s", ECHO);
-    let mut watcher = newcomer(&swb, Role::Watcher);
-    let mut monitor = newcomer(&swb, Role::Monitor);
+    let mut watcher = newcomer(&swb, KeeptyRole::Watcher);
+    let mut monitor = newcomer(&swb, KeeptyRole::Monitor);
     for client in [&mut watcher, &mut monitor] {
         client.type_in(b"no");
         assert_eq!(client.ping(), b"");
@@ -152,7 +152,7 @@ fn input_of_other_clients_is_dropped() {
 fn a_new_writer_turns_the_old_one_into_a_watcher() {
     let swb = swb();
     let mut old = swb.keepty_running("s", ECHO);
-    let mut new = newcomer(&swb, Role::Writer);
+    let mut new = newcomer(&swb, KeeptyRole::Writer);
     old.type_in(b"old");
     old.send(&Message::Resize { cols: 44, rows: 11 });
     assert_eq!(old.ping(), b"");
@@ -167,7 +167,7 @@ fn a_new_writer_turns_the_old_one_into_a_watcher() {
     old.send(&Message::Resize { cols: 44, rows: 11 });
     assert_eq!(old.ping(), b"");
     old.quiet();
-    let mut third = newcomer(&swb, Role::Writer);
+    let mut third = newcomer(&swb, KeeptyRole::Writer);
     third.type_in(b"third");
     assert_eq!(old.message(), Message::Output(b"third".to_vec()));
 }
@@ -179,7 +179,7 @@ fn without_a_writer_the_session_continues() {
     let script =
         "stty -echo; printf ready; read x; i=0; while [ $i -lt 5 ]; do echo line $i; i=$((i+1)); done; cat";
     let mut writer = swb.keepty_running("s", script);
-    let mut monitor = newcomer(&swb, Role::Monitor);
+    let mut monitor = newcomer(&swb, KeeptyRole::Monitor);
     writer.type_in(b"\n");
     drop(writer);
     assert_eq!(text(monitor.until("line 4\r\n")), "line 0\r\nline 1\r\nline 2\r\nline 3\r\nline 4\r\n");
@@ -194,10 +194,10 @@ fn output_goes_to_all_clients_in_order_and_unchanged() {
         "stty -echo; printf ready; read x; printf 'a\\000\\033[1m\\377\\n'; seq 1 5000; printf end; cat";
     let mut writer = swb.keepty_running("s", script);
     let mut everybody = vec![
-        newcomer(&swb, Role::Watcher),
-        newcomer(&swb, Role::Monitor),
-        newcomer(&swb, Role::Writer),
-        newcomer(&swb, Role::Monitor),
+        newcomer(&swb, KeeptyRole::Watcher),
+        newcomer(&swb, KeeptyRole::Monitor),
+        newcomer(&swb, KeeptyRole::Writer),
+        newcomer(&swb, KeeptyRole::Monitor),
     ];
     writer.type_in(b"dropped, for another has come");
     everybody[2].type_in(b"\n");
@@ -217,8 +217,8 @@ fn output_goes_to_all_clients_in_order_and_unchanged() {
 fn shutdown_without_permission_is_ignored() {
     let swb = swb();
     let mut replaced = swb.keepty_running("s", ECHO);
-    let mut writer = newcomer(&swb, Role::Writer);
-    let mut watcher = newcomer(&swb, Role::Watcher);
+    let mut writer = newcomer(&swb, KeeptyRole::Writer);
+    let mut watcher = newcomer(&swb, KeeptyRole::Watcher);
     for client in [&mut replaced, &mut watcher] {
         client.send(&Message::Shutdown);
         assert_eq!(client.ping(), b"");
@@ -234,14 +234,14 @@ fn shutdown_without_permission_is_ignored() {
 fn writer_and_monitor_may_shut_down_and_any_client_without_a_writer() {
     let swb = swb();
     for (name, role, writer_stays) in [
-        ("writer", Role::Writer, true),
-        ("monitor", Role::Monitor, true),
-        ("lonely-monitor", Role::Monitor, false),
-        ("watcher", Role::Watcher, false),
+        ("writer", KeeptyRole::Writer, true),
+        ("monitor", KeeptyRole::Monitor, true),
+        ("lonely-monitor", KeeptyRole::Monitor, false),
+        ("watcher", KeeptyRole::Watcher, false),
     ] {
         let mut writer = Some(swb.keepty_running(name, ECHO));
         let mut other = match role {
-            Role::Writer => None,
+            KeeptyRole::Writer => None,
             role => {
                 let mut client = swb.keepty(name, role, 80, 24);
                 client.ack();
@@ -282,7 +282,7 @@ fn a_session_made_by_another_dialect_has_a_socket_here() {
     let argv = json!(["/bin/sh", "-c", ECHO]);
     let created =
         coop.ok(&json!({"cmd": "create", "workspace": path(&workspace), "name": "s", "argv": argv}));
-    let mut writer = swb.keepty("s", Role::Writer, 77, 22);
+    let mut writer = swb.keepty("s", KeeptyRole::Writer, 77, 22);
     assert_eq!(writer.ack(), (created["pid"].as_u64().unwrap() as u32, 77, 22), "its process is no secret");
     writer.until("ready");
     writer.type_in(b"hello");
@@ -294,10 +294,10 @@ fn swb() -> Swb {
 }
 
 /// A further client of session `s` that has seen everything so far.
-fn newcomer(swb: &Swb, role: Role) -> KeeptyClient {
+fn newcomer(swb: &Swb, role: KeeptyRole) -> KeeptyClient {
     let mut client = swb.keepty("s", role, 80, 24);
     assert!(client.ack().0 > 0);
-    if role != Role::Watcher {
+    if role != KeeptyRole::Watcher {
         client.until("ready");
     }
     client

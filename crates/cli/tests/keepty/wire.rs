@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use swb_testkit::{KeeptyClient, Swb};
-use swb_wire::keepty::{MAX_PAYLOAD, Message, Role, encode};
+use swb_wire::keepty::{KeeptyRole, MAX_PAYLOAD, Message, encode};
 
 /// Gives every byte back as it came.
 const ECHO: &str = "stty raw -echo; printf ready; cat";
@@ -31,7 +31,7 @@ fn frames_may_come_in_any_pieces() {
     let swb = swb();
     let mut writer = swb.keepty_running("s", ECHO);
     let mut bytes = Vec::new();
-    let hello = Message::Hello { role: Role::Monitor, cols: 80, rows: 24 };
+    let hello = Message::Hello { role: KeeptyRole::Monitor, cols: 80, rows: 24 };
     encode(&hello, &mut bytes);
     encode(&Message::Ping, &mut bytes);
     let mut bytewise = swb.keepty_raw("s");
@@ -120,7 +120,7 @@ fn an_unknown_kind_closes() {
 fn messages_of_the_other_direction_are_ignored() {
     let swb = swb();
     let mut writer = swb.keepty_running("s", ECHO);
-    let mut watcher = swb.keepty("s", Role::Watcher, 80, 24);
+    let mut watcher = swb.keepty("s", KeeptyRole::Watcher, 80, 24);
     watcher.ack();
     let (cols, rows) = (33, 11);
     for message in [
@@ -131,7 +131,7 @@ fn messages_of_the_other_direction_are_ignored() {
         Message::Pong,
         Message::Error("nothing is wrong".to_owned()),
         // A second Hello gives no other role and is not answered.
-        Message::Hello { role: Role::Writer, cols, rows },
+        Message::Hello { role: KeeptyRole::Writer, cols, rows },
     ] {
         watcher.send(&message);
         assert_eq!(watcher.ping(), b"", "after {message:?}");
@@ -207,14 +207,14 @@ fn a_first_message_other_than_hello_closes() {
 fn every_role_gets_a_reply_to_ping() {
     let swb = swb();
     swb.keepty_start("s", ECHO);
-    let mut early = swb.keepty("s", Role::Watcher, 80, 24);
+    let mut early = swb.keepty("s", KeeptyRole::Watcher, 80, 24);
     early.ack();
     assert_eq!(early.ping(), b"", "before the start");
-    let mut replaced = swb.keepty("s", Role::Writer, 80, 24);
+    let mut replaced = swb.keepty("s", KeeptyRole::Writer, 80, 24);
     replaced.ack();
     replaced.until("ready");
-    let mut writer = swb.keepty("s", Role::Writer, 80, 24);
-    let mut monitor = swb.keepty("s", Role::Monitor, 80, 24);
+    let mut writer = swb.keepty("s", KeeptyRole::Writer, 80, 24);
+    let mut monitor = swb.keepty("s", KeeptyRole::Monitor, 80, 24);
     for client in [&mut writer, &mut monitor] {
         client.ack();
         client.until("ready");
@@ -235,7 +235,7 @@ fn a_cut_frame_is_not_acted_on() {
         drop(writer);
         monitor(&swb)
     };
-    let mut cut = swb.keepty("s", Role::Writer, 80, 24);
+    let mut cut = swb.keepty("s", KeeptyRole::Writer, 80, 24);
     cut.ack();
     cut.until("ready");
     let mut bytes = Vec::new();
@@ -253,7 +253,7 @@ fn swb() -> Swb {
 
 /// A Monitor of session `s` that has seen everything so far.
 fn monitor(swb: &Swb) -> KeeptyClient {
-    let mut client = swb.keepty("s", Role::Monitor, 80, 24);
+    let mut client = swb.keepty("s", KeeptyRole::Monitor, 80, 24);
     assert!(client.ack().0 > 0);
     client.until("ready");
     client

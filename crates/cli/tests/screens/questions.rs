@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use swb_testkit::{Fifo, LIMIT, QUIET, ScreenClient, StreamItem, Swb, signal, stays, wait_for};
-use swb_wire::keepty::Role;
+use swb_wire::keepty::KeeptyRole;
 
 /// Questions, each with what the model answers.
 const QUESTIONS: [(&str, &str); 11] = [
@@ -181,7 +181,7 @@ fn only_an_attached_terminal_of_any_dialect_replies() {
     asker.asks(true);
     asker.assert_heard("when the coop client is gone");
 
-    let mut keepty = asker.swb.keepty("x", Role::Writer, 80, 24);
+    let mut keepty = asker.swb.keepty("x", KeeptyRole::Writer, 80, 24);
     keepty.ack();
     keepty.ping();
     asker.asks(false);
@@ -202,7 +202,7 @@ fn a_watcher_does_not_reply() {
                 how["watch"] = json!(true);
                 ScreenClient::with(&asker.swb, "x", &how)
             });
-    let mut monitor = asker.swb.keepty("x", Role::Watcher, 80, 24);
+    let mut monitor = asker.swb.keepty("x", KeeptyRole::Watcher, 80, 24);
     monitor.ack();
     asker.asks(true);
     asker.assert_heard("with watchers");

@@ -8,7 +8,8 @@ use crate::outbound::OutboundQueue;
 use std::sync::Arc;
 use swb_engine::Relay;
 use swb_wire::clippy::{
-    Message, Reason, Request, RequestError, Response, Role, VERSION, encode_message, frames, parse_request,
+    Message, PeerRole, Reason, Request, RequestError, Response, VERSION, encode_message, frames,
+    parse_request,
 };
 use swb_wire::frame::{FrameError, LengthPrefixed};
 use tokio::net::UnixStream;
@@ -97,7 +98,7 @@ impl Connection {
     }
 
     /// CB-19 to CB-23
-    async fn greet(&self, frames: &mut LengthPrefixed) -> Result<Role, Close> {
+    async fn greet(&self, frames: &mut LengthPrefixed) -> Result<PeerRole, Close> {
         let frame = self.frame(frames).await?;
         match parse_request(&frame) {
             Ok((id, Request::Hello { version, role })) => self.welcome(id, version, role),
@@ -105,7 +106,7 @@ impl Connection {
         }
     }
 
-    fn welcome(&self, id: u32, version: u32, role: Option<Role>) -> Result<Role, Close> {
+    fn welcome(&self, id: u32, version: u32, role: Option<PeerRole>) -> Result<PeerRole, Close> {
         let wrong = match (id, version) {
             (0, VERSION) => None,
             (0, _) => Some(Reason::VersionMismatch),

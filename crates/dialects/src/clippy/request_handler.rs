@@ -9,13 +9,13 @@ use swb_engine::{
     CapturedTurn, Enrolment, NewTurn, Relay, RelayError, RelaySession, StoredTurn, TurnId, TurnInfo,
 };
 use swb_wire::clippy::{
-    Message, Reason, Request, Response, Role, SessionItem, Sink, TurnItem, encode_message, response_head,
+    Message, PeerRole, Reason, Request, Response, SessionItem, Sink, TurnItem, encode_message, response_head,
 };
 
 /// A peer after its handshake.
 pub(super) struct RequestHandler {
     relay: Relay,
-    role: Role,
+    role: PeerRole,
     /// Where its injects are sent.
     injector: Arc<QueueInjector>,
     /// Sessions that it registered; removed when it is dropped (CB-37).
@@ -63,7 +63,7 @@ impl From<RelayError> for Refusal {
 }
 
 impl RequestHandler {
-    pub(super) fn new(relay: Relay, role: Role, injector: QueueInjector) -> Self {
+    pub(super) fn new(relay: Relay, role: PeerRole, injector: QueueInjector) -> Self {
         Self { relay, role, injector: Arc::new(injector), sessions: BTreeMap::new() }
     }
 
@@ -79,7 +79,7 @@ impl RequestHandler {
         Ok(match request {
             // CB-29
             Request::Register { .. } | Request::Deregister { .. } | Request::TurnCompleted { .. }
-                if self.role != Role::Wrapper =>
+                if self.role != PeerRole::Wrapper =>
             {
                 return Err(Reason::UnknownType.into());
             }

@@ -6,9 +6,9 @@ use crate::limits;
 use crate::outlet::{Outlet, OutputError};
 use crate::peer::has_stopped_sending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use swb_engine::{ClientGuard, Cursor, Mark, ProcessPhase, Pty, Seat, Session, Step};
+use swb_engine::{ClientGuard, Cursor, CursorStep, Mark, ProcessPhase, Pty, Seat, Session};
 use swb_types::{Offset, PtyId, Size};
-use swb_wire::keepty::{Decoder, MAX_PAYLOAD, Message, Role, encode, output_header};
+use swb_wire::keepty::{Decoder, KeeptyRole, MAX_PAYLOAD, Message, encode, output_header};
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -35,7 +35,7 @@ struct Presence {
 struct Client<'a> {
     connection: &'a Connection,
     id: ConnectionId,
-    role: Role,
+    role: KeeptyRole,
     pty: Arc<Pty>,
     /// Held by a Writer: its terminal replies to the program's queries, and each of its bytes is delivered.
     _seat: Option<Seat>,
@@ -69,7 +69,7 @@ impl Connection {
     }
 
     /// The first message; `None` if it is not a Hello (KP-18).
-    async fn hello(&self, decoder: &mut Decoder) -> Option<(Role, u16, u16)> {
+    async fn hello(&self, decoder: &mut Decoder) -> Option<(KeeptyRole, u16, u16)> {
         loop {
             match decoder.next() {
                 Ok(Some(Message::Hello { role, cols, rows })) => return Some((role, cols, rows)),
@@ -96,12 +96,12 @@ impl Connection {
         *self.presence() = Presence::default();
     }
 
-    async fn serve(&self, role: Role, cols: u16, rows: u16, mut decoder: Decoder) {
+    async fn serve(&self, role: KeeptyRole, cols: u16, rows: u16, mut decoder: Decoder) {
         let Ok(agent) = self.session.pty(PtyId::AGENT) else {
             return;
         };
         let id = self.roles().enter(role);
-        let seat = (role == Role::Writer).then(|| agent.pty.seat(true));
+        let seat = (role == KeeptyRole::Writer).then(|| agent.pty.seat(true));
         let client = Client { connection: self, id, role, pty: agent.pty, _seat: seat };
         let (say, said) = mpsc::channel(limits::SAID);
         match client.greet(cols, rows).await {
@@ -163,22 +163,22 @@ impl Client<'_> {
         if agent.phase == ProcessPhase::Waiting {
             return self.greet_before_start(size).await;
         }
-        if self.role == Role::Writer {
+        if self.role == KeeptyRole::Writer {
             // KP-33. The new client gets the size in its HelloAck, the others get a ResizeAck.
             self.session().fit(PtyId::AGENT, size).await.ok()?;
         }
         // First, so that every size after the one in HelloAck has its ResizeAck.
         let mut cursor = self.pty.cursor(self.pty.head());
-        if self.role == Role::Writer {
+        if self.role == KeeptyRole::Writer {
             cursor.answers();
         }
         self.acknowledge(agent.pid, self.pty.size()).await?;
         // KP-30, KP-31
-        if self.role != Role::Watcher {
+        if self.role != KeeptyRole::Watcher {
             self.replay(&mut cursor).await?;
         }
         // KP-32
-        if self.role != Role::Monitor {
+        if self.role != KeeptyRole::Monitor {
             self.session().nudge(PtyId::AGENT).await;
         }
         Some(cursor)
@@ -186,7 +186,7 @@ impl Client<'_> {
 
     async fn greet_before_start(&self, size: Size) -> Option<Cursor> {
         let mut cursor = self.pty.cursor(Offset::START);
-        if self.role == Role::Writer {
+        if self.role == KeeptyRole::Writer {
             cursor.answers();
             // KP-20, KP-21: the reply first, then the command, so that none of its output is missed.
             self.acknowledge(0, size).await?;
@@ -240,7 +240,7 @@ impl Client<'_> {
         let mut pieces = 0;
         loop {
             match cursor.step(limits::OUTPUT_FRAME) {
-                Step::Output { to } => {
+                CursorStep::Output { to } => {
                     let header = output_header((to - cursor.offset()) as usize);
                     let sent = outlet.send_output(&header, &mut cursor, to);
                     // KP-45: a client that does not read is disconnected, and delays no other client.
@@ -249,20 +249,20 @@ impl Client<'_> {
                         Ok(Err(_)) | Err(_) => return,
                     }
                 }
-                Step::Mark(Mark::Resized { generation, size }) => {
+                CursorStep::Mark(Mark::Resized { generation, size }) => {
                     let ack = Message::ResizeAck { generation, cols: size.cols(), rows: size.rows() };
                     if self.send(&ack).await.is_none() {
                         return;
                     }
                 }
-                Step::Mark(Mark::Restarting { .. }) => {}
-                Step::Mark(Mark::Exited(status)) => {
+                CursorStep::Mark(Mark::Restarting { .. }) => {}
+                CursorStep::Mark(Mark::Exited(status)) => {
                     // KP-42, KP-43; the end of this function closes the connection.
                     self.send(&Message::Exit { code: status.code() }).await;
                     return;
                 }
-                Step::Lost { .. } => return,
-                Step::Idle => tokio::select! {
+                CursorStep::Lost { .. } => return,
+                CursorStep::Idle => tokio::select! {
                     () = cursor.wait() => pieces = 0,
                     () = self.connection.stop.cancelled() => return,
                     Some(message) = said.recv() => if self.send(&message).await.is_none() { return },
@@ -344,15 +344,15 @@ impl Client<'_> {
         // KP-37
         let Some(size) = Size::new(cols, rows) else { return };
         match self.role {
-            Role::Writer if self.is_writer() => {
+            KeeptyRole::Writer if self.is_writer() => {
                 let before = self.pty.size();
                 if self.session().resize(PtyId::AGENT, size).await.is_ok() && size.cols() > before.cols() {
                     self.winch_later();
                 }
             }
             // KP-36
-            Role::Watcher if cols >= self.pty.size().cols() => self.session().nudge(PtyId::AGENT).await,
-            Role::Writer | Role::Watcher | Role::Monitor => {}
+            KeeptyRole::Watcher if cols >= self.pty.size().cols() => self.session().nudge(PtyId::AGENT).await,
+            KeeptyRole::Writer | KeeptyRole::Watcher | KeeptyRole::Monitor => {}
         }
     }
 

@@ -1,6 +1,6 @@
 //! The roles of the keepty clients of one session, and what they allow.
 
-use swb_wire::keepty::Role;
+use swb_wire::keepty::KeeptyRole;
 
 /// Identifies a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,10 +15,10 @@ pub(super) struct Roles {
 
 impl Roles {
     /// Adds a connection; the newest Writer replaces the one before (KP-27).
-    pub(super) fn enter(&mut self, role: Role) -> ConnectionId {
+    pub(super) fn enter(&mut self, role: KeeptyRole) -> ConnectionId {
         self.next += 1;
         let id = ConnectionId(self.next);
-        if role == Role::Writer {
+        if role == KeeptyRole::Writer {
             self.writer = Some(id);
         }
         id
@@ -37,8 +37,8 @@ impl Roles {
     }
 
     /// Whether `id` may end the session (KP-39).
-    pub(super) fn may_shut_down(&self, id: ConnectionId, role: Role) -> bool {
-        role == Role::Monitor || self.writer.is_none() || self.is_writer(id)
+    pub(super) fn may_shut_down(&self, id: ConnectionId, role: KeeptyRole) -> bool {
+        role == KeeptyRole::Monitor || self.writer.is_none() || self.is_writer(id)
     }
 }
 
@@ -50,9 +50,9 @@ mod tests {
     #[test]
     fn the_newest_writer_has_the_role_until_it_leaves() {
         let mut roles = Roles::default();
-        let first = roles.enter(Role::Writer);
+        let first = roles.enter(KeeptyRole::Writer);
         assert!(roles.is_writer(first));
-        let second = roles.enter(Role::Writer);
+        let second = roles.enter(KeeptyRole::Writer);
         assert!(!roles.is_writer(first) && roles.is_writer(second));
         roles.leave(first);
         assert!(roles.is_writer(second), "a replaced Writer takes nothing with it");
@@ -64,14 +64,14 @@ mod tests {
     #[test]
     fn writer_and_monitors_may_shut_down_and_others_if_there_is_no_writer() {
         let mut roles = Roles::default();
-        let watcher = roles.enter(Role::Watcher);
-        assert!(roles.may_shut_down(watcher, Role::Watcher), "there is no Writer");
-        let replaced = roles.enter(Role::Writer);
-        let writer = roles.enter(Role::Writer);
-        let monitor = roles.enter(Role::Monitor);
-        assert!(!roles.may_shut_down(watcher, Role::Watcher));
-        assert!(!roles.may_shut_down(replaced, Role::Writer));
-        assert!(roles.may_shut_down(writer, Role::Writer));
-        assert!(roles.may_shut_down(monitor, Role::Monitor));
+        let watcher = roles.enter(KeeptyRole::Watcher);
+        assert!(roles.may_shut_down(watcher, KeeptyRole::Watcher), "there is no Writer");
+        let replaced = roles.enter(KeeptyRole::Writer);
+        let writer = roles.enter(KeeptyRole::Writer);
+        let monitor = roles.enter(KeeptyRole::Monitor);
+        assert!(!roles.may_shut_down(watcher, KeeptyRole::Watcher));
+        assert!(!roles.may_shut_down(replaced, KeeptyRole::Writer));
+        assert!(roles.may_shut_down(writer, KeeptyRole::Writer));
+        assert!(roles.may_shut_down(monitor, KeeptyRole::Monitor));
     }
 }

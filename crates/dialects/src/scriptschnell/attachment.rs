@@ -7,7 +7,7 @@ use crate::limits;
 use crate::peer::{has_closed, has_stopped_sending};
 use std::sync::{Arc, Weak};
 use swb_chat::{ChatEvent, ClientId, PartialAnswer};
-use swb_engine::chat::{Attachment, Chat, ChatError, Outcome, Presence, PromptOptions, Sent};
+use swb_engine::chat::{Chat, ChatAttachment, ChatError, GenerationOutcome, Presence, PromptOptions, Sent};
 use swb_wire::scriptschnell::{ChatEnd, ErrorInfo, ServerMessage};
 use tokio::net::UnixStream;
 use tokio::sync::{broadcast, mpsc};
@@ -53,7 +53,7 @@ impl SessionAttachment {
     /// Sends events from now on, starting with pending approvals and questions, until `leave` is cancelled or the
     /// connection has `ended`.
     pub(super) fn new(
-        attachment: Attachment,
+        attachment: ChatAttachment,
         outbound: &Arc<Outbound>,
         tasks: &TaskTracker,
         leave: CancellationToken,
@@ -152,7 +152,7 @@ enum Wake {
     Left,
     Event(Result<Arc<ChatEvent>, broadcast::error::RecvError>),
     Sent(Pending),
-    Outcome(Option<Outcome>),
+    Outcome(Option<GenerationOutcome>),
 }
 
 /// Sends the events of one session to one client.
@@ -166,7 +166,7 @@ struct EventForwarder {
 }
 
 impl EventForwarder {
-    async fn run(mut self, attachment: Attachment) {
+    async fn run(mut self, attachment: ChatAttachment) {
         self.send_partial_answer(attachment.partial_answer.as_ref());
         self.send_waiting();
         let mut attachment = Some(attachment);
@@ -244,11 +244,11 @@ impl EventForwarder {
     }
 
     /// SS-49, SS-55, SS-80: the only reply to a `chat_send` that started a generation.
-    fn reply(&self, outcome: Option<Outcome>, request_id: Option<&str>) {
+    fn reply(&self, outcome: Option<GenerationOutcome>, request_id: Option<&str>) {
         let status = match outcome {
-            Some(Outcome::Completed) => "completed",
-            Some(Outcome::Stopped) | None => "stopped",
-            Some(Outcome::Failed(failure)) => {
+            Some(GenerationOutcome::Completed) => "completed",
+            Some(GenerationOutcome::Stopped) | None => "stopped",
+            Some(GenerationOutcome::Failed(failure)) => {
                 return self.outbound.send_error(errors::failure(&failure), request_id);
             }
         };
@@ -260,7 +260,7 @@ impl EventForwarder {
 }
 
 async fn next_event(
-    attachment: &mut Option<Attachment>,
+    attachment: &mut Option<ChatAttachment>,
 ) -> Result<Arc<ChatEvent>, broadcast::error::RecvError> {
     match attachment {
         Some(attachment) => attachment.events.recv().await,
@@ -269,7 +269,7 @@ async fn next_event(
 }
 
 /// How a generation ended; `None` if its session is gone.
-async fn ended(pending: &mut Option<Pending>) -> Option<Outcome> {
+async fn ended(pending: &mut Option<Pending>) -> Option<GenerationOutcome> {
     match pending {
         Some(pending) => (&mut pending.sent).await.ok(),
         None => std::future::pending().await,

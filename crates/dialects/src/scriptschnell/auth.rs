@@ -1,6 +1,6 @@
 //! Authentication: whether clients have to prove their identity, and whether they have.
 
-use super::settings::{AuthMethod, Settings};
+use super::settings::{AuthMethod, ScriptschnellSettings};
 use crate::limits;
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
@@ -30,7 +30,7 @@ impl Gate {
     /// Handles an authentication request; `nonce` returns an unpredictable text.
     pub(super) fn judge(
         &mut self,
-        settings: &Settings,
+        settings: &ScriptschnellSettings,
         auth: &Auth,
         now: Instant,
         nonce: impl FnOnce() -> Option<String>,
@@ -106,28 +106,33 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    fn settings(auth_method: AuthMethod) -> Settings {
-        Settings { require_auth: true, auth_method, token: Some("secret".into()), ..Settings::default() }
+    fn settings(auth_method: AuthMethod) -> ScriptschnellSettings {
+        ScriptschnellSettings {
+            require_auth: true,
+            auth_method,
+            token: Some("secret".into()),
+            ..ScriptschnellSettings::default()
+        }
     }
 
     fn given(token: &str) -> Auth {
         Auth { token: Some(token.to_owned()), ..Auth::default() }
     }
 
-    fn judge(settings: &Settings, auth: &Auth) -> Admission {
+    fn judge(settings: &ScriptschnellSettings, auth: &Auth) -> Admission {
         Gate::default().judge(settings, auth, Instant::now(), || Some("n".into()))
     }
 
     // SS-18, SS-19
     #[test]
     fn a_token_is_required_only_if_configured() {
-        assert_eq!(judge(&Settings::default(), &given("wrong")), Admission::Welcome);
+        assert_eq!(judge(&ScriptschnellSettings::default(), &given("wrong")), Admission::Welcome);
         let token = settings(AuthMethod::Token);
         assert_eq!(judge(&token, &given("secret")), Admission::Welcome);
         for wrong in [given("secre"), given("secret "), given(""), Auth::default()] {
             assert!(matches!(judge(&token, &wrong), Admission::Refused(_)));
         }
-        let none = Settings { token: Some(String::new()), ..token };
+        let none = ScriptschnellSettings { token: Some(String::new()), ..token };
         assert!(matches!(judge(&none, &given("")), Admission::Refused(_)));
         assert_eq!(judge(&settings(AuthMethod::File), &Auth::default()), Admission::Welcome);
     }

@@ -4,7 +4,9 @@ use super::attachment::SessionAttachment;
 use super::errors::{invalid, mapped, not_allowed};
 use super::request_handler::{Answer, RequestHandler};
 use std::collections::BTreeMap;
-use swb_chat::{Answers, Approval, ApprovalId, Question, QuestionId, Refused, Settings, Verdict};
+use swb_chat::{
+    Answers, Approval, ApprovalAnswer, ApprovalId, ConversationSettings, Question, QuestionId, Refused,
+};
 use swb_engine::chat::{ChatError, PromptOptions};
 use swb_wire::scriptschnell as wire;
 use swb_wire::scriptschnell::{
@@ -98,14 +100,14 @@ fn not_asked() -> ErrorInfo {
 
 fn prompt_options(options: &ChatSendOptions) -> Result<PromptOptions, ErrorInfo> {
     let temperature = options.temperature;
-    if temperature.is_some_and(|temperature| !Settings::TEMPERATURES.contains(&temperature)) {
+    if temperature.is_some_and(|temperature| !ConversationSettings::TEMPERATURES.contains(&temperature)) {
         return Err(invalid("temperature must be between 0 and 2"));
     }
     Ok(PromptOptions { temperature, max_tokens: options.max_tokens.filter(|most| *most > 0) })
 }
 
 /// The user's decision: yes or no, or one of the options, which implies it.
-fn verdict(approval: &Approval, response: &AuthorizationResponse) -> Result<Verdict, ErrorInfo> {
+fn verdict(approval: &Approval, response: &AuthorizationResponse) -> Result<ApprovalAnswer, ErrorInfo> {
     let chosen = match &response.option {
         None => None,
         Some(id) => {
@@ -120,7 +122,7 @@ fn verdict(approval: &Approval, response: &AuthorizationResponse) -> Result<Verd
         }
         (approved, allows) => approved.or(allows).ok_or_else(|| invalid("approved or option is missing"))?,
     };
-    Ok(Verdict { approved, option: response.option.clone(), always: response.always.unwrap_or(false) })
+    Ok(ApprovalAnswer { approved, option: response.option.clone(), always: response.always.unwrap_or(false) })
 }
 
 /// The answers by the position of their question. Of several questions some, or all, may be left unanswered; answers

@@ -5,7 +5,7 @@ use super::request_handler::RequestHandler;
 use crate::limits;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use swb_chat::Settings;
+use swb_chat::ConversationSettings;
 use swb_engine::chat::{Agent, Chat};
 use swb_wire::scriptschnell::{
     ConfigGet, ConfigReply, ConfigSet, ConfigUpdated, ErrorInfo, Scalar, ServerMessage, TypedValue,
@@ -69,7 +69,12 @@ impl RequestHandler {
 }
 
 /// A setting and its type; `None` if it is unknown. A setting that is left to the agent is null, or an empty name.
-fn setting(key: &str, own: &Settings, defaults: &Settings, dir: &str) -> Option<(Value, &'static str)> {
+fn setting(
+    key: &str,
+    own: &ConversationSettings,
+    defaults: &ConversationSettings,
+    dir: &str,
+) -> Option<(Value, &'static str)> {
     let text = |own: &Option<String>, default: &Option<String>| {
         let value = own.as_ref().or(default.as_ref()).cloned();
         Some((json!(value.unwrap_or_default()), "string"))
@@ -87,7 +92,7 @@ fn setting(key: &str, own: &Settings, defaults: &Settings, dir: &str) -> Option<
 /// Applies the valid settings; `updated` contains those.
 fn apply(
     set: &ConfigSet,
-    settings: &mut Settings,
+    settings: &mut ConversationSettings,
     updated: &mut BTreeMap<String, Value>,
     knows_agent: &dyn Fn(&str) -> bool,
 ) {
@@ -106,7 +111,7 @@ fn apply(
         updated.insert("model".to_owned(), json!(model));
     }
     if let Some(Scalar::Number(temperature)) = set.temperature
-        && Settings::TEMPERATURES.contains(&temperature)
+        && ConversationSettings::TEMPERATURES.contains(&temperature)
     {
         settings.temperature = Some(temperature);
         updated.insert("temperature".to_owned(), json!(temperature));
@@ -124,9 +129,9 @@ fn apply(
 mod tests {
     use super::*;
 
-    fn applied(json: &str) -> (Settings, Value) {
+    fn applied(json: &str) -> (ConversationSettings, Value) {
         let set: ConfigSet = serde_json::from_str(json).unwrap();
-        let (mut settings, mut updated) = (Settings::default(), BTreeMap::new());
+        let (mut settings, mut updated) = (ConversationSettings::default(), BTreeMap::new());
         apply(&set, &mut settings, &mut updated, &|agent| agent == "a");
         (settings, json!(updated))
     }
@@ -144,15 +149,19 @@ mod tests {
             r#"{"temperature":-0.1,"max_tokens":1.5,"model":null,"working_dir":"/x"}"#,
             r#"{"max_tokens":4294967296,"temperature":true}"#,
         ] {
-            assert_eq!(applied(bad), (Settings::default(), json!({})), "{bad}");
+            assert_eq!(applied(bad), (ConversationSettings::default(), json!({})), "{bad}");
         }
     }
 
     // SS-67
     #[test]
     fn a_setting_is_the_sessions_own_or_the_default() {
-        let own = Settings { model: Some("own".into()), ..Settings::default() };
-        let defaults = Settings { model: Some("d".into()), temperature: Some(0.5), ..Settings::default() };
+        let own = ConversationSettings { model: Some("own".into()), ..ConversationSettings::default() };
+        let defaults = ConversationSettings {
+            model: Some("d".into()),
+            temperature: Some(0.5),
+            ..ConversationSettings::default()
+        };
         let get = |key| setting(key, &own, &defaults, "/w");
         assert_eq!(get("model"), Some((json!("own"), "string")));
         assert_eq!(get("temperature"), Some((json!(0.5), "number")));

@@ -43,12 +43,12 @@ fn item(message: &Message, content: String) -> HistoryItem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use swb_chat::Role;
+    use swb_chat::Author;
     use swb_types::Timestamp;
 
     fn said(texts: &[&str]) -> Vec<Message> {
         let message = |(at, text): (usize, &&str)| {
-            Message::text_of(at as u64 + 1, Role::User, *text, Timestamp(at as u64))
+            Message::text_of(at as u64 + 1, Author::User, *text, Timestamp(at as u64))
         };
         texts.iter().enumerate().map(message).collect()
     }

@@ -22,7 +22,7 @@ mod sessions;
 mod settings;
 mod workspaces;
 
-pub use settings::{AuthMethod, Settings};
+pub use settings::{AuthMethod, ScriptschnellSettings};
 
 use crate::conn::Fronts;
 use connection::Connection;
@@ -39,12 +39,12 @@ pub const LABEL: &str = "scriptschnell";
 pub struct ScriptSchnell {
     chats: Chats,
     fronts: Fronts,
-    settings: Arc<Settings>,
+    settings: Arc<ScriptschnellSettings>,
 }
 
 impl ScriptSchnell {
     /// Creates the front; [`ScriptSchnell::listen`] opens its socket.
-    pub fn new(chats: Chats, fronts: Fronts, settings: Settings) -> Self {
+    pub fn new(chats: Chats, fronts: Fronts, settings: ScriptschnellSettings) -> Self {
         Self { chats, fronts, settings: Arc::new(settings) }
     }
 

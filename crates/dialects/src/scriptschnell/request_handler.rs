@@ -9,7 +9,7 @@ use super::auth::{self, Admission, Gate};
 use super::errors::{invalid, not_allowed};
 use super::outbound::{Capabilities, Outbound};
 use super::rate_limit::RateLimit;
-use super::{ScriptSchnell, Settings};
+use super::{ScriptSchnell, ScriptschnellSettings};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::SystemTime;
@@ -84,7 +84,7 @@ impl RequestHandler {
         }
     }
 
-    pub(super) fn settings(&self) -> &Settings {
+    pub(super) fn settings(&self) -> &ScriptschnellSettings {
         &self.front.settings
     }
 

@@ -7,7 +7,7 @@ use super::history;
 use super::request_handler::RequestHandler;
 use crate::limits;
 use std::time::{Duration, SystemTime};
-use swb_chat::{ClientRole, Saved, Settings};
+use swb_chat::{ClientRole, ConversationSettings, SavedConversation};
 use swb_engine::chat::{Chat, ListedChat, NewChat};
 use swb_types::{SessionName, Timestamp};
 use swb_wire::scriptschnell as wire;
@@ -31,7 +31,9 @@ impl RequestHandler {
         let new = NewChat { name, directory, auto_save: auto_save(&options) };
         let chat = mapped(self.front.chats.create(new).await)?;
         if agent.is_some() {
-            mapped(chat.configure(None, Settings { agent, ..Settings::default() }).await)?;
+            mapped(
+                chat.configure(None, ConversationSettings { agent, ..ConversationSettings::default() }).await,
+            )?;
         }
         self.log_session("created", chat.name().as_str());
         let (attached, role, _) = self.attach(&chat, false, false).await?;
@@ -99,7 +101,7 @@ impl RequestHandler {
         chat: &Chat,
         takeover: bool,
         history: bool,
-    ) -> Result<(bool, Option<Saved>), ErrorInfo> {
+    ) -> Result<(bool, Option<SavedConversation>), ErrorInfo> {
         if let Some(at) = self.attachments.iter().position(|attached| attached.chat.is(chat)) {
             let attached = self.attachments.remove(at);
             if takeover {
@@ -123,7 +125,7 @@ impl RequestHandler {
         chat: &Chat,
         takeover: bool,
         history: bool,
-    ) -> Result<(SessionAttachment, ClientRole, Option<Saved>), ErrorInfo> {
+    ) -> Result<(SessionAttachment, ClientRole, Option<SavedConversation>), ErrorInfo> {
         let most = self.settings().max_sessions_per_connection.max(1);
         while self.attachments.len() >= most {
             let left = self.attachments.remove(0);

@@ -20,7 +20,7 @@ pub enum AuthMethod {
 
 /// The settings of the front, with the defaults of the protocol's document.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ScriptschnellSettings {
     /// Whether clients have to authenticate.
     pub require_auth: bool,
     /// How clients authenticate.
@@ -51,7 +51,7 @@ pub struct Settings {
     pub umask: u32,
 }
 
-impl Default for Settings {
+impl Default for ScriptschnellSettings {
     fn default() -> Self {
         Self {
             require_auth: false,
@@ -72,7 +72,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl ScriptschnellSettings {
     /// SS-21: whether a peer may connect.
     pub(super) fn admits(&self, uid: u32, gid: u32, ours: u32) -> bool {
         if self.allowed_uids.is_empty() && self.allowed_gids.is_empty() {
@@ -89,9 +89,13 @@ mod tests {
     // SS-21
     #[test]
     fn only_listed_users_and_groups_may_connect() {
-        let open = Settings::default();
+        let open = ScriptschnellSettings::default();
         assert!(open.admits(1000, 1000, 1000) && !open.admits(1001, 1000, 1000) && !open.admits(0, 0, 1000));
-        let listed = Settings { allowed_uids: vec![1001], allowed_gids: vec![50], ..Settings::default() };
+        let listed = ScriptschnellSettings {
+            allowed_uids: vec![1001],
+            allowed_gids: vec![50],
+            ..ScriptschnellSettings::default()
+        };
         assert!(listed.admits(1001, 7, 1000) && listed.admits(7, 50, 1000));
         assert!(!listed.admits(1000, 1000, 1000) && !listed.admits(50, 1001, 1000));
     }

@@ -7,7 +7,7 @@ use crate::Broker;
 use std::io::Write;
 use std::net::Shutdown;
 use swb_testkit::{ClippyAnswer, ClippyClient, ClippyItem, LIMIT, QUIET, wait_for};
-use swb_wire::clippy::{MAX_FRAME, Request, Role, VERSION, encode_request};
+use swb_wire::clippy::{MAX_FRAME, PeerRole, Request, VERSION, encode_request};
 
 /// Every byte there is, twice.
 fn all_bytes() -> Vec<u8> {
@@ -33,7 +33,7 @@ fn map(kind: &str, id: u8, more: u8, rest: &[u8]) -> Vec<u8> {
 #[test]
 fn a_connection_begins_with_a_greeting() {
     let broker = Broker::start();
-    for role in [Role::Client, Role::Wrapper] {
+    for role in [PeerRole::Client, PeerRole::Wrapper] {
         let mut peer = broker.clippy(role);
         assert_eq!(peer.sessions(), []);
         // Again, for whoever likes to.
@@ -42,7 +42,7 @@ fn a_connection_begins_with_a_greeting() {
     }
     let refused = |id, version, reason: &str| {
         let mut peer = broker.clippy_raw();
-        peer.send(id, &Request::Hello { version, role: Some(Role::Client) });
+        peer.send(id, &Request::Hello { version, role: Some(PeerRole::Client) });
         peer.send(1, &Request::ListSessions);
         assert_eq!(peer.item(LIMIT), Some(ClippyItem::Ack(Some(reason.into()))));
         peer.closed();
@@ -52,7 +52,7 @@ fn a_connection_begins_with_a_greeting() {
     }
     refused(7, VERSION, "invalid_hello_id");
     // What is no greeting is not obeyed.
-    let mut watcher = broker.clippy(Role::Client);
+    let mut watcher = broker.clippy(PeerRole::Client);
     let register = Request::Register { session: "s", pid: 1, pattern: "" };
     for first in [register, Request::ListSessions] {
         let mut peer = broker.clippy_raw();
@@ -73,7 +73,7 @@ fn a_connection_begins_with_a_greeting() {
 #[test]
 fn maps_are_read_whatever_their_order_and_widths() {
     let broker = Broker::start();
-    let mut wrapper = broker.clippy(Role::Wrapper);
+    let mut wrapper = broker.clippy(PeerRole::Wrapper);
     // The id in 64 bits and signed, a pid in 16, keys nobody knows, and the type last.
     let rest = b"\x86\xa2id\xd3\0\0\0\0\0\0\x01\x02\xa7session\xa1s\xa3pid\xcd\x10\x92\xa1x\x93\x01\xc0\x81\xa1y\xcb\0\0\0\0\0\0\0\0\xa7pattern\xa0\xa4type\xa8register";
     wrapper.send_raw(&framed(rest));
@@ -88,16 +88,16 @@ fn maps_are_read_whatever_their_order_and_widths() {
 #[test]
 fn lengths_beyond_the_limit_end_a_connection_before_anything_is_waited_for() {
     let broker = Broker::start();
-    let mut other = broker.clippy(Role::Client);
+    let mut other = broker.clippy(PeerRole::Client);
     for len in [MAX_FRAME as u32 + 1, u32::MAX] {
-        let mut peer = broker.clippy(Role::Client);
+        let mut peer = broker.clippy(PeerRole::Client);
         peer.send_raw(&len.to_be_bytes());
         let answer = peer.answer();
         assert_eq!((answer.id, answer.error.as_deref()), (0, Some("payload_too_large")));
         peer.closed();
     }
     // Exactly the limit is fine.
-    let mut wrapper = broker.clippy(Role::Wrapper);
+    let mut wrapper = broker.clippy(PeerRole::Wrapper);
     wrapper.register("s");
     let request = |content| Request::TurnCompleted {
         session: "s",
@@ -120,7 +120,7 @@ fn lengths_beyond_the_limit_end_a_connection_before_anything_is_waited_for() {
 #[test]
 fn what_is_no_message_ends_its_connection_and_no_other() {
     let broker = Broker::start();
-    let mut other = broker.clippy(Role::Wrapper);
+    let mut other = broker.clippy(PeerRole::Wrapper);
     other.register("s");
     let deep = [vec![0x91; 100_000], vec![0xc0]].concat();
     let bad: [&[u8]; 12] = [
@@ -138,7 +138,7 @@ fn what_is_no_message_ends_its_connection_and_no_other() {
         &deep,
     ];
     for payload in bad {
-        let mut peer = broker.clippy(Role::Client);
+        let mut peer = broker.clippy(PeerRole::Client);
         peer.send(1, &Request::ListSessions);
         peer.send_raw(&framed(payload));
         peer.send(2, &Request::ListSessions);
@@ -148,7 +148,7 @@ fn what_is_no_message_ends_its_connection_and_no_other() {
     }
     // The end inside a header or a payload.
     for cut in [2, 4, 9] {
-        let mut peer = broker.clippy(Role::Wrapper);
+        let mut peer = broker.clippy(PeerRole::Wrapper);
         let mut bytes = Vec::new();
         encode_request(1, &Request::Register { session: "cut", pid: 1, pattern: "" }, &mut bytes).unwrap();
         peer.send_raw(&bytes[..cut]);
@@ -162,7 +162,7 @@ fn what_is_no_message_ends_its_connection_and_no_other() {
 #[test]
 fn requests_may_be_sent_without_waiting_for_answers() {
     let broker = Broker::start();
-    let mut peer = broker.clippy(Role::Wrapper);
+    let mut peer = broker.clippy(PeerRole::Wrapper);
     let mut bytes = Vec::new();
     for id in 1..=500 {
         let content = [id as u8; 300];
@@ -199,7 +199,7 @@ fn requests_may_be_sent_without_waiting_for_answers() {
 #[test]
 fn what_was_asked_is_done_for_those_who_have_left() {
     let broker = Broker::start();
-    let mut target = broker.clippy(Role::Wrapper);
+    let mut target = broker.clippy(PeerRole::Wrapper);
     target.register("target");
     for n in 0..10 {
         let content = vec![n; 100_000];
@@ -212,7 +212,7 @@ fn what_was_asked_is_done_for_those_who_have_left() {
             byte_length: None,
         };
         let requests = [
-            Request::Hello { version: VERSION, role: Some(Role::Wrapper) },
+            Request::Hello { version: VERSION, role: Some(PeerRole::Wrapper) },
             Request::Register { session: "s", pid: 1, pattern: "" },
             turn,
             Request::Capture { session: "s" },
@@ -233,7 +233,7 @@ fn what_was_asked_is_done_for_those_who_have_left() {
 #[test]
 fn what_is_not_understood_is_said_so_and_the_connection_stays() {
     let broker = Broker::start();
-    let mut peer = broker.clippy(Role::Wrapper);
+    let mut peer = broker.clippy(PeerRole::Wrapper);
     let requests = [
         map("frobnicate", 5, 0, b""),
         map("hello_ack", 5, 0, b""),
@@ -261,10 +261,10 @@ fn what_is_not_understood_is_said_so_and_the_connection_stays() {
 #[test]
 fn only_wrappers_have_sessions_and_everybody_else_may_use_them() {
     let broker = Broker::start();
-    let mut wrapper = broker.clippy(Role::Wrapper);
+    let mut wrapper = broker.clippy(PeerRole::Wrapper);
     wrapper.register("s");
     let turn = wrapper.turn("s", b"x");
-    let mut client = broker.clippy(Role::Client);
+    let mut client = broker.clippy(PeerRole::Client);
     for request in [
         Request::Register { session: "c", pid: 1, pattern: "" },
         Request::Deregister { session: "s" },
@@ -278,7 +278,7 @@ fn only_wrappers_have_sessions_and_everybody_else_may_use_them() {
     ] {
         assert_eq!(client.refused(&request), "unknown_type");
     }
-    let mut other = broker.clippy(Role::Wrapper);
+    let mut other = broker.clippy(PeerRole::Wrapper);
     for peer in [&mut client, &mut other] {
         assert_eq!(peer.sessions(), [("s".into(), 4242, true)]);
         peer.ok(&Request::Capture { session: "s" });
@@ -297,8 +297,8 @@ fn only_wrappers_have_sessions_and_everybody_else_may_use_them() {
 #[test]
 fn sessions_come_and_go() {
     let broker = Broker::start();
-    let mut first = broker.clippy(Role::Wrapper);
-    let mut second = broker.clippy(Role::Wrapper);
+    let mut first = broker.clippy(PeerRole::Wrapper);
+    let mut second = broker.clippy(PeerRole::Wrapper);
     first.register("one");
     first.turn("one", b"x");
     second.register("two: größe / \u{7f}");
@@ -317,7 +317,7 @@ fn sessions_come_and_go() {
     assert_eq!(second.turn("one", b"new"), "one:1");
     // The end of its former connection is nothing to it.
     drop(first);
-    let mut client = broker.clippy(Role::Client);
+    let mut client = broker.clippy(PeerRole::Client);
     for _ in 0..20 {
         assert_eq!(client.sessions().len(), 2);
     }
@@ -327,9 +327,9 @@ fn sessions_come_and_go() {
 #[test]
 fn the_sessions_of_a_wrapper_end_with_its_connection() {
     let broker = Broker::start();
-    let mut client = broker.clippy(Role::Client);
+    let mut client = broker.clippy(PeerRole::Client);
     for how in ["closed", "killed in a message", "nonsense"] {
-        let mut wrapper = broker.clippy(Role::Wrapper);
+        let mut wrapper = broker.clippy(PeerRole::Wrapper);
         wrapper.register("one");
         wrapper.register("two");
         wrapper.turn("one", how.as_bytes());
@@ -350,12 +350,12 @@ fn the_sessions_of_a_wrapper_end_with_its_connection() {
 #[test]
 fn one_connection_can_have_several_sessions() {
     let broker = Broker::start();
-    let mut wrapper = broker.clippy(Role::Wrapper);
+    let mut wrapper = broker.clippy(PeerRole::Wrapper);
     for session in ["one", "two"] {
         wrapper.register(session);
         wrapper.turn(session, session.as_bytes());
     }
-    let mut client = broker.clippy(Role::Client);
+    let mut client = broker.clippy(PeerRole::Client);
     client.ok(&Request::Capture { session: "two" });
     client.ok(&Request::Paste { session: "one" });
     client.ok(&Request::Paste { session: "two" });
@@ -368,17 +368,17 @@ fn one_connection_can_have_several_sessions() {
     }
     let more = Request::Register { session: "more", pid: 1, pattern: "" };
     assert_eq!(wrapper.refused(&more), "limit_reached");
-    broker.clippy(Role::Wrapper).register("more");
+    broker.clippy(PeerRole::Wrapper).register("more");
     let long = "x".repeat(5000);
     let long = Request::Register { session: &long, pid: 1, pattern: "" };
-    assert_eq!(broker.clippy(Role::Wrapper).refused(&long), "limit_reached");
+    assert_eq!(broker.clippy(PeerRole::Wrapper).refused(&long), "limit_reached");
 }
 
 // CB-18, CB-41, CB-43, CB-44, CB-46
 #[test]
 fn content_goes_through_unchanged() {
     let broker = Broker::start();
-    let mut wrapper = broker.clippy(Role::Wrapper);
+    let mut wrapper = broker.clippy(PeerRole::Wrapper);
     wrapper.register("s");
     let long: Vec<u8> = all_bytes().repeat(8192);
     assert_eq!(long.len(), 4 << 20);
@@ -412,11 +412,11 @@ fn content_goes_through_unchanged() {
 #[test]
 fn what_was_captured_can_be_pasted_again_and_again() {
     let broker = Broker::start();
-    let mut client = broker.clippy(Role::Client);
+    let mut client = broker.clippy(PeerRole::Client);
     assert_eq!(client.refused(&Request::Paste { session: "nobody" }), "buffer_empty");
-    let mut source = broker.clippy(Role::Wrapper);
+    let mut source = broker.clippy(PeerRole::Wrapper);
     source.register("source");
-    let mut target = broker.clippy(Role::Wrapper);
+    let mut target = broker.clippy(PeerRole::Wrapper);
     target.register("target");
     assert_eq!(client.refused(&Request::Paste { session: "target" }), "buffer_empty");
     source.turn("source", b"first");
@@ -450,7 +450,7 @@ fn what_was_captured_can_be_pasted_again_and_again() {
 #[test]
 fn a_turn_without_a_time_has_that_of_its_arrival() {
     let broker = Broker::start();
-    let mut wrapper = broker.clippy(Role::Wrapper);
+    let mut wrapper = broker.clippy(PeerRole::Wrapper);
     wrapper.register("s");
     let unix = || std::time::UNIX_EPOCH.elapsed().unwrap().as_millis() as u64;
     let before = unix();
@@ -478,15 +478,15 @@ fn a_turn_without_a_time_has_that_of_its_arrival() {
 #[test]
 fn a_peer_that_never_reads_delays_nobody() {
     let broker = Broker::start();
-    let mut stuck = broker.clippy(Role::Wrapper);
+    let mut stuck = broker.clippy(PeerRole::Wrapper);
     stuck.register("stuck");
-    let mut wrapper = broker.clippy(Role::Wrapper);
+    let mut wrapper = broker.clippy(PeerRole::Wrapper);
     wrapper.register("s");
     wrapper.turn("s", &vec![5; 4 << 20]);
     wrapper.ok(&Request::Capture { session: "s" });
-    let mut client = broker.clippy(Role::Client);
+    let mut client = broker.clippy(PeerRole::Client);
     // One that asks for a lot and reads nothing.
-    let mut deaf = broker.clippy(Role::Client);
+    let mut deaf = broker.clippy(PeerRole::Client);
     let mut request = Vec::new();
     encode_request(1, &Request::GetTurn { turn_id: "s:1" }, &mut request).unwrap();
     deaf.send_raw(&request.repeat(100));
@@ -515,16 +515,16 @@ fn contents_are_never_mixed() {
     let broker = Broker::start();
     const CLIENTS: u8 = 50;
     const ROUNDS: usize = 20;
-    let mut target = broker.clippy(Role::Wrapper);
+    let mut target = broker.clippy(PeerRole::Wrapper);
     target.register("target");
     std::thread::scope(|scope| {
         for n in 0..CLIENTS {
             let broker = &broker;
             scope.spawn(move || {
-                let mut wrapper = broker.clippy(Role::Wrapper);
+                let mut wrapper = broker.clippy(PeerRole::Wrapper);
                 let session = format!("s{n}");
                 wrapper.register(&session);
-                let mut client = broker.clippy(Role::Client);
+                let mut client = broker.clippy(PeerRole::Client);
                 for round in 0..ROUNDS {
                     wrapper.turn(&session, &vec![n; 1000 + 997 * round]);
                     client.ok(&Request::Capture { session: &session });
@@ -550,14 +550,14 @@ fn half_messages_disturb_nobody() {
     let silent: Vec<ClippyClient> = (0..20).map(|_| broker.clippy_raw()).collect();
     let half: Vec<ClippyClient> = (0..20)
         .map(|n| {
-            let mut peer = broker.clippy(Role::Wrapper);
+            let mut peer = broker.clippy(PeerRole::Wrapper);
             // A length that is never lived up to.
             peer.send_raw(&(MAX_FRAME as u32).to_be_bytes());
             let _sent = peer.socket().write_all(&vec![n; 10_000]);
             peer
         })
         .collect();
-    let mut client = broker.clippy(Role::Client);
+    let mut client = broker.clippy(PeerRole::Client);
     assert_eq!(client.sessions(), []);
     drop((silent, half));
     assert_eq!(client.sessions(), []);
@@ -580,7 +580,7 @@ fn a_flood_disturbs_nobody() {
     }
     let floods: Vec<_> = (0..4)
         .map(|n| {
-            let mut peer = broker.clippy(Role::Wrapper);
+            let mut peer = broker.clippy(PeerRole::Wrapper);
             // All but the first report turns of a session that is not theirs.
             if n == 0 {
                 peer.register("flood");
@@ -597,10 +597,10 @@ fn a_flood_disturbs_nobody() {
             })
         })
         .collect();
-    let mut wrapper = broker.clippy(Role::Wrapper);
+    let mut wrapper = broker.clippy(PeerRole::Wrapper);
     wrapper.register("quiet");
     wrapper.turn("quiet", b"kept");
-    let mut client = broker.clippy(Role::Client);
+    let mut client = broker.clippy(PeerRole::Client);
     for _ in 0..50 {
         client.ok(&Request::Capture { session: "quiet" });
         client.ok(&Request::Paste { session: "quiet" });

@@ -11,7 +11,7 @@ use swb_dialects::Fronts;
 use swb_dialects::clippy::Clippy;
 use swb_engine::{Relay, TurnLimits};
 use swb_testkit::ClippyClient;
-use swb_wire::clippy::Role;
+use swb_wire::clippy::PeerRole;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -43,7 +43,7 @@ impl Broker {
 
     /// A connection after the handshake.
     #[track_caller]
-    fn clippy(&self, role: Role) -> ClippyClient {
+    fn clippy(&self, role: PeerRole) -> ClippyClient {
         let mut client = self.clippy_raw();
         client.hello(role);
         client

@@ -4,12 +4,12 @@ use crate::Broker;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use swb_testkit::{ClippyAnswer, ClippyClient};
-use swb_wire::clippy::{Request, Role, Sink};
+use swb_wire::clippy::{PeerRole, Request, Sink};
 
 /// A daemon with a wrapper that has the session `s`.
 fn with_session() -> (Broker, ClippyClient) {
     let broker = Broker::start();
-    let mut wrapper = broker.clippy(Role::Wrapper);
+    let mut wrapper = broker.clippy(PeerRole::Wrapper);
     wrapper.register("s");
     (broker, wrapper)
 }
@@ -24,7 +24,7 @@ fn list(client: &mut ClippyClient, session: &str, limit: Option<u32>) -> Vec<Str
 fn the_first_level_is_as_it_was() {
     let (broker, mut wrapper) = with_session();
     assert_eq!(wrapper.turn("s", b"x"), "s:1");
-    let mut client = broker.clippy(Role::Client);
+    let mut client = broker.clippy(PeerRole::Client);
     let captured = client.ok(&Request::Capture { session: "s" });
     let wanted = ClippyAnswer {
         id: captured.id,
@@ -58,7 +58,7 @@ fn a_session_keeps_its_32_newest_turns() {
 #[test]
 fn names_with_colons_work() {
     let broker = Broker::start();
-    let mut wrapper = broker.clippy(Role::Wrapper);
+    let mut wrapper = broker.clippy(PeerRole::Wrapper);
     for session in ["a:1", "a", ":", "a:1:1"] {
         wrapper.register(session);
         let turn = wrapper.turn(session, session.as_bytes());
@@ -116,7 +116,7 @@ fn turns_are_found_by_name() {
     };
     wrapper.ok(&completed(b"one", true, 1000));
     wrapper.ok(&completed(b"second", false, 2000));
-    let mut client = broker.clippy(Role::Client);
+    let mut client = broker.clippy(PeerRole::Client);
     let got = client.ok(&Request::GetTurn { turn_id: "s:1" });
     let wanted = ClippyAnswer {
         id: got.id,
@@ -178,7 +178,7 @@ fn lists_have_the_newest_first() {
 fn the_buffer_outlives_turn_and_session() {
     let (broker, mut wrapper) = with_session();
     wrapper.turn("s", b"old one");
-    let mut client = broker.clippy(Role::Client);
+    let mut client = broker.clippy(PeerRole::Client);
     client.ok(&Request::Capture { session: "s" });
     for _ in 0..40 {
         wrapper.turn("s", b"newer");
@@ -196,7 +196,7 @@ fn the_buffer_outlives_turn_and_session() {
 #[test]
 fn sinks_are_checked_before_the_buffer() {
     let (broker, mut wrapper) = with_session();
-    let mut client = broker.clippy(Role::Client);
+    let mut client = broker.clippy(PeerRole::Client);
     let mut deliver = |fields: &[(&str, &str)]| {
         let text = |text: &str| [&[0xd9, text.len() as u8], text.as_bytes()].concat();
         let mut payload = vec![0x82 + fields.len() as u8];
@@ -229,7 +229,7 @@ fn the_file_sink_writes_the_buffer_and_nothing_else() {
     let content: Vec<u8> = (0..=255).cycle().take(300_000).collect();
     wrapper.turn("s", &content);
     wrapper.ok(&Request::Capture { session: "s" });
-    let mut client = broker.clippy(Role::Client);
+    let mut client = broker.clippy(PeerRole::Client);
     let path = broker.workspace("files").join("turn");
     let mut deliver = |path: &Path| {
         client.ask(&Request::Deliver(Sink::File { path: path.to_str().unwrap() })).error.unwrap_or_default()

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use swb_chat::{
-    Answers, ApprovalId, ApprovalRequest, Decision, Message, PlanEntry, Progress, QuestionId,
-    QuestionRequest, Settings, ToolCall, ToolId, ToolResult, Unanswered, Usage, Workspace,
+    Answers, ApprovalId, ApprovalRequest, ConversationSettings, Decision, Message, PlanEntry, Progress,
+    QuestionId, QuestionRequest, ToolCall, ToolId, ToolResult, Unanswered, Usage, Workspace,
 };
 use swb_types::SessionName;
 use tokio::sync::{mpsc, oneshot};
@@ -62,7 +62,7 @@ pub trait Backends: fmt::Debug + Send + Sync {
     fn agents(&self) -> Vec<Agent>;
 
     /// The settings that apply where the conversation's own are empty.
-    fn defaults(&self, settings: &Settings, workspace: &Workspace) -> Settings;
+    fn defaults(&self, settings: &ConversationSettings, workspace: &Workspace) -> ConversationSettings;
 }
 
 /// An agent that can be chosen.
@@ -86,7 +86,7 @@ pub struct Opening {
     /// Its workspace, with its permissions.
     pub workspace: Arc<Workspace>,
     /// The conversation's settings.
-    pub settings: Settings,
+    pub settings: ConversationSettings,
     /// The state by which the agent resumes, as it reported it.
     pub resume: Option<serde_json::Value>,
     /// The session with a terminal that the conversation is about.
@@ -110,7 +110,7 @@ pub struct Exchange {
     pub(super) name: SessionName,
     pub(super) prompt: String,
     pub(super) options: PromptOptions,
-    pub(super) settings: Settings,
+    pub(super) settings: ConversationSettings,
     pub(super) history: Arc<[Message]>,
     pub(super) working_dir: PathBuf,
     pub(super) workspace: super::Workspaces,
@@ -152,7 +152,7 @@ impl Exchange {
     }
 
     /// The settings of the conversation.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &ConversationSettings {
         &self.settings
     }
 

@@ -1,6 +1,6 @@
 //! What clients hold of a conversation: a handle, and an attachment while they are attached.
 
-use super::Outcome;
+use super::GenerationOutcome;
 use super::backend::PromptOptions;
 use super::error::ChatError;
 use crate::limits;
@@ -8,8 +8,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use swb_chat::{
-    Answers, Approval, ApprovalId, ChatEvent, ClientId, ClientRole, ConversationState, PartialAnswer,
-    Question, QuestionId, Saved, Settings, Summary, Verdict,
+    Answers, Approval, ApprovalAnswer, ApprovalId, ChatEvent, ClientId, ClientRole, ConversationSettings,
+    ConversationState, PartialAnswer, Question, QuestionId, SavedConversation, Summary,
 };
 use swb_types::{SessionName, Timestamp};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -26,7 +26,7 @@ pub(super) struct Shared {
     pub(super) workspace: PathBuf,
     pub(super) working_dir: PathBuf,
     pub(super) created: Timestamp,
-    pub(super) commands: mpsc::Sender<Command>,
+    pub(super) commands: mpsc::Sender<ChatCommand>,
     pub(super) leaving: mpsc::Sender<ClientId>,
     pub(super) view: watch::Receiver<ChatView>,
 }
@@ -37,7 +37,7 @@ pub struct ChatView {
     /// Its summary, as in lists.
     pub summary: Summary,
     /// Its settings.
-    pub settings: Settings,
+    pub settings: ConversationSettings,
     /// What it is doing.
     pub state: ConversationState,
     /// The client that may act, if one is attached.
@@ -61,7 +61,7 @@ pub trait Presence: fmt::Debug + Send + Sync {
 
 /// A client that is attached to a conversation, until this is dropped.
 #[derive(Debug)]
-pub struct Attachment {
+pub struct ChatAttachment {
     /// The conversation.
     pub chat: Chat,
     /// The attached client.
@@ -71,7 +71,7 @@ pub struct Attachment {
     /// Events from then on. A client that falls behind further than the queue's capacity misses some.
     pub events: broadcast::Receiver<Arc<ChatEvent>>,
     /// The messages until then, if requested.
-    pub saved: Option<Saved>,
+    pub saved: Option<SavedConversation>,
     /// The unfinished answer until then.
     pub partial_answer: Option<PartialAnswer>,
     _guard: DetachGuard,
@@ -98,7 +98,7 @@ impl Drop for DetachGuard {
 pub(super) struct Attached {
     pub(super) role: ClientRole,
     pub(super) events: broadcast::Receiver<Arc<ChatEvent>>,
-    pub(super) saved: Option<Saved>,
+    pub(super) saved: Option<SavedConversation>,
     pub(super) partial_answer: Option<PartialAnswer>,
     pub(super) guard: DetachGuard,
 }
@@ -117,25 +117,25 @@ pub(super) enum CloseMode {
 }
 
 /// The outcome of a generation, once it has ended.
-pub type Sent = oneshot::Receiver<Outcome>;
+pub type Sent = oneshot::Receiver<GenerationOutcome>;
 
-pub(super) type Reply<T> = oneshot::Sender<Result<T, ChatError>>;
+pub(super) type ChatReply<T> = oneshot::Sender<Result<T, ChatError>>;
 
 /// Commands from handles to the conversation's task. `by` is the client; without one the caller may do everything.
 #[derive(Debug)]
-pub(super) enum Command {
-    Attach { guard: DetachGuard, takeover: bool, history: bool, reply: Reply<Box<Attached>> },
-    TakeOver { client: ClientId, reply: Reply<()> },
-    Send { by: Option<ClientId>, prompt: String, options: PromptOptions, reply: Reply<Sent> },
-    Stop { by: Option<ClientId>, reply: Reply<()> },
-    Clear { by: Option<ClientId>, reply: Reply<()> },
-    Configure { by: Option<ClientId>, settings: Box<Settings>, reply: Reply<()> },
-    Save { by: Option<ClientId>, title: Option<String>, reply: Reply<Saved> },
-    Acknowledge { id: ApprovalId, reply: Reply<()> },
-    Decide { by: Option<ClientId>, id: ApprovalId, verdict: Verdict, reply: Reply<()> },
-    Answer { by: Option<ClientId>, id: QuestionId, answers: Answers, reply: Reply<()> },
-    Saved { reply: Reply<Saved> },
-    Close { mode: CloseMode, reply: Reply<()> },
+pub(super) enum ChatCommand {
+    Attach { guard: DetachGuard, takeover: bool, history: bool, reply: ChatReply<Box<Attached>> },
+    TakeOver { client: ClientId, reply: ChatReply<()> },
+    Send { by: Option<ClientId>, prompt: String, options: PromptOptions, reply: ChatReply<Sent> },
+    Stop { by: Option<ClientId>, reply: ChatReply<()> },
+    Clear { by: Option<ClientId>, reply: ChatReply<()> },
+    Configure { by: Option<ClientId>, settings: Box<ConversationSettings>, reply: ChatReply<()> },
+    Save { by: Option<ClientId>, title: Option<String>, reply: ChatReply<SavedConversation> },
+    Acknowledge { id: ApprovalId, reply: ChatReply<()> },
+    Decide { by: Option<ClientId>, id: ApprovalId, verdict: ApprovalAnswer, reply: ChatReply<()> },
+    Answer { by: Option<ClientId>, id: QuestionId, answers: Answers, reply: ChatReply<()> },
+    Saved { reply: ChatReply<SavedConversation> },
+    Close { mode: CloseMode, reply: ChatReply<()> },
 }
 
 impl Chat {
@@ -221,18 +221,18 @@ impl Chat {
         presence: Arc<dyn Presence>,
         takeover: bool,
         history: bool,
-    ) -> Result<Attachment, ChatError> {
+    ) -> Result<ChatAttachment, ChatError> {
         let leave = self.shared.leaving.clone().reserve_owned().await.map_err(|_| self.gone())?;
         self.settle_owner(client).await;
         let guard = DetachGuard { client, presence, leave: Some(leave) };
-        let attached = self.ask(|reply| Command::Attach { guard, takeover, history, reply }).await?;
+        let attached = self.ask(|reply| ChatCommand::Attach { guard, takeover, history, reply }).await?;
         let Attached { role, events, saved, partial_answer, guard } = *attached;
-        Ok(Attachment { chat: self.clone(), client, role, events, saved, partial_answer, _guard: guard })
+        Ok(ChatAttachment { chat: self.clone(), client, role, events, saved, partial_answer, _guard: guard })
     }
 
     /// Makes an attached client the owner.
     pub async fn take_over(&self, attached: ClientId) -> Result<(), ChatError> {
-        self.ask(|reply| Command::TakeOver { client: attached, reply }).await
+        self.ask(|reply| ChatCommand::TakeOver { client: attached, reply }).await
     }
 
     /// Starts a generation; the result gets its outcome.
@@ -242,32 +242,40 @@ impl Chat {
         prompt: String,
         options: PromptOptions,
     ) -> Result<Sent, ChatError> {
-        self.ask_as(by, |reply| Command::Send { by, prompt, options, reply }).await
+        self.ask_as(by, |reply| ChatCommand::Send { by, prompt, options, reply }).await
     }
 
     /// Stops the generation, if one runs.
     pub async fn stop(&self, by: Option<ClientId>) -> Result<(), ChatError> {
-        self.ask_as(by, |reply| Command::Stop { by, reply }).await
+        self.ask_as(by, |reply| ChatCommand::Stop { by, reply }).await
     }
 
     /// Removes all messages.
     pub async fn clear(&self, by: Option<ClientId>) -> Result<(), ChatError> {
-        self.ask_as(by, |reply| Command::Clear { by, reply }).await
+        self.ask_as(by, |reply| ChatCommand::Clear { by, reply }).await
     }
 
     /// Changes its settings. Another agent answers from the next prompt on.
-    pub async fn configure(&self, by: Option<ClientId>, settings: Settings) -> Result<(), ChatError> {
-        self.ask_as(by, |reply| Command::Configure { by, settings: Box::new(settings), reply }).await
+    pub async fn configure(
+        &self,
+        by: Option<ClientId>,
+        settings: ConversationSettings,
+    ) -> Result<(), ChatError> {
+        self.ask_as(by, |reply| ChatCommand::Configure { by, settings: Box::new(settings), reply }).await
     }
 
     /// Saves it to disk, under another title if one is given; returns what was written.
-    pub async fn save(&self, by: Option<ClientId>, title: Option<String>) -> Result<Saved, ChatError> {
-        self.ask_as(by, |reply| Command::Save { by, title, reply }).await
+    pub async fn save(
+        &self,
+        by: Option<ClientId>,
+        title: Option<String>,
+    ) -> Result<SavedConversation, ChatError> {
+        self.ask_as(by, |reply| ChatCommand::Save { by, title, reply }).await
     }
 
     /// Notes that a client has shown a pending approval.
     pub async fn acknowledge(&self, id: ApprovalId) -> Result<(), ChatError> {
-        self.ask(|reply| Command::Acknowledge { id, reply }).await
+        self.ask(|reply| ChatCommand::Acknowledge { id, reply }).await
     }
 
     /// Decides an approval.
@@ -275,9 +283,9 @@ impl Chat {
         &self,
         by: Option<ClientId>,
         id: ApprovalId,
-        verdict: Verdict,
+        verdict: ApprovalAnswer,
     ) -> Result<(), ChatError> {
-        self.ask_as(by, |reply| Command::Decide { by, id, verdict, reply }).await
+        self.ask_as(by, |reply| ChatCommand::Decide { by, id, verdict, reply }).await
     }
 
     /// Answers a question.
@@ -287,23 +295,23 @@ impl Chat {
         id: QuestionId,
         answers: Answers,
     ) -> Result<(), ChatError> {
-        self.ask_as(by, |reply| Command::Answer { by, id, answers, reply }).await
+        self.ask_as(by, |reply| ChatCommand::Answer { by, id, answers, reply }).await
     }
 
     /// Everything of it that can be saved, as it is now.
-    pub async fn saved(&self) -> Result<Saved, ChatError> {
-        self.ask(|reply| Command::Saved { reply }).await
+    pub async fn saved(&self) -> Result<SavedConversation, ChatError> {
+        self.ask(|reply| ChatCommand::Saved { reply }).await
     }
 
     pub(super) async fn close(&self, mode: CloseMode) -> Result<(), ChatError> {
-        self.ask(|reply| Command::Close { mode, reply }).await
+        self.ask(|reply| ChatCommand::Close { mode, reply }).await
     }
 
     /// Asks on behalf of a client, which may own the conversation only since the last owner left.
     async fn ask_as<T>(
         &self,
         by: Option<ClientId>,
-        command: impl FnOnce(Reply<T>) -> Command,
+        command: impl FnOnce(ChatReply<T>) -> ChatCommand,
     ) -> Result<T, ChatError> {
         if let Some(by) = by {
             self.settle_owner(by).await;
@@ -311,7 +319,7 @@ impl Chat {
         self.ask(command).await
     }
 
-    async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, ChatError> {
+    async fn ask<T>(&self, command: impl FnOnce(ChatReply<T>) -> ChatCommand) -> Result<T, ChatError> {
         let (reply, answer) = oneshot::channel();
         self.shared.commands.send(command(reply)).await.map_err(|_| self.gone())?;
         answer.await.map_err(|_| self.gone())?

@@ -20,7 +20,7 @@ mod workspaces;
 pub use backend::{Agent, Backend, Backends, Boxed, Exchange, Failure, Opening, PromptOptions};
 pub use error::ChatError;
 pub use git::{Git, GitFacts};
-pub use handle::{Attachment, Chat, ChatView, Presence, Sent};
+pub use handle::{Chat, ChatAttachment, ChatView, Presence, Sent};
 pub use workspaces::Workspaces;
 
 use crate::api::Engine;
@@ -28,7 +28,7 @@ use crate::limits;
 use crate::registry::{ChatName, NameHold, NameRefusal, Registry};
 use crate::session::Session;
 use handle::{CloseMode, Shared};
-use recovery::{Entry, RecoveredChat, RecoveryJournal};
+use recovery::{JournalEntry, RecoveredChat, RecoveryJournal};
 use saving::Saving;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -38,8 +38,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use swb_chat::{
-    Approval, Archive, ArchiveError, ClientId, Conversation, Now, Saved, SearchHit, Summary, Workspace,
-    three_words,
+    Approval, Archive, ArchiveError, ClientId, Conversation, Now, SavedConversation, SearchHit, Summary,
+    Workspace, three_words,
 };
 use swb_types::{PtyId, SessionName, Timestamp};
 use task::{ConversationTask, view_of};
@@ -80,7 +80,7 @@ impl ChatOptions {
 
 /// The outcome of a generation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum GenerationOutcome {
     /// The answer is complete.
     Completed,
     /// The agent failed.
@@ -184,7 +184,7 @@ impl Chats {
         self.registry().chats()
     }
 
-    fn note(&self, entries: &[Entry]) {
+    fn note(&self, entries: &[JournalEntry]) {
         self.inner.recovery.lock().unwrap_or_else(PoisonError::into_inner).note(entries);
     }
 
@@ -329,19 +329,19 @@ impl Chats {
     }
 
     /// Restores a saved conversation.
-    fn restore(&self, saved: Saved, hold: NameHold) -> Result<Chat, ChatError> {
+    fn restore(&self, saved: SavedConversation, hold: NameHold) -> Result<Chat, ChatError> {
         self.inner.workspaces.touch(&saved.working_dir);
         let messages = saved.messages.clone();
         let name = saved.name.clone();
         let chat = self.open(Conversation::restore(saved), Saving::loaded(), self.entering(hold))?;
-        let entries: Vec<Entry> =
-            messages.into_iter().map(|message| Entry::Message(name.clone(), message)).collect();
+        let entries: Vec<JournalEntry> =
+            messages.into_iter().map(|message| JournalEntry::Message(name.clone(), message)).collect();
         self.note(&entries);
         Ok(chat)
     }
 
     /// Everything of a saved or live conversation.
-    pub async fn saved(&self, name: &str) -> Result<Saved, ChatError> {
+    pub async fn saved(&self, name: &str) -> Result<SavedConversation, ChatError> {
         if let Some(chat) = self.live(name) {
             return chat.saved().await;
         }
@@ -366,7 +366,7 @@ impl Chats {
             let saved = kept.is_some();
             let summary = kept
                 .unwrap_or_else(|| Conversation::new(terminal.name().clone(), dir, dir, created).summary());
-            let running = terminal.view().status.state == swb_turns::State::Working;
+            let running = terminal.view().status.state == swb_turns::ProgramState::Working;
             listed.insert(summary.name.clone(), ListedChat { summary, running, live: true, saved });
         }
         for view in live.iter().map(Chat::view) {
@@ -518,12 +518,12 @@ impl Chats {
             return self.inner.left.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
         }
         // While the name is still held: this entry must not delete a new conversation of the same name.
-        self.note(&[Entry::Gone(name.clone())]);
+        self.note(&[JournalEntry::Gone(name.clone())]);
         drop(entry);
     }
 
     /// A saved conversation.
-    async fn kept(&self, name: &str) -> Result<Option<Saved>, ChatError> {
+    async fn kept(&self, name: &str) -> Result<Option<SavedConversation>, ChatError> {
         let name = name.to_owned();
         self.archived(move |archive| archive.load(&name)).await
     }

@@ -12,15 +12,15 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::thread::{self, JoinHandle};
-use swb_chat::{Ending, Message, Part, Saved};
+use swb_chat::{Ending, Message, Part, SavedConversation};
 use swb_types::SessionName;
 
 /// A line of the journal.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Entry {
+pub(super) enum JournalEntry {
     /// Everything but the messages.
-    Head(Box<Saved>, RecoverySettings),
+    Head(Box<SavedConversation>, RecoverySettings),
     /// A complete message.
     Message(SessionName, Message),
     /// A message whose parts follow.
@@ -45,7 +45,7 @@ pub(super) struct RecoverySettings {
 /// A conversation that an earlier daemon left behind.
 #[derive(Debug)]
 pub(super) struct RecoveredChat {
-    pub(super) saved: Saved,
+    pub(super) saved: SavedConversation,
     pub(super) held: RecoverySettings,
     unfinished: Option<Message>,
 }
@@ -81,7 +81,7 @@ impl RecoveryJournal {
     }
 
     /// Appends entries.
-    pub(super) fn note(&mut self, entries: &[Entry]) {
+    pub(super) fn note(&mut self, entries: &[JournalEntry]) {
         let Some(compacted) = &mut self.compacted else { return };
         match compacted.add(&text_of(entries)) {
             Ok(Some(shared)) => self.keeper.hold_chats(shared),
@@ -177,7 +177,7 @@ fn written(conversations: &BTreeMap<SessionName, RecoveredChat>) -> io::Result<J
     Ok(journal)
 }
 
-fn text_of(entries: &[Entry]) -> String {
+fn text_of(entries: &[JournalEntry]) -> String {
     let lines = entries.iter().filter_map(|entry| serde_json::to_string(entry).ok());
     lines.map(|line| line + "\n").collect()
 }
@@ -186,7 +186,7 @@ fn fold(text: &str) -> BTreeMap<SessionName, RecoveredChat> {
     let mut all: BTreeMap<SessionName, RecoveredChat> = BTreeMap::new();
     for entry in text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
         match entry {
-            Entry::Head(mut saved, held) => match all.get_mut(&saved.name) {
+            JournalEntry::Head(mut saved, held) => match all.get_mut(&saved.name) {
                 Some(left) => {
                     saved.messages = std::mem::take(&mut left.saved.messages);
                     (left.saved, left.held) = (*saved, held);
@@ -195,29 +195,29 @@ fn fold(text: &str) -> BTreeMap<SessionName, RecoveredChat> {
                     all.insert(saved.name.clone(), RecoveredChat { saved: *saved, held, unfinished: None });
                 }
             },
-            Entry::Message(name, message) => {
+            JournalEntry::Message(name, message) => {
                 if let Some(left) = all.get_mut(&name) {
                     left.unfinished = None;
                     left.saved.updated = left.saved.updated.max(message.at);
                     left.saved.messages.push(message);
                 }
             }
-            Entry::Began(name, message) => {
+            JournalEntry::Began(name, message) => {
                 if let Some(left) = all.get_mut(&name) {
                     left.unfinished = Some(message);
                 }
             }
-            Entry::Part(name, part) => {
+            JournalEntry::Part(name, part) => {
                 if let Some(message) = all.get_mut(&name).and_then(|left| left.unfinished.as_mut()) {
                     message.add(*part);
                 }
             }
-            Entry::Cleared(name) => {
+            JournalEntry::Cleared(name) => {
                 if let Some(left) = all.get_mut(&name) {
-                    left.saved.messages.retain(|message| message.role == swb_chat::Role::System);
+                    left.saved.messages.retain(|message| message.role == swb_chat::Author::System);
                 }
             }
-            Entry::Gone(name) => {
+            JournalEntry::Gone(name) => {
                 all.remove(&name);
             }
         }
@@ -243,27 +243,27 @@ fn shorten(conversations: &mut BTreeMap<SessionName, RecoveredChat>, most: usize
     }
 }
 
-fn entries(left: &RecoveredChat) -> Vec<Entry> {
+fn entries(left: &RecoveredChat) -> Vec<JournalEntry> {
     let name = &left.saved.name;
-    let mut entries = vec![Entry::Head(Box::new(left.saved.without_messages()), left.held)];
+    let mut entries = vec![JournalEntry::Head(Box::new(left.saved.without_messages()), left.held)];
     let messages = left.saved.messages.iter();
-    entries.extend(messages.map(|message| Entry::Message(name.clone(), message.clone())));
-    entries.extend(left.unfinished.iter().map(|message| Entry::Began(name.clone(), message.clone())));
+    entries.extend(messages.map(|message| JournalEntry::Message(name.clone(), message.clone())));
+    entries.extend(left.unfinished.iter().map(|message| JournalEntry::Began(name.clone(), message.clone())));
     entries
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use swb_chat::{Conversation, Role};
+    use swb_chat::{Author, Conversation};
     use swb_types::Timestamp;
 
     const HELD: RecoverySettings = RecoverySettings { auto_save: Some(5), reserved: true };
 
-    fn head(name: &str) -> Entry {
+    fn head(name: &str) -> JournalEntry {
         let name = SessionName::new(name).unwrap();
         let dir = std::path::Path::new("/w");
-        Entry::Head(Box::new(Conversation::new(name, dir, dir, Timestamp(1)).saved().clone()), HELD)
+        JournalEntry::Head(Box::new(Conversation::new(name, dir, dir, Timestamp(1)).saved().clone()), HELD)
     }
 
     #[test]
@@ -271,9 +271,9 @@ mod tests {
         let mut journal = vec![head("long"), head("short")];
         let name = |name: &str| SessionName::new(name).unwrap();
         for n in 1..=100 {
-            let message = |text: &str| Message::text_of(n, Role::User, text, Timestamp(n));
-            journal.push(Entry::Message(name("long"), message(&"x".repeat(1000))));
-            journal.push(Entry::Message(name("short"), message("y")));
+            let message = |text: &str| Message::text_of(n, Author::User, text, Timestamp(n));
+            journal.push(JournalEntry::Message(name("long"), message(&"x".repeat(1000))));
+            journal.push(JournalEntry::Message(name("short"), message("y")));
         }
         let mut all = fold(&text_of(&journal));
         shorten(&mut all, 30_000);
@@ -289,17 +289,17 @@ mod tests {
     #[test]
     fn a_journal_says_the_same_when_it_is_written_anew() {
         let name = SessionName::new("a").unwrap();
-        let user = Message::text_of(1, Role::User, "hello", Timestamp(2));
-        let mut answer = Message::text_of(2, Role::Assistant, "", Timestamp(3));
+        let user = Message::text_of(1, Author::User, "hello", Timestamp(2));
+        let mut answer = Message::text_of(2, Author::Assistant, "", Timestamp(3));
         answer.parts.clear();
         let journal = text_of(&[
             head("a"),
             head("b"),
-            Entry::Message(name.clone(), user.clone()),
-            Entry::Began(name.clone(), answer),
-            Entry::Part(name.clone(), Box::new(Part::Text("hi ".into()))),
-            Entry::Part(name.clone(), Box::new(Part::Text("there".into()))),
-            Entry::Gone(SessionName::new("b").unwrap()),
+            JournalEntry::Message(name.clone(), user.clone()),
+            JournalEntry::Began(name.clone(), answer),
+            JournalEntry::Part(name.clone(), Box::new(Part::Text("hi ".into()))),
+            JournalEntry::Part(name.clone(), Box::new(Part::Text("there".into()))),
+            JournalEntry::Gone(SessionName::new("b").unwrap()),
             head("a"),
         ]);
         let folded = fold(&journal);
@@ -318,14 +318,14 @@ mod tests {
         let name = SessionName::new("a").unwrap();
         let (mut compacted, mut kept) = CompactedJournal::begin(&BTreeMap::new(), 4096).unwrap();
         compacted.add(&text_of(&[head("a")])).unwrap();
-        let mut answer = Message::text_of(1, Role::Assistant, "", Timestamp(3));
+        let mut answer = Message::text_of(1, Author::Assistant, "", Timestamp(3));
         answer.parts.clear();
-        compacted.add(&text_of(&[Entry::Began(name.clone(), answer)])).unwrap();
+        compacted.add(&text_of(&[JournalEntry::Began(name.clone(), answer)])).unwrap();
         let (mut said, mut added, mut moves) = (String::new(), 0, 0);
         while moves < 3 {
             let word = format!("{} ", said.len());
             said.push_str(&word);
-            let line = text_of(&[Entry::Part(name.clone(), Box::new(Part::Text(word)))]);
+            let line = text_of(&[JournalEntry::Part(name.clone(), Box::new(Part::Text(word)))]);
             added += line.len() as u64;
             if let Some(memory) = compacted.add(&line).unwrap() {
                 (kept, moves) = (memory, moves + 1);

@@ -1,12 +1,12 @@
 //! When and how a conversation is written to disk.
 
 use super::error::ChatError;
-use super::handle::Reply;
+use super::handle::ChatReply;
 use super::task::ConversationTask;
 use crate::limits;
 use std::sync::Arc;
 use std::time::Duration;
-use swb_chat::Saved;
+use swb_chat::SavedConversation;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -21,7 +21,7 @@ pub(super) struct Saving {
     pub(super) running: Option<Save>,
     /// Whether another save follows, and its callers.
     again: bool,
-    waiting: Vec<Reply<Saved>>,
+    waiting: Vec<ChatReply<SavedConversation>>,
     /// Number of changes, and that number at the last save.
     pub(super) changes: u64,
     saved: Option<u64>,
@@ -31,9 +31,9 @@ pub(super) struct Saving {
 #[derive(Debug)]
 pub(super) struct Save {
     pub(super) task: JoinHandle<Result<(), ChatError>>,
-    what: Arc<Saved>,
+    what: Arc<SavedConversation>,
     changes: u64,
-    replies: Vec<Reply<Saved>>,
+    replies: Vec<ChatReply<SavedConversation>>,
 }
 
 impl Saving {
@@ -54,7 +54,7 @@ impl Saving {
 
 impl ConversationTask {
     /// Saves it to disk, again if a save runs; `reply` gets the result.
-    pub(super) fn save(&mut self, reply: Option<Reply<Saved>>) {
+    pub(super) fn save(&mut self, reply: Option<ChatReply<SavedConversation>>) {
         self.saving.due = None;
         if self.saving.running.is_some() {
             self.saving.again = true;
@@ -63,7 +63,7 @@ impl ConversationTask {
         self.begin_save(reply.into_iter().collect());
     }
 
-    fn begin_save(&mut self, replies: Vec<Reply<Saved>>) {
+    fn begin_save(&mut self, replies: Vec<ChatReply<SavedConversation>>) {
         let what = Arc::new(self.conversation.saved().clone());
         let (chats, kept) = (self.chats.clone(), Arc::clone(&what));
         let write = async move { chats.archived(move |archive| archive.save(&kept)).await };

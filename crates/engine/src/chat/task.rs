@@ -3,17 +3,17 @@
 
 use super::backend::{Backend, Exchange, Failure, Opening, PromptOptions, Update, updates};
 use super::error::ChatError;
-use super::handle::{Attached, ChatView, CloseMode, Command, Presence, Reply, Sent};
-use super::recovery::{Entry, RecoverySettings};
+use super::handle::{Attached, ChatCommand, ChatReply, ChatView, CloseMode, Presence, Sent};
+use super::recovery::{JournalEntry, RecoverySettings};
 use super::saving::{Saving, written};
-use super::{Chats, Outcome, now};
+use super::{Chats, GenerationOutcome, now};
 use crate::limits;
 use crate::registry::{ChatName, NameHold};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use swb_chat::{
-    Answers, ApprovalId, ChatEvent, ClientId, ClientRole, Conversation, Decision, Ending, Part, QuestionId,
-    Refused, Settings, Unanswered,
+    Answers, ApprovalId, ChatEvent, ClientId, ClientRole, Conversation, ConversationSettings, Decision,
+    Ending, Part, QuestionId, Refused, Unanswered,
 };
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct ConversationTask {
     pub(super) chats: Chats,
     pub(super) conversation: Conversation,
-    pub(super) commands: mpsc::Receiver<Command>,
+    pub(super) commands: mpsc::Receiver<ChatCommand>,
     pub(super) leaving: mpsc::Receiver<ClientId>,
     /// What their fronts know of the clients that are attached.
     pub(super) clients: BTreeMap<ClientId, Arc<dyn Presence>>,
@@ -52,12 +52,12 @@ pub(super) struct Running {
     stop: CancellationToken,
     /// When it is dropped, after a request to stop.
     patience: Option<Instant>,
-    done: oneshot::Sender<Outcome>,
+    done: oneshot::Sender<GenerationOutcome>,
 }
 
 /// What the task waited for.
 enum Wake {
-    Command(Option<Command>),
+    Command(Option<ChatCommand>),
     Detached(ClientId),
     Update(Update),
     Finished(Option<Box<dyn Backend>>, Result<(), Failure>),
@@ -71,7 +71,7 @@ impl ConversationTask {
         loop {
             let wake = self.next().await;
             let close = match wake {
-                Wake::Command(Some(Command::Close { mode, reply })) => Some((mode, Some(reply))),
+                Wake::Command(Some(ChatCommand::Close { mode, reply })) => Some((mode, Some(reply))),
                 Wake::Stop | Wake::Command(None) => Some((CloseMode::Stop, None)),
                 Wake::Command(Some(command)) => {
                     self.handle(command);
@@ -155,10 +155,10 @@ impl ConversationTask {
         }
     }
 
-    fn handle(&mut self, command: Command) {
+    fn handle(&mut self, command: ChatCommand) {
         // The caller may be gone; its reply is dropped then.
         match command {
-            Command::Attach { guard, takeover, history, reply } => {
+            ChatCommand::Attach { guard, takeover, history, reply } => {
                 let role = self.conversation.attach(guard.client, takeover).map_err(ChatError::from);
                 let attached = role.map(|role| {
                     self.clients.insert(guard.client, Arc::clone(&guard.presence));
@@ -172,24 +172,24 @@ impl ConversationTask {
                 });
                 let _sent = reply.send(attached.map(Box::new));
             }
-            Command::TakeOver { client, reply } => {
+            ChatCommand::TakeOver { client, reply } => {
                 let attached = self.conversation.role(client).ok_or(ChatError::from(Refused::NotOwner));
                 let taken = attached.and_then(|_| Ok(self.conversation.attach(client, true)?));
                 let _sent = reply.send(taken.map(drop));
             }
-            Command::Send { by, prompt, options, reply } => {
+            ChatCommand::Send { by, prompt, options, reply } => {
                 let _sent = reply.send(self.may_act(by).and_then(|()| self.send(prompt, options)));
             }
-            Command::Stop { by, reply } => {
+            ChatCommand::Stop { by, reply } => {
                 let _sent = reply.send(self.may_act(by).map(|()| self.stop()));
             }
-            Command::Clear { by, reply } => {
+            ChatCommand::Clear { by, reply } => {
                 let _sent = reply.send(self.may_act(by).and_then(|()| self.clear()));
             }
-            Command::Configure { by, settings, reply } => {
+            ChatCommand::Configure { by, settings, reply } => {
                 let _sent = reply.send(self.may_act(by).map(|()| self.configure(*settings)));
             }
-            Command::Save { by, title, reply } => match self.may_act(by) {
+            ChatCommand::Save { by, title, reply } => match self.may_act(by) {
                 Ok(()) => {
                     if let Some(title) = title {
                         self.conversation.rename(&title, now());
@@ -199,25 +199,25 @@ impl ConversationTask {
                 }
                 Err(error) => drop(reply.send(Err(error))),
             },
-            Command::Acknowledge { id, reply } => {
+            ChatCommand::Acknowledge { id, reply } => {
                 let seen = self.conversation.acknowledge(&id, now()).map_err(ChatError::from);
                 // There is no event for this, but the published state shows it.
                 self.show();
                 let _sent = reply.send(seen);
             }
-            Command::Decide { by, id, verdict, reply } => {
+            ChatCommand::Decide { by, id, verdict, reply } => {
                 let allowed = self.may_act(by);
                 let _sent = reply.send(allowed.and_then(|()| Ok(self.conversation.decide(&id, verdict)?)));
             }
-            Command::Answer { by, id, answers, reply } => {
+            ChatCommand::Answer { by, id, answers, reply } => {
                 let allowed = self.may_act(by);
                 let _sent = reply.send(allowed.and_then(|()| Ok(self.conversation.answer(&id, answers)?)));
             }
-            Command::Saved { reply } => {
+            ChatCommand::Saved { reply } => {
                 let _sent = reply.send(Ok(self.conversation.saved().clone()));
             }
             // Handled by `run`.
-            Command::Close { .. } => {}
+            ChatCommand::Close { .. } => {}
         }
     }
 
@@ -228,9 +228,9 @@ impl ConversationTask {
         let name = self.conversation.saved().name.clone();
         let mut noted = vec![self.head()];
         let question = self.conversation.saved().messages.last().cloned();
-        noted.extend(question.map(|message| Entry::Message(name.clone(), message)));
+        noted.extend(question.map(|message| JournalEntry::Message(name.clone(), message)));
         let answer = self.conversation.unfinished().cloned();
-        noted.extend(answer.map(|message| Entry::Began(name.clone(), message)));
+        noted.extend(answer.map(|message| JournalEntry::Began(name.clone(), message)));
         self.chats.note(&noted);
         let (sender, receiver) = updates();
         let (done, outcome) = oneshot::channel();
@@ -306,7 +306,7 @@ impl ConversationTask {
         Ok(())
     }
 
-    fn configure(&mut self, settings: Settings) {
+    fn configure(&mut self, settings: ConversationSettings) {
         self.reopen |= self.conversation.saved().settings.agent != settings.agent;
         self.conversation.configure(settings);
     }
@@ -356,16 +356,16 @@ impl ConversationTask {
             // No client stopped it: the daemon shuts down.
             _ if self.chats.inner.stop.is_cancelled() => {
                 let why = "the daemon goes away; the answer was interrupted".to_owned();
-                (Ending::Interrupted, Outcome::Failed(Failure::Agent(why)))
+                (Ending::Interrupted, GenerationOutcome::Failed(Failure::Agent(why)))
             }
-            _ if stopping => (Ending::Stopped, Outcome::Stopped),
-            Ok(()) => (Ending::Complete, Outcome::Completed),
-            Err(failure) => (Ending::Failed(failure.to_string()), Outcome::Failed(failure)),
+            _ if stopping => (Ending::Stopped, GenerationOutcome::Stopped),
+            Ok(()) => (Ending::Complete, GenerationOutcome::Completed),
+            Err(failure) => (Ending::Failed(failure.to_string()), GenerationOutcome::Failed(failure)),
         };
         self.conversation.end(ending, now());
         let saved = self.conversation.saved();
         if let Some(message) = saved.messages.last() {
-            self.chats.note(&[Entry::Message(saved.name.clone(), message.clone())]);
+            self.chats.note(&[JournalEntry::Message(saved.name.clone(), message.clone())]);
         }
         self.send_events();
         // Sent last: the caller has received all events by then.
@@ -391,10 +391,10 @@ impl ConversationTask {
                         let _sent = reply.send(answers.clone());
                     }
                 }
-                ChatEvent::Cleared => noted.push(Entry::Cleared(name.clone())),
+                ChatEvent::Cleared => noted.push(JournalEntry::Cleared(name.clone())),
                 event => {
                     if let Some(part) = part_of(event).filter(|part| self.worth_noting(part)) {
-                        noted.push(Entry::Part(name.clone(), Box::new(part)));
+                        noted.push(JournalEntry::Part(name.clone(), Box::new(part)));
                     }
                 }
             }
@@ -433,10 +433,10 @@ impl ConversationTask {
     }
 
     /// Everything but the messages.
-    fn head(&self) -> Entry {
+    fn head(&self) -> JournalEntry {
         let auto_save = self.saving.every.map(|every| every.as_secs());
         let held = RecoverySettings { auto_save, reserved: self.name.hold() == NameHold::Own };
-        Entry::Head(Box::new(self.conversation.saved().without_messages()), held)
+        JournalEntry::Head(Box::new(self.conversation.saved().without_messages()), held)
     }
 
     pub(super) fn note_head(&self) {
@@ -454,7 +454,7 @@ impl ConversationTask {
         self.chats.inner.backends.open(opening).await.ok()
     }
 
-    async fn close(mut self, mode: CloseMode, reply: Option<Reply<()>>) {
+    async fn close(mut self, mode: CloseMode, reply: Option<ChatReply<()>>) {
         // From here on commands fail at once.
         self.commands.close();
         while self.commands.try_recv().is_ok() {}

@@ -1,6 +1,6 @@
 //! A reader's position in the output of one PTY.
 
-use super::pace::{Place, Reach};
+use super::pace::{Reach, ReaderPosition};
 use super::{Mark, OutputRing, Pty};
 use std::sync::Arc;
 use swb_types::Offset;
@@ -11,14 +11,14 @@ pub struct Cursor {
     pty: Arc<Pty>,
     offset: Offset,
     next_mark: u64,
-    place: Arc<Place>,
+    place: Arc<ReaderPosition>,
     /// It feeds a terminal that answers the program's queries.
     terminal: bool,
 }
 
 /// What comes next for a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum CursorStep {
     /// Output from the cursor up to this offset can be taken; then call [`Cursor::advance`].
     Output {
         /// End of the bytes.
@@ -93,7 +93,7 @@ impl Cursor {
     }
 
     /// What comes next, at most `most` bytes of it.
-    pub fn step(&mut self, most: u64) -> Step {
+    pub fn step(&mut self, most: u64) -> CursorStep {
         // The order matters: a resize sets its mark before the PTY learns the size. If the mark is not
         // there after the head was read, all bytes up to that head were written at the old size.
         let head = self.pty.head();
@@ -102,17 +102,19 @@ impl Cursor {
         if let Some((number, offset, mark)) = mark {
             if offset <= self.offset {
                 self.next_mark = number + 1;
-                return Step::Mark(mark);
+                return CursorStep::Mark(mark);
             }
             limit = limit.min(offset);
         }
         if self.offset >= limit {
-            return Step::Idle;
+            return CursorStep::Idle;
         }
         match self.pty.ring() {
-            Some(ring) if ring.intact(self.offset) => Step::Output { to: limit.min(self.offset + most) },
-            Some(ring) => Step::Lost { oldest: ring.oldest(ring.head()) },
-            None => Step::Idle,
+            Some(ring) if ring.intact(self.offset) => {
+                CursorStep::Output { to: limit.min(self.offset + most) }
+            }
+            Some(ring) => CursorStep::Lost { oldest: ring.oldest(ring.head()) },
+            None => CursorStep::Idle,
         }
     }
 

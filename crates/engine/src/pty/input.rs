@@ -1,7 +1,7 @@
 //! Input: merged from all clients in order of arrival, one message at a time, delivered completely.
 
-use super::queue::Place;
-use super::{Line, Pty};
+use super::queue::QueuePlace;
+use super::{InputTarget, Pty};
 use crate::limits;
 use rustix::io::Errno;
 use std::io;
@@ -26,7 +26,7 @@ pub enum InputError {
 #[derive(Debug)]
 pub(crate) struct QueuedInput<P: Deref<Target = Pty>> {
     pty: P,
-    place: Place,
+    place: QueuePlace,
     /// The process it goes to, from its first byte on.
     master: Option<Arc<OwnedFd>>,
 }
@@ -49,9 +49,9 @@ impl<P: Deref<Target = Pty>> QueuedInput<P> {
         }
         let line = self.pty.line.borrow().clone();
         match line {
-            Line::Closed => Ok(0),
-            Line::Ended => Err(InputError::Ended),
-            Line::Open(master) => write_some(self.begin(master, bytes), bytes),
+            InputTarget::Closed => Ok(0),
+            InputTarget::Ended => Err(InputError::Ended),
+            InputTarget::Open(master) => write_some(self.begin(master, bytes), bytes),
         }
     }
 
@@ -118,18 +118,20 @@ impl Pty {
 
     async fn open_line(&self) -> Result<Arc<OwnedFd>, InputError> {
         let mut line = self.line.subscribe();
-        let line =
-            line.wait_for(|line| !matches!(line, Line::Closed)).await.map_err(|_| InputError::Ended)?;
+        let line = line
+            .wait_for(|line| !matches!(line, InputTarget::Closed))
+            .await
+            .map_err(|_| InputError::Ended)?;
         match &*line {
-            Line::Open(master) => Ok(Arc::clone(master)),
-            Line::Closed | Line::Ended => Err(InputError::Ended),
+            InputTarget::Open(master) => Ok(Arc::clone(master)),
+            InputTarget::Closed | InputTarget::Ended => Err(InputError::Ended),
         }
     }
 
     /// Waits until the terminal takes bytes again, or its process has ended.
     async fn room(&self, master: &Arc<OwnedFd>) -> Result<(), InputError> {
         let mut line = self.line.subscribe();
-        let gone = line.wait_for(|line| !matches!(line, Line::Open(now) if Arc::ptr_eq(now, master)));
+        let gone = line.wait_for(|line| !matches!(line, InputTarget::Open(now) if Arc::ptr_eq(now, master)));
         // Registered only now: an idle registration would wake the daemon whenever the program reads.
         let writable = async {
             let fd = crate::sys::register(Arc::clone(master), Interest::WRITABLE)?;

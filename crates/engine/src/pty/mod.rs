@@ -13,7 +13,7 @@ mod ring;
 mod seat;
 mod typed;
 
-pub use cursor::{Cursor, Step};
+pub use cursor::{Cursor, CursorStep};
 pub use input::InputError;
 pub(crate) use input::QueuedInput;
 pub use marks::Mark;
@@ -65,13 +65,13 @@ pub struct Pty {
     /// Who may write, in order of arrival.
     input_queue: Queue,
     input_waiting: AtomicUsize,
-    line: watch::Sender<Line>,
+    line: watch::Sender<InputTarget>,
     generation: Mutex<u32>,
 }
 
 /// Where input goes.
 #[derive(Debug, Clone)]
-pub(crate) enum Line {
+pub(crate) enum InputTarget {
     /// Nowhere yet: the process has not started, or is about to restart.
     Closed,
     /// To a process.
@@ -137,7 +137,7 @@ impl Pty {
             first_size: OnceLock::new(),
             input_queue: Queue::default(),
             input_waiting: AtomicUsize::new(0),
-            line: watch::Sender::new(Line::Closed),
+            line: watch::Sender::new(InputTarget::Closed),
             generation: Mutex::new(0),
         });
         (pty, to_look)
@@ -279,13 +279,13 @@ impl Pty {
         // A restarted process writes to the ring that is already mapped.
         let _first = self.ring.set(OutputRing::new(ring));
         if let Some(master) = master {
-            self.line.send_replace(Line::Open(Arc::new(master)));
+            self.line.send_replace(InputTarget::Open(Arc::new(master)));
         }
     }
 
     /// Sends SIGWINCH to the terminal's foreground process group.
     pub(crate) fn winch(&self) {
-        if let Line::Open(master) = &*self.line.borrow()
+        if let InputTarget::Open(master) = &*self.line.borrow()
             && let Ok(group) = rustix::termios::tcgetpgrp(master)
         {
             let _signalled = rustix::process::kill_process_group(group, rustix::process::Signal::WINCH);
@@ -294,18 +294,18 @@ impl Pty {
 
     /// The process has ended and will be started again after `delay_ms`.
     pub(crate) fn restarting(&self, delay_ms: u64) {
-        self.line.send_replace(Line::Closed);
+        self.line.send_replace(InputTarget::Closed);
         self.mark(Mark::Restarting { delay_ms });
     }
 
     /// The process has ended for good.
     pub(crate) fn ended(&self, status: ExitStatus) {
-        self.line.send_replace(Line::Ended);
+        self.line.send_replace(InputTarget::Ended);
         self.mark(Mark::Exited(status));
     }
 
     fn is_over(&self) -> bool {
-        matches!(*self.line.borrow(), Line::Ended)
+        matches!(*self.line.borrow(), InputTarget::Ended)
     }
 
     /// Sets the size and, if `announce`, marks the place in the output where it changed.
@@ -330,7 +330,7 @@ impl Pty {
 
     /// Sets the size in the kernel only, for a temporary size.
     pub(crate) fn apply_size(&self, size: Size) {
-        if let Line::Open(master) = &*self.line.borrow() {
+        if let InputTarget::Open(master) = &*self.line.borrow() {
             // A hung-up PTY needs no size.
             let _resized = swb_keeper::resize(master, size.cols(), size.rows());
         }

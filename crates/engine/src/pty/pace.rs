@@ -12,7 +12,7 @@ use swb_types::Offset;
 
 /// The position of one reader.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ReaderPosition {
     /// How far behind the newest output it may be.
     reach: Reach,
     offset: AtomicU64,
@@ -37,7 +37,7 @@ impl Reach {
     }
 }
 
-impl Place {
+impl ReaderPosition {
     /// Notes progress; returns whether the gate must be computed again.
     pub(super) fn advance(&self, to: Offset) -> bool {
         let from = self.offset.swap(to.0, Ordering::Relaxed);
@@ -53,18 +53,18 @@ impl Place {
 /// The positions of all readers of a PTY.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    places: Mutex<Vec<Arc<Place>>>,
+    places: Mutex<Vec<Arc<ReaderPosition>>>,
 }
 
 impl Pace {
-    pub(super) fn enter(&self, offset: Offset, reach: Reach) -> Arc<Place> {
+    pub(super) fn enter(&self, offset: Offset, reach: Reach) -> Arc<ReaderPosition> {
         let offset = AtomicU64::new(offset.0);
-        let place = Arc::new(Place { reach, offset, lagging: AtomicBool::new(false) });
+        let place = Arc::new(ReaderPosition { reach, offset, lagging: AtomicBool::new(false) });
         self.lock().push(Arc::clone(&place));
         place
     }
 
-    pub(super) fn leave(&self, place: &Arc<Place>) {
+    pub(super) fn leave(&self, place: &Arc<ReaderPosition>) {
         self.lock().retain(|other| !Arc::ptr_eq(other, place));
     }
 
@@ -82,7 +82,7 @@ impl Pace {
             .min()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Place>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<ReaderPosition>>> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

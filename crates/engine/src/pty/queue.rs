@@ -17,21 +17,21 @@ struct Predecessor(oneshot::Receiver<Option<Predecessor>>);
 
 /// A place in a queue, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct QueuePlace {
     before: Option<Predecessor>,
     after: Option<oneshot::Sender<Option<Predecessor>>>,
 }
 
 impl Queue {
     /// Takes the last place.
-    pub(super) fn join(&self) -> Place {
+    pub(super) fn join(&self) -> QueuePlace {
         let (after, left) = oneshot::channel();
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        Place { before: last.replace(Predecessor(left)), after: Some(after) }
+        QueuePlace { before: last.replace(Predecessor(left)), after: Some(after) }
     }
 }
 
-impl Place {
+impl QueuePlace {
     /// Whether all places before it were dropped.
     pub(super) fn is_first(&mut self) -> bool {
         while let Some(Predecessor(left)) = &mut self.before {
@@ -52,7 +52,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for QueuePlace {
     fn drop(&mut self) {
         // Skips places that were dropped already, so that no chain of them grows behind a place that stays.
         self.is_first();

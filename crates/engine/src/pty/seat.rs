@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The terminals on one program; the last one answers queries.
 #[derive(Debug, Default)]
 pub(super) struct Seats {
-    taken: Mutex<(u64, Vec<Place>)>,
+    taken: Mutex<(u64, Vec<SeatHolder>)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct SeatHolder {
     number: u64,
     /// Its input is passed on unchanged.
     verbatim: bool,
@@ -25,7 +25,7 @@ struct Place {
 #[derive(Debug)]
 pub struct Seat {
     pty: Arc<Pty>,
-    place: Place,
+    place: SeatHolder,
 }
 
 impl Pty {
@@ -50,23 +50,23 @@ impl Drop for Seat {
 }
 
 impl Seats {
-    fn lock(&self) -> MutexGuard<'_, (u64, Vec<Place>)> {
+    fn lock(&self) -> MutexGuard<'_, (u64, Vec<SeatHolder>)> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn enter(&self, verbatim: bool) -> Place {
+    fn enter(&self, verbatim: bool) -> SeatHolder {
         let (next, places) = &mut *self.lock();
-        let place = Place { number: *next, verbatim };
+        let place = SeatHolder { number: *next, verbatim };
         *next += 1;
         places.push(place);
         place
     }
 
-    fn leave(&self, place: Place) {
+    fn leave(&self, place: SeatHolder) {
         self.lock().1.retain(|other| *other != place);
     }
 
-    fn typed<'a>(&self, place: Place, input: &'a [u8]) -> Cow<'a, [u8]> {
+    fn typed<'a>(&self, place: SeatHolder, input: &'a [u8]) -> Cow<'a, [u8]> {
         let (_, places) = &mut *self.lock();
         let leads = places.last() == Some(&place) && !places.iter().any(|place| place.verbatim);
         if leads || place.verbatim || places.len() < 2 {

@@ -12,18 +12,18 @@ use swb_types::Offset;
 #[derive(Debug, Default)]
 pub(super) struct Typed {
     wanted: AtomicBool,
-    queue: Mutex<Queue>,
+    queue: Mutex<TypedQueue>,
 }
 
 #[derive(Debug, Default)]
-struct Queue {
-    entries: VecDeque<Entry>,
+struct TypedQueue {
+    entries: VecDeque<TypedInput>,
     bytes: usize,
 }
 
 /// One piece of input.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct TypedInput {
     /// The offset of the output.
     pub(crate) offset: Offset,
     /// When.
@@ -33,7 +33,7 @@ pub(crate) struct Entry {
 }
 
 impl Typed {
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+    fn lock(&self) -> MutexGuard<'_, TypedQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -45,14 +45,14 @@ impl Typed {
         };
         let mut queue = self.lock();
         queue.bytes += bytes.len();
-        queue.entries.push_back(Entry { offset, at: SystemTime::now(), bytes });
+        queue.entries.push_back(TypedInput { offset, at: SystemTime::now(), bytes });
         while queue.bytes > limits::TYPED {
             let Some(oldest) = queue.entries.pop_front() else { break };
             queue.bytes -= oldest.bytes.len();
         }
     }
 
-    fn next(&self, before: Offset) -> Option<Entry> {
+    fn next(&self, before: Offset) -> Option<TypedInput> {
         let mut queue = self.lock();
         queue.entries.front().filter(|entry| entry.offset <= before)?;
         let entry = queue.entries.pop_front()?;
@@ -80,7 +80,7 @@ impl Pty {
     }
 
     /// Takes the oldest input that was typed when the output had not passed `offset`.
-    pub(crate) fn take_typed(&self, offset: Offset) -> Option<Entry> {
+    pub(crate) fn take_typed(&self, offset: Offset) -> Option<TypedInput> {
         self.typed.next(offset)
     }
 }

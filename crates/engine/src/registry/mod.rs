@@ -22,7 +22,7 @@ pub(crate) struct Registry {
 
 #[derive(Debug, Default)]
 struct Tables {
-    names: BTreeMap<String, Entry>,
+    names: BTreeMap<String, NameEntry>,
     /// Ended sessions that are still remembered, oldest first. They do not hold their names.
     ended: VecDeque<Session>,
     next_wrapper: u64,
@@ -30,7 +30,7 @@ struct Tables {
 
 /// What a name stands for.
 #[derive(Debug)]
-enum Entry {
+enum NameEntry {
     /// A session that a wrapper runs.
     Wrapper(WrapperId),
     /// A session with terminals of ours.
@@ -89,18 +89,18 @@ enum Claimant {
 }
 
 /// Whether a name can be given to the claimant.
-fn admits(entry: Option<&Entry>, claimant: Claimant) -> bool {
+fn admits(entry: Option<&NameEntry>, claimant: Claimant) -> bool {
     use Claimant as C;
     match (entry, claimant) {
         (None, _) => true,
-        (Some(Entry::Session(_)), C::ConversationWithSession) => true,
-        (Some(Entry::Conversation { session: None, .. }), C::SessionOfConversation) => true,
-        (Some(Entry::Conversation { session: None, hold: NameHold::Shared, .. }), C::Session) => true,
+        (Some(NameEntry::Session(_)), C::ConversationWithSession) => true,
+        (Some(NameEntry::Conversation { session: None, .. }), C::SessionOfConversation) => true,
+        (Some(NameEntry::Conversation { session: None, hold: NameHold::Shared, .. }), C::Session) => true,
         (Some(_), _) => false,
     }
 }
 
-impl Entry {
+impl NameEntry {
     fn session(&self) -> Option<&Session> {
         match self {
             Self::Wrapper(_) => None,
@@ -123,11 +123,11 @@ impl Tables {
     }
 
     fn sessions(&self) -> impl Iterator<Item = &Session> {
-        self.names.values().filter_map(Entry::session)
+        self.names.values().filter_map(NameEntry::session)
     }
 
     fn chats(&self) -> impl Iterator<Item = &Chat> {
-        self.names.values().filter_map(Entry::chat)
+        self.names.values().filter_map(NameEntry::chat)
     }
 
     fn session(&self, name: &str) -> Option<&Session> {
@@ -149,28 +149,28 @@ impl Tables {
 
     fn add_session(&mut self, added: Session) {
         match self.names.get_mut(added.name().as_str()) {
-            Some(Entry::Conversation { session, .. }) => *session = Some(added),
-            _ => drop(self.names.insert(added.name().to_string(), Entry::Session(added))),
+            Some(NameEntry::Conversation { session, .. }) => *session = Some(added),
+            _ => drop(self.names.insert(added.name().to_string(), NameEntry::Session(added))),
         }
     }
 
     fn remove_session(&mut self, name: &str) {
         match self.names.get_mut(name) {
-            Some(Entry::Conversation { session, .. }) => *session = None,
-            Some(Entry::Session(_)) => drop(self.names.remove(name)),
-            Some(Entry::Wrapper(_)) | None => {}
+            Some(NameEntry::Conversation { session, .. }) => *session = None,
+            Some(NameEntry::Session(_)) => drop(self.names.remove(name)),
+            Some(NameEntry::Wrapper(_)) | None => {}
         }
     }
 
     fn add_chat(&mut self, chat: Chat, hold: NameHold) {
         let name = chat.name().to_string();
         let session = self.session(&name).cloned();
-        self.names.insert(name, Entry::Conversation { chat, hold, session });
+        self.names.insert(name, NameEntry::Conversation { chat, hold, session });
     }
 
     fn remove_chat(&mut self, name: &str) {
-        if let Some(Entry::Conversation { session: Some(session), .. }) = self.names.remove(name) {
-            self.names.insert(name.to_owned(), Entry::Session(session));
+        if let Some(NameEntry::Conversation { session: Some(session), .. }) = self.names.remove(name) {
+            self.names.insert(name.to_owned(), NameEntry::Session(session));
         }
     }
 }
@@ -287,15 +287,15 @@ impl Registry {
         }
         let id = WrapperId(tables.next_wrapper);
         tables.next_wrapper += 1;
-        tables.names.insert(name.to_owned(), Entry::Wrapper(id));
+        tables.names.insert(name.to_owned(), NameEntry::Wrapper(id));
         Some(WrapperName { registry: Arc::clone(self), name: name.to_owned(), id })
     }
 
     /// All wrappers by name.
     pub(crate) fn wrappers(&self) -> Vec<(String, WrapperId)> {
-        let wrapper = |(name, entry): (&String, &Entry)| match entry {
-            Entry::Wrapper(id) => Some((name.clone(), *id)),
-            Entry::Session(_) | Entry::Conversation { .. } => None,
+        let wrapper = |(name, entry): (&String, &NameEntry)| match entry {
+            NameEntry::Wrapper(id) => Some((name.clone(), *id)),
+            NameEntry::Session(_) | NameEntry::Conversation { .. } => None,
         };
         self.lock().names.iter().filter_map(wrapper).collect()
     }
@@ -304,7 +304,7 @@ impl Registry {
     pub(crate) fn turn_source(&self, name: &str) -> Option<TurnSource> {
         let tables = self.lock();
         match tables.names.get(name)? {
-            Entry::Wrapper(id) => Some(TurnSource::Wrapper(*id)),
+            NameEntry::Wrapper(id) => Some(TurnSource::Wrapper(*id)),
             entry => entry.session().cloned().map(TurnSource::Session),
         }
     }
@@ -371,7 +371,7 @@ impl WrapperName {
 impl Drop for WrapperName {
     fn drop(&mut self) {
         let mut tables = self.registry.lock();
-        if matches!(tables.names.get(&self.name), Some(Entry::Wrapper(id)) if *id == self.id) {
+        if matches!(tables.names.get(&self.name), Some(NameEntry::Wrapper(id)) if *id == self.id) {
             tables.names.remove(&self.name);
         }
     }

@@ -23,7 +23,7 @@ use crate::keeper::Keeper;
 use crate::limits;
 use crate::pty::{Pty, QueuedInput};
 use crate::registry::{Registry, TurnSource, WrapperId};
-use crate::session::Session;
+use crate::session::{Session, SessionUid};
 pub use sinks::ClipboardSink;
 use sinks::Sinks;
 use state::{RelayState, TurnOwner};
@@ -174,7 +174,7 @@ impl Relay {
 
     /// Drops the turns of sessions that do not live, once all sessions are adopted.
     pub(crate) fn settle(&self) {
-        let live: Vec<u64> = self.shared.registry.live().iter().map(Session::uid).collect();
+        let live: Vec<SessionUid> = self.shared.registry.live().iter().map(Session::uid).collect();
         self.state().keep_native(|uid| live.contains(&uid));
     }
 

@@ -6,6 +6,7 @@ use super::turn_store::{Extent, TurnStore};
 use super::{Injector, RelayError, TurnLimits};
 use crate::limits;
 use crate::registry::{WrapperId, WrapperName};
+use crate::session::SessionUid;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -52,7 +53,7 @@ struct RelayBuffer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TurnOwner {
     /// The session of ours with this uid.
-    Session(u64),
+    Session(SessionUid),
     Wrapper(WrapperId),
 }
 
@@ -61,7 +62,7 @@ pub(super) struct RelayState {
     store: TurnStore,
     turn_limits: TurnLimits,
     /// Sessions of ours by their uid, if they have turns or pastes.
-    native: BTreeMap<u64, SessionTurns>,
+    native: BTreeMap<SessionUid, SessionTurns>,
     pub(super) enrolled: BTreeMap<WrapperId, EnrolledWrapper>,
     buffer: Option<RelayBuffer>,
 }
@@ -91,23 +92,23 @@ impl RelayState {
             let (_, turn) = turns.get(&at)?;
             Some(RelayBuffer { turn: turn.clone(), _entry: Some(entry) })
         });
-        for (uid, turn) in turns.into_values().filter(|(uid, _)| *uid != 0) {
+        for (uid, turn) in turns.into_values().filter(|(uid, _)| *uid != SessionUid::NONE) {
             self.native.entry(uid).or_default().ring.push(turn, self.turn_limits.depth);
         }
     }
 
     /// Forgets the turns of all sessions of ours but those that are `live`.
-    pub(super) fn keep_native(&mut self, live: impl Fn(u64) -> bool) {
+    pub(super) fn keep_native(&mut self, live: impl Fn(SessionUid) -> bool) {
         self.native.retain(|uid, _| live(*uid));
     }
 
     /// Forgets the turns of a session of ours.
-    pub(super) fn forget_native(&mut self, uid: u64) {
+    pub(super) fn forget_native(&mut self, uid: SessionUid) {
         self.native.remove(&uid);
     }
 
     /// Counter of the pasted bytes that a session's program has not read yet.
-    pub(super) fn waiting(&mut self, uid: u64) -> Arc<AtomicUsize> {
+    pub(super) fn waiting(&mut self, uid: SessionUid) -> Arc<AtomicUsize> {
         Arc::clone(&self.native.entry(uid).or_default().waiting)
     }
 
@@ -145,7 +146,7 @@ impl RelayState {
         }
         let note = TurnNote {
             session: name.to_owned(),
-            uid: if let TurnOwner::Session(uid) = owner { uid } else { 0 },
+            uid: if let TurnOwner::Session(uid) = owner { uid } else { SessionUid::NONE },
             seq: self.ring(owner).map_or(1, TurnRing::next_seq),
             timestamp: if turn.timestamp == 0 { now } else { turn.timestamp },
             byte_length,

@@ -1,6 +1,7 @@
 //! The relay without a daemon around it: sessions that others run, and a journal that two desks read in turn.
 
 use super::*;
+use crate::session::SessionUid;
 use std::sync::atomic::AtomicBool;
 
 /// A session whose input is kept.
@@ -179,15 +180,15 @@ fn the_next_daemon_finds_turns_and_buffer() {
     let details = TurnDetails { signal: Some("title".into()), ..TurnDetails::default() };
     for content in [b"1", b"2", b"3"] {
         let turn = NewTurn { details: details.clone(), ..turn(content) };
-        first.complete(TurnOwner::Session(7), "name", turn, 1).unwrap();
+        first.complete(TurnOwner::Session(SessionUid::test(7)), "name", turn, 1).unwrap();
     }
-    first.complete(TurnOwner::Session(8), "other", turn(b"other"), 1).unwrap();
+    first.complete(TurnOwner::Session(SessionUid::test(8)), "other", turn(b"other"), 1).unwrap();
     let name = Arc::<Registry>::default().claim_for_wrapper("guest").unwrap();
     let guest = TurnOwner::Wrapper(name.id());
     first.enter(name, 1, "", Arc::new(Inbox::default()));
     first.complete(guest, "guest", turn(b"guest"), 1).unwrap();
     let captured = first.ring(guest).unwrap().latest().unwrap().clone();
-    first.relay(first.ring(TurnOwner::Session(8)).unwrap().latest().unwrap().clone());
+    first.relay(first.ring(TurnOwner::Session(SessionUid::test(8))).unwrap().latest().unwrap().clone());
     first.relay(captured);
     drop(first);
 
@@ -195,14 +196,14 @@ fn the_next_daemon_finds_turns_and_buffer() {
     let (store, entries) = TurnStore::reopen(memory, drop).unwrap();
     let mut second = RelayState::new(store, turn_limits);
     second.restore(entries);
-    second.keep_native(|uid| uid == 7);
-    let ring = second.ring(TurnOwner::Session(7)).unwrap();
+    second.keep_native(|uid| uid == SessionUid::test(7));
+    let ring = second.ring(TurnOwner::Session(SessionUid::test(7))).unwrap();
     assert_eq!(ring.list(None).iter().map(|turn| turn.id.seq()).collect::<Vec<_>>(), [3, 2]);
     let turn_three = ring.latest().unwrap().read().unwrap();
     assert_eq!((&**turn_three.content, turn_three.details), (&b"3"[..], details));
-    assert!(second.ring(TurnOwner::Session(8)).is_none() && second.enrolled.is_empty());
+    assert!(second.ring(TurnOwner::Session(SessionUid::test(8))).is_none() && second.enrolled.is_empty());
     assert_eq!(**second.relayed().unwrap().read().unwrap().content, *b"guest");
-    let next = second.complete(TurnOwner::Session(7), "name", turn(b"4"), 1).unwrap();
+    let next = second.complete(TurnOwner::Session(SessionUid::test(7)), "name", turn(b"4"), 1).unwrap();
     assert_eq!(next.to_string(), "name:4");
 }
 

@@ -3,6 +3,7 @@
 use super::turn::{TurnDetails, TurnId, TurnInfo};
 use super::turn_store::Extent;
 use super::{RelayError, StoredTurn};
+use crate::session::SessionUid;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,8 +12,8 @@ use std::sync::Arc;
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct TurnNote {
     pub(super) session: String,
-    /// The uid of its session; 0 for a wrapper's, which no later daemon can adopt.
-    pub(super) uid: u64,
+    /// The uid of its session; `NONE` for a wrapper's, which no later daemon can adopt.
+    pub(super) uid: SessionUid,
     pub(super) seq: u64,
     pub(super) timestamp: u64,
     pub(super) byte_length: u64,

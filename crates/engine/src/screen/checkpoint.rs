@@ -4,7 +4,7 @@ use crate::limits;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use swb_turns::Saved;
+use swb_turns::SavedDetector;
 use swb_types::{Offset, Size};
 use swb_vt::{Options, Screen};
 
@@ -37,7 +37,7 @@ struct CheckpointHead {
 impl Checkpoint {
     /// Saves a screen that shows all output before `offset`, and the detector's state if there is one. The size is
     /// bounded: the oldest lines of a scrollback full of colours are left out.
-    pub(crate) fn new(offset: Offset, screen: &Screen, saved: Option<&Saved>) -> io::Result<Self> {
+    pub(crate) fn new(offset: Offset, screen: &Screen, saved: Option<&SavedDetector>) -> io::Result<Self> {
         let (cols, rows) = (screen.size().cols(), screen.size().rows());
         let saved = saved.map(serde_json::to_vec).transpose()?.unwrap_or_default();
         let scrolled = screen.scrolled();
@@ -96,7 +96,7 @@ impl Checkpoint {
     }
 
     /// The detector's state at that offset. One of another version is ignored.
-    pub(crate) fn saved(&self) -> Option<Saved> {
+    pub(crate) fn saved(&self) -> Option<SavedDetector> {
         serde_json::from_slice(self.body().ok()?.get(..self.head.saved)?).ok()
     }
 

@@ -3,7 +3,7 @@
 use crate::pty::Pty;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use swb_turns::{Detector, Dialog, Event, Hook, Profile, Saved, SoFar, State, Time};
+use swb_turns::{Detector, DetectorEvent, Dialog, Hook, Profile, ProgramState, SavedDetector, SoFar, Time};
 use swb_types::{Offset, Size};
 use swb_vt::Screen;
 use tokio::sync::mpsc;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 pub(super) struct Detection {
     detector: Detector,
     profile: Arc<Profile>,
-    findings: mpsc::Sender<Event>,
+    findings: mpsc::Sender<DetectorEvent>,
     /// It has findings that the next daemon could not make again by itself.
     pub(super) unsaved: bool,
     /// Findings of a former daemon have not been sent yet.
@@ -21,7 +21,7 @@ pub(super) struct Detection {
 }
 
 impl Detection {
-    pub(super) fn new(profile: Arc<Profile>, size: Size, findings: mpsc::Sender<Event>) -> Self {
+    pub(super) fn new(profile: Arc<Profile>, size: Size, findings: mpsc::Sender<DetectorEvent>) -> Self {
         Self {
             detector: Detector::new(Arc::clone(&profile), size),
             profile,
@@ -32,7 +32,7 @@ impl Detection {
     }
 
     /// Continues where a former daemon stopped, if the output from there on is still kept.
-    pub(super) fn resume(&mut self, saved: Saved, pty: &Pty) {
+    pub(super) fn resume(&mut self, saved: SavedDetector, pty: &Pty) {
         self.detector = Detector::restore(Arc::clone(&self.profile), saved);
         self.resumed = true;
         let Some((from, length)) = self.detector.open_output() else { return };
@@ -42,7 +42,7 @@ impl Detection {
         }
     }
 
-    pub(super) fn saved(&self) -> &Saved {
+    pub(super) fn saved(&self) -> &SavedDetector {
         self.detector.saved()
     }
 
@@ -70,7 +70,7 @@ impl Detection {
 
     /// The dialog that is shown.
     pub(super) fn dialog(&self, screen: &Screen) -> Option<Dialog> {
-        let asks = self.detector.status().state == State::Asking;
+        let asks = self.detector.status().state == ProgramState::Asking;
         swb_turns::dialog(&self.profile, screen, asks)
     }
 
@@ -108,7 +108,7 @@ impl Detection {
     /// Sends the findings to the session's task.
     pub(super) async fn tell(&mut self) {
         if std::mem::take(&mut self.resumed) {
-            let _told = self.findings.send(Event::Status(self.detector.status().clone())).await;
+            let _told = self.findings.send(DetectorEvent::Status(self.detector.status().clone())).await;
         }
         for event in self.detector.take_events() {
             self.unsaved = true;

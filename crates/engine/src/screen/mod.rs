@@ -20,7 +20,7 @@ use observer::Observer;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use swb_turns::{Dialog, Event, Hook, Profile, SoFar};
+use swb_turns::{DetectorEvent, Dialog, Hook, Profile, SoFar};
 use swb_types::Offset;
 use swb_vt::{Modes, Options, Screen};
 use tokio::runtime::Handle;
@@ -75,7 +75,7 @@ pub(crate) struct ObserverStart {
     /// The screen that an earlier daemon saved.
     pub(crate) checkpoint: Option<Checkpoint>,
     /// The detection profile, and the receiver of findings.
-    pub(crate) follow_turns: Option<(Arc<Profile>, mpsc::Sender<Event>)>,
+    pub(crate) follow_turns: Option<(Arc<Profile>, mpsc::Sender<DetectorEvent>)>,
 }
 
 /// The thread that keeps the screens.

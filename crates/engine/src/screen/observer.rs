@@ -4,7 +4,7 @@
 use super::detection::Detection;
 use super::{Checkpoint, Picture, ScreenRequest, ScreenView, Screens};
 use crate::limits;
-use crate::pty::{Cursor, Mark, Pty, Step};
+use crate::pty::{Cursor, CursorStep, Mark, Pty};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use swb_types::{Offset, Size};
@@ -280,11 +280,13 @@ impl Observer {
     fn next_output(&mut self, most: u64) -> Option<Offset> {
         loop {
             match self.cursor.step(most) {
-                Step::Output { to } => return Some(to),
-                Step::Mark(Mark::Resized { size, .. }) => self.resize(size),
-                Step::Mark(mark @ (Mark::Restarting { .. } | Mark::Exited(_))) => self.process_ended(mark),
-                Step::Lost { oldest } => self.lose(oldest),
-                Step::Idle => return None,
+                CursorStep::Output { to } => return Some(to),
+                CursorStep::Mark(Mark::Resized { size, .. }) => self.resize(size),
+                CursorStep::Mark(mark @ (Mark::Restarting { .. } | Mark::Exited(_))) => {
+                    self.process_ended(mark)
+                }
+                CursorStep::Lost { oldest } => self.lose(oldest),
+                CursorStep::Idle => return None,
             }
         }
     }

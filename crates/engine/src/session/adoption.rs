@@ -7,6 +7,7 @@ use super::task::{SessionContext, SessionTask};
 use crate::keeper::{self, AdoptedSlot, KEY_SCREEN, KeeperEvent};
 use crate::pty::Pty;
 use crate::screen::{Checkpoint, ObserverStart};
+use crate::session::SessionUid;
 use crate::spec::{ShellSpec, Start};
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -17,7 +18,7 @@ use swb_types::{Offset, PtyId, Size};
 
 /// A session as a former daemon left it: its PTYs' records and slots.
 pub(crate) struct SessionAdoption {
-    pub(crate) uid: u64,
+    pub(crate) uid: SessionUid,
     pub(crate) slots: BTreeMap<PtyId, (SlotId, PtyRecord, AdoptedSlot)>,
 }
 

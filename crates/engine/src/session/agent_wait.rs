@@ -6,7 +6,7 @@ use crate::event::{EventFollower, EventKind};
 use crate::limits;
 use crate::relay::{RelayError, StoredTurn};
 use std::time::Duration;
-use swb_turns::State;
+use swb_turns::ProgramState;
 use swb_types::PtyId;
 use tokio::sync::MutexGuard;
 use tokio::sync::broadcast::error::RecvError;
@@ -96,7 +96,7 @@ impl AgentWatch {
                     let view = self.session.view();
                     return match view.status.state {
                         _ if view.ended => AgentChange::Gone,
-                        State::Asking => AgentChange::Asks,
+                        ProgramState::Asking => AgentChange::Asks,
                         _ => AgentChange::Look,
                     };
                 }
@@ -107,7 +107,7 @@ impl AgentWatch {
             }
             return match event.kind {
                 EventKind::Asked(_) => AgentChange::Asks,
-                EventKind::Status(status) if status.state == State::Asking => AgentChange::Asks,
+                EventKind::Status(status) if status.state == ProgramState::Asking => AgentChange::Asks,
                 EventKind::Exited(PtyId::AGENT, _) | EventKind::Closed => AgentChange::Gone,
                 _ => AgentChange::Look,
             };
@@ -124,9 +124,9 @@ impl AgentWatch {
         let doubt = Instant::now() + limits::BUSY_DOUBT;
         loop {
             let busy = match self.session.view().status.state {
-                State::Working => Some(AgentBusy::Working),
-                State::Asking => Some(AgentBusy::Asking),
-                State::Starting => None,
+                ProgramState::Working => Some(AgentBusy::Working),
+                ProgramState::Asking => Some(AgentBusy::Asking),
+                ProgramState::Starting => None,
                 _ => return Ok(()),
             };
             let change = match busy {

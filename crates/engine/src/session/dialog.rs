@@ -6,8 +6,8 @@ use crate::limits;
 use crate::pty::Pty;
 use serde_json::json;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use swb_chat::{ApprovalOption, ApprovalRequest, OptionKind, Verdict};
-use swb_turns::{Dialog, DialogOption, Meaning, State};
+use swb_chat::{ApprovalAnswer, ApprovalOption, ApprovalRequest, OptionKind};
+use swb_turns::{Dialog, DialogOption, Meaning, ProgramState};
 use swb_types::PtyId;
 use tokio::time::{Instant, sleep};
 
@@ -28,7 +28,7 @@ pub enum DialogError {
 impl Session {
     /// The dialog in which its agent waits, if it does. One without options can be answered only in the terminal.
     pub async fn dialog(&self) -> Option<Dialog> {
-        if self.view().status.state != State::Asking {
+        if self.view().status.state != ProgramState::Asking {
             return None;
         }
         let pty = self.pty(PtyId::AGENT).ok()?.pty;
@@ -113,7 +113,7 @@ pub fn approval_of(dialog: &Dialog) -> ApprovalRequest {
 }
 
 /// The name of the option that a verdict chooses, if there is one of that kind.
-pub fn chosen(dialog: &Dialog, verdict: &Verdict) -> Option<String> {
+pub fn chosen(dialog: &Dialog, verdict: &ApprovalAnswer) -> Option<String> {
     let named = verdict.option.as_deref().and_then(|id| dialog.options.iter().find(|option| option.id == id));
     let of = |meaning: Meaning| dialog.options.iter().find(move |option| option.meaning == meaning);
     let found: Option<&DialogOption> = match (verdict.approved, verdict.always) {
@@ -152,8 +152,8 @@ mod tests {
         }
     }
 
-    fn verdict(approved: bool, always: bool, option: Option<&str>) -> Verdict {
-        Verdict { approved, always, option: option.map(str::to_owned) }
+    fn verdict(approved: bool, always: bool, option: Option<&str>) -> ApprovalAnswer {
+        ApprovalAnswer { approved, always, option: option.map(str::to_owned) }
     }
 
     #[test]

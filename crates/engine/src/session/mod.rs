@@ -15,6 +15,7 @@ mod pty_state;
 mod record;
 mod task;
 mod typing;
+mod uid;
 
 pub use agent_wait::{AgentBusy, AgentChange, AgentWatch, AskOutcome};
 pub use bracketed_paste::TypedText;
@@ -24,6 +25,7 @@ pub use typing::{Submit, TypingError, TypingReport};
 pub(crate) use adoption::SessionAdoption;
 pub(crate) use record::PtyRecord;
 pub(crate) use task::{SessionContext, SessionTask, free_slots};
+pub(crate) use uid::SessionUid;
 
 use crate::error::Error;
 use crate::keeper::KEY_ENDPOINT;
@@ -46,7 +48,7 @@ pub struct Session {
 #[derive(Debug)]
 struct SessionShared {
     name: SessionName,
-    uid: u64,
+    uid: SessionUid,
     spec: Arc<SessionSpec>,
     /// Unix seconds.
     created: u64,
@@ -146,7 +148,7 @@ impl Session {
     }
 
     /// Unique id: distinguishes it from earlier and later sessions of the same name, also across daemons.
-    pub(crate) fn uid(&self) -> u64 {
+    pub(crate) fn uid(&self) -> SessionUid {
         self.shared.uid
     }
 
@@ -317,7 +319,7 @@ impl Session {
         };
         let shared = SessionShared {
             name,
-            uid: 0,
+            uid: SessionUid::NONE,
             spec: Arc::new(spec),
             created: 0,
             commands: mpsc::channel(1).0,

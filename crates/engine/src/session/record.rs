@@ -1,6 +1,7 @@
 //! The record of each PTY, which the keeper stores for the next daemon.
 
 use crate::limits;
+use crate::session::SessionUid;
 use crate::spec::{SessionSpec, ShellSpec};
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -16,7 +17,7 @@ const VERSION: u32 = 1;
 pub(crate) struct PtyRecord {
     version: u32,
     /// Unique id of the session: distinguishes it from earlier and later ones of the same name.
-    pub(crate) uid: u64,
+    pub(crate) uid: SessionUid,
     pub(crate) pty: PtyId,
     /// Its process is not to be started again, regardless of the restart policy: it is being ended, or has ended for
     /// good.
@@ -42,7 +43,7 @@ pub(crate) enum RecordBody {
 }
 
 impl PtyRecord {
-    pub(crate) fn new(uid: u64, pty: PtyId, dismissed: bool, body: RecordBody) -> Self {
+    pub(crate) fn new(uid: SessionUid, pty: PtyId, dismissed: bool, body: RecordBody) -> Self {
         Self { version: VERSION, uid, pty, dismissed, body }
     }
 

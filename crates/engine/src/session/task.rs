@@ -15,13 +15,14 @@ use crate::pty::Pty;
 use crate::registry::Registry;
 use crate::relay::{NewTurn, Relay, TurnDetails};
 use crate::screen::{Checkpoint, ObserverStart, Screens};
+use crate::session::SessionUid;
 use crate::spec::{SessionSpec, Start};
 use crate::{limits, process};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use swb_keeper::SlotId;
-use swb_turns::{Event as Finding, Profile, Profiles, Status, Turn};
+use swb_turns::{CompletedTurn, DetectorEvent as Finding, Profile, Profiles, Status};
 use swb_types::{Offset, PtyId, SessionName};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -74,7 +75,7 @@ impl SessionTask {
     pub(crate) fn new(
         name: SessionName,
         spec: SessionSpec,
-        uid: u64,
+        uid: SessionUid,
         created: u64,
         context: SessionContext,
     ) -> Result<(Session, Self), Error> {
@@ -92,7 +93,7 @@ impl SessionTask {
     pub(super) fn bare(
         name: SessionName,
         spec: Arc<SessionSpec>,
-        uid: u64,
+        uid: SessionUid,
         created: u64,
         context: SessionContext,
     ) -> Self {
@@ -301,7 +302,7 @@ impl SessionTask {
     }
 
     /// Stores a turn of the agent. After a crash of the daemon it may be detected a second time.
-    fn complete(&mut self, turn: Turn) {
+    fn complete(&mut self, turn: CompletedTurn) {
         let relay = &self.context.relay;
         let known = self.turns_to.get_or_insert_with(|| {
             relay

@@ -7,9 +7,9 @@ use crate::errors::{chat_error, invalid};
 use crate::execute::Call;
 use crate::limits;
 use crate::reply::{Answer, done, first_items};
-use pages::Cursor;
+use pages::PageCursor;
 use std::path::Path;
-use swb_chat::{Saved, Summary};
+use swb_chat::{SavedConversation, Summary};
 use swb_engine::chat::{Chat, ChatError, Chats};
 use swb_types::Scope;
 use swb_wire::control::{
@@ -29,7 +29,7 @@ impl Call<'_> {
     }
 
     /// A conversation, live or saved, within the caller's scope.
-    async fn saved_conversation(&self, chats: &Chats, name: &str) -> Result<Saved, ErrorReply> {
+    async fn saved_conversation(&self, chats: &Chats, name: &str) -> Result<SavedConversation, ErrorReply> {
         let saved = chats.saved(name).await.map_err(|error| chat_error(&error))?;
         let unknown = || chat_error(&ChatError::NotFound(name.to_owned()));
         if self.covers_conversation(&saved.summary()) { Ok(saved) } else { Err(unknown()) }
@@ -79,9 +79,9 @@ impl Call<'_> {
     pub(crate) async fn conversation(&self, request: Conversation) -> Answer {
         let chats = self.chats()?;
         let cursor = match &request.cursor {
-            Some(text) => Cursor::parse(text)
+            Some(text) => PageCursor::parse(text)
                 .ok_or_else(|| invalid("invalid cursor; use the value of 'next' in the previous page"))?,
-            None => Cursor::default(),
+            None => PageCursor::default(),
         };
         let saved = self.saved_conversation(chats, &request.session).await?;
         let live = chats.live(&request.session);

@@ -8,13 +8,13 @@ use swb_wire::control::{MessageItem, PartItem};
 
 /// A position in a conversation: the number of a message, a part of it, a byte of the part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Cursor {
+pub(super) struct PageCursor {
     number: u64,
     part: usize,
     byte: usize,
 }
 
-impl Cursor {
+impl PageCursor {
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut numbers = text.split('.');
         let cursor = Self {
@@ -26,20 +26,24 @@ impl Cursor {
     }
 }
 
-impl fmt::Display for Cursor {
+impl fmt::Display for PageCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}.{}", self.number, self.part, self.byte)
     }
 }
 
 /// The messages from a position on that fit into the room, and the position of the rest.
-pub(super) fn page(messages: &[Message], from: Cursor, room: usize) -> (Vec<MessageItem>, Option<Cursor>) {
+pub(super) fn page(
+    messages: &[Message],
+    from: PageCursor,
+    room: usize,
+) -> (Vec<MessageItem>, Option<PageCursor>) {
     let mut left = room;
     let mut page = Vec::new();
     for message in messages.iter().filter(|message| message.number >= from.number) {
         let start = match message.number == from.number {
             true => from,
-            false => Cursor { number: message.number, ..Cursor::default() },
+            false => PageCursor { number: message.number, ..PageCursor::default() },
         };
         if left < limits::PAGE_OVERHEAD * 2 && !page.is_empty() {
             return (page, Some(start));
@@ -55,7 +59,12 @@ pub(super) fn page(messages: &[Message], from: Cursor, room: usize) -> (Vec<Mess
 }
 
 /// As much of a message as fits, at least a piece of it.
-fn piece(message: &Message, from: Cursor, left: &mut usize, room: usize) -> (MessageItem, Option<Cursor>) {
+fn piece(
+    message: &Message,
+    from: PageCursor,
+    left: &mut usize,
+    room: usize,
+) -> (MessageItem, Option<PageCursor>) {
     let (ending, error) = ending(&message.ending);
     let mut item = MessageItem {
         number: message.number,
@@ -69,7 +78,7 @@ fn piece(message: &Message, from: Cursor, left: &mut usize, room: usize) -> (Mes
     };
     for (number, part) in message.parts.iter().enumerate().skip(from.part) {
         let byte = if number == from.part { from.byte } else { 0 };
-        let here = Cursor { number: message.number, part: number, byte };
+        let here = PageCursor { number: message.number, part: number, byte };
         if *left < limits::PAGE_OVERHEAD && !item.parts.is_empty() {
             return (item, Some(here));
         }
@@ -91,7 +100,7 @@ fn piece(message: &Message, from: Cursor, left: &mut usize, room: usize) -> (Mes
         *left = left.saturating_sub(size + limits::PAGE_OVERHEAD);
         item.parts.push(shown);
         if let Some(byte) = end {
-            return (item, Some(Cursor { byte, ..here }));
+            return (item, Some(PageCursor { byte, ..here }));
         }
     }
     (item, None)
@@ -157,7 +166,7 @@ fn size(part: &PartItem) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use swb_chat::{Role, ToolId, ToolKind};
+    use swb_chat::{Author, ToolId, ToolKind};
     use swb_types::Timestamp;
     use swb_wire::control::ConversationReply;
 
@@ -171,23 +180,23 @@ mod tests {
             locations: Vec::new(),
         };
         let result = Some(ToolResult::completed(ToolId("t".into()), "o".repeat(9000)));
-        let mut long = Message::text_of(2, Role::Assistant, "ä€x".repeat(4000), Timestamp(2));
+        let mut long = Message::text_of(2, Author::Assistant, "ä€x".repeat(4000), Timestamp(2));
         long.parts.push(Part::Thought("hm ".repeat(3000)));
         long.parts.push(Part::Tool { call, result });
         long.parts.push(Part::Text("end".into()));
-        let mut all = vec![Message::text_of(1, Role::User, "hello", Timestamp(1)), long];
-        all.extend((5..50).map(|n| Message::text_of(n, Role::User, format!("short {n}"), Timestamp(n))));
+        let mut all = vec![Message::text_of(1, Author::User, "hello", Timestamp(1)), long];
+        all.extend((5..50).map(|n| Message::text_of(n, Author::User, format!("short {n}"), Timestamp(n))));
         all
     }
 
     #[test]
     fn pages_contain_the_whole_conversation() {
         let messages = messages();
-        let (whole, next) = page(&messages, Cursor::default(), 1 << 30);
+        let (whole, next) = page(&messages, PageCursor::default(), 1 << 30);
         assert_eq!((whole.len(), next), (messages.len(), None));
         for room in [limits::PAGE_LEAST, limits::PAGE_LEAST + 777, 3 * limits::PAGE_LEAST, 100_000] {
             let mut all = ConversationReply::default();
-            let mut cursor = Cursor::default();
+            let mut cursor = PageCursor::default();
             let mut pages = 0;
             loop {
                 let (messages, next) = page(&messages, cursor, room);
@@ -196,7 +205,7 @@ mod tests {
                 all.extend(ConversationReply { messages, ..ConversationReply::default() });
                 pages += 1;
                 let Some(next) = next else { break };
-                assert_eq!(Cursor::parse(&next.to_string()), Some(next));
+                assert_eq!(PageCursor::parse(&next.to_string()), Some(next));
                 assert!(next != cursor && pages < 100);
                 cursor = next;
             }
@@ -214,11 +223,11 @@ mod tests {
     #[test]
     fn invalid_positions_cause_no_panic() {
         for bad in ["", "1", "1.2", "1.2.3.4", "a.b.c", "-1.0.0", "99999999999999999999999.0.0"] {
-            assert_eq!(Cursor::parse(bad), None, "{bad}");
+            assert_eq!(PageCursor::parse(bad), None, "{bad}");
         }
         let messages = messages();
         for odd in ["2.0.1", "2.99.0", "3.1.7", "99.0.0", "2.0.99999999", "18446744073709551615.0.0"] {
-            page(&messages, Cursor::parse(odd).unwrap(), limits::PAGE_LEAST);
+            page(&messages, PageCursor::parse(odd).unwrap(), limits::PAGE_LEAST);
         }
     }
 }

@@ -4,7 +4,7 @@ use super::output::{Piece, TerminalOutput};
 use crate::limits;
 use crate::wait::next_look;
 use std::sync::Arc;
-use swb_engine::{Picture, Step};
+use swb_engine::{CursorStep, Picture};
 use swb_types::Size;
 use swb_vt::View;
 
@@ -61,13 +61,13 @@ impl TerminalOutput {
     fn pass_over(&mut self) -> Option<Piece> {
         loop {
             match self.cursor.step(u64::MAX) {
-                Step::Output { to } => self.cursor.advance(to - self.cursor.offset()),
-                Step::Lost { oldest } => self.cursor.skip(oldest),
-                Step::Mark(mark) => match self.mark(mark) {
+                CursorStep::Output { to } => self.cursor.advance(to - self.cursor.offset()),
+                CursorStep::Lost { oldest } => self.cursor.skip(oldest),
+                CursorStep::Mark(mark) => match self.mark(mark) {
                     Some(end @ Piece::End(_)) => return Some(end),
                     event => self.queue.extend(event),
                 },
-                Step::Idle => return None,
+                CursorStep::Idle => return None,
             }
         }
     }

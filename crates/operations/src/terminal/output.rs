@@ -9,7 +9,7 @@ use super::input::refusal;
 use super::{ClientState, Opening};
 use crate::limits;
 use std::collections::VecDeque;
-use swb_engine::{Cursor, Mark, Picture, Step};
+use swb_engine::{Cursor, CursorStep, Mark, Picture};
 use swb_types::{Offset, Role};
 use swb_wire::control::{ErrorReply, StreamEvent, StreamOptions};
 use tokio::sync::watch;
@@ -124,13 +124,15 @@ impl TerminalOutput {
             return Some(Piece::End(StreamEvent::End { offset: self.cursor.offset() }));
         }
         match self.cursor.step(limits::OUTPUT_PIECE) {
-            Step::Output { to } => Some(Piece::Output { to: to.min(self.until.unwrap_or(Offset::MAX)) }),
-            Step::Mark(mark) => self.mark(mark),
-            Step::Lost { .. } => {
+            CursorStep::Output { to } => {
+                Some(Piece::Output { to: to.min(self.until.unwrap_or(Offset::MAX)) })
+            }
+            CursorStep::Mark(mark) => self.mark(mark),
+            CursorStep::Lost { .. } => {
                 self.repaint_lagging().await;
                 None
             }
-            Step::Idle => {
+            CursorStep::Idle => {
                 tokio::select! {
                     () = self.cursor.wait() => {}
                     Ok(()) = self.client.changed() => {}

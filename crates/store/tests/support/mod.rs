@@ -4,25 +4,26 @@
 
 use std::path::Path;
 use swb_chat::{
-    Attachment, Ending, Message, Part, Role, Saved, Settings, ToolCall, ToolId, ToolKind, ToolResult, Usage,
+    Attachment, Author, ConversationSettings, Ending, Message, Part, SavedConversation, ToolCall, ToolId,
+    ToolKind, ToolResult, Usage,
 };
 use swb_types::{SessionName, Timestamp};
 
 /// A conversation in which these things were said, by turns.
-pub(crate) fn talk(name: &str, workspace: &str, said: &[&str]) -> Saved {
-    let role = |n: usize| if n.is_multiple_of(2) { Role::User } else { Role::Assistant };
+pub(crate) fn talk(name: &str, workspace: &str, said: &[&str]) -> SavedConversation {
+    let role = |n: usize| if n.is_multiple_of(2) { Author::User } else { Author::Assistant };
     let messages = said
         .iter()
         .enumerate()
         .map(|(n, text)| Message::text_of(n as u64 + 1, role(n), *text, Timestamp(1000 + n as u64)));
-    Saved {
+    SavedConversation {
         name: SessionName::new(name).unwrap(),
         title: format!("about {name}"),
         workspace: workspace.into(),
         working_dir: Path::new(workspace).join("sub"),
         created: Timestamp(1_705_314_600_123),
         updated: Timestamp(1_705_314_700_456),
-        settings: Settings::default(),
+        settings: ConversationSettings::default(),
         usage: Usage::default(),
         resume: None,
         messages: messages.collect(),
@@ -30,9 +31,9 @@ pub(crate) fn talk(name: &str, workspace: &str, said: &[&str]) -> Saved {
 }
 
 /// One with everything a conversation can have.
-pub(crate) fn rich() -> Saved {
+pub(crate) fn rich() -> SavedConversation {
     let mut saved = talk("rich", "/ws/ä b", &["hello", "world"]);
-    saved.settings = Settings {
+    saved.settings = ConversationSettings {
         agent: Some("claude".into()),
         model: Some("m".into()),
         temperature: Some(0.25),
@@ -53,7 +54,7 @@ pub(crate) fn rich() -> Saved {
     let result = Some(ToolResult::completed(ToolId("t1".into()), "done\0\u{2}"));
     saved.messages.push(Message {
         number: 9,
-        role: Role::Assistant,
+        role: Author::Assistant,
         parts: vec![
             Part::Thought("hm".into()),
             Part::Text("line one\nline \u{2}two\u{3} \0 \u{1f600}".into()),
@@ -65,7 +66,7 @@ pub(crate) fn rich() -> Saved {
     });
     saved.messages.push(Message {
         ending: Ending::Interrupted,
-        ..Message::text_of(10, Role::System, "", Timestamp(6))
+        ..Message::text_of(10, Author::System, "", Timestamp(6))
     });
     saved
 }

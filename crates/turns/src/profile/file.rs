@@ -1,7 +1,7 @@
 //! The format of a profile file, and its validation.
 
 use super::dialogs::{DialogFile, check_keys};
-use super::{Kind, Patterns, Profile, Prompt, Says, View, patterns};
+use super::{Patterns, Profile, ProgramKind, Prompt, Says, View, patterns};
 use crate::limits;
 use crate::pattern::compile;
 use regex::Regex;
@@ -17,7 +17,7 @@ pub(super) struct File {
     name: String,
     #[serde(default)]
     commands: Vec<String>,
-    kind: Kind,
+    kind: ProgramKind,
     #[serde(default)]
     greeting: Vec<String>,
     #[serde(default)]
@@ -90,10 +90,10 @@ impl File {
         check_keys("clear_keys", &clear_keys)?;
         let view = self.screen.check()?;
         let prompt = self.prompt.check()?;
-        if self.kind == Kind::Screen && view.anchor.is_none() {
+        if self.kind == ProgramKind::Screen && view.anchor.is_none() {
             return missing("screen.anchor", "missing; a profile of kind `screen` must find the input box");
         }
-        if self.kind == Kind::Line && prompt.ready.is_empty() && !prompt.any_while_pasting {
+        if self.kind == ProgramKind::Line && prompt.ready.is_empty() && !prompt.any_while_pasting {
             return missing("prompt.ready", "missing; a profile of kind `line` must know its prompt");
         }
         Ok(Profile {

@@ -30,7 +30,7 @@ pub struct ProfileError {
 /// How a program shows its answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum ProgramKind {
     /// It writes lines and prompts.
     Line,
     /// It repaints the screen around an input box.
@@ -121,7 +121,7 @@ pub struct Profile {
     name: String,
     commands: Vec<String>,
     greeting: Patterns,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ProgramKind,
     /// How often Esc must be pressed to interrupt; 0 if it does not interrupt.
     pub(crate) escape_presses: u8,
     /// Names of the keys that empty the input.
@@ -159,7 +159,7 @@ impl Profile {
     }
 
     /// Whether it repaints the screen or writes lines.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ProgramKind {
         self.kind
     }
 
@@ -235,7 +235,8 @@ impl Profiles {
             words.filter(|word| !word.starts_with('-') && !word.contains('=')).take(3).map(base_name);
         let candidates = runners.contains(&first.as_str()).then(|| others.collect::<Vec<_>>());
         let by_argument = candidates.into_iter().flatten().find_map(|name| {
-            self.by_command(&name).filter(|profile| profile.kind == Kind::Screen || profile.name == "aider")
+            self.by_command(&name)
+                .filter(|profile| profile.kind == ProgramKind::Screen || profile.name == "aider")
         });
         by_argument.or_else(|| self.by_command(&first)).or_else(|| self.named("generic"))
     }

@@ -1,6 +1,6 @@
 //! Frames to messages.
 
-use super::message::{Message, Reason, Request, Response, Role, SessionItem, Sink, TurnItem};
+use super::message::{Message, PeerRole, Reason, Request, Response, SessionItem, Sink, TurnItem};
 use super::pack::{Bad, Fields, Value};
 
 /// The frame contains no message of this protocol: the connection has to be closed (CB-13).
@@ -61,7 +61,7 @@ fn request<'a>(kind: &str, fields: &Fields<'a>) -> Result<Request<'a>, Reason> {
     let request = match kind {
         "hello" => Request::Hello {
             version: required(fields.get("version").u32())?,
-            role: fields.get("role").str().and_then(Role::parse),
+            role: fields.get("role").str().and_then(PeerRole::parse),
         },
         "register" => Request::Register {
             session: text("session")?,

@@ -4,14 +4,14 @@ use std::fmt;
 
 /// The role of a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum PeerRole {
     /// Sends requests.
     Client,
     /// Runs sessions.
     Wrapper,
 }
 
-impl Role {
+impl PeerRole {
     /// Its name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -73,7 +73,7 @@ pub enum Request<'a> {
         version: u32,
         /// Its role; `None` if it is missing or unknown, so that a peer of another version can still get the version
         /// error (CB-20 before CB-23).
-        role: Option<Role>,
+        role: Option<PeerRole>,
     },
     /// Lists all sessions.
     ListSessions,

@@ -15,7 +15,7 @@ mod pack;
 
 pub use decode::{Malformed, RequestError, parse_message, parse_request};
 pub use encode::{EncodeError, encode_message, encode_request, inject_head, response_head};
-pub use message::{Message, Reason, Request, Response, Role, SessionItem, Sink, TurnItem};
+pub use message::{Message, PeerRole, Reason, Request, Response, SessionItem, Sink, TurnItem};
 
 use crate::frame::LengthPrefixed;
 

@@ -1,6 +1,6 @@
 //! Frames to messages and back.
 
-use super::message::{Message, Role, kind};
+use super::message::{KeeptyRole, Message, kind};
 use crate::frame::{FrameError, LengthPrefixed, PREFIX, prefix};
 use crate::text::clip;
 
@@ -125,7 +125,7 @@ fn decode(mut body: Vec<u8>) -> Result<Message, DecodeError> {
 fn decode_hello(payload: &[u8]) -> Result<Message, DecodeError> {
     let (role, size) = payload.split_first().ok_or(DecodeError::Hello)?;
     let (cols, rows) = decode_size(size).ok_or(DecodeError::Hello)?;
-    let role = Role::try_from(*role).map_err(DecodeError::Role)?;
+    let role = KeeptyRole::try_from(*role).map_err(DecodeError::Role)?;
     Ok(Message::Hello { role, cols, rows })
 }
 

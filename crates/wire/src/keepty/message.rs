@@ -3,7 +3,7 @@
 /// The role that a client requests in its first message (KP-8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Role {
+pub enum KeeptyRole {
     /// Sends input and decides the size; the newest Writer replaces the one before.
     Writer = 1,
     /// Watches from now on.
@@ -12,7 +12,7 @@ pub enum Role {
     Monitor = 3,
 }
 
-impl TryFrom<u8> for Role {
+impl TryFrom<u8> for KeeptyRole {
     type Error = u8;
 
     /// Returns the number as an error if it is no role.
@@ -32,7 +32,7 @@ pub enum Message {
     /// First message of a client.
     Hello {
         /// The requested role.
-        role: Role,
+        role: KeeptyRole,
         /// Columns of its terminal.
         cols: u16,
         /// Rows of its terminal.

@@ -8,4 +8,4 @@ mod codec;
 mod message;
 
 pub use codec::{DecodeError, Decoder, MAX_PAYLOAD, VERSION, encode, output_header};
-pub use message::{Message, Role};
+pub use message::{KeeptyRole, Message};

@@ -2,7 +2,7 @@
 
 use super::{LlmToolUse, LlmTools, STOPPED};
 use crate::policy;
-use swb_chat::{ApprovalOption, ApprovalRequest, Decision, OptionKind, Verdict};
+use swb_chat::{ApprovalAnswer, ApprovalOption, ApprovalRequest, Decision, OptionKind};
 
 const ONCE: &str = "allow_once";
 const ALWAYS: &str = "allow_always";
@@ -82,7 +82,7 @@ fn options(command: Option<&str>) -> Vec<ApprovalOption> {
 fn meaning(decision: &Decision) -> ApprovalScope {
     const DENIED: &str = "the user has refused this; do not try it in another way, ask what to do instead";
     match decision {
-        Decision::Decided(Verdict { approved: true, option, always }) => match option.as_deref() {
+        Decision::Decided(ApprovalAnswer { approved: true, option, always }) => match option.as_deref() {
             Some(REJECT) => ApprovalScope::Refused(DENIED),
             Some(ALWAYS) => ApprovalScope::Always,
             _ if *always => ApprovalScope::Always,
@@ -109,7 +109,11 @@ mod tests {
     #[test]
     fn decisions_mean_what_they_say() {
         let decided = |approved, option: Option<&str>, always| {
-            meaning(&Decision::Decided(Verdict { approved, option: option.map(str::to_owned), always }))
+            meaning(&Decision::Decided(ApprovalAnswer {
+                approved,
+                option: option.map(str::to_owned),
+                always,
+            }))
         };
         assert_eq!(decided(true, None, false), ApprovalScope::Once);
         assert_eq!(decided(true, Some(ONCE), false), ApprovalScope::Once);

@@ -13,7 +13,7 @@ use super::open_session::OpenedSession;
 use super::slash_commands::SlashCommand;
 use crate::limits;
 use std::time::Instant;
-use swb_tui::event::ChatEvent;
+use swb_tui::event::ViewEvent;
 use swb_tui::input::editor::Editor;
 use swb_tui::text::{Colour, StyledLine, TextStyle};
 use swb_tui::view::asks::{PendingAsk, PendingAsks};
@@ -217,35 +217,35 @@ impl ChatState {
     }
 
     /// Handles an event.
-    pub(super) fn event(&mut self, event: ChatEvent, now: Instant) {
+    pub(super) fn event(&mut self, event: ViewEvent, now: Instant) {
         self.transcript.handle(&event, now);
         match event {
-            ChatEvent::Prompt(_) => {
+            ViewEvent::Prompt(_) => {
                 self.known += 1;
                 self.unheard = None;
             }
-            ChatEvent::Said { last: true, .. } => self.answered(now),
-            ChatEvent::Approval(approval) if self.owner => {
+            ViewEvent::Said { last: true, .. } => self.answered(now),
+            ViewEvent::Approval(approval) if self.owner => {
                 let ack = AuthorizationAck { auth_id: Some(approval.id.clone()) };
                 let request = Request::AuthorizationAck(ack);
                 self.outgoing.push(OutgoingRequest { request, purpose: None });
                 self.ask(PendingAsk::Approval(approval), now);
             }
-            ChatEvent::Approval(approval) => {
+            ViewEvent::Approval(approval) => {
                 let waits = format!("its owner is asked to approve {}", approval.tool);
                 self.transcript.note(&waits);
             }
-            ChatEvent::Question(question) if self.owner => {
+            ViewEvent::Question(question) if self.owner => {
                 self.ask(PendingAsk::Question(question, Vec::new()), now)
             }
-            ChatEvent::Question(question) => {
+            ViewEvent::Question(question) => {
                 self.transcript.note(&format!("its owner is asked: {}", question.text));
             }
-            ChatEvent::Settled { id } if self.asks.settle(&id) => {
+            ViewEvent::Settled { id } if self.asks.settle(&id) => {
                 self.transcript.note("decided by another client, or timed out");
                 self.show_ask(now);
             }
-            ChatEvent::Seat { gone: true, .. } => {
+            ViewEvent::Seat { gone: true, .. } => {
                 // The answer ends with it, and no further message about it will arrive.
                 (self.own, self.unheard) = (false, None);
                 if self.transcript.is_active() {
@@ -254,8 +254,8 @@ impl ChatState {
                 self.transcript.note("this session was deleted");
                 self.obey(SlashCommand::New, now);
             }
-            ChatEvent::Seat { owner, .. } => self.seat(owner, false),
-            ChatEvent::Error(error) => self.transcript.note(&error),
+            ViewEvent::Seat { owner, .. } => self.seat(owner, false),
+            ViewEvent::Error(error) => self.transcript.note(&error),
             _ => {}
         }
     }

@@ -3,7 +3,7 @@
 use super::{AWAY, ChatState};
 use crate::chat::open_session::OpenedSession;
 use std::time::Instant;
-use swb_tui::event::{ChatEvent, TranscriptMessage};
+use swb_tui::event::{TranscriptMessage, ViewEvent};
 use swb_tui::view::transcript::{AnswerEnd, AnswerUsage};
 
 impl ChatState {
@@ -56,7 +56,7 @@ impl ChatState {
     fn complete(&mut self, message: &TranscriptMessage, now: Instant) {
         match self.transcript.rest_of(&message.text) {
             Some(rest) => {
-                let rest = ChatEvent::Said { text: rest.to_owned(), last: true };
+                let rest = ViewEvent::Said { text: rest.to_owned(), last: true };
                 self.transcript.handle(&rest, now);
             }
             None => self.transcript.recount(&[TranscriptMessage { ending: None, ..message.clone() }], now),

@@ -51,13 +51,13 @@ impl Tried {
         self
     }
 
-    fn hear(&mut self, event: ChatEvent) -> &mut Self {
+    fn hear(&mut self, event: ViewEvent) -> &mut Self {
         self.state.event(event, self.now);
         self
     }
 
     fn said(&mut self, text: &str, last: bool) -> &mut Self {
-        self.hear(ChatEvent::Said { text: text.into(), last })
+        self.hear(ViewEvent::Said { text: text.into(), last })
     }
 
     /// What was sent, as it is on the wire.
@@ -76,8 +76,8 @@ impl Tried {
     }
 }
 
-fn approval(id: &str) -> ChatEvent {
-    ChatEvent::Approval(ApprovalPrompt { id: id.into(), tool: "run".into(), ..ApprovalPrompt::default() })
+fn approval(id: &str) -> ViewEvent {
+    ViewEvent::Approval(ApprovalPrompt { id: id.into(), tool: "run".into(), ..ApprovalPrompt::default() })
 }
 
 fn end(status: &str) -> ServerMessage {
@@ -93,13 +93,13 @@ fn end(status: &str) -> ServerMessage {
 fn a_prompt_is_sent_and_its_end_is_shown_once() {
     let mut tried = Tried::new();
     assert_eq!(tried.type_in("hi\r").sent()[0]["data"]["content"], "hi");
-    tried.hear(ChatEvent::Prompt("hi".into())).said("yes", false).said("", true);
+    tried.hear(ViewEvent::Prompt("hi".into())).said("yes", false).said("", true);
     assert!(tried.state.is_answering(), "until the daemon says so");
     tried.state.answer(RequestPurpose::Send("hi".into()), Ok(end("completed")), tried.now);
     let told = tried.told();
     assert_eq!(told.matches("— ").count(), 1, "{told}");
     assert!(!tried.state.is_answering());
-    tried.hear(ChatEvent::Prompt("from elsewhere".into())).said("yes", true);
+    tried.hear(ViewEvent::Prompt("from elsewhere".into())).said("yes", true);
     assert!(tried.told().contains("— ") && !tried.state.is_answering());
 }
 
@@ -110,7 +110,7 @@ fn no_prompt_is_sent_while_the_agent_answers() {
     // Sent and not confirmed yet, then confirmed; whether or not it begins like a command.
     assert!(tried.type_in("one\r").sent().is_empty());
     tried.state.editor.clear();
-    tried.hear(ChatEvent::Prompt("hi".into()));
+    tried.hear(ViewEvent::Prompt("hi".into()));
     for prompt in ["one", "//compact", "/two\nlines"] {
         tried.state.editor.put(prompt);
         tried.state.key(&Key::Enter, tried.now);
@@ -123,8 +123,8 @@ fn no_prompt_is_sent_while_the_agent_answers() {
 #[test]
 fn deleting_the_session_ends_its_answer() {
     let mut tried = Tried::new();
-    tried.type_in("hi\r").hear(ChatEvent::Prompt("hi".into())).said("half", false).sent();
-    assert_eq!(tried.hear(ChatEvent::Seat { owner: false, gone: true }).kinds(), ["session_create"]);
+    tried.type_in("hi\r").hear(ViewEvent::Prompt("hi".into())).said("half", false).sent();
+    assert_eq!(tried.hear(ViewEvent::Seat { owner: false, gone: true }).kinds(), ["session_create"]);
     let told = tried.told();
     assert!(told.contains("✗ stopped") && told.contains("was deleted"), "{told}");
     assert!(!tried.state.is_answering());
@@ -148,7 +148,7 @@ fn approvals_are_acknowledged_and_one_key_answers() {
     let sent = tried.type_in("xy").sent();
     assert_eq!((sent.len(), &sent[0]["data"]["auth_id"]), (1, &"a".into()));
     assert!(tried.told().contains("may it use"), "the next one is shown");
-    tried.hear(ChatEvent::Settled { id: "b".into() });
+    tried.hear(ViewEvent::Settled { id: "b".into() });
     assert!(tried.told().contains("decided by another client") && tried.state.prompt().is_some());
 }
 
@@ -169,7 +169,7 @@ fn a_key_in_the_middle_of_typing_approves_nothing() {
 #[test]
 fn the_first_ctrl_c_stops_and_the_second_leaves() {
     let mut tried = Tried::new();
-    tried.hear(ChatEvent::Prompt("x".into()));
+    tried.hear(ViewEvent::Prompt("x".into()));
     tried.state.key(&Key::Ctrl('c'), tried.now);
     assert_eq!((tried.kinds(), tried.state.is_leaving()), (vec!["chat_stop".to_owned()], false));
     tried.state.key(&Key::Ctrl('c'), tried.now + LEAVE_TWICE * 2);
@@ -195,7 +195,7 @@ fn text_of_a_terminal_is_not_markdown() {
 #[test]
 fn ctrl_c_leaves_only_when_nothing_is_typed() {
     let mut tried = Tried::new();
-    tried.type_in("draft").hear(ChatEvent::Prompt("x".into()));
+    tried.type_in("draft").hear(ViewEvent::Prompt("x".into()));
     let press = |tried: &mut Tried| {
         tried.state.key(&Key::Ctrl('c'), tried.now);
         (tried.state.is_leaving(), tried.state.editor.text().to_owned())
@@ -219,7 +219,7 @@ fn ctrl_d_leaves_only_when_nothing_is_typed() {
 #[test]
 fn an_observer_decides_nothing_and_sends_nothing() {
     let mut tried = Tried::new();
-    tried.hear(ChatEvent::Seat { owner: false, gone: false });
+    tried.hear(ViewEvent::Seat { owner: false, gone: false });
     assert!(tried.told().contains("you are watching"));
     tried.hear(approval("a"));
     assert!(tried.sent().is_empty() && tried.state.prompt() == Some("watching › "));
@@ -244,7 +244,7 @@ fn an_observer_decides_nothing_and_sends_nothing() {
 #[test]
 fn an_interrupted_answer_is_completed_and_marked() {
     let mut tried = Tried::new();
-    tried.hear(ChatEvent::Prompt("q".into())).said("one\ntwo", false);
+    tried.hear(ViewEvent::Prompt("q".into())).said("one\ntwo", false);
     tried.state.lost();
     let interrupted = opened(&[(true, "q", None), (false, "one\ntwo three\nfour", Some("interrupted"))]);
     tried.state.reattached(interrupted, tried.now);
@@ -262,7 +262,7 @@ fn an_interrupted_answer_is_completed_and_marked() {
 #[test]
 fn the_missed_part_of_an_answer_is_shown_at_its_end() {
     let mut tried = Tried::new();
-    tried.hear(ChatEvent::Prompt("q".into())).said("one ", false);
+    tried.hear(ViewEvent::Prompt("q".into())).said("one ", false);
     tried.state.lost();
     tried.state.reattached(OpenedSession { running: true, ..opened(&[(true, "q", None)]) }, tried.now);
     tried.said("three\n", false).said("", true);
@@ -292,13 +292,13 @@ fn text_typed_without_a_connection_waits_for_it() {
 #[test]
 fn a_missed_part_is_loaded_only_once() {
     let mut tried = Tried::new();
-    tried.hear(ChatEvent::Prompt("q".into())).said("one ", false);
+    tried.hear(ViewEvent::Prompt("q".into())).said("one ", false);
     tried.state.lost();
     tried.state.reattached(OpenedSession { running: true, ..opened(&[(true, "q", None)]) }, tried.now);
     tried.state.lost();
     tried.state.reattached(opened(&[(true, "q", None), (false, "one two", None)]), tried.now);
     assert!(tried.told().contains("one two"));
-    tried.type_in("hi\r").hear(ChatEvent::Prompt("hi".into())).said("yes", false).said("", true);
+    tried.type_in("hi\r").hear(ViewEvent::Prompt("hi".into())).said("yes", false).said("", true);
     assert_eq!(tried.kinds(), ["chat_send"], "there is nothing to load");
 }
 
@@ -323,8 +323,8 @@ fn the_last_exchange_of_a_resumed_session_is_shown() {
 #[test]
 fn tools_are_shown_on_request() {
     let mut tried = Tried::new();
-    tried.hear(ChatEvent::ToolCalled(ToolUse { id: "1".into(), name: "read".into(), ..ToolUse::default() }));
-    tried.hear(ChatEvent::ToolEnded { id: "1".into(), output: "all of it".into(), error: None });
+    tried.hear(ViewEvent::ToolCalled(ToolUse { id: "1".into(), name: "read".into(), ..ToolUse::default() }));
+    tried.hear(ViewEvent::ToolEnded { id: "1".into(), output: "all of it".into(), error: None });
     assert!(!tried.told().contains("all of it"));
     tried.type_in("/tools\r");
     assert!(tried.told().contains("all of it"));

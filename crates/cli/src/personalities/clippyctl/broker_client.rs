@@ -5,7 +5,9 @@ use crate::limits;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use swb_wire::LengthPrefixed;
-use swb_wire::clippy::{Message, Request, Response, Role, VERSION, encode_request, frames, parse_message};
+use swb_wire::clippy::{
+    Message, PeerRole, Request, Response, VERSION, encode_request, frames, parse_message,
+};
 
 /// Id of the only request.
 const ID: u32 = 1;
@@ -30,7 +32,7 @@ impl BrokerClient {
         stream.set_read_timeout(Some(limits::CLIPPYCTL_REPLY))?;
         stream.set_write_timeout(Some(limits::CLIPPYCTL_REPLY))?;
         let mut link = Self { stream, reader: frames() };
-        link.send(0, &Request::Hello { version: VERSION, role: Some(Role::Client) })?;
+        link.send(0, &Request::Hello { version: VERSION, role: Some(PeerRole::Client) })?;
         loop {
             let frame = link.receive()?;
             match understand(&frame)? {

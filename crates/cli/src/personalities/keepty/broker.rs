@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::time::Instant;
 use swb_types::Size;
-use swb_wire::keepty::{Message, Role};
+use swb_wire::keepty::{KeeptyRole, Message};
 
 /// Starts the session and watches it until it ends.
 pub(super) fn run(context: &Context, args: BrokerArgs) -> Outcome {
@@ -27,7 +27,7 @@ pub(super) fn run(context: &Context, args: BrokerArgs) -> Outcome {
     let mut asked = false;
     let mut lost: Option<Instant> = None;
     loop {
-        match KeeptyConnection::open(context, &args.session_id, Role::Monitor, Size::DEFAULT) {
+        match KeeptyConnection::open(context, &args.session_id, KeeptyRole::Monitor, Size::DEFAULT) {
             Ok((link, _)) => {
                 lost = None;
                 if let Some(code) = look_on(link, &mut signals, &mut asked)? {

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 use swb_types::Size;
-use swb_wire::keepty::{Decoder, Message, Role, encode};
+use swb_wire::keepty::{Decoder, KeeptyRole, Message, encode};
 
 /// A connection after the handshake.
 #[derive(Debug)]
@@ -21,7 +21,12 @@ pub(super) struct KeeptyConnection {
 
 impl KeeptyConnection {
     /// Connects in a role; returns the connection and the pid of the session, 0 if it has not started.
-    pub(super) fn open(context: &Context, id: &str, role: Role, size: Size) -> Result<(Self, u32), Failure> {
+    pub(super) fn open(
+        context: &Context,
+        id: &str,
+        role: KeeptyRole,
+        size: Size,
+    ) -> Result<(Self, u32), Failure> {
         let stream = connect(context, id)?;
         stream.set_read_timeout(Some(limits::KEEPTY_REPLY))?;
         let mut link = Self::over(stream);

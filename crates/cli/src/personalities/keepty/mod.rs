@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use swb_types::{Offset, SessionName, Size};
 use swb_wire::control::{Create, Start};
-use swb_wire::keepty::{Message, Role};
+use swb_wire::keepty::{KeeptyRole, Message};
 
 /// The name of this program.
 const PROGRAM: &str = "keepty";
@@ -197,7 +197,7 @@ fn check_id(id: &str) -> Result<(), Failure> {
 /// KP-52.
 fn attach(context: &Context, id: &str, watch: bool) -> Outcome {
     let size = size::current().unwrap_or(Size::DEFAULT);
-    let role = if watch { Role::Watcher } else { Role::Writer };
+    let role = if watch { KeeptyRole::Watcher } else { KeeptyRole::Writer };
     let (link, pid) = KeeptyConnection::open(context, id, role, size)?;
     let leave = if watch { "Ctrl+C or q detaches" } else { "Type ,,,d to detach" };
     say(format_args!("[Attached to {id}. {leave}.]"));
@@ -231,7 +231,7 @@ fn attach(context: &Context, id: &str, watch: bool) -> Outcome {
 /// KP-50.
 fn stop(context: &Context, id: &str) -> Outcome {
     let size = Size::DEFAULT;
-    let (mut link, _) = KeeptyConnection::open(context, id, Role::Monitor, size)?;
+    let (mut link, _) = KeeptyConnection::open(context, id, KeeptyRole::Monitor, size)?;
     link.send(&Message::Shutdown)?;
     link.settle();
     say(format_args!("Session '{id}' stopping"));

@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 use swb_testkit::{CoopClient, KeeptyClient, keepers_in, signal, wait_for};
-use swb_wire::keepty::Role;
+use swb_wire::keepty::KeeptyRole;
 
 // XS-1: what concerns one front is reported and the others work.
 #[test]
@@ -89,7 +89,7 @@ fn a_runtime_directory_behind_a_link_works() {
         command.env("XDG_RUNTIME_DIR", &link);
     });
     swb.script("one", "cat");
-    swb.keepty("one", Role::Monitor, 80, 24).ack();
+    swb.keepty("one", KeeptyRole::Monitor, 80, 24).ack();
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn without_a_runtime_directory_sockets_are_in_the_state_directory() {
             assert_eq!(dialect["state"], wanted, "{status}");
         }
         let mut monitor = KeeptyClient::connect(&away.swb.dir().join("r/keepty/keepty-one.sock")).unwrap();
-        monitor.hello(Role::Monitor, 80, 24);
+        monitor.hello(KeeptyRole::Monitor, 80, 24);
         monitor.ack();
         // And the next daemon is found in the same place.
         signal(status["daemon"]["pid"].as_i64().unwrap(), Signal::KILL);

@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::process::{Child, Stdio};
 use swb_testkit::{keepers_in, signal};
-use swb_wire::keepty::Role;
+use swb_wire::keepty::KeeptyRole;
 
 // KP-47: the terminal of whoever started the daemon is nothing to it either.
 #[test]
@@ -40,7 +40,7 @@ fn a_second_daemon_changes_nothing() {
     assert_eq!((swb.status(), swb.session("one")), before);
     client.type_in(b"still here\n");
     client.until("still here");
-    let mut monitor = swb.keepty("one", Role::Monitor, 80, 24);
+    let mut monitor = swb.keepty("one", KeeptyRole::Monitor, 80, 24);
     assert_eq!(i64::from(monitor.ack().0), pid);
     let pid_file = std::fs::read_to_string(swb.paths().coop_dir().join("daemon.pid")).unwrap();
     assert_eq!(pid_file.trim(), swb.daemon_pid().to_string());
@@ -64,7 +64,7 @@ fn of_concurrent_daemons_one_stays() {
     );
     assert_eq!((daemons(&swb), keepers_in(swb.dir())), (vec![daemon], vec![swb.keeper_pid()]));
     swb.script("one", "cat");
-    swb.keepty("one", Role::Monitor, 80, 24).ack();
+    swb.keepty("one", KeeptyRole::Monitor, 80, 24).ack();
     swb.ok(&["shutdown", "--kill"]);
     for mut stayed in spare {
         assert!(stayed.wait().unwrap().success());
@@ -84,7 +84,7 @@ fn a_daemon_with_the_same_home_lacks_only_the_coop_front() {
     assert!(state.contains(".coop/sock"), "{state}");
     assert_eq!(self::state(&second, "keepty"), "listening");
     let pid = second.script("one", "cat");
-    assert_eq!(i64::from(second.keepty("one", Role::Monitor, 80, 24).ack().0), pid);
+    assert_eq!(i64::from(second.keepty("one", KeeptyRole::Monitor, 80, 24).ack().0), pid);
     assert_eq!(first.session("one"), None);
     let status = second.ok(&["status"]);
     assert!(status.contains("failed: "), "{status}");
@@ -137,7 +137,7 @@ fn stale_files_are_replaced() {
     }
     swb.start_daemon();
     let pid = swb.script("one", "cat");
-    assert_eq!(i64::from(swb.keepty("one", Role::Monitor, 80, 24).ack().0), pid);
+    assert_eq!(i64::from(swb.keepty("one", KeeptyRole::Monitor, 80, 24).ack().0), pid);
     swb.coop().ok(&json!({"cmd": "ls"}));
     for path in sockets.iter().chain(&[paths.run_dir(), paths.keepty_dir(), paths.coop_dir()]) {
         let mode = path.metadata().unwrap().permissions().mode() & 0o077;
@@ -204,5 +204,5 @@ fn a_removed_socket_is_created_by_the_next_daemon() {
     std::fs::remove_file(swb.paths().keepty_socket("one")).unwrap();
     swb.kill_daemon();
     swb.coop().ok(&json!({"cmd": "ls"}));
-    swb.keepty("one", Role::Monitor, 80, 24).ack();
+    swb.keepty("one", KeeptyRole::Monitor, 80, 24).ack();
 }

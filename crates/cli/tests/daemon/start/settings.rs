@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use swb_testkit::{LIMIT, keepers_in, signal, wait_for};
-use swb_wire::keepty::Role;
+use swb_wire::keepty::KeeptyRole;
 
 // A full disk costs log lines and nothing else.
 #[test]
@@ -86,7 +86,7 @@ fn session_content_is_never_logged_or_stored() {
         client.until(input);
         swb.ok(&["send", "one", sent, "--enter"]);
         client.until(sent);
-        let mut writer = swb.keepty("one", Role::Writer, 90, 30);
+        let mut writer = swb.keepty("one", KeeptyRole::Writer, 90, 30);
         writer.ack();
         writer.type_in(format!("{input}\n").as_bytes());
         // Bad input is logged, if at all, without what it was.

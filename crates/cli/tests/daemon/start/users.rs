@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 use swb_testkit::{CoopClient, KeeptyClient};
-use swb_wire::keepty::Role;
+use swb_wire::keepty::KeeptyRole;
 
 /// A user that is not the one the tests run as, if that is root.
 const NOBODY: u32 = 65534;
@@ -31,7 +31,7 @@ fn another_user_can_connect_to_no_socket() {
         client.send(&json!({"version": 1}));
         assert_eq!(client.answer(), None);
         let mut client = KeeptyClient::connect(&keepty).unwrap();
-        client.hello(Role::Writer, 80, 24);
+        client.hello(KeeptyRole::Writer, 80, 24);
         client.closed();
     });
     stranger.join().unwrap();

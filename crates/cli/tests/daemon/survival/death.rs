@@ -3,7 +3,7 @@
 use super::*;
 use rustix::process::Signal;
 use swb_testkit::{Follower, Terminal, is_alive, signal};
-use swb_wire::keepty::{Message, Role};
+use swb_wire::keepty::{KeeptyRole, Message};
 
 // XS-14
 #[test]
@@ -80,7 +80,7 @@ fn a_connection_without_a_daemon_waits_for_the_next() {
         client.send(&json!({"cmd": "ls", "details": true}));
         client
     });
-    let mut monitor = swb.keepty("counting", Role::Monitor, 80, 24);
+    let mut monitor = swb.keepty("counting", KeeptyRole::Monitor, 80, 24);
     clients.iter_mut().for_each(CoopClient::quiet);
     monitor.quiet();
     assert!(is_alive(pid));
@@ -105,14 +105,14 @@ fn a_waiting_session_continues_to_wait() {
     swb.control()
         .ok(&json!({"cmd": "create", "name": "waits", "workspace": swb.workspace(""), "start": "writer",
         "argv": ["/bin/sh", "-c", script]}));
-    let mut watcher = swb.keepty("waits", Role::Watcher, 70, 20);
+    let mut watcher = swb.keepty("waits", KeeptyRole::Watcher, 70, 20);
     assert_eq!(watcher.ack().0, 0);
     let before = listing(&swb);
     swb.kill_daemon();
     assert_same_sessions(&before, &listing(&swb));
     watcher.closed();
 
-    let mut writer = swb.keepty("waits", Role::Writer, 77, 22);
+    let mut writer = swb.keepty("waits", KeeptyRole::Writer, 77, 22);
     assert_eq!(writer.ack(), (0, 77, 22));
     assert!(writer.until("22 77").starts_with(b"begin 22 77"));
 }
@@ -187,7 +187,7 @@ fn the_socket_of_a_session_that_ended_meanwhile_is_removed() {
     assert!(!swb.paths().keepty_socket("one").exists());
     let heir = swb.script("one", "cat");
     swb.kill_daemon();
-    assert_eq!(i64::from(swb.keepty("one", Role::Monitor, 80, 24).ack().0), heir);
+    assert_eq!(i64::from(swb.keepty("one", KeeptyRole::Monitor, 80, 24).ack().0), heir);
 }
 
 // A session that was killed before it began, with a shell in it, takes the shell along.
@@ -242,7 +242,7 @@ fn a_name_that_was_used_before_stays_with_its_session() {
     from_the_start(&swb, "name").until("present");
     // Its socket is there and stays.
     for _ in 0..2 {
-        let mut monitor = swb.keepty("name", Role::Monitor, 80, 24);
+        let mut monitor = swb.keepty("name", KeeptyRole::Monitor, 80, 24);
         assert_eq!(i64::from(monitor.ack().0), pid);
         monitor.until("present");
         swb.coop().quiet();
@@ -307,7 +307,7 @@ fn a_kill_during_create_leaves_no_partial_session() {
             let mut client = swb.attach(&name);
             client.type_in(b"there\n");
             client.until("there");
-            assert_eq!(i64::from(swb.keepty(&name, Role::Monitor, 80, 24).ack().0), pid);
+            assert_eq!(i64::from(swb.keepty(&name, KeeptyRole::Monitor, 80, 24).ack().0), pid);
         }
         assert_no_orphans(&swb);
     }
@@ -368,7 +368,7 @@ fn an_attached_terminal_is_notified_of_a_missed_end() {
 fn keepty_clients_are_disconnected_and_can_reconnect() {
     let swb = swb();
     let pid = swb.script("counting", COUNTING);
-    let mut monitor = swb.keepty("counting", Role::Monitor, 80, 24);
+    let mut monitor = swb.keepty("counting", KeeptyRole::Monitor, 80, 24);
     monitor.ack();
     monitor.until("line 5");
     swb.kill_daemon();
@@ -377,7 +377,7 @@ fn keepty_clients_are_disconnected_and_can_reconnect() {
         !others.iter().any(|message| matches!(message, Message::Exit { .. })),
         "the session has not ended"
     );
-    let mut writer = swb.keepty("counting", Role::Writer, 80, 24);
+    let mut writer = swb.keepty("counting", KeeptyRole::Writer, 80, 24);
     assert_eq!(i64::from(writer.ack().0), pid);
     stop_counting(&swb);
     let (output, code) = writer.exit();

@@ -3,7 +3,7 @@
 use super::*;
 use rustix::process::Signal;
 use swb_testkit::{Terminal, is_alive, is_zombie, keepers_in, signal};
-use swb_wire::keepty::Role;
+use swb_wire::keepty::KeeptyRole;
 
 // The last row of the table: everybody is told, and the daemon goes on with none.
 #[test]
@@ -12,7 +12,7 @@ fn clients_are_notified_and_the_daemon_starts_a_new_keeper() {
     let pid = swb.script("one", "stty raw -echo; echo ready; exec cat");
     let mut coop = from_the_start(&swb, "one");
     coop.until("ready");
-    let mut monitor = swb.keepty("one", Role::Monitor, 80, 24);
+    let mut monitor = swb.keepty("one", KeeptyRole::Monitor, 80, 24);
     monitor.ack();
     let mut terminal = Terminal::start(swb.command(&["attach", "one"]), 80, 24);
     terminal.until("ready");
@@ -36,7 +36,7 @@ fn clients_are_notified_and_the_daemon_starts_a_new_keeper() {
 
     // The same name, through every door.
     let pid = swb.script("one", "echo anew; cat");
-    let mut monitor = swb.keepty("one", Role::Monitor, 80, 24);
+    let mut monitor = swb.keepty("one", KeeptyRole::Monitor, 80, 24);
     assert_eq!(i64::from(monitor.ack().0), pid);
     monitor.until("anew");
     swb.kill_daemon();
@@ -77,6 +77,6 @@ fn after_killing_daemon_and_keeper_the_next_command_starts_both() {
     assert!(run.status.success() && error.contains("started the daemon"), "{error}");
     let status = swb.status();
     assert_eq!((&status["sessions"], &status["daemon"]["restarts"]), (&json!(1), &json!(0)));
-    swb.keepty("one", Role::Monitor, 80, 24).ack();
+    swb.keepty("one", KeeptyRole::Monitor, 80, 24).ack();
     swb.coop();
 }

@@ -4,7 +4,7 @@ use super::*;
 use rustix::process::Signal;
 use std::time::Instant;
 use swb_testkit::{Follower, LIMIT, StreamItem, Terminal, is_alive, keepers_in, signal};
-use swb_wire::keepty::{Message, Role};
+use swb_wire::keepty::{KeeptyRole, Message};
 
 /// Far more than the goodbyes may take, far less than a client that never reads would.
 const IN_TIME: Duration = Duration::from_secs(10);
@@ -16,7 +16,7 @@ fn sigterm_notifies_clients_and_keeps_sessions() {
     let pid = swb.script("counting", COUNTING);
     let mut coop = from_the_start(&swb, "counting");
     let mut output = coop.until("line 5");
-    let mut monitor = swb.keepty("counting", Role::Monitor, 80, 24);
+    let mut monitor = swb.keepty("counting", KeeptyRole::Monitor, 80, 24);
     monitor.ack();
     monitor.until("line 5");
     let mut idle = swb.coop();
@@ -71,7 +71,7 @@ fn a_client_that_does_not_read_does_not_delay_the_stop() {
     swb.script("deaf", "stty raw -echo; echo ready; exec sleep 1000");
     from_the_start(&swb, "deaf").until("ready");
     let _coop = from_the_start(&swb, "flood");
-    let mut keepty = swb.keepty("flood", Role::Monitor, 80, 24);
+    let mut keepty = swb.keepty("flood", KeeptyRole::Monitor, 80, 24);
     keepty.ack();
     let mut typing = swb.attach("deaf");
     typing.type_in(&vec![b'x'; 900_000]);
@@ -119,7 +119,7 @@ fn each_way_to_end_something_ends_nothing_else() {
     let mut swb = swb();
     let [one, two, three] = ["one", "two", "three"].map(|name| swb.script(name, "echo ready; exec cat"));
     from_the_start(&swb, "one").until("ready");
-    let mut monitor = swb.keepty("one", Role::Monitor, 80, 24);
+    let mut monitor = swb.keepty("one", KeeptyRole::Monitor, 80, 24);
     monitor.ack();
     monitor.send(&Message::Shutdown);
     assert_eq!(monitor.exit().1, 143);

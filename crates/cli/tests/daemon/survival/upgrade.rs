@@ -4,7 +4,7 @@ use super::*;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use swb_testkit::{Follower, Terminal, is_alive, is_zombie};
-use swb_wire::keepty::Role;
+use swb_wire::keepty::KeeptyRole;
 
 // `swb upgrade`: same process, another program, sessions untouched, nobody counts it as a crash.
 #[test]
@@ -66,7 +66,7 @@ fn the_keeper_is_replaced_under_running_children() {
     from_the_start(&swb, "new").until("new");
     swb.ok(&["kill", "new"]);
     assert!(!is_alive(pid));
-    let mut writer = swb.keepty("waits", Role::Writer, 80, 24);
+    let mut writer = swb.keepty("waits", KeeptyRole::Writer, 80, 24);
     writer.ack();
     assert_eq!(writer.exit(), (b"begun\r\n".to_vec(), 0));
     stop_counting(&swb);

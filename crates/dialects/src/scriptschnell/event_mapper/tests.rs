@@ -1,8 +1,8 @@
 use super::*;
 use serde_json::json;
 use swb_chat::{
-    ApprovalId, ApprovalOption, ApprovalRequest, Ending, OptionKind, PlanPriority, QuestionId, ToolId,
-    Verdict,
+    ApprovalAnswer, ApprovalId, ApprovalOption, ApprovalRequest, Ending, OptionKind, PlanPriority,
+    QuestionId, ToolId,
 };
 use swb_types::Timestamp;
 
@@ -149,7 +149,7 @@ fn approvals_keep_their_options_and_are_sent_once() {
     let asked = ChatEvent::ApprovalAsked(approval.clone());
     assert_eq!(mapped(&mut mapper, &asked), [json!({"type": "authorization_request", "data": expected})]);
     assert!(mapped(&mut mapper, &asked).is_empty());
-    let verdict = Verdict { approved: true, option: None, always: false };
+    let verdict = ApprovalAnswer { approved: true, option: None, always: false };
     let settled = ChatEvent::ApprovalSettled { id, decision: Decision::Decided(verdict) };
     assert!(mapped(&mut mapper, &settled).is_empty());
     let mut mapper = super::tests::mapper(&["settled"]);

@@ -6,7 +6,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::event::{ChatEvent, ToolUse, TranscriptMessage, text};
+use crate::event::{ToolUse, TranscriptMessage, ViewEvent, text};
 use crate::limits;
 use crate::markdown::Markdown;
 use crate::text::{Colour, StyledLine, TextStyle, columns, shortened};
@@ -86,23 +86,23 @@ impl Transcript {
     }
 
     /// Handles an event.
-    pub fn handle(&mut self, event: &ChatEvent, now: Instant) {
+    pub fn handle(&mut self, event: &ViewEvent, now: Instant) {
         match event {
-            ChatEvent::Prompt(prompt) => self.prompt(prompt, now),
-            ChatEvent::Said { text, .. } => self.say(text, now),
-            ChatEvent::Progress { thought: Some(thought), .. } => self.think(thought, now),
-            ChatEvent::Progress { message, context, ephemeral, .. } => {
+            ViewEvent::Prompt(prompt) => self.prompt(prompt, now),
+            ViewEvent::Said { text, .. } => self.say(text, now),
+            ViewEvent::Progress { thought: Some(thought), .. } => self.think(thought, now),
+            ViewEvent::Progress { message, context, ephemeral, .. } => {
                 self.context = context.or(self.context);
                 self.progress(message, *ephemeral, now);
             }
-            ChatEvent::ToolCalled(tool) => self.tool_called(tool, now),
-            ChatEvent::ToolEnded { id, output, error } => self.tool_ended(id, output, error.as_deref(), now),
-            ChatEvent::Approval(_)
-            | ChatEvent::Question(_)
-            | ChatEvent::Closed { .. }
-            | ChatEvent::Error(_)
-            | ChatEvent::Seat { .. }
-            | ChatEvent::Settled { .. } => {}
+            ViewEvent::ToolCalled(tool) => self.tool_called(tool, now),
+            ViewEvent::ToolEnded { id, output, error } => self.tool_ended(id, output, error.as_deref(), now),
+            ViewEvent::Approval(_)
+            | ViewEvent::Question(_)
+            | ViewEvent::Closed { .. }
+            | ViewEvent::Error(_)
+            | ViewEvent::Seat { .. }
+            | ViewEvent::Settled { .. } => {}
         }
     }
 

@@ -15,7 +15,7 @@ impl Told {
         Self { transcript, now: Instant::now(), lines: Vec::new() }
     }
 
-    fn hear(&mut self, event: ChatEvent) -> &mut Self {
+    fn hear(&mut self, event: ViewEvent) -> &mut Self {
         self.now += Duration::from_millis(500);
         self.transcript.handle(&event, self.now);
         self.drain()
@@ -31,13 +31,13 @@ impl Told {
     }
 }
 
-fn said(text: &str) -> ChatEvent {
-    ChatEvent::Said { text: text.into(), last: false }
+fn said(text: &str) -> ViewEvent {
+    ViewEvent::Said { text: text.into(), last: false }
 }
 
-fn tool(id: &str, name: &str, description: &str) -> ChatEvent {
+fn tool(id: &str, name: &str, description: &str) -> ViewEvent {
     let parameters = json!({"path": "main.rs"});
-    ChatEvent::ToolCalled(ToolUse {
+    ViewEvent::ToolCalled(ToolUse {
         id: id.into(),
         name: name.into(),
         description: description.into(),
@@ -45,14 +45,14 @@ fn tool(id: &str, name: &str, description: &str) -> ChatEvent {
     })
 }
 
-fn thought(text: &str) -> ChatEvent {
-    ChatEvent::Progress { message: String::new(), context: None, ephemeral: true, thought: Some(text.into()) }
+fn thought(text: &str) -> ViewEvent {
+    ViewEvent::Progress { message: String::new(), context: None, ephemeral: true, thought: Some(text.into()) }
 }
 
 #[test]
 fn an_answer_is_shown_in_order_and_tools_are_folded() {
     let mut told = Told::new();
-    told.hear(ChatEvent::Prompt("explain\nthis".into()))
+    told.hear(ViewEvent::Prompt("explain\nthis".into()))
         .hear(thought("Let me see.\nIt is"))
         .hear(thought(" simple.\n"))
         .hear(said("First **thi"))
@@ -60,8 +60,8 @@ fn an_answer_is_shown_in_order_and_tools_are_folded() {
     assert_eq!(told.changing(), ["- on", "working · 2.0s · Ctrl+C stops"]);
     told.hear(tool("1", "read_file", "Reading main.rs")).hear(tool("2", "search", ""));
     assert_eq!(told.changing()[..2], ["▸ read_file  Reading main.rs  0.5s", "▸ search  main.rs  0.0s"]);
-    told.hear(ChatEvent::ToolEnded { id: "1".into(), output: "fn main".into(), error: None })
-        .hear(ChatEvent::ToolEnded { id: "2".into(), output: String::new(), error: Some("no\nway".into()) })
+    told.hear(ViewEvent::ToolEnded { id: "1".into(), output: "fn main".into(), error: None })
+        .hear(ViewEvent::ToolEnded { id: "2".into(), output: String::new(), error: Some("no\nway".into()) })
         .hear(said("Done."));
     let usage = AnswerUsage { tokens: Some(1234), cost: Some(0.012), context: Some(7) };
     told.transcript.end(&AnswerEnd::Completed, &usage, told.now);
@@ -83,14 +83,14 @@ fn an_answer_is_shown_in_order_and_tools_are_folded() {
 
 #[test]
 fn ephemeral_progress_is_on_the_status_line_and_the_rest_stays() {
-    let progress = |message: &str, ephemeral| ChatEvent::Progress {
+    let progress = |message: &str, ephemeral| ViewEvent::Progress {
         message: message.into(),
         context: Some(12),
         ephemeral,
         thought: None,
     };
     let mut told = Told::new();
-    told.hear(ChatEvent::Prompt("x".into())).hear(progress("looking", true));
+    told.hear(ViewEvent::Prompt("x".into())).hear(progress("looking", true));
     assert_eq!(told.changing(), ["looking · 0.5s · Ctrl+C stops"]);
     told.hear(progress("one\ntwo", false));
     told.transcript.end(&AnswerEnd::Stopped, &AnswerUsage::default(), told.now);
@@ -102,7 +102,7 @@ fn the_last_tool_is_shown_in_full() {
     let mut told = Told::new();
     assert!(told.transcript.last_tool()[0].plain().contains("no tool"));
     told.hear(tool("1", "read_file", "Reading"));
-    told.hear(ChatEvent::ToolEnded { id: "1".into(), output: "one\n\x1b[2Jtwo".into(), error: None });
+    told.hear(ViewEvent::ToolEnded { id: "1".into(), output: "one\n\x1b[2Jtwo".into(), error: None });
     let full: Vec<String> = told.transcript.last_tool().iter().map(StyledLine::plain).collect();
     assert_eq!(full, ["read_file  Reading", "  path: main.rs", "  one", "  ␛[2Jtwo"]);
 }
@@ -132,7 +132,7 @@ fn earlier_messages_are_shown_again() {
 #[test]
 fn a_long_line_does_not_fill_the_screen() {
     let mut told = Told::new();
-    told.hear(ChatEvent::Prompt("x".into())).hear(said(&"word ".repeat(200)));
+    told.hear(ViewEvent::Prompt("x".into())).hear(said(&"word ".repeat(200)));
     told.transcript.limit(3);
     assert!(columns(&told.changing()[0]) <= 180, "{:?}", told.changing());
     told.hear(said("end\n"));
@@ -143,7 +143,7 @@ fn a_long_line_does_not_fill_the_screen() {
 #[test]
 fn a_block_of_code_ends_with_its_message() {
     let mut told = Told::new();
-    told.hear(ChatEvent::Prompt("x".into())).hear(said("```\ncode\n")).hear(tool("1", "run", "make"));
+    told.hear(ViewEvent::Prompt("x".into())).hear(said("```\ncode\n")).hear(tool("1", "run", "make"));
     told.hear(said("# code\n"));
     assert_eq!(told.lines.last().map(String::as_str), Some("    # code"), "a tool comes in between");
     told.transcript.end(&AnswerEnd::Stopped, &AnswerUsage::default(), told.now);
