@@ -1,7 +1,7 @@
 //! Agents that answer in conversations: a process that speaks ACP (`acp/`), a model behind an API with our tools
 //! (`llm/`), or a program in one of our terminals (`pty/`).
 //!
-//! [`Agents`] chooses, in this order: the agent in the conversation's settings, the workspace's agent, the configured
+//! [`AgentList`] chooses, in this order: the agent in the conversation's settings, the workspace's agent, the configured
 //! agent, the first known agent that is installed, the user's shell.
 
 mod acp;

@@ -5,7 +5,7 @@
 //! ([`slot`](self), `Slot::read`), the keeper publishes the new head, and wakes the daemon if it sleeps.
 //!
 //! - [`run`] is the process itself (`swb keeper`, started by the daemon, never by people);
-//! - [`Link`], [`Reader`], [`Doorbell`] and [`Spec`] are the daemon's half.
+//! - [`KeeperLink`], [`Reader`], [`Doorbell`] and [`Spec`] are the daemon's half.
 //!
 //! Invariants: nothing else reads a PTY master; only the keeper writes a ring; the keeper never
 //! blocks; it never reads a descriptor it holds for the daemon, except the one that describes how to

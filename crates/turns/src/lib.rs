@@ -1,7 +1,7 @@
 //! Turns and status of terminal programs: when an agent's answer is complete, and what its text is.
 //!
 //! Pure: no I/O, no clock. Output, input and times come from the caller; a [`Detector`] turns them into a [`Status`]
-//! with its evidence and into [`Turn`]s. Knowledge about programs is data: see [`Profiles`]. [`LineRules`] are the rules
+//! with its evidence and into [`CompletedTurn`]s. Knowledge about programs is data: see [`Profiles`]. [`LineRules`] are the rules
 //! for programs with prompts alone, exactly as other tools of the same protocol implement them.
 //!
 //! [`recording`] parses recordings of real sessions and [`score`] measures the detector on them.
