@@ -61,7 +61,7 @@ pub(crate) const LONE_ESCAPE: Duration = Duration::from_millis(25);
 /// How long the rest of a sequence with digits in it may take over a slow line. No key of its own resembles
 /// it.
 pub(crate) const SEQUENCE: Duration = Duration::from_millis(250);
-/// Keys in a detach sequence: more than anybody would type.
+/// Keys in a detach sequence: more than a person would type.
 pub(crate) const DETACH_KEYS: usize = 16;
 
 // ---- recordings ----

@@ -74,11 +74,11 @@ fn follow<T: Serialize>(
     let mut last = String::new();
     loop {
         let list = look()?;
-        let told = serde_json::to_string(&list)?;
-        if told != last {
-            let list = if context.json { told.clone() + "\n" } else { text(&list) };
+        let current = serde_json::to_string(&list)?;
+        if current != last {
+            let list = if context.json { current.clone() + "\n" } else { text(&list) };
             print(list.as_bytes())?;
-            last = told;
+            last = current;
         }
         if settle(events)? {
             return Ok(0);

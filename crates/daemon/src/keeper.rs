@@ -33,7 +33,7 @@ pub(crate) async fn connect(
     for try_number in 0..limits::KEEPER_TRIES {
         match Engine::connect(options.clone(), endpoints.clone()).await {
             Ok(engine) => return Ok(engine),
-            Err(Error::Keeper(reason)) if reason.contains("already running") => bail!("{reason}"),
+            Err(error @ Error::AnotherDaemon(_)) => bail!(error),
             Err(error) => last = Some(error),
         }
         if try_number % 4 == 0 {

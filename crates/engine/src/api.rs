@@ -307,8 +307,8 @@ impl Engine {
     }
 
     /// Announces to the keeper that this process replaces its own program and reconnects.
-    pub async fn hand_over(&self, patience: Duration) {
-        self.context.keeper.hand_over(patience.as_millis() as u64);
+    pub async fn hand_over(&self, limit: Duration) {
+        self.context.keeper.hand_over(limit.as_millis() as u64);
         self.context.keeper.flush().await;
     }
 

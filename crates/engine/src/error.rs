@@ -35,7 +35,7 @@ pub enum Error {
     CannotStart {
         /// The program.
         command: String,
-        /// Why, in words.
+        /// Why, as text for people.
         reason: String,
     },
     /// The terminal's slot was freed, and its screen with it.
@@ -50,6 +50,9 @@ pub enum Error {
     /// An endpoint that the session requires cannot be opened.
     #[error("{0}")]
     Endpoint(String),
+    /// The keeper already serves a daemon.
+    #[error("another daemon is already running (pid {0})")]
+    AnotherDaemon(u64),
     /// The keeper does not run, or refused the connection.
     #[error("the keeper is not available: {0}")]
     Keeper(String),

@@ -100,14 +100,12 @@ pub(crate) struct AdoptedState {
 impl Keeper {
     /// Connects, and takes over what the keeper holds.
     pub(crate) async fn connect(socket: &Path) -> Result<(Self, AdoptedState), Error> {
-        let unavailable = |error: io::Error| Error::Keeper(error.to_string());
         let link = KeeperLink::connect(socket).map_err(unavailable)?;
         let link =
             crate::sys::register(link, Interest::READABLE | Interest::WRITABLE).map_err(unavailable)?;
         let adoption = tokio::time::timeout(limits::ADOPTION, adopt(&link)).await;
-        let (bell, about, left) = adoption
-            .map_err(|_| Error::Keeper("timed out waiting for its state".into()))?
-            .map_err(unavailable)?;
+        let (bell, about, left) =
+            adoption.map_err(|_| Error::Keeper("timed out waiting for its state".into()))??;
         let slots = left.slots.keys().map(|slot| (*slot, None)).collect();
         let shared = Arc::new(Mutex::new(KeeperShared { slots, queue: VecDeque::new() }));
         let (pid, restarts) = (about as u32 as i32, about >> 32);
@@ -240,8 +238,8 @@ impl Keeper {
         Ok(())
     }
 
-    pub(crate) fn hand_over(&self, patience_ms: u64) {
-        self.send(Packet::new(PacketKind::Handover, SlotId::GLOBAL).args(patience_ms, 0), vec![]);
+    pub(crate) fn hand_over(&self, limit_ms: u64) {
+        self.send(Packet::new(PacketKind::Handover, SlotId::GLOBAL).args(limit_ms, 0), vec![]);
     }
 
     pub(crate) fn goodbye(&self) {
@@ -362,7 +360,7 @@ impl Keeper {
 
     fn dispatch(&self, packet: &Packet, first: Option<OwnedFd>, second: Option<OwnedFd>) {
         let owner = self.lock().slots.get(&packet.slot).cloned().flatten();
-        let news = match packet.kind {
+        let event = match packet.kind {
             PacketKind::Spawned => {
                 KeeperEvent::Spawned { pid: packet.a as i32, ring: first.and_then(open_ring), master: second }
             }
@@ -381,28 +379,32 @@ impl Keeper {
             _ => return,
         };
         match owner {
-            Some(owner) => tell(&owner, packet.slot, news),
+            Some(owner) => tell(&owner, packet.slot, event),
             None => tracing::debug!(slot = %packet.slot, "event for a slot without a session"),
         }
     }
 }
 
-fn tell(owner: &SlotOwner, slot: SlotId, news: KeeperEvent) {
+fn tell(owner: &SlotOwner, slot: SlotId, event: KeeperEvent) {
     // The queue has room for all events a session can have; it is closed when the session is gone.
-    if let Err(mpsc::error::TrySendError::Full(_)) = owner.events.try_send((slot, news)) {
+    if let Err(mpsc::error::TrySendError::Full(_)) = owner.events.try_send((slot, event)) {
         tracing::error!(%slot, "the session's queue of keeper events is full");
     }
 }
 
-async fn adopt(link: &AsyncFd<KeeperLink>) -> io::Result<(Doorbell, u64, AdoptedState)> {
+fn unavailable(error: io::Error) -> Error {
+    Error::Keeper(error.to_string())
+}
+
+async fn adopt(link: &AsyncFd<KeeperLink>) -> Result<(Doorbell, u64, AdoptedState), Error> {
     let mut welcome = None;
     let mut left = AdoptedState::default();
     loop {
-        let received = link.async_io(Interest::READABLE, KeeperLink::receive).await?;
+        let received = link.async_io(Interest::READABLE, KeeperLink::receive).await.map_err(unavailable)?;
         let (packet, [first, second]) = match received {
             Received::Packet(packet, fds) => (packet, fds),
             Received::Unknown => continue,
-            Received::Closed => return Err(io::ErrorKind::ConnectionReset.into()),
+            Received::Closed => return Err(unavailable(io::ErrorKind::ConnectionReset.into())),
         };
         match packet.kind {
             PacketKind::Welcome => {
@@ -413,18 +415,16 @@ async fn adopt(link: &AsyncFd<KeeperLink>) -> io::Result<(Doorbell, u64, Adopted
                         "the keeper has a neighbouring protocol version"
                     );
                 }
-                let missing = || io::Error::new(io::ErrorKind::InvalidData, "the keeper sent no doorbell");
-                let bell = Doorbell::open(first.ok_or_else(missing)?, second.ok_or_else(missing)?)?;
+                let missing = || Error::Keeper("it sent no doorbell".into());
+                let bell = Doorbell::open(first.ok_or_else(missing)?, second.ok_or_else(missing)?)
+                    .map_err(unavailable)?;
                 welcome = Some((bell, packet.b));
             }
             PacketKind::Busy if packet.a == u64::from(std::process::id()) => {
                 // It has not noticed yet that this process replaced its own program.
-                return Err(io::ErrorKind::WouldBlock.into());
+                return Err(unavailable(io::ErrorKind::WouldBlock.into()));
             }
-            PacketKind::Busy => {
-                let text = format!("another daemon is already running (pid {})", packet.a);
-                return Err(io::Error::new(io::ErrorKind::AddrInUse, text));
-            }
+            PacketKind::Busy => return Err(Error::AnotherDaemon(packet.a)),
             PacketKind::Slot => {
                 adopt_slot(left.slots.entry(packet.slot).or_default(), &packet, first, second)
             }
@@ -439,7 +439,7 @@ async fn adopt(link: &AsyncFd<KeeperLink>) -> io::Result<(Doorbell, u64, Adopted
             _ => {}
         }
     }
-    let (bell, about) = welcome.ok_or(io::ErrorKind::InvalidData)?;
+    let (bell, about) = welcome.ok_or_else(|| Error::Keeper("it sent no greeting".into()))?;
     Ok((bell, about, left))
 }
 

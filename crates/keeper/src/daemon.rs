@@ -1,4 +1,4 @@
-//! The keeper's side of the daemon's connection: requests are fulfilled, news is sent, and a daemon that went
+//! The keeper's side of the daemon's connection: requests are fulfilled, events are sent, and a daemon that went
 //! without a goodbye is replaced.
 
 use crate::id::SlotId;
@@ -144,7 +144,7 @@ impl Keeper {
             slot.unsent.held = bits(&slot.held);
         }
         self.global_unsent = bits(&self.global);
-        self.news = true;
+        self.unsent = true;
         Ok(())
     }
 
@@ -193,7 +193,7 @@ impl Keeper {
     /// Becomes the next image; the hand-over record cannot describe a child that is starting or ending.
     pub(crate) fn replace_when_quiet(&mut self) {
         let unfinished = |slot: &Slot| slot.starting || slot.draining.is_some();
-        let busy = self.news || self.slots.iter().any(unfinished);
+        let busy = self.unsent || self.slots.iter().any(unfinished);
         let due = |(_, since): &mut (OwnedFd, Instant)| !busy || since.elapsed() >= limits::REPLACE_WAIT;
         let Some((spec, _)) = self.next_image.take_if(due) else {
             return;
@@ -211,7 +211,7 @@ impl Keeper {
     /// Sends unsent reports to the daemon, as far as its socket takes them.
     pub(crate) fn send_news(&mut self) {
         let Some(daemon) = &mut self.daemon else { return };
-        if !daemon.welcomed || !self.news {
+        if !daemon.welcomed || !self.unsent {
             return;
         }
         let socket = daemon.socket.as_fd();
@@ -233,9 +233,9 @@ impl Keeper {
         let sent = send_all();
         daemon.adopting &= sent.is_err();
         // A dead daemon misses nothing: the next one gets everything.
-        self.news = !matches!(sent, Ok(()) | Err(Errno::PIPE | Errno::CONNRESET));
+        self.unsent = !matches!(sent, Ok(()) | Err(Errno::PIPE | Errno::CONNRESET));
         // Wait for room only when something is left: a writable socket is always ready.
-        let interest = if self.news { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
+        let interest = if self.unsent { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
         let _modified = epoll::modify(&self.epoll, &daemon.socket, Source::Daemon.data(), interest);
     }
 

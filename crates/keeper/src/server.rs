@@ -36,7 +36,7 @@ pub(crate) struct Keeper {
     /// Slots to look at without an event: draining, or waiting for something.
     pub(crate) restless: Vec<SlotId>,
     /// Some slot has unsent reports.
-    pub(crate) news: bool,
+    pub(crate) unsent: bool,
     /// What this keeper is to become as soon as no child is between two states, and since when it tries.
     pub(crate) next_image: Option<(OwnedFd, Instant)>,
 }
@@ -69,7 +69,7 @@ impl Keeper {
             idle_since: Instant::now(),
             // Room for all there can be, so that the loop never allocates.
             restless: Vec::with_capacity(limits::MAX_SLOTS),
-            news: false,
+            unsent: false,
             next_image: None,
         })
     }
@@ -138,7 +138,7 @@ impl Keeper {
             self.idle_since = now;
             return Some(self.successor.until_due(now).unwrap_or(limits::LINGER));
         }
-        let patience = if self.slots.iter().any(Slot::busy) {
+        let limit = if self.slots.iter().any(Slot::busy) {
             return Some(limits::LINGER);
         } else if self.slots.iter().any(Slot::occupied) {
             limits::LINGER
@@ -147,13 +147,13 @@ impl Keeper {
         } else {
             limits::FIRST_HELLO
         };
-        patience.checked_sub(now.duration_since(self.idle_since))
+        limit.checked_sub(now.duration_since(self.idle_since))
     }
 
     /// When a slot has to be checked without an event.
     fn soonest_restless(&self, now: Instant) -> Option<Duration> {
         let until = |index: &SlotId| match self.slots.get(index.index()).and_then(|slot| slot.waiting) {
-            Some((since, wait)) => patience(wait).saturating_sub(now.duration_since(since)),
+            Some((since, wait)) => time_limit(wait).saturating_sub(now.duration_since(since)),
             None => Duration::ZERO,
         };
         self.restless.iter().map(until).min()
@@ -239,7 +239,7 @@ impl Keeper {
             // The daemon's duplicate keeps it registered beyond our close.
             let _deleted = epoll::delete(&self.epoll, &master);
         }
-        self.news |= slot.unsent.any();
+        self.unsent |= slot.unsent.any();
         slot.announce(index, &self.bell)
     }
 
@@ -253,7 +253,7 @@ impl Keeper {
                 Wait::Reopening => true,
             };
         if waits {
-            if since.elapsed() < patience(wait) {
+            if since.elapsed() < time_limit(wait) {
                 return;
             }
             if let Wait::Gate(gate) = wait {
@@ -270,7 +270,7 @@ impl Keeper {
     fn reap(&mut self, index: SlotId) {
         let Some(slot) = self.slots.get_mut(index.index()) else { return };
         slot.reap();
-        self.news |= slot.unsent.any();
+        self.unsent |= slot.unsent.any();
         if slot.draining.is_some() && slot.waiting.is_none() {
             self.restless.push(index);
         }
@@ -282,12 +282,12 @@ impl Keeper {
             let _deleted = epoll::delete(&self.epoll, &child.started);
         }
         slot.note_start();
-        self.news |= slot.unsent.any();
+        self.unsent |= slot.unsent.any();
     }
 }
 
 /// How long a slot waits before it is tried again without what it waits for.
-fn patience(wait: Wait) -> Duration {
+fn time_limit(wait: Wait) -> Duration {
     match wait {
         Wait::Gate(_) => limits::GATE_WAIT,
         Wait::Reopening => limits::REOPENING,

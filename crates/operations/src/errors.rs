@@ -18,7 +18,7 @@ pub(crate) fn engine_error(error: &Error) -> ErrorReply {
         Error::CannotStart { .. } => ErrorCode::SpawnFailed,
         Error::Limit(_) => ErrorCode::LimitReached,
         Error::Endpoint(_) => ErrorCode::FrontFailed,
-        Error::Keeper(_) | Error::Screens(_) => ErrorCode::InternalError,
+        Error::AnotherDaemon(_) | Error::Keeper(_) | Error::Screens(_) => ErrorCode::InternalError,
     };
     ErrorReply::new(code, error.to_string())
 }

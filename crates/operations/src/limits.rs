@@ -34,7 +34,7 @@ pub const LISTED: u64 = 500;
 pub const PAGE: usize = 800 << 10;
 /// Maximum number of context directories of a workspace.
 pub const CONTEXT_DIRS: usize = 64;
-/// Entries of one array or object that are shown: more than anybody reads before approving.
+/// Entries of one array or object that are shown: more than a person reads before approving.
 pub(crate) const SHOWN_ENTRIES: usize = 256;
 /// How deep a tool's parameters may be nested to be shown: parameters of real tools have three levels.
 pub(crate) const SHOWN_DEPTH: usize = 16;

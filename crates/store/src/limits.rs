@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// How long to wait for another process that holds the database: longer than any transaction of ours takes.
 pub(crate) const BUSY: Duration = Duration::from_secs(5);
-/// Conversations in one list, the newest ones: more than anybody scrolls through.
+/// Conversations in one list, the newest ones: more than a person scrolls through.
 pub(crate) const LISTED: u32 = 10_000;
 /// Words of one search: each is one more index lookup.
 pub(crate) const SEARCH_WORDS: usize = 32;

@@ -15,7 +15,7 @@ pub(crate) const PASTE: usize = 1 << 20;
 pub(crate) const EMPHASIS_DEPTH: usize = 6;
 /// Bytes of a line that are searched for emphasis: finding the ends in very long lines takes too long.
 pub(crate) const EMPHASIS_LINE: usize = 4 * 1024;
-/// Bytes of one line; longer ones are cut, because nobody reads them.
+/// Bytes of one line; longer ones are cut, because a person would not read them.
 pub(crate) const LINE: usize = 64 * 1024;
 /// Approvals and questions that wait at the same time; an agent that asks more gets no answer.
 pub(crate) const WAITING: usize = 64;

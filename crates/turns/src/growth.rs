@@ -19,7 +19,7 @@ pub struct Growth {
     /// Lines at the end that are held back.
     held: usize,
     /// The lines that were sent.
-    told: Vec<String>,
+    reported: Vec<String>,
     /// The lines after those, as last seen, and since when each is unchanged.
     seen: Vec<(String, Time)>,
 }
@@ -35,7 +35,7 @@ impl Growth {
             _ if profile.view.quiet > limits::SCREEN_QUIET => profile.view.quiet,
             _ => limits::STEADY,
         };
-        Self { steady, held, told: Vec::new(), seen: Vec::new() }
+        Self { steady, held, reported: Vec::new(), seen: Vec::new() }
     }
 
     /// Takes the answer so far; returns what is to be sent, if anything.
@@ -53,32 +53,32 @@ impl Growth {
         let stands = lines[..ready].iter().take_while(|(_, since)| now.since(*since) >= self.steady).count();
         // A blank line is sent with the one that follows it.
         let stands = lines[..stands].iter().rposition(|(line, _)| !line.is_empty()).map_or(0, |n| n + 1);
-        let told: Vec<String> = lines[..stands].iter().map(|(line, _)| line.clone()).collect();
+        let reported: Vec<String> = lines[..stands].iter().map(|(line, _)| line.clone()).collect();
         self.seen = lines[stands..].to_vec();
-        self.tell(told)
+        self.report(reported)
     }
 
     /// The answer is complete; returns the rest to be sent.
     pub fn finish(mut self, text: &str) -> Option<String> {
         let rest = self.rest(text).into_iter().map(str::to_owned).collect();
-        self.tell(rest)
+        self.report(rest)
     }
 
-    fn tell(&mut self, lines: Vec<String>) -> Option<String> {
+    fn report(&mut self, lines: Vec<String>) -> Option<String> {
         if lines.is_empty() {
             return None;
         }
-        let before = if self.told.is_empty() { "" } else { "\n" };
+        let before = if self.reported.is_empty() { "" } else { "\n" };
         let text = format!("{before}{}", lines.join("\n"));
-        self.told.extend(lines);
+        self.reported.extend(lines);
         Some(text)
     }
 
     /// The lines after those that were sent.
     fn rest<'a>(&self, text: &'a str) -> Vec<&'a str> {
         let lines: Vec<&str> = text.lines().collect();
-        let same = lines.iter().zip(&self.told).take_while(|(line, told)| *line == told).count();
-        if same == self.told.len() {
+        let same = lines.iter().zip(&self.reported).take_while(|(line, reported)| *line == reported).count();
+        if same == self.reported.len() {
             return lines[same..].to_vec();
         }
         if same == lines.len() {
@@ -87,15 +87,15 @@ impl Growth {
         }
         // A line was changed. Continue after the last common line, confirmed by its neighbour.
         let behind = |n: usize| {
-            let last = &self.told[n];
-            let with = |at: usize| at > 0 && n > 0 && lines[at - 1] == self.told[n - 1];
+            let last = &self.reported[n];
+            let with = |at: usize| at > 0 && n > 0 && lines[at - 1] == self.reported[n - 1];
             let mut places = (same..lines.len()).rev().filter(|at| lines[*at] == last.as_str());
             let place = places.clone().find(|at| with(*at)).or_else(|| places.next());
             place.filter(|_| !last.is_empty()).map(|at| at + 1)
         };
-        let from = (same..self.told.len()).rev().take(limits::WITNESSES).find_map(behind).unwrap_or(same);
-        let told: HashSet<&str> = self.told[same..].iter().map(String::as_str).collect();
-        let missed = lines[same..from].iter().filter(|line| !line.is_empty() && !told.contains(**line));
+        let from = (same..self.reported.len()).rev().take(limits::WITNESSES).find_map(behind).unwrap_or(same);
+        let reported: HashSet<&str> = self.reported[same..].iter().map(String::as_str).collect();
+        let missed = lines[same..from].iter().filter(|line| !line.is_empty() && !reported.contains(**line));
         missed.chain(&lines[from..]).copied().collect()
     }
 }

@@ -96,7 +96,7 @@ impl TurnKeys {
                 text.iter().for_each(|byte| self.push(if *byte == b'\r' { b'\n' } else { *byte }));
                 Some(TurnKey::Other)
             }
-            // Nobody pressed a key.
+            // No key was pressed.
             Input::Release(_) | Input::PasteStart | Input::PasteEnd | Input::Answer | Input::Report => None,
         };
         [key, None]

@@ -31,8 +31,8 @@ impl Verdict {
 impl Detector {
     /// The verdict of the most trusted evidence that has not expired; `None` if there is none.
     pub(crate) fn verdict(&self, quiet: Duration) -> Option<Verdict> {
-        let told = self.own_verdict(quiet).or_else(|| self.title_verdict(quiet));
-        told.unwrap_or_else(|| self.screen_verdict(quiet))
+        let verdict = self.own_verdict(quiet).or_else(|| self.title_verdict(quiet));
+        verdict.unwrap_or_else(|| self.screen_verdict(quiet))
     }
 
     /// The program's own report, if it sends any: "too early to decide" is a verdict, too.
@@ -85,13 +85,13 @@ impl Detector {
             Shows::Nothing => None,
             Shows::Ready => {
                 let Some(turn) = &self.live.turn else { return verdict(ProgramState::Ready, true) };
-                let told = self
+                let heard = self
                     .live
                     .reports
                     .notify
                     .as_ref()
                     .filter(|heard| heard.state == ProgramState::Ready && self.fresh(heard));
-                if let Some(heard) = told {
+                if let Some(heard) = heard {
                     return Some(Verdict::new(ProgramState::Ready, true, Signal::Notify, &heard.detail));
                 }
                 let counts = self.profile.view.counter_below.is_some();
@@ -129,8 +129,8 @@ impl Detector {
     /// The verdict of the line with the cursor, for programs that write lines.
     pub(crate) fn prompt_verdict(&self, screen: &Screen, quiet: Duration) -> Option<Verdict> {
         let reports = &self.live.reports;
-        if let Some(told) = self.own_verdict(limits::PROMPT_QUIET) {
-            return told;
+        if let Some(verdict) = self.own_verdict(limits::PROMPT_QUIET) {
+            return verdict;
         }
         // Editors and pagers use the whole screen, and accept pastes too.
         if screen.modes().alternate {

@@ -159,7 +159,7 @@ pub struct Cursor {
     pub blink: bool,
 }
 
-/// The modes that matter to whoever sends input or draws the screen.
+/// The modes that matter to a client that sends input or draws the screen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Modes {
     /// The alternate screen is shown.

@@ -8,7 +8,7 @@ pub const MAX_ROWS: u16 = 512;
 pub const MIN_COLS: u16 = 2;
 /// Cells of scrollback (24 bytes each): 2000 lines of the widest screen.
 pub const SCROLLBACK_CELLS: usize = 2000 * MAX_COLS as usize;
-/// Scrollback of a session nobody has configured, in lines.
+/// Scrollback of a session without a configured one, in lines.
 pub const DEFAULT_SCROLLBACK: usize = 2000;
 
 /// Bytes of a key's sequence. A key with every optional field of the kitty protocol has fewer.
@@ -41,10 +41,10 @@ pub(crate) const EVENTS: usize = 256;
 pub(crate) const REPLY_BYTES: usize = 4096;
 /// Controls within one sequence whose place is remembered; later ones are passed on before it.
 pub(crate) const HELD_CONTROLS: usize = 64;
-/// Bytes from which on it pays to search for output that nobody can see. Fewer hardly hold a screen and its
+/// Bytes from which on it pays to search for output that has scrolled out of reach. Fewer hardly hold a screen and its
 /// scrollback.
 pub(crate) const SKIP_FROM: usize = 64 * 1024;
-/// Different changes of attributes that are told apart; programs have a handful, and searching for more costs
+/// Different changes of attributes that are distinguished; programs have a handful, and searching for more costs
 /// more than applying all of them.
 pub(crate) const DISTINCT_LOOKS: usize = 16;
 /// Glyphs that are kept; a screen full of different characters has no more to gain.

@@ -95,7 +95,7 @@ impl Screen {
         self.terminal.events.take()
     }
 
-    /// Events that were dropped since the last [`Screen::take_events`], because nobody took them.
+    /// Events that were dropped since the last [`Screen::take_events`], because no caller took them.
     pub fn lost_events(&self) -> usize {
         self.terminal.events.lost()
     }

@@ -1,4 +1,4 @@
-//! Output that nobody can see any more: found quickly, and taken without being drawn.
+//! Output that has scrolled out of reach: found quickly, and taken without being drawn.
 //!
 //! A program that floods the terminal writes far more lines than the screen and its scrollback hold. Of a
 //! stretch of such output only the last lines are ever seen; of what lies before them, nothing lasts but

@@ -385,7 +385,7 @@ impl Terminal {
         self.events.push(ScreenEvent::Title(title));
     }
 
-    /// RIS: as new, except for what the program told about itself.
+    /// RIS: as new, except for what the program reported about itself.
     pub(crate) fn reset(&mut self) {
         let mut fresh = Self::new(self.cols(), self.rows(), self.scrollback);
         fresh.primary.buffer.count_scrolled(self.primary.buffer.scrolled());

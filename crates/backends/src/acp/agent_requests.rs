@@ -281,11 +281,11 @@ mod tests {
 
     #[tokio::test]
     async fn requests_are_answered_as_they_are_done() {
-        let (tell, told) = tokio::sync::oneshot::channel::<()>();
+        let (tell, answered) = tokio::sync::oneshot::channel::<()>();
         let mut serving = PendingReplies::default();
         serving.add(
             RequestId::Number(1),
-            Box::pin(async move { told.await.map(|()| Value::Null).map_err(|_| bad_path()) }),
+            Box::pin(async move { answered.await.map(|()| Value::Null).map_err(|_| bad_path()) }),
         );
         serving.add(RequestId::Number(2), now(Ok(Value::Null)));
         assert_eq!(serving.next().await.0, RequestId::Number(2));

@@ -37,15 +37,15 @@ impl Generation<'_> {
         link.forgive();
         let wanted = link.request("session/prompt", prompt)?;
         let mut serving = PendingReplies::default();
-        let mut patience = None;
+        let mut deadline = None;
         loop {
             tokio::select! {
                 biased;
-                () = self.exchange.stop().cancelled(), if patience.is_none() => {
+                () = self.exchange.stop().cancelled(), if deadline.is_none() => {
                     link.notify("session/cancel", &CancelNotification::new(self.session.clone()))?;
-                    patience = Some(Instant::now() + limits::CANCEL);
+                    deadline = Some(Instant::now() + limits::CANCEL);
                 }
-                () = until(patience) => return Ok(None),
+                () = until(deadline) => return Ok(None),
                 (id, answer) = serving.next(), if link.takes_answers() => link.respond(&id, answer)?,
                 incoming = link.next(), if serving.has_room() || !link.takes_answers() => match incoming? {
                     Some(RpcMessage::Response(id, answer)) if id == wanted => return Ok(Some(answer)),
@@ -73,12 +73,12 @@ impl Generation<'_> {
             SessionUpdate::AgentThoughtChunk(chunk) => exchange.thought(block_text(&chunk.content)).await,
             SessionUpdate::ToolCall(call) => {
                 let update = ToolCallUpdate::from(call);
-                let news = self.tools.hear(&update.tool_call_id, update.fields, true);
-                self.tell(news).await;
+                let updates = self.tools.hear(&update.tool_call_id, update.fields, true);
+                self.tell(updates).await;
             }
             SessionUpdate::ToolCallUpdate(update) => {
-                let news = self.tools.hear(&update.tool_call_id, update.fields, false);
-                self.tell(news).await;
+                let updates = self.tools.hear(&update.tool_call_id, update.fields, false);
+                self.tell(updates).await;
             }
             SessionUpdate::Plan(plan) => exchange.plan(entries(plan)).await,
             SessionUpdate::UsageUpdate(usage) => self.used(&usage).await,
@@ -86,9 +86,9 @@ impl Generation<'_> {
         }
     }
 
-    async fn tell(&self, news: Vec<ToolUpdate>) {
-        for news in news {
-            match news {
+    async fn tell(&self, updates: Vec<ToolUpdate>) {
+        for update in updates {
+            match update {
                 ToolUpdate::Called(call) => self.exchange.tool_called(call).await,
                 ToolUpdate::Output(id, text) => self.exchange.tool_output(&id, text).await,
                 ToolUpdate::Ended(result) => self.exchange.tool_ended(result).await,
@@ -169,9 +169,9 @@ fn entries(plan: Plan) -> Vec<PlanEntry> {
     plan.entries.into_iter().map(entry).collect()
 }
 
-async fn until(patience: Option<Instant>) {
-    match patience {
-        Some(patience) => tokio::time::sleep_until(patience).await,
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,
     }
 }

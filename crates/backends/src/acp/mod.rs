@@ -46,7 +46,7 @@ pub(crate) async fn open(
         earlier,
         ready: None,
         session: None,
-        told: None,
+        reported: None,
         model: None,
         bill: bill.unwrap_or_default(),
     };
@@ -64,7 +64,7 @@ struct Acp {
     ready: Option<ConnectedAgent>,
     session: Option<AcpSession>,
     /// The state that the conversation stores for resuming.
-    told: Option<Value>,
+    reported: Option<Value>,
     /// The model that was requested.
     model: Option<String>,
     /// The cost of the session as last reported.
@@ -143,9 +143,9 @@ impl Acp {
     async fn note(&mut self, exchange: &Exchange) {
         let Some(session) = &self.session else { return };
         let state = json!({"acp_session": session.id, "agent": self.agent.name, "cost": self.bill.0});
-        if self.told.as_ref() != Some(&state) {
+        if self.reported.as_ref() != Some(&state) {
             exchange.resume_with(state.clone()).await;
-            self.told = Some(state);
+            self.reported = Some(state);
         }
     }
 

@@ -138,7 +138,7 @@ mod tests {
         kinds.iter().map(option).collect()
     }
 
-    fn told(options: &[ApprovalOption], decision: Decision) -> String {
+    fn answer(options: &[ApprovalOption], decision: Decision) -> String {
         let value = serde_json::to_value(outcome(options, &decision)).unwrap();
         value["optionId"].as_str().or(value["outcome"].as_str()).unwrap().to_owned()
     }
@@ -156,19 +156,19 @@ mod tests {
             ("always", AllowAlways),
             ("no", RejectOnce),
         ]);
-        assert_eq!(told(&all, verdict(true, None, false)), "once");
-        assert_eq!(told(&all, verdict(true, Some("twice"), false)), "twice");
-        assert_eq!(told(&all, verdict(true, None, true)), "always");
-        assert_eq!(told(&all, verdict(false, None, false)), "no");
-        assert_eq!(told(&all, verdict(false, None, true)), "no");
-        assert_eq!(told(&all, verdict(false, Some("once"), false)), "no", "the verdict says no");
-        assert_eq!(told(&all, verdict(true, Some("no"), false)), "no", "the option says no");
-        assert_eq!(told(&all, Decision::Lapsed), "no");
-        assert_eq!(told(&all, Decision::Stopped), "cancelled");
+        assert_eq!(answer(&all, verdict(true, None, false)), "once");
+        assert_eq!(answer(&all, verdict(true, Some("twice"), false)), "twice");
+        assert_eq!(answer(&all, verdict(true, None, true)), "always");
+        assert_eq!(answer(&all, verdict(false, None, false)), "no");
+        assert_eq!(answer(&all, verdict(false, None, true)), "no");
+        assert_eq!(answer(&all, verdict(false, Some("once"), false)), "no", "the verdict says no");
+        assert_eq!(answer(&all, verdict(true, Some("no"), false)), "no", "the option says no");
+        assert_eq!(answer(&all, Decision::Lapsed), "no");
+        assert_eq!(answer(&all, Decision::Stopped), "cancelled");
         let lasting = options(&[("always", AllowAlways)]);
-        assert_eq!(told(&lasting, verdict(true, None, false)), "cancelled", "once is not for ever");
-        assert_eq!(told(&lasting, verdict(true, Some("always"), false)), "always");
-        assert_eq!(told(&[], verdict(true, None, false)), "cancelled");
+        assert_eq!(answer(&lasting, verdict(true, None, false)), "cancelled", "once is not for ever");
+        assert_eq!(answer(&lasting, verdict(true, Some("always"), false)), "always");
+        assert_eq!(answer(&[], verdict(true, None, false)), "cancelled");
     }
 
     #[test]

@@ -76,18 +76,18 @@ impl AcpTools {
             self.open.insert(id.clone(), known);
         }
         let Some(known) = self.open.get_mut(&id) else { return Vec::new() };
-        let mut news = Vec::new();
+        let mut updates = Vec::new();
         let before = known.call.clone();
         merge(&mut known.call, &fields);
         if begins || before != known.call {
-            news.push(ToolUpdate::Called(known.call.clone()));
+            updates.push(ToolUpdate::Called(known.call.clone()));
         }
         if let Some(content) = &fields.content {
             let output = text_of(content);
             // Each update carries the whole content; only what was appended is new.
             let more = output.strip_prefix(known.output.as_str()).unwrap_or(&output);
             if !more.is_empty() && !is_over(fields.status) {
-                news.push(ToolUpdate::Output(id.clone(), more.to_owned()));
+                updates.push(ToolUpdate::Output(id.clone(), more.to_owned()));
             }
             known.output = output;
             known.content = content.iter().filter_map(other_content).collect();
@@ -96,9 +96,9 @@ impl AcpTools {
             && let Some(known) = self.open.remove(&id)
         {
             self.ended.add(&id);
-            news.push(ToolUpdate::Ended(known.result(fields.status, fields.raw_output.as_ref())));
+            updates.push(ToolUpdate::Ended(known.result(fields.status, fields.raw_output.as_ref())));
         }
-        news
+        updates
     }
 }
 
@@ -274,9 +274,9 @@ mod tests {
         let all = json!({"kind": "edit", "name": "Edit", "status": "failed", "content": [
             {"type": "diff", "path": "/a", "oldText": "x", "newText": "y"},
             {"type": "content", "content": {"type": "text", "text": "no such line"}}]});
-        let news = tools.hear(&ToolCallId::new("c"), fields(all), true);
-        let [ToolUpdate::Called(call), ToolUpdate::Ended(result)] = news.as_slice() else {
-            panic!("{news:?}")
+        let updates = tools.hear(&ToolCallId::new("c"), fields(all), true);
+        let [ToolUpdate::Called(call), ToolUpdate::Ended(result)] = updates.as_slice() else {
+            panic!("{updates:?}")
         };
         assert_eq!((call.name.as_str(), call.kind), ("Edit", ToolKind::Edit));
         assert_eq!(result.error.as_deref(), Some("no such line"));
@@ -288,12 +288,12 @@ mod tests {
     fn the_number_of_remembered_ended_calls_is_limited() {
         let mut tools = AcpTools::default();
         for number in 0..=limits::ENDED {
-            let news = tools.hear(
+            let updates = tools.hear(
                 &ToolCallId::new(number.to_string()),
                 fields(json!({"status": "completed"})),
                 true,
             );
-            assert_eq!(news.len(), 2, "{number}");
+            assert_eq!(updates.len(), 2, "{number}");
         }
         assert_eq!((tools.open.len(), tools.ended.digests.len()), (0, limits::ENDED));
     }

@@ -45,24 +45,24 @@ mod tests {
     fn the_transcript_has_the_end_of_the_conversation() {
         assert_eq!(of(&[]), None);
         assert_eq!(of(&[said(Author::System, "be kind")]), None);
-        let told = of(&[said(Author::User, "hello"), said(Author::Assistant, "good day\n")]).unwrap();
-        assert!(told.contains("User: hello\n\nAssistant: good day\n\nThe user now says:"), "{told}");
+        let text = of(&[said(Author::User, "hello"), said(Author::Assistant, "good day\n")]).unwrap();
+        assert!(text.contains("User: hello\n\nAssistant: good day\n\nThe user now says:"), "{text}");
     }
 
     #[test]
     fn the_oldest_messages_are_left_out_first() {
         let long = "x".repeat(limits::TRANSCRIPT / 2);
-        let told =
+        let text =
             of(&[said(Author::User, &long), said(Author::User, &long), said(Author::User, "last")]).unwrap();
-        assert!(told.len() < limits::TRANSCRIPT && told.contains("User: last"));
+        assert!(text.len() < limits::TRANSCRIPT && text.contains("User: last"));
     }
 
     #[test]
     fn the_last_message_is_cut_at_its_beginning() {
         let long = "é".repeat(limits::TRANSCRIPT);
-        let told =
+        let text =
             of(&[said(Author::User, "hello"), said(Author::Assistant, &format!("{long} end"))]).unwrap();
-        assert!(told.contains("Assistant: […] é") && told.contains("é end\n\nThe user now says:"));
-        assert!(told.len() < limits::TRANSCRIPT + 200 && !told.contains("hello"), "{}", told.len());
+        assert!(text.contains("Assistant: […] é") && text.contains("é end\n\nThe user now says:"));
+        assert!(text.len() < limits::TRANSCRIPT + 200 && !text.contains("hello"), "{}", text.len());
     }
 }

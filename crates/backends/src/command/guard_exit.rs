@@ -30,14 +30,14 @@ fn tell(send: impl Fn(Signal) -> Result<(), Errno>) {
 }
 
 fn watch(guard: Pid, process: &OwnedFd) {
-    let mut patience = limits::GUARD_EXIT;
+    let mut limit = limits::GUARD_EXIT;
     for _ in 0..limits::GUARD_ROUNDS {
-        if ends(process, patience) {
+        if ends(process, limit) {
             return;
         }
         guard::kill_below(guard);
         tell(|signal| pidfd_send_signal(process, signal));
-        patience = limits::GUARD_PAUSE;
+        limit = limits::GUARD_PAUSE;
     }
     if !ends(process, limits::GUARD_PAUSE) {
         tracing::warn!(pid = guard.as_raw_nonzero().get(), "killed a guard that did not end");

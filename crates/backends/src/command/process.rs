@@ -151,12 +151,12 @@ fn warn_unconfined() {
 #[derive(Debug)]
 pub(crate) struct Guarded {
     child: Child,
-    told: Once,
+    ended: Once,
 }
 
 impl Guarded {
     fn new(child: Child) -> Self {
-        Self { child, told: Once::new() }
+        Self { child, ended: Once::new() }
     }
 
     /// Our ends of its pipes, if it has any.
@@ -169,7 +169,7 @@ impl Guarded {
         // Only the guard gets the signal, as it alone knows all processes; after it was waited for it has no id.
         let pid = self.child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
         if let Some(pid) = pid {
-            self.told.call_once(|| guard_exit::end(pid));
+            self.ended.call_once(|| guard_exit::end(pid));
         }
     }
 

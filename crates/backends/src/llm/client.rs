@@ -101,15 +101,15 @@ pub(super) struct ResponseStream {
 impl ResponseStream {
     /// The next bytes; `None` at the end.
     pub(super) async fn next(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, CallError> {
-        let patience = if self.begun { limits::IDLE } else { limits::FIRST_BYTE };
+        let limit = if self.begun { limits::IDLE } else { limits::FIRST_BYTE };
         self.begun = true;
-        match timeout(patience, self.response.chunk()).await {
+        match timeout(limit, self.response.chunk()).await {
             Ok(Ok(more)) => Ok(more),
             Ok(Err(error)) => Err(CallError::Busy(
                 format!("the connection was lost: {}", root_cause(&error.without_url())),
                 None,
             )),
-            Err(_) => Err(CallError::Final(format!("the model sent nothing for {} s", patience.as_secs()))),
+            Err(_) => Err(CallError::Final(format!("the model sent nothing for {} s", limit.as_secs()))),
         }
     }
 

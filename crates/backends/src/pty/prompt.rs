@@ -71,7 +71,7 @@ impl<'a> PtyPrompt<'a> {
     /// if it is stopped before the prompt is submitted.
     async fn submitted(&mut self) -> Result<Option<(Growing, u64)>, Failure> {
         let stop = self.exchange.stop().clone();
-        let patience = Instant::now() + limits::READY;
+        let deadline = Instant::now() + limits::READY;
         loop {
             tokio::select! {
                 biased;
@@ -86,7 +86,7 @@ impl<'a> PtyPrompt<'a> {
                 Ok(growing) => return Ok(Some((growing, before))),
                 Err(TypingError::Stopped) => return Ok(None),
                 // A dialog appeared at the last moment; handle it first.
-                Err(TypingError::Asks { typed: false }) if Instant::now() < patience => {
+                Err(TypingError::Asks { typed: false }) if Instant::now() < deadline => {
                     sleep(limits::LOOK).await;
                 }
                 Err(error) => return Err(Failure::Agent(format!("cannot type the prompt: {error}"))),
@@ -96,8 +96,8 @@ impl<'a> PtyPrompt<'a> {
 
     /// Waits until the agent accepts a prompt. A dialog may come first.
     async fn ready(&mut self) -> Result<(), Failure> {
-        let mut patience = Instant::now() + limits::READY;
-        let mut told = false;
+        let mut deadline = Instant::now() + limits::READY;
+        let mut reported = false;
         // The event that a turn is complete may come before the change of state.
         let doubt = Instant::now() + limits::DOUBT;
         loop {
@@ -105,8 +105,10 @@ impl<'a> PtyPrompt<'a> {
                 ProgramState::Ready | ProgramState::Error | ProgramState::Unknown => return Ok(()),
                 ProgramState::Exited => return Err(self.gone()),
                 // Dialogs have their own timeout.
-                ProgramState::Asking => patience = Instant::now() + limits::READY,
-                ProgramState::Working if Instant::now() > doubt && !std::mem::replace(&mut told, true) => {
+                ProgramState::Asking => deadline = Instant::now() + limits::READY,
+                ProgramState::Working
+                    if Instant::now() > doubt && !std::mem::replace(&mut reported, true) =>
+                {
                     let message = "the agent is still busy with another prompt".to_owned();
                     self.exchange
                         .progress(Progress { message, ephemeral: true, ..Progress::default() })
@@ -115,10 +117,10 @@ impl<'a> PtyPrompt<'a> {
                 ProgramState::Starting | ProgramState::Working => {}
             }
             self.attendant.look().await;
-            match timeout_at(patience, self.pause()).await {
+            match timeout_at(deadline, self.pause()).await {
                 Ok(AgentChange::Gone) => return Err(self.gone()),
                 Ok(_) => {}
-                Err(_) if told => {
+                Err(_) if reported => {
                     return Err(Failure::Agent(
                         "the agent is busy with another prompt; try again later".into(),
                     ));
@@ -188,7 +190,7 @@ impl<'a> PtyPrompt<'a> {
     /// Waits for a change, or for the next look.
     async fn pause(&mut self) -> AgentChange {
         let outcome = tokio::select! {
-            news = self.watch.changed() => return news,
+            change = self.watch.changed() => return change,
             outcome = self.attendant.outcome() => outcome,
             () = sleep(limits::LOOK) => return AgentChange::Look,
         };

@@ -14,7 +14,7 @@ Examples:
   swb approvals deny 3f9a
 
 Name an approval by its id, by a unique prefix of the id, or by its session if only one is pending there. An
-approval is denied if nobody opens it within 30 seconds; `show` extends that to ten minutes.")]
+approval is denied if no one opens it within 30 seconds; `show` extends that to ten minutes.")]
 pub(crate) struct ApprovalsArgs {
     /// Keep the list up to date until Ctrl+C; with --json, print one list per change
     #[arg(short, long)]

@@ -89,7 +89,7 @@ struct Attachment {
     signals: Option<Signals>,
     keyboard: KeyboardUse,
     /// The size last sent to the session.
-    told: Size,
+    sent_size: Size,
     matcher: Matcher,
     /// When the matcher releases the bytes it holds back.
     release: Option<Instant>,
@@ -133,7 +133,7 @@ impl Attachment {
             screen: UserTerminal::open(uses_terminal)?,
             signals,
             keyboard: plan.keyboard,
-            told: plan.size,
+            sent_size: plan.size,
             matcher: Matcher::new(plan.keys),
             release: None,
             typed: Vec::new(),
@@ -363,7 +363,7 @@ impl Attachment {
             typed.extend_from_slice(input);
             false
         };
-        self.release = self.matcher.patience().map(|patience| Instant::now() + patience);
+        self.release = self.matcher.timeout().map(|timeout| Instant::now() + timeout);
         self.take_typed(&typed);
         self.typed = typed;
         Ok(leaves.then_some(AttachEnd::Left))
@@ -389,7 +389,7 @@ impl Attachment {
             }
             // Asks for a redraw, as keepty's watchers do.
             KeyboardUse::Leaves if typed == b"r" && self.speech.size_redraws() => {
-                self.outbox.resize(self.told);
+                self.outbox.resize(self.sent_size);
                 self.send();
             }
             KeyboardUse::Leaves | KeyboardUse::Unused => {}
@@ -414,9 +414,9 @@ impl Attachment {
         // A watcher only reports which part of the screen fits its window.
         if self.keyboard != KeyboardUse::Unused
             && self.screen.has_keyboard()
-            && let Some(size) = size::current().filter(|size| *size != self.told)
+            && let Some(size) = size::current().filter(|size| *size != self.sent_size)
         {
-            self.told = size;
+            self.sent_size = size;
             self.outbox.resize(size);
         }
     }
@@ -467,7 +467,7 @@ impl Attachment {
         let size = size::current();
         match self.resume.as_ref().map(|resume| resume.connect(self.position.resume(), size)) {
             Some(Ok(socket)) => {
-                self.told = size.unwrap_or(self.told);
+                self.sent_size = size.unwrap_or(self.sent_size);
                 self.inbox.restart(2);
                 self.socket = Some(socket);
             }

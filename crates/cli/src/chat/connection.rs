@@ -317,10 +317,10 @@ mod tests {
         other.write_all(b"{\"type\":\"ping\"}\n").unwrap();
         link.fill();
         assert_eq!(link.next(), None);
-        let mut told = [0; 256];
+        let mut received = [0; 256];
         other.set_nonblocking(true).unwrap();
-        let count = other.read(&mut told).unwrap();
-        assert!(String::from_utf8_lossy(&told[..count]).contains("\"pong\""));
+        let count = other.read(&mut received).unwrap();
+        assert!(String::from_utf8_lossy(&received[..count]).contains("\"pong\""));
     }
 
     #[test]
@@ -334,15 +334,15 @@ mod tests {
     fn a_secret_that_is_to_be_proved_is_not_sent() {
         let (mut link, other) = pair();
         let daemon = std::thread::spawn(move || {
-            let (mut told, mut lines) = (String::new(), BufReader::new(&other));
+            let (mut received, mut lines) = (String::new(), BufReader::new(&other));
             for answer in [
                 r#"{"type":"auth_challenge","request_id":"1","data":{"nonce":"n","timestamp":1}}"#,
                 r#"{"type":"pong","request_id":"2"}"#,
             ] {
-                lines.read_line(&mut told).unwrap();
+                lines.read_line(&mut received).unwrap();
                 (&other).write_all(format!("{answer}\n").as_bytes()).unwrap();
             }
-            told
+            received
         });
         let endpoint = ChatEndpoint {
             socket: PathBuf::new(),
@@ -352,8 +352,11 @@ mod tests {
             proved: true,
         };
         link.authenticate(&endpoint).unwrap();
-        let told = daemon.join().unwrap();
-        assert!(told.contains(&signature("the secret", "n")) && !told.contains("the secret"), "{told}");
+        let received = daemon.join().unwrap();
+        assert!(
+            received.contains(&signature("the secret", "n")) && !received.contains("the secret"),
+            "{received}"
+        );
     }
 
     // SS-20

@@ -61,7 +61,7 @@ pub(super) fn run(
         signals,
         lost: None,
         dismissed: false,
-        told: Instant::now(),
+        last_contact: Instant::now(),
     };
     let pastes = BracketedPasteMode::tell()?;
     let result = chat_loop.run(raw.as_ref());
@@ -105,7 +105,7 @@ struct ChatLoop<'c> {
     /// The daemon announced a shutdown.
     dismissed: bool,
     /// When something was last sent.
-    told: Instant,
+    last_contact: Instant,
 }
 
 /// A connection that is to be restored.
@@ -174,7 +174,7 @@ impl ChatLoop<'_> {
 
     fn timeout(&self) -> Duration {
         let now = Instant::now();
-        let alive = self.told + limits::CHAT_ALIVE;
+        let alive = self.last_contact + limits::CHAT_ALIVE;
         let tick = self.state.transcript.is_active().then_some(now + limits::CHAT_TICK);
         let retry = self.lost.as_ref().map(|lost| lost.next);
         let due = [tick, self.keys.due(), retry].into_iter().flatten().min();
@@ -230,11 +230,11 @@ impl ChatLoop<'_> {
                 Some(purpose) => drop(self.pending.insert(link.send(&message.request), purpose)),
                 None => link.tell(&message.request),
             }
-            self.told = Instant::now();
+            self.last_contact = Instant::now();
         }
-        if self.told.elapsed() >= limits::CHAT_ALIVE {
+        if self.last_contact.elapsed() >= limits::CHAT_ALIVE {
             link.tell(&Request::Ping);
-            self.told = Instant::now();
+            self.last_contact = Instant::now();
         }
     }
 

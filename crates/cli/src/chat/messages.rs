@@ -123,13 +123,13 @@ fn question(request: QuestionRequest) -> QuestionPrompt {
 
 /// The messages of a conversation that are shown to the user.
 pub(super) fn messages(items: Vec<HistoryItem>) -> Vec<TranscriptMessage> {
-    let told = |item: &HistoryItem| matches!(item.role.as_str(), "user" | "assistant");
+    let spoken = |item: &HistoryItem| matches!(item.role.as_str(), "user" | "assistant");
     let message = |item: HistoryItem| TranscriptMessage {
         user: item.role == "user",
         text: item.content,
         ending: item.ending,
     };
-    items.into_iter().filter(told).map(message).collect()
+    items.into_iter().filter(spoken).map(message).collect()
 }
 
 /// The cost of a prompt.

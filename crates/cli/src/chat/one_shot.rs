@@ -36,7 +36,7 @@ const SHUTDOWN: &str = "server_shutdown";
 /// The words in the error that ends an answer when the daemon shuts down (`swb_engine`, `chat/task.rs`).
 const LEAVING: &str = "the daemon goes away";
 /// The answer to a question of the agent when there is no user to answer it.
-const NOBODY: &str = "(no user is available to answer; decide yourself)";
+const NO_USER: &str = "(no user is available to answer; decide yourself)";
 
 /// Who decides about approvals.
 enum Approver {
@@ -271,11 +271,11 @@ impl OneShotRun {
 
     /// Reports on standard error what is not part of the answer.
     fn watch(&mut self, event: &ViewEvent) -> Result<(), Failure> {
-        let told = matches!(
+        let printed = matches!(
             event,
             ViewEvent::ToolCalled(_) | ViewEvent::ToolEnded { .. } | ViewEvent::Progress { .. }
         );
-        let Some(transcript) = self.transcript.as_mut().filter(|_| told) else { return Ok(()) };
+        let Some(transcript) = self.transcript.as_mut().filter(|_| printed) else { return Ok(()) };
         transcript.handle(event, Instant::now());
         let text = rendered(&transcript.take(), transcript.width);
         if !text.is_empty() {
@@ -323,8 +323,8 @@ impl OneShotRun {
                 verdict(approval, fits(false).or_else(|| fits(true)), allowed, false)
             }
             PendingAsk::Question(question, _) => {
-                let nobody = question.items.iter().map(|_| NOBODY.to_owned()).collect::<Vec<_>>();
-                answered(question, &nobody)
+                let no_answers = question.items.iter().map(|_| NO_USER.to_owned()).collect::<Vec<_>>();
+                answered(question, &no_answers)
             }
         };
         if self.unattended {

@@ -127,7 +127,7 @@ fn text(list: &[ApprovalItem], now: u64, home: &Path) -> String {
 
 /// The request on one line.
 fn what(approval: &ApprovalItem) -> String {
-    let told = TELLING.iter().find_map(|key| match approval.parameters.get(key)? {
+    let description = TELLING.iter().find_map(|key| match approval.parameters.get(key)? {
         Value::String(text) => Some(text.clone()),
         Value::Array(words) => {
             let words: Option<Vec<String>> =
@@ -136,8 +136,9 @@ fn what(approval: &ApprovalItem) -> String {
         }
         _ => None,
     });
-    let told = told.filter(|text| !text.trim().is_empty()).unwrap_or_else(|| approval.reason.clone());
-    let line = table::printable(told.trim());
+    let description =
+        description.filter(|text| !text.trim().is_empty()).unwrap_or_else(|| approval.reason.clone());
+    let line = table::printable(description.trim());
     match line.char_indices().nth(limits::APPROVAL_WIDTH) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,

@@ -3,7 +3,7 @@
 //! Pure. A key arrives as a plain byte, or, if the program has enabled a richer keyboard
 //! protocol, as `CSI code ; modifiers u` (kitty, fixterms) or `CSI 27 ; modifiers ; code ~` (xterm's
 //! modifyOtherKeys). All of them stand for the same key. The start of such a sequence is held back until it is
-//! complete, for [`Matcher::patience`] at most, because a lone escape character is a key, too.
+//! complete, for [`Matcher::timeout`] at most, because a lone escape character is a key, too.
 
 use crate::limits;
 use std::time::Duration;
@@ -120,7 +120,7 @@ impl Matcher {
     }
 
     /// How long to wait for more input before [`Matcher::give_up`], if something is held back.
-    pub(crate) fn patience(&self) -> Option<Duration> {
+    pub(crate) fn timeout(&self) -> Option<Duration> {
         match self.held.len() {
             0 => None,
             1 | 2 => Some(limits::LONE_ESCAPE),
@@ -301,13 +301,13 @@ mod tests {
     fn a_lone_escape_is_not_held_for_long() {
         let mut matcher = Matcher::new(vec![DetachKey::ctrl(']')]);
         let mut out = Vec::new();
-        assert_eq!(matcher.patience(), None);
+        assert_eq!(matcher.timeout(), None);
         assert!(!matcher.feed(b"\x1b", &mut out));
-        assert_eq!(matcher.patience(), Some(limits::LONE_ESCAPE));
+        assert_eq!(matcher.timeout(), Some(limits::LONE_ESCAPE));
         matcher.give_up(&mut out);
-        assert_eq!((matcher.patience(), out.as_slice()), (None, &b"\x1b"[..]));
+        assert_eq!((matcher.timeout(), out.as_slice()), (None, &b"\x1b"[..]));
         assert!(!matcher.feed(b"\x1b[9", &mut out));
-        assert_eq!(matcher.patience(), Some(limits::SEQUENCE));
+        assert_eq!(matcher.timeout(), Some(limits::SEQUENCE));
     }
 
     #[test]

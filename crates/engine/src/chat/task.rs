@@ -51,7 +51,7 @@ pub(super) struct Running {
     updates: mpsc::Receiver<Update>,
     stop: CancellationToken,
     /// When it is dropped, after a request to stop.
-    patience: Option<Instant>,
+    deadline: Option<Instant>,
     done: oneshot::Sender<GenerationOutcome>,
 }
 
@@ -128,14 +128,14 @@ impl ConversationTask {
 
     fn deadline(&self) -> Option<Instant> {
         let asks = self.conversation.poll_timeout().map(Instant::from_std);
-        let patience = self.running.as_ref().and_then(|running| running.patience);
-        [asks, patience, self.saving.due].into_iter().flatten().min()
+        let deadline = self.running.as_ref().and_then(|running| running.deadline);
+        [asks, deadline, self.saving.due].into_iter().flatten().min()
     }
 
     fn keep_time(&mut self) {
         let now = Instant::now();
         self.conversation.handle_timeout(now.into_std());
-        let late = |running: &&Running| running.patience.is_some_and(|patience| patience <= now);
+        let late = |running: &&Running| running.deadline.is_some_and(|deadline| deadline <= now);
         if self.running.as_ref().filter(late).is_some() {
             tracing::info!(session = %self.conversation.saved().name, "an agent did not stop in time");
             self.finish(None, Ok(()));
@@ -269,7 +269,7 @@ impl ConversationTask {
                 Err(failure) => (None, Err(failure)),
             }
         });
-        self.running = Some(Running { task, updates: receiver, stop, patience: None, done });
+        self.running = Some(Running { task, updates: receiver, stop, deadline: None, done });
         Ok(outcome)
     }
 
@@ -290,7 +290,7 @@ impl ConversationTask {
             && let Some(running) = &mut self.running
         {
             running.stop.cancel();
-            running.patience.get_or_insert(Instant::now() + limits::CHAT_STOP);
+            running.deadline.get_or_insert(Instant::now() + limits::CHAT_STOP);
         }
     }
 

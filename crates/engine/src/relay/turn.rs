@@ -130,7 +130,7 @@ pub struct TurnDetails {
     /// The kind of signal that ended it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
-    /// The evidence, in words.
+    /// The evidence, as text for people.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
 }

@@ -115,8 +115,8 @@ impl AgentWatch {
     }
 
     /// Waits while the agent starts; fails if it is busy.
-    pub async fn free(&mut self, patience: Duration) -> Result<(), AgentBusy> {
-        tokio::time::timeout(patience, self.not_busy()).await.unwrap_or(Err(AgentBusy::Starting))
+    pub async fn free(&mut self, limit: Duration) -> Result<(), AgentBusy> {
+        tokio::time::timeout(limit, self.not_busy()).await.unwrap_or(Err(AgentBusy::Starting))
     }
 
     async fn not_busy(&mut self) -> Result<(), AgentBusy> {

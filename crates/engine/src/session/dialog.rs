@@ -52,8 +52,8 @@ impl Session {
             self.marked(&pty, dialog, option).await?;
         }
         press(&pty, &modes, keys[moves..].iter().copied()).await.map_err(TypingError::from)?;
-        let patience = Instant::now() + limits::DIALOG_GONE;
-        while Instant::now() < patience {
+        let deadline = Instant::now() + limits::DIALOG_GONE;
+        while Instant::now() < deadline {
             sleep(limits::DIALOG_LOOK).await;
             match pty.dialog().await {
                 Ok(Some((still, _))) if still.id == dialog => {}
@@ -67,8 +67,8 @@ impl Session {
 impl Session {
     /// Waits until the dialog's selection has reached an option: only then is it safe to choose it.
     async fn marked(&self, pty: &Pty, dialog: &str, option: &str) -> Result<(), DialogError> {
-        let patience = Instant::now() + limits::DIALOG_GONE;
-        while Instant::now() < patience {
+        let deadline = Instant::now() + limits::DIALOG_GONE;
+        while Instant::now() < deadline {
             sleep(limits::DIALOG_LOOK).await;
             match pty.dialog().await.map_err(TypingError::from)? {
                 Some((shown, _)) if shown.id == dialog && shown.is_marked(option) => return Ok(()),

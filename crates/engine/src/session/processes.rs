@@ -90,7 +90,7 @@ impl SessionTask {
         }
     }
 
-    /// The process on a PTY is gone for good.
+    /// The process on a PTY has ended and will not restart.
     pub(super) fn end_terminal(&mut self, id: PtyId, status: ExitStatus) {
         let Some(terminal) = self.terminals.get_mut(&id) else {
             return;

@@ -1,7 +1,7 @@
 //! The requests of a client in command mode.
 //!
 //! Each command is a struct; a field that the protocol calls optional is an `Option`, left out if `None`. Defaults
-//! that the protocol defines are methods. Fields marked *addition* are ours and unknown to other clients and daemons.
+//! that the protocol defines are methods.
 
 use super::base64::Base64;
 use super::conversations::{
@@ -277,7 +277,7 @@ impl Attach {
         (self.cols.unwrap_or(DEFAULT_COLS), self.rows.unwrap_or(DEFAULT_ROWS))
     }
 
-    /// The additions that `attach` and `shell` have in common.
+    /// The options that `attach` and `shell` have in common.
     pub fn stream_options(&self) -> StreamOptions {
         StreamOptions {
             resume: self.resume,
@@ -292,7 +292,7 @@ impl Attach {
     }
 }
 
-/// Options of a stream: additions that `attach` and `shell` have in common.
+/// Options of a stream that `attach` and `shell` have in common.
 ///
 /// The wire fields are in each command's own struct, because serde would have to buffer the whole message to collect
 /// them into one.
@@ -402,7 +402,7 @@ impl Shell {
         (self.cols.unwrap_or(DEFAULT_COLS), self.rows.unwrap_or(DEFAULT_ROWS))
     }
 
-    /// The additions that `attach` and `shell` have in common.
+    /// The options that `attach` and `shell` have in common.
     pub fn stream_options(&self) -> StreamOptions {
         StreamOptions {
             resume: self.resume,

@@ -89,7 +89,7 @@ fn meaning(decision: &Decision) -> ApprovalScope {
             _ => ApprovalScope::Once,
         },
         Decision::Decided(_) => ApprovalScope::Refused(DENIED),
-        Decision::Lapsed | Decision::Withdrawn => ApprovalScope::Refused("nobody has allowed this in time"),
+        Decision::Lapsed | Decision::Withdrawn => ApprovalScope::Refused("no user allowed this in time"),
         Decision::Stopped => ApprovalScope::Refused(STOPPED),
     }
 }

@@ -88,7 +88,7 @@ impl<'a> LlmTools<'a> {
         };
         let mut done = done.unwrap_or_else(ToolOutput::failed);
         done.text = shortened(&done.text, limits::RESULT_BYTES);
-        let outcome = told(call.id.clone(), &done);
+        let outcome = outcome(call.id.clone(), &done);
         self.exchange.tool_ended(ending(this.id, done)).await;
         outcome
     }
@@ -153,7 +153,7 @@ fn ending(id: ToolId, done: ToolOutput) -> ToolResult {
 }
 
 /// The text for the model: the error, then the output.
-fn told(id: String, done: &ToolOutput) -> ToolOutcome {
+fn outcome(id: String, done: &ToolOutput) -> ToolOutcome {
     let error = done.error.as_deref().unwrap_or_default();
     let gap = if error.is_empty() || done.text.is_empty() { "" } else { "\n" };
     ToolOutcome { id, text: format!("{error}{gap}{}", done.text), failed: done.error.is_some() }

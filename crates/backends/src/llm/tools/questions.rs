@@ -10,7 +10,7 @@ pub(super) async fn ask(exchange: &Exchange, ask: AskUser) -> Result<ToolOutput,
     let request = request(ask);
     let items = request.items.clone();
     let answers = exchange.ask(request).await.map_err(|why| why.to_string())?;
-    Ok(ToolOutput::text(told(&items, &answers)))
+    Ok(ToolOutput::text(result_for_model(&items, &answers)))
 }
 
 /// A list of one question is treated as a single question.
@@ -34,7 +34,7 @@ fn request(ask: AskUser) -> QuestionRequest {
     QuestionRequest { text, multi, items }
 }
 
-fn told(items: &[QuestionItem], answers: &Answers) -> String {
+fn result_for_model(items: &[QuestionItem], answers: &Answers) -> String {
     let answer = |at: usize| answers.0.get(&at).map_or("(no answer)", String::as_str);
     match items {
         [_] => answer(0).to_owned(),
@@ -63,8 +63,8 @@ mod tests {
         );
         assert_eq!(plain, listed);
         assert!(!plain.multi && plain.text == "which?" && plain.items[0].options == options);
-        assert_eq!(told(&plain.items, &Answers::single("b")), "b");
-        assert_eq!(told(&plain.items, &Answers::default()), "(no answer)");
+        assert_eq!(result_for_model(&plain.items, &Answers::single("b")), "b");
+        assert_eq!(result_for_model(&plain.items, &Answers::default()), "(no answer)");
     }
 
     #[test]
@@ -72,6 +72,6 @@ mod tests {
         let several = request_of(json!({"questions": [{"question": "one?"}, {"question": "two?"}]}));
         assert!(several.multi && several.items.len() == 2 && !several.text.is_empty());
         let answers = Answers([(1, "2".to_owned())].into());
-        assert_eq!(told(&several.items, &answers), "one?\n> (no answer)\ntwo?\n> 2\n");
+        assert_eq!(result_for_model(&several.items, &answers), "one?\n> (no answer)\ntwo?\n> 2\n");
     }
 }

@@ -70,7 +70,7 @@ impl Tried {
         self.sent().iter().map(|message| message["type"].as_str().unwrap().to_owned()).collect()
     }
 
-    fn told(&mut self) -> String {
+    fn shown(&mut self) -> String {
         let lines = self.state.transcript.take();
         lines.iter().map(|line| line.plain() + "\n").collect()
     }
@@ -96,11 +96,11 @@ fn a_prompt_is_sent_and_its_end_is_shown_once() {
     tried.hear(ViewEvent::Prompt("hi".into())).said("yes", false).said("", true);
     assert!(tried.state.is_answering(), "until the daemon says so");
     tried.state.answer(RequestPurpose::Send("hi".into()), Ok(end("completed")), tried.now);
-    let told = tried.told();
-    assert_eq!(told.matches("— ").count(), 1, "{told}");
+    let shown = tried.shown();
+    assert_eq!(shown.matches("— ").count(), 1, "{shown}");
     assert!(!tried.state.is_answering());
     tried.hear(ViewEvent::Prompt("from elsewhere".into())).said("yes", true);
-    assert!(tried.told().contains("— ") && !tried.state.is_answering());
+    assert!(tried.shown().contains("— ") && !tried.state.is_answering());
 }
 
 #[test]
@@ -125,8 +125,8 @@ fn deleting_the_session_ends_its_answer() {
     let mut tried = Tried::new();
     tried.type_in("hi\r").hear(ViewEvent::Prompt("hi".into())).said("half", false).sent();
     assert_eq!(tried.hear(ViewEvent::Seat { owner: false, gone: true }).kinds(), ["session_create"]);
-    let told = tried.told();
-    assert!(told.contains("✗ stopped") && told.contains("was deleted"), "{told}");
+    let shown = tried.shown();
+    assert!(shown.contains("✗ stopped") && shown.contains("was deleted"), "{shown}");
     assert!(!tried.state.is_answering());
 }
 
@@ -136,7 +136,7 @@ fn a_rejected_prompt_returns_to_the_editor() {
     tried.type_in("hi\r");
     let error = ErrorInfo::new(ErrorCode::OperationNotAllowed, "no");
     tried.state.answer(RequestPurpose::Send("hi".into()), Err(error), tried.now);
-    assert!(tried.told().contains("· no") && tried.state.editor.text() == "hi");
+    assert!(tried.shown().contains("· no") && tried.state.editor.text() == "hi");
 }
 
 #[test]
@@ -144,12 +144,12 @@ fn approvals_are_acknowledged_and_one_key_answers() {
     let mut tried = Tried::new();
     tried.hear(approval("a")).hear(approval("b"));
     assert_eq!(tried.kinds(), ["authorization_ack", "authorization_ack"]);
-    assert_eq!((tried.state.prompt(), tried.told().matches("may it use").count()), (None, 1));
+    assert_eq!((tried.state.prompt(), tried.shown().matches("may it use").count()), (None, 1));
     let sent = tried.type_in("xy").sent();
     assert_eq!((sent.len(), &sent[0]["data"]["auth_id"]), (1, &"a".into()));
-    assert!(tried.told().contains("may it use"), "the next one is shown");
+    assert!(tried.shown().contains("may it use"), "the next one is shown");
     tried.hear(ViewEvent::Settled { id: "b".into() });
-    assert!(tried.told().contains("decided by another client") && tried.state.prompt().is_some());
+    assert!(tried.shown().contains("decided by another client") && tried.state.prompt().is_some());
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn ctrl_d_leaves_only_when_nothing_is_typed() {
 fn an_observer_decides_nothing_and_sends_nothing() {
     let mut tried = Tried::new();
     tried.hear(ViewEvent::Seat { owner: false, gone: false });
-    assert!(tried.told().contains("you are watching"));
+    assert!(tried.shown().contains("you are watching"));
     tried.hear(approval("a"));
     assert!(tried.sent().is_empty() && tried.state.prompt() == Some("watching › "));
     assert_eq!(tried.type_in("hi\r").kinds(), ["session_attach"]);
@@ -248,15 +248,15 @@ fn an_interrupted_answer_is_completed_and_marked() {
     tried.state.lost();
     let interrupted = opened(&[(true, "q", None), (false, "one\ntwo three\nfour", Some("interrupted"))]);
     tried.state.reattached(interrupted, tried.now);
-    let told = tried.told();
-    assert!(told.contains("two three\nfour\n✗ interrupted"), "{told}");
-    assert_eq!(told.matches("one").count(), 1, "{told}");
+    let shown = tried.shown();
+    assert!(shown.contains("two three\nfour\n✗ interrupted"), "{shown}");
+    assert_eq!(shown.matches("one").count(), 1, "{shown}");
     tried.state.reattached(
         opened(&[(true, "q", None), (false, "x", None), (true, "r", None), (false, "y", None)]),
         tried.now,
     );
-    let told = tried.told();
-    assert!(told.contains("› r\n\ny") && !told.contains('x'), "only what was missed: {told}");
+    let shown = tried.shown();
+    assert!(shown.contains("› r\n\ny") && !shown.contains('x'), "only what was missed: {shown}");
 }
 
 #[test]
@@ -268,8 +268,8 @@ fn the_missed_part_of_an_answer_is_shown_at_its_end() {
     tried.said("three\n", false).said("", true);
     assert_eq!(tried.kinds(), ["session_load"]);
     tried.state.reattached(opened(&[(true, "q", None), (false, "one two three\n", None)]), tried.now);
-    let told = tried.told();
-    assert!(told.contains("one two three") && !tried.state.is_answering(), "{told}");
+    let shown = tried.shown();
+    assert!(shown.contains("one two three") && !tried.state.is_answering(), "{shown}");
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn text_typed_without_a_connection_waits_for_it() {
     assert_eq!(tried.type_in("\r").kinds(), ["chat_send"]);
     tried.state.lost();
     tried.type_in("/help\r/quit\r");
-    assert!(tried.told().contains("/takeover") && tried.state.is_leaving(), "these need no daemon");
+    assert!(tried.shown().contains("/takeover") && tried.state.is_leaving(), "these need no daemon");
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn a_missed_part_is_loaded_only_once() {
     tried.state.reattached(OpenedSession { running: true, ..opened(&[(true, "q", None)]) }, tried.now);
     tried.state.lost();
     tried.state.reattached(opened(&[(true, "q", None), (false, "one two", None)]), tried.now);
-    assert!(tried.told().contains("one two"));
+    assert!(tried.shown().contains("one two"));
     tried.type_in("hi\r").hear(ViewEvent::Prompt("hi".into())).said("yes", false).said("", true);
     assert_eq!(tried.kinds(), ["chat_send"], "there is nothing to load");
 }
@@ -313,9 +313,9 @@ fn the_last_exchange_of_a_resumed_session_is_shown() {
         (false, "f", None),
     ];
     let mut tried = Tried { state: ChatState::new(opened(&messages), Instant::now()), now: Instant::now() };
-    let told = tried.told();
-    assert!(told.starts_with("· resumed s “t” · 6 messages"), "{told}");
-    assert!(!told.contains("› a") && told.contains("› c") && told.contains('f'), "{told}");
+    let shown = tried.shown();
+    assert!(shown.starts_with("· resumed s “t” · 6 messages"), "{shown}");
+    assert!(!shown.contains("› a") && shown.contains("› c") && shown.contains('f'), "{shown}");
     tried.state.key(&Key::Up, tried.now);
     assert_eq!(tried.state.editor.text(), "e");
 }
@@ -325,9 +325,9 @@ fn tools_are_shown_on_request() {
     let mut tried = Tried::new();
     tried.hear(ViewEvent::ToolCalled(ToolUse { id: "1".into(), name: "read".into(), ..ToolUse::default() }));
     tried.hear(ViewEvent::ToolEnded { id: "1".into(), output: "all of it".into(), error: None });
-    assert!(!tried.told().contains("all of it"));
+    assert!(!tried.shown().contains("all of it"));
     tried.type_in("/tools\r");
-    assert!(tried.told().contains("all of it"));
+    assert!(tried.shown().contains("all of it"));
     tried.state.key(&Key::Ctrl('o'), tried.now);
-    assert!(tried.told().contains("all of it"));
+    assert!(tried.shown().contains("all of it"));
 }

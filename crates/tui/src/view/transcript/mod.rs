@@ -54,7 +54,7 @@ pub struct Transcript {
     since: Option<Instant>,
     /// The part of the answer that was shown, as far as it is kept, and its number of bytes.
     answer: String,
-    told: usize,
+    shown: usize,
     /// The last line is empty.
     blank: bool,
 }
@@ -77,7 +77,7 @@ impl Transcript {
 
     /// The part of an answer that was not shown yet; `None` if another text was shown.
     pub fn rest_of<'a>(&self, answer: &'a str) -> Option<&'a str> {
-        answer.get(self.told..).filter(|_| answer.starts_with(&self.answer))
+        answer.get(self.shown..).filter(|_| answer.starts_with(&self.answer))
     }
 
     /// Takes the lines that stay.
@@ -157,7 +157,7 @@ impl Transcript {
         self.add(StyledLine::new(TextStyle::DIM, &footer));
         self.status.clear();
         self.answer.clear();
-        self.told = 0;
+        self.shown = 0;
     }
 
     /// The lines that may still change; without the status of the agent if it waits for the user.
@@ -178,8 +178,8 @@ impl Transcript {
         }
         if let Some(since) = self.since.filter(|_| !waiting) {
             let doing = if self.status.is_empty() { "working" } else { &self.status };
-            let told = format!("{doing} · {} · Ctrl+C stops", seconds(now.saturating_duration_since(since)));
-            lines.push(StyledLine::new(TextStyle::DIM, &shortened(&told, room)));
+            let line = format!("{doing} · {} · Ctrl+C stops", seconds(now.saturating_duration_since(since)));
+            lines.push(StyledLine::new(TextStyle::DIM, &shortened(&line, room)));
         }
         lines
     }
@@ -238,7 +238,7 @@ impl Transcript {
         self.since = Some(now);
         self.context = None;
         self.answer.clear();
-        self.told = 0;
+        self.shown = 0;
     }
 
     fn say(&mut self, text: &str, now: Instant) {
@@ -248,8 +248,8 @@ impl Transcript {
         self.begin(now);
         self.end_thought(now);
         self.status.clear();
-        self.told += text.len();
-        if self.told <= limits::KEPT {
+        self.shown += text.len();
+        if self.shown <= limits::KEPT {
             self.answer.push_str(text);
         }
         let lines = self.markdown.push(text);
@@ -273,9 +273,9 @@ impl Transcript {
         if let Some((thought, since)) = self.thought.take() {
             let first = thought.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
             let took = seconds(now.saturating_duration_since(since));
-            let told = format!("∴ thought for {took}: {}", first.trim());
+            let line = format!("∴ thought for {took}: {}", first.trim());
             let style = TextStyle { italic: true, ..TextStyle::DIM };
-            self.add(StyledLine::new(style, &shortened(&told, self.width.saturating_sub(1))));
+            self.add(StyledLine::new(style, &shortened(&line, self.width.saturating_sub(1))));
         }
     }
 

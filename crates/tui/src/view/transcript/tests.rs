@@ -3,13 +3,13 @@
 use super::*;
 use serde_json::json;
 
-struct Told {
+struct Fixture {
     transcript: Transcript,
     now: Instant,
     lines: Vec<String>,
 }
 
-impl Told {
+impl Fixture {
     fn new() -> Self {
         let transcript = Transcript { width: 60, ..Transcript::default() };
         Self { transcript, now: Instant::now(), lines: Vec::new() }
@@ -51,21 +51,23 @@ fn thought(text: &str) -> ViewEvent {
 
 #[test]
 fn an_answer_is_shown_in_order_and_tools_are_folded() {
-    let mut told = Told::new();
-    told.hear(ViewEvent::Prompt("explain\nthis".into()))
+    let mut fixture = Fixture::new();
+    fixture
+        .hear(ViewEvent::Prompt("explain\nthis".into()))
         .hear(thought("Let me see.\nIt is"))
         .hear(thought(" simple.\n"))
         .hear(said("First **thi"))
         .hear(said("s**:\n- on"));
-    assert_eq!(told.changing(), ["- on", "working · 2.0s · Ctrl+C stops"]);
-    told.hear(tool("1", "read_file", "Reading main.rs")).hear(tool("2", "search", ""));
-    assert_eq!(told.changing()[..2], ["▸ read_file  Reading main.rs  0.5s", "▸ search  main.rs  0.0s"]);
-    told.hear(ViewEvent::ToolEnded { id: "1".into(), output: "fn main".into(), error: None })
+    assert_eq!(fixture.changing(), ["- on", "working · 2.0s · Ctrl+C stops"]);
+    fixture.hear(tool("1", "read_file", "Reading main.rs")).hear(tool("2", "search", ""));
+    assert_eq!(fixture.changing()[..2], ["▸ read_file  Reading main.rs  0.5s", "▸ search  main.rs  0.0s"]);
+    fixture
+        .hear(ViewEvent::ToolEnded { id: "1".into(), output: "fn main".into(), error: None })
         .hear(ViewEvent::ToolEnded { id: "2".into(), output: String::new(), error: Some("no\nway".into()) })
         .hear(said("Done."));
     let usage = AnswerUsage { tokens: Some(1234), cost: Some(0.012), context: Some(7) };
-    told.transcript.end(&AnswerEnd::Completed, &usage, told.now);
-    insta::assert_snapshot!(told.drain().lines.join("\n"), @r"
+    fixture.transcript.end(&AnswerEnd::Completed, &usage, fixture.now);
+    insta::assert_snapshot!(fixture.drain().lines.join("\n"), @r"
 
     › explain
       this
@@ -78,7 +80,7 @@ fn an_answer_is_shown_in_order_and_tools_are_folded() {
     Done.
     — context 7% · 1.2k tokens · $0.0120 · 4.5s
     ");
-    assert!(!told.transcript.is_active() && told.changing().is_empty());
+    assert!(!fixture.transcript.is_active() && fixture.changing().is_empty());
 }
 
 #[test]
@@ -89,67 +91,68 @@ fn ephemeral_progress_is_on_the_status_line_and_the_rest_stays() {
         ephemeral,
         thought: None,
     };
-    let mut told = Told::new();
-    told.hear(ViewEvent::Prompt("x".into())).hear(progress("looking", true));
-    assert_eq!(told.changing(), ["looking · 0.5s · Ctrl+C stops"]);
-    told.hear(progress("one\ntwo", false));
-    told.transcript.end(&AnswerEnd::Stopped, &AnswerUsage::default(), told.now);
-    assert_eq!(told.drain().lines[3..], ["· one", "· two", "✗ stopped", "— context 12% · 1.0s"]);
+    let mut fixture = Fixture::new();
+    fixture.hear(ViewEvent::Prompt("x".into())).hear(progress("looking", true));
+    assert_eq!(fixture.changing(), ["looking · 0.5s · Ctrl+C stops"]);
+    fixture.hear(progress("one\ntwo", false));
+    fixture.transcript.end(&AnswerEnd::Stopped, &AnswerUsage::default(), fixture.now);
+    assert_eq!(fixture.drain().lines[3..], ["· one", "· two", "✗ stopped", "— context 12% · 1.0s"]);
 }
 
 #[test]
 fn the_last_tool_is_shown_in_full() {
-    let mut told = Told::new();
-    assert!(told.transcript.last_tool()[0].plain().contains("no tool"));
-    told.hear(tool("1", "read_file", "Reading"));
-    told.hear(ViewEvent::ToolEnded { id: "1".into(), output: "one\n\x1b[2Jtwo".into(), error: None });
-    let full: Vec<String> = told.transcript.last_tool().iter().map(StyledLine::plain).collect();
+    let mut fixture = Fixture::new();
+    assert!(fixture.transcript.last_tool()[0].plain().contains("no tool"));
+    fixture.hear(tool("1", "read_file", "Reading"));
+    fixture.hear(ViewEvent::ToolEnded { id: "1".into(), output: "one\n\x1b[2Jtwo".into(), error: None });
+    let full: Vec<String> = fixture.transcript.last_tool().iter().map(StyledLine::plain).collect();
     assert_eq!(full, ["read_file  Reading", "  path: main.rs", "  one", "  ␛[2Jtwo"]);
 }
 
 #[test]
 fn tools_without_an_end_get_one() {
-    let mut told = Told::new();
-    told.hear(tool("1", "run", "make"));
-    told.transcript.end(&AnswerEnd::Interrupted, &AnswerUsage::default(), told.now);
-    assert_eq!(told.drain().lines[..2], ["✗ run  make  0.0s", "✗ interrupted: the daemon ended"]);
+    let mut fixture = Fixture::new();
+    fixture.hear(tool("1", "run", "make"));
+    fixture.transcript.end(&AnswerEnd::Interrupted, &AnswerUsage::default(), fixture.now);
+    assert_eq!(fixture.drain().lines[..2], ["✗ run  make  0.0s", "✗ interrupted: the daemon ended"]);
 }
 
 #[test]
 fn earlier_messages_are_shown_again() {
-    let mut told = Told::new();
+    let mut fixture = Fixture::new();
     let message = |user, text: &str, ending: Option<&str>| TranscriptMessage {
         user,
         text: text.into(),
         ending: ending.map(str::to_owned),
     };
-    told.transcript
-        .recount(&[message(true, "a", None), message(false, "*b*", Some("interrupted"))], told.now);
-    assert_eq!(told.drain().lines[1..], ["› a", "", "b", "✗ interrupted: the daemon ended"]);
-    assert!(!told.transcript.is_active());
+    fixture
+        .transcript
+        .recount(&[message(true, "a", None), message(false, "*b*", Some("interrupted"))], fixture.now);
+    assert_eq!(fixture.drain().lines[1..], ["› a", "", "b", "✗ interrupted: the daemon ended"]);
+    assert!(!fixture.transcript.is_active());
 }
 
 #[test]
 fn a_long_line_does_not_fill_the_screen() {
-    let mut told = Told::new();
-    told.hear(ViewEvent::Prompt("x".into())).hear(said(&"word ".repeat(200)));
-    told.transcript.limit(3);
-    assert!(columns(&told.changing()[0]) <= 180, "{:?}", told.changing());
-    told.hear(said("end\n"));
-    let whole: String = told.lines[3..].concat().replace(' ', "");
+    let mut fixture = Fixture::new();
+    fixture.hear(ViewEvent::Prompt("x".into())).hear(said(&"word ".repeat(200)));
+    fixture.transcript.limit(3);
+    assert!(columns(&fixture.changing()[0]) <= 180, "{:?}", fixture.changing());
+    fixture.hear(said("end\n"));
+    let whole: String = fixture.lines[3..].concat().replace(' ', "");
     assert_eq!(whole, "word".repeat(200) + "end");
 }
 
 #[test]
 fn a_block_of_code_ends_with_its_message() {
-    let mut told = Told::new();
-    told.hear(ViewEvent::Prompt("x".into())).hear(said("```\ncode\n")).hear(tool("1", "run", "make"));
-    told.hear(said("# code\n"));
-    assert_eq!(told.lines.last().map(String::as_str), Some("    # code"), "a tool comes in between");
-    told.transcript.end(&AnswerEnd::Stopped, &AnswerUsage::default(), told.now);
-    told.hear(said("# Title\n"));
-    assert_eq!(told.lines.last().map(String::as_str), Some("Title"));
+    let mut fixture = Fixture::new();
+    fixture.hear(ViewEvent::Prompt("x".into())).hear(said("```\ncode\n")).hear(tool("1", "run", "make"));
+    fixture.hear(said("# code\n"));
+    assert_eq!(fixture.lines.last().map(String::as_str), Some("    # code"), "a tool comes in between");
+    fixture.transcript.end(&AnswerEnd::Stopped, &AnswerUsage::default(), fixture.now);
+    fixture.hear(said("# Title\n"));
+    assert_eq!(fixture.lines.last().map(String::as_str), Some("Title"));
     let message = |text: &str| TranscriptMessage { user: false, text: text.into(), ending: None };
-    told.transcript.recount(&[message("```\ncode"), message("# Title")], told.now);
-    assert_eq!(told.drain().lines.last().map(String::as_str), Some("Title"));
+    fixture.transcript.recount(&[message("```\ncode"), message("# Title")], fixture.now);
+    assert_eq!(fixture.drain().lines.last().map(String::as_str), Some("Title"));
 }
