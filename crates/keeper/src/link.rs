@@ -8,7 +8,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::io;
 use std::path::Path;
 
-/// A connection to a keeper. Neither sending nor receiving waits; use [`Link::as_fd`] to wait.
+/// A connection to a keeper. Neither sending nor receiving waits; use [`KeeperLink::as_fd`] to wait.
 #[derive(Debug)]
 pub struct KeeperLink {
     socket: OwnedFd,

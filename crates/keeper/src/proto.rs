@@ -98,7 +98,7 @@ impl PacketKind {
     }
 }
 
-/// Bits in the key of a [`Kind::Slot`] packet.
+/// Bits in the key of a [`PacketKind::Slot`] packet.
 #[derive(Debug, Clone, Copy)]
 pub struct SlotFlags;
 

@@ -1,7 +1,7 @@
 //! The meaning of the user's bytes: which of them submit, which interrupt, and what text was typed.
 //!
 //! The terminal's replies arrive on the same path as the user's keys, so they are distinguished here.
-//! A lone ESC is a key only when nothing follows it for a moment: see [`Keys::settle`].
+//! A lone ESC is a key only when nothing follows it for a moment: see [`TurnKeys::settle`].
 
 use crate::limits;
 use crate::time::Time;
@@ -69,7 +69,7 @@ impl TurnKeys {
         due
     }
 
-    /// When [`Keys::settle`] has to be called.
+    /// When [`TurnKeys::settle`] has to be called.
     pub fn deadline(&self) -> Option<Time> {
         self.escape_at.map(|at| at + limits::ESCAPE)
     }

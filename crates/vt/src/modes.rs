@@ -127,7 +127,7 @@ impl TerminalModes {
         self.insert = false;
     }
 
-    /// Appends what sets the modes of a fresh terminal so, except those of [`Modes::write_late`].
+    /// Appends what sets the modes of a fresh terminal so, except those of [`TerminalModes::write_late`].
     pub(crate) fn write_early(&self, out: &mut Vec<u8>) {
         for (mode, on) in self.changed.iter().filter(|(mode, _)| !is_late(**mode)) {
             let _written = write!(out, "\x1b[?{mode}{}", if *on { 'h' } else { 'l' });

@@ -1,12 +1,12 @@
 //! Tracks what a program has changed about the terminal, so that it can be restored.
 //!
-//! Pure: output goes in, [`Modes::undo`] returns at any moment the bytes that restore the terminal. Only what the
+//! Pure: output goes in, [`ModeTracker::undo`] returns at any moment the bytes that restore the terminal. Only what the
 //! program really changed is undone, because not every terminal ignores unknown sequences. Changes from before the
 //! first byte that was fed are unknown and stay.
 
 use swb_vt::{Csi, Sequence, Token, Tokenizer};
 
-/// Private modes that are off in a fresh terminal; each becomes one bit of [`State::set`].
+/// Private modes that are off in a fresh terminal; each becomes one bit of [`ChangedModes::set`].
 const OFF_BY_DEFAULT: [u16; 26] = [
     1, // cursor keys send application sequences
     5, // reverse video
@@ -23,7 +23,7 @@ const OFF_BY_DEFAULT: [u16; 26] = [
     5522, 7727, 9001, // paste events, application escape key, win32 input
 ];
 
-/// Private modes that are on in a fresh terminal; each becomes one bit of [`State::cleared`].
+/// Private modes that are on in a fresh terminal; each becomes one bit of [`ChangedModes::cleared`].
 const ON_BY_DEFAULT: [u16; 3] = [
     7,  // lines wrap
     8,  // keys repeat

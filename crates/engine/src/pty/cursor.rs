@@ -87,7 +87,7 @@ impl Cursor {
         &self.pty
     }
 
-    /// The ring the bytes are in; there is one whenever a step gave [`Step::Output`].
+    /// The ring the bytes are in; there is one whenever a step gave [`CursorStep::Output`].
     pub fn ring(&self) -> Option<&OutputRing> {
         self.pty.ring()
     }
@@ -147,7 +147,7 @@ impl Cursor {
         self.pty.update_gate();
     }
 
-    /// Waits until [`Cursor::step`] returns something else than [`Step::Idle`]. Dropping the wait loses nothing.
+    /// Waits until [`Cursor::step`] returns something else than [`CursorStep::Idle`]. Dropping the wait loses nothing.
     pub async fn wait(&self) {
         loop {
             let changed = self.pty.changed.notified();
