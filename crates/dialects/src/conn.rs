@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use swb_engine::{InputError, Pty};
+use swb_engine::{InputError, Pty, is_unconfined};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -108,13 +108,23 @@ impl Drop for Room {
 }
 
 /// Whether a peer may connect, by its credentials from the kernel. CO-7: whatever the file modes are.
+///
+/// Commands of agents that are confined may not: with our help they would act outside their workspace.
 fn admitted(stream: &UnixStream, admit: impl Fn(u32, u32, u32) -> bool) -> bool {
     let ours = rustix::process::getuid().as_raw();
-    let admitted = stream.peer_cred().is_ok_and(|peer| admit(peer.uid(), peer.gid(), ours));
-    if !admitted {
-        tracing::warn!("rejected a connection of another user");
+    let Ok(peer) = stream.peer_cred() else { return false };
+    if !admit(peer.uid(), peer.gid(), ours) {
+        tracing::warn!(uid = peer.uid(), "rejected a connection of another user");
+        return false;
     }
-    admitted
+    if !is_unconfined(stream, peer.pid().unwrap_or(0)) {
+        tracing::warn!(
+            pid = peer.pid(),
+            "rejected a connection of a confined command, or of a process that has ended"
+        );
+        return false;
+    }
+    true
 }
 
 /// Reads the bytes that have arrived and passes them to `push`; `false` at the end of the stream.

@@ -3,6 +3,7 @@
 
 use crate::id::SlotId;
 use crate::limits::{self, KEYS, MAX_SLOTS};
+use crate::peer;
 use crate::proto::{self, KEY_DAEMON, Packet, PacketKind, Received};
 use crate::pty::{self, Child};
 use crate::server::Keeper;
@@ -43,12 +44,8 @@ impl Keeper {
         let Ok(socket) = rustix::net::accept_with(&self.listener, flags) else {
             return;
         };
-        let Ok(peer) = rustix::net::sockopt::socket_peercred(&socket) else {
-            return;
-        };
-        if peer.uid != rustix::process::getuid() {
-            return;
-        }
+        // Closed without an answer: a confined command of an agent is not even told who is here.
+        let Some(pid) = peer::admissible(&socket) else { return };
         // The former daemon may have died, and its connection was not read since.
         self.serve_daemon();
         if let Some(daemon) = self.daemon.as_ref().filter(|daemon| daemon.welcomed) {
@@ -57,7 +54,6 @@ impl Keeper {
             let _sent = proto::send(&socket, busy, &[]);
             return;
         }
-        let pid = rustix::process::Pid::as_raw(Some(peer.pid)) as u64;
         self.daemon = Some(Daemon { socket, pid, welcomed: false, adopting: false });
         if self.watch_daemon().is_err() {
             self.daemon = None;
@@ -98,7 +94,7 @@ impl Keeper {
 
     fn obey(&mut self, packet: &Packet, fd: Option<OwnedFd>) -> Result<(), Errno> {
         match packet.kind {
-            PacketKind::Hello => self.welcome(),
+            PacketKind::Hello => self.welcome(packet.b),
             PacketKind::Spawn => self.spawn(packet, fd.ok_or(Errno::BADF)?),
             PacketKind::Signal => match self.slot(packet.slot)?.signal(packet.a) {
                 // It has ended by itself, and the daemon gets a report of that.
@@ -129,10 +125,16 @@ impl Keeper {
         }
     }
 
-    fn welcome(&mut self) -> Result<(), Errno> {
+    /// Hands everything over to a daemon that this keeper has started, or that knows the key of the installation.
+    fn welcome(&mut self, key: u64) -> Result<(), Errno> {
         let Some(daemon) = &mut self.daemon else {
             return Ok(());
         };
+        let started_here = self.successor.process().is_some_and(|child| child.number() == daemon.pid);
+        if key != self.key && !started_here {
+            self.daemon = None;
+            return Ok(());
+        }
         let about = self.successor.restarts() << 32 | u64::from(std::process::id());
         let packet = Packet::new(PacketKind::Welcome, SlotId::GLOBAL).args(proto::VERSION, about);
         proto::send(&daemon.socket, packet, &[self.bell.memory(), self.bell.event()])?;
@@ -285,16 +287,22 @@ mod tests {
         rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap()
     }
 
+    const KEY: u64 = 7;
+
+    fn greet(daemon: &OwnedFd, key: u64) {
+        let hello = Packet::new(PacketKind::Hello, SlotId::GLOBAL).args(proto::VERSION, key);
+        proto::send(daemon, hello, &[]).unwrap();
+    }
+
     /// A keeper with a daemon that has not read its welcome yet, and the daemon's end.
     fn served() -> (Keeper, OwnedFd) {
         let (listener, lock) = pair();
         let limits = Rlimit { current: None, maximum: None };
-        let mut keeper = Keeper::new(listener, lock, limits).unwrap();
+        let mut keeper = Keeper::new(listener, lock, KEY, limits).unwrap();
         let (socket, daemon) = pair();
         keeper.daemon = Some(Daemon { socket, pid: 1, welcomed: false, adopting: false });
         keeper.watch_daemon().unwrap();
-        proto::send(&daemon, Packet::new(PacketKind::Hello, SlotId::GLOBAL).args(proto::VERSION, 0), &[])
-            .unwrap();
+        greet(&daemon, KEY);
         keeper.serve_daemon();
         keeper.send_news();
         (keeper, daemon)
@@ -308,6 +316,21 @@ mod tests {
         keeper.serve_daemon();
         assert!(keeper.daemon.is_none());
         assert!(!keeper.successor.awaited(), "it said goodbye");
+    }
+
+    #[test]
+    fn a_process_without_the_key_gets_nothing() {
+        let (mut keeper, daemon) = served();
+        proto::send(&daemon, Packet::new(PacketKind::Goodbye, SlotId::GLOBAL), &[]).unwrap();
+        keeper.serve_daemon();
+        let (socket, stranger) = pair();
+        keeper.daemon = Some(Daemon { socket, pid: 1, welcomed: false, adopting: false });
+        keeper.watch_daemon().unwrap();
+        greet(&stranger, KEY + 1);
+        keeper.serve_daemon();
+        keeper.send_news();
+        assert!(matches!(proto::receive(&stranger), Ok(Received::Closed)), "nothing was sent");
+        assert!(keeper.daemon.is_none() && !keeper.successor.awaited());
     }
 
     #[test]

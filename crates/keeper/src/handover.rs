@@ -5,6 +5,7 @@
 
 use crate::daemon::Daemon;
 use crate::id::SlotId;
+use crate::key;
 use crate::limits;
 use crate::pty::{self, Child};
 use crate::ring;
@@ -121,7 +122,10 @@ pub(crate) fn resume(record: i32) -> io::Result<Keeper> {
     let successor = Successor::resumed(words.next()?, own_child(daemon_pid));
     let limit = |word| if word == u64::MAX { None } else { Some(word) };
     let limits = Rlimit { current: limit(words.next()?), maximum: limit(words.next()?) };
-    let mut keeper = Keeper::with_parts(listener, lock, limits, bell, successor)?;
+    let key = key::random()?;
+    // Without the file only a daemon that this keeper starts can take over, which is the usual case.
+    let _stored = key::path_of(&listener).and_then(|socket| key::store(key, &socket));
+    let mut keeper = Keeper::with_parts(listener, lock, key, limits, bell, successor)?;
     for place in &mut keeper.global {
         *place = words.fd()?;
     }

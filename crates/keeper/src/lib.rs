@@ -31,8 +31,10 @@
 mod daemon;
 mod handover;
 mod id;
+mod key;
 mod limits;
 mod link;
+mod peer;
 pub mod proto;
 mod pty;
 mod ring;
@@ -48,6 +50,7 @@ mod wake;
 pub use id::{Offset, SlotId};
 pub use limits::{KEYS, MAX_SLOTS};
 pub use link::KeeperLink;
+pub use peer::{CONFINING_GUARD, is_unconfined, parent_of};
 pub use pty::resize;
 pub use ring::{Pieces, Reader};
 pub use spec::{Spec, read_memfd, sealed_memfd};

@@ -14,6 +14,17 @@ pub(crate) const PACKET: usize = 64;
 /// Connections that wait to be accepted. There is one daemon, and perhaps the next one.
 pub(crate) const BACKLOG: i32 = 16;
 
+/// Ancestors of a process that are followed: far more than shells, terminals and service managers make.
+pub(crate) const ANCESTORS: usize = 128;
+/// How often the ancestors of a process are read until two readings are equal; they rarely change meanwhile.
+pub(crate) const ANCESTRY_READS: usize = 8;
+/// Bytes of `/proc/PID/stat` that are read: a name of 64 and two numbers of them are needed.
+pub(crate) const PROC_STAT: usize = 512;
+/// Bytes of `/proc/PID/cmdline` that are read: the path of a program, and two words.
+pub(crate) const PROC_CMDLINE: usize = 4096 + 64;
+/// Bytes of the path of a file in `/proc/PID`: the number has ten digits at most.
+pub(crate) const PROC_PATH: usize = 32;
+
 /// Bytes the writer of a ring may reserve at once. A PTY read returns about 4 KiB whatever it is offered.
 pub(crate) const RESERVE: u64 = 16 * 1024;
 /// Newest bytes a ring can be made to keep: at least a page, and little enough that all rings fit a machine.

@@ -1,6 +1,7 @@
 //! The daemon's end of the connection to the keeper.
 
 use crate::id::SlotId;
+use crate::key;
 use crate::proto::{self, Packet, PacketKind, Received};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -29,7 +30,7 @@ impl KeeperLink {
         }
         match proto::send(
             &socket,
-            Packet::new(PacketKind::Hello, SlotId::GLOBAL).args(proto::VERSION, 0),
+            Packet::new(PacketKind::Hello, SlotId::GLOBAL).args(proto::VERSION, key::read(path)),
             &[],
         ) {
             // A keeper that serves another daemon reports that and closes at once; the report can still be read.

@@ -24,6 +24,13 @@ pub(crate) struct Child {
     pub(crate) started: OwnedFd,
 }
 
+impl Child {
+    /// Its process id, as packets have it.
+    pub(crate) fn number(&self) -> u64 {
+        self.pid.as_raw_nonzero().get().unsigned_abs().into()
+    }
+}
+
 /// Makes a PTY of the given size, with the modes an interactive program expects.
 pub(crate) fn open(cols: u16, rows: u16) -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;

@@ -23,6 +23,8 @@ pub(crate) struct Keeper {
     pub(crate) listener: OwnedFd,
     /// Holding its lock is what makes this process the keeper of its directory.
     pub(crate) lock: OwnedFd,
+    /// What a daemon that this keeper has not started shows to be given the sessions.
+    pub(crate) key: u64,
     pub(crate) slots: Vec<Slot>,
     pub(crate) global: [Option<OwnedFd>; KEYS],
     pub(crate) global_unsent: u8,
@@ -42,13 +44,14 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    pub(crate) fn new(listener: OwnedFd, lock: OwnedFd, limits: Rlimit) -> io::Result<Self> {
-        Self::with_parts(listener, lock, limits, Doorbell::create()?, Successor::default())
+    pub(crate) fn new(listener: OwnedFd, lock: OwnedFd, key: u64, limits: Rlimit) -> io::Result<Self> {
+        Self::with_parts(listener, lock, key, limits, Doorbell::create()?, Successor::default())
     }
 
     pub(crate) fn with_parts(
         listener: OwnedFd,
         lock: OwnedFd,
+        key: u64,
         limits: Rlimit,
         bell: Doorbell,
         successor: Successor,
@@ -58,6 +61,7 @@ impl Keeper {
         Ok(Self {
             listener,
             lock,
+            key,
             slots: Vec::new(),
             global: Default::default(),
             global_unsent: 0,

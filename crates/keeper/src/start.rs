@@ -1,5 +1,6 @@
 //! The keeper's start: lock, socket, own session, then the loop.
 
+use crate::key;
 use crate::limits;
 use crate::server::Keeper;
 use crate::sys::{self, Fork};
@@ -42,13 +43,16 @@ fn fresh(socket: &Path) -> io::Result<i32> {
         return Ok(ALREADY_RUNNING);
     }
     let listener = listen(socket).map_err(named(socket))?;
-    let mut keeper = Keeper::new(listener, lock, raise_file_limit())?;
+    let key = key::random()?;
+    key::store(key, socket).map_err(named(socket))?;
+    let mut keeper = Keeper::new(listener, lock, key, raise_file_limit())?;
     if let Fork::Parent(_) = sys::fork()? {
         return Ok(0);
     }
     detach()?;
     let result = keeper.run();
     // The lock is still ours, so the path is too.
+    key::remove(socket);
     let _removed = std::fs::remove_file(socket);
     result.map(|()| 0)
 }
@@ -57,13 +61,10 @@ fn resumed(fd: &str) -> io::Result<i32> {
     let fd = fd.parse().map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     sys::ignore_signals();
     let mut keeper = crate::handover::resume(fd)?;
-    let address = rustix::net::getsockname(&keeper.listener)?;
     keeper.run()?;
-    if let Ok(address) = SocketAddrUnix::try_from(address)
-        && let Some(path) = address.path()
-    {
-        use std::os::unix::ffi::OsStrExt;
-        let _removed = std::fs::remove_file(std::ffi::OsStr::from_bytes(path.to_bytes()));
+    if let Ok(socket) = key::path_of(&keeper.listener) {
+        key::remove(&socket);
+        let _removed = std::fs::remove_file(socket);
     }
     Ok(0)
 }

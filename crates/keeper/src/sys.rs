@@ -2,7 +2,8 @@
 
 #![allow(unsafe_code)]
 
-use rustix::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use rustix::io::Errno;
 use rustix::mm::{self, MapFlags, ProtFlags};
 use std::ffi::CString;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -187,4 +188,42 @@ pub(crate) fn adopt_fd(raw: RawFd) -> Option<OwnedFd> {
     }
     // SAFETY: it is open, and the hand-over record lists each descriptor once, so nobody else owns it.
     Some(unsafe { OwnedFd::from_raw_fd(raw) })
+}
+
+/// Process id and user of the process that connected a socket; the id is zero if the process is not visible to us.
+pub(crate) fn peer_credentials(socket: BorrowedFd<'_>) -> Option<(i32, u32)> {
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut len = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes into a structure of that size, which any bytes are valid for.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            std::ptr::from_mut(&mut peer).cast(),
+            &mut len,
+        )
+    };
+    (result == 0).then_some((peer.pid, peer.uid))
+}
+
+/// A descriptor of the process that connected a socket; `NOPROTOOPT` before Linux 6.5.
+pub(crate) fn peer_pidfd(socket: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    let mut fd: RawFd = -1;
+    let mut len = size_of::<RawFd>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes into an integer of that size.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERPIDFD,
+            std::ptr::from_mut(&mut fd).cast(),
+            &mut len,
+        )
+    };
+    if result != 0 || fd < 0 {
+        return Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::SRCH));
+    }
+    // SAFETY: the kernel has just opened it for us, so nothing else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

@@ -48,19 +48,7 @@ fn stop_below(of: Pid) -> HashSet<Pid> {
 fn parents() -> Vec<(i32, i32)> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    pids.filter_map(|pid| {
-        let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-        Some((pid, parent_in(&stat)?))
-    })
-    .collect()
-}
-
-/// The parent in a line of `/proc/PID/stat`. The program chooses the name before it, which may contain anything, so the
-/// last parenthesis counts.
-fn parent_in(stat: &[u8]) -> Option<i32> {
-    let end = stat.iter().rposition(|byte| *byte == b')')?;
-    let rest = std::str::from_utf8(stat.get(end + 1..)?).ok()?;
-    rest.split_ascii_whitespace().nth(1)?.parse().ok()
+    pids.filter_map(|pid| Some((pid, swb_engine::parent_of(Pid::from_raw(pid)?)?))).collect()
 }
 
 fn descendants(of: Pid, parents: &[(i32, i32)]) -> Vec<Pid> {
@@ -83,15 +71,6 @@ fn descendants(of: Pid, parents: &[(i32, i32)]) -> Vec<Pid> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_parent_is_found_behind_any_name() {
-        assert_eq!(parent_in(b"12 (sh) S 7 12 12"), Some(7));
-        assert_eq!(parent_in(b"12 (a) S 1 (\xff b) R 7 12"), Some(7));
-        for bad in [&b""[..], b"12 sh S 7", b"12 (sh)", b"12 (sh) S", b"12 (sh) S x"] {
-            assert_eq!(parent_in(bad), None);
-        }
-    }
 
     #[test]
     fn all_generations_are_found() {

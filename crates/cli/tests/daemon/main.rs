@@ -6,6 +6,7 @@
 mod support;
 
 mod chaos;
+mod confined_peers;
 mod guard;
 mod shared_sessions;
 mod start;

@@ -1,0 +1,126 @@
+//! No socket of ours serves a confined command of an agent, nor anything that it has started: with our help it would act
+//! outside its workspace.
+
+use crate::support::needs;
+use rustix::process::Signal;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use swb_testkit::{Swb, signal};
+
+const EXE: &str = env!("CARGO_BIN_EXE_swb");
+
+/// Connects to the socket in its first argument and prints whether that talks to it: a greeting, an answer to a
+/// request, or at least silence instead of the end of the connection.
+const KNOCK: &str = "
+import socket, sys
+path, kind = sys.argv[1], sys.argv[2]
+sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET if kind == 'packets' else socket.SOCK_STREAM)
+sock.settimeout(5)
+sock.connect(path)
+try:
+    print('served' if sock.recv(1) else 'refused')
+except TimeoutError:
+    print('served')
+except OSError:
+    print('refused')
+";
+
+/// Every socket of a daemon with one session, and how it is spoken to.
+fn sockets(swb: &Swb) -> Vec<(String, &'static str)> {
+    let paths = swb.paths();
+    let keepty = paths.keepty_socket("one");
+    [
+        paths.control_socket(),
+        paths.coop_socket(),
+        paths.clippy_socket().unwrap(),
+        keepty,
+        paths.scriptschnell_socket(),
+    ]
+    .into_iter()
+    .map(|path| (path, "stream"))
+    .chain([(paths.keeper_socket(), "packets")])
+    .map(|(path, kind)| (path.to_str().unwrap().to_owned(), kind))
+    .collect()
+}
+
+fn knock(mut command: Command, socket: &str, kind: &str) -> String {
+    let output = command.args(["python3", "-c", KNOCK, socket, kind]).stdin(Stdio::null()).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// A guard that confines its program, which can make Unix sockets all the same.
+fn guard(write: &Path) -> Command {
+    let mut command = Command::new(EXE);
+    command.args(["guard", "--confine", "--unix-sockets", "--write"]).arg(write).arg("--");
+    command
+}
+
+#[test]
+#[ignore = "needs Landlock: run by cargo xtask ci"]
+fn a_confined_peer_is_refused_on_every_socket() {
+    needs::landlock();
+    let swb = Swb::start(EXE);
+    swb.ok(&["run", "-d", "-n", "one", "--", "sleep", "1000"]);
+    for (socket, kind) in sockets(&swb) {
+        let free = knock(Command::new("env"), &socket, kind);
+        assert_eq!(free, "served\n", "{socket}");
+        let confined = knock(guard(swb.dir()), &socket, kind);
+        assert_eq!(confined, "refused\n", "{socket}");
+        // One that has left its parents behind.
+        let mut command = guard(swb.dir());
+        command.args(["setsid", "--fork", "--wait"]);
+        assert_eq!(knock(command, &socket, kind), "refused\n", "{socket}");
+    }
+    assert_eq!(swb.session("one").unwrap()["status"], "running", "the others are not disturbed");
+}
+
+#[test]
+fn a_peer_that_has_ended_is_refused() {
+    let swb = Swb::start(EXE);
+    let gone = "
+import os, socket, sys
+sock = socket.socket(socket.AF_UNIX)
+pid = os.fork()
+if pid == 0:
+    sock.connect(sys.argv[1])
+    os._exit(0)
+os.waitpid(pid, 0)
+print('connected', flush=True)
+sock.settimeout(60)
+print('refused' if sock.recv(1) == b'' else 'served')
+";
+    // Stopped, so that it accepts the connection after the end of the process.
+    let (daemon, socket) = (swb.daemon_pid(), swb.paths().control_socket());
+    signal(daemon, Signal::STOP);
+    let mut command = Command::new("python3");
+    let mut child = command.args(["-c", gone]).arg(socket).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "connected");
+    signal(daemon, Signal::CONT);
+    assert_eq!(lines.next().unwrap().unwrap(), "refused");
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_process_without_the_key_gets_nothing_from_the_keeper() {
+    let mut swb = Swb::start(EXE);
+    swb.ok(&["run", "-d", "-n", "one", "--", "sleep", "1000"]);
+    swb.ok(&["shutdown"]);
+    swb.daemon().wait().unwrap();
+    // The greeting of a daemon: a kind, a slot, a key and two numbers, little-endian.
+    let greet = "
+import array, socket, struct, sys
+sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+sock.settimeout(20)
+sock.connect(sys.argv[1])
+sock.send(struct.pack('<HHIQQ', 1, 0, 0xffffffff, 1, 0))
+data, ancillary, flags, address = sock.recvmsg(64, socket.CMSG_SPACE(64))
+print(len(data), len(ancillary))
+";
+    let output =
+        Command::new("python3").args(["-c", greet]).arg(swb.paths().keeper_socket()).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "0 0\n", "{output:?}");
+    swb.start_daemon();
+    assert_eq!(swb.session("one").unwrap()["status"], "running", "a daemon of ours gets it");
+}
