@@ -1,10 +1,11 @@
 //! Reads what git knows of a directory, and creates working trees.
 //!
 //! Facts are read from git's own files, so that listing workspaces starts no process; only creating a working tree
-//! runs `git`.
+//! runs `git`. A repository can name programs that git runs; here it runs none of them.
 
 use crate::limits;
 use rustix::process::{Pid, Signal, kill_process_group};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -14,6 +15,19 @@ use tokio::process::Command;
 
 /// Runs git with another file mode creation mask than the daemon's own.
 const MASKED: &str = "umask \"$1\" && shift && exec git \"$@\"";
+/// Settings under which git runs no program that a repository names: no hooks, no file system monitor, no pager, no
+/// external diff, and nothing that fetches objects.
+const INERT: [(&str, &str); 7] = [
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("core.pager", "cat"),
+    ("diff.external", ""),
+    ("protocol.allow", "never"),
+    ("submodule.recurse", "false"),
+    ("credential.helper", ""),
+];
+/// Settings that turn off a filter.
+const FILTER_OFF: [(&str, &str); 4] = [("smudge", ""), ("clean", ""), ("process", ""), ("required", "false")];
 /// Variables that would make git use another repository than that of the directory.
 const FOREIGN: [&str; 5] = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX"];
 
@@ -64,28 +78,52 @@ async fn create_worktree(base: &Path, name: &str, umask: u32) -> Result<PathBuf,
     let (from, wanted) = (base.to_owned(), name.to_owned());
     let place = tokio::task::spawn_blocking(move || place_for(&from, &wanted)).await;
     let (repository, place) = place.map_err(|error| error.to_string())??;
-    let mut command = Command::new("/bin/sh");
-    command.args([
-        "-c",
-        MASKED,
-        "sh",
-        &format!("{:04o}", umask & 0o777),
-        "worktree",
-        "add",
-        "-b",
-        name,
-        "--",
-    ]);
-    command.arg(&place).current_dir(&repository);
-    command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
-    for variable in FOREIGN {
-        command.env_remove(variable);
-    }
+    let filters = filters_of(&repository, umask).await?;
+    let mut command = git(&repository, umask, &filters);
+    command.args(["worktree", "add", "-b", name, "--"]).arg(&place);
     let output = finished(command).await?;
     match output.status.success() {
         true => Ok(place),
         false => Err(complaint(&output.stderr)),
     }
+}
+
+/// `git` in a directory, made to run nothing that the repository names, these filters included.
+fn git(repository: &Path, umask: u32, filters: &BTreeSet<String>) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", MASKED, "sh", &format!("{:04o}", umask & 0o777)]);
+    command.current_dir(repository);
+    command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_NO_LAZY_FETCH", "1").env("LC_ALL", "C");
+    // Variables, because the name of a filter may contain anything, even an equals sign.
+    let inert = INERT.iter().map(|(key, value)| ((*key).to_owned(), *value));
+    let off = filters
+        .iter()
+        .flat_map(|name| FILTER_OFF.iter().map(move |(key, value)| (format!("filter.{name}.{key}"), *value)));
+    let settings: Vec<(String, &str)> = inert.chain(off).collect();
+    command.env("GIT_CONFIG_COUNT", settings.len().to_string());
+    for (number, (key, value)) in settings.iter().enumerate() {
+        command.env(format!("GIT_CONFIG_KEY_{number}"), key).env(format!("GIT_CONFIG_VALUE_{number}"), value);
+    }
+    for variable in FOREIGN {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// The filters for contents of files that the repository defines. Those of the user are not among them: the user has
+/// installed them.
+async fn filters_of(repository: &Path, umask: u32) -> Result<BTreeSet<String>, String> {
+    let mut command = git(repository, umask, &BTreeSet::new());
+    command.args(["config", "--null", "--show-scope", "--name-only", "--get-regexp", "^filter\\."]);
+    // It fails if there are none.
+    Ok(filters_in(&finished(command).await?.stdout))
+}
+
+/// The names of filters in pairs of a scope and a key, each with a NUL at its end.
+fn filters_in(listed: &[u8]) -> BTreeSet<String> {
+    let texts: Vec<_> = listed.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
+    let own = texts.chunks_exact(2).filter(|entry| matches!(&*entry[0], "local" | "worktree"));
+    own.filter_map(|entry| Some(entry[1].strip_prefix("filter.")?.rsplit_once('.')?.0.to_owned())).collect()
 }
 
 /// Checks that a name is valid as a directory, as a branch and as an argument.
@@ -119,7 +157,7 @@ fn place_for(base: &Path, name: &str) -> Result<(PathBuf, PathBuf), String> {
 
 /// Waits for a command that reads no input; kills it and everything it started if it takes too long.
 async fn finished(mut command: Command) -> Result<Output, String> {
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.process_group(0).kill_on_drop(true).spawn();
     let child = child.map_err(|error| format!("cannot start git: {error}"))?;
     let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
@@ -187,7 +225,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    fn git(dir: &Path, args: &[&str]) {
+    fn run_git(dir: &Path, args: &[&str]) {
         let mut command = std::process::Command::new("git");
         command.current_dir(dir).args(["-c", "user.name=n", "-c", "user.email=e@example.org"]).args(args);
         for variable in FOREIGN {
@@ -200,8 +238,8 @@ mod tests {
     fn repository(dir: &Path) -> PathBuf {
         let root = dir.canonicalize().unwrap().join("repo");
         std::fs::create_dir(&root).unwrap();
-        git(&root, &["init", "-q", "-b", "trunk"]);
-        git(&root, &["commit", "-q", "--allow-empty", "-m", "first"]);
+        run_git(&root, &["init", "-q", "-b", "trunk"]);
+        run_git(&root, &["commit", "-q", "--allow-empty", "-m", "first"]);
         root
     }
 
@@ -222,9 +260,9 @@ mod tests {
         };
         assert_eq!(facts(&root), expected);
         assert_eq!(facts(&inner), expected);
-        git(&root, &["checkout", "-q", "-b", "feature/x"]);
+        run_git(&root, &["checkout", "-q", "-b", "feature/x"]);
         assert_eq!(facts(&root).current_branch.as_deref(), Some("feature/x"));
-        git(&root, &["checkout", "-q", "--detach"]);
+        run_git(&root, &["checkout", "-q", "--detach"]);
         assert_eq!(facts(&root).current_branch, None);
     }
 
@@ -247,6 +285,47 @@ mod tests {
         assert_eq!(second, root.with_file_name("repo-fix-2"));
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&place), mode(&second)), (0o755, 0o700));
+    }
+
+    #[tokio::test]
+    async fn nothing_that_a_repository_names_is_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = repository(dir.path());
+        std::fs::write(root.join("file"), "text").unwrap();
+        std::fs::write(root.join(".gitattributes"), "* filter=evil\n").unwrap();
+        run_git(&root, &["add", "."]);
+        run_git(&root, &["commit", "-q", "-m", "second"]);
+        let traces = dir.path().join("traces");
+        std::fs::create_dir(&traces).unwrap();
+        let script = |name: &str| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, format!("#!/bin/sh\n: > '{}/{name}'\ncat\n", traces.display())).unwrap();
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+            path.display().to_string()
+        };
+        let hook = root.join(".git/hooks/post-checkout");
+        std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+        std::fs::rename(script("hook"), hook).unwrap();
+        for (name, setting) in [
+            ("smudge", "filter.evil.smudge"),
+            ("process", "filter.evil.process"),
+            ("monitor", "core.fsmonitor"),
+            ("pager", "core.pager"),
+            ("diff", "diff.external"),
+        ] {
+            run_git(&root, &["config", setting, &script(name)]);
+        }
+        run_git(&root, &["config", "filter.evil.required", "true"]);
+        let place = create_worktree(&root, "fix", 0o022).await.unwrap();
+        assert_eq!(std::fs::read_to_string(place.join("file")).unwrap(), "text");
+        assert_eq!(std::fs::read_dir(&traces).unwrap().count(), 0, "a program of the repository ran");
+    }
+
+    #[test]
+    fn only_filters_of_the_repository_are_turned_off() {
+        let listed = b"global\0filter.lfs.smudge\0local\0filter.a.b=c.smudge\0worktree\0filter.c.process\0";
+        assert_eq!(filters_in(listed), ["a.b=c".to_owned(), "c".to_owned()].into());
+        assert_eq!(filters_in(b""), BTreeSet::new());
     }
 
     // SS-73
