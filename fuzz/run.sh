@@ -26,6 +26,14 @@ for option in level=4 inline-8bit-counters pc-table trace-compares; do
 done
 export RUSTFLAGS
 
+# All at once, so that no core waits for the last crate of one target.
+bins=
+for target in "$@"; do
+    bins="$bins --bin $target"
+done
+# shellcheck disable=SC2086 # these are words
+cargo build --quiet --release --target "$host" $bins
+
 # The longest golden conversation that is a seed has fewer bytes than max_len. A frame that large holds
 # every construct; rss_limit_mb catches memory set aside for a length that was only announced.
 for target in "$@"; do

@@ -37,7 +37,8 @@ fn pages() -> Result<Vec<(PathBuf, String)>> {
 }
 
 fn cli_page() -> Result<String> {
-    run(&mut command("cargo", &["build", "--quiet", "--package", "swb"]))?;
+    // As the tests are built, so that CI compiles everything once.
+    run(&mut command("cargo", &["build", "--quiet", "--workspace", "--bins", "--tests"]))?;
     let main = help(&[])?;
     let mut page = format!("{HEAD}\n## swb\n\n```text\n{main}\n```\n");
     for verb in verbs(&main) {
