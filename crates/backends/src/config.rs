@@ -14,6 +14,8 @@ pub struct ChatConfig {
     pub backend: Option<String>,
     /// What needs no approval.
     pub allow: Allow,
+    /// How commands are confined.
+    pub confinement: ConfinementConfig,
     /// Workspaces and their settings.
     pub workspaces: Vec<WorkspaceConfig>,
 }
@@ -27,6 +29,28 @@ pub struct Allow {
     pub tools: Vec<String>,
     /// Commands: whole ones, or prefixes followed by ` *`.
     pub commands: Vec<String>,
+}
+
+/// `[chat.confinement]`: how commands of agents are confined.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct ConfinementConfig {
+    /// Further environment variables that commands get; a trailing `*` stands for anything.
+    pub environment: Vec<String>,
+    /// What happens to commands on a kernel that cannot confine them.
+    pub without_landlock: WithoutLandlock,
+}
+
+/// What happens to commands on a kernel without Landlock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WithoutLandlock {
+    /// They are refused.
+    #[default]
+    Refuse,
+    /// They run with all rights of the user.
+    Run,
 }
 
 /// `[[chat.workspaces]]`
@@ -54,6 +78,12 @@ pub struct WorkspaceConfig {
     /// The agent used there.
     #[serde(default)]
     pub agent: Option<String>,
+    /// Whether commands can reach Unix sockets.
+    #[serde(default)]
+    pub unix_sockets: bool,
+    /// Whether commands can write `.git`.
+    #[serde(default)]
+    pub git_writable: bool,
 }
 
 /// `[[agents]]`

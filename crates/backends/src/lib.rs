@@ -7,6 +7,7 @@
 mod acp;
 mod command;
 pub mod config;
+mod confinement;
 pub mod guard;
 mod llm;
 mod policy;
@@ -14,9 +15,11 @@ mod pty;
 mod sys;
 mod workspace_fs;
 
+pub use confinement::Confinement;
+
 use crate::pty::limits;
 use config::{AgentConfig, AgentKind, Allow, ChatConfig};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,9 +30,6 @@ use swb_engine::chat::{Agent, Backend, Backends, Boxed, Failure, Opening};
 /// Known agents, by their command; the first one installed is used if none is configured.
 const KNOWN: [&str; 5] = ["claude", "codex", "gemini", "opencode", "aider"];
 
-/// Variable that may hold the secret of one of our sockets.
-const TOKEN_VARIABLE: &str = "SCRIPTSCHNELL_SOCKET_TOKEN";
-
 /// What agents of every kind need.
 #[derive(Debug, Clone)]
 pub struct BackendContext {
@@ -39,12 +39,12 @@ pub struct BackendContext {
     exe: PathBuf,
     /// The environment of the processes we start.
     env: Arc<BTreeMap<String, String>>,
-    /// Variables of it that commands do not get: the keys of all agents, and our own.
-    secrets: Arc<BTreeSet<String>>,
     /// The umask of the processes we start; the daemon's own is stricter.
     umask: u32,
     /// What needs no approval.
     allow: Arc<Allow>,
+    /// How commands are confined.
+    confinement: Confinement,
 }
 
 impl BackendContext {
@@ -55,9 +55,9 @@ impl BackendContext {
         env: BTreeMap<String, String>,
         umask: u32,
         allow: Allow,
+        confinement: Confinement,
     ) -> Self {
-        let secrets = Arc::new([TOKEN_VARIABLE.to_owned()].into());
-        Self { engine, exe, env: Arc::new(env), secrets, umask, allow: Arc::new(allow) }
+        Self { engine, exe, env: Arc::new(env), umask, allow: Arc::new(allow), confinement }
     }
 }
 
@@ -72,10 +72,8 @@ pub struct AgentList {
 
 impl AgentList {
     /// Builds the list of agents from the configuration.
-    pub fn new(mut context: BackendContext, chat: &ChatConfig, configured: Vec<AgentConfig>) -> Self {
+    pub fn new(context: BackendContext, chat: &ChatConfig, configured: Vec<AgentConfig>) -> Self {
         let mut agents: Vec<AgentConfig> = configured;
-        let keys = agents.iter().filter_map(AgentConfig::key_variable).map(str::to_owned);
-        Arc::make_mut(&mut context.secrets).extend(keys);
         for name in KNOWN {
             if !agents.iter().any(|agent| agent.name == name) && installed(&context.env, name) {
                 agents.push(AgentConfig::of_command(name, AgentKind::Pty, vec![name.to_owned()]));

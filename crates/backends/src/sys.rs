@@ -1,9 +1,11 @@
-//! The unsafe calls of this crate: waiting for signals, and code between fork and exec.
+//! The unsafe calls of this crate: waiting for signals, code between fork and exec, and namespaces.
 
-#![allow(unsafe_code, reason = "no safe interface covers signal masks and pre_exec")]
+#![allow(unsafe_code, reason = "no safe interface covers signal masks, pre_exec and mount attributes")]
 
+use std::ffi::CStr;
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::Duration;
@@ -63,4 +65,46 @@ pub(crate) fn prepare_child(
     unsafe {
         command.pre_exec(child);
     }
+}
+
+/// Moves this process, which must have one thread, to a user namespace and a mount namespace of its own.
+pub(crate) fn new_namespaces() -> io::Result<()> {
+    // SAFETY: changes what later system calls of this process mean, but no memory and no descriptor.
+    match unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Makes all mounts from a path on read-only; with an empty path those of the descriptor itself.
+pub(crate) fn make_read_only(dir: BorrowedFd<'_>, path: &CStr) -> io::Result<()> {
+    let attributes =
+        libc::mount_attr { attr_set: libc::MOUNT_ATTR_RDONLY, attr_clr: 0, propagation: 0, userns_fd: 0 };
+    // SAFETY: path and structure live through the call, whose last argument is the size of the latter.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            dir.as_raw_fd(),
+            path.as_ptr(),
+            libc::AT_EMPTY_PATH | libc::AT_RECURSIVE,
+            &attributes,
+            size_of::<libc::mount_attr>(),
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Whether something that changes a process for good succeeds in a child of this one, which must have one thread.
+pub(crate) fn succeeds_in_child(attempt: impl FnOnce() -> bool) -> bool {
+    // SAFETY: with one thread, no other can have held a lock at the fork; the child ends without running anything
+    // that its parent registered for its end.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let code = i32::from(!attempt());
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(code) };
+    }
+    let mut status = 1;
+    // SAFETY: waits for the child that was just made, and stores its status in an integer that lives.
+    child > 0 && unsafe { libc::waitpid(child, &mut status, 0) } == child && status == 0
 }

@@ -28,6 +28,12 @@ pub struct Workspace {
     /// The agent used here unless a session has another.
     #[serde(default)]
     pub agent: Option<String>,
+    /// Whether commands can reach Unix sockets, and with them programs that are not confined.
+    #[serde(default)]
+    pub unix_sockets: bool,
+    /// Whether commands can write `.git`, and with it hooks that the user's own git runs.
+    #[serde(default)]
+    pub git_writable: bool,
     /// When it was first used.
     pub created: Timestamp,
     /// When it was last used.
@@ -45,6 +51,8 @@ impl Workspace {
             commands_approved: Vec::new(),
             domains_approved: Vec::new(),
             agent: None,
+            unix_sockets: false,
+            git_writable: false,
             created: now,
             last_accessed: now,
         }

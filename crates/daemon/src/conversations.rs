@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 use swb_backends::config::WorkspaceConfig;
-use swb_backends::{AgentList, BackendContext};
+use swb_backends::{AgentList, BackendContext, Confinement};
 use swb_chat::Workspace;
 use swb_dialects::scriptschnell::LABEL;
 use swb_engine::Engine;
@@ -22,13 +22,15 @@ pub(crate) struct ChatContext<'a> {
     pub(crate) exe: &'a Path,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) umask: u32,
+    pub(crate) confinement: Confinement,
 }
 
 /// Opens the conversations that belong to `engine`.
 pub(crate) fn open(engine: &Engine, chat: ChatContext<'_>) -> Chats {
     let (config, paths) = (chat.config, chat.paths);
     let allow = config.chat.allow.clone();
-    let context = BackendContext::new(engine.clone(), chat.exe.to_owned(), chat.env, chat.umask, allow);
+    let exe = chat.exe.to_owned();
+    let context = BackendContext::new(engine.clone(), exe, chat.env, chat.umask, allow, chat.confinement);
     let agents = AgentList::new(context, &config.chat, config.agents.clone());
     let archive = Store::new(paths.state_dir());
     let mut options = ChatOptions::new(LABEL, Arc::new(agents), Arc::new(archive), Arc::new(SystemGit));
@@ -46,5 +48,19 @@ fn known(config: &WorkspaceConfig, paths: &Paths) -> Workspace {
     workspace.commands_approved = config.commands.clone();
     workspace.domains_approved = config.domains.clone();
     workspace.agent = config.agent.clone();
+    workspace.unix_sockets = config.unix_sockets;
+    workspace.git_writable = config.git_writable;
     workspace
+}
+
+/// Warnings about workspaces whose settings let commands out of their confinement.
+pub(crate) fn open_workspaces(workspaces: &[WorkspaceConfig]) -> Vec<String> {
+    let warnings = |workspace: &WorkspaceConfig| {
+        let path = workspace.path.display().to_string();
+        let open =
+            [(workspace.unix_sockets, "Unix sockets are open"), (workspace.git_writable, ".git is writable")];
+        let open = open.into_iter().filter_map(|(open, what)| open.then_some(what));
+        open.map(|what| format!("{what} to commands of agents in {path}")).collect::<Vec<_>>()
+    };
+    workspaces.iter().flat_map(warnings).collect()
 }

@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
+use swb_backends::Confinement;
 use swb_dialects::control::Stopper;
 use swb_engine::Engine;
 use swb_operations::{Host, HostAction};
@@ -27,6 +28,7 @@ pub(crate) struct DaemonHost {
     pub(crate) engine: Engine,
     pub(crate) dialects: Vec<DialectStatus>,
     pub(crate) warnings: Vec<String>,
+    pub(crate) confinement: Confinement,
     pub(crate) exe: PathBuf,
     pub(crate) auto: bool,
     pub(crate) started: u64,
@@ -48,7 +50,13 @@ impl Host for DaemonHost {
             },
             dialects: self.dialects.clone(),
             sessions: self.engine.count() as u32,
-            warnings: self.warnings.clone(),
+            // What the kernel can do is known only some time after the start.
+            warnings: self
+                .warnings
+                .iter()
+                .cloned()
+                .chain(self.confinement.warnings().map(str::to_owned))
+                .collect(),
         }
     }
 

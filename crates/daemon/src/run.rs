@@ -14,6 +14,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
+use swb_backends::Confinement;
 use swb_dialects::Fronts;
 use swb_dialects::clippy::Clippy;
 use swb_dialects::control::Control;
@@ -107,13 +108,16 @@ impl DaemonSetup {
             }
         };
         warnings.extend(opened.warnings());
+        warnings.extend(conversations::open_workspaces(&self.config.chat.workspaces));
         engine.leave_successor(&self.successor()?)?;
-        let chats = self.conversations(&engine);
+        let confinement = Confinement::new(self.config.chat.confinement.clone(), self.exe.clone());
+        let chats = self.conversations(&engine, confinement.clone());
         let (stop, mut stops) = mpsc::channel(1);
         let host = Arc::new(DaemonHost {
             engine: engine.clone(),
             dialects: opened.dialects.clone(),
             warnings,
+            confinement,
             exe: self.exe.clone(),
             auto: self.options.auto,
             started: Timestamp::of(SystemTime::now()).0,
@@ -167,13 +171,14 @@ impl DaemonSetup {
         Ok(Listeners { control, coop, clippy, scriptschnell })
     }
 
-    fn conversations(&self, engine: &Engine) -> Chats {
+    fn conversations(&self, engine: &Engine, confinement: Confinement) -> Chats {
         let chat = conversations::ChatContext {
             config: &self.config,
             paths: &self.paths,
             exe: &self.exe,
             env: environment(),
             umask: self.umask,
+            confinement,
         };
         conversations::open(engine, chat)
     }

@@ -21,7 +21,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::task::Poll;
-use swb_chat::{ApprovalAnswer, Decision};
+use swb_chat::{ApprovalAnswer, Decision, ToolKind};
 use swb_engine::chat::{Boxed, Exchange};
 use tokio::sync::Semaphore;
 
@@ -113,7 +113,10 @@ impl<'a> AgentRequests<'a> {
     }
 
     fn permission(&self, request: RequestPermissionRequest, tools: &AcpTools) -> Boxed<'a, RpcResult> {
-        let (approval, kind) = permission::approval(&request, tools.get(&request.tool_call.tool_call_id));
+        let (mut approval, kind) = permission::approval(&request, tools.get(&request.tool_call.tool_call_id));
+        if kind == ToolKind::Execute {
+            approval.reason = self.context.confinement.explain(&approval.reason, &self.exchange.workspace());
+        }
         let (context, exchange, turns) = (self.context, self.exchange, Arc::clone(&self.turns));
         Box::pin(async move {
             let allowed = permission::is_allowed(&approval, kind, &context.allow, &exchange.workspace());

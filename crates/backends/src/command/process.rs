@@ -4,9 +4,9 @@ use super::bounded_output::Utf8Decoder;
 use super::guard_exit;
 use crate::command::limits;
 use crate::workspace_fs::is_beneath;
-use crate::{BackendContext, guard};
+use crate::{BackendContext, Confinement, guard};
 use rustix::process::Pid;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Once;
 use swb_chat::Workspace;
+use swb_engine::CONFINING_GUARD;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
@@ -54,28 +55,39 @@ impl Launch {
         let read = read.filter(|dir| !is_beneath(dir, &known));
         let read = read.flat_map(|dir| [OsStr::new("--read"), dir.as_os_str()]);
         let write = write.iter().flat_map(|dir| [OsStr::new("--write"), dir.as_os_str()]);
-        let args = [OsStr::new("--confine")].into_iter().chain(read).chain(write);
-        self.confinement = Some(args.map(OsStr::to_owned).collect());
+        let open = [(workspace.unix_sockets, "--unix-sockets"), (workspace.git_writable, "--git-writable")];
+        let open = open.into_iter().filter_map(|(open, option)| open.then_some(OsStr::new(option)));
+        self.confinement = Some(open.chain(read).chain(write).map(OsStr::to_owned).collect());
         self
     }
 
     /// The command line of the guard.
     fn command(&self, host: &GuardHost<'_>) -> Command {
         let mut command = Command::new(host.exe);
-        command.arg("guard").arg("--parent").arg(std::process::id().to_string());
-        command.arg("--umask").arg(format!("{:o}", host.umask));
-        if let Some(confinement) = &self.confinement {
-            warn_unconfined();
-            command.args(confinement);
+        match &self.confinement {
+            // These words come first: every socket recognises a confined peer by them.
+            Some(confinement) => {
+                command.args(CONFINING_GUARD).args(confinement);
+                if host.confinement.runs_without_landlock() {
+                    command.arg("--without-landlock");
+                }
+            }
+            None => {
+                command.arg("guard");
+            }
         }
+        command.arg("--parent").arg(std::process::id().to_string());
+        command.arg("--umask").arg(format!("{:o}", host.umask));
         command.arg("--").args(&self.program).current_dir(&self.directory);
         // In a process group of its own, so that the kernel continues a stopped guard when the daemon dies.
         command.process_group(0);
-        // Commands of an agent must not see the keys that pay for agents.
-        let secret = |name: &str| self.confinement.is_some() && host.secrets.contains(name);
-        let common = host.env.iter().filter(|(name, _)| !secret(name));
+        command.env_clear();
+        match self.confinement {
+            Some(_) => command.envs(host.confinement.environment(host.env)),
+            None => command.envs(host.env),
+        };
         let own = self.env.iter().map(|(key, value)| (format!("{}{key}", guard::VARIABLE), value));
-        command.env_clear().envs(common).envs(own).env("PWD", &self.directory);
+        command.envs(own).env("PWD", &self.directory);
         command
     }
 
@@ -122,29 +134,17 @@ pub(crate) struct GuardHost<'a> {
     pub(crate) exe: &'a Path,
     /// The environment of the programs.
     pub(crate) env: &'a BTreeMap<String, String>,
-    /// Variables of it that confined programs do not get.
-    pub(crate) secrets: &'a BTreeSet<String>,
     /// The umask of the programs.
     pub(crate) umask: u32,
+    /// How far programs are confined.
+    pub(crate) confinement: &'a Confinement,
 }
 
 impl<'a> From<&'a BackendContext> for GuardHost<'a> {
     fn from(context: &'a BackendContext) -> Self {
-        let BackendContext { exe, env, secrets, umask, .. } = context;
-        Self { exe, env, secrets, umask: *umask }
+        let BackendContext { exe, env, umask, confinement, .. } = context;
+        Self { exe, env, umask: *umask, confinement }
     }
-}
-
-/// Logs once that this kernel cannot confine commands.
-fn warn_unconfined() {
-    static SAID: Once = Once::new();
-    SAID.call_once(|| {
-        if !guard::can_confine() {
-            tracing::warn!(
-                "this kernel does not support Landlock: agents' commands are not confined to their workspace"
-            );
-        }
-    });
 }
 
 /// A program under its guard; dropping it kills it with everything it has started.
@@ -235,8 +235,8 @@ mod tests {
         workspace.landlock_write = vec![at("ws/build"), at("data")];
         let args = Launch::shell("x", &at("ws")).confined(&workspace).confinement.unwrap();
         let [ws, data, ctx] = ["ws", "data", "ctx"].map(|name| at(name).into_os_string());
-        let [confine, read, write] = ["--confine", "--read", "--write"].map(OsString::from);
-        assert_eq!(args, [confine, read, ctx, write.clone(), ws, write, data]);
+        let [read, write] = ["--read", "--write"].map(OsString::from);
+        assert_eq!(args, [read, ctx, write.clone(), ws, write, data]);
         workspace.landlock_write = vec![at("")];
         assert_eq!(written(&workspace), [at("")]);
     }

@@ -2,6 +2,8 @@
 
 use super::process::GuardHost;
 use super::*;
+use crate::Confinement;
+use crate::config::ConfinementConfig;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -39,8 +41,8 @@ impl Rig {
 
     fn launch(&self, launch: Launch, limit: usize) -> (RunningCommand, mpsc::Receiver<String>) {
         let (follow, followed) = mpsc::channel(4);
-        let secrets = ["SECRET".to_owned()].into();
-        let host = GuardHost { exe: &self.exe, env: &self.env, secrets: &secrets, umask: 0o22 };
+        let confinement = Confinement::new(ConfinementConfig::default(), self.exe.clone());
+        let host = GuardHost { exe: &self.exe, env: &self.env, umask: 0o22, confinement: &confinement };
         let (guarded, output) = launch.start(&host).unwrap();
         (
             RunningCommand {
@@ -120,10 +122,10 @@ async fn cancelling_kills_the_command_at_once() {
 }
 
 #[tokio::test]
-async fn confined_commands_do_not_get_secrets() {
+async fn confined_commands_get_listed_variables_only() {
     let mut rig = rig();
-    rig.env.extend([("SECRET".to_owned(), "key".to_owned()), ("OTHER".to_owned(), "word".to_owned())]);
-    let launch = || Launch::shell("echo $SECRET $OTHER", rig.dir.path());
+    rig.env.extend([("SECRET".to_owned(), "key".to_owned()), ("LANG".to_owned(), "word".to_owned())]);
+    let launch = || Launch::shell("echo $SECRET $LANG", rig.dir.path());
     let workspace = Workspace::new(rig.dir.path(), swb_types::Timestamp(0));
     for (launch, said) in [(launch().confined(&workspace), "word\n"), (launch(), "key word\n")] {
         let (run, _followed) = rig.launch(launch, OUTPUT);

@@ -1,7 +1,12 @@
-//! Confinement with Landlock: a confined program reads what programs need to run and what it is granted, and writes only
-//! what it is granted, besides a temporary directory of its own. On a kernel without Landlock it is not confined.
+//! Confinement: a confined program reads what programs need to run and what it is granted, and writes only what it is
+//! granted, besides a temporary directory of its own.
+//!
+//! Landlock does that for the contents of files. What it does not cover is closed by file systems that are read-only
+//! outside the granted directories, where the kernel allows that, and by a filter of system calls.
 
-use crate::guard::limits;
+use crate::guard::read_only::{self, ReadOnlyFiles};
+use crate::guard::syscalls::SyscallFilter;
+use crate::guard::{Orders, limits};
 use landlock::{
     ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
     RulesetError, Scope, path_beneath_rules,
@@ -74,19 +79,36 @@ pub fn is_available() -> bool {
 }
 
 /// Rules ready to be enforced.
-pub(super) struct Confinement(RulesetCreated);
+pub(super) struct Confinement {
+    rules: RulesetCreated,
+    /// `None` where the kernel does not allow it.
+    files: Option<ReadOnlyFiles>,
+    syscalls: SyscallFilter,
+}
 
 impl Confinement {
-    pub(super) fn new(read: &[PathBuf], write: &[PathBuf], temporary: &Path) -> io::Result<Self> {
-        Self::rules(read, write, temporary).map(Self).map_err(io::Error::other)
+    pub(super) fn new(orders: &Orders, temporary: &Path) -> io::Result<Self> {
+        let rules = Self::rules(orders, temporary).map_err(io::Error::other)?;
+        let syscalls = SyscallFilter::new(orders.unix_sockets)?;
+        let mut writable = orders.write.clone();
+        if orders.git_writable {
+            writable.extend(repositories(&orders.write));
+        }
+        let files = read_only::is_available().then(|| ReadOnlyFiles::new(orders, &writable, temporary));
+        Ok(Self { rules, files, syscalls })
     }
 
-    fn rules(read: &[PathBuf], write: &[PathBuf], temporary: &Path) -> Result<RulesetCreated, RulesetError> {
+    fn rules(orders: &Orders, temporary: &Path) -> Result<RulesetCreated, RulesetError> {
+        let Orders { read, write, .. } = orders;
         let all = AccessFs::from_all(KNOWN);
         let device = AccessFs::from_file(KNOWN) & !AccessFs::Execute;
         let reading = AccessFs::from_read(KNOWN);
-        let repositories: Vec<PathBuf> = write.iter().filter_map(|dir| repository_of(dir, write)).collect();
-        let written = write.iter().chain(&repositories).map(PathBuf::as_path).chain([temporary]);
+        let repositories = repositories(write);
+        let (readable, writable) =
+            if orders.git_writable { (None, Some(&repositories)) } else { (Some(&repositories), None) };
+        let read = read.iter().chain(readable.into_iter().flatten());
+        let written =
+            write.iter().chain(writable.into_iter().flatten()).map(PathBuf::as_path).chain([temporary]);
         Ruleset::default()
             .handle_access(all)?
             .scope(Scope::Signal | Scope::AbstractUnixSocket)?
@@ -99,10 +121,18 @@ impl Confinement {
             .add_rules(path_beneath_rules(written, all))
     }
 
-    /// Enforces them for this thread and everything it starts, permanently.
+    /// Enforces them for this process and everything it starts, permanently. The process must have one thread.
     pub(super) fn enter(self) -> io::Result<()> {
-        self.0.restrict_self().map(|_| ()).map_err(io::Error::other)
+        // First, as the rules forbid to change mounts.
+        self.files.map_or(Ok(()), |files| files.enter())?;
+        self.rules.restrict_self().map_err(io::Error::other)?;
+        self.syscalls.enter()
     }
+}
+
+/// The repositories of linked working trees among these directories.
+fn repositories(write: &[PathBuf]) -> Vec<PathBuf> {
+    write.iter().filter_map(|dir| repository_of(dir, write)).collect()
 }
 
 fn homely() -> Vec<PathBuf> {

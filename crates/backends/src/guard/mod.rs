@@ -3,11 +3,13 @@
 //! Everything an agent starts is a descendant of its guard, even what leaves its process group, its session or its
 //! parent, because the guard is a subreaper. When the program ends, when the guard gets a signal, or when the daemon
 //! dies, the guard kills all of them and exits with the program's status. With `--confine` the program can write only
-//! where it may (`confine.rs`).
+//! where it may (`confine.rs`, `read_only.rs`) and cannot reach programs that are not confined (`syscalls.rs`).
 
 mod confine;
 mod family;
 mod limits;
+mod read_only;
+mod syscalls;
 
 pub use confine::is_available as can_confine;
 pub(crate) use family::kill_below;
@@ -26,6 +28,11 @@ const NOT_FOUND: u8 = 127;
 const KILLED: u8 = 128;
 /// Exit code for invalid arguments, and if the parent died before the guard was set up.
 const USAGE: u8 = 125;
+/// The only argument of a guard that finds out whether file systems can be made read-only for a program.
+pub(crate) const PROBE: &str = "--probe";
+/// Why a confined program does not run.
+const NO_LANDLOCK: &str = "this kernel does not support Landlock, so the command cannot be confined to its workspace; \
+                           to run commands unconfined, set without_landlock = \"run\" under [chat.confinement]";
 /// Prefix of environment variables for the program alone. Variables that an agent chooses must not reach the guard
 /// itself, which is not confined: `PATH` or `LD_PRELOAD` would change what it does.
 pub(crate) const VARIABLE: &str = "SWB_GUARDED_";
@@ -36,6 +43,12 @@ struct Orders {
     parent: Option<i32>,
     umask: Option<u32>,
     confine: bool,
+    /// Runs the program unconfined on a kernel without Landlock, instead of not at all.
+    without_landlock: bool,
+    /// Unix sockets can be reached.
+    unix_sockets: bool,
+    /// The `.git` of the workspace can be written.
+    git_writable: bool,
     read: Vec<PathBuf>,
     write: Vec<PathBuf>,
     program: Vec<OsString>,
@@ -45,10 +58,17 @@ struct Orders {
 ///
 /// The process must not have started threads.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
-    let orders = match parse(args) {
+    let args: Vec<OsString> = args.collect();
+    if args == [PROBE] {
+        return if read_only::is_available() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
+    let orders = match parse(args.into_iter()) {
         Ok(orders) => orders,
         Err(error) => return complain(USAGE, error),
     };
+    if orders.confine && !orders.without_landlock && !can_confine() {
+        return complain(CANNOT_START, NO_LANDLOCK);
+    }
     ExitCode::from(match guard(&orders) {
         Ok(code) => code,
         Err(error) => {
@@ -73,9 +93,12 @@ fn parse(mut args: impl Iterator<Item = OsString>) -> Result<Orders, &'static st
         let mut value = || args.next().ok_or("missing value of an option");
         match arg.to_str() {
             Some("--confine") => orders.confine = true,
+            Some("--git-writable") => orders.git_writable = true,
             Some("--parent") => orders.parent = Some(number(&value()?, 10)? as i32),
             Some("--read") => orders.read.push(value()?.into()),
             Some("--umask") => orders.umask = Some(number(&value()?, 8)?),
+            Some("--unix-sockets") => orders.unix_sockets = true,
+            Some("--without-landlock") => orders.without_landlock = true,
             Some("--write") => orders.write.push(value()?.into()),
             Some("--") => break,
             _ => return Err("unknown argument"),
@@ -119,19 +142,19 @@ fn start(orders: &Orders, temporary: Option<&TemporaryDir>) -> std::io::Result<P
     let mut confinement = None;
     if let Some(temporary) = temporary {
         command.env("TMPDIR", temporary.path());
-        confinement = Some(Confinement::new(&orders.read, &orders.write, temporary.path())?);
+        confinement = Some(Confinement::new(orders, temporary.path())?);
     }
     let umask = orders.umask;
     sys::prepare_child(&mut command, move || {
         // No controlling terminal, not even the one the daemon was started from.
         rustix::process::setsid()?;
-        // The last resort for the program itself, in case the guard is killed.
-        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
         if let Some(umask) = umask {
             rustix::process::umask(umask.into());
         }
         // In the child only: a confined process cannot signal its guard.
-        confinement.take().map_or(Ok(()), Confinement::enter)
+        confinement.take().map_or(Ok(()), Confinement::enter)?;
+        // The last resort for the program itself, in case the guard is killed. A new namespace resets it.
+        Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?)
     });
     let child = command.spawn()?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
@@ -169,10 +192,23 @@ mod tests {
 
     #[test]
     fn orders_are_read() {
-        let orders =
-            parsed(&["--umask", "027", "--confine", "--read", "/r", "--write", "/w", "--", "sh", "--", "x"]);
+        let orders = parsed(&[
+            "--confine",
+            "--umask",
+            "027",
+            "--unix-sockets",
+            "--read",
+            "/r",
+            "--write",
+            "/w",
+            "--",
+            "sh",
+            "--",
+            "x",
+        ]);
         let orders = orders.unwrap();
         assert_eq!((orders.umask, orders.confine), (Some(0o27), true));
+        assert!(orders.unix_sockets && !orders.git_writable && !orders.without_landlock);
         assert_eq!((orders.read, orders.write), (vec!["/r".into()], vec!["/w".into()]));
         assert_eq!(orders.program, ["sh", "--", "x"]);
         for bad in [

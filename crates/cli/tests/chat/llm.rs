@@ -1,6 +1,7 @@
 //! Models behind an API, over the scriptschnell socket: text, tools and questions. Every test runs with both APIs.
 
 use crate::support::models::{self, APIS, Canned, Reply, Rig, answer, daemon, decide, events};
+use crate::support::needs;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -395,21 +396,46 @@ fn several_questions_are_asked_at_once() {
 }
 
 #[test]
-fn commands_do_not_get_keys() {
-    let command = "echo key=$STUB_KEY$UNUSED_KEY$SCRIPTSCHNELL_SOCKET_TOKEN other=$STUB_OTHER";
+fn commands_get_no_secrets() {
+    let command =
+        "echo key=$STUB_KEY$GITHUB_TOKEN$SCRIPTSCHNELL_SOCKET_TOKEN other=$STUB_OTHER lang=$LC_TIME";
     let rules = json!(uses("run it", "execute_command", json!({"command": command}), "end"));
     let stub = models::Stub::start(&json!({"rules": rules}));
     let mut swb = Swb::new(EXE);
     let agent = models::configuration("openai", stub.url()) + "api_key_env = \"STUB_KEY\"\n";
-    let agent = agent
-        + "[[agents]]\nname = \"unused\"\nkind = \"llm\"\nmodel = \"m\"\napi_key_env = \"UNUSED_KEY\"\n";
-    swb.configure(&format!("[chat.allow]\ntools = [\"*\"]\n{agent}"));
+    let confinement = "[chat.confinement]\nenvironment = [\"STUB_O*\"]\n";
+    swb.configure(&format!("{confinement}[chat.allow]\ntools = [\"*\"]\n{agent}"));
     swb.start_daemon_with(|command| {
-        command.env("STUB_KEY", "secret").env("UNUSED_KEY", "secret").env("STUB_OTHER", "here");
-        command.env("SCRIPTSCHNELL_SOCKET_TOKEN", "secret");
+        command.env("STUB_KEY", "secret").env("GITHUB_TOKEN", "secret").env("STUB_OTHER", "here");
+        command.env("SCRIPTSCHNELL_SOCKET_TOKEN", "secret").env("LC_TIME", "C");
     });
     let generation = swb.chat_in("talk").chat("run it");
-    assert_eq!(tool(&generation).1["result"], "key= other=here\n");
+    assert_eq!(tool(&generation).1["result"], "key= other=here lang=C\n");
+}
+
+#[test]
+#[ignore = "needs Landlock: run by cargo xtask ci"]
+fn commands_reach_unix_sockets_only_where_the_workspace_opens_them() {
+    needs::landlock();
+    let command = "/usr/bin/python3 -c 'import socket; socket.socket(socket.AF_UNIX); print(1)' 2>&1 | tail -n 1";
+    let rules = json!(uses("run it", "execute_command", json!({"command": command}), "end"));
+    let mut closed = Rig::new("openai", &rules, "[chat.allow]\ntools = [\"execute_command\"]\n");
+    let result = tool(&closed.chat("run it")).1["result"].as_str().unwrap().to_owned();
+    assert!(result.starts_with("PermissionError"), "{result}");
+    assert!(!closed.swb.ok(&["status"]).contains("Unix sockets"));
+
+    let stub = models::Stub::start(&json!({"rules": rules}));
+    let mut swb = Swb::new(EXE);
+    let workspace = format!("[[chat.workspaces]]\npath = {:?}\nunix_sockets = true\n", swb.workspace(""));
+    swb.configure(&format!("{workspace}{}", models::configuration("openai", stub.url())));
+    swb.start_daemon();
+    assert!(swb.ok(&["status"]).contains("Unix sockets are open to commands of agents in"));
+    let mut client = swb.chat_in("talk");
+    let id = client.prompt("run it");
+    let asked = client.event("authorization_request");
+    assert!(asked["reason"].as_str().unwrap().contains("Unix sockets are open in this workspace"), "{asked}");
+    decide(&mut client, &asked, json!({"approved": true}));
+    assert_eq!(tool(&client.generation(&id)).1["result"], "1\n");
 }
 
 #[test]

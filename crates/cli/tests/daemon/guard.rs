@@ -259,7 +259,7 @@ fn a_confined_program_does_not_reach_abstract_sockets() {
         "python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('\\0{name}')\" 2>/dev/null && echo in"
     );
     assert_eq!(said(&run(&[], &script)), "in\n");
-    assert_eq!(said(&run(&["--confine"], &script)), "");
+    assert_eq!(said(&run(&["--confine", "--unix-sockets"], &script)), "");
 }
 
 #[test]
@@ -276,4 +276,63 @@ fn an_unconfined_program_is_not_restricted() {
     let output = guard(&[], "echo x > $D/new; chmod 700 $D/new").env("D", dir.path()).output().unwrap();
     assert!(output.status.success());
     assert_eq!(fs::metadata(dir.path().join("new")).unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+#[test]
+#[ignore = "needs Landlock: run by cargo xtask ci"]
+fn a_confined_program_makes_no_unix_sockets() {
+    needs::landlock();
+    let script = "python3 - <<'END'
+import ctypes, errno, os, socket
+def tried(name, do):
+    try:
+        do()
+        print(name, 'works')
+    except OSError as error:
+        print(name, errno.errorcode[error.errno])
+def call(number, *args):
+    if ctypes.CDLL(None, use_errno=True).syscall(number, *args) < 0:
+        raise OSError(ctypes.get_errno(), '')
+tried('unix', lambda: socket.socket(socket.AF_UNIX))
+tried('unix datagrams', lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+tried('pair', socket.socketpair)
+tried('inet', lambda: socket.socket(socket.AF_INET))
+tried('io_uring', lambda: call(425, 1, ctypes.create_string_buffer(120)))
+END";
+    let confined = said(&run(&["--confine"], script));
+    let lines: Vec<&str> = confined.lines().collect();
+    assert_eq!(lines, ["unix EPERM", "unix datagrams EPERM", "pair works", "inet works", "io_uring EPERM"]);
+    let open = said(&run(&["--confine", "--unix-sockets"], script));
+    assert!(open.starts_with("unix works\nunix datagrams works\n"), "{open}");
+}
+
+#[test]
+#[ignore = "needs Landlock: run by cargo xtask ci"]
+fn a_confined_program_changes_nothing_outside_its_directories() {
+    needs::landlock();
+    needs::user_namespaces();
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["ws/.git/hooks", "out"] {
+        fs::create_dir_all(dir.path().join(name)).unwrap();
+    }
+    fs::write(dir.path().join("out/file"), "").unwrap();
+    fs::set_permissions(dir.path().join("out/file"), PermissionsExt::from_mode(0o644)).unwrap();
+    let workspace = dir.path().join("ws").to_str().unwrap().to_owned();
+    let script = "
+        cd $D/ws
+        chmod 777 $D/out/file 2>/dev/null || echo 'no modes'
+        touch -d 2001-01-01 $D/out/file 2>/dev/null || echo 'no times'
+        echo x > new && chmod 700 new && touch -d 2001-01-01 new && echo 'its own'
+        echo x 2>/dev/null > .git/hooks/pre-commit || echo 'no hooks'
+        chmod 777 .git 2>/dev/null || echo 'no modes of it'
+        mv .git other 2>/dev/null || echo 'no other repository'";
+    let output = |options: &[&str]| {
+        let options: Vec<&str> =
+            ["--confine", "--write", &workspace].into_iter().chain(options.iter().copied()).collect();
+        said(&guard(&options, script).env("D", dir.path()).output().unwrap())
+    };
+    assert_eq!(output(&[]), "no modes\nno times\nits own\nno hooks\nno modes of it\nno other repository\n");
+    assert_eq!(output(&["--git-writable"]), "no modes\nno times\nits own\n");
+    let mode = fs::metadata(dir.path().join("out/file")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o644);
 }

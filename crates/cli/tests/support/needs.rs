@@ -22,3 +22,13 @@ pub(crate) fn landlock_scopes() {
     let has_scopes = (numbers.next(), numbers.next()) >= (Some(6), Some(12));
     assert!(has_scopes, "this test needs Linux 6.12 for the scopes of Landlock, and this is {version}");
 }
+
+/// Fails where a process cannot have mount namespaces of its own.
+#[track_caller]
+pub(crate) fn user_namespaces() {
+    let probe = std::process::Command::new(env!("CARGO_BIN_EXE_swb")).args(["guard", "--probe"]).status();
+    assert!(
+        probe.is_ok_and(|status| status.success()),
+        "this test needs a kernel that allows user namespaces"
+    );
+}

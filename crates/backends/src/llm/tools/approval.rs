@@ -31,11 +31,15 @@ impl LlmTools<'_> {
         if self.is_allowed(&this.name, command) {
             return Ok(());
         }
+        let reason = match command {
+            Some(_) => self.context.confinement.explain(reason, &self.exchange.workspace()),
+            None => reason.to_owned(),
+        };
         let request = ApprovalRequest {
             tool: this.name.clone(),
             tool_id: Some(this.id.clone()),
             parameters: this.parameters.clone(),
-            reason: reason.to_owned(),
+            reason,
             options: options(command),
         };
         match meaning(&self.exchange.approve(request).await) {

@@ -1,0 +1,197 @@
+//! How far commands of agents are confined: what the user has configured, what this kernel can do, and what a user who
+//! decides about a command has to know.
+
+use crate::config::{ConfinementConfig, WithoutLandlock};
+use crate::guard;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, OnceLock};
+use swb_chat::Workspace;
+use tokio::process::Command;
+
+/// Variables that confined programs get: the user's identity and language, and where toolchains are. A trailing `*`
+/// stands for anything. Everything else may be a secret.
+pub(crate) const ENVIRONMENT: [&str; 53] = [
+    "ASDF_DATA_DIR",
+    "ASDF_DIR",
+    "BUN_INSTALL",
+    "CARGO_HOME",
+    "CI",
+    "COLORTERM",
+    "COLUMNS",
+    "CONDA_PREFIX",
+    "DENO_INSTALL",
+    "EDITOR",
+    "GEM_HOME",
+    "GEM_PATH",
+    "GOBIN",
+    "GOPATH",
+    "GOROOT",
+    "HOME",
+    "HOSTNAME",
+    "JAVA_HOME",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "LD_LIBRARY_PATH",
+    "LINES",
+    "LOGNAME",
+    "MISE_DATA_DIR",
+    "NIX_PATH",
+    "NIX_PROFILES",
+    "NIX_SSL_CERT_FILE",
+    "NO_COLOR",
+    "NVM_BIN",
+    "NVM_DIR",
+    "PAGER",
+    "PATH",
+    "PKG_CONFIG_PATH",
+    "PNPM_HOME",
+    "PWD",
+    "PYENV_ROOT",
+    "RBENV_ROOT",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "SDKMAN_DIR",
+    "SHELL",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "VIRTUAL_ENV",
+    "VISUAL",
+    "VOLTA_HOME",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+];
+
+/// How commands are confined on this machine.
+#[derive(Debug, Clone)]
+pub struct Confinement {
+    config: Arc<ConfinementConfig>,
+    landlock: bool,
+    /// Whether file systems can be made read-only for a command; unset until the guard has tried it.
+    read_only: Arc<OnceLock<bool>>,
+}
+
+impl Confinement {
+    /// Finds out what the kernel can do, partly in the background: `exe` is our own executable.
+    pub fn new(config: ConfinementConfig, exe: PathBuf) -> Self {
+        let read_only = Arc::new(OnceLock::new());
+        let found = Arc::clone(&read_only);
+        tokio::spawn(async move {
+            let result = probe(&exe).await;
+            let _set = found.set(result);
+        });
+        Self { config: Arc::new(config), landlock: guard::can_confine(), read_only }
+    }
+
+    /// Whether a command runs although the kernel cannot confine it.
+    pub(crate) fn runs_without_landlock(&self) -> bool {
+        self.config.without_landlock == WithoutLandlock::Run
+    }
+
+    /// The variables of the environment that confined programs get.
+    pub(crate) fn environment<'a>(
+        &'a self,
+        env: &'a BTreeMap<String, String>,
+    ) -> impl Iterator<Item = (&'a String, &'a String)> {
+        env.iter().filter(|(name, _)| {
+            let rules = ENVIRONMENT.into_iter().chain(self.config.environment.iter().map(String::as_str));
+            rules.into_iter().any(|rule| matches(rule, name))
+        })
+    }
+
+    /// What limits the confinement of every command on this machine, one sentence each.
+    pub fn warnings(&self) -> impl Iterator<Item = &'static str> {
+        let warning = match (self.landlock, self.read_only.get()) {
+            (false, _) if self.runs_without_landlock() => Some(UNCONFINED),
+            (false, _) => Some(REFUSED),
+            (true, Some(false)) => Some(NO_NAMESPACES),
+            (true, _) => None,
+        };
+        warning.into_iter()
+    }
+
+    /// The same for one workspace, with what its settings allow.
+    fn warnings_in(&self, workspace: &Workspace) -> impl Iterator<Item = &'static str> {
+        let open = [(workspace.unix_sockets, UNIX_SOCKETS), (workspace.git_writable, GIT_WRITABLE)];
+        self.warnings().chain(open.into_iter().filter_map(|(open, warning)| open.then_some(warning)))
+    }
+
+    /// A reason for an approval, followed by what the user has to know about the confinement.
+    pub(crate) fn explain(&self, reason: &str, workspace: &Workspace) -> String {
+        let warnings = self.warnings_in(workspace).fold(String::new(), |text, warning| text + "\n" + warning);
+        reason.to_owned() + &warnings
+    }
+}
+
+const UNCONFINED: &str =
+    "This kernel does not support Landlock: commands of agents run unconfined, with all your rights.";
+const REFUSED: &str = "This kernel does not support Landlock: commands of agents are refused.";
+const NO_NAMESPACES: &str = "This kernel does not allow user namespaces: commands of agents can change modes and times \
+                             of your files outside the workspace, and the workspace's .git.";
+/// What `unix_sockets` of a workspace means.
+const UNIX_SOCKETS: &str = "Unix sockets are open in this workspace: commands can reach your session bus, container \
+                                engine and agents for keys, and so act with all your rights.";
+/// What `git_writable` of a workspace means.
+const GIT_WRITABLE: &str =
+    "The .git of this workspace is writable: commands can leave hooks there that your own git runs.";
+
+/// Whether a name matches a rule: a name, or a beginning followed by `*`.
+fn matches(rule: &str, name: &str) -> bool {
+    rule.strip_suffix('*').map_or(rule == name, |beginning| name.starts_with(beginning))
+}
+
+/// Whether a guard can make file systems read-only.
+async fn probe(exe: &Path) -> bool {
+    let mut guard = Command::new(exe);
+    guard.args(["guard", guard::PROBE]).env_clear().kill_on_drop(true);
+    guard.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    guard.status().await.is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use swb_types::Timestamp;
+
+    fn confinement(config: ConfinementConfig, landlock: bool, read_only: Option<bool>) -> Confinement {
+        let known = read_only.map_or_else(OnceLock::new, OnceLock::from);
+        Confinement { config: Arc::new(config), landlock, read_only: Arc::new(known) }
+    }
+
+    #[test]
+    fn only_listed_variables_are_passed_on() {
+        let config = ConfinementConfig {
+            environment: vec!["MY_*".to_owned(), "EXACT".to_owned()],
+            ..ConfinementConfig::default()
+        };
+        let names = ["EXACT", "EXACTLY", "GITHUB_TOKEN", "HOME", "LC_ALL", "MY_X", "PATH", "SSH_AUTH_SOCK"];
+        let env = names.map(|name| (name.to_owned(), "x".to_owned())).into();
+        let confinement = confinement(config, true, Some(true));
+        let passed: Vec<&str> = confinement.environment(&env).map(|(name, _)| name.as_str()).collect();
+        assert_eq!(passed, ["EXACT", "HOME", "LC_ALL", "MY_X", "PATH"]);
+    }
+
+    #[test]
+    fn a_user_is_warned_of_what_is_open() {
+        let mut workspace = Workspace::new(Path::new("/w"), Timestamp(0));
+        let full = confinement(ConfinementConfig::default(), true, Some(true));
+        assert_eq!(full.explain("why", &workspace), "why");
+        let partly = confinement(ConfinementConfig::default(), true, Some(false));
+        assert!(partly.explain("why", &workspace).contains("modes and times"));
+        let refusing = confinement(ConfinementConfig::default(), false, Some(true));
+        assert!(refusing.explain("why", &workspace).contains("refused"));
+        let run =
+            ConfinementConfig { without_landlock: WithoutLandlock::Run, ..ConfinementConfig::default() };
+        assert!(confinement(run, false, None).explain("why", &workspace).contains("all your rights"));
+        workspace.unix_sockets = true;
+        workspace.git_writable = true;
+        let explained = full.explain("why", &workspace);
+        assert!(explained.contains("Unix sockets") && explained.contains(".git"), "{explained}");
+    }
+}

@@ -1,0 +1,80 @@
+//! A file system that is read-only outside the directories that a confined program may write.
+//!
+//! Landlock does not cover changes of modes, owners, times and attributes of files. In a mount namespace of its own the
+//! program sees every file system read-only but for its directories. A repository's `.git` is read-only as well unless
+//! the workspace allows it to be written: what is there is run by git, outside of all confinement.
+
+use crate::guard::Orders;
+use crate::sys;
+use rustix::fs::CWD;
+use rustix::mount::{
+    MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount_change, move_mount, open_tree,
+};
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// The directories of a confined program.
+#[derive(Debug)]
+pub(super) struct ReadOnlyFiles {
+    /// What may be written.
+    writable: Vec<PathBuf>,
+    /// What may be read only, although it is within one of these.
+    fixed: Vec<PathBuf>,
+}
+
+impl ReadOnlyFiles {
+    pub(super) fn new(orders: &Orders, writable: &[PathBuf], temporary: &Path) -> Self {
+        let writable = writable.iter().map(PathBuf::as_path).chain([temporary]).map(Path::to_owned).collect();
+        let fixed =
+            orders.write.iter().filter(|_| !orders.git_writable).map(|dir| dir.join(".git")).collect();
+        Self { writable, fixed }
+    }
+
+    /// Enters a namespace where only these directories are writable; fails where the kernel gives none, and then
+    /// nothing has changed. The process must have one thread.
+    pub(super) fn enter(&self) -> io::Result<()> {
+        let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+        sys::new_namespaces()?;
+        // The program keeps its user: in its namespace, too, files belong to whom they belong.
+        fs::write("/proc/self/setgroups", "deny")?;
+        fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
+        fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))?;
+        mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+        // Copies from before everything becomes read-only stay writable.
+        let existing = self.writable.iter().filter(|dir| dir.exists());
+        let writable: Vec<(&PathBuf, OwnedFd)> =
+            existing.map(|dir| Ok((dir, copy(dir)?))).collect::<io::Result<_>>()?;
+        sys::make_read_only(CWD, c"/")?;
+        for (dir, tree) in writable {
+            attach(&tree, dir)?;
+        }
+        for path in self.fixed.iter().filter_map(|path| path.canonicalize().ok()) {
+            let tree = copy(&path)?;
+            sys::make_read_only(tree.as_fd(), c"")?;
+            attach(&tree, &path)?;
+        }
+        // Paths below the current directory still lead to the mount that it was opened in.
+        let current = std::env::current_dir()?;
+        std::env::set_current_dir(current)
+    }
+}
+
+/// Whether this kernel lets a process of this user make file systems read-only for itself. The process must have one
+/// thread.
+pub(super) fn is_available() -> bool {
+    let nothing = ReadOnlyFiles { writable: vec![std::env::temp_dir()], fixed: Vec::new() };
+    sys::succeeds_in_child(|| nothing.enter().is_ok())
+}
+
+/// A copy of the mounts from this path on.
+fn copy(path: &Path) -> io::Result<OwnedFd> {
+    let flags =
+        OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
+    Ok(open_tree(CWD, path, flags)?)
+}
+
+fn attach(tree: &OwnedFd, path: &Path) -> io::Result<()> {
+    Ok(move_mount(tree, c"", CWD, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?)
+}

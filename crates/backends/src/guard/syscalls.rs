@@ -1,0 +1,51 @@
+//! System calls that a confined program may not make: those that lead around Landlock, which covers files.
+//!
+//! - `socket` for Unix sockets. Behind them are this daemon, the user's service manager, container engines and terminal
+//!   multiplexers, all of which start programs that are not confined. Pairs of sockets are left alone: they connect
+//!   only processes that share them.
+//! - `io_uring_setup`: what is submitted to a ring is not subject to this filter.
+//! - The kernel's key storage, which holds secrets of the user's session.
+//!
+//! They fail with `EPERM`. Programs of another architecture, for example 32-bit ones on a 64-bit system, are killed:
+//! their system calls have other numbers.
+
+use seccompiler::{
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule,
+};
+use std::io;
+
+/// Set in the number of a system call by programs for the x32 variant of x86-64.
+const X32: i64 = 0x4000_0000;
+
+/// A filter ready to be installed.
+pub(super) struct SyscallFilter(BpfProgram);
+
+impl SyscallFilter {
+    pub(super) fn new(unix_sockets: bool) -> io::Result<Self> {
+        filter(unix_sockets).map(Self).map_err(io::Error::other)
+    }
+
+    /// Installs it for this thread and everything it starts, permanently.
+    pub(super) fn enter(&self) -> io::Result<()> {
+        seccompiler::apply_filter(&self.0).map_err(io::Error::other)
+    }
+}
+
+fn filter(unix_sockets: bool) -> Result<BpfProgram, BackendError> {
+    let mut rules: Vec<(i64, Vec<SeccompRule>)> =
+        [libc::SYS_io_uring_setup, libc::SYS_add_key, libc::SYS_request_key, libc::SYS_keyctl]
+            .map(|number| (number, Vec::new()))
+            .into();
+    if !unix_sockets {
+        let unix = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, libc::AF_UNIX as u64)?;
+        rules.push((libc::SYS_socket, vec![SeccompRule::new(vec![unix])?]));
+    }
+    if cfg!(target_arch = "x86_64") {
+        let x32: Vec<_> = rules.iter().map(|(number, rules)| (number | X32, rules.clone())).collect();
+        rules.extend(x32);
+    }
+    let denied = SeccompAction::Errno(libc::EPERM as u32);
+    let arch = std::env::consts::ARCH.try_into()?;
+    SeccompFilter::new(rules.into_iter().collect(), SeccompAction::Allow, denied, arch)?.try_into()
+}
