@@ -417,7 +417,8 @@ fn commands_get_no_secrets() {
 #[ignore = "needs Landlock: run by cargo xtask ci"]
 fn commands_reach_unix_sockets_only_where_the_workspace_opens_them() {
     needs::landlock();
-    let command = "/usr/bin/python3 -c 'import socket; socket.socket(socket.AF_UNIX); print(1)' 2>&1 | tail -n 1";
+    let command =
+        "/usr/bin/python3 -c 'import socket; socket.socket(socket.AF_UNIX); print(1)' 2>&1 | tail -n 1";
     let rules = json!(uses("run it", "execute_command", json!({"command": command}), "end"));
     let mut closed = Rig::new("openai", &rules, "[chat.allow]\ntools = [\"execute_command\"]\n");
     let result = tool(&closed.chat("run it")).1["result"].as_str().unwrap().to_owned();
