@@ -6,6 +6,8 @@
 //! from the ring (`outlet.rs`).
 
 pub mod clippy;
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests have threads of their own"))]
+
 mod conn;
 pub mod control;
 pub mod coop;

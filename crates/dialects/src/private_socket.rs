@@ -3,6 +3,8 @@
 //! The process's umask is expected to be 0177 (the daemon sets it at its start), so that a socket never exists with
 //! wider permissions than 0600, not even for a moment.
 
+#![allow(clippy::disallowed_methods, reason = "directories of our own sockets, which no client names")]
+
 use rustix::fs::{FileType, Mode};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
@@ -11,7 +13,7 @@ use rustix::process::Pid;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 /// Why a socket cannot be opened at a path.
@@ -109,8 +111,10 @@ fn make_room(path: &Path) -> Result<(), BindError> {
         return Err(BindError::InTheWay(path.to_owned()));
     }
     // CO-6, KP-14: a socket on which a process listens is left alone.
-    if UnixStream::connect(path).is_ok() {
-        return Err(BindError::Live(path.to_owned()));
+    match who_listens(path) {
+        // A full backlog is that of a process that listens.
+        Ok(_) | Err(Errno::AGAIN) => return Err(BindError::Live(path.to_owned())),
+        Err(_) => {}
     }
     std::fs::remove_file(path).map_err(BindError::io(path))
 }

@@ -4,12 +4,12 @@
 //! runs `git`.
 
 use crate::limits;
+use rustix::fs::FileType;
 use rustix::process::{Pid, Signal, kill_process_group};
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use swb_engine::chat::{Boxed, Git, GitFacts};
+use swb_engine::file_access;
 use tokio::process::Command;
 
 /// Runs git with another file mode creation mask than the daemon's own.
@@ -61,22 +61,13 @@ fn facts(path: &Path) -> GitFacts {
 /// branch `name`, with the file mode creation mask `umask`.
 async fn create_worktree(base: &Path, name: &str, umask: u32) -> Result<PathBuf, String> {
     check_name(name)?;
-    let (from, wanted) = (base.to_owned(), name.to_owned());
-    let place = tokio::task::spawn_blocking(move || place_for(&from, &wanted)).await;
+    let wanted = name.to_owned();
+    let place = file_access::run(base, move |base| place_for(base, &wanted)).await;
     let (repository, place) = place.map_err(|error| error.to_string())??;
     let mut command = Command::new("/bin/sh");
-    command.args([
-        "-c",
-        MASKED,
-        "sh",
-        &format!("{:04o}", umask & 0o777),
-        "worktree",
-        "add",
-        "-b",
-        name,
-        "--",
-    ]);
-    command.arg(&place).current_dir(&repository);
+    command.args(["-c", MASKED, "sh", &format!("{:04o}", umask & 0o777), "-C"]);
+    // Git enters the directory itself: a child of ours that cannot would keep us waiting for its start.
+    command.arg(&repository).args(["worktree", "add", "-b", name, "--"]).arg(&place).current_dir("/");
     command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
     for variable in FOREIGN {
         command.env_remove(variable);
@@ -103,7 +94,8 @@ fn check_name(name: &str) -> Result<(), String> {
 /// The main working tree of the repository that contains `base`, and the path of a new one.
 fn place_for(base: &Path, name: &str) -> Result<(PathBuf, PathBuf), String> {
     let tree = tree_of(base).ok_or_else(|| format!("{} is in no git repository", base.display()))?;
-    let main = tree.common_dir.as_deref().and_then(Path::parent).filter(|main| main.join(".git").is_dir());
+    let main = tree.common_dir.as_deref().and_then(Path::parent);
+    let main = main.filter(|main| kind_of(&main.join(".git")) == Some(FileType::Directory));
     let root = main.map_or(tree.root, Path::to_owned);
     let (Some(parent), Some(own)) = (root.parent(), root.file_name()) else {
         return Err(format!("the repository {} has no parent directory for a working tree", root.display()));
@@ -111,7 +103,7 @@ fn place_for(base: &Path, name: &str) -> Result<(PathBuf, PathBuf), String> {
     let mut file_name = own.to_owned();
     file_name.push(format!("-{name}"));
     let place = parent.join(file_name);
-    match place.symlink_metadata() {
+    match rustix::fs::lstat(&place) {
         Ok(_) => Err(format!("{} already exists", place.display())),
         Err(_) => Ok((root, place)),
     }
@@ -148,11 +140,10 @@ fn complaint(stderr: &[u8]) -> String {
 fn tree_of(path: &Path) -> Option<Tree> {
     path.ancestors().find_map(|root| {
         let git = root.join(".git");
-        let meta = git.metadata().ok()?;
-        let git_dir = if meta.is_dir() { git } else { linked(root, &git)? };
-        git_dir.join("HEAD").is_file().then(|| {
+        let git_dir = if kind_of(&git)? == FileType::Directory { git } else { linked(root, &git)? };
+        (kind_of(&git_dir.join("HEAD"))? == FileType::RegularFile).then(|| {
             let common = small_file(&git_dir.join("commondir"));
-            let common = common.and_then(|text| git_dir.join(text.trim()).canonicalize().ok());
+            let common = common.and_then(|text| file_access::real_path(&git_dir.join(text.trim())).ok());
             Tree { root: root.to_owned(), common_dir: common, git_dir }
         })
     })
@@ -161,7 +152,7 @@ fn tree_of(path: &Path) -> Option<Tree> {
 /// The directory that a `.git` file names.
 fn linked(root: &Path, file: &Path) -> Option<PathBuf> {
     let text = small_file(file)?;
-    root.join(text.strip_prefix("gitdir:")?.trim()).canonicalize().ok()
+    file_access::real_path(&root.join(text.strip_prefix("gitdir:")?.trim())).ok()
 }
 
 fn branch(git_dir: &Path) -> Option<String> {
@@ -171,15 +162,12 @@ fn branch(git_dir: &Path) -> Option<String> {
 
 /// The text of a file that should be small; the owner of the directory may have put anything there.
 fn small_file(path: &Path) -> Option<String> {
-    let read = || -> io::Result<String> {
-        if !path.metadata()?.is_file() {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        let mut text = String::new();
-        File::open(path)?.take(limits::GIT_FILE).read_to_string(&mut text)?;
-        Ok(text)
-    };
-    read().ok()
+    file_access::read_text(path, limits::GIT_FILE).ok()
+}
+
+/// What a path leads to.
+fn kind_of(path: &Path) -> Option<FileType> {
+    rustix::fs::stat(path).ok().map(|stat| FileType::from_raw_mode(stat.st_mode))
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Once;
 use swb_chat::Workspace;
+use swb_engine::file_access;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
@@ -46,17 +47,11 @@ impl Launch {
     }
 
     /// Confines it to what the workspace allows.
-    pub(crate) fn confined(mut self, workspace: &Workspace) -> Self {
-        let write = written(workspace);
-        let known: Vec<PathBuf> = write.iter().filter_map(|dir| dir.canonicalize().ok()).collect();
-        let read = workspace.context_dirs.iter().chain(&workspace.landlock_read);
-        // Directories below a writable one are readable anyway, and may have been replaced by a link.
-        let read = read.filter(|dir| !is_beneath(dir, &known));
-        let read = read.flat_map(|dir| [OsStr::new("--read"), dir.as_os_str()]);
-        let write = write.iter().flat_map(|dir| [OsStr::new("--write"), dir.as_os_str()]);
-        let args = [OsStr::new("--confine")].into_iter().chain(read).chain(write);
-        self.confinement = Some(args.map(OsStr::to_owned).collect());
-        self
+    pub(crate) async fn confined(mut self, workspace: &Workspace) -> io::Result<Self> {
+        let owned = workspace.clone();
+        let arguments = file_access::run(&workspace.path, move |_| confinement(&owned)).await?;
+        self.confinement = Some(arguments);
+        Ok(self)
     }
 
     /// The command line of the guard.
@@ -68,7 +63,9 @@ impl Launch {
             warn_unconfined();
             command.args(confinement);
         }
-        command.arg("--").args(&self.program).current_dir(&self.directory);
+        // The guard enters the directory: a child of ours that cannot would keep us waiting for its start.
+        command.arg("--directory").arg(&self.directory).current_dir("/");
+        command.arg("--").args(&self.program);
         // In a process group of its own, so that the kernel continues a stopped guard when the daemon dies.
         command.process_group(0);
         // Commands of an agent must not see the keys that pay for agents.
@@ -99,6 +96,19 @@ impl Launch {
     }
 }
 
+/// The arguments that make the guard confine a program to what a workspace allows. Reads directories.
+fn confinement(workspace: &Workspace) -> Vec<OsString> {
+    let write = written(workspace);
+    let known: Vec<PathBuf> = write.iter().filter_map(|dir| file_access::real_path(dir).ok()).collect();
+    let read = workspace.context_dirs.iter().chain(&workspace.landlock_read);
+    // Directories below a writable one are readable anyway, and may have been replaced by a link.
+    let read = read.filter(|dir| !is_beneath(dir, &known));
+    let read = read.flat_map(|dir| [OsStr::new("--read"), dir.as_os_str()]);
+    let write = write.iter().flat_map(|dir| [OsStr::new("--write"), dir.as_os_str()]);
+    let arguments = [OsStr::new("--confine")].into_iter().chain(read).chain(write);
+    arguments.map(OsStr::to_owned).collect()
+}
+
 /// The directories that a confined program may write, without those below others: a program could replace them with
 /// links to anywhere, and the next one would be allowed to write there.
 fn written(workspace: &Workspace) -> Vec<&Path> {
@@ -108,7 +118,7 @@ fn written(workspace: &Workspace) -> Vec<&Path> {
     let (mut written, mut known) = (Vec::new(), Vec::new());
     for dir in all {
         if !is_beneath(dir, &known) {
-            known.extend(dir.canonicalize());
+            known.extend(file_access::real_path(dir));
             written.push(dir);
         }
     }
@@ -233,7 +243,7 @@ mod tests {
         workspace.context_dirs = vec![at("ws/docs"), at("ws/context"), at("ctx")];
         workspace.landlock_read = vec![at("ws/context/x")];
         workspace.landlock_write = vec![at("ws/build"), at("data")];
-        let args = Launch::shell("x", &at("ws")).confined(&workspace).confinement.unwrap();
+        let args = confinement(&workspace);
         let [ws, data, ctx] = ["ws", "data", "ctx"].map(|name| at(name).into_os_string());
         let [confine, read, write] = ["--confine", "--read", "--write"].map(OsString::from);
         assert_eq!(args, [confine, read, ctx, write.clone(), ws, write, data]);

@@ -9,6 +9,7 @@ use crate::peer;
 use serde::Serialize;
 use std::os::fd::OwnedFd;
 use swb_operations::{Caller, EventStream, HostAction, OpenTerminal, Outcome, Then, waits};
+use swb_engine::file_access;
 use swb_types::Scope;
 use swb_wire::control::{
     ErrorCode, ErrorReply, HandshakeReply, MAX_FRAME, Operation, VERSION, command_frames, encode_body,
@@ -191,8 +192,7 @@ impl Connection {
 /// Sessions have the real path of their workspace; a scope may name a link to it.
 async fn resolved(scope: Scope) -> Scope {
     let Scope::Workspace(path) = scope else { return scope };
-    let real = path.clone();
-    let real = tokio::task::spawn_blocking(move || real.canonicalize()).await;
+    let real = file_access::run(&path, file_access::real_path).await;
     Scope::Workspace(real.ok().and_then(Result::ok).unwrap_or(path))
 }
 
