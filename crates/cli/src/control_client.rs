@@ -5,6 +5,7 @@
 
 use crate::error::{Failure, FailureKind};
 use crate::limits;
+use crate::own_socket;
 use serde::de::DeserializeOwned;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -21,9 +22,10 @@ pub(crate) struct ControlClient {
 impl ControlClient {
     /// Connects and performs the handshake; `None` if no daemon is listening.
     pub(crate) fn open(socket: &Path) -> Result<Option<Self>, Failure> {
-        let stream = match UnixStream::connect(socket) {
+        let stream = match own_socket::connect(socket) {
             Ok(stream) => stream,
             Err(error) if nobody_listens(&error) => return Ok(None),
+            Err(error) if own_socket::is_foreign(&error) => return Err(Failure::general(error.to_string())),
             // Length is the only thing that can be wrong with our path.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
                 return Err(Failure::general(format!("the socket path {} is too long", socket.display()))

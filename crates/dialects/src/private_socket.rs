@@ -27,8 +27,13 @@ pub enum BindError {
     #[error("{} is a symbolic link; remove it and try again", .0.display())]
     Symlink(PathBuf),
     /// The path belongs to another user.
-    #[error("{} belongs to another user", .0.display())]
-    Foreign(PathBuf),
+    #[error("{} belongs to another user (uid {uid}); remove it or have it removed", path.display())]
+    Foreign {
+        /// The path.
+        path: PathBuf,
+        /// Its owner.
+        uid: u32,
+    },
     /// The path exists, but is not a socket or a directory.
     #[error("{} is in the way; remove it and try again", .0.display())]
     InTheWay(PathBuf),
@@ -75,11 +80,16 @@ pub fn private_dir(dir: &Path) -> Result<(), BindError> {
     if !meta.is_dir() {
         return Err(BindError::InTheWay(dir.to_owned()));
     }
-    if meta.uid() != rustix::process::getuid().as_raw() {
-        return Err(BindError::Foreign(dir.to_owned()));
-    }
+    owned(dir, &meta)?;
     // KP-11: also if it existed with another mode.
     rustix::fs::chmod(dir, Mode::RWXU).map_err(|error| BindError::io(dir)(error.into()))
+}
+
+fn owned(path: &Path, meta: &std::fs::Metadata) -> Result<(), BindError> {
+    match meta.uid() {
+        uid if uid == rustix::process::getuid().as_raw() => Ok(()),
+        uid => Err(BindError::Foreign { path: path.to_owned(), uid }),
+    }
 }
 
 /// Listens at `path`, replacing a socket on which no process listens.
@@ -104,9 +114,7 @@ fn make_room(path: &Path) -> Result<(), BindError> {
     if meta.is_symlink() {
         return Err(BindError::Symlink(path.to_owned()));
     }
-    if meta.uid() != rustix::process::getuid().as_raw() {
-        return Err(BindError::Foreign(path.to_owned()));
-    }
+    owned(path, &meta)?;
     if FileType::from_raw_mode(meta.mode()) != FileType::Socket {
         return Err(BindError::InTheWay(path.to_owned()));
     }

@@ -5,6 +5,7 @@ use super::messages::ServerItem;
 use crate::attach::follow::timespec;
 use crate::error::{Failure, FailureKind};
 use crate::limits;
+use crate::own_socket;
 use hmac::{Hmac, Mac};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -86,7 +87,11 @@ impl From<ErrorInfo> for Failure {
 impl ChatConnection {
     /// Connects and authenticates.
     pub(super) fn open(endpoint: &ChatEndpoint) -> Result<Self, Failure> {
-        let socket = UnixStream::connect(&endpoint.socket).map_err(|error| {
+        let socket = own_socket::connect_to(&endpoint.socket, endpoint.owner).map_err(|error| {
+            if own_socket::is_foreign(&error) {
+                return Failure::general(error.to_string())
+                    .hint("to use it all the same, name its user: --socket PATH --socket-owner UID");
+            }
             let text = format!("cannot connect to {}: {error}", endpoint.socket.display());
             let failure = Failure::new(FailureKind::Disconnected, text);
             if endpoint.ours {
@@ -346,6 +351,7 @@ mod tests {
         });
         let endpoint = ChatEndpoint {
             socket: PathBuf::new(),
+            owner: 0,
             token: Some("the secret".into()),
             ours: true,
             most: None,

@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::control_client::nobody_listens;
 use crate::error::{Failure, FailureKind};
 use crate::limits;
+use crate::own_socket;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -120,13 +121,17 @@ fn connect(context: &Context, id: &str) -> Result<UnixStream, Failure> {
     let not_running = || {
         Failure::general(format!("Session '{id}' is not running")).hint("`keepty list` shows those that are")
     };
-    match UnixStream::connect(&path) {
+    let failed = |error: &io::Error| match own_socket::is_foreign(error) {
+        true => Failure::general(error.to_string()),
+        false => not_running(),
+    };
+    match own_socket::connect(&path) {
         Ok(stream) => Ok(stream),
         // The session may still run in the keeper while no daemon serves it.
         Err(error) if nobody_listens(&error) && context.paths.keeper_socket().exists() => {
             drop(context.connect()?);
-            UnixStream::connect(&path).map_err(|_| not_running())
+            own_socket::connect(&path).map_err(|error| failed(&error))
         }
-        Err(_) => Err(not_running()),
+        Err(error) => Err(failed(&error)),
     }
 }
