@@ -87,6 +87,17 @@ pub const CHAT_ECHO: usize = 1 << 20;
 /// scriptschnell: the interval at which a session is saved if its client does not set one.
 pub const CHAT_AUTO_SAVE: Duration = Duration::from_secs(300);
 /// scriptschnell: maximum characters of a model's name; none is nearly as long.
+/// scriptschnell: pause after the first failed authentication of a peer; it doubles with each further one.
+pub const AUTH_PAUSE: Duration = Duration::from_millis(100);
+/// scriptschnell: maximum pause between two attempts: guessing gets nowhere, and a user who mistyped loses no time.
+pub const AUTH_PAUSE_MOST: Duration = Duration::from_secs(10);
+/// scriptschnell: how long an attempt waits behind others of the same peer; with more, it is refused at once. A challenge
+/// is still valid after it.
+pub const AUTH_WAIT: Duration = Duration::from_secs(30);
+/// scriptschnell: time without a failed attempt after which earlier ones are forgotten.
+pub const AUTH_FORGIVEN: Duration = Duration::from_secs(600);
+/// scriptschnell: peers whose failed attempts are remembered; beyond that the oldest are forgotten.
+pub const AUTH_PEERS: usize = 256;
 pub const CHAT_MODEL: usize = 256;
 /// Bytes that a message of a history takes in a line besides its text: names and quotes of its fields.
 pub(crate) const HISTORY_AROUND: usize = 160;

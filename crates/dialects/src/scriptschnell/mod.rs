@@ -6,6 +6,7 @@
 //! Conversations are the engine's ([`Chats`]).
 
 mod attachment;
+mod attempts;
 mod auth;
 mod chat;
 mod config;
@@ -25,6 +26,7 @@ mod workspaces;
 pub use settings::{AuthMethod, ScriptschnellSettings};
 
 use crate::conn::Fronts;
+use attempts::Attempts;
 use connection::Connection;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -40,12 +42,13 @@ pub struct ScriptSchnell {
     chats: Chats,
     fronts: Fronts,
     settings: Arc<ScriptschnellSettings>,
+    attempts: Arc<Attempts>,
 }
 
 impl ScriptSchnell {
     /// Creates the front; [`ScriptSchnell::listen`] opens its socket.
     pub fn new(chats: Chats, fronts: Fronts, settings: ScriptschnellSettings) -> Self {
-        Self { chats, fronts, settings: Arc::new(settings) }
+        Self { chats, fronts, settings: Arc::new(settings), attempts: Arc::default() }
     }
 
     /// Serves the connections of a listening socket until the daemon stops.
