@@ -45,8 +45,7 @@ impl ControlClient {
         let mut message = Vec::new();
         control::encode_json(request, &mut message)
             .map_err(|error| Failure::general(format!("cannot encode the request: {error}")))?;
-        self.send(&message)?;
-        Ok(control::parse_reply(&self.receive()?)?)
+        Ok(control::parse_reply(&self.exchange(&message)?)?)
     }
 
     /// Sends a request and waits for the reply, for `limit` at most if it is set.
@@ -85,9 +84,18 @@ impl ControlClient {
         let mut message = Vec::new();
         control::encode_json(&Handshake::full(), &mut message)
             .map_err(|error| Failure::general(error.to_string()))?;
-        self.send(&message)?;
-        control::parse_reply::<HandshakeReply>(&self.receive()?)?;
+        control::parse_reply::<HandshakeReply>(&self.exchange(&message)?)?;
         Ok(self.stream.set_read_timeout(None)?)
+    }
+
+    /// Sends a message and waits for the reply. A daemon that has closed the connection may have sent the reason before.
+    fn exchange(&mut self, message: &[u8]) -> Result<Vec<u8>, Failure> {
+        let sent = self.send(message);
+        let reply = self.receive();
+        match (sent, reply) {
+            (Err(failure), Err(_)) => Err(failure),
+            (_, reply) => reply,
+        }
     }
 
     fn send(&mut self, message: &[u8]) -> Result<(), Failure> {

@@ -6,6 +6,7 @@
 mod support;
 
 mod chaos;
+mod crowd;
 mod guard;
 mod shared_sessions;
 mod start;

@@ -92,6 +92,11 @@ impl RequestHandler {
         &self.front.settings
     }
 
+    /// Whether the client has authenticated.
+    pub(super) fn is_authenticated(&self) -> bool {
+        self.welcome
+    }
+
     /// Handles a line, or the lines of a batch (SS-75).
     pub(super) async fn handle(&mut self, line: &str) -> Next {
         self.attachments.retain(|attached| !attached.is_deleted());
