@@ -4,6 +4,8 @@
 //! [`AgentList`] chooses, in this order: the agent in the conversation's settings, the workspace's agent, the configured
 //! agent, the first known agent that is installed, the user's shell.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests have threads of their own"))]
+
 mod acp;
 mod command;
 pub mod config;
@@ -185,6 +187,7 @@ impl Backends for AgentList {
 }
 
 /// Whether an executable of this name is on the search path.
+#[allow(clippy::disallowed_methods, reason = "the user's own search path, at the start of the daemon")]
 fn installed(env: &BTreeMap<String, String>, name: &str) -> bool {
     let path = env.get("PATH").map(String::as_str).unwrap_or_default();
     let runs = |file: &Path| {

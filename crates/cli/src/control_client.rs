@@ -5,6 +5,7 @@
 
 use crate::error::{Failure, FailureKind};
 use crate::limits;
+use crate::own_socket;
 use serde::de::DeserializeOwned;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -21,9 +22,10 @@ pub(crate) struct ControlClient {
 impl ControlClient {
     /// Connects and performs the handshake; `None` if no daemon is listening.
     pub(crate) fn open(socket: &Path) -> Result<Option<Self>, Failure> {
-        let stream = match UnixStream::connect(socket) {
+        let stream = match own_socket::connect(socket) {
             Ok(stream) => stream,
             Err(error) if nobody_listens(&error) => return Ok(None),
+            Err(error) if own_socket::is_foreign(&error) => return Err(Failure::general(error.to_string())),
             // Length is the only thing that can be wrong with our path.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
                 return Err(Failure::general(format!("the socket path {} is too long", socket.display()))
@@ -43,8 +45,7 @@ impl ControlClient {
         let mut message = Vec::new();
         control::encode_json(request, &mut message)
             .map_err(|error| Failure::general(format!("cannot encode the request: {error}")))?;
-        self.send(&message)?;
-        Ok(control::parse_reply(&self.receive()?)?)
+        Ok(control::parse_reply(&self.exchange(&message)?)?)
     }
 
     /// Sends a request and waits for the reply, for `limit` at most if it is set.
@@ -83,9 +84,18 @@ impl ControlClient {
         let mut message = Vec::new();
         control::encode_json(&Handshake::full(), &mut message)
             .map_err(|error| Failure::general(error.to_string()))?;
-        self.send(&message)?;
-        control::parse_reply::<HandshakeReply>(&self.receive()?)?;
+        control::parse_reply::<HandshakeReply>(&self.exchange(&message)?)?;
         Ok(self.stream.set_read_timeout(None)?)
+    }
+
+    /// Sends a message and waits for the reply. A daemon that has closed the connection may have sent the reason before.
+    fn exchange(&mut self, message: &[u8]) -> Result<Vec<u8>, Failure> {
+        let sent = self.send(message);
+        let reply = self.receive();
+        match (sent, reply) {
+            (Err(failure), Err(_)) => Err(failure),
+            (_, reply) => reply,
+        }
     }
 
     fn send(&mut self, message: &[u8]) -> Result<(), Failure> {

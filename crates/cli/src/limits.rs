@@ -166,6 +166,16 @@ pub(crate) const WRAP_INPUT: usize = 64 * 1024;
 /// Bytes of a turn that are kept by default. The turn that is being written and the one before it are in
 /// memory together, and may have 16 MiB (CP-28).
 pub(crate) const WRAP_TURN: usize = 8 * 1024 * 1024;
+/// How long a chat client tries again if the server closes its connection before it is authenticated: longer than a
+/// server keeps a place for a client that sends nothing while others want it.
+pub(crate) const CHAT_PLACE: Duration = Duration::from_secs(3);
+/// Pause between two such attempts.
+pub(crate) const CHAT_PLACE_PAUSE: Duration = Duration::from_millis(200);
+/// How long a keepty client tries again if a session closes its connection without a reply: longer than a session
+/// keeps a place for a client that sends nothing.
+pub(crate) const KEEPTY_PLACE: Duration = Duration::from_secs(6);
+/// Pause between two such attempts.
+pub(crate) const KEEPTY_PLACE_PAUSE: Duration = Duration::from_millis(200);
 /// How long a session may take to answer.
 pub(crate) const KEEPTY_REPLY: Duration = Duration::from_secs(5);
 /// How long the client waits for the reply to its last message; a session that is ending may send none.

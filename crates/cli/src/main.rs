@@ -18,6 +18,7 @@ mod control_client;
 mod error;
 mod event_stream;
 mod limits;
+mod own_socket;
 mod panics;
 mod personalities;
 mod profiles;

@@ -98,7 +98,8 @@ pub(crate) fn check_run_dir(dir: &Path) -> Result<bool, Failure> {
         return Err(refused(dir, "is not a directory"));
     }
     if metadata.uid() != geteuid().as_raw() {
-        return Err(refused(dir, "belongs to another user"));
+        let why = format!("belongs to another user (uid {})", metadata.uid());
+        return Err(refused(dir, &why));
     }
     if metadata.mode() & 0o077 != 0 {
         fs::set_permissions(dir, fs::Permissions::from_mode(0o700))

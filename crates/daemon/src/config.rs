@@ -126,6 +126,7 @@ impl Default for CliConfig {
 
 impl Config {
     /// Reads the file at `path`; it may be missing unless it is `required`.
+    #[allow(clippy::disallowed_methods, reason = "at the start, and the user may name a pipe or /dev/null")]
     pub fn load(path: &Path, required: bool) -> Result<Self> {
         let text = match std::fs::read_to_string(path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => {

@@ -10,11 +10,12 @@ use swb_dialects::control::Control;
 use swb_dialects::keepty::Keepty;
 use swb_dialects::scriptschnell::ScriptschnellSettings;
 use swb_dialects::{Fronts, private_socket};
-use swb_engine::{Engine, SessionEndpoint};
+use swb_engine::{Engine, SessionEndpoint, file_access};
 use swb_types::Paths;
 use swb_wire::control::{DialectState, DialectStatus};
 
 use crate::config::{Config, ScriptschnellConfig};
+use crate::limits;
 
 /// Keeper keys of the listening sockets.
 const FRONT_CONTROL: u16 = 0;
@@ -209,7 +210,7 @@ impl OpenFronts {
     /// CO-9
     fn write_pid_file(&mut self, paths: &Paths) {
         let path = paths.coop_dir().join("daemon.pid");
-        match std::fs::write(&path, format!("{}\n", std::process::id())) {
+        match file_access::write(&path, format!("{}\n", std::process::id()).as_bytes()) {
             Ok(()) => self.pid_file = Some(path),
             Err(error) => tracing::warn!(%error, "cannot write {}", path.display()),
         }
@@ -233,9 +234,11 @@ impl OpenFronts {
             }
         }
         let own = std::process::id().to_string();
-        let is_own = |path: &&PathBuf| std::fs::read_to_string(path).is_ok_and(|pid| pid.trim() == own);
+        let is_own = |path: &&PathBuf| {
+            file_access::read_text(path, limits::PID_FILE).is_ok_and(|pid| pid.trim() == own)
+        };
         if let Some(path) = self.pid_file.as_ref().filter(is_own) {
-            let _removed = std::fs::remove_file(path);
+            let _removed = rustix::fs::unlink(path);
         }
     }
 }

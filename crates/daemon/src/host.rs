@@ -1,5 +1,6 @@
 //! What the control protocol can request of the daemon as a whole.
 
+use crate::limits;
 use crate::upgrade::{ProgramUpgrade, check_program};
 use std::future::Future;
 use std::os::fd::OwnedFd;
@@ -8,7 +9,7 @@ use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 use swb_backends::Confinement;
 use swb_dialects::control::Stopper;
-use swb_engine::Engine;
+use swb_engine::{Engine, file_access};
 use swb_operations::{Host, HostAction};
 use swb_wire::control::{DaemonStatus, DialectStatus, KeeperStatus, StatusReply};
 use tokio::sync::mpsc;
@@ -67,9 +68,8 @@ impl Host for DaemonHost {
     ) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
         Box::pin(async move {
             let exe = exe.unwrap_or_else(|| self.exe.clone());
-            let checked = exe.clone();
-            let outcome = tokio::task::spawn_blocking(move || check_program(&checked)).await;
-            outcome.map_err(|error| error.to_string())??;
+            let checked = file_access::run_within(limits::PROGRAM_CHECK, &exe, check_program).await;
+            checked.map_err(|error| format!("cannot upgrade: {error}"))??;
             *self.prepared.lock().unwrap_or_else(PoisonError::into_inner) =
                 Some(ProgramUpgrade { exe, keeper });
             Ok(())

@@ -4,6 +4,8 @@
 //! conversations, fronts. Shutdown order: new connections are rejected, each open connection is closed as its
 //! dialect demands, conversations are saved if configured, sessions are left to the keeper, sockets are removed.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests have threads of their own"))]
+
 mod config;
 mod conversations;
 mod fronts;

@@ -29,5 +29,13 @@ pub(crate) const HANDOVER: Duration = Duration::from_secs(10);
 pub(crate) const KEEPER_LOSS: Duration = Duration::from_millis(300);
 /// How long a new program may take to print its version before it takes over.
 pub(crate) const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long checking a new program may take altogether: it may be on a disk that does not respond.
+pub(crate) const PROGRAM_CHECK: Duration = Duration::from_secs(10);
+/// How long work on other threads may delay the end of the daemon; a disk or a name server may never respond.
+pub(crate) const LEFT_WORK: Duration = Duration::from_secs(1);
+/// Bytes of one of the user's detection profiles; those that come with the program have a few thousand.
+pub(crate) const PROFILE: u64 = 1 << 20;
+/// Bytes of the file with our process id.
+pub(crate) const PID_FILE: u64 = 32;
 /// Pause between two checks whether it has done so.
 pub(crate) const VERSION_CHECK: Duration = Duration::from_millis(10);

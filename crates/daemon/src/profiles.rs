@@ -1,6 +1,8 @@
 //! Detection profiles: the built-in ones, and the user's own, which take precedence.
 
+use crate::limits;
 use std::path::Path;
+use swb_engine::file_access;
 use swb_turns::Profiles;
 
 /// Reads the user's profiles, one per TOML file of `dir`. An invalid file is skipped with a warning: it must not
@@ -11,13 +13,14 @@ pub fn load(dir: &Path) -> (Option<Profiles>, Vec<String>) {
         Err(error) => return (None, vec![error.to_string()]),
     };
     let mut warnings = Vec::new();
+    #[allow(clippy::disallowed_methods, reason = "the user's own directory, at the start of the daemon")]
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let mut files: Vec<_> = entries.map(|entry| entry.path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
     files.sort();
     for file in files {
         let name = file.display().to_string();
-        let added = match std::fs::read_to_string(&file) {
+        let added = match file_access::read_text(&file, limits::PROFILE) {
             Ok(text) => profiles.add(&name, &text).map_err(|error| error.to_string()),
             Err(error) => Err(format!("{name}: {error}")),
         };

@@ -66,7 +66,8 @@ pub fn run(options: Options) -> Result<()> {
     // delivered fastest if no other thread has to be woken.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let end = runtime.block_on(setting.serve())?;
-    drop(runtime);
+    // Everything that has to be saved has been; what is left may wait for a disk forever.
+    runtime.shutdown_timeout(limits::LEFT_WORK);
     match end {
         DaemonEnd::Stopped => Ok(()),
         DaemonEnd::Again(exe) => Err(setting.become_program(&exe)),

@@ -1,14 +1,15 @@
 //! What all connections have in common: who may connect, how they are read, what ends them.
 
+use crate::places::{Places, Room};
 use crate::{limits, peer};
 use std::future::Future;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use swb_engine::{InputError, Pty, is_unconfined};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -28,19 +29,19 @@ impl Fronts {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// Serves the connections of one listening socket until `stop`, at most `most` at a time. A connection counts
-    /// until it drops its `Room`. Only the daemon's own user may connect (CO-7).
+    /// Serves the connections of one listening socket until `stop`. A connection counts until it drops its `Room`. Only
+    /// the daemon's own user may connect (CO-7).
     pub(crate) fn accept<F>(
         &self,
         listener: OwnedFd,
         stop: CancellationToken,
-        most: usize,
+        crowd: Crowd,
         serve: impl Fn(UnixStream, Room) -> F + Send + 'static,
     ) -> io::Result<()>
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        self.accept_if(listener, stop, most, |uid, _gid, ours| uid == ours, serve)
+        self.accept_if(listener, stop, crowd, |uid, _gid, ours| uid == ours, serve)
     }
 
     /// The same for peers that `admit` accepts, given their user, their group and the daemon's own user.
@@ -48,7 +49,7 @@ impl Fronts {
         &self,
         listener: OwnedFd,
         stop: CancellationToken,
-        most: usize,
+        crowd: Crowd,
         admit: impl Fn(u32, u32, u32) -> bool + Send + 'static,
         serve: impl Fn(UnixStream, Room) -> F + Send + 'static,
     ) -> io::Result<()>
@@ -59,7 +60,7 @@ impl Fronts {
         listener.set_nonblocking(true)?;
         let listener = UnixListener::from_std(listener)?;
         let fronts = self.clone();
-        let places = Arc::new(Semaphore::new(most));
+        let places = Places::new(crowd.most, crowd.grace, Arc::clone(&fronts.open));
         self.tasks.spawn(async move {
             loop {
                 let stream = tokio::select! {
@@ -69,17 +70,20 @@ impl Fronts {
                         Err(error) => {
                             // Probably out of descriptors: let connections end before the next attempt.
                             tracing::warn!(%error, "cannot accept a connection");
+                            places.displace();
                             tokio::time::sleep(limits::ACCEPT_RETRY).await;
                             continue;
                         }
                     },
                 };
-                // The end of another connection may not have been handled yet; it frees a place then.
-                let place = tokio::time::timeout(limits::PLACE, Arc::clone(&places).acquire_owned());
-                let Ok(Ok(place)) = place.await else { continue };
-                if admitted(&stream, &admit) {
-                    let room = Room::new(place, Arc::clone(&fronts.open));
-                    fronts.tasks.spawn(serve(stream, room));
+                // First: another user must not displace anything.
+                if !admitted(&stream, &admit) {
+                    continue;
+                }
+                match places.take().await {
+                    Some(room) => drop(fronts.tasks.spawn(serve(stream, room))),
+                    // The peer may have left, and a socket without room for so little is not worth a wait.
+                    None => drop(stream.try_write(&(crowd.refusal)())),
                 }
             }
         });
@@ -87,24 +91,21 @@ impl Fronts {
     }
 }
 
-/// A connection's place among those that are served at a time; freed when it is dropped.
-#[derive(Debug)]
-pub(crate) struct Room {
-    _place: OwnedSemaphorePermit,
-    open: Arc<AtomicUsize>,
+/// How many connections a listening socket serves.
+pub(crate) struct Crowd {
+    /// Maximum number of connections.
+    pub(crate) most: usize,
+    /// How long a connection has to be idle before another one may take its place.
+    pub(crate) grace: Duration,
+    /// What a connection gets for which there is no place; empty if the protocol has no message for it.
+    pub(crate) refusal: Box<dyn Fn() -> Vec<u8> + Send>,
 }
 
-impl Room {
-    fn new(place: OwnedSemaphorePermit, open: Arc<AtomicUsize>) -> Self {
-        open.fetch_add(1, Ordering::Relaxed);
-        Self { _place: place, open }
-    }
-}
-
-impl Drop for Room {
-    fn drop(&mut self) {
-        self.open.fetch_sub(1, Ordering::Relaxed);
-    }
+/// How many connections one listening socket serves: idle ones must not use up all open files that the system allows.
+pub(crate) fn most_connections() -> usize {
+    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let files = files.and_then(|files| usize::try_from(files).ok()).unwrap_or(usize::MAX);
+    limits::CONNECTIONS.min(files / limits::CONNECTIONS_OF_FILES).max(1)
 }
 
 /// Whether a peer may connect, by its credentials from the kernel. CO-7: whatever the file modes are.

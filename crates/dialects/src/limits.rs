@@ -11,8 +11,26 @@ pub const PIECES_PER_TURN: u32 = 4;
 pub const READ_BUFFER: usize = 16 * 1024;
 /// Messages queued between the reading half and the writing half of a connection.
 pub const SAID: usize = 8;
-/// Connections that one listening socket serves at a time; further ones are closed at once.
+/// Connections that one listening socket serves at a time; a further one takes the place of an idle one.
 pub const CONNECTIONS: usize = 1024;
+/// The same if the system allows us few open files: this part of them, for each of the four sockets, so that sessions
+/// get half.
+pub const CONNECTIONS_OF_FILES: usize = 8;
+/// Places of the control socket and of coop's that open terminals, streams of events and waits cannot take: a user with
+/// a thousand terminals can still list and kill them.
+pub const COMMAND_PLACES: usize = 64;
+/// Control socket: a connection without a request for this time is closed. Programs that keep one open for their next
+/// request reconnect; coop's protocol has no such limit.
+pub const COMMAND_IDLE: Duration = Duration::from_secs(600);
+/// Control socket and coop: timeout of a reply to a client that does not read. A reply has at most 1 MiB.
+pub const REPLY: Duration = Duration::from_secs(30);
+/// Control socket: a client that reads no event for this time is disconnected; it can continue where it was.
+pub const EVENTS_STALL: Duration = Duration::from_secs(600);
+/// How long a new connection waits for the end of the one that it displaces: that has nothing to do but end.
+pub const DISPLACED: Duration = Duration::from_secs(1);
+/// keepty and scriptschnell: how long a client may take for its first message before its place can be given to another
+/// one. All clients send it at once.
+pub const FIRST_MESSAGE: Duration = Duration::from_secs(2);
 /// Timeout of the last messages on a socket that does not drain.
 pub const GOODBYE: Duration = Duration::from_secs(1);
 /// Pause after a connection could not be accepted; enough for others to end and free their descriptors.
@@ -69,6 +87,17 @@ pub const CHAT_WRITE: usize = 64 * 1024;
 pub const CHAT_SENDS: usize = 4;
 /// scriptschnell: silence of ours after which we send a ping; clients time out after 60 s (SS-24).
 pub const CHAT_PING: Duration = Duration::from_secs(45);
+/// scriptschnell: pause after the first failed authentication of a peer; it doubles with each further one.
+pub const AUTH_PAUSE: Duration = Duration::from_millis(100);
+/// scriptschnell: maximum pause between two attempts: guessing gets nowhere, and a user who mistyped loses no time.
+pub const AUTH_PAUSE_MOST: Duration = Duration::from_secs(10);
+/// scriptschnell: how long an attempt waits behind others of the same peer; with more, it is refused at once. A challenge
+/// is still valid after it.
+pub const AUTH_WAIT: Duration = Duration::from_secs(30);
+/// scriptschnell: time without a failed attempt after which earlier ones are forgotten.
+pub const AUTH_FORGIVEN: Duration = Duration::from_secs(600);
+/// scriptschnell: peers whose failed attempts are remembered; beyond that the oldest are forgotten.
+pub const AUTH_PEERS: usize = 256;
 /// scriptschnell: how long a challenge is valid.
 pub const CHAT_CHALLENGE: Duration = Duration::from_secs(60);
 /// scriptschnell: bytes of old messages in one reply: what a line holds besides everything else in it.

@@ -3,6 +3,8 @@
 //! The process's umask is expected to be 0177 (the daemon sets it at its start), so that a socket never exists with
 //! wider permissions than 0600, not even for a moment.
 
+#![allow(clippy::disallowed_methods, reason = "directories of our own sockets, which no client names")]
+
 use rustix::fs::{FileType, Mode};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
@@ -11,7 +13,7 @@ use rustix::process::Pid;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 /// Why a socket cannot be opened at a path.
@@ -25,8 +27,13 @@ pub enum BindError {
     #[error("{} is a symbolic link; remove it and try again", .0.display())]
     Symlink(PathBuf),
     /// The path belongs to another user.
-    #[error("{} belongs to another user", .0.display())]
-    Foreign(PathBuf),
+    #[error("{} belongs to another user (uid {uid}); remove it or have it removed", path.display())]
+    Foreign {
+        /// The path.
+        path: PathBuf,
+        /// Its owner.
+        uid: u32,
+    },
     /// The path exists, but is not a socket or a directory.
     #[error("{} is in the way; remove it and try again", .0.display())]
     InTheWay(PathBuf),
@@ -73,11 +80,16 @@ pub fn private_dir(dir: &Path) -> Result<(), BindError> {
     if !meta.is_dir() {
         return Err(BindError::InTheWay(dir.to_owned()));
     }
-    if meta.uid() != rustix::process::getuid().as_raw() {
-        return Err(BindError::Foreign(dir.to_owned()));
-    }
+    owned(dir, &meta)?;
     // KP-11: also if it existed with another mode.
     rustix::fs::chmod(dir, Mode::RWXU).map_err(|error| BindError::io(dir)(error.into()))
+}
+
+fn owned(path: &Path, meta: &std::fs::Metadata) -> Result<(), BindError> {
+    match meta.uid() {
+        uid if uid == rustix::process::getuid().as_raw() => Ok(()),
+        uid => Err(BindError::Foreign { path: path.to_owned(), uid }),
+    }
 }
 
 /// Listens at `path`, replacing a socket on which no process listens.
@@ -102,15 +114,15 @@ fn make_room(path: &Path) -> Result<(), BindError> {
     if meta.is_symlink() {
         return Err(BindError::Symlink(path.to_owned()));
     }
-    if meta.uid() != rustix::process::getuid().as_raw() {
-        return Err(BindError::Foreign(path.to_owned()));
-    }
+    owned(path, &meta)?;
     if FileType::from_raw_mode(meta.mode()) != FileType::Socket {
         return Err(BindError::InTheWay(path.to_owned()));
     }
     // CO-6, KP-14: a socket on which a process listens is left alone.
-    if UnixStream::connect(path).is_ok() {
-        return Err(BindError::Live(path.to_owned()));
+    match who_listens(path) {
+        // A full backlog is that of a process that listens.
+        Ok(_) | Err(Errno::AGAIN) => return Err(BindError::Live(path.to_owned())),
+        Err(_) => {}
     }
     std::fs::remove_file(path).map_err(BindError::io(path))
 }

@@ -18,11 +18,14 @@
 //! The engine reads no environment, no home directory and no configuration file. It knows no dialect: fronts have
 //! labels, which the engine compares and never interprets.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests have threads of their own"))]
+
 mod api;
 pub mod chat;
 mod endpoint;
 mod error;
 mod event;
+pub mod file_access;
 mod journal;
 mod keeper;
 pub mod limits;

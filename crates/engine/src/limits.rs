@@ -67,8 +67,8 @@ pub const ENROLLED_ID: usize = 1024;
 pub const PATTERN: usize = 1024;
 /// Pasted bytes that one program has not read yet; further pastes are refused. Pastes of the same turn share memory.
 pub const PASTES_WAITING: usize = 64 << 20;
-/// Files and clipboards written at the same time; the next one waits.
-pub const SINKS: usize = 8;
+/// Clipboards set at the same time; the next one waits.
+pub const CLIPBOARDS: usize = 8;
 
 /// Maximum number of live conversations: fewer than sessions, as each may have a process and a history.
 pub const CHATS: usize = 1024;
@@ -90,8 +90,16 @@ pub const CHAT_STOP: Duration = Duration::from_millis(1200);
 pub const CHAT_SAVE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(24 * 3600)];
 /// Timeout at shutdown for conversations to be saved and agents to end; another process may lock the database for 5 s.
 pub const CHAT_ENDINGS: Duration = Duration::from_secs(8);
-/// Timeout for reading a directory, which may lie on a disk that does not respond.
-pub const DIRECTORY: Duration = Duration::from_secs(5);
+/// Timeout of a few system calls on files by path. A network mount that has to be connected first takes a second or two;
+/// a client that waits longer believes that the daemon hangs.
+pub const FILE_ACCESS: Duration = Duration::from_secs(5);
+/// Timeout for writing a whole file to a disk that may be slow.
+pub const FILE_WRITE: Duration = Duration::from_secs(10);
+/// Timeout for reading what git knows of a directory; a list of workspaces that lacks it is still useful.
+pub const GIT_FACTS: Duration = Duration::from_secs(1);
+/// Threads that access files at the same time. Each may wait for a disk that never responds, and takes a few pages of
+/// memory then; the next call waits for a free one.
+pub const FILE_THREADS: usize = 64;
 /// Maximum number of known workspaces; the least recently used one is forgotten.
 pub const WORKSPACES: usize = 1024;
 

@@ -1,5 +1,7 @@
 //! Processes of a terminal session: which ones belong to it, and signals to all of them.
 
+#![allow(clippy::disallowed_methods, reason = "the kernel provides these files itself")]
+
 use rustix::process::{Pid, Signal};
 use std::path::Path;
 

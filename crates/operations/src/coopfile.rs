@@ -4,9 +4,12 @@
 //! in every layer. Sections that describe a sandbox we do not build are checked to be well-formed TOML
 //! and reported as unused.
 
+use crate::errors::{file_access_error, invalid};
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
-use swb_engine::RestartPolicy;
+use swb_engine::{RestartPolicy, file_access};
+use swb_wire::control::ErrorReply;
 use toml::{Table, Value};
 
 /// Sections that belong to the original's root file system.
@@ -75,17 +78,14 @@ impl Coopfile {
     }
 
     /// Merges a Coopfile over the earlier ones if the file exists; `max` is its maximum length in bytes.
-    pub(super) fn merge_file(&mut self, path: &Path, max: u64) -> Result<(), String> {
-        let in_file = |error: String| format!("{}: {error}", path.display());
-        match std::fs::metadata(path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(in_file(error.to_string())),
-            Ok(meta) if meta.len() > max => return Err(in_file(format!("longer than {max} bytes"))),
-            Ok(meta) if !meta.is_file() => return Err(in_file("not a regular file".into())),
-            Ok(_) => {}
+    pub(super) async fn merge_file(&mut self, path: &Path, max: u64) -> Result<(), ErrorReply> {
+        let in_file = |error: String| invalid(format!("{}: {error}", path.display()));
+        let text = file_access::run(path, move |path| file_access::read_text(path, max)).await;
+        match text.map_err(|error| file_access_error(&error))? {
+            Ok(text) => self.merge(&text).map_err(in_file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(in_file(error.to_string())),
         }
-        let text = std::fs::read_to_string(path).map_err(|error| in_file(error.to_string()))?;
-        self.merge(&text).map_err(in_file)
     }
 
     /// What happens when the agent exits; it is restarted unless a Coopfile disables that (CO-62).

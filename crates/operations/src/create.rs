@@ -1,13 +1,13 @@
 //! Creates sessions: from a command line, or from Coopfiles.
 
 use crate::coopfile::{Coopfile, env_value};
-use crate::errors::{invalid, refused};
+use crate::errors::{file_access_error, invalid, refused};
 use crate::execute::Call;
 use crate::reply::{Answer, done};
 use crate::{COOP, RUN, limits, roles};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use swb_engine::{RestartPolicy, SessionSpec, Start};
+use swb_engine::{RestartPolicy, SessionSpec, Start, file_access};
 use swb_types::{PtyId, Scope, SessionName, Size};
 use swb_wire::control::{
     Create, Created, DialectState, DialectStatus, ErrorCode, ErrorReply, Start as WireStart,
@@ -30,7 +30,7 @@ impl Call<'_> {
     }
 
     async fn spec(&self, create: Create) -> Result<SessionSpec, ErrorReply> {
-        let workspace = workspace(&create.workspace)?;
+        let workspace = workspace(&create.workspace).await?;
         if let Scope::Workspace(scope) = self.caller.scope()
             && *scope != workspace
         {
@@ -79,7 +79,7 @@ impl Call<'_> {
                 spec.argv = argv;
                 spec.env = create.env.unwrap_or_else(|| self.operations.settings.env.clone());
             }
-            None => self.apply_coopfiles(&mut spec, create.coopfile.as_deref(), create.env)?,
+            None => self.apply_coopfiles(&mut spec, create.coopfile.as_deref(), create.env).await?,
         }
         if let Some(auto) = create.restart {
             spec.restart = RestartPolicy { auto, ..RestartPolicy::ALWAYS };
@@ -107,7 +107,7 @@ impl Call<'_> {
     }
 
     /// Sets what the Coopfiles decide (CO-26 to CO-28).
-    fn apply_coopfiles(
+    async fn apply_coopfiles(
         &self,
         spec: &mut SessionSpec,
         text: Option<&str>,
@@ -115,12 +115,10 @@ impl Call<'_> {
     ) -> Result<(), ErrorReply> {
         let settings = &self.operations.settings;
         let mut coopfile = Coopfile::default();
-        let merge = |coopfile: &mut Coopfile| -> Result<(), String> {
-            coopfile.merge_file(&settings.default_coopfile, limits::COOPFILE)?;
-            coopfile.merge_file(&spec.workspace.join("coop.toml"), limits::COOPFILE)?;
-            coopfile.merge(text.unwrap_or_default()).map_err(|error| format!("coopfile: {error}"))
-        };
-        merge(&mut coopfile).map_err(invalid)?;
+        coopfile.merge_file(&settings.default_coopfile, limits::COOPFILE).await?;
+        coopfile.merge_file(&spec.workspace.join("coop.toml"), limits::COOPFILE).await?;
+        let given = coopfile.merge(text.unwrap_or_default());
+        given.map_err(|error| invalid(format!("coopfile: {error}")))?;
         if !coopfile.unused.is_empty() {
             let sections = coopfile.unused.join(", ");
             tracing::info!(session = %spec.name, sections, "ignoring unsupported sections of the Coopfiles");
@@ -157,14 +155,15 @@ impl Call<'_> {
     }
 }
 
-fn workspace(text: &str) -> Result<PathBuf, ErrorReply> {
+async fn workspace(text: &str) -> Result<PathBuf, ErrorReply> {
     let path = Path::new(text);
     if !path.is_absolute() {
         return Err(invalid(format!("the workspace '{text}' is not an absolute path")));
     }
     // CO-24
-    let path = path.canonicalize().ok().filter(|path| path.is_dir());
-    path.ok_or_else(|| invalid(format!("the workspace '{text}' is not a directory")))
+    let real = file_access::run(path, file_access::real_directory).await;
+    let real = real.map_err(|error| file_access_error(&error))?;
+    real.map_err(|_| invalid(format!("the workspace '{text}' is not a directory")))
 }
 
 /// The variables by which processes detect that coop started them (CO-28).

@@ -2,6 +2,7 @@
 
 use swb_chat::Refused;
 use swb_engine::chat::ChatError;
+use swb_engine::file_access::FileAccessError;
 use swb_engine::{DialogError, Error, InputError, RelayError, TypingError};
 use swb_wire::control::{BadMessage, ErrorCode, ErrorReply};
 
@@ -64,6 +65,7 @@ pub(crate) fn chat_error(error: &ChatError) -> ErrorReply {
     let code = match error {
         ChatError::Agent(_) | ChatError::Store(_) => ErrorCode::InternalError,
         ChatError::Exists(_) => ErrorCode::SessionExists,
+        ChatError::FileAccess(error) => return file_access_error(error),
         ChatError::Limit(_) | ChatError::Refused(Refused::Limit(_)) => ErrorCode::LimitReached,
         ChatError::Name(_)
         | ChatError::NoAgent(..)
@@ -82,6 +84,15 @@ pub(crate) fn chat_error(error: &ChatError) -> ErrorReply {
     ErrorReply::new(code, text)
 }
 
+/// A file that did not respond.
+pub(crate) fn file_access_error(error: &FileAccessError) -> ErrorReply {
+    let code = match error {
+        FileAccessError::TooManyWaiting(_) => ErrorCode::LimitReached,
+        _ => ErrorCode::InternalError,
+    };
+    ErrorReply::new(code, error.to_string())
+}
+
 /// An error about the dialog on a terminal.
 pub(crate) fn dialog_error(error: &DialogError) -> ErrorReply {
     let code = match error {
@@ -92,9 +103,4 @@ pub(crate) fn dialog_error(error: &DialogError) -> ErrorReply {
         DialogError::Terminal(TypingError::Asks { .. } | TypingError::Stopped) => ErrorCode::AgentBusy,
     };
     ErrorReply::new(code, error.to_string())
-}
-
-/// One of our tasks ended without a result.
-pub(crate) fn task_error(error: &tokio::task::JoinError) -> ErrorReply {
-    ErrorReply::new(ErrorCode::InternalError, error.to_string())
 }

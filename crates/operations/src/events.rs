@@ -2,6 +2,7 @@
 
 use crate::errors::invalid;
 use crate::execute::Call;
+use crate::find::NamedWorkspaces;
 use crate::reply::{Answer, Then, follow};
 use crate::turns::agent_state;
 use crate::{Caller, Operations};
@@ -85,7 +86,11 @@ impl EventStream {
     }
 
     fn may_see(&self, session: &str) -> bool {
-        let call = Call { operations: &self.operations, caller: &self.caller };
+        let call = Call {
+            operations: &self.operations,
+            caller: &self.caller,
+            workspaces: NamedWorkspaces::default(),
+        };
         let names_it = self.caller.front().is_none() && self.caller.covers(session, None);
         names_it || call.remembered_session(session).is_ok()
     }

@@ -1,5 +1,6 @@
 //! The one place where operations are executed.
 
+use crate::find::{self, NamedWorkspaces};
 use crate::reply::{Answer, Then, follow};
 use crate::{Caller, Operations, Outcome, roles};
 use swb_engine::Engine;
@@ -9,6 +10,8 @@ use swb_wire::control::{ErrorCode, ErrorReply, OkReply, Operation};
 pub(crate) struct Call<'a> {
     pub(crate) operations: &'a Operations,
     pub(crate) caller: &'a Caller,
+    /// The real paths of the workspaces that the operation names in place of sessions (CO-30).
+    pub(crate) workspaces: NamedWorkspaces,
 }
 
 impl Operations {
@@ -18,7 +21,8 @@ impl Operations {
     /// the caller has left, since its request counts although it did not wait for the reply (CO-54, CO-60).
     pub async fn execute(&self, caller: &Caller, operation: Operation) -> Result<Outcome, ErrorReply> {
         roles::check(caller, &operation)?;
-        Call { operations: self, caller }.run(operation).await
+        let workspaces = find::named_workspaces(&self.engine, &operation).await?;
+        Call { operations: self, caller, workspaces }.run(operation).await
     }
 }
 

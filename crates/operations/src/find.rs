@@ -1,19 +1,86 @@
 //! Looks up sessions and turns within a caller's scope. Anything outside the scope does not exist for the caller.
 
-use crate::errors::{engine_error, relay_error};
+use crate::errors::{engine_error, file_access_error, relay_error};
 use crate::execute::Call;
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use swb_engine::{Error, Pty, Relay, RelayError, Session, StoredTurn, TurnId};
+use swb_engine::{Engine, Error, Pty, Relay, RelayError, Session, StoredTurn, TurnId, file_access};
 use swb_types::PtyId;
-use swb_wire::control::ErrorReply;
+use swb_wire::control::{ErrorReply, Operation};
+
+/// Real paths of workspaces, by the text that names them.
+pub(crate) type NamedWorkspaces = BTreeMap<String, PathBuf>;
+
+/// Resolves the workspaces that an operation names in place of sessions (CO-30). Later lookups need no disk.
+pub(crate) async fn named_workspaces(
+    engine: &Engine,
+    operation: &Operation,
+) -> Result<NamedWorkspaces, ErrorReply> {
+    let mut found = NamedWorkspaces::new();
+    for text in named_sessions(operation).into_iter().flatten() {
+        if text.contains('/') && engine.find(text).is_err() {
+            let real = file_access::run(Path::new(text), file_access::real_path).await;
+            // A path that leads nowhere names no session.
+            if let Ok(real) = real.map_err(|error| file_access_error(&error))? {
+                found.insert(text.to_owned(), real);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The sessions that an operation names.
+fn named_sessions(operation: &Operation) -> [Option<&str>; 2] {
+    use Operation as Op;
+    let one = match operation {
+        Op::Relay(relay) => return [Some(&relay.from), Some(&relay.to)],
+        Op::Ask(ask) => &ask.session,
+        Op::Attach(attach) => &attach.session,
+        Op::Explain(explain) => &explain.session,
+        Op::Hook(hook) => &hook.session,
+        Op::Keys(keys) => &keys.session,
+        Op::Logs(logs) => &logs.session,
+        Op::Paste(paste) => &paste.session,
+        Op::Restart(restart) => &restart.session,
+        Op::Screen(screen) => &screen.session,
+        Op::Send(send) => &send.session,
+        Op::SessionKill(kill) => &kill.session,
+        Op::SessionLs(ls) => &ls.session,
+        Op::Shell(shell) => &shell.session,
+        Op::Tunnel(tunnel) => &tunnel.session,
+        Op::Turns(turns) => &turns.session,
+        Op::Wait(wait) => &wait.session,
+        Op::Capture(capture) => return [capture.session.as_deref(), None],
+        Op::Kill(kill) => return [kill.session.as_deref(), None],
+        Op::Turn(turn) => return [turn.session.as_deref(), None],
+        // These name conversations, workspaces or none.
+        Op::Agents(_)
+        | Op::Approval(_)
+        | Op::Approvals(_)
+        | Op::Conversation(_)
+        | Op::Create(_)
+        | Op::Detach
+        | Op::Events(_)
+        | Op::Forget(_)
+        | Op::History(_)
+        | Op::Ls(_)
+        | Op::Serve(_)
+        | Op::Shutdown(_)
+        | Op::Status
+        | Op::Upgrade(_)
+        | Op::Workspace(_)
+        | Op::Workspaces(_) => return [None, None],
+    };
+    [Some(one), None]
+}
 
 impl Call<'_> {
     /// A live session by name or, if the text has a slash, by workspace (CO-30).
     pub(crate) fn session(&self, text: &str) -> Result<Session, ErrorReply> {
         let found = self.engine().find(text).ok().or_else(|| {
-            let path = Path::new(text).canonicalize().ok().filter(|_| text.contains('/'))?;
-            self.engine().of_workspace(&path, |session| self.caller.sees(session))
+            let path = self.workspaces.get(text)?;
+            self.engine().of_workspace(path, |session| self.caller.sees(session))
         });
         let seen = found.filter(|session| self.caller.sees(session));
         seen.ok_or_else(|| engine_error(&Error::NoSession(text.to_owned())))

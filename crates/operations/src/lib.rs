@@ -14,6 +14,8 @@
 //! 4. `reply.rs` builds the reply and keeps it within the size of a frame.
 //! 5. `terminal/` is what follows an `attach`: output, pictures and events one way, input and resizes the other.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests have threads of their own"))]
+
 mod approvals;
 mod ask;
 mod attach;

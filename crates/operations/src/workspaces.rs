@@ -1,7 +1,7 @@
 //! Workspaces: the directories that agents work in.
 
 use crate::conversations::items;
-use crate::errors::{chat_error, invalid, task_error};
+use crate::errors::{chat_error, invalid};
 use crate::execute::Call;
 use crate::limits;
 use crate::reply::{Answer, done, first_items};
@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use swb_engine::chat::{self, ChatError};
 use swb_types::{Scope, SessionName, Timestamp};
-use swb_wire::control::{ErrorReply, Workspace, WorkspaceItem, WorkspaceReply, WorkspacesReply};
+use swb_wire::control::{ErrorReply, Workspace, WorkspaceReply, WorkspacesReply};
 
 impl Call<'_> {
     pub(crate) async fn workspaces(&self) -> Answer {
         let chats = self.chats()?;
-        let (mut known, git) = (chats.workspaces().all(), chats.git());
+        let mut known = chats.workspaces().all();
         let own =
             |name: &SessionName| self.session(name.as_str()).map(|session| session.workspace().to_owned());
         match self.caller.scope() {
@@ -27,11 +27,11 @@ impl Call<'_> {
         }
         // Saved sessions that cannot be read do not keep the rest from being listed.
         let sessions = chats.list(None).await.unwrap_or_default();
-        let looked = move || -> Vec<WorkspaceItem> {
-            let count = |path: &Path| sessions.iter().filter(|one| one.summary.workspace == path).count();
-            known.iter().map(|one| items::workspace(one, &git.facts(&one.path), count(&one.path))).collect()
-        };
-        let all = tokio::task::spawn_blocking(looked).await.map_err(|error| task_error(&error))?;
+        let count = |path: &Path| sessions.iter().filter(|one| one.summary.workspace == path).count();
+        let mut all = Vec::with_capacity(known.len());
+        for one in &known {
+            all.push(items::workspace(one, &chats.git_facts(&one.path).await, count(&one.path)));
+        }
         first_items(&all, usize::MAX, |some, more| WorkspacesReply {
             ok: true,
             workspaces: some.to_vec(),
@@ -73,10 +73,7 @@ impl Call<'_> {
         workspace.last_accessed = Timestamp::of(SystemTime::now());
         let kept = chats.workspaces().keep(workspace.clone()).await;
         kept.map_err(|error| chat_error(&ChatError::Store(error.to_string())))?;
-        let git = chats.git();
-        let facts = tokio::task::spawn_blocking(move || git.facts(&path))
-            .await
-            .map_err(|error| task_error(&error))?;
+        let facts = chats.git_facts(&path).await;
         let workspace = items::workspace(&workspace, &facts, 0);
         done(&WorkspaceReply { ok: true, workspace })
     }

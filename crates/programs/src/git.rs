@@ -4,13 +4,13 @@
 //! runs `git`. A repository can name programs that git runs; here it runs none of them.
 
 use crate::limits;
+use rustix::fs::FileType;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use swb_engine::chat::{Boxed, Git, GitFacts};
+use swb_engine::file_access;
 use tokio::process::Command;
 
 /// Runs git with another file mode creation mask than the daemon's own.
@@ -75,8 +75,8 @@ fn facts(path: &Path) -> GitFacts {
 /// branch `name`, with the file mode creation mask `umask`.
 async fn create_worktree(base: &Path, name: &str, umask: u32) -> Result<PathBuf, String> {
     check_name(name)?;
-    let (from, wanted) = (base.to_owned(), name.to_owned());
-    let place = tokio::task::spawn_blocking(move || place_for(&from, &wanted)).await;
+    let wanted = name.to_owned();
+    let place = file_access::run(base, move |base| place_for(base, &wanted)).await;
     let (repository, place) = place.map_err(|error| error.to_string())??;
     let filters = filters_of(&repository, umask).await?;
     let mut command = git(&repository, umask, &filters);
@@ -91,8 +91,8 @@ async fn create_worktree(base: &Path, name: &str, umask: u32) -> Result<PathBuf,
 /// `git` in a directory, made to run nothing that the repository names, these filters included.
 fn git(repository: &Path, umask: u32, filters: &BTreeSet<String>) -> Command {
     let mut command = Command::new("/bin/sh");
-    command.args(["-c", MASKED, "sh", &format!("{:04o}", umask & 0o777)]);
-    command.current_dir(repository);
+    // Git enters the directory itself: a child of ours that cannot would keep us waiting for its start.
+    command.args(["-c", MASKED, "sh", &format!("{:04o}", umask & 0o777), "-C"]).arg(repository).current_dir("/");
     command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_NO_LAZY_FETCH", "1").env("LC_ALL", "C");
     // Variables, because the name of a filter may contain anything, even an equals sign.
     let inert = INERT.iter().map(|(key, value)| ((*key).to_owned(), *value));
@@ -141,7 +141,8 @@ fn check_name(name: &str) -> Result<(), String> {
 /// The main working tree of the repository that contains `base`, and the path of a new one.
 fn place_for(base: &Path, name: &str) -> Result<(PathBuf, PathBuf), String> {
     let tree = tree_of(base).ok_or_else(|| format!("{} is in no git repository", base.display()))?;
-    let main = tree.common_dir.as_deref().and_then(Path::parent).filter(|main| main.join(".git").is_dir());
+    let main = tree.common_dir.as_deref().and_then(Path::parent);
+    let main = main.filter(|main| kind_of(&main.join(".git")) == Some(FileType::Directory));
     let root = main.map_or(tree.root, Path::to_owned);
     let (Some(parent), Some(own)) = (root.parent(), root.file_name()) else {
         return Err(format!("the repository {} has no parent directory for a working tree", root.display()));
@@ -149,7 +150,7 @@ fn place_for(base: &Path, name: &str) -> Result<(PathBuf, PathBuf), String> {
     let mut file_name = own.to_owned();
     file_name.push(format!("-{name}"));
     let place = parent.join(file_name);
-    match place.symlink_metadata() {
+    match rustix::fs::lstat(&place) {
         Ok(_) => Err(format!("{} already exists", place.display())),
         Err(_) => Ok((root, place)),
     }
@@ -186,11 +187,10 @@ fn complaint(stderr: &[u8]) -> String {
 fn tree_of(path: &Path) -> Option<Tree> {
     path.ancestors().find_map(|root| {
         let git = root.join(".git");
-        let meta = git.metadata().ok()?;
-        let git_dir = if meta.is_dir() { git } else { linked(root, &git)? };
-        git_dir.join("HEAD").is_file().then(|| {
+        let git_dir = if kind_of(&git)? == FileType::Directory { git } else { linked(root, &git)? };
+        (kind_of(&git_dir.join("HEAD"))? == FileType::RegularFile).then(|| {
             let common = small_file(&git_dir.join("commondir"));
-            let common = common.and_then(|text| git_dir.join(text.trim()).canonicalize().ok());
+            let common = common.and_then(|text| file_access::real_path(&git_dir.join(text.trim())).ok());
             Tree { root: root.to_owned(), common_dir: common, git_dir }
         })
     })
@@ -199,7 +199,7 @@ fn tree_of(path: &Path) -> Option<Tree> {
 /// The directory that a `.git` file names.
 fn linked(root: &Path, file: &Path) -> Option<PathBuf> {
     let text = small_file(file)?;
-    root.join(text.strip_prefix("gitdir:")?.trim()).canonicalize().ok()
+    file_access::real_path(&root.join(text.strip_prefix("gitdir:")?.trim())).ok()
 }
 
 fn branch(git_dir: &Path) -> Option<String> {
@@ -209,15 +209,12 @@ fn branch(git_dir: &Path) -> Option<String> {
 
 /// The text of a file that should be small; the owner of the directory may have put anything there.
 fn small_file(path: &Path) -> Option<String> {
-    let read = || -> io::Result<String> {
-        if !path.metadata()?.is_file() {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        let mut text = String::new();
-        File::open(path)?.take(limits::GIT_FILE).read_to_string(&mut text)?;
-        Ok(text)
-    };
-    read().ok()
+    file_access::read_text(path, limits::GIT_FILE).ok()
+}
+
+/// What a path leads to.
+fn kind_of(path: &Path) -> Option<FileType> {
+    rustix::fs::stat(path).ok().map(|stat| FileType::from_raw_mode(stat.st_mode))
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@ use super::permission::{self, Subject};
 use super::terminals::AcpTerminals;
 use super::tools::AcpTools;
 use crate::BackendContext;
+use crate::command::{Guarded, GuardedOutput, Launch};
 use crate::policy;
-use crate::workspace_fs::{WorkspaceFs, WorkspaceFsError};
+use crate::workspace_fs::{WorkspaceFs, WorkspaceFsError, limits as fs_limits};
 use agent_client_protocol_schema::v1::{
     CreateTerminalRequest, CreateTerminalResponse, Error, ErrorCode, KillTerminalRequest,
     ReadTextFileRequest, ReadTextFileResponse, ReleaseTerminalRequest, RequestId, RequestPermissionRequest,
@@ -21,8 +22,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::task::Poll;
-use swb_chat::{ApprovalAnswer, Decision, ToolKind};
+use swb_chat::{ApprovalAnswer, Decision, ToolKind, Workspace};
 use swb_engine::chat::{Boxed, Exchange};
+use swb_engine::file_access;
 use tokio::sync::Semaphore;
 
 /// The reply to the agent.
@@ -164,28 +166,53 @@ impl<'a> AgentRequests<'a> {
         request: CreateTerminalRequest,
         terminals: &mut AcpTerminals,
     ) -> Boxed<'a, RpcResult> {
-        now(self.try_create_terminal(request, terminals))
-    }
-
-    fn try_create_terminal(&self, request: CreateTerminalRequest, terminals: &mut AcpTerminals) -> RpcResult {
         if !terminals.has_room() {
-            return Err(error(ErrorCode::InvalidRequest, "too many terminals; release some first"));
+            return now(Err(error(ErrorCode::InvalidRequest, "too many terminals; release some first")));
         }
-        let directory = match &request.cwd {
-            None => self.exchange.working_dir().to_owned(),
-            Some(directory) => {
-                let path = directory.to_str().ok_or_else(bad_path)?;
-                // A directory of the workspace or its context: the guard limits what the command may write there.
-                self.fs()().resolve_read(path).map_err(|error| fs_error(&error))?
-            }
-        };
-        let workspace = self.exchange.workspace();
-        let name = terminals.create(self.context, &workspace, &directory, request);
-        let name = name.map_err(|why| {
-            error(ErrorCode::InternalError, &format!("the command cannot be started: {why}"))
-        })?;
-        answer(&CreateTerminalResponse::new(name))
+        let (context, workspace) = (self.context.clone(), self.exchange.workspace());
+        let (directory, fs) = (self.exchange.working_dir().to_owned(), self.fs());
+        let output_limit = request.output_byte_limit;
+        let (name, started) = terminals.create(output_limit, async move {
+            let directory = match request.cwd.clone() {
+                None => directory,
+                Some(wanted) => resolved(wanted, fs).await?,
+            };
+            let started = start_terminal(&context, &workspace, &directory, request).await;
+            started.map_err(|why| {
+                error(ErrorCode::InternalError, &format!("the command cannot be started: {why}"))
+            })
+        });
+        Box::pin(async move {
+            let ended = || error(ErrorCode::InternalError, "the terminal was released");
+            started.await.map_err(|_| ended())??;
+            answer(&CreateTerminalResponse::new(name))
+        })
     }
+}
+/// The path of a directory in the workspace or its context: the guard limits what the command may write there.
+async fn resolved(
+    directory: PathBuf,
+    fs: impl FnOnce() -> WorkspaceFs + Send + 'static,
+) -> Result<PathBuf, Error> {
+    let path = directory.to_str().ok_or_else(bad_path)?.to_owned();
+    let found = file_access::run(&directory, move |_| fs().resolve_read(&path)).await;
+    let found = found.map_err(|why| error(ErrorCode::InternalError, &why.to_string()))?;
+    found.map_err(|why| fs_error(&why))
+}
+
+async fn start_terminal(
+    context: &BackendContext,
+    workspace: &Workspace,
+    directory: &Path,
+    request: CreateTerminalRequest,
+) -> io::Result<(Guarded, GuardedOutput)> {
+    let env = request.env.into_iter().map(|variable| (variable.name, variable.value));
+    let launch = match request.args.is_empty() {
+        // Most agents send a whole command line here.
+        true => Launch::shell(&request.command, directory),
+        false => Launch::new([request.command].into_iter().chain(request.args), directory),
+    };
+    launch.with_env(env).confined(workspace).await?.start(&context.into())
 }
 
 /// Records in the workspace what the user allowed permanently.
@@ -207,14 +234,12 @@ async fn on_disk(
     path: PathBuf,
     work: impl FnOnce(&str) -> Result<Value, WorkspaceFsError> + Send + 'static,
 ) -> RpcResult {
-    let path = Path::to_str(&path).ok_or_else(bad_path)?.to_owned();
+    let text = Path::to_str(&path).ok_or_else(bad_path)?.to_owned();
     // The semaphore is never closed, so a permit comes.
     let _turn = turns.acquire().await;
-    let done = tokio::task::spawn_blocking(move || work(&path)).await;
-    match done {
-        Ok(done) => done.map_err(|error| fs_error(&error)),
-        Err(_) => Err(error(ErrorCode::InternalError, "the file operation was aborted")),
-    }
+    let done = file_access::run_within(fs_limits::TOOL, &path, move |_| work(&text)).await;
+    let done = done.map_err(|why| error(ErrorCode::InternalError, &why.to_string()))?;
+    done.map_err(|error| fs_error(&error))
 }
 
 /// Lines of a text: at most `limit`, starting at `line`, which counts from 1.

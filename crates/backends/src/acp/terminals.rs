@@ -1,15 +1,11 @@
 //! Terminals that an agent creates: commands that run in the workspace while the agent does something else.
 
 use super::limits;
-use crate::BackendContext;
-use crate::command::{BoundedOutput, Guarded, GuardedOutput, Launch};
-use agent_client_protocol_schema::v1::{CreateTerminalRequest, TerminalExitStatus, TerminalOutputResponse};
+use crate::command::{BoundedOutput, Guarded, GuardedOutput};
+use agent_client_protocol_schema::v1::{TerminalExitStatus, TerminalOutputResponse};
 use std::collections::BTreeMap;
-use std::io;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use swb_chat::Workspace;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -36,35 +32,42 @@ struct AcpTerminal {
 
 impl AcpTerminals {
     /// Whether another one may be created.
-    pub(super) fn has_room(&self) -> bool {
+    pub(super) fn has_room(&mut self) -> bool {
+        // A command that could not be started has no status and gets none.
+        self.open.retain(|_, terminal| {
+            terminal.status.has_changed().is_ok() || terminal.status.borrow().is_some()
+        });
         self.open.len() < limits::TERMINALS
     }
 
-    /// Runs a command; returns the terminal's name.
-    pub(super) fn create(
+    /// Creates a terminal for the command that `start` starts; returns its name, and the outcome of the start. That may
+    /// take a while: the directory of the command can be on a disk that does not respond.
+    pub(super) fn create<E: Send + 'static>(
         &mut self,
-        context: &BackendContext,
-        workspace: &Workspace,
-        directory: &Path,
-        request: CreateTerminalRequest,
-    ) -> io::Result<String> {
+        output_limit: Option<u64>,
+        start: impl Future<Output = Result<(Guarded, GuardedOutput), E>> + Send + 'static,
+    ) -> (String, oneshot::Receiver<Result<(), E>>) {
         // Finished tasks stay in the set until they are joined.
         while self.tasks.try_join_next().is_some() {}
         let [usual, most] = limits::TERMINAL_OUTPUT;
-        let limit = request.output_byte_limit.map_or(usual, |limit| usize::try_from(limit).unwrap_or(most));
+        let limit = output_limit.map_or(usual, |limit| usize::try_from(limit).unwrap_or(most));
         let kept = Arc::new(Mutex::new(BoundedOutput::new(0, limit.min(most))));
-        let env = request.env.into_iter().map(|variable| (variable.name, variable.value));
-        let launch = match request.args.is_empty() {
-            // Most agents send a whole command line here.
-            true => Launch::shell(&request.command, directory),
-            false => Launch::new([request.command].into_iter().chain(request.args), directory),
-        };
-        let (guarded, output) = launch.with_env(env).confined(workspace).start(&context.into())?;
         let (kill, (tell, status)) = (CancellationToken::new(), watch::channel(None));
-        self.tasks.spawn(attend(guarded, output, Arc::clone(&kept), kill.clone(), tell));
+        let (report, started) = oneshot::channel();
+        let terminal = AcpTerminal { kept: Arc::clone(&kept), kill: kill.clone(), status };
+        self.tasks.spawn(async move {
+            // Nothing waits for the report if the answer has ended meanwhile.
+            match start.await {
+                Ok((guarded, output)) => {
+                    let _reported = report.send(Ok(()));
+                    attend(guarded, output, kept, kill, tell).await;
+                }
+                Err(error) => drop(report.send(Err(error))),
+            }
+        });
         self.created += 1;
-        self.open.insert(self.created, AcpTerminal { kept, kill, status });
-        Ok(format!("{PREFIX}{}", self.created))
+        self.open.insert(self.created, terminal);
+        (format!("{PREFIX}{}", self.created), started)
     }
 
     /// Its output, and its exit status if it has ended.

@@ -51,7 +51,7 @@ pub(crate) async fn run(
     stop: &CancellationToken,
     follow: mpsc::Sender<String>,
 ) -> io::Result<CommandResult> {
-    let launch = Launch::shell(command, working_dir).confined(workspace);
+    let launch = Launch::shell(command, working_dir).confined(workspace).await?;
     let (guarded, output) = launch.start(&context.into())?;
     let end = Instant::now() + limits.time;
     RunningCommand {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Once;
 use swb_chat::Workspace;
-use swb_engine::CONFINING_GUARD;
+use swb_engine::{CONFINING_GUARD, file_access};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
@@ -47,18 +47,11 @@ impl Launch {
     }
 
     /// Confines it to what the workspace allows.
-    pub(crate) fn confined(mut self, workspace: &Workspace) -> Self {
-        let write = written(workspace);
-        let known: Vec<PathBuf> = write.iter().filter_map(|dir| dir.canonicalize().ok()).collect();
-        let read = workspace.context_dirs.iter().chain(&workspace.landlock_read);
-        // Directories below a writable one are readable anyway, and may have been replaced by a link.
-        let read = read.filter(|dir| !is_beneath(dir, &known));
-        let read = read.flat_map(|dir| [OsStr::new("--read"), dir.as_os_str()]);
-        let write = write.iter().flat_map(|dir| [OsStr::new("--write"), dir.as_os_str()]);
-        let open = [(workspace.unix_sockets, "--unix-sockets"), (workspace.git_writable, "--git-writable")];
-        let open = open.into_iter().filter_map(|(open, option)| open.then_some(OsStr::new(option)));
-        self.confinement = Some(open.chain(read).chain(write).map(OsStr::to_owned).collect());
-        self
+    pub(crate) async fn confined(mut self, workspace: &Workspace) -> io::Result<Self> {
+        let owned = workspace.clone();
+        let arguments = file_access::run(&workspace.path, move |_| confinement(&owned)).await?;
+        self.confinement = Some(arguments);
+        Ok(self)
     }
 
     /// The command line of the guard.
@@ -78,7 +71,9 @@ impl Launch {
         }
         command.arg("--parent").arg(std::process::id().to_string());
         command.arg("--umask").arg(format!("{:o}", host.umask));
-        command.arg("--").args(&self.program).current_dir(&self.directory);
+        // The guard enters the directory: a child of ours that cannot would keep us waiting for its start.
+        command.arg("--directory").arg(&self.directory).current_dir("/");
+        command.arg("--").args(&self.program);
         // In a process group of its own, so that the kernel continues a stopped guard when the daemon dies.
         command.process_group(0);
         command.env_clear();
@@ -111,6 +106,20 @@ impl Launch {
     }
 }
 
+/// The arguments that make the guard confine a program to what a workspace allows. Reads directories.
+fn confinement(workspace: &Workspace) -> Vec<OsString> {
+    let write = written(workspace);
+    let known: Vec<PathBuf> = write.iter().filter_map(|dir| file_access::real_path(dir).ok()).collect();
+    let read = workspace.context_dirs.iter().chain(&workspace.landlock_read);
+    // Directories below a writable one are readable anyway, and may have been replaced by a link.
+    let read = read.filter(|dir| !is_beneath(dir, &known));
+    let read = read.flat_map(|dir| [OsStr::new("--read"), dir.as_os_str()]);
+    let write = write.iter().flat_map(|dir| [OsStr::new("--write"), dir.as_os_str()]);
+    let open = [(workspace.unix_sockets, "--unix-sockets"), (workspace.git_writable, "--git-writable")];
+    let open = open.into_iter().filter_map(|(open, option)| open.then_some(OsStr::new(option)));
+    open.chain(read).chain(write).map(OsStr::to_owned).collect()
+}
+
 /// The directories that a confined program may write, without those below others: a program could replace them with
 /// links to anywhere, and the next one would be allowed to write there.
 fn written(workspace: &Workspace) -> Vec<&Path> {
@@ -120,7 +129,7 @@ fn written(workspace: &Workspace) -> Vec<&Path> {
     let (mut written, mut known) = (Vec::new(), Vec::new());
     for dir in all {
         if !is_beneath(dir, &known) {
-            known.extend(dir.canonicalize());
+            known.extend(file_access::real_path(dir));
             written.push(dir);
         }
     }
@@ -233,7 +242,7 @@ mod tests {
         workspace.context_dirs = vec![at("ws/docs"), at("ws/context"), at("ctx")];
         workspace.landlock_read = vec![at("ws/context/x")];
         workspace.landlock_write = vec![at("ws/build"), at("data")];
-        let args = Launch::shell("x", &at("ws")).confined(&workspace).confinement.unwrap();
+        let args = confinement(&workspace);
         let [ws, data, ctx] = ["ws", "data", "ctx"].map(|name| at(name).into_os_string());
         let [read, write] = ["--read", "--write"].map(OsString::from);
         assert_eq!(args, [read, ctx, write.clone(), ws, write, data]);

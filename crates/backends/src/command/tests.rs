@@ -27,7 +27,9 @@ fn rig() -> Rig {
 fn rig_with(how: &str) -> Rig {
     let dir = tempfile::tempdir().unwrap();
     let exe = dir.path().join("guard");
-    let script = format!("#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done; shift; {how}\n");
+    let script = format!(
+        "#!/bin/sh\nwhile [ \"$1\" != -- ]; do [ \"$1\" != --directory ] || cd \"$2\"; shift; done; shift; {how}\n"
+    );
     std::fs::write(&exe, script).unwrap();
     std::fs::set_permissions(&exe, std::fs::Permissions::from_mode(0o755)).unwrap();
     let env = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into();
@@ -127,7 +129,8 @@ async fn confined_commands_get_listed_variables_only() {
     rig.env.extend([("SECRET".to_owned(), "key".to_owned()), ("LANG".to_owned(), "word".to_owned())]);
     let launch = || Launch::shell("echo $SECRET $LANG", rig.dir.path());
     let workspace = Workspace::new(rig.dir.path(), swb_types::Timestamp(0));
-    for (launch, said) in [(launch().confined(&workspace), "word\n"), (launch(), "key word\n")] {
+    let confined = launch().confined(&workspace).await.unwrap();
+    for (launch, said) in [(confined, "word\n"), (launch(), "key word\n")] {
         let (run, _followed) = rig.launch(launch, OUTPUT);
         assert_eq!(run.finish(soon(), &CancellationToken::new()).await.unwrap().output, said);
     }

@@ -11,12 +11,11 @@ use landlock::{
     ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
     RulesetError, Scope, path_beneath_rules,
 };
-use rustix::fs::{Mode, OFlags};
-use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use swb_engine::file_access;
 
 /// The newest access rights we use; an older kernel ignores those it does not support.
 const KNOWN: ABI = ABI::V6;
@@ -171,14 +170,7 @@ fn repository_of(tree: &Path, write: &[PathBuf]) -> Option<PathBuf> {
 
 /// The text of a small regular file. Anything else that the program may have put there must not block its guard.
 fn short_text(path: &Path) -> Option<String> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
-    let mut text = String::new();
-    file.take(limits::GIT_POINTER).read_to_string(&mut text).ok()?;
-    Some(text)
+    String::from_utf8(file_access::read_beginning(path, limits::GIT_POINTER).ok()?).ok()
 }
 
 /// A temporary directory that is removed with its guard.

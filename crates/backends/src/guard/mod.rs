@@ -5,6 +5,8 @@
 //! dies, the guard kills all of them and exits with the program's status. With `--confine` the program can write only
 //! where it may (`confine.rs`, `read_only.rs`) and cannot reach programs that are not confined (`syscalls.rs`).
 
+#![allow(clippy::disallowed_methods, reason = "a process of its own, in which nothing else waits")]
+
 mod confine;
 mod family;
 mod limits;
@@ -41,6 +43,7 @@ pub(crate) const VARIABLE: &str = "SWB_GUARDED_";
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Orders {
     parent: Option<i32>,
+    directory: Option<PathBuf>,
     umask: Option<u32>,
     confine: bool,
     /// Runs the program unconfined on a kernel without Landlock, instead of not at all.
@@ -93,6 +96,7 @@ fn parse(mut args: impl Iterator<Item = OsString>) -> Result<Orders, &'static st
         let mut value = || args.next().ok_or("missing value of an option");
         match arg.to_str() {
             Some("--confine") => orders.confine = true,
+            Some("--directory") => orders.directory = Some(value()?.into()),
             Some("--git-writable") => orders.git_writable = true,
             Some("--parent") => orders.parent = Some(number(&value()?, 10)? as i32),
             Some("--read") => orders.read.push(value()?.into()),
@@ -123,6 +127,11 @@ fn guard(orders: &Orders) -> std::io::Result<u8> {
     }
     // Any nonzero value turns it on.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    if let Some(directory) = &orders.directory {
+        std::env::set_current_dir(directory).map_err(|error| {
+            std::io::Error::new(error.kind(), format!("cannot enter {}: {error}", directory.display()))
+        })?;
+    }
     let temporary = if orders.confine { Some(TemporaryDir::new()?) } else { None };
     let program = start(orders, temporary.as_ref())?;
     let status = attend(program);

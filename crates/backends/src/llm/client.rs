@@ -135,6 +135,10 @@ fn base(local: bool) -> reqwest::ClientBuilder {
 /// The client for encrypted connections: loading the system's certificates takes time, so it is done once.
 async fn secure(local: bool) -> Result<reqwest::Client, Failure> {
     static CLIENTS: [OnceCell<reqwest::Client>; 2] = [const { OnceCell::const_new() }; 2];
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "reads the system's certificates, at no path that a client names"
+    )]
     let make = || async {
         let built = tokio::task::spawn_blocking(move || base(local).build()).await;
         built.map_err(|error| Failure::Agent(error.to_string()))?.map_err(unusable)

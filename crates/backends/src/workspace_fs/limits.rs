@@ -22,5 +22,7 @@ pub(crate) const MATCHES: usize = 500;
 pub(crate) const MATCH_LINE: usize = 400;
 /// How long a walk may take; what it has found by then is returned.
 pub(crate) const WALK: Duration = Duration::from_secs(15);
+/// How long a tool's file access may take: a walk, and what follows it on a slow disk.
+pub(crate) const TOOL: Duration = Duration::from_secs(30);
 /// Bytes a compiled pattern may take: enough for any that is meant well.
 pub(crate) const PATTERN: usize = 1 << 20;

@@ -4,6 +4,8 @@
 //! opened beneath one of the roots (`beneath.rs`), so that neither `..`, nor an absolute path, nor a link, nor a link
 //! that appears at the last moment leads out of it. Everything here blocks on the disk.
 
+#![allow(clippy::disallowed_methods, reason = "called on threads of file_access")]
+
 mod beneath;
 mod files;
 mod ignored;

@@ -52,4 +52,7 @@ pub(crate) struct ChatArgs {
     /// Connect to this socket instead of the configured one; starts no daemon
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
+    /// Allow the server at that socket to run as this user; otherwise it must be a server of your own
+    #[arg(long, value_name = "UID", requires = "socket")]
+    pub(crate) socket_owner: Option<u32>,
 }

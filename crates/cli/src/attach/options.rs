@@ -2,6 +2,7 @@
 
 use super::position::Position;
 use super::stream_protocol::StreamProtocol;
+use crate::own_socket;
 use crate::terminal::detach::DetachKey;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use std::io;
@@ -83,6 +84,7 @@ impl ResumePoint {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
         connect(&socket, &SocketAddrUnix::new(&self.socket)?)?;
+        own_socket::check_server(&socket, &self.socket, own_socket::our_uid())?;
         let socket = UnixStream::from(socket);
         let mut message = Vec::new();
         let request = Operation::Attach(self.request(from, size));

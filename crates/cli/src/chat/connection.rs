@@ -5,6 +5,7 @@ use super::messages::ServerItem;
 use crate::attach::follow::timespec;
 use crate::error::{Failure, FailureKind};
 use crate::limits;
+use crate::own_socket;
 use hmac::{Hmac, Mac};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -32,8 +33,6 @@ pub(super) struct ChatConnection {
     arrived: VecDeque<ServerItem>,
     requests: u64,
     closed: bool,
-    /// The daemon has sent something.
-    heard: bool,
 }
 
 /// Why a request failed.
@@ -84,9 +83,28 @@ impl From<ErrorInfo> for Failure {
 }
 
 impl ChatConnection {
-    /// Connects and authenticates.
+    /// Connects and authenticates. A place that a silent client has is free soon, so a server that has none is asked
+    /// again for a while.
     pub(super) fn open(endpoint: &ChatEndpoint) -> Result<Self, Failure> {
-        let socket = UnixStream::connect(&endpoint.socket).map_err(|error| {
+        let deadline = Instant::now() + limits::CHAT_PLACE;
+        loop {
+            if let Some(link) = Self::try_open(endpoint)? {
+                return Ok(link);
+            }
+            if Instant::now() >= deadline {
+                return Err(turned_away(endpoint));
+            }
+            let _timed_out = poll(&mut [], Some(&timespec(limits::CHAT_PLACE_PAUSE)));
+        }
+    }
+
+    /// Connects and authenticates; `None` if the server closes the connection instead.
+    fn try_open(endpoint: &ChatEndpoint) -> Result<Option<Self>, Failure> {
+        let socket = own_socket::connect_to(&endpoint.socket, endpoint.owner).map_err(|error| {
+            if own_socket::is_foreign(&error) {
+                return Failure::general(error.to_string())
+                    .hint("to use it all the same, name its user: --socket PATH --socket-owner UID");
+            }
             let text = format!("cannot connect to {}: {error}", endpoint.socket.display());
             let failure = Failure::new(FailureKind::Disconnected, text);
             if endpoint.ours {
@@ -97,8 +115,8 @@ impl ChatConnection {
         socket.set_nonblocking(true)?;
         let mut link = Self::over(socket);
         match link.authenticate(endpoint) {
-            Err(_) if link.closed && !link.heard => Err(turned_away(endpoint)),
-            result => result.map(|()| link),
+            Err(_) if link.closed => Ok(None),
+            result => result.map(|()| Some(link)),
         }
     }
 
@@ -110,7 +128,6 @@ impl ChatConnection {
             arrived: VecDeque::new(),
             requests: 0,
             closed: false,
-            heard: false,
         }
     }
 
@@ -227,7 +244,6 @@ impl ChatConnection {
     }
 
     fn take(&mut self, bytes: &[u8]) {
-        self.heard = true;
         self.lines.push(bytes);
         loop {
             match self.lines.next() {
@@ -346,6 +362,7 @@ mod tests {
         });
         let endpoint = ChatEndpoint {
             socket: PathBuf::new(),
+            owner: 0,
             token: Some("the secret".into()),
             ours: true,
             most: None,

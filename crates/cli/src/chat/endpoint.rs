@@ -1,8 +1,10 @@
 //! The socket to connect to, and the secret for it.
 
+use crate::args;
 use crate::context::Context;
 use crate::error::Failure;
 use crate::limits;
+use crate::own_socket;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +16,8 @@ const TOKEN: &str = "SCRIPTSCHNELL_SOCKET_TOKEN";
 pub(super) struct ChatEndpoint {
     /// The socket.
     pub(super) socket: PathBuf,
+    /// The user that the server has to run as.
+    pub(super) owner: u32,
     /// The secret, if there is one.
     pub(super) token: Option<String>,
     /// Whether it is the socket of our own daemon, which can be started.
@@ -44,13 +48,14 @@ struct ScriptschnellKeys {
 
 impl ChatEndpoint {
     /// The socket given by the user, else the configured one.
-    pub(super) fn find(context: &Context, named: Option<&Path>) -> Result<Self, Failure> {
+    pub(super) fn find(context: &Context, args: &args::ChatArgs) -> Result<Self, Failure> {
         let keys =
             std::fs::read_to_string(context.config_path()).map(|text| parse(&text)).unwrap_or_default();
         let secret = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
         let token = secret.or(keys.token);
-        if let Some(socket) = named {
-            return Ok(Self { socket: socket.to_owned(), token, ours: false, most: None, proved: false });
+        let owner = args.socket_owner.unwrap_or_else(own_socket::our_uid);
+        if let Some(socket) = args.socket.clone() {
+            return Ok(Self { socket, owner, token, ours: false, most: None, proved: false });
         }
         if keys.enabled == Some(false) {
             return Err(Failure::general("chat is disabled: [scriptschnell] enabled is false")
@@ -66,7 +71,7 @@ impl ChatEndpoint {
         };
         let most = Some(keys.max_connections.unwrap_or(limits::CHAT_CLIENTS));
         let proved = keys.auth_method.as_deref() == Some("challenge");
-        Ok(Self { socket, token, ours: true, most, proved })
+        Ok(Self { socket, owner, token, ours: true, most, proved })
     }
 }
 

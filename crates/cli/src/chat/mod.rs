@@ -36,7 +36,7 @@ pub(crate) fn run(context: &Context, args: &args::ChatArgs) -> Outcome {
         }
     }
     let prompt = prompt(args, context.json)?;
-    let endpoint = ChatEndpoint::find(context, args.socket.as_deref())?;
+    let endpoint = ChatEndpoint::find(context, args)?;
     let mut link = connect(context, &endpoint)?;
     let choice = SessionChoice {
         name: args.name.clone(),

@@ -3,6 +3,7 @@
 use super::registration::Registration;
 use crate::attach::follow::timespec;
 use crate::limits;
+use crate::own_socket;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
@@ -149,6 +150,8 @@ fn open(path: &PathBuf) -> Option<OwnedFd> {
     let address = SocketAddrUnix::new(path).ok()?;
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).ok()?;
+    own_socket::check_place(path).ok()?;
     connect(&socket, &address).ok()?;
+    own_socket::check_server(&socket, path, own_socket::our_uid()).ok()?;
     Some(socket)
 }

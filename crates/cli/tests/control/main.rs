@@ -7,3 +7,4 @@ mod support;
 
 mod operations;
 mod roles;
+mod stuck_files;

@@ -7,6 +7,7 @@ mod support;
 
 mod chaos;
 mod confined_peers;
+mod crowd;
 mod guard;
 mod shared_sessions;
 mod start;

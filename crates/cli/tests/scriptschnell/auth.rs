@@ -179,6 +179,25 @@ fn nonce(client: &mut ChatClient) -> String {
     nonce
 }
 
+// SS-19, SS-79: on whatever connection they arrive.
+#[test]
+fn failed_attempts_are_slowed_down_and_logged() {
+    let swb = configured("require_auth = true\nauth_method = \"token\"\ntoken = \"sesame\"");
+    let began = Instant::now();
+    for _ in 0..5 {
+        let mut client = swb.chat_raw();
+        assert_eq!(client.refused("auth_request", json!({"token": "a wrong word"})), "AUTH_FAILED");
+    }
+    // 100 ms after the first, twice as long after each further one.
+    assert!(began.elapsed() >= Duration::from_millis(1500), "{:?}", began.elapsed());
+    // The right answer waits its turn, and clears the record.
+    swb.chat_raw().ok_as("auth_request", json!({"token": "sesame"}), "auth_response");
+    let log = swb.log();
+    assert_eq!(log.matches("authentication failed").count(), 5, "{log}");
+    assert!(log.contains("failures=5") && log.contains(&format!("user={}", uid())), "{log}");
+    assert!(!log.contains("sesame") && !log.contains("a wrong word"), "{log}");
+}
+
 // SS-20, Q-45
 #[test]
 fn a_challenge_is_solved_with_the_secret() {

@@ -7,6 +7,12 @@ pub(crate) fn root() {
     assert!(rustix::process::geteuid().is_root(), "this test must run as root, to act as another user");
 }
 
+/// Fails without FUSE, which a test needs for a mount that does not respond.
+#[track_caller]
+pub(crate) fn fuse() {
+    assert!(std::path::Path::new("/dev/fuse").exists(), "this test needs /dev/fuse");
+}
+
 /// Fails on a kernel without Landlock.
 #[track_caller]
 pub(crate) fn landlock() {

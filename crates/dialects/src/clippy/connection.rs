@@ -5,6 +5,7 @@ use super::request_handler::RequestHandler;
 use crate::conn::read_some;
 use crate::limits;
 use crate::outbound::OutboundQueue;
+use crate::places::{Room, displaced};
 use std::sync::Arc;
 use swb_engine::Relay;
 use swb_wire::clippy::{
@@ -17,6 +18,7 @@ use tokio::net::UnixStream;
 pub(super) struct Connection {
     relay: Relay,
     stream: Arc<UnixStream>,
+    room: Room,
     outbound: Arc<OutboundQueue<FrameQueue>>,
 }
 
@@ -24,8 +26,8 @@ pub(super) struct Connection {
 pub(super) struct Close;
 
 impl Connection {
-    pub(super) fn new(relay: Relay, stream: UnixStream) -> Self {
-        Self { relay, stream: Arc::new(stream), outbound: Arc::default() }
+    pub(super) fn new(relay: Relay, stream: UnixStream, room: Room) -> Self {
+        Self { relay, stream: Arc::new(stream), room, outbound: Arc::default() }
     }
 
     pub(super) async fn run(self) {
@@ -51,17 +53,34 @@ impl Connection {
     /// registered are removed when this returns or is dropped (CB-37).
     async fn converse(&self) -> Close {
         let mut frames = frames();
+        let idle = self.room.idle();
         let greeting = tokio::time::timeout(limits::CLIPPY_HANDSHAKE, self.greet(&mut frames));
-        let role = match greeting.await {
-            Ok(Ok(role)) => role,
-            Ok(Err(Close)) | Err(_) => return Close,
+        let greeting = tokio::select! {
+            greeting = greeting => greeting,
+            () = idle.displaced() => {
+                let _queued = self.send(&Message::HelloAck { error: Some(super::FULL) });
+                return Close;
+            }
         };
+        drop(idle);
+        let Ok(Ok(role)) = greeting else { return Close };
         let injector =
             QueueInjector { outbound: Arc::clone(&self.outbound), stream: Arc::clone(&self.stream) };
         let mut handler = RequestHandler::new(self.relay.clone(), role, injector);
         let mut since_yield = 0;
         loop {
-            let Ok(frame) = self.frame(&mut frames).await else {
+            // Also a peer that does not read its replies is idle. A wrapper's session lives as long as its connection.
+            let idle = (!handler.has_sessions()).then(|| self.room.idle());
+            let next = async {
+                self.outbound.wait_until(FrameQueue::has_room).await;
+                self.frame(&mut frames).await
+            };
+            let frame = tokio::select! {
+                frame = next => frame,
+                () = displaced(idle.as_ref()) => Err(Close),
+            };
+            drop(idle);
+            let Ok(frame) = frame else {
                 return Close;
             };
             if self.handle(&mut handler, &frame).await.is_err() {
@@ -73,7 +92,6 @@ impl Connection {
                 since_yield = 0;
                 tokio::task::yield_now().await;
             }
-            self.outbound.wait_until(FrameQueue::has_room).await;
         }
     }
 

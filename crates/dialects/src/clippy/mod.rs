@@ -9,15 +9,19 @@ mod connection;
 mod frame_queue;
 mod request_handler;
 
-use crate::conn::Fronts;
-use crate::limits;
+use crate::conn::{self, Crowd, Fronts};
 use connection::Connection;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 use swb_engine::Relay;
+use swb_wire::clippy::{Message, encode_message};
 
 /// Label of this front.
 pub const LABEL: &str = "clippy";
+
+/// Why a connection is refused; the protocol defines no code for it.
+const FULL: &str = "too_many_connections";
 
 /// The clippy front.
 #[derive(Debug, Clone)]
@@ -36,14 +40,21 @@ impl Clippy {
     pub fn listen(&self, listener: OwnedFd) -> io::Result<()> {
         let front = self.clone();
         let serve = move |stream, room| {
-            let connection = Connection::new(front.relay.clone(), stream);
+            let connection = Connection::new(front.relay.clone(), stream, room);
             let stop = front.fronts.stop.clone();
             async move {
                 // CB-56: when the daemon ends, the connection ends without a message.
                 let _ended = stop.run_until_cancelled(connection.run()).await;
-                drop(room);
             }
         };
-        self.fronts.accept(listener, self.fronts.stop.clone(), limits::CONNECTIONS, serve)
+        let refusal = || {
+            let mut refusal = Vec::new();
+            // A few bytes, which fit a frame.
+            let _encoded = encode_message(&Message::HelloAck { error: Some(FULL) }, &mut refusal);
+            refusal
+        };
+        let (most, refusal) = (conn::most_connections(), Box::new(refusal));
+        let crowd = Crowd { most, grace: Duration::ZERO, refusal };
+        self.fronts.accept(listener, self.fronts.stop.clone(), crowd, serve)
     }
 }

@@ -67,6 +67,11 @@ impl RequestHandler {
         Self { relay, role, injector: Arc::new(injector), sessions: BTreeMap::new() }
     }
 
+    /// Whether the peer has registered sessions that exist as long as its connection.
+    pub(super) fn has_sessions(&self) -> bool {
+        !self.sessions.is_empty()
+    }
+
     /// Executes a request and builds its reply.
     pub(super) async fn answer(&mut self, id: u32, request: Request<'_>) -> Frame {
         match self.obey(request).await {

@@ -6,8 +6,11 @@ use crate::conn::read_some;
 use crate::limits;
 use crate::outlet::Outlet;
 use crate::peer;
+use crate::places::Room;
 use serde::Serialize;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use swb_engine::file_access;
 use swb_operations::{Caller, EventStream, HostAction, OpenTerminal, Outcome, Then, waits};
 use swb_types::Scope;
 use swb_wire::control::{
@@ -16,12 +19,23 @@ use swb_wire::control::{
 };
 use swb_wire::frame::{FrameError, LengthPrefixed};
 use tokio::net::UnixStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub(super) struct Connection {
     control: Control,
     protocol: Protocol,
     stream: UnixStream,
     frames: LengthPrefixed,
+    place: ConnectionPlace,
+}
+
+/// A connection's place on its socket.
+pub(super) struct ConnectionPlace {
+    pub(super) room: Room,
+    /// The places for connections that last: open terminals, streams of events, waits.
+    pub(super) lasting: Arc<Semaphore>,
+    /// Places of all kinds.
+    pub(super) most: usize,
 }
 
 /// How command mode ends.
@@ -33,8 +47,13 @@ enum Next {
 }
 
 impl Connection {
-    pub(super) fn new(control: Control, protocol: Protocol, stream: UnixStream) -> Self {
-        Self { control, protocol, stream, frames: command_frames() }
+    pub(super) fn new(
+        control: Control,
+        protocol: Protocol,
+        stream: UnixStream,
+        place: ConnectionPlace,
+    ) -> Self {
+        Self { control, protocol, stream, frames: command_frames(), place }
     }
 
     pub(super) async fn run(mut self) {
@@ -47,7 +66,7 @@ impl Connection {
         if !welcome {
             return;
         }
-        let next = tokio::select! {
+        let (next, _lasting) = tokio::select! {
             next = self.commands() => next,
             () = stop.cancelled() => return,
         };
@@ -61,6 +80,7 @@ impl Connection {
                 () = stop.cancelled() => {}
             },
             Next::Host(action) => {
+                drop(self.place);
                 if let Some(client) = self.stream.into_std().ok().map(OwnedFd::from) {
                     self.control.stopper.act(action, client);
                 }
@@ -68,8 +88,34 @@ impl Connection {
         }
     }
 
-    /// The next frame; `None` at the end of the stream or after an invalid length.
+    /// The next frame; `None` if there is none: at the end of the stream, after an invalid length, or because the
+    /// connection was idle for too long or its place is needed.
     async fn frame(&mut self) -> Option<Vec<u8>> {
+        let (idle, limit, most) = (self.place.room.idle(), self.protocol.idle_limit, self.place.most);
+        let too_long = async {
+            match limit {
+                Some(limit) => tokio::time::sleep(limit).await,
+                None => std::future::pending().await,
+            }
+        };
+        let why = tokio::select! {
+            biased;
+            () = idle.displaced() => {
+                let taken = all_taken(most);
+                format!("{taken}, and this one has been idle longest; connect again")
+            }
+            frame = self.read_frame() => return frame,
+            () = too_long => {
+                let seconds = limit.unwrap_or_default().as_secs();
+                format!("closed after {seconds} s without a request; connect again")
+            }
+        };
+        // It may still be of use to a client that sends its next request now.
+        let _sent = self.stream.try_write(&refusal(&why));
+        None
+    }
+
+    async fn read_frame(&mut self) -> Option<Vec<u8>> {
         loop {
             match self.frames.next() {
                 Ok(Some(frame)) => return Some(frame),
@@ -125,30 +171,68 @@ impl Connection {
         true
     }
 
-    async fn commands(&mut self) -> Next {
+    /// Executes operations until the connection becomes a stream or ends; also returns the place of a stream.
+    async fn commands(&mut self) -> (Next, Option<OwnedSemaphorePermit>) {
         loop {
             let Some(frame) = self.frame().await else {
-                return Next::Close;
+                return (Next::Close, None);
             };
-            let outcome = match (self.protocol.parse)(&frame) {
+            let operation = (self.protocol.parse)(&frame).map_err(ErrorReply::from);
+            let mut lasting = None;
+            let outcome = match operation.and_then(|operation| {
+                lasting = self.lasting_place(&operation)?;
+                Ok(operation)
+            }) {
                 Ok(operation) => self.execute(operation).await,
-                Err(bad) => Some(Err(bad.into())),
+                Err(error) => Some(Err(error)),
             };
-            let Some(outcome) = outcome else { return Next::Close };
+            let Some(outcome) = outcome else { return (Next::Close, None) };
             let Outcome { reply, then } = match outcome {
                 Ok(outcome) => outcome,
                 Err(error) => Outcome { reply: error_body(&error), then: Then::Nothing },
             };
             // The request of a client that left without waiting for the reply is executed all the same (CO-54, CO-60);
             // the end of its stream is read next.
-            let _sent = Outlet::new(&self.stream).send(&encode_frame(&reply)).await;
-            match then {
-                Then::Nothing => {}
-                Then::Close => return Next::Close,
-                Then::Terminal(terminal) => return Next::Terminal(terminal),
-                Then::Events(events) => return Next::Events(events),
-                Then::Host(action) => return Next::Host(action),
+            if !self.send_reply(&encode_frame(&reply)).await {
+                return (Next::Close, None);
             }
+            let next = match then {
+                Then::Nothing => continue,
+                Then::Close => Next::Close,
+                Then::Terminal(terminal) => Next::Terminal(terminal),
+                Then::Events(events) => Next::Events(events),
+                Then::Host(action) => Next::Host(action),
+            };
+            return (next, lasting);
+        }
+    }
+
+    /// A place for an operation after which the connection lasts, if it is one. The other places are left to commands.
+    fn lasting_place(&self, operation: &Operation) -> Result<Option<OwnedSemaphorePermit>, ErrorReply> {
+        let lasts = match operation {
+            Operation::Attach(_) | Operation::Events(_) | Operation::Shell(_) => true,
+            Operation::Logs(logs) => logs.follow,
+            operation => waits(operation),
+        };
+        if !lasts {
+            return Ok(None);
+        }
+        let full = |_| {
+            let text =
+                "too many open terminals, event streams and waiting commands on this socket; close some";
+            ErrorReply::new(ErrorCode::LimitReached, text)
+        };
+        Arc::clone(&self.place.lasting).try_acquire_owned().map(Some).map_err(full)
+    }
+
+    /// Sends a reply; `false` for a client that does not read it.
+    async fn send_reply(&self, reply: &[u8]) -> bool {
+        let (idle, outlet) = (self.place.room.idle(), Outlet::new(&self.stream));
+        tokio::select! {
+            biased;
+            // One that has left is noticed at the next read.
+            sent = tokio::time::timeout(limits::REPLY, outlet.send(reply)) => sent.is_ok(),
+            () = idle.displaced() => false,
         }
     }
 
@@ -169,7 +253,9 @@ impl Connection {
             while let Some(event) = events.next().await {
                 let mut frame = Vec::new();
                 let encoded = encode_control(&event, &mut frame).is_ok();
-                if !encoded || Outlet::new(&self.stream).send(&frame).await.is_err() {
+                let outlet = Outlet::new(&self.stream);
+                let sent = outlet.send(&frame);
+                if !encoded || !matches!(tokio::time::timeout(limits::EVENTS_STALL, sent).await, Ok(Ok(()))) {
                     return;
                 }
             }
@@ -191,9 +277,18 @@ impl Connection {
 /// Sessions have the real path of their workspace; a scope may name a link to it.
 async fn resolved(scope: Scope) -> Scope {
     let Scope::Workspace(path) = scope else { return scope };
-    let real = path.clone();
-    let real = tokio::task::spawn_blocking(move || real.canonicalize()).await;
+    let real = file_access::run(&path, file_access::real_path).await;
     Scope::Workspace(real.ok().and_then(Result::ok).unwrap_or(path))
+}
+
+/// States that there is no place for another connection.
+pub(super) fn all_taken(most: usize) -> String {
+    format!("all {most} connections of this socket are in use")
+}
+
+/// The message to a connection that cannot be served.
+pub(super) fn refusal(text: &str) -> Vec<u8> {
+    encode_frame(&error_body(&ErrorReply::new(ErrorCode::LimitReached, text)))
 }
 
 /// An error as a reply; errors leave the connection as it is (CO-15).

@@ -7,14 +7,16 @@
 mod connection;
 mod terminal;
 
-use crate::conn::Fronts;
+use crate::conn::{self, Crowd, Fronts};
 use crate::limits;
-use connection::Connection;
+use connection::{Connection, ConnectionPlace};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 use swb_operations::{Caller, HostAction, Operations};
 use swb_wire::control::{BadMessage, Operation, parse_operation};
+use tokio::sync::Semaphore;
 
 /// What the daemon does on behalf of a client of the control socket.
 pub trait Stopper: Send + Sync {
@@ -40,6 +42,8 @@ pub(crate) struct Protocol {
     pub(crate) caller: Caller,
     /// Whether the handshake may request a lesser role.
     pub(crate) roles: bool,
+    /// How long a connection may be without a request.
+    pub(crate) idle_limit: Option<Duration>,
 }
 
 impl Control {
@@ -50,19 +54,21 @@ impl Control {
 
     /// Serves the connections of the control socket until the daemon stops. A peer of our own user is an owner.
     pub fn listen(&self, listener: OwnedFd) -> io::Result<()> {
-        self.serve(listener, Protocol { parse: parse_operation, caller: Caller::owner(), roles: true })
+        let (caller, idle_limit) = (Caller::owner(), Some(limits::COMMAND_IDLE));
+        self.serve(listener, Protocol { parse: parse_operation, caller, roles: true, idle_limit })
     }
 
     /// Serves the connections of a socket with this framing.
     pub(crate) fn serve(&self, listener: OwnedFd, protocol: Protocol) -> io::Result<()> {
         let control = self.clone();
+        let most = conn::most_connections();
+        let lasting = Arc::new(Semaphore::new(most - limits::COMMAND_PLACES.min(most / 2)));
         let serve = move |stream, room| {
-            let connection = Connection::new(control.clone(), protocol.clone(), stream);
-            async move {
-                connection.run().await;
-                drop(room);
-            }
+            let place = ConnectionPlace { room, lasting: Arc::clone(&lasting), most };
+            Connection::new(control.clone(), protocol.clone(), stream, place).run()
         };
-        self.fronts.accept(listener, self.fronts.stop.clone(), limits::CONNECTIONS, serve)
+        let refusal = move || connection::refusal(&connection::all_taken(most));
+        let crowd = Crowd { most, grace: Duration::ZERO, refusal: Box::new(refusal) };
+        self.fronts.accept(listener, self.fronts.stop.clone(), crowd, serve)
     }
 }

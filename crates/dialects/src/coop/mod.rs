@@ -12,5 +12,6 @@ use swb_wire::coop::parse_command;
 /// Serves coop's clients on a listening socket until the daemon stops.
 pub fn listen(control: &Control, listener: OwnedFd) -> io::Result<()> {
     let caller = Caller::owner().through(COOP);
-    control.serve(listener, Protocol { parse: parse_command, caller, roles: false })
+    // After its handshake a connection may be idle for any time, as long as there is room for others.
+    control.serve(listener, Protocol { parse: parse_command, caller, roles: false, idle_limit: None })
 }

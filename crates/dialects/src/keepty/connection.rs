@@ -1,10 +1,11 @@
 //! One keepty connection: Hello, then frames both ways until either side closes it.
 
 use super::roles::{ConnectionId, Roles};
-use crate::conn::{Fronts, Room, deliver, read_some};
+use crate::conn::{Fronts, deliver, read_some};
 use crate::limits;
 use crate::outlet::{Outlet, OutputError};
 use crate::peer::has_stopped_sending;
+use crate::places::Room;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use swb_engine::{ClientGuard, Cursor, CursorStep, Mark, ProcessPhase, Pty, Seat, Session};
 use swb_types::{Offset, PtyId, Size};
@@ -27,7 +28,7 @@ pub(super) struct Connection {
 /// What a client occupies in a session.
 #[derive(Debug, Default)]
 struct Presence {
-    _room: Option<Room>,
+    room: Option<Room>,
     _client: Option<ClientGuard>,
 }
 
@@ -49,7 +50,7 @@ impl Connection {
         roles: Arc<Mutex<Roles>>,
         fronts: &Fronts,
     ) -> Self {
-        let presence = Mutex::new(Presence { _room: Some(room), _client: None });
+        let presence = Mutex::new(Presence { room: Some(room), _client: None });
         Self { stream, presence, session, roles, stop: fronts.stop.clone(), later: fronts.tasks.clone() }
     }
 
@@ -57,10 +58,13 @@ impl Connection {
         let mut decoder = Decoder::new();
         // KP-17
         let hello = tokio::time::timeout(limits::KEEPTY_HELLO, self.hello(&mut decoder));
+        let Some(idle) = self.presence().room.as_ref().map(Room::idle) else { return };
         let hello = tokio::select! {
             hello = hello => hello,
+            () = idle.displaced() => return,
             () = self.stop.cancelled() => return,
         };
+        drop(idle);
         let Ok(Some((role, cols, rows))) = hello else {
             return;
         };

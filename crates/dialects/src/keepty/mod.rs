@@ -7,7 +7,7 @@
 mod connection;
 mod roles;
 
-use crate::conn::Fronts;
+use crate::conn::{Crowd, Fronts};
 use crate::limits;
 use crate::private_socket::{self, BindError};
 use connection::Connection;
@@ -79,9 +79,13 @@ impl SessionEndpoint for Keepty {
         let serve = move |stream, room| {
             Connection::new(stream, room, session_handle.clone(), Arc::clone(&roles), &fronts).run()
         };
-        self.fronts
-            .accept(listener, stop.clone(), limits::KEEPTY_CONNECTIONS, serve)
-            .map_err(|error| error.to_string())?;
+        // KP-19: no reply to those for which there is no place.
+        let crowd = Crowd {
+            most: limits::KEEPTY_CONNECTIONS,
+            grace: limits::FIRST_MESSAGE,
+            refusal: Box::new(Vec::new),
+        };
+        self.fronts.accept(listener, stop.clone(), crowd, serve).map_err(|error| error.to_string())?;
         let entry = (session.clone(), stop);
         if let Some((_, former)) = self.table().insert(session.name().clone(), entry) {
             former.cancel();

@@ -26,6 +26,16 @@ pub(super) struct Gate {
     challenge: Option<(String, Instant)>,
 }
 
+/// Whether a request tries to prove the client's identity, rightly or wrongly.
+pub(super) fn is_attempt(settings: &ScriptschnellSettings, auth: &Auth) -> bool {
+    needs_proof(settings) && (auth.token.is_some() || auth.signature.is_some())
+}
+
+/// SS-18; file modes and peer credentials were checked when the client connected.
+fn needs_proof(settings: &ScriptschnellSettings) -> bool {
+    settings.require_auth && !matches!(settings.auth_method, AuthMethod::File | AuthMethod::Peercred)
+}
+
 impl Gate {
     /// Handles an authentication request; `nonce` returns an unpredictable text.
     pub(super) fn judge(
@@ -35,8 +45,7 @@ impl Gate {
         now: Instant,
         nonce: impl FnOnce() -> Option<String>,
     ) -> Admission {
-        // SS-18; file modes and peer credentials were checked when the client connected.
-        if !settings.require_auth || matches!(settings.auth_method, AuthMethod::File | AuthMethod::Peercred) {
+        if !needs_proof(settings) {
             return Admission::Welcome;
         }
         let Some(secret) = settings.token.as_deref().filter(|token| !token.is_empty()) else {

@@ -6,17 +6,32 @@ use super::idle::Due;
 use super::outbound::Outbound;
 use super::request_handler::{Next, RequestHandler};
 use crate::conn::read_some;
+use crate::places::{Room, displaced};
 use crate::{limits, peer};
 use std::sync::Arc;
-use swb_wire::scriptschnell::{Closed, LineError, Lines, ServerMessage};
+use std::time::SystemTime;
+use swb_types::Timestamp;
+use swb_wire::scriptschnell::{Closed, LineError, Lines, ServerMessage, encode};
 use tokio::net::UnixStream;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+/// Why a connection is closed for which there is no place (SS-22).
+const FULL: &str = "max_connections";
+
+/// The message to a connection for which there is no place.
+pub(super) fn refusal() -> Vec<u8> {
+    let closed = Closed { reason: FULL.to_owned(), reconnect: true };
+    let mut line = Vec::new();
+    encode(&ServerMessage::Closed(closed), None, Timestamp::of(SystemTime::now()), &mut line);
+    line
+}
 
 pub(super) struct Connection {
     front: ScriptSchnell,
     stream: Arc<UnixStream>,
     outbound: Arc<Outbound>,
+    room: Room,
 }
 
 /// Why a connection ends.
@@ -26,6 +41,8 @@ enum End {
     Client,
     /// The client does not read what is sent.
     NotReading,
+    /// Its place is needed for another client, and it is not authenticated.
+    Displaced,
     /// The daemon stops.
     Shutdown,
     /// The client was silent for too long.
@@ -33,12 +50,12 @@ enum End {
 }
 
 impl Connection {
-    pub(super) fn new(front: ScriptSchnell, stream: UnixStream) -> Self {
+    pub(super) fn new(front: ScriptSchnell, stream: UnixStream, room: Room) -> Self {
         // SS-14: connection ids are unique, and cannot be guessed from those of an earlier daemon.
         let number = front.chats.client().0;
         let started = std::process::id();
         let outbound = Arc::new(Outbound::new(format!("conn_{started:x}_{number:x}")));
-        Self { front, stream: Arc::new(stream), outbound }
+        Self { front, stream: Arc::new(stream), outbound, room }
     }
 
     pub(super) async fn run(self) {
@@ -55,7 +72,7 @@ impl Connection {
             std::future::pending::<()>().await;
         };
         let end = tokio::select! {
-            () = self.handle_requests(handler) => End::Client,
+            end = self.handle_requests(handler) => end,
             () = sending => End::Client,
             () = self.outbound.queue.given_up() => End::NotReading,
             () = self.keep_time() => End::Timeout,
@@ -69,6 +86,8 @@ impl Connection {
             // SS-28, SS-23
             End::Shutdown => ("server_shutdown", false),
             End::Timeout => ("timeout", true),
+            // SS-22
+            End::Displaced => (FULL, true),
         };
         if !reason.is_empty() {
             let closed = Closed { reason: reason.to_owned(), reconnect };
@@ -79,13 +98,14 @@ impl Connection {
     }
 
     /// Handles requests until the client leaves, requests the end, or sends an invalid line.
-    async fn handle_requests(&self, mut handler: RequestHandler) {
+    async fn handle_requests(&self, mut handler: RequestHandler) -> End {
         let mut lines = Lines::default();
+        let mut unknown = Some(self.room.idle());
         loop {
             match lines.next() {
                 Ok(Some(line)) => {
                     if handler.handle(&line).await == Next::Close {
-                        return;
+                        return End::Client;
                     }
                     // Bounded work: one request, then the other connections are served.
                     tokio::task::yield_now().await;
@@ -98,10 +118,21 @@ impl Connection {
                     continue;
                 }
                 // SS-7
-                Err(error) => return self.outbound.send_error(invalid(error.to_string()), None),
+                Err(error) => {
+                    self.outbound.send_error(invalid(error.to_string()), None);
+                    return End::Client;
+                }
             }
-            if !read_some(&self.stream, |bytes| lines.push(bytes)).await {
-                return self.answer_still().await;
+            if handler.is_authenticated() {
+                unknown = None;
+            }
+            let more = tokio::select! {
+                more = read_some(&self.stream, |bytes| lines.push(bytes)) => more,
+                () = displaced(unknown.as_ref()) => return End::Displaced,
+            };
+            if !more {
+                self.answer_still().await;
+                return End::Client;
             }
             self.outbound.received();
         }

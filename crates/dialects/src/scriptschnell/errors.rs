@@ -17,7 +17,7 @@ pub(super) fn info(error: &ChatError) -> ErrorInfo {
         ChatError::Name(_) | ChatError::NoAgent(..) => ErrorCode::InvalidRequest,
         ChatError::NotFound(_) => ErrorCode::SessionNotFound,
         ChatError::Refused(refused) => refusal(*refused),
-        ChatError::WorkspaceDenied(_) => ErrorCode::WorkspaceAccessDenied,
+        ChatError::FileAccess(_) | ChatError::WorkspaceDenied(_) => ErrorCode::WorkspaceAccessDenied,
         ChatError::WorkspaceInvalid(_) => ErrorCode::WorkspaceInvalid,
     };
     ErrorInfo::new(code, error.to_string())

@@ -6,6 +6,7 @@
 //! Conversations are the engine's ([`Chats`]).
 
 mod attachment;
+mod attempts;
 mod auth;
 mod chat;
 mod config;
@@ -24,7 +25,9 @@ mod workspaces;
 
 pub use settings::{AuthMethod, ScriptschnellSettings};
 
-use crate::conn::Fronts;
+use crate::conn::{Crowd, Fronts};
+use crate::limits;
+use attempts::Attempts;
 use connection::Connection;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -40,12 +43,13 @@ pub struct ScriptSchnell {
     chats: Chats,
     fronts: Fronts,
     settings: Arc<ScriptschnellSettings>,
+    attempts: Arc<Attempts>,
 }
 
 impl ScriptSchnell {
     /// Creates the front; [`ScriptSchnell::listen`] opens its socket.
     pub fn new(chats: Chats, fronts: Fronts, settings: ScriptschnellSettings) -> Self {
-        Self { chats, fronts, settings: Arc::new(settings) }
+        Self { chats, fronts, settings: Arc::new(settings), attempts: Arc::default() }
     }
 
     /// Serves the connections of a listening socket until the daemon stops.
@@ -53,14 +57,9 @@ impl ScriptSchnell {
         let settings = Arc::clone(&self.settings);
         let admit = move |uid, gid, ours| settings.admits(uid, gid, ours);
         let front = self.clone();
-        let serve = move |stream, room| {
-            let connection = Connection::new(front.clone(), stream);
-            async move {
-                connection.run().await;
-                drop(room);
-            }
-        };
+        let serve = move |stream, room| Connection::new(front.clone(), stream, room).run();
         let most = self.settings.max_connections;
-        self.fronts.accept_if(listener, self.fronts.stop.clone(), most, admit, serve)
+        let crowd = Crowd { most, grace: limits::FIRST_MESSAGE, refusal: Box::new(connection::refusal) };
+        self.fronts.accept_if(listener, self.fronts.stop.clone(), crowd, admit, serve)
     }
 }

@@ -57,6 +57,8 @@ pub(super) struct RequestHandler {
     pub(super) attachments: Vec<SessionAttachment>,
     /// The default directory.
     pub(super) workspace: Option<PathBuf>,
+    /// The user that the client runs as.
+    user: u32,
     gate: Gate,
     welcome: bool,
     rate_limit: RateLimit,
@@ -78,6 +80,8 @@ impl RequestHandler {
             ended,
             attachments,
             workspace,
+            // Without credentials, all such clients count as one.
+            user: stream.peer_cred().map_or(u32::MAX, |peer| peer.uid()),
             gate,
             welcome: false,
             rate_limit,
@@ -86,6 +90,11 @@ impl RequestHandler {
 
     pub(super) fn settings(&self) -> &ScriptschnellSettings {
         &self.front.settings
+    }
+
+    /// Whether the client has authenticated.
+    pub(super) fn is_authenticated(&self) -> bool {
+        self.welcome
     }
 
     /// Handles a line, or the lines of a batch (SS-75).
@@ -171,7 +180,7 @@ impl RequestHandler {
 
     async fn dispatch(&mut self, request: Request) -> Answer {
         match request {
-            Request::AuthRequest(auth) => self.authenticate(&auth).map(Some),
+            Request::AuthRequest(auth) => self.authenticate(&auth).await.map(Some),
             Request::AuthorizationAck(ack) => self.acknowledge(ack.auth_id).await,
             Request::AuthorizationResponse(response) => self.decide(response).await,
             Request::ChatClear(which) => self.chat_clear(which).await.map(Some),
@@ -200,20 +209,33 @@ impl RequestHandler {
         }
     }
 
-    fn authenticate(&mut self, auth: &Auth) -> Result<ServerMessage, ErrorInfo> {
-        let settings = Arc::clone(&self.front.settings);
-        let connection = self.outbound.id.as_str();
+    async fn authenticate(&mut self, auth: &Auth) -> Result<ServerMessage, ErrorInfo> {
+        let (settings, attempts) = (Arc::clone(&self.front.settings), Arc::clone(&self.front.attempts));
+        let (connection, user) = (self.outbound.id.as_str(), self.user);
+        let is_attempt = auth::is_attempt(&settings, auth);
+        if is_attempt {
+            let Some(turn) = attempts.turn(user, Instant::now()) else {
+                tracing::warn!(connection, user, "authentication refused: too many failed attempts");
+                return Err(ErrorInfo::new(
+                    ErrorCode::AuthFailed,
+                    "too many failed attempts; try again later",
+                ));
+            };
+            tokio::time::sleep_until(turn).await;
+        }
         match self.gate.judge(&settings, auth, Instant::now(), auth::nonce) {
             Admission::Challenge(nonce) => {
                 let timestamp = Timestamp::of(SystemTime::now()).0 / 1000;
                 Ok(ServerMessage::AuthChallenge(AuthChallenge { nonce, timestamp }))
             }
             Admission::Refused(why) => {
-                tracing::warn!(connection, "authentication failed");
+                let failures = if is_attempt { attempts.failed(user, Instant::now()) } else { 0 };
+                tracing::warn!(connection, user, failures, "authentication failed");
                 Err(ErrorInfo::new(ErrorCode::AuthFailed, why))
             }
             Admission::Welcome => {
-                tracing::info!(connection, "authenticated");
+                attempts.succeeded(user);
+                tracing::info!(connection, user, "authenticated");
                 let capabilities = Capabilities::new(auth.capabilities.as_deref().unwrap_or_default());
                 let batch = if settings.batching && capabilities.batch { settings.batch_size } else { 0 };
                 self.outbound.queue.lock().batch(batch);

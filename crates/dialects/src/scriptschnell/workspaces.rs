@@ -8,8 +8,8 @@ use std::sync::Arc;
 use swb_chat::Workspace;
 use swb_engine::chat::{Chats, GitFacts};
 use swb_wire::scriptschnell::{
-    ErrorCode, ErrorInfo, ServerMessage, Time, WorkspaceCreate, WorkspaceCreated, WorkspaceItem,
-    WorkspaceList, WorkspaceName, WorkspaceSetReply,
+    ErrorInfo, ServerMessage, Time, WorkspaceCreate, WorkspaceCreated, WorkspaceItem, WorkspaceList,
+    WorkspaceName, WorkspaceSetReply,
 };
 
 impl RequestHandler {
@@ -20,22 +20,13 @@ impl RequestHandler {
         for session in sessions {
             *counts.entry(session.summary.workspace).or_default() += 1;
         }
-        let (known, git) = (self.front.chats.workspaces().all(), self.front.chats.git());
-        // Reads files, which may be on a slow disk.
-        let looked = tokio::task::spawn_blocking(move || {
-            let with_facts = |workspace: Arc<Workspace>| {
-                let facts = git.facts(&workspace.path);
-                (workspace, facts)
-            };
-            known.into_iter().map(with_facts).collect::<Vec<_>>()
-        });
-        let looked =
-            looked.await.map_err(|error| ErrorInfo::new(ErrorCode::InternalError, error.to_string()))?;
-        let item = |(workspace, facts): (Arc<Workspace>, GitFacts)| {
+        let known = self.front.chats.workspaces().all();
+        let mut workspaces = Vec::with_capacity(known.len());
+        for workspace in known {
+            let facts = self.front.chats.git_facts(&workspace.path).await;
             let count = counts.get(&workspace.path).copied().unwrap_or_default();
-            item(&workspace, facts, count)
-        };
-        let workspaces = looked.into_iter().map(item).collect();
+            workspaces.push(item(&workspace, facts, count));
+        }
         Ok(ServerMessage::WorkspaceListResponse(WorkspaceList { workspaces }))
     }
 

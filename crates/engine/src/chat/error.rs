@@ -1,5 +1,6 @@
 //! Errors of conversations, by cause.
 
+use crate::file_access::FileAccessError;
 use std::path::PathBuf;
 use swb_chat::Refused;
 use swb_types::NameError;
@@ -15,6 +16,9 @@ pub enum ChatError {
     /// A session of that name exists.
     #[error("a session named '{0}' already exists")]
     Exists(String),
+    /// A directory does not respond.
+    #[error(transparent)]
+    FileAccess(#[from] FileAccessError),
     /// One of the limits was reached.
     #[error("{0}")]
     Limit(&'static str),

@@ -24,15 +24,16 @@ pub use handle::{Chat, ChatAttachment, ChatView, Presence, Sent};
 pub use workspaces::Workspaces;
 
 use crate::api::Engine;
-use crate::limits;
 use crate::registry::{ChatName, NameHold, NameRefusal, Registry};
 use crate::session::Session;
+use crate::{file_access, limits};
 use handle::{CloseMode, Shared};
 use recovery::{JournalEntry, RecoveredChat, RecoveryJournal};
+use rustix::fs::FileType;
+use rustix::io::Errno;
 use saving::Saving;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -201,6 +202,13 @@ impl Chats {
     /// Access to git repositories.
     pub fn git(&self) -> Arc<dyn Git> {
         Arc::clone(&self.inner.git)
+    }
+
+    /// What git knows of a directory; nothing if it is in no repository, or does not respond.
+    pub async fn git_facts(&self, path: &Path) -> GitFacts {
+        let git = self.git();
+        let facts = file_access::run_within(limits::GIT_FACTS, path, move |path| git.facts(path));
+        facts.await.unwrap_or_default()
     }
 
     /// The workspaces that are known.
@@ -529,6 +537,7 @@ impl Chats {
     }
 
     /// Runs a query of the database on a thread for blocking work.
+    #[allow(clippy::disallowed_methods, reason = "the user's own database, which limits its waits itself")]
     async fn archived<T: Send + 'static>(
         &self,
         ask: impl FnOnce(&dyn Archive) -> Result<T, ArchiveError> + Send + 'static,
@@ -552,7 +561,7 @@ fn is_about(working_dir: &Path, terminal: &Session) -> bool {
     terminal.workspace() == working_dir
 }
 
-/// SS-31. The directory may lie on a disk that does not respond, so this runs on a thread for blocking work.
+/// SS-31
 async fn check_directory(dir: &Path) -> Result<(), ChatError> {
     looked_at(dir, check_now).await
 }
@@ -561,7 +570,7 @@ async fn check_directory(dir: &Path) -> Result<(), ChatError> {
 pub async fn directory(dir: &Path) -> Result<PathBuf, ChatError> {
     let full = |dir: &Path| {
         check_now(dir)?;
-        dir.canonicalize().map_err(|_| ChatError::WorkspaceInvalid(dir.to_owned()))
+        file_access::real_path(dir).map_err(|_| ChatError::WorkspaceInvalid(dir.to_owned()))
     };
     looked_at(dir, full).await
 }
@@ -570,10 +579,7 @@ async fn looked_at<T: Send + 'static>(
     dir: &Path,
     look: impl FnOnce(&Path) -> Result<T, ChatError> + Send + 'static,
 ) -> Result<T, ChatError> {
-    let (path, denied) = (dir.to_owned(), ChatError::WorkspaceDenied(dir.to_owned()));
-    let looked = tokio::task::spawn_blocking(move || look(&path));
-    let looked = tokio::time::timeout(limits::DIRECTORY, looked).await;
-    looked.ok().and_then(Result::ok).unwrap_or(Err(denied))
+    file_access::run(dir, look).await.unwrap_or_else(|error| Err(ChatError::FileAccess(error)))
 }
 
 fn check_now(dir: &Path) -> Result<(), ChatError> {
@@ -582,9 +588,9 @@ fn check_now(dir: &Path) -> Result<(), ChatError> {
     if !dir.is_absolute() {
         return Err(invalid());
     }
-    match std::fs::metadata(dir) {
-        Ok(meta) if meta.is_dir() => {}
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(denied()),
+    match rustix::fs::stat(dir) {
+        Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {}
+        Err(Errno::ACCESS) => return Err(denied()),
         _ => return Err(invalid()),
     }
     rustix::fs::access(dir, rustix::fs::Access::EXEC_OK | rustix::fs::Access::READ_OK).map_err(|_| denied())

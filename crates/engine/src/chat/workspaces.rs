@@ -79,6 +79,7 @@ impl Workspaces {
         }
     }
 
+    #[allow(clippy::disallowed_methods, reason = "the user's own database, which limits its waits itself")]
     async fn write(&self, workspace: Workspace) -> Result<(), ArchiveError> {
         let archive = Arc::clone(&self.archive);
         let written = tokio::task::spawn_blocking(move || archive.keep_workspace(&workspace)).await;

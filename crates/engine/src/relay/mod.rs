@@ -25,7 +25,7 @@ use crate::pty::{Pty, QueuedInput};
 use crate::registry::{Registry, TurnSource, WrapperId};
 use crate::session::{Session, SessionUid};
 pub use sinks::ClipboardSink;
-use sinks::Sinks;
+use sinks::ClipboardThreads;
 use state::{RelayState, TurnOwner};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -96,7 +96,7 @@ struct RelayShared {
     registry: Arc<Registry>,
     events: Arc<Events>,
     keeper: Option<Keeper>,
-    sinks: Sinks,
+    clipboard_threads: ClipboardThreads,
     clipboard: Option<Arc<dyn ClipboardSink>>,
     /// Pastes that programs have not read yet.
     pastes: TaskTracker,
@@ -156,7 +156,7 @@ impl Relay {
             registry,
             events,
             keeper,
-            sinks: Sinks::default(),
+            clipboard_threads: ClipboardThreads::default(),
             clipboard,
             pastes: TaskTracker::new(),
         };
@@ -373,7 +373,7 @@ impl Relay {
         if !path.is_absolute() {
             return Err(RelayError::File("the path is not absolute".to_owned()));
         }
-        self.shared.sinks.run(move || sinks::write_file(&path, &content)).await
+        sinks::write_file(&path, content).await
     }
 
     /// Sets the clipboard to the buffer's bytes.
@@ -382,7 +382,10 @@ impl Relay {
         let clipboard = self.shared.clipboard.clone();
         let clipboard =
             clipboard.ok_or_else(|| RelayError::Clipboard("this daemon has no clipboard".to_owned()))?;
-        self.shared.sinks.run(move || clipboard.set(&content).map_err(RelayError::Clipboard)).await
+        self.shared
+            .clipboard_threads
+            .run(move || clipboard.set(&content).map_err(RelayError::Clipboard))
+            .await
     }
 }
 

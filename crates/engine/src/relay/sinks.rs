@@ -1,13 +1,12 @@
 //! Sinks of the relay buffer besides a terminal: a file, the clipboard.
 //!
 //! A disk or another program can take any time, so sinks run on threads of their own, a limited number at a time. The
-//! daemon does not wait for them when it stops.
+//! daemon does not wait for them when it stops. Programs that set the clipboard are ended after a few seconds; files
+//! have the limits of [`file_access`].
 
 use super::RelayError;
-use crate::limits;
-use rustix::fs::{FileType, Mode, OFlags};
+use crate::{file_access, limits};
 use std::fmt;
-use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::{Semaphore, oneshot};
@@ -18,17 +17,17 @@ pub trait ClipboardSink: fmt::Debug + Send + Sync {
     fn set(&self, content: &[u8]) -> Result<(), String>;
 }
 
-/// The threads of sinks.
+/// The threads that set the clipboard.
 #[derive(Debug, Clone)]
-pub(super) struct Sinks(Arc<Semaphore>);
+pub(super) struct ClipboardThreads(Arc<Semaphore>);
 
-impl Default for Sinks {
+impl Default for ClipboardThreads {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(limits::SINKS)))
+        Self(Arc::new(Semaphore::new(limits::CLIPBOARDS)))
     }
 }
 
-impl Sinks {
+impl ClipboardThreads {
     /// Runs `work` on a thread of its own and waits for it.
     pub(super) async fn run(
         &self,
@@ -49,23 +48,19 @@ impl Sinks {
 }
 
 /// Writes exactly `content` to the file at `path`, which is made if it is missing (CR-18, CR-24).
-pub(super) fn write_file(path: &Path, content: &[u8]) -> Result<(), RelayError> {
-    let write = || -> io::Result<()> {
-        // Does not wait for a process at the other end of a pipe.
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
-        let fd = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?;
-        if FileType::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode) != FileType::RegularFile {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-        }
-        rustix::fs::ftruncate(&fd, 0)?;
-        std::fs::File::from(fd).write_all(content)
-    };
-    write().map_err(|error| RelayError::File(error.to_string()))
+pub(super) async fn write_file(path: &Path, content: Arc<Vec<u8>>) -> Result<(), RelayError> {
+    let written = file_access::run_within(limits::FILE_WRITE, path, move |path| write_now(path, &content));
+    written.await.map_err(|error| RelayError::File(error.to_string()))?
+}
+
+fn write_now(path: &Path, content: &[u8]) -> Result<(), RelayError> {
+    file_access::write(path, content).map_err(|error| RelayError::File(error.to_string()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::{Mode, OFlags};
     use std::os::unix::fs::PermissionsExt;
 
     // CR-18, CR-24
@@ -73,12 +68,12 @@ mod tests {
     fn a_file_has_exactly_the_bytes_and_a_new_one_is_private() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("turn");
-        write_file(&path, b"a longer text").unwrap();
+        write_now(&path, b"a longer text").unwrap();
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
         let link = dir.path().join("link");
         std::os::unix::fs::symlink(&path, &link).unwrap();
-        write_file(&link, b"short\0\xff").unwrap();
+        write_now(&link, b"short\0\xff").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"short\0\xff");
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o640);
         assert!(link.symlink_metadata().unwrap().is_symlink());
@@ -92,12 +87,12 @@ mod tests {
         let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
         assert!(made.success());
         for path in [fifo.as_path(), dir.path(), Path::new("/dev/full"), &dir.path().join("no/file")] {
-            assert!(matches!(write_file(path, b"x"), Err(RelayError::File(_))), "{}", path.display());
+            assert!(matches!(write_now(path, b"x"), Err(RelayError::File(_))), "{}", path.display());
         }
         // Nor while another process reads it.
         let _reader =
             rustix::fs::open(&fifo, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())
                 .unwrap();
-        assert!(matches!(write_file(&fifo, b"x"), Err(RelayError::File(_))));
+        assert!(matches!(write_now(&fifo, b"x"), Err(RelayError::File(_))));
     }
 }

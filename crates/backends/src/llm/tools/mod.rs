@@ -16,11 +16,14 @@ use super::limits;
 use super::model_message::{ModelToolCall, ToolOutcome};
 use crate::BackendContext;
 use crate::workspace_fs::WorkspaceFs;
+use crate::workspace_fs::limits::TOOL;
 use arguments::{ToolArguments, brief};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::path::Path;
 use swb_chat::{ToolCall, ToolContent, ToolId, ToolKind, ToolResult, ToolStatus};
 use swb_engine::chat::Exchange;
+use swb_engine::file_access;
 
 /// The error of a call that ended because the user stopped the answer.
 const STOPPED: &str = "stopped by the user";
@@ -125,11 +128,10 @@ impl<'a> LlmTools<'a> {
         work: impl FnOnce(&WorkspaceFs) -> Result<T, String> + Send + 'static,
     ) -> Result<T, String> {
         let (workspace, umask) = (self.exchange.workspace(), self.context.umask);
-        let working_dir = self.exchange.working_dir().to_owned();
-        let work = move || work(&WorkspaceFs::new(&workspace, &working_dir, umask));
+        let work = move |dir: &Path| work(&WorkspaceFs::new(&workspace, dir, umask));
         tokio::select! {
-            done = tokio::task::spawn_blocking(work) => {
-                done.unwrap_or_else(|_| Err("this tool is broken".to_owned()))
+            done = file_access::run_within(TOOL, self.exchange.working_dir(), work) => {
+                done.unwrap_or_else(|error| Err(error.to_string()))
             }
             () = self.exchange.stop().cancelled() => Err(STOPPED.to_owned()),
         }

@@ -2,6 +2,7 @@
 
 use crate::error::{Failure, FailureKind};
 use crate::limits;
+use crate::own_socket;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use swb_wire::LengthPrefixed;
@@ -25,7 +26,10 @@ impl BrokerClient {
         let path = crate::wrap::broker_socket().ok_or_else(|| {
             Failure::general("XDG_RUNTIME_DIR is not set, but the path of the broker's socket depends on it")
         })?;
-        let stream = UnixStream::connect(&path).map_err(|error| {
+        let stream = own_socket::connect(&path).map_err(|error| {
+            if own_socket::is_foreign(&error) {
+                return Failure::general(error.to_string());
+            }
             Failure::general(format!("no broker at {}: {error}", path.display()))
                 .hint("`swb daemon` runs one; so does any `swb` command that starts the daemon")
         })?;

@@ -1,15 +1,17 @@
 //! A blocking connection to one keepty session.
 
+use crate::attach::follow::timespec;
 use crate::attach::inbox::Inbox;
 use crate::attach::stream_protocol::{KeeptyStream, Notice, StreamProtocol};
 use crate::context::Context;
 use crate::control_client::nobody_listens;
 use crate::error::{Failure, FailureKind};
 use crate::limits;
+use crate::own_socket;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use swb_types::Size;
 use swb_wire::keepty::{Decoder, KeeptyRole, Message, encode};
 
@@ -27,18 +29,35 @@ impl KeeptyConnection {
         role: KeeptyRole,
         size: Size,
     ) -> Result<(Self, u32), Failure> {
-        let stream = connect(context, id)?;
-        stream.set_read_timeout(Some(limits::KEEPTY_REPLY))?;
-        let mut link = Self::over(stream);
-        link.send(&Message::Hello { role, cols: size.cols(), rows: size.rows() })?;
+        let hello = Message::Hello { role, cols: size.cols(), rows: size.rows() };
         let silent = || Failure::general(format!("Session '{id}' does not respond"));
-        match link.receive().map_err(|_| silent())? {
-            Some(Message::HelloAck { pid, .. }) => {
-                link.stream.set_read_timeout(None)?;
-                Ok((link, pid))
+        let deadline = Instant::now() + limits::KEEPTY_PLACE;
+        loop {
+            let stream = connect(context, id)?;
+            stream.set_read_timeout(Some(limits::KEEPTY_REPLY))?;
+            let mut link = Self::over(stream);
+            // A session that has closed the connection may have sent the reason before.
+            let sent = link.send(&hello);
+            match link.receive() {
+                Ok(Some(Message::HelloAck { pid, .. })) => {
+                    link.stream.set_read_timeout(None)?;
+                    return Ok((link, pid));
+                }
+                Ok(Some(Message::Error(text))) => {
+                    return Err(Failure::general(format!("Session '{id}' refused: {text}")));
+                }
+                // KP-19: closed without a reply, as there is no place. One that a silent client has is free soon.
+                Err(error) if is_closed(&error) && Instant::now() < deadline => {
+                    pause(limits::KEEPTY_PLACE_PAUSE)
+                }
+                Err(error) if is_closed(&error) => {
+                    return Err(silent().hint("it may have too many clients; close some and try again"));
+                }
+                Ok(_) | Err(_) => {
+                    sent?;
+                    return Err(silent());
+                }
             }
-            Some(Message::Error(text)) => Err(Failure::general(format!("Session '{id}' refused: {text}"))),
-            _ => Err(silent()),
         }
     }
 
@@ -115,18 +134,31 @@ impl AsFd for KeeptyConnection {
     }
 }
 
+fn is_closed(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), UnexpectedEof | ConnectionReset | BrokenPipe)
+}
+
+fn pause(time: Duration) {
+    let _timed_out = rustix::event::poll(&mut [], Some(&timespec(time)));
+}
+
 fn connect(context: &Context, id: &str) -> Result<UnixStream, Failure> {
     let path = context.paths.keepty_socket(id);
     let not_running = || {
         Failure::general(format!("Session '{id}' is not running")).hint("`keepty list` shows those that are")
     };
-    match UnixStream::connect(&path) {
+    let failed = |error: &io::Error| match own_socket::is_foreign(error) {
+        true => Failure::general(error.to_string()),
+        false => not_running(),
+    };
+    match own_socket::connect(&path) {
         Ok(stream) => Ok(stream),
         // The session may still run in the keeper while no daemon serves it.
         Err(error) if nobody_listens(&error) && context.paths.keeper_socket().exists() => {
             drop(context.connect()?);
-            UnixStream::connect(&path).map_err(|_| not_running())
+            own_socket::connect(&path).map_err(|error| failed(&error))
         }
-        Err(_) => Err(not_running()),
+        Err(error) => Err(failed(&error)),
     }
 }

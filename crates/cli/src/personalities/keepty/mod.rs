@@ -15,6 +15,7 @@ use crate::context::{self, Context};
 use crate::control_client::nobody_listens;
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::limits;
+use crate::own_socket;
 use crate::session;
 use crate::terminal::detach::DetachKey;
 use crate::terminal::size;
@@ -146,8 +147,10 @@ fn create(context: &Context, id: &str, what: What) -> Result<(), Failure> {
     check_id(id)?;
     let running = || Failure::new(FailureKind::Exists, format!("Session '{id}' is already running"));
     // The original program may use the name without our daemon knowing it (KP-14).
-    if UnixStream::connect(context.paths.keepty_socket(id)).is_ok() {
-        return Err(running());
+    match own_socket::connect(&context.paths.keepty_socket(id)) {
+        Ok(_) => return Err(running()),
+        Err(error) if own_socket::is_foreign(&error) => return Err(Failure::general(error.to_string())),
+        Err(_) => {}
     }
     let workspace = context::workspace(what.working_dir.as_deref())?;
     let argv = if what.command.is_empty() { vec![context::shell()] } else { what.command };
@@ -240,6 +243,7 @@ fn stop(context: &Context, id: &str) -> Outcome {
 
 /// KP-51.
 fn list(dir: &Path) -> Outcome {
+    own_socket::check_dir(dir).map_err(|error| Failure::general(error.to_string()))?;
     let mut sessions: Vec<(String, bool)> = match std::fs::read_dir(dir) {
         Ok(entries) => entries
             .flatten()

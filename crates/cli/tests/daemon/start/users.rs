@@ -3,11 +3,13 @@
 use super::*;
 use crate::support::needs;
 use serde_json::{Value, json};
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
-use swb_testkit::{CoopClient, KeeptyClient};
+use swb_testkit::{CoopClient, KeeptyClient, LIMIT};
 use swb_wire::keepty::KeeptyRole;
 
 /// A user that is not the one the tests run as, if that is root.
@@ -67,6 +69,94 @@ fn files_of_another_user_are_an_error() {
     let state = state(&swb, "keepty");
     assert!(state.starts_with("failed: ") && state.contains("another user"), "{state}");
     assert_eq!(self::state(&swb, "coop"), "listening");
+}
+
+/// A server of another user at `path`, whose directory then is ours again. Returns what the first client sends.
+fn foreign_server(path: &Path) -> std::thread::JoinHandle<Vec<u8>> {
+    let dir = path.parent().unwrap();
+    std::fs::create_dir_all(dir).unwrap();
+    open_up(&[dir], 0o777);
+    let (bind, bound) = (path.to_owned(), std::sync::mpsc::sync_channel(1));
+    let (tell, told) = bound;
+    let server = std::thread::spawn(move || {
+        let nobody = rustix::process::Uid::from_raw(NOBODY);
+        rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+        let listener = UnixListener::bind(&bind).unwrap();
+        tell.send(()).unwrap();
+        let (mut client, _) = listener.accept().unwrap();
+        client.set_read_timeout(Some(LIMIT)).unwrap();
+        let mut received = Vec::new();
+        client.read_to_end(&mut received).unwrap();
+        received
+    });
+    told.recv().unwrap();
+    open_up(&[dir], 0o700);
+    server
+}
+
+#[track_caller]
+fn refuses(command: &mut Command, server: std::thread::JoinHandle<Vec<u8>>) {
+    let output = command.output().unwrap();
+    let error = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("runs as another user (uid 65534"), "{error}");
+    assert_eq!(server.join().unwrap(), b"", "nothing was sent");
+}
+
+// Whoever listens there gets not one byte, be it a password.
+#[test]
+#[ignore = "needs root: run by cargo xtask ci"]
+fn clients_send_nothing_to_a_server_of_another_user() {
+    needs::root();
+    let swb = Swb::new(EXE);
+    // The places of the sockets are searched on all the way.
+    open_up(&[swb.dir(), &swb.dir().join("r"), &swb.dir().join("h")], 0o755);
+    let paths = swb.paths();
+    for verb in ["attach", "stop", "start"] {
+        let socket = paths.keepty_socket(verb);
+        let server = foreign_server(&socket);
+        refuses(&mut swb.named("keepty", &[verb, verb]), server);
+    }
+    let server = foreign_server(&paths.clippy_socket().unwrap());
+    refuses(&mut swb.named("clippyctl", &["list-sessions"]), server);
+    let server = foreign_server(&paths.control_socket());
+    refuses(&mut swb.command(&["ls"]), server);
+    std::fs::remove_file(paths.control_socket()).unwrap();
+    let socket = swb.dir().join("chat/s.sock");
+    let server = foreign_server(&socket);
+    let socket = socket.to_str().unwrap();
+    refuses(&mut swb.command(&["chat", "--socket", socket, "-m", "secret"]), server);
+}
+
+// A directory below a shared one belongs to whoever came first.
+#[test]
+#[ignore = "needs root: run by cargo xtask ci"]
+fn clients_do_not_use_a_socket_directory_of_another_user() {
+    needs::root();
+    let swb = Swb::new(EXE);
+    let shared = swb.dir().join("shared");
+    let dir = shared.join("keepty");
+    std::fs::create_dir_all(&dir).unwrap();
+    open_up(&[&shared], 0o1777);
+    let _listener = UnixListener::bind(dir.join("keepty-one.sock")).unwrap();
+    std::os::unix::fs::chown(&dir, Some(NOBODY), None).unwrap();
+    let refusals = |why: &str| {
+        for arguments in [&["attach", "one"][..], &["stop", "one"], &["list"], &["start", "one"]] {
+            let mut command = swb.named("keepty", arguments);
+            let output = command.env_remove("XDG_RUNTIME_DIR").env("TMPDIR", &shared).output().unwrap();
+            let error = said(&output);
+            assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
+            assert!(error.contains(dir.to_str().unwrap()) && error.contains(why), "{error}");
+        }
+    };
+    refusals("belongs to another user (uid 65534)");
+    // Nor one that others can write to, nor a link.
+    std::os::unix::fs::chown(&dir, Some(0), None).unwrap();
+    open_up(&[&dir], 0o777);
+    refusals("can be written by other users");
+    std::fs::rename(&dir, shared.join("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(shared.join("elsewhere"), &dir).unwrap();
+    refusals("is a symbolic link");
 }
 
 // Directories that cannot be written to; root could, so somebody else tries.

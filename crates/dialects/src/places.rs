@@ -1,0 +1,181 @@
+//! The places of a listening socket: how many connections it serves, and which of them make room for a new one.
+//!
+//! A connection that waits for its peer's next request has an [`IdleSpell`]. When all places are taken, the connection
+//! that has been idle longest is displaced by the new one, so that no number of idle connections locks out a client
+//! that has something to request. A connection without a spell (an open terminal, a stream of events, a wrapper with
+//! its session, a request that is being executed) is never displaced.
+
+use crate::limits;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// The places of one listening socket.
+#[derive(Debug)]
+pub(crate) struct Places {
+    free: Arc<Semaphore>,
+    idle: Arc<IdleConnections>,
+    /// Number of connections of all sockets.
+    open: Arc<AtomicUsize>,
+}
+
+impl Places {
+    /// `most` places; a connection can be displaced when it has been idle for `grace`.
+    pub(crate) fn new(most: usize, grace: Duration, open: Arc<AtomicUsize>) -> Self {
+        let idle = IdleConnections { grace, ..IdleConnections::default() };
+        Self { free: Arc::new(Semaphore::new(most)), idle: Arc::new(idle), open }
+    }
+
+    /// A place for a new connection, if need be that of the connection that has been idle longest.
+    pub(crate) async fn take(&self) -> Option<Room> {
+        let free = || Arc::clone(&self.free);
+        let permit = match free().try_acquire_owned() {
+            Ok(permit) => permit,
+            Err(_) => {
+                // Without a displaced connection, the end of another one may not have been handled yet.
+                let wait = if self.displace() { limits::DISPLACED } else { limits::PLACE };
+                tokio::time::timeout(wait, free().acquire_owned()).await.ok()?.ok()?
+            }
+        };
+        self.open.fetch_add(1, Ordering::Relaxed);
+        Some(Room { _place: permit, idle: Arc::clone(&self.idle), open: Arc::clone(&self.open) })
+    }
+
+    /// Closes the connection that has been idle longest; `false` if none is.
+    pub(crate) fn displace(&self) -> bool {
+        self.idle.displace(Instant::now())
+    }
+}
+
+/// A connection's place among those that are served at a time; freed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Room {
+    _place: OwnedSemaphorePermit,
+    idle: Arc<IdleConnections>,
+    open: Arc<AtomicUsize>,
+}
+
+impl Room {
+    /// The connection waits for its peer: until the spell is dropped, it may be displaced.
+    pub(crate) fn idle(&self) -> IdleSpell {
+        self.idle.begin(Instant::now())
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The connections of a socket that can be displaced, in the order in which they became idle.
+#[derive(Debug, Default)]
+struct IdleConnections {
+    grace: Duration,
+    spells: Mutex<BTreeMap<SpellKey, CancellationToken>>,
+    count: AtomicU64,
+}
+
+/// Since when a connection is idle, and a number that tells spells of the same moment apart.
+type SpellKey = (Instant, u64);
+
+impl IdleConnections {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SpellKey, CancellationToken>> {
+        self.spells.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(self: &Arc<Self>, now: Instant) -> IdleSpell {
+        let key = (now, self.count.fetch_add(1, Ordering::Relaxed));
+        let displaced = CancellationToken::new();
+        self.lock().insert(key, displaced.clone());
+        IdleSpell { connections: Arc::clone(self), key, displaced }
+    }
+
+    fn displace(&self, now: Instant) -> bool {
+        let mut spells = self.lock();
+        let longest = spells.first_entry().filter(|entry| now.duration_since(entry.key().0) >= self.grace);
+        longest.map(|entry| entry.remove().cancel()).is_some()
+    }
+}
+
+/// The time in which a connection waits for its peer.
+#[derive(Debug)]
+pub(crate) struct IdleSpell {
+    connections: Arc<IdleConnections>,
+    key: SpellKey,
+    displaced: CancellationToken,
+}
+
+impl IdleSpell {
+    /// Waits until the place is needed for another connection.
+    pub(crate) async fn displaced(&self) {
+        self.displaced.cancelled().await;
+    }
+}
+
+impl Drop for IdleSpell {
+    fn drop(&mut self) {
+        self.connections.lock().remove(&self.key);
+    }
+}
+
+/// Waits until a connection is displaced; forever if it cannot be.
+pub(crate) async fn displaced(idle: Option<&IdleSpell>) {
+    match idle {
+        Some(idle) => idle.displaced().await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(most: usize, grace: Duration) -> Places {
+        Places::new(most, grace, Arc::default())
+    }
+
+    /// Takes a place for a connection that stays idle until it is displaced.
+    async fn idler(places: &Places) -> tokio::task::JoinHandle<()> {
+        let room = places.take().await.unwrap();
+        let spell = room.idle();
+        tokio::task::spawn(async move {
+            spell.displaced().await;
+            drop(room);
+        })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_connection_that_has_been_idle_longest_makes_room() {
+        let places = places(2, Duration::ZERO);
+        let busy = places.take().await.unwrap();
+        drop(busy.idle());
+        let first = idler(&places).await;
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let second = idler(&places).await;
+        assert!(first.await.is_ok());
+        let third = places.take().await.unwrap();
+        assert!(second.await.is_ok());
+        // The rest is busy.
+        assert!(places.take().await.is_none());
+        assert_eq!(places.open.load(Ordering::Relaxed), 2);
+        drop((busy, third));
+        assert_eq!(places.open.load(Ordering::Relaxed), 0);
+        assert!(places.take().await.is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_is_idle_for_a_moment_is_not_displaced() {
+        let places = places(1, Duration::from_secs(2));
+        let idle = idler(&places).await;
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(places.take().await.is_none());
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(places.take().await.is_some());
+        assert!(idle.await.is_ok());
+    }
+}
