@@ -9,6 +9,7 @@ use std::process::Stdio;
 use std::sync::{Arc, OnceLock};
 use swb_chat::Workspace;
 use tokio::process::Command;
+use tokio_util::task::TaskTracker;
 
 /// Variables that confined programs get: the user's identity and language, and where toolchains are. A trailing `*`
 /// stands for anything. Everything else may be a secret.
@@ -79,10 +80,10 @@ pub struct Confinement {
 
 impl Confinement {
     /// Finds out what the kernel can do, partly in the background: `exe` is our own executable.
-    pub fn new(config: ConfinementConfig, exe: PathBuf) -> Self {
+    pub fn new(config: ConfinementConfig, exe: PathBuf, tasks: &TaskTracker) -> Self {
         let read_only = Arc::new(OnceLock::new());
         let found = Arc::clone(&read_only);
-        tokio::spawn(async move {
+        tasks.spawn(async move {
             let result = probe(&exe).await;
             let _set = found.set(result);
         });

@@ -111,7 +111,7 @@ impl DaemonSetup {
         warnings.extend(opened.warnings());
         warnings.extend(conversations::open_workspaces(&self.config.chat.workspaces));
         engine.leave_successor(&self.successor()?)?;
-        let confinement = Confinement::new(self.config.chat.confinement.clone(), self.exe.clone());
+        let confinement = Confinement::new(self.config.chat.confinement.clone(), self.exe.clone(), &fronts.tasks);
         let chats = self.conversations(&engine, confinement.clone());
         let (stop, mut stops) = mpsc::channel(1);
         let host = Arc::new(DaemonHost {

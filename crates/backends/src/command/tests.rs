@@ -4,6 +4,7 @@ use super::process::GuardHost;
 use super::*;
 use crate::Confinement;
 use crate::config::ConfinementConfig;
+use tokio_util::task::TaskTracker;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -43,7 +44,7 @@ impl Rig {
 
     fn launch(&self, launch: Launch, limit: usize) -> (RunningCommand, mpsc::Receiver<String>) {
         let (follow, followed) = mpsc::channel(4);
-        let confinement = Confinement::new(ConfinementConfig::default(), self.exe.clone());
+        let confinement = Confinement::new(ConfinementConfig::default(), self.exe.clone(), &TaskTracker::new());
         let host = GuardHost { exe: &self.exe, env: &self.env, umask: 0o22, confinement: &confinement };
         let (guarded, output) = launch.start(&host).unwrap();
         (
