@@ -12,6 +12,7 @@ use rustix::termios::isatty;
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::Path;
+use swb_vt::printable;
 use swb_wire::control::{
     Conversation, ConversationItem, ConversationReply, Forget, History, HistoryReply, HitItem, OkReply,
     Operation,
@@ -68,7 +69,7 @@ fn search(context: &Context, words: &str, workspace: Option<String>, limit: Opti
         hit.conversation = priced(std::mem::take(&mut hit.conversation));
     }
     let bold = !context.json && isatty(stdout());
-    context.answer(&found.hits, |hits| hits_text(hits, now(), bold))?;
+    context.answer_coloured(&found.hits, |hits| hits_text(hits, now(), bold))?;
     // As `grep` does.
     Ok(u8::from(found.hits.is_empty()))
 }
@@ -142,12 +143,12 @@ fn row(one: &ConversationItem, now: u64, home: &Path) -> [String; 6] {
         (false, false, _) => "saved",
     };
     [
-        table::printable(&one.session),
+        one.session.clone(),
         status.to_owned(),
         table::age(now.saturating_sub(one.updated / 1000)),
         one.messages.to_string(),
-        table::printable(&short_path(&one.workspace, home)),
-        table::printable(&one.title),
+        short_path(&one.workspace, home),
+        one.title.clone(),
     ]
 }
 
@@ -157,9 +158,9 @@ fn hits_text(hits: &[HitItem], now: u64, bold: bool) -> String {
     }
     let mut text = String::new();
     for hit in hits {
-        let name = table::printable(&hit.conversation.session);
+        let name = printable(&hit.conversation.session);
         let ago = table::age(now.saturating_sub(hit.at / 1000));
-        let (role, title) = (table::printable(&hit.role), table::printable(&hit.conversation.title));
+        let (role, title) = (printable(&hit.role), printable(&hit.conversation.title));
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{name} #{} {role}, {ago} ago: {title}", hit.number);
         let _ = writeln!(text, "    {}", excerpt(&hit.excerpt, bold));
@@ -176,7 +177,7 @@ fn excerpt(text: &str, bold: bool) -> String {
             line.push(' ');
         }
         for piece in word.split_inclusive(['\u{2}', '\u{3}']) {
-            line.push_str(&table::printable(piece.trim_end_matches(['\u{2}', '\u{3}'])));
+            line.push_str(&printable(piece.trim_end_matches(['\u{2}', '\u{3}'])));
             line.push_str(match piece.chars().last() {
                 Some('\u{2}') => begin,
                 Some('\u{3}') => end,
