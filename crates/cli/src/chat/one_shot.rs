@@ -4,6 +4,7 @@ use super::connection::ChatConnection;
 use super::interactive::coloured;
 use super::messages::{self, ServerItem};
 use super::open_session::OpenedSession;
+use super::{OneShotPrompt, SHELL_AGENT};
 use crate::args;
 use crate::attach::follow::timespec;
 use crate::console::{print_bytes, print_json, print_text, say, say_coloured, say_text};
@@ -26,7 +27,7 @@ use swb_tui::text::{StyledLine, visible};
 use swb_tui::view::asks::{DecisionReply, PendingAsk, PendingAsks, answered, verdict};
 use swb_tui::view::transcript::{AnswerEnd, Transcript};
 use swb_wire::scriptschnell::{
-    AuthorizationAck, ChatEnd, ChatSend, ErrorInfo, Request, ServerMessage, SessionRef,
+    AuthorizationAck, ChatEnd, ChatSend, ChatSendOptions, ErrorInfo, Request, ServerMessage, SessionRef,
     SessionSave,
 };
 
@@ -78,7 +79,7 @@ struct OneShotRun {
 pub(super) fn run(
     link: ChatConnection,
     opened: OpenedSession,
-    prompt: String,
+    prompt: OneShotPrompt,
     args: &args::ChatArgs,
     json: bool,
 ) -> Outcome {
@@ -105,11 +106,16 @@ pub(super) fn run(
     if let Some(other) = &opened.instead_of {
         say(format_args!("[new session {}, because {other} is in use]", opened.name));
     }
+    // The user has chosen no agent, so it is said who runs what was typed.
+    if !opened.resumed && args.agent.is_none() && opened.agent.as_deref() == Some(SHELL_AGENT) && !json {
+        say(format_args!("[no other agent is configured: your shell answers in session {}]", opened.name));
+    }
     run.tell(|| {
         json!({"event": "session", "session": opened.name, "directory": opened.directory,
-        "resumed": opened.resumed})
+        "resumed": opened.resumed, "agent": opened.agent})
     })?;
-    let request = ChatSend { content: Some(prompt), ..ChatSend::default() };
+    let options = prompt.piped.then(|| ChatSendOptions { piped: Some(true), ..ChatSendOptions::default() });
+    let request = ChatSend { content: Some(prompt.text), options, ..ChatSend::default() };
     let sent = run.link.send(&Request::ChatSend(request));
     let result = run.until_answered(&sent, &mut signals);
     if matches!(&result, Err(failure) if failure.kind() == FailureKind::BrokenPipe) {

@@ -122,20 +122,24 @@ fn text(all: &[ConversationItem], now: u64, home: &Path, everywhere: bool) -> St
         return "No conversations in this directory. `swb history --all` lists those of all directories.\n"
             .to_owned();
     }
-    let rows: Vec<[String; 6]> = all.iter().map(|one| row(one, now, home)).collect();
+    let rows: Vec<[String; 7]> = all.iter().map(|one| row(one, now, home)).collect();
     match everywhere {
-        true => table::layout(["NAME", "STATUS", "CHANGED", "MESSAGES", "WORKSPACE", "TITLE"], &rows),
+        true => {
+            table::layout(["NAME", "AGENT", "STATUS", "CHANGED", "MESSAGES", "WORKSPACE", "TITLE"], &rows)
+        }
         false => {
-            let rows: Vec<[String; 5]> = rows
+            let rows: Vec<[String; 6]> = rows
                 .into_iter()
-                .map(|[name, status, changed, count, _, title]| [name, status, changed, count, title])
+                .map(|[name, agent, status, changed, count, _, title]| {
+                    [name, agent, status, changed, count, title]
+                })
                 .collect();
-            table::layout(["NAME", "STATUS", "CHANGED", "MESSAGES", "TITLE"], &rows)
+            table::layout(["NAME", "AGENT", "STATUS", "CHANGED", "MESSAGES", "TITLE"], &rows)
         }
     }
 }
 
-fn row(one: &ConversationItem, now: u64, home: &Path) -> [String; 6] {
+fn row(one: &ConversationItem, now: u64, home: &Path) -> [String; 7] {
     let status = match (one.running, one.live, one.saved) {
         (true, ..) => "working",
         (false, true, true) => "live, saved",
@@ -144,6 +148,7 @@ fn row(one: &ConversationItem, now: u64, home: &Path) -> [String; 6] {
     };
     [
         one.session.clone(),
+        one.agent.clone().unwrap_or_else(|| "-".to_owned()),
         status.to_owned(),
         table::age(now.saturating_sub(one.updated / 1000)),
         one.messages.to_string(),
@@ -198,6 +203,7 @@ mod tests {
             title: "fix the\x1b race".into(),
             workspace: "/home/u/api".into(),
             messages: 4,
+            agent: live.then(|| "claude".to_owned()),
             updated: 60_000,
             live,
             ..ConversationItem::default()
@@ -209,13 +215,13 @@ mod tests {
         let all = [conversation("brave-blue-otter", true), conversation("api", false)];
         let home = Path::new("/home/u");
         insta::assert_snapshot!(text(&all, 180, home, true), @r"
-        NAME              STATUS  CHANGED  MESSAGES  WORKSPACE  TITLE
-        brave-blue-otter  live    2m       4         ~/api      fix the\u{1b} race
-        api               saved   2m       4         ~/api      fix the\u{1b} race
+        NAME              AGENT   STATUS  CHANGED  MESSAGES  WORKSPACE  TITLE
+        brave-blue-otter  claude  live    2m       4         ~/api      fix the\u{1b} race
+        api               -       saved   2m       4         ~/api      fix the\u{1b} race
         ");
         insta::assert_snapshot!(text(&all[1..], 180, home, false), @r"
-        NAME  STATUS  CHANGED  MESSAGES  TITLE
-        api   saved   2m       4         fix the\u{1b} race
+        NAME  AGENT  STATUS  CHANGED  MESSAGES  TITLE
+        api   -      saved   2m       4         fix the\u{1b} race
         ");
         assert!(text(&[], 0, home, false).contains("--all"));
     }

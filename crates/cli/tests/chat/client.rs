@@ -101,20 +101,6 @@ fn a_session_in_use_is_reported() {
 }
 
 #[test]
-fn a_shell_gets_no_piped_input_besides_the_message() {
-    let mut swb = Swb::new(EXE);
-    swb.configure("[chat]\nbackend = \"shell\"");
-    swb.start_daemon();
-    let output =
-        swb.shell("printf 'touch run\\n' | $SWB chat --new -m 'review this'").output().expect("it runs");
-    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-    assert!(said(&output).contains("would run each line"), "{}", said(&output));
-    assert!(!swb.dir().join("run").exists());
-    let output = swb.shell("printf 'touch run; echo done\\n' | $SWB chat --new").output().expect("it runs");
-    assert_eq!(answer(&output), "done\n");
-}
-
-#[test]
 fn prompts_come_from_standard_input() {
     let swb = scripted();
     let run = |script: &str| answer(&swb.shell(script).output().expect("it runs"));
