@@ -1,8 +1,8 @@
 //! Agents that answer in conversations: a process that speaks ACP (`acp/`), a model behind an API with our tools
 //! (`llm/`), or a program in one of our terminals (`pty/`).
 //!
-//! [`AgentList`] chooses, in this order: the agent in the conversation's settings, the workspace's agent, the configured
-//! agent, the first known agent that is installed, the user's shell.
+//! A conversation is answered by the agent in its settings. When it begins, [`AgentList`] chooses, in this order: the
+//! workspace's agent, the configured agent, the first known agent that is installed, the user's shell.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests have threads of their own"))]
 
@@ -26,8 +26,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use swb_chat::{ConversationSettings, Workspace};
-use swb_engine::Engine;
-use swb_engine::chat::{Agent, Backend, Backends, Boxed, Failure, Opening};
+use swb_engine::chat::{Agent, Backend, Backends, Boxed, Failure, Opening, program_of};
+use swb_engine::{Engine, Session};
 
 /// Known agents, by their command; the first one installed is used if none is configured.
 const KNOWN: [&str; 5] = ["claude", "codex", "gemini", "opencode", "aider"];
@@ -124,7 +124,11 @@ impl Backends for AgentList {
         // A conversation with an existing terminal is about that terminal.
         if let Some(session) = opening.terminal.clone() {
             let Some(made_for) = pty::made_for(&opening) else {
-                return Box::pin(async move { Ok(pty::join(&context, session, None, opening)) });
+                let joined = match same_program(&opening, Some(&session)) {
+                    Ok(()) => Ok(pty::join(&context, session, None, opening)),
+                    Err(failure) => Err(failure),
+                };
+                return Box::pin(async move { joined });
             };
             match &chosen {
                 // Replaced only if another agent was chosen for this conversation: the defaults may just have changed.
@@ -138,7 +142,7 @@ impl Backends for AgentList {
                 }
             }
         }
-        let agent = match chosen {
+        let agent = match same_program(&opening, None).and(chosen) {
             Ok(agent) => agent,
             Err(failure) => return Box::pin(async { Err(failure) }),
         };
@@ -152,6 +156,10 @@ impl Backends for AgentList {
                 AgentKind::Pty => Ok(pty::open(&context, &agent, opening)),
             }
         })
+    }
+
+    fn agent_of(&self, resume: &serde_json::Value) -> Option<String> {
+        pty::owner(resume).map(str::to_owned)
     }
 
     fn after_clear(&self, resume: serde_json::Value) -> Option<serde_json::Value> {
@@ -179,11 +187,29 @@ impl Backends for AgentList {
         let Ok(agent) = self.choose(settings, workspace) else { return ConversationSettings::default() };
         ConversationSettings {
             agent: Some(agent.name.clone()),
+            program: None,
             model: agent.model.clone(),
             temperature: agent.temperature,
             max_tokens: agent.max_tokens,
         }
     }
+}
+
+/// Checks that a conversation about an existing terminal continues with the program that has answered so far.
+fn same_program(opening: &Opening, terminal: Option<&Session>) -> Result<(), Failure> {
+    let Some(program) = &opening.settings.program else { return Ok(()) };
+    let name = &opening.name;
+    let now = terminal.and_then(program_of);
+    if now.as_ref() == Some(program) {
+        return Ok(());
+    }
+    let what = match now {
+        Some(other) => {
+            format!("'{program}' answers in this conversation, but session '{name}' now runs '{other}'")
+        }
+        None => format!("'{program}' answers in this conversation, but session '{name}' has ended"),
+    };
+    Err(Failure::Agent(format!("{what}; choose an agent with /agent NAME, or start a new conversation")))
 }
 
 /// Whether an executable of this name is on the search path.

@@ -51,6 +51,8 @@ pub struct Summary {
     pub created: Timestamp,
     /// When it last changed.
     pub updated: Timestamp,
+    /// Who answers: an agent, or the program in a session's terminal; `None` if that is not known.
+    pub agent: Option<String>,
     /// Number of messages.
     pub message_count: usize,
     /// Its usage.
@@ -83,6 +85,7 @@ impl SavedConversation {
             working_dir: self.working_dir.clone(),
             created: self.created,
             updated: self.updated,
+            agent: self.settings.answering().map(str::to_owned),
             message_count: self.messages.len(),
             usage: self.usage,
         }

@@ -1,8 +1,13 @@
 //! Messages for the user on standard error, and data on standard output.
+//!
+//! Everything people read is written here, and only here is it made printable: text from an agent, a file or an
+//! argument cannot act on the terminal, whatever a command prints. Only [`print_bytes`] writes what it is given.
 
 use crate::error::Failure;
+use serde::Serialize;
 use std::fmt::Arguments;
 use std::io::Write;
+use swb_vt::{ColourFilter, printable_json, printable_lines};
 
 /// Prints a message of one line. `eprintln!` would panic if standard error is closed, and so change the exit code.
 pub(crate) fn say(line: Arguments<'_>) {
@@ -11,13 +16,59 @@ pub(crate) fn say(line: Arguments<'_>) {
 
 /// Prints a message of whole lines with one write, so that no other program's output comes in between.
 pub(crate) fn say_text(lines: &str) {
-    drop(std::io::stderr().write_all(lines.as_bytes()));
+    say_bytes(printable_lines(lines).as_bytes());
 }
 
-/// Writes data to standard output.
-pub(crate) fn print(data: &[u8]) -> Result<(), Failure> {
+/// Prints a message that has colours of its own.
+pub(crate) fn say_coloured(lines: &str) {
+    say_bytes(&coloured(lines.as_bytes()));
+}
+
+/// Prints a JSON value on a line of standard error.
+pub(crate) fn say_json(value: &impl Serialize) -> Result<(), Failure> {
+    say_bytes(json_line(value)?.as_bytes());
+    Ok(())
+}
+
+/// Writes text for people to standard output.
+pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
+    print_bytes(printable_lines(text).as_bytes())
+}
+
+/// Writes text for people that has colours of its own to standard output.
+pub(crate) fn print_coloured(text: &[u8]) -> Result<(), Failure> {
+    print_bytes(&coloured(text))
+}
+
+/// Writes a JSON value to a line of standard output.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    print_bytes(json_line(value)?.as_bytes())
+}
+
+/// Writes JSON text to standard output.
+pub(crate) fn print_json_text(json: &str) -> Result<(), Failure> {
+    print_bytes(printable_json(json).as_bytes())
+}
+
+/// Writes data to standard output as it is: for programs, or because the user asked for it.
+pub(crate) fn print_bytes(data: &[u8]) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     out.write_all(data)
         .and_then(|()| out.flush())
         .map_err(|error| Failure::io("cannot write to standard output", &error))
+}
+
+fn say_bytes(bytes: &[u8]) {
+    drop(std::io::stderr().write_all(bytes));
+}
+
+fn json_line(value: &impl Serialize) -> Result<String, Failure> {
+    Ok(printable_json(&serde_json::to_string(value)?).into_owned() + "\n")
+}
+
+fn coloured(text: &[u8]) -> Vec<u8> {
+    let (mut filter, mut out) = (ColourFilter::new(), Vec::with_capacity(text.len()));
+    filter.feed(text, &mut out);
+    filter.finish(&mut out);
+    out
 }

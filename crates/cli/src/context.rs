@@ -1,7 +1,7 @@
 //! What every command needs: the paths, the connection to the daemon, and the output format.
 
 use crate::config::Config;
-use crate::console::{print, say};
+use crate::console::{print_coloured, print_json_text, print_text, say};
 use crate::control_client::ControlClient;
 use crate::error::{Failure, FailureKind};
 use crate::limits;
@@ -128,12 +128,34 @@ impl Context {
         data: &T,
         text: impl FnOnce(&T) -> String,
     ) -> Result<(), Failure> {
-        let mut text = if self.json { serde_json::to_string_pretty(data)? + "\n" } else { text(data) };
-        if !text.is_empty() && !text.ends_with('\n') {
-            text.push('\n');
+        match self.json {
+            true => self.answer_json(data),
+            false => print_text(&with_newline(text(data))),
         }
-        print(text.as_bytes())
     }
+
+    /// Prints a result like [`Context::answer`]; the text has colours of its own.
+    pub(crate) fn answer_coloured<T: Serialize>(
+        &self,
+        data: &T,
+        text: impl FnOnce(&T) -> String,
+    ) -> Result<(), Failure> {
+        match self.json {
+            true => self.answer_json(data),
+            false => print_coloured(with_newline(text(data)).as_bytes()),
+        }
+    }
+
+    fn answer_json<T: Serialize>(&self, data: &T) -> Result<(), Failure> {
+        print_json_text(&(serde_json::to_string_pretty(data)? + "\n"))
+    }
+}
+
+fn with_newline(mut text: String) -> String {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
 }
 
 /// The newest running session of a directory.

@@ -14,6 +14,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Instant;
 use swb_types::{Offset, PtyId, Size};
+use swb_vt::ColourFilter;
 use swb_wire::control::{Attached, Create, Created, Operation, Shell};
 
 /// What to attach to, and how.
@@ -210,18 +211,27 @@ fn plan(
         old: ReplayedOutput::Bytes(old),
         keys,
         keyboard: if target.watch { KeyboardUse::Leaves } else { KeyboardUse::Types },
+        filter: None,
         size,
     }
 }
 
-/// Follows a terminal's output from an offset on, without touching the user's terminal.
-pub(crate) fn follow(context: &Context, session: &str, pty: PtyId, from: Offset) -> Outcome {
+/// Follows a terminal's output from an offset on, without touching the user's terminal. With a filter, which has
+/// passed the output before, it passes this output, too.
+pub(crate) fn follow(
+    context: &Context,
+    session: &str,
+    pty: PtyId,
+    from: Offset,
+    filter: Option<ColourFilter>,
+) -> Outcome {
     let target = Target { pty, watch: true, fresh: true, ..Target::existing(session.to_owned()) };
     let route = ResumePoint { pictures: None, ..target.route(context) };
     let request = Operation::Attach(route.request(Some(from), None));
     let (socket, attached) = open_stream(context, &request, None)?;
     let mut plan = plan(&target, route, socket, &attached, Vec::new(), Size::DEFAULT);
     plan.keyboard = KeyboardUse::Unused;
+    plan.filter = filter;
     match attach::run(plan)? {
         attach::AttachEnd::Lost => Err(Failure::general("the connection to the daemon was lost")),
         _ => Ok(0),

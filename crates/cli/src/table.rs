@@ -1,21 +1,26 @@
 //! Tables of text for people, and the formats of their cells.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
+use swb_vt::printable;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Lays out rows in columns, two spaces apart; the last column is not padded.
+/// Lays out rows in columns, two spaces apart; the last column is not padded. A cell stays on its line, whatever is
+/// in it.
 pub(crate) fn layout<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
+    let rows: Vec<[Cow<'_, str>; N]> =
+        rows.iter().map(|row| row.each_ref().map(|cell| printable(cell))).collect();
     let mut widths = header.map(UnicodeWidthStr::width);
-    for row in rows {
+    for row in &rows {
         for (column, cell) in widths.iter_mut().zip(row) {
             *column = (*column).max(cell.width());
         }
     }
     let mut out = String::new();
-    let header = header.map(str::to_owned);
-    for row in std::iter::once(&header).chain(rows) {
+    let header = header.map(Cow::Borrowed);
+    for row in std::iter::once(&header).chain(&rows) {
         let mut line = String::new();
         for (cell, column) in row.iter().zip(widths) {
             let padding = column - cell.width() + 2;
@@ -43,7 +48,7 @@ pub(crate) fn age(seconds: u64) -> String {
     }
 }
 
-/// Quotes a command line for a shell, with control characters made harmless.
+/// Quotes a command line for a shell, with characters that act on a terminal escaped.
 pub(crate) fn command_line(argv: &[String]) -> String {
     argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
@@ -55,13 +60,6 @@ pub(crate) fn short_path(path: &str, home: &Path) -> String {
         Ok(rest) => format!("~/{}", rest.display()),
         Err(_) => path.to_owned(),
     }
-}
-
-/// Escapes the control characters of text from elsewhere.
-pub(crate) fn printable(text: &str) -> String {
-    text.chars()
-        .flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] })
-        .collect()
 }
 
 fn quoted(word: &str) -> String {
@@ -92,12 +90,14 @@ mod tests {
             ["api".into(), "running".into(), "claude".into()],
             ["größe".into(), "x".into(), String::new()],
             ["日本".into(), "x".into(), "sh".into()],
+            ["a\nb\u{9b}".into(), "x".into(), "sh".into()],
         ];
         insta::assert_snapshot!(layout(["NAME", "STATUS", "COMMAND"], &rows), @r"
-        NAME   STATUS   COMMAND
-        api    running  claude
-        größe  x
-        日本   x        sh
+        NAME        STATUS   COMMAND
+        api         running  claude
+        größe       x
+        日本        x        sh
+        a\nb\u{9b}  x        sh
         ");
     }
 

@@ -1,6 +1,6 @@
 //! Lists that are kept up to date: `swb ls --watch`, `swb approvals --watch`.
 
-use crate::console::print;
+use crate::console::{print_bytes, print_json_text, print_text};
 use crate::context::Context;
 use crate::error::{Failure, Outcome};
 use crate::event_stream::{EventStream, StreamItem};
@@ -14,6 +14,7 @@ use rustix::termios::isatty;
 use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use swb_types::Size;
+use swb_vt::printable;
 use swb_wire::control::Events;
 
 /// The alternate screen, without a cursor; dropping it restores the user's, also on a panic.
@@ -21,14 +22,14 @@ struct OwnScreen;
 
 impl OwnScreen {
     fn enter() -> Result<Self, Failure> {
-        print(b"\x1b[?1049h\x1b[?25l").map(|()| Self)
+        print_bytes(b"\x1b[?1049h\x1b[?25l").map(|()| Self)
     }
 }
 
 impl Drop for OwnScreen {
     fn drop(&mut self) {
         // A terminal that is gone needs no restoring.
-        drop(print(b"\x1b[?25h\x1b[?1049l"));
+        drop(print_bytes(b"\x1b[?25h\x1b[?1049l"));
     }
 }
 
@@ -57,7 +58,7 @@ fn show<T>(
 ) -> Outcome {
     loop {
         let list = text(&look()?);
-        print(&picture(&list, size::current().unwrap_or(Size::DEFAULT)))?;
+        print_bytes(&picture(&list, size::current().unwrap_or(Size::DEFAULT)))?;
         if settle(events)? {
             return Ok(0);
         }
@@ -76,8 +77,10 @@ fn follow<T: Serialize>(
         let list = look()?;
         let current = serde_json::to_string(&list)?;
         if current != last {
-            let list = if context.json { current.clone() + "\n" } else { text(&list) };
-            print(list.as_bytes())?;
+            match context.json {
+                true => print_json_text(&format!("{current}\n"))?,
+                false => print_text(&text(&list))?,
+            }
             last = current;
         }
         if settle(events)? {
@@ -103,7 +106,7 @@ fn settle(events: &mut EventStream<'_>) -> Result<bool, Failure> {
 fn picture(list: &str, size: Size) -> Vec<u8> {
     let rows = usize::from(size.rows());
     // Erased before it is written: after a full row the cursor is still on the last character.
-    let line = |line: &str| format!("\x1b[K{}", table::cut(line, size.cols().into()));
+    let line = |line: &str| format!("\x1b[K{}", table::cut(&printable(line), size.cols().into()));
     let lines: Vec<String> = list.lines().take(rows).map(line).collect();
     let below = if lines.len() < rows { "\r\n\x1b[J" } else { "" };
     format!("\x1b[H{}{below}", lines.join("\r\n")).into_bytes()

@@ -45,7 +45,7 @@ impl Call<'_> {
         request
             .agent
             .as_deref()
-            .map_or(Ok(()), |agent| chats.check_agent(agent))
+            .map_or(Ok(()), |agent| chats.named_agent(agent).map(drop))
             .map_err(|error| chat_error(&error))?;
         let context_dirs = match &request.context_dirs {
             Some(dirs) if dirs.len() > limits::CONTEXT_DIRS => {

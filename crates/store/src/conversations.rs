@@ -8,14 +8,14 @@ use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use swb_chat::{Author, Message, SavedConversation, Summary};
+use swb_chat::{Author, ConversationSettings, Message, SavedConversation, Summary};
 use swb_types::{SessionName, Timestamp};
 
 /// Columns of [`summary`].
 pub(crate) const SUMMARY: &str = "c.name, c.title, c.workspace, c.working_dir, c.created, c.updated, c.usage,
-    (SELECT count(*) FROM message WHERE conversation = c.id)";
+    (SELECT count(*) FROM message WHERE conversation = c.id), c.settings";
 /// Their number.
-pub(crate) const SUMMARY_COLUMNS: usize = 8;
+pub(crate) const SUMMARY_COLUMNS: usize = 9;
 
 /// A stored message: its row, and a digest to detect changes.
 struct SavedMessage {
@@ -110,13 +110,12 @@ fn digest(message: &Message, parts: &str, ending: &str) -> i64 {
 pub(crate) fn load(database: &Connection, name: &str) -> Result<Option<SavedConversation>> {
     // One transaction, so that nothing changes between reading the conversation and its messages.
     let look = database.unchecked_transaction()?;
-    let query = format!("SELECT {SUMMARY}, c.id, c.settings, c.resume FROM conversation c WHERE c.name = ?1");
+    let query = format!("SELECT {SUMMARY}, c.id, c.resume FROM conversation c WHERE c.name = ?1");
     let found = look.prepare_cached(&query)?.query_row([name], |row| {
-        let rest: (i64, String, Option<String>) =
-            (row.get(SUMMARY_COLUMNS)?, row.get(SUMMARY_COLUMNS + 1)?, row.get(SUMMARY_COLUMNS + 2)?);
-        Ok((summary(row)?, rest))
+        let rest: (i64, Option<String>) = (row.get(SUMMARY_COLUMNS)?, row.get(SUMMARY_COLUMNS + 1)?);
+        Ok((summary(row)?, settings(row)?, rest))
     });
-    let Some((summary, (id, settings, resume))) = found.optional()? else { return Ok(None) };
+    let Some((summary, settings, (id, resume))) = found.optional()? else { return Ok(None) };
     Ok(Some(SavedConversation {
         name: summary.name,
         title: summary.title,
@@ -124,7 +123,7 @@ pub(crate) fn load(database: &Connection, name: &str) -> Result<Option<SavedConv
         working_dir: summary.working_dir,
         created: summary.created,
         updated: summary.updated,
-        settings: serde_json::from_str(&settings)?,
+        settings,
         usage: summary.usage,
         resume: resume.map(|resume| serde_json::from_str(&resume)).transpose()?,
         messages: messages(&look, id)?,
@@ -169,6 +168,7 @@ pub(crate) fn summary(row: &Row<'_>) -> rusqlite::Result<Summary> {
     let name: String = row.get(0)?;
     let usage: String = row.get(6)?;
     let count = unsigned(row, 7)?;
+    let settings = settings(row)?;
     Ok(Summary {
         name: SessionName::new(&name).map_err(|error| strange(0, error))?,
         title: row.get(1)?,
@@ -176,9 +176,14 @@ pub(crate) fn summary(row: &Row<'_>) -> rusqlite::Result<Summary> {
         working_dir: path(row, 3)?,
         created: Timestamp(unsigned(row, 4)?),
         updated: Timestamp(unsigned(row, 5)?),
+        agent: settings.answering().map(str::to_owned),
         message_count: usize::try_from(count).unwrap_or(usize::MAX),
         usage: serde_json::from_str(&usage).map_err(|error| strange(6, error))?,
     })
+}
+
+fn settings(row: &Row<'_>) -> rusqlite::Result<ConversationSettings> {
+    serde_json::from_str(&row.get::<_, String>(8)?).map_err(|error| strange(8, error))
 }
 
 pub(crate) fn role(row: &Row<'_>, column: usize) -> rusqlite::Result<Author> {

@@ -4,11 +4,12 @@
 //! cursor, change modes or reorder what people read.
 
 use std::borrow::Cow;
+use swb_vt::printable;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// Columns a tab moves at most; they are shown as spaces so that folding knows where it is.
-const TAB: usize = 4;
+/// A tab is shown as spaces, so that folding knows where it is.
+const TAB: &str = "    ";
 
 /// The style of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -262,29 +263,12 @@ pub fn shortened(text: &str, width: usize) -> String {
     out
 }
 
-/// Replaces every character that would affect the terminal by a visible one.
+/// Replaces every character that would affect the terminal by visible ones.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(acts) {
-        return Cow::Borrowed(text);
+    if text.contains('\t') {
+        return Cow::Owned(printable(&text.replace('\t', TAB)).into_owned());
     }
-    let mut out = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        match c {
-            '\t' => out.push_str(&" ".repeat(TAB)),
-            '\0'..'\x20' => out.extend(char::from_u32(0x2400 + u32::from(c))),
-            '\x7f' => out.push('␡'),
-            c if acts(c) => out.push_str(&format!("<U+{:04X}>", u32::from(c))),
-            c => out.push(c),
-        }
-    }
-    Cow::Owned(out)
-}
-
-/// Whether a character moves the cursor, changes the terminal, or changes the order in which text is read.
-fn acts(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-        || matches!(c, '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+    printable(text)
 }
 
 #[cfg(test)]
@@ -319,11 +303,11 @@ mod tests {
 
     #[test]
     fn control_characters_are_replaced() {
-        assert_eq!(visible("a\x1b[2Jb\u{9b}c\x07\x7f"), "a␛[2Jb<U+009B>c␇␡");
-        assert_eq!(visible("abc\u{202e}def"), "abc<U+202E>def");
+        assert_eq!(visible("a\x1b[2Jb\u{9b}c\x07\x7f"), r"a\u{1b}[2Jb\u{9b}c\u{7}\u{7f}");
+        assert_eq!(visible("abc\u{202e}def"), r"abc\u{202e}def");
         assert_eq!(visible("größe 日本 👩‍👩‍👧"), "größe 日本 👩‍👩‍👧");
         let line = StyledLine::new(TextStyle::BOLD, "x\x1b]0;title\x07\r\n");
-        assert_eq!(line.fold(80)[0].ansi(true), "\x1b[1mx␛]0;title␇␍␊\x1b[m");
+        assert_eq!(line.fold(80)[0].ansi(true), "\x1b[1mx\\u{1b}]0;title\\u{7}\\r\\n\x1b[m");
     }
 
     #[test]

@@ -37,6 +37,7 @@ mod palette;
 mod parser;
 #[cfg(feature = "png")]
 mod png;
+mod printable;
 mod query;
 mod reply;
 mod report;
@@ -58,6 +59,7 @@ pub use grammar::{Sequence, Token, Tokenizer};
 pub use input::{Input, InputParser, KeyPress};
 pub use keys::{Key, KeyCode};
 pub use palette::Rgb;
+pub use printable::{ColourFilter, acts, printable, printable_json, printable_lines};
 pub use report::without_answers;
 pub use screen::{Options, RESET, Screen};
 pub use state::ScreenState;

@@ -8,6 +8,7 @@
 mod dialog_approval;
 pub(crate) mod limits;
 mod prompt;
+mod reader;
 
 use crate::BackendContext;
 use crate::config::AgentConfig;
@@ -62,7 +63,8 @@ pub(crate) fn after_clear(state: &Value) -> Option<Value> {
     owner(state).map(|agent| json!({ "terminal": "own", "agent": agent, FORGET: true }))
 }
 
-fn owner(state: &Value) -> Option<&str> {
+/// The agent for which a terminal was created, by the state that it left.
+pub(crate) fn owner(state: &Value) -> Option<&str> {
     state.get("terminal").filter(|terminal| *terminal == "own")?;
     state.get("agent")?.as_str()
 }

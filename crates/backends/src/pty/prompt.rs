@@ -1,7 +1,7 @@
 //! One prompt to an agent in a terminal: typed when the agent is ready, and answered by the turn that follows.
 
 use super::dialog_approval::DialogWatcher;
-use super::limits;
+use super::{limits, reader};
 use std::sync::Arc;
 use std::time::Duration;
 use swb_chat::Progress;
@@ -81,6 +81,8 @@ impl<'a> PtyPrompt<'a> {
                 }
                 ready = self.ready() => ready?,
             }
+            // As late as possible: the program may have started another one.
+            reader::check(self.session, self.exchange).await?;
             let before = self.watch.newest();
             match self.submit().await {
                 Ok(growing) => return Ok(Some((growing, before))),

@@ -385,6 +385,14 @@ impl Conversation {
         self.changed = true;
     }
 
+    /// Records who answers, unless that is known; nothing else about the conversation changes.
+    pub fn answered_by(&mut self, agent: Option<String>, program: Option<String>) {
+        let settings = &mut self.saved.settings;
+        if settings.answering().is_none() {
+            (settings.agent, settings.program) = (agent, program);
+        }
+    }
+
     /// The conversation is about to be deleted.
     pub fn delete(&mut self) {
         self.settle_all();

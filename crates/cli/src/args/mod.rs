@@ -23,6 +23,7 @@ pub(crate) use turns::{
 pub(crate) use workspace::{WorkspaceArgs, WorkspaceCommand};
 pub(crate) use wrap::WrapArgs;
 
+use crate::console::{print_text, say_text};
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -309,8 +310,10 @@ pub(crate) struct SendArgs {
 Examples:
   swb logs api
   swb logs api --tail 50 --follow
+  swb logs api --raw | less -R
 
-Shows the last megabyte of output as the program wrote it, escape sequences included.")]
+Shows the last megabyte of output. On a terminal, escape sequences are removed, except those for colours and styles;
+otherwise the output is as the program wrote it.")]
 pub(crate) struct LogsArgs {
     /// Session [default: that of this directory]
     pub(crate) name: Option<String>,
@@ -323,6 +326,9 @@ pub(crate) struct LogsArgs {
     /// Only the last N lines
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) tail: Option<usize>,
+    /// Print the bytes as the program wrote them, also on a terminal
+    #[arg(long)]
+    pub(crate) raw: bool,
 }
 
 /// Arguments of `daemon`.
@@ -389,10 +395,16 @@ pub(crate) fn parse_pty(text: &str) -> Result<PtyId, std::num::ParseIntError> {
 }
 
 /// Parses the arguments of a personality. Prints a usage error and returns its exit code.
-pub(crate) fn parse<P: Parser>(args: impl IntoIterator<Item = OsString>, usage_code: u8) -> Result<P, u8> {
+pub(crate) fn parse<P: Parser>(args: Vec<OsString>, usage_code: u8) -> Result<P, u8> {
+    // clap quotes arguments as they are, between colours of its own.
+    let acting = args.iter().any(|arg| arg.to_string_lossy().contains(swb_vt::acts));
     P::try_parse_from(args).map_err(|error| {
         // clap returns help and version as errors, too. If printing fails, there is nowhere to report it.
-        drop(error.print());
+        match (acting, error.use_stderr()) {
+            (false, _) => drop(error.print()),
+            (true, true) => say_text(&error.render().to_string()),
+            (true, false) => drop(print_text(&error.render().to_string())),
+        }
         if error.use_stderr() { usage_code } else { 0 }
     })
 }

@@ -118,6 +118,9 @@ pub(crate) struct AskArgs {
     /// Send even if the agent is busy
     #[arg(short, long)]
     pub(crate) force: bool,
+    /// Print the bytes of the answer as the program wrote them
+    #[arg(long)]
+    pub(crate) raw: bool,
 }
 
 /// Arguments of `explain`.

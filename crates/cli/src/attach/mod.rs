@@ -130,7 +130,7 @@ impl Attachment {
             old: plan.old,
             inbox: Inbox::new(plan.speech.layout()),
             outbox: Outbox::default(),
-            screen: UserTerminal::open(uses_terminal)?,
+            screen: UserTerminal::open(uses_terminal, plan.filter)?,
             signals,
             keyboard: plan.keyboard,
             sent_size: plan.size,

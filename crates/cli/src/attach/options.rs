@@ -9,6 +9,7 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use swb_types::{Offset, PtyId, Size};
+use swb_vt::ColourFilter;
 use swb_wire::control::{self, Attach, Handshake, Operation};
 
 /// What to attach to, and how.
@@ -29,6 +30,8 @@ pub(crate) struct AttachOptions {
     pub(crate) keys: Vec<DetachKey>,
     /// Whether and how the keyboard is used.
     pub(crate) keyboard: KeyboardUse,
+    /// Removes all but text and colours; without it, the output is shown as it is.
+    pub(crate) filter: Option<ColourFilter>,
     /// The size sent to the session.
     pub(crate) size: Size,
 }

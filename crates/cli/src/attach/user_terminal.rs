@@ -18,7 +18,7 @@ use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
-use swb_vt::QueryFilter;
+use swb_vt::{ColourFilter, QueryFilter};
 
 /// The user's terminal, or another kind of standard output.
 #[derive(Debug)]
@@ -29,7 +29,9 @@ pub(crate) struct UserTerminal {
     modes: Option<ModeTracker>,
     raw: Option<RawMode>,
     history: QueryFilter,
-    /// Old output, without sequences that must not take effect twice; written before `ranges`.
+    /// All output passes it, if only text and colours are to be shown.
+    filter: Option<ColourFilter>,
+    /// Output that has passed a filter; written before `ranges`.
     filtered: Vec<u8>,
     filtered_done: usize,
     /// Output in the inbox.
@@ -40,8 +42,9 @@ pub(crate) struct UserTerminal {
 }
 
 impl UserTerminal {
-    /// Takes over standard output, and the keyboard if `keyboard` is set and there is one.
-    pub(crate) fn open(keyboard: bool) -> io::Result<Self> {
+    /// Takes over standard output, and the keyboard if `keyboard` is set and there is one. All output passes
+    /// `filter`, if there is one.
+    pub(crate) fn open(keyboard: bool, filter: Option<ColourFilter>) -> io::Result<Self> {
         let terminal = rustix::termios::isatty(stdout());
         let raw = if keyboard { RawMode::enter()? } else { None };
         Ok(Self {
@@ -49,6 +52,7 @@ impl UserTerminal {
             modes: (terminal && keyboard).then(ModeTracker::default),
             raw,
             history: QueryFilter::for_replay(),
+            filter,
             filtered: Vec::new(),
             filtered_done: 0,
             ranges: Vec::with_capacity(limits::WRITE_PIECES),
@@ -75,6 +79,9 @@ impl UserTerminal {
     /// Adds output in `inbox`. Its first `old` bytes have been shown before; with `last_old`, these are the last
     /// old ones.
     pub(crate) fn add(&mut self, inbox: &Inbox, range: Range<usize>, old: usize, last_old: bool) {
+        if let Some(filter) = &mut self.filter {
+            return filter.feed(inbox.bytes(range), &mut self.filtered);
+        }
         let middle = range.start + old.min(range.len());
         if old > 0 {
             self.history.feed(inbox.bytes(range.start..middle), &mut self.filtered);
@@ -92,8 +99,15 @@ impl UserTerminal {
     /// A terminal that waits for the end of an escape sequence would swallow it.
     pub(crate) fn gap(&mut self) {
         self.history = QueryFilter::for_replay();
+        self.end_filter();
         if let Some(modes) = &self.modes {
             self.filtered.extend_from_slice(modes.abort());
+        }
+    }
+
+    fn end_filter(&mut self) {
+        if let Some(filter) = &mut self.filter {
+            filter.finish(&mut self.filtered);
         }
     }
 
@@ -199,6 +213,7 @@ impl UserTerminal {
     /// Writes the rest and restores the terminal.
     pub(crate) fn finish(&mut self, inbox: &Inbox) {
         let deadline = Instant::now() + limits::REST;
+        self.end_filter();
         while self.flush(inbox).is_ok() && self.blocked && self.wait_for_room(deadline) {}
         self.give_back();
     }

@@ -4,6 +4,7 @@ use super::text::CastDecoder;
 use crate::limits;
 use serde::Serialize;
 use std::time::Duration;
+use swb_vt::printable_json;
 
 /// The first line.
 #[derive(Debug, Clone, Serialize)]
@@ -90,8 +91,10 @@ impl CastWriter {
     }
 }
 
+/// A value without characters that act on a terminal, in case the recording goes to one.
 fn json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).expect("texts and numbers have a JSON form")
+    let json = serde_json::to_string(value).expect("texts and numbers have a JSON form");
+    printable_json(&json).into_owned()
 }
 
 #[cfg(test)]

@@ -63,8 +63,7 @@ impl From<RequestError> for Failure {
 
 impl From<ErrorInfo> for Failure {
     fn from(error: ErrorInfo) -> Self {
-        let text = crate::table::printable(&error.message);
-        let text = if text.is_empty() { error.code.to_string() } else { text };
+        let text = if error.message.is_empty() { error.code.to_string() } else { error.message };
         match error.code {
             ErrorCode::SessionNotFound => Self::new(FailureKind::NoSession, text)
                 .hint("`swb chat` without a name continues your latest session; `--new` starts one"),

@@ -27,7 +27,7 @@ use swb_tui::input::keys::{Key, Keys};
 use swb_tui::text::{StyledLine, StyledRow, TextStyle};
 use swb_tui::view::canvas::{Canvas, Changing};
 use swb_types::Size;
-use swb_wire::control::{self, AgentsReply};
+use swb_wire::control::{self, AgentsReply, ChatAgentItem};
 use swb_wire::scriptschnell::{Close, ErrorCode, Request};
 
 /// Exit code after the window was closed.
@@ -45,7 +45,7 @@ pub(super) fn run(
     let signals = Signals::catch(&[SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH])?;
     let mut state = ChatState::new(opened, Instant::now());
     if endpoint.ours {
-        state.agents = agents(context);
+        state.agents = agents(context).into_iter().map(|agent| agent.name).collect();
     }
     let raw = RawMode::enter()?;
     let mut chat_loop = ChatLoop {
@@ -79,9 +79,9 @@ pub(super) fn run(
 }
 
 /// The agents that can be chosen; a failure to list them does not prevent the conversation.
-fn agents(context: &Context) -> Vec<String> {
+pub(super) fn agents(context: &Context) -> Vec<ChatAgentItem> {
     let reply = context.ask::<AgentsReply>(&control::Operation::Agents(control::Agents {}));
-    reply.map(|reply| reply.agents.into_iter().map(|agent| agent.name).collect()).unwrap_or_default()
+    reply.map(|reply| reply.agents).unwrap_or_default()
 }
 
 /// Whether the terminal shows colours and the user has not disabled them.

@@ -25,6 +25,9 @@ use rustix::fs::FileType;
 use rustix::stdio::{stdin, stdout};
 use rustix::termios::isatty;
 
+/// The agent that stands for the user's shell; it answers if no other is configured or installed.
+const SHELL_AGENT: &str = "shell";
+
 /// Opens the conversation, or sends one message and prints the answer.
 pub(crate) fn run(context: &Context, args: &args::ChatArgs) -> Outcome {
     let here = std::env::var("SWB_SESSION").ok();
@@ -42,32 +45,48 @@ pub(crate) fn run(context: &Context, args: &args::ChatArgs) -> Outcome {
         name: args.name.clone(),
         directory: context::workspace(args.directory.as_deref())?,
         new: args.new,
-        agent: args.agent.clone(),
+        agent: args.agent.clone().map(|agent| named_agent(context, &endpoint, agent)),
         own: prompt.is_some(),
         here,
     };
     let opened = open_session::open(&mut link, &choice)?;
-    // Whether standard input adds something to the message.
-    let besides = |message: &&str| *message != "-" && prompt.as_deref() != Some(message.trim_end());
-    if args.message.as_deref().filter(besides).is_some() {
-        check_reader(&mut link)?;
-    }
+    // A daemon of another project does not report the agent with the session.
+    let needed = opened.agent.is_none() && prompt.as_ref().is_none_or(|prompt| prompt.piped);
+    let agent = if needed { open_session::agent_of(&mut link)? } else { opened.agent };
+    let opened = OpenedSession { agent, ..opened };
     match prompt {
-        Some(prompt) => one_shot::run(link, opened, prompt, args, context.json),
-        None => {
-            let agent = open_session::agent_of(&mut link)?;
-            interactive::run(context, endpoint, link, OpenedSession { agent, ..opened }, choice)
+        Some(prompt) => {
+            check_reader(&prompt, opened.agent.as_deref(), needed)?;
+            one_shot::run(link, opened, prompt, args, context.json)
         }
+        None => interactive::run(context, endpoint, link, opened, choice),
     }
 }
 
-/// Rejects standard input beside a message if the agent is a shell: it would run each line of it.
-fn check_reader(link: &mut ChatConnection) -> Result<(), Failure> {
-    const SHELLS: [&str; 8] = ["shell", "sh", "ash", "bash", "dash", "fish", "ksh", "zsh"];
-    match open_session::agent_of(link)? {
-        Some(agent) if SHELLS.contains(&agent.as_str()) => {
+/// A message to send.
+struct OneShotPrompt {
+    text: String,
+    /// Some of it is from standard input, so no person has typed it here.
+    piped: bool,
+}
+
+/// The name of the agent that a name or a kind stands for. The daemon rejects one that is unknown.
+fn named_agent(context: &Context, endpoint: &ChatEndpoint, wanted: String) -> String {
+    let known = if endpoint.ours { interactive::agents(context) } else { Vec::new() };
+    let by_name = known.iter().find(|agent| agent.name == wanted);
+    let found = by_name.or_else(|| known.iter().find(|agent| agent.kind == wanted));
+    found.map(|agent| agent.name.clone()).unwrap_or(wanted)
+}
+
+/// Rejects piped text if a shell answers: it would run each line of it. Our daemon checks the program that reads; for
+/// another one, the name has to do.
+fn check_reader(prompt: &OneShotPrompt, agent: Option<&str>, by_name: bool) -> Result<(), Failure> {
+    const SHELLS: [&str; 7] = ["sh", "ash", "bash", "dash", "fish", "ksh", "zsh"];
+    let is_shell = |agent: &str| agent == SHELL_AGENT || (by_name && SHELLS.contains(&agent));
+    match agent {
+        Some(agent) if prompt.piped && is_shell(agent) => {
             Err(Failure::usage(format!("{agent} is a shell and would run each line of standard input"))
-                .hint("choose another agent with --agent NAME, or leave out -m to run standard input"))
+                .hint("choose another agent with --agent NAME, or type the text with -m TEXT"))
         }
         _ => Ok(()),
     }
@@ -83,13 +102,15 @@ fn connect(context: &Context, endpoint: &ChatEndpoint) -> Result<ChatConnection,
 }
 
 /// The message to send; `None` for an interactive conversation.
-fn prompt(args: &args::ChatArgs, json: bool) -> Result<Option<String>, Failure> {
+fn prompt(args: &args::ChatArgs, json: bool) -> Result<Option<OneShotPrompt>, Failure> {
     let keyboard = isatty(stdin());
-    let prompt = match args.message.as_deref() {
-        Some("-") => input()?,
-        Some(text) if piped() => format!("{text}\n\n{}", input()?),
-        Some(text) => text.to_owned(),
-        None if !keyboard => input()?,
+    let (prompt, piped) = match args.message.as_deref() {
+        Some("-") => (input()?, !keyboard),
+        Some(text) => match if piped() { input()? } else { String::new() } {
+            input if input.trim().is_empty() => (text.to_owned(), false),
+            input => (format!("{text}\n\n{input}"), true),
+        },
+        None if !keyboard => (input()?, true),
         None if json || !isatty(stdout()) => {
             return Err(Failure::usage("there is no message to send").hint("give one with -m TEXT"));
         }
@@ -98,7 +119,7 @@ fn prompt(args: &args::ChatArgs, json: bool) -> Result<Option<String>, Failure> 
     if prompt.trim().is_empty() {
         return Err(Failure::usage("the message is empty"));
     }
-    Ok(Some(prompt.trim_end().to_owned()))
+    Ok(Some(OneShotPrompt { text: prompt.trim_end().to_owned(), piped }))
 }
 
 /// Whether standard input is redirected on purpose: a pipe or a file, neither a terminal nor /dev/null.

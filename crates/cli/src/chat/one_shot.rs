@@ -4,9 +4,10 @@ use super::connection::ChatConnection;
 use super::interactive::coloured;
 use super::messages::{self, ServerItem};
 use super::open_session::OpenedSession;
+use super::{OneShotPrompt, SHELL_AGENT};
 use crate::args;
 use crate::attach::follow::timespec;
-use crate::console::{print, say, say_text};
+use crate::console::{print_bytes, print_json, print_text, say, say_coloured, say_text};
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::limits;
 use crate::terminal::signals::Signals;
@@ -26,7 +27,8 @@ use swb_tui::text::{StyledLine, visible};
 use swb_tui::view::asks::{DecisionReply, PendingAsk, PendingAsks, answered, verdict};
 use swb_tui::view::transcript::{AnswerEnd, Transcript};
 use swb_wire::scriptschnell::{
-    AuthorizationAck, ChatEnd, ChatSend, ErrorInfo, Request, ServerMessage, SessionRef, SessionSave,
+    AuthorizationAck, ChatEnd, ChatSend, ChatSendOptions, ErrorInfo, Request, ServerMessage, SessionRef,
+    SessionSave,
 };
 
 /// Exit code of an answer that was stopped.
@@ -77,7 +79,7 @@ struct OneShotRun {
 pub(super) fn run(
     link: ChatConnection,
     opened: OpenedSession,
-    prompt: String,
+    prompt: OneShotPrompt,
     args: &args::ChatArgs,
     json: bool,
 ) -> Outcome {
@@ -104,11 +106,16 @@ pub(super) fn run(
     if let Some(other) = &opened.instead_of {
         say(format_args!("[new session {}, because {other} is in use]", opened.name));
     }
+    // The user has chosen no agent, so it is said who runs what was typed.
+    if !opened.resumed && args.agent.is_none() && opened.agent.as_deref() == Some(SHELL_AGENT) && !json {
+        say(format_args!("[no other agent is configured: your shell answers in session {}]", opened.name));
+    }
     run.tell(|| {
         json!({"event": "session", "session": opened.name, "directory": opened.directory,
-        "resumed": opened.resumed})
+        "resumed": opened.resumed, "agent": opened.agent})
     })?;
-    let request = ChatSend { content: Some(prompt), ..ChatSend::default() };
+    let options = prompt.piped.then(|| ChatSendOptions { piped: Some(true), ..ChatSendOptions::default() });
+    let request = ChatSend { content: Some(prompt.text), options, ..ChatSend::default() };
     let sent = run.link.send(&Request::ChatSend(request));
     let result = run.until_answered(&sent, &mut signals);
     if matches!(&result, Err(failure) if failure.kind() == FailureKind::BrokenPipe) {
@@ -233,8 +240,8 @@ impl OneShotRun {
                     return self.tell(|| json!({"event": "text", "text": text}));
                 }
                 self.end_prompt();
-                // Programs get it unchanged; for a terminal, control characters are made harmless.
-                print(if self.shown { harmless(&text) } else { text }.as_bytes())
+                // Programs get it unchanged.
+                if self.shown { print_text(&text) } else { print_bytes(text.as_bytes()) }
             }
             ViewEvent::Progress { thought: Some(thought), .. } => {
                 self.tell(|| json!({"event": "thought", "text": thought}))
@@ -280,7 +287,7 @@ impl OneShotRun {
         let text = rendered(&transcript.take(), transcript.width);
         if !text.is_empty() {
             self.begin_line()?;
-            say_text(&text);
+            say_coloured(&text);
         }
         Ok(())
     }
@@ -292,7 +299,7 @@ impl OneShotRun {
             return Ok(());
         }
         self.ends_line = true;
-        print(b"\n")
+        print_text("\n")
     }
 
     fn end_prompt(&mut self) {
@@ -406,7 +413,7 @@ impl OneShotRun {
     fn finish(mut self, ending: AnswerEnd, save: bool) -> Outcome {
         self.end_prompt();
         if !self.json && !self.ends_line {
-            print(b"\n")?;
+            print_text("\n")?;
         }
         // A failure to save must not hide the answer.
         let saved = match save && ending != AnswerEnd::Interrupted {
@@ -418,7 +425,7 @@ impl OneShotRun {
             transcript.end(&AnswerEnd::Completed, &usage, Instant::now());
             let lines: Vec<StyledLine> =
                 transcript.take().into_iter().filter(|line| !line.is_empty()).collect();
-            say_text(&rendered(&lines, transcript.width));
+            say_coloured(&rendered(&lines, transcript.width));
         }
         let (status, code, error) = match &ending {
             AnswerEnd::Completed => ("completed", 0, None),
@@ -433,7 +440,7 @@ impl OneShotRun {
                 "context_usage": end.and_then(|end| end.context_usage), "error": error})
         })?;
         match ending {
-            AnswerEnd::Failed(reason) => Err(Failure::general(crate::table::printable(&reason))),
+            AnswerEnd::Failed(reason) => Err(Failure::general(reason)),
             AnswerEnd::Stopped if self.stopping.is_none() => {
                 Err(Failure::general("the answer was stopped by another client"))
             }
@@ -447,7 +454,7 @@ impl OneShotRun {
 
     /// Prints an event for programs, one per line.
     fn tell(&self, event: impl FnOnce() -> Value) -> Result<(), Failure> {
-        if self.json { print(format!("{}\n", event()).as_bytes()) } else { Ok(()) }
+        if self.json { print_json(&event()) } else { Ok(()) }
     }
 }
 
@@ -457,7 +464,7 @@ fn goodbye(reason: Option<&str>) -> String {
         None => "the connection to the daemon was lost".to_owned(),
         Some(SHUTDOWN) => "the answer was interrupted: the daemon was shut down".to_owned(),
         Some("timeout") => "the daemon closed the connection: it received nothing for too long".to_owned(),
-        Some(other) => format!("the daemon closed the connection: {}", crate::table::printable(other)),
+        Some(other) => format!("the daemon closed the connection: {other}"),
     }
 }
 
@@ -493,17 +500,6 @@ fn unattended(ask: &PendingAsk) -> String {
     }
 }
 
-/// The text with control characters made visible, except newlines and tabs.
-fn harmless(text: &str) -> String {
-    let whole = |c: char| c == '\n' || c == '\t';
-    text.split_inclusive(whole)
-        .map(|part| match part.strip_suffix(whole) {
-            Some(line) => format!("{}{}", visible(line), part.get(line.len()..).unwrap_or_default()),
-            None => visible(part).into_owned(),
-        })
-        .collect()
-}
-
 fn rendered(lines: &[StyledLine], width: usize) -> String {
     let coloured = coloured() && isatty(stderr());
     lines.iter().flat_map(|line| line.fold(width)).map(|row| row.ansi(coloured) + "\n").collect()
@@ -529,11 +525,5 @@ mod tests {
         for line in ["", "abort", "yikes", "not", "12", "y n"] {
             assert_eq!(key(line), None, "{line}");
         }
-    }
-
-    #[test]
-    fn control_characters_are_made_visible() {
-        assert_eq!(harmless("a\tb\n\n\x1b[2J\r\nc"), "a\tb\n\n␛[2J␍\nc");
-        assert_eq!(harmless(""), "");
     }
 }

@@ -54,12 +54,15 @@ pub(super) fn open(link: &mut ChatConnection, choice: &SessionChoice) -> Result<
     }
     if let Some(name) = &choice.name {
         let opened = load(link, name)?;
-        return match &choice.agent {
-            Some(agent) if agent_of(link)?.as_deref() != Some(agent) => {
-                Err(Failure::usage(format!("session '{name}' has another agent than '{agent}'"))
-                    .hint("leave out --agent, or start another session with --new"))
+        let Some(wanted) = &choice.agent else { return Ok(opened) };
+        return match agent_of(link)? {
+            Some(agent) if agent == *wanted => Ok(opened),
+            agent => {
+                let agent = agent.filter(|agent| !agent.is_empty());
+                let agent = agent.map_or_else(|| "no agent".to_owned(), |agent| format!("'{agent}'"));
+                Err(Failure::usage(format!("{agent} answers in session '{name}', not '{wanted}'"))
+                    .hint("leave out --agent, or start a new session with --new"))
             }
-            _ => Ok(opened),
         };
     }
     // A terminal session without messages is listed, too, but is not a conversation of the user.
@@ -126,7 +129,7 @@ impl From<SessionLoaded> for OpenedSession {
             owner: loaded.owner,
             running: loaded.running,
             resumed: true,
-            agent: None,
+            agent: loaded.agent,
             terminal: loaded.terminal,
             instead_of: None,
         }
@@ -143,7 +146,7 @@ impl From<SessionCreated> for OpenedSession {
             owner: true,
             running: false,
             resumed: false,
-            agent: None,
+            agent: created.agent,
             terminal: created.terminal,
             instead_of: None,
         }

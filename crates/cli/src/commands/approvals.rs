@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Write;
 use std::path::Path;
+use swb_vt::printable;
 use swb_wire::control::{
     Approval, ApprovalItem, ApprovalKind, ApprovalReply, Approvals, ApprovalsReply, Operation,
 };
@@ -75,7 +76,7 @@ fn decide(context: &Context, id: &str, approved: bool, option: Option<String>, a
     let (id, session) = (approval.id.clone(), approval.session.clone());
     context.answer(&Decided { id, session, approved, option }, |decided| {
         let verb = if approved { "Approved" } else { "Denied" };
-        format!("{verb} {} in '{}'.\n", table::printable(&approval.tool), table::printable(&decided.session))
+        format!("{verb} {} in '{}'.\n", printable(&approval.tool), printable(&decided.session))
     })?;
     Ok(0)
 }
@@ -113,11 +114,11 @@ fn text(list: &[ApprovalItem], now: u64, home: &Path) -> String {
         .iter()
         .map(|one| {
             [
-                table::printable(&one.id),
-                table::printable(&one.session),
+                one.id.clone(),
+                one.session.clone(),
                 table::age(now.saturating_sub(one.asked_at / 1000)),
-                table::printable(&short_path(&one.workspace, home)),
-                table::printable(&one.tool),
+                short_path(&one.workspace, home),
+                one.tool.clone(),
                 what(one),
             ]
         })
@@ -138,10 +139,10 @@ fn what(approval: &ApprovalItem) -> String {
     });
     let description =
         description.filter(|text| !text.trim().is_empty()).unwrap_or_else(|| approval.reason.clone());
-    let line = table::printable(description.trim());
+    let line = printable(description.trim());
     match line.char_indices().nth(limits::APPROVAL_WIDTH) {
         Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
+        None => line.into_owned(),
     }
 }
 
@@ -151,7 +152,7 @@ fn details(approval: &ApprovalItem, now: u64, home: &Path) -> String {
     let from = if approval.kind == ApprovalKind::Terminal { "terminal of" } else { "session" };
     let field = |text: &mut String, name: &str, value: &str| {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{:<11}{}", format!("{name}:"), table::printable(value));
+        let _ = writeln!(text, "{:<11}{}", format!("{name}:"), printable(value));
     };
     field(&mut text, "Approval", &approval.id);
     field(&mut text, "Asked by", &format!("{from} '{}', {age} ago", approval.session));
@@ -173,8 +174,8 @@ fn details(approval: &ApprovalItem, now: u64, home: &Path) -> String {
         text.push_str("Options:\n");
     }
     for option in &approval.options {
-        let (id, label) = (table::printable(&option.id), table::printable(&option.label));
-        let _ = writeln!(text, "  {id}  {label} ({})", table::printable(&option.kind));
+        let (id, label) = (printable(&option.id), printable(&option.label));
+        let _ = writeln!(text, "  {id}  {label} ({})", printable(&option.kind));
     }
     text
 }
@@ -185,11 +186,11 @@ fn parameter(text: &mut String, key: &str, value: &Value) {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    let lines: Vec<String> = shown.lines().map(table::printable).collect();
+    let lines: Vec<_> = shown.lines().map(printable).collect();
     let _ = match lines.as_slice() {
-        [] => writeln!(text, "  {}:", table::printable(key)),
-        [line] => writeln!(text, "  {}: {line}", table::printable(key)),
-        lines => writeln!(text, "  {}:\n    {}", table::printable(key), lines.join("\n    ")),
+        [] => writeln!(text, "  {}:", printable(key)),
+        [line] => writeln!(text, "  {}: {line}", printable(key)),
+        lines => writeln!(text, "  {}:\n    {}", printable(key), lines.join("\n    ")),
     };
 }
 

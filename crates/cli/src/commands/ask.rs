@@ -16,6 +16,7 @@ use swb_wire::control::{
 
 /// Submits a text, waits for the turn and prints its text.
 pub(super) fn run(context: &Context, args: args::AskArgs) -> Outcome {
+    turn::check_form(context, args.raw)?;
     let started = Instant::now();
     let text = if args.text == "-" { stdin::text(MAX_FRAME)? } else { args.text };
     let known = wait::newest(context, &args.name)?;
@@ -27,12 +28,12 @@ pub(super) fn run(context: &Context, args: args::AskArgs) -> Outcome {
         // The text was most likely typed; repeating the request would type it twice.
         Err(failure) if failure.kind() == FailureKind::Disconnected => {
             let left = args.timeout.map(|timeout| timeout.saturating_sub(started.elapsed()));
-            return resume(context, args.name, known, left);
+            return resume(context, args.name, known, left, args.raw);
         }
         answer => answer?,
     };
     match (reply.met, reply.turn) {
-        (AskResult::Turn, Some(turn)) => show(context, turn),
+        (AskResult::Turn, Some(turn)) => show(context, turn, args.raw),
         (AskResult::Turn, None) => Err(Failure::general("the daemon's reply contains no turn")),
         (AskResult::Timeout, _) => {
             if !context.json {
@@ -48,24 +49,30 @@ pub(super) fn run(context: &Context, args: args::AskArgs) -> Outcome {
 }
 
 /// Continues to wait for the turn after the daemon has died.
-fn resume(context: &Context, session: String, known: Option<u64>, left: Option<Duration>) -> Outcome {
+fn resume(
+    context: &Context,
+    session: String,
+    known: Option<u64>,
+    left: Option<Duration>,
+    raw: bool,
+) -> Outcome {
     let request =
         Wait { session: session.clone(), until: Some(WaitUntil::Turn), after: known, ..Wait::default() };
     let reply = wait::until(context, request, left)?;
     match reply {
         Some(reply) if reply.met == WaitOutcome::Turn => {
             let wanted = Turn { turn_id: reply.turn_id, ..Turn::default() };
-            let turn = turn::fetch(context, wanted, context.json)?;
-            turn::show(context, &turn, false)?;
+            let turn = turn::fetch(context, wanted, raw || context.json)?;
+            turn::show(context, &turn, raw)?;
             Ok(0)
         }
         _ => Ok(TIMED_OUT),
     }
 }
 
-fn show(context: &Context, found: TurnObject) -> Outcome {
-    let whole = turn::complete(context, found, context.json)?;
-    turn::show(context, &whole, false)?;
+fn show(context: &Context, found: TurnObject, raw: bool) -> Outcome {
+    let whole = turn::complete(context, found, raw || context.json)?;
+    turn::show(context, &whole, raw)?;
     Ok(0)
 }
 

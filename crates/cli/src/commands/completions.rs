@@ -1,7 +1,7 @@
 //! `swb completions`: print completion scripts for shells.
 
 use crate::args::{CompletionsArgs, SwbCli};
-use crate::console::print;
+use crate::console::print_bytes;
 use crate::error::Outcome;
 use clap::CommandFactory;
 
@@ -9,6 +9,6 @@ use clap::CommandFactory;
 pub(super) fn run(args: &CompletionsArgs) -> Outcome {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut SwbCli::command(), "swb", &mut script);
-    print(&script)?;
+    print_bytes(&script)?;
     Ok(0)
 }

@@ -1,13 +1,12 @@
 //! `swb detect`: run the detector over recordings, and score it.
 
 use crate::args;
-use crate::console::print;
+use crate::console::{print_json, print_json_text, print_text};
 use crate::error::{Failure, Outcome};
 use crate::limits;
 use crate::profiles;
-use crate::table;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +14,7 @@ use swb_turns::recording::{DetectionResult, Expected, Recording, detect, guess};
 use swb_turns::score::Score;
 use swb_turns::{Profile, Profiles};
 use swb_types::Size;
+use swb_vt::printable;
 
 /// Columns and rows of recordings without a size: those of most recordings.
 const USUAL_SIZE: (u16, u16) = (100, 30);
@@ -49,11 +49,10 @@ impl Bench<'_> {
     fn show(&self, path: &Path, json: bool) -> Result<(), Failure> {
         let stream = if path.is_dir() { path.join("stream.jsonl") } else { path.to_owned() };
         let (_, found) = self.detect(&stream)?;
-        let text = match json {
-            true => found.json_lines().into_iter().fold(String::new(), |text, line| text + &line + "\n"),
-            false => describe(&found),
-        };
-        print(text.as_bytes())
+        match json {
+            true => print_json_text(&(found.json_lines().join("\n") + "\n")),
+            false => print_text(&describe(&found)),
+        }
     }
 
     fn score(&self, dir: &Path, json: bool) -> Result<(), Failure> {
@@ -70,8 +69,7 @@ impl Bench<'_> {
             let (recording, found) = self.detect(&folder.join("stream.jsonl"))?;
             score.add(&name(&folder), &expected, &found, &recording.output());
         }
-        let text = if json { score_json(&score) } else { score_text(&score) };
-        print(text.as_bytes())
+        if json { print_json(&score_json(&score)) } else { print_text(&score_text(&score)) }
     }
 
     fn detect(&self, stream: &Path) -> Result<(Recording, DetectionResult), Failure> {
@@ -161,7 +159,7 @@ fn describe(found: &DetectionResult) -> String {
             let _ = writeln!(text, "asked at {}", dialog.0);
         }
         for line in turn.text.lines() {
-            let _ = writeln!(text, "  {}", table::printable(line));
+            let _ = writeln!(text, "  {}", printable(line));
         }
     }
     text
@@ -171,22 +169,21 @@ fn score_text(score: &Score) -> String {
     let mut text = score.table();
     for miss in score.misses() {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{} turn {}: {}", miss.recording, miss.turn, table::printable(&miss.what));
+        let _ = writeln!(text, "{} turn {}: {}", miss.recording, miss.turn, printable(&miss.what));
     }
     text
 }
 
-fn score_json(score: &Score) -> String {
+fn score_json(score: &Score) -> Value {
     let total = score.total();
     let misses: Vec<_> = score
         .misses()
         .iter()
         .map(|miss| json!({"recording": miss.recording, "turn": miss.turn, "what": miss.what}))
         .collect();
-    let json = json!({
+    json!({
         "turns": total.turns, "found": total.found, "early": total.early, "missed": total.missed,
         "extra": total.extra, "interrupted": total.interrupted, "dialogs": total.dialogs, "text": total.text,
         "misses": misses,
-    });
-    format!("{json}\n")
+    })
 }

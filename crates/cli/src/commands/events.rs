@@ -1,11 +1,11 @@
 //! `swb events`: print events as they occur.
 
 use crate::args;
-use crate::console::print;
+use crate::console::{print_json_text, print_text};
 use crate::context::Context;
 use crate::error::Outcome;
 use crate::event_stream::{EventStream, StreamItem};
-use crate::table;
+use swb_vt::printable;
 use swb_wire::control::{EventBody, EventItem, Events};
 
 /// Seconds of a day.
@@ -16,12 +16,10 @@ pub(super) fn run(context: &Context, args: args::EventsArgs) -> Outcome {
     let request = Events { since: args.since, sessions: args.names };
     let mut events = EventStream::open(context, request, None)?;
     loop {
-        if let StreamItem::Event(mut line, happening) = events.next(None)? {
-            if context.json {
-                line.push(b'\n');
-                print(&line)?;
-            } else {
-                print(text(&happening).as_bytes())?;
+        if let StreamItem::Event(line, happening) = events.next(None)? {
+            match context.json {
+                true => print_json_text(&(String::from_utf8_lossy(&line) + "\n"))?,
+                false => print_text(&text(&happening))?,
             }
         }
     }
@@ -31,7 +29,7 @@ pub(super) fn run(context: &Context, args: args::EventsArgs) -> Outcome {
 fn text(happening: &EventItem) -> String {
     let second = happening.at / 1000 % DAY;
     let (hours, minutes, seconds) = (second / 3600, second / 60 % 60, second % 60);
-    let session = table::printable(happening.session.as_deref().unwrap_or("-"));
+    let session = printable(happening.session.as_deref().unwrap_or("-"));
     format!("{hours:02}:{minutes:02}:{seconds:02}Z  {session}  {}\n", what(&happening.what))
 }
 
@@ -47,7 +45,7 @@ fn what(what: &EventBody) -> String {
         EventBody::Status { state, signal: None } => state.as_str().to_owned(),
         EventBody::Submitted { .. } => "submitted".to_owned(),
         EventBody::Dialog { .. } => "asking during a turn".to_owned(),
-        EventBody::Turn { turn_id } => format!("turn {}", table::printable(turn_id)),
+        EventBody::Turn { turn_id } => format!("turn {}", printable(turn_id)),
         _ => "unknown event".to_owned(),
     }
 }

@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::error::Outcome;
 use crate::table;
 use std::fmt::Write;
+use swb_vt::printable;
 use swb_wire::control::{Explain, ExplainReply, Operation};
 
 /// Shows the state of the agent of a session.
@@ -24,17 +25,16 @@ fn text(reply: &ExplainReply, now: u64) -> String {
         let _ = write!(text, " for {}", ago(agent.since));
     }
     let _ = match &agent.profile {
-        Some(profile) => writeln!(text, ", profile {profile}"),
+        Some(profile) => writeln!(text, ", profile {}", printable(profile)),
         None => writeln!(text, ", no detection profile"),
     };
     for evidence in &reply.evidence {
         let (signal, offset) = (&evidence.signal, evidence.offset.0);
-        let detail = table::printable(evidence.detail.trim_end());
+        let detail = printable(evidence.detail.trim_end());
         let _ = writeln!(text, "because of {signal}, {} ago at byte {offset}: {detail}", ago(evidence.at));
     }
     if let Some(turn) = &reply.last_turn {
-        let _ =
-            writeln!(text, "latest turn: {}, {} ago", table::printable(&turn.turn_id), ago(turn.timestamp));
+        let _ = writeln!(text, "latest turn: {}, {} ago", printable(&turn.turn_id), ago(turn.timestamp));
     }
     text
 }

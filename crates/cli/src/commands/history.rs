@@ -12,6 +12,7 @@ use rustix::termios::isatty;
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::Path;
+use swb_vt::printable;
 use swb_wire::control::{
     Conversation, ConversationItem, ConversationReply, Forget, History, HistoryReply, HitItem, OkReply,
     Operation,
@@ -68,7 +69,7 @@ fn search(context: &Context, words: &str, workspace: Option<String>, limit: Opti
         hit.conversation = priced(std::mem::take(&mut hit.conversation));
     }
     let bold = !context.json && isatty(stdout());
-    context.answer(&found.hits, |hits| hits_text(hits, now(), bold))?;
+    context.answer_coloured(&found.hits, |hits| hits_text(hits, now(), bold))?;
     // As `grep` does.
     Ok(u8::from(found.hits.is_empty()))
 }
@@ -121,20 +122,24 @@ fn text(all: &[ConversationItem], now: u64, home: &Path, everywhere: bool) -> St
         return "No conversations in this directory. `swb history --all` lists those of all directories.\n"
             .to_owned();
     }
-    let rows: Vec<[String; 6]> = all.iter().map(|one| row(one, now, home)).collect();
+    let rows: Vec<[String; 7]> = all.iter().map(|one| row(one, now, home)).collect();
     match everywhere {
-        true => table::layout(["NAME", "STATUS", "CHANGED", "MESSAGES", "WORKSPACE", "TITLE"], &rows),
+        true => {
+            table::layout(["NAME", "AGENT", "STATUS", "CHANGED", "MESSAGES", "WORKSPACE", "TITLE"], &rows)
+        }
         false => {
-            let rows: Vec<[String; 5]> = rows
+            let rows: Vec<[String; 6]> = rows
                 .into_iter()
-                .map(|[name, status, changed, count, _, title]| [name, status, changed, count, title])
+                .map(|[name, agent, status, changed, count, _, title]| {
+                    [name, agent, status, changed, count, title]
+                })
                 .collect();
-            table::layout(["NAME", "STATUS", "CHANGED", "MESSAGES", "TITLE"], &rows)
+            table::layout(["NAME", "AGENT", "STATUS", "CHANGED", "MESSAGES", "TITLE"], &rows)
         }
     }
 }
 
-fn row(one: &ConversationItem, now: u64, home: &Path) -> [String; 6] {
+fn row(one: &ConversationItem, now: u64, home: &Path) -> [String; 7] {
     let status = match (one.running, one.live, one.saved) {
         (true, ..) => "working",
         (false, true, true) => "live, saved",
@@ -142,12 +147,13 @@ fn row(one: &ConversationItem, now: u64, home: &Path) -> [String; 6] {
         (false, false, _) => "saved",
     };
     [
-        table::printable(&one.session),
+        one.session.clone(),
+        one.agent.clone().unwrap_or_else(|| "-".to_owned()),
         status.to_owned(),
         table::age(now.saturating_sub(one.updated / 1000)),
         one.messages.to_string(),
-        table::printable(&short_path(&one.workspace, home)),
-        table::printable(&one.title),
+        short_path(&one.workspace, home),
+        one.title.clone(),
     ]
 }
 
@@ -157,9 +163,9 @@ fn hits_text(hits: &[HitItem], now: u64, bold: bool) -> String {
     }
     let mut text = String::new();
     for hit in hits {
-        let name = table::printable(&hit.conversation.session);
+        let name = printable(&hit.conversation.session);
         let ago = table::age(now.saturating_sub(hit.at / 1000));
-        let (role, title) = (table::printable(&hit.role), table::printable(&hit.conversation.title));
+        let (role, title) = (printable(&hit.role), printable(&hit.conversation.title));
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{name} #{} {role}, {ago} ago: {title}", hit.number);
         let _ = writeln!(text, "    {}", excerpt(&hit.excerpt, bold));
@@ -176,7 +182,7 @@ fn excerpt(text: &str, bold: bool) -> String {
             line.push(' ');
         }
         for piece in word.split_inclusive(['\u{2}', '\u{3}']) {
-            line.push_str(&table::printable(piece.trim_end_matches(['\u{2}', '\u{3}'])));
+            line.push_str(&printable(piece.trim_end_matches(['\u{2}', '\u{3}'])));
             line.push_str(match piece.chars().last() {
                 Some('\u{2}') => begin,
                 Some('\u{3}') => end,
@@ -197,6 +203,7 @@ mod tests {
             title: "fix the\x1b race".into(),
             workspace: "/home/u/api".into(),
             messages: 4,
+            agent: live.then(|| "claude".to_owned()),
             updated: 60_000,
             live,
             ..ConversationItem::default()
@@ -208,13 +215,13 @@ mod tests {
         let all = [conversation("brave-blue-otter", true), conversation("api", false)];
         let home = Path::new("/home/u");
         insta::assert_snapshot!(text(&all, 180, home, true), @r"
-        NAME              STATUS  CHANGED  MESSAGES  WORKSPACE  TITLE
-        brave-blue-otter  live    2m       4         ~/api      fix the\u{1b} race
-        api               saved   2m       4         ~/api      fix the\u{1b} race
+        NAME              AGENT   STATUS  CHANGED  MESSAGES  WORKSPACE  TITLE
+        brave-blue-otter  claude  live    2m       4         ~/api      fix the\u{1b} race
+        api               -       saved   2m       4         ~/api      fix the\u{1b} race
         ");
         insta::assert_snapshot!(text(&all[1..], 180, home, false), @r"
-        NAME  STATUS  CHANGED  MESSAGES  TITLE
-        api   saved   2m       4         fix the\u{1b} race
+        NAME  AGENT  STATUS  CHANGED  MESSAGES  TITLE
+        api   -      saved   2m       4         fix the\u{1b} race
         ");
         assert!(text(&[], 0, home, false).contains("--all"));
     }

@@ -4,13 +4,16 @@ use crate::args;
 use crate::attach::Position;
 use crate::attach::inbox::Inbox;
 use crate::attach::stream_protocol::{ControlStream, Notice, StreamProtocol};
-use crate::console::print;
+use crate::console::print_bytes;
 use crate::context::Context;
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::session;
+use rustix::stdio::stdout;
+use rustix::termios::isatty;
 use serde::Serialize;
 use std::os::unix::net::UnixStream;
 use swb_types::{Offset, PtyId};
+use swb_vt::ColourFilter;
 use swb_wire::control::{Attach, Operation, Until};
 
 /// Bytes of old output requested: more than any ring holds, so always everything.
@@ -33,16 +36,30 @@ pub(crate) fn run(context: &Context, args: args::LogsArgs) -> Outcome {
         return Err(Failure::usage("--follow and --json cannot be combined"));
     }
     let session = context.session_or_here(args.name)?;
-    let (bytes, end) = fetch(context, &session, args.pty)?;
+    if args.raw && context.json {
+        return Err(Failure::usage("--raw and --json cannot be combined"));
+    }
+    let (mut bytes, end) = fetch(context, &session, args.pty)?;
+    let mut filter = (!args.raw && !context.json && isatty(stdout())).then(ColourFilter::new);
+    if let Some(filter) = &mut filter {
+        let mut shown = Vec::with_capacity(bytes.len());
+        filter.feed(&bytes, &mut shown);
+        bytes = shown;
+    }
     let shown = args.tail.map_or(bytes.as_slice(), |lines| tail(&bytes, lines));
     if context.json {
         let text = String::from_utf8_lossy(shown).into_owned();
         context.answer(&LogPrinter { session, pty: args.pty, offset: end, text }, |_| String::new())?;
         return Ok(0);
     }
-    print(shown)?;
+    print_bytes(shown)?;
     if args.follow {
-        return session::follow(context, &session, args.pty, end);
+        return session::follow(context, &session, args.pty, end, filter);
+    }
+    if let Some(mut filter) = filter {
+        let mut rest = Vec::new();
+        filter.finish(&mut rest);
+        print_bytes(&rest)?;
     }
     Ok(0)
 }

@@ -105,14 +105,14 @@ impl SessionRow {
             self.pid.to_string()
         };
         [
-            table::printable(&self.name),
+            self.name.clone(),
             status,
             self.agent_cell(now),
             pid,
             self.size.as_ref().map_or_else(|| "-".to_owned(), |size| format!("{}x{}", size.cols, size.rows)),
             self.clients.to_string(),
             table::age(now.saturating_sub(self.created / 1000)),
-            table::printable(&table::short_path(&self.workspace, home)),
+            table::short_path(&self.workspace, home),
             self.command.clone(),
         ]
     }

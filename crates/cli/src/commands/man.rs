@@ -1,7 +1,7 @@
 //! `swb man`: print the manual page.
 
 use crate::args::{ManArgs, SwbCli};
-use crate::console::print;
+use crate::console::print_bytes;
 use crate::error::{Failure, Outcome};
 use clap::CommandFactory;
 
@@ -17,6 +17,6 @@ pub(super) fn run(args: &ManArgs) -> Outcome {
     }
     let mut page = Vec::new();
     clap_mangen::Man::new(command).render(&mut page)?;
-    print(&page)?;
+    print_bytes(&page)?;
     Ok(0)
 }

@@ -7,7 +7,7 @@ use crate::attach::inbox::Inbox;
 use crate::attach::stream_protocol::{ControlStream, StreamProtocol};
 use crate::attach::user_terminal::UserTerminal;
 use crate::cast::{Cast, CastError, Timeline};
-use crate::console::print;
+use crate::console::print_bytes;
 use crate::error::{Failure, Outcome};
 use crate::panics;
 use crate::terminal::detach::{DetachKey, Matcher};
@@ -17,6 +17,7 @@ use rustix::io::Errno;
 use rustix::stdio::{stdin, stdout};
 use rustix::termios::isatty;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
@@ -28,7 +29,7 @@ pub(super) fn run(args: &args::ReplayArgs) -> Outcome {
     let mut cast = Cast::open(open(&args.file)?).map_err(failed)?;
     if !isatty(stdout()) {
         while let Some(event) = cast.next_event().map_err(failed)? {
-            print(event.output.as_bytes())?;
+            print_bytes(event.output.as_bytes())?;
         }
         return Ok(0);
     }
@@ -43,7 +44,7 @@ pub(super) fn run(args: &args::ReplayArgs) -> Outcome {
         if let Some(ending) = player.wait(due)? {
             break ending;
         }
-        player.show(event.output.as_bytes())?;
+        player.show(&without_8_bit_controls(&event.output))?;
     };
     player.finish();
     Ok(ending.exit_code())
@@ -62,6 +63,16 @@ fn bad_recording(file: &Path, error: &CastError) -> Failure {
     match error {
         CastError::Bad { .. } => Failure::general(format!("{}, {error}", file.display())),
         CastError::Io(error) => Failure::io(format!("cannot read {}", file.display()), error),
+    }
+}
+
+/// The output without the controls that some terminals recognise beside escape sequences: they would pass the filter for
+/// what must not happen again, and no program needs them.
+fn without_8_bit_controls(output: &str) -> Cow<'_, str> {
+    let is_control = |c: char| ('\u{80}'..='\u{9f}').contains(&c);
+    match output.contains(is_control) {
+        true => Cow::Owned(output.chars().filter(|c| !is_control(*c)).collect()),
+        false => Cow::Borrowed(output),
     }
 }
 
@@ -84,7 +95,7 @@ impl Player {
     fn new() -> Result<Self, Failure> {
         // Install the handlers before the terminal changes, so that no signal can leave it changed.
         let signals = Signals::catch(&[SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGCONT])?;
-        let mut screen = UserTerminal::open(true)?;
+        let mut screen = UserTerminal::open(true, None)?;
         // A recording begins with a screen of its own.
         screen.clear();
         screen.show_old(b"\x1b[H");
@@ -170,8 +181,8 @@ impl Player {
         Ok(None)
     }
 
-    fn show(&mut self, output: &[u8]) -> Result<(), Failure> {
-        self.screen.show_old(output);
+    fn show(&mut self, output: &str) -> Result<(), Failure> {
+        self.screen.show_old(output.as_bytes());
         self.screen.flush(&self.inbox).map_err(|error| Failure::io("cannot write to the terminal", &error))
     }
 

@@ -1,11 +1,14 @@
 //! `swb screen`: show the screen of a session.
 
 use crate::args;
-use crate::console::print;
+use crate::console::{print_bytes, print_coloured, print_text};
 use crate::context::Context;
 use crate::error::{Failure, Outcome};
+use rustix::stdio::stdout;
+use rustix::termios::isatty;
 use serde::Serialize;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::path::Path;
 use swb_types::{Offset, PtyId, Size};
 use swb_wire::control::{Operation, Screen, ScreenFormat, ScreenReply};
@@ -30,9 +33,13 @@ pub(super) fn run(context: &Context, args: args::ScreenArgs) -> Outcome {
     let size = reply.cols.zip(reply.rows).and_then(|(cols, rows)| Size::new(cols, rows));
     let data = reply.data.unwrap_or_default().0;
     match (&args.svg, &args.png) {
+        (Some(file), _) if file == Path::new("-") && isatty(stdout()) => print_text(&text(&data))?,
         (Some(file), _) => write(file, &data)?,
         (_, Some(file)) => write(file, &draw(&data, size.unwrap_or(Size::DEFAULT))?)?,
-        _ if format != ScreenFormat::Json => print(&with_newline(data))?,
+        _ if format == ScreenFormat::Text => print_text(&text(&with_newline(data)))?,
+        // As for `logs`: a program gets what the session's terminal shows, links included.
+        _ if format != ScreenFormat::Json && isatty(stdout()) => print_coloured(&with_newline(data))?,
+        _ if format != ScreenFormat::Json => print_bytes(&with_newline(data))?,
         _ => {
             let screen = reply.screen.unwrap_or_default();
             let shown = Shown { session: reply.session, pty: reply.pty, offset: reply.offset, screen };
@@ -67,10 +74,14 @@ fn draw(snapshot: &[u8], size: Size) -> Result<Vec<u8>, Failure> {
 /// Writes to a file, or to standard output if its name is `-`.
 fn write(file: &Path, data: &[u8]) -> Result<(), Failure> {
     if file == Path::new("-") {
-        return print(data);
+        return print_bytes(data);
     }
     std::fs::write(file, data)
         .map_err(|error| Failure::io(format!("cannot write {}", file.display()), &error))
+}
+
+fn text(data: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(data)
 }
 
 fn with_newline(mut text: Vec<u8>) -> Vec<u8> {

@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::error::Outcome;
 use crate::table;
 use serde::Serialize;
+use swb_vt::printable;
 use swb_wire::control::{DaemonStatus, DialectStatus, KeeperStatus, Operation, StatusReply};
 
 /// Exit code if no daemon is running.
@@ -61,17 +62,11 @@ fn text(status: &Status, now: u64) -> String {
     let rows: Vec<[String; 3]> = status
         .dialects
         .iter()
-        .map(|dialect| {
-            [
-                dialect.name.clone(),
-                table::printable(&String::from(dialect.state.clone())),
-                table::printable(&dialect.socket),
-            ]
-        })
+        .map(|dialect| [dialect.name.clone(), String::from(dialect.state.clone()), dialect.socket.clone()])
         .collect();
     out.push_str(&table::layout(["DIALECT", "STATE", "SOCKET"], &rows));
     for warning in &status.warnings {
-        out.push_str(&format!("\nwarning: {}\n", table::printable(warning)));
+        out.push_str(&format!("\nwarning: {}\n", printable(warning)));
     }
     out
 }

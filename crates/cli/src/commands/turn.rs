@@ -1,25 +1,31 @@
 //! `swb turn`: show one turn of an agent.
 
 use crate::args;
-use crate::console::print;
+use crate::console::print_bytes;
 use crate::context::Context;
 use crate::error::{Failure, Outcome};
 use swb_wire::control::{Capture, Operation, Turn, TurnObject, TurnReply};
 
 /// Prints a turn.
 pub(super) fn run(context: &Context, args: &args::TurnArgs) -> Outcome {
-    if context.json && args.raw {
-        return Err(Failure::usage("--json cannot be combined with --raw or --text"));
-    }
+    check_form(context, args.raw)?;
     let turn = fetch(context, named(&args.id), args.raw || context.json)?;
     show(context, &turn, args.raw)?;
     Ok(0)
 }
 
+/// Bytes have no JSON form of their own.
+pub(super) fn check_form(context: &Context, raw: bool) -> Result<(), Failure> {
+    match context.json && raw {
+        true => Err(Failure::usage("--json cannot be combined with --raw")),
+        false => Ok(()),
+    }
+}
+
 /// Prints the text of a turn, its bytes, or all fields as JSON.
 pub(super) fn show(context: &Context, turn: &TurnObject, raw: bool) -> Result<(), Failure> {
     if raw {
-        return print(&turn.content.0);
+        return print_bytes(&turn.content.0);
     }
     context.answer(turn, |turn| turn.text.clone())
 }

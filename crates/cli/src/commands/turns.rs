@@ -26,7 +26,7 @@ fn row(turn: &TurnItem, now: u64) -> [String; 4] {
     let marks = [(turn.interrupted, "interrupted"), (turn.truncated, "cut")];
     let marks: Vec<&str> = marks.into_iter().filter(|(is, _)| *is).map(|(_, mark)| mark).collect();
     [
-        table::printable(&turn.turn_id),
+        turn.turn_id.clone(),
         table::age(now.saturating_sub(turn.timestamp / 1000)),
         turn.byte_length.to_string(),
         marks.join(", "),

@@ -5,6 +5,7 @@ use crate::context::{self, Context};
 use crate::error::{Failure, Outcome};
 use crate::table::{self, now, short_path};
 use std::path::{Path, PathBuf};
+use swb_vt::printable;
 use swb_wire::control::{Operation, Workspace, WorkspaceItem, WorkspaceReply, Workspaces, WorkspacesReply};
 
 /// Lists workspaces, adds one or creates one.
@@ -33,7 +34,7 @@ fn add(context: &Context, dir: Option<&Path>, dirs: &[PathBuf], agent: Option<St
 
 fn keep(context: &Context, workspace: Workspace) -> Outcome {
     let reply: WorkspaceReply = context.tell(&Operation::Workspace(workspace))?;
-    context.answer(&reply.workspace, |workspace| table::printable(&workspace.path))?;
+    context.answer(&reply.workspace, |workspace| printable(&workspace.path).into_owned())?;
     Ok(0)
 }
 
@@ -46,18 +47,18 @@ fn text(all: &[WorkspaceItem], now: u64, home: &Path) -> String {
 }
 
 fn row(one: &WorkspaceItem, now: u64, home: &Path) -> [String; 6] {
-    let or_dash = |text: Option<&String>| text.map_or_else(|| "-".to_owned(), |text| table::printable(text));
+    let or_dash = |text: Option<&String>| text.map_or("-", String::as_str).to_owned();
     let mut branch = or_dash(one.current_branch.as_ref());
     if one.is_worktree {
         branch.push_str(" (worktree)");
     }
     [
-        table::printable(&one.name),
+        one.name.clone(),
         branch,
         one.sessions.to_string(),
         or_dash(one.agent.as_ref()),
         table::age(now.saturating_sub(one.last_accessed / 1000)),
-        table::printable(&short_path(&one.path, home)),
+        short_path(&one.path, home),
     ]
 }
 

@@ -217,10 +217,8 @@ fn text(ptys: &[PtyItem]) -> String {
         PtyRole::Shell => "shell".to_owned(),
     };
     let pid = |pty: &PtyItem| pty.pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string());
-    let rows: Vec<[String; 4]> = ptys
-        .iter()
-        .map(|pty| [pty.id.to_string(), role(pty), pid(pty), table::printable(&pty.command)])
-        .collect();
+    let rows: Vec<[String; 4]> =
+        ptys.iter().map(|pty| [pty.id.to_string(), role(pty), pid(pty), pty.command.clone()]).collect();
     table::layout(["PTY", "ROLE", "PID", "COMMAND"], &rows)
 }
 

@@ -101,20 +101,6 @@ fn a_session_in_use_is_reported() {
 }
 
 #[test]
-fn a_shell_gets_no_piped_input_besides_the_message() {
-    let mut swb = Swb::new(EXE);
-    swb.configure("[chat]\nbackend = \"shell\"");
-    swb.start_daemon();
-    let output =
-        swb.shell("printf 'touch run\\n' | $SWB chat --new -m 'review this'").output().expect("it runs");
-    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-    assert!(said(&output).contains("would run each line"), "{}", said(&output));
-    assert!(!swb.dir().join("run").exists());
-    let output = swb.shell("printf 'touch run; echo done\\n' | $SWB chat --new").output().expect("it runs");
-    assert_eq!(answer(&output), "done\n");
-}
-
-#[test]
 fn prompts_come_from_standard_input() {
     let swb = scripted();
     let run = |script: &str| answer(&swb.shell(script).output().expect("it runs"));
@@ -339,7 +325,7 @@ fn a_user_at_the_terminal_is_asked_with_piped_input_too() {
     terminal.until("permit: yes");
     assert_eq!(terminal.wait(), 0);
     let mut terminal = start(&["say:a\x1b]0;title\x07b"]);
-    terminal.until("a␛]0;title␇b");
+    terminal.until(r"a\u{1b}]0;title\u{7}b");
     assert_eq!(terminal.wait(), 0);
     let mut terminal = start(&["say:no end;tool:read:main.rs;say:then;permit:rm -rf x"]);
     terminal.until("no end\r\n");
@@ -617,7 +603,7 @@ fn an_observer_watches_and_can_take_over() {
     terminal.until("you are watching");
     // What an agent says cannot act on the terminal.
     owner.say("say:a\x1b]0;title\x07\u{9b}2Jb");
-    terminal.until("a␛]0;title␇<U+009B>2Jb");
+    terminal.until(r"a\u{1b}]0;title\u{7}\u{9b}2Jb");
     terminal.until("— ");
     assert!(!shown(&terminal).contains("\x1b]0;"));
     say(&mut terminal, "say:no");

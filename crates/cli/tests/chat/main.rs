@@ -6,6 +6,7 @@
 mod support;
 
 mod acp;
+mod answering;
 mod client;
 mod history;
 mod llm;

@@ -16,3 +16,4 @@ mod restore;
 mod run;
 mod screen;
 mod turns;
+mod viewer;

@@ -103,7 +103,8 @@ fn prompt_options(options: &ChatSendOptions) -> Result<PromptOptions, ErrorInfo>
     if temperature.is_some_and(|temperature| !ConversationSettings::TEMPERATURES.contains(&temperature)) {
         return Err(invalid("temperature must be between 0 and 2"));
     }
-    Ok(PromptOptions { temperature, max_tokens: options.max_tokens.filter(|most| *most > 0) })
+    let max_tokens = options.max_tokens.filter(|most| *most > 0);
+    Ok(PromptOptions { temperature, max_tokens, piped: options.piped.unwrap_or(false) })
 }
 
 /// The user's decision: yes or no, or one of the options, which implies it.

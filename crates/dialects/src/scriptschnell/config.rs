@@ -26,7 +26,7 @@ impl RequestHandler {
         let dir = attached.map_or(outside, |attached| attached.chat.working_dir());
         let mut own = attached.map(|attached| attached.chat.view().settings).unwrap_or_default();
         // In a session on an existing terminal, the program in it is the agent.
-        own.agent = attached.and_then(|attached| self.front.chats.program(&attached.chat)).or(own.agent);
+        own.agent = own.answering().map(str::to_owned);
         let workspace = self.front.chats.workspaces().get(dir);
         let defaults = self.front.chats.backends().defaults(&own, &workspace);
         let keys = get.keys.filter(|keys| !keys.is_empty());
@@ -49,10 +49,13 @@ impl RequestHandler {
         attached.chat.settle_owner(attached.client).await;
         let mut settings = attached.chat.view().settings;
         let mut updated = BTreeMap::new();
-        let knows = |agent: &str| self.front.chats.check_agent(agent).is_ok();
-        apply(&set, &mut settings, &mut updated, &knows);
+        // The program in an existing terminal answers as long as there is one.
+        let chats = &self.front.chats;
+        let fixed = settings.program.is_some() && chats.has_terminal(&attached.chat);
+        let chosen = |agent: &str| chats.named_agent(agent).ok().filter(|_| !fixed);
+        apply(&set, &mut settings, &mut updated, &chosen);
         if let Some(values) = &set.values {
-            apply(values, &mut settings, &mut updated, &knows);
+            apply(values, &mut settings, &mut updated, &chosen);
         }
         mapped(attached.chat.configure(Some(attached.client), settings).await)?;
         Ok(ServerMessage::ConfigSet(ConfigUpdated { updated, status: "updated".to_owned() }))
@@ -94,14 +97,14 @@ fn apply(
     set: &ConfigSet,
     settings: &mut ConversationSettings,
     updated: &mut BTreeMap<String, Value>,
-    knows_agent: &dyn Fn(&str) -> bool,
+    chosen: &dyn Fn(&str) -> Option<String>,
 ) {
     for (key, value) in [("backend", &set.backend), ("agent", &set.agent)] {
         if let Some(Scalar::Text(agent)) = value
-            && knows_agent(agent)
+            && let Some(agent) = chosen(agent)
         {
-            settings.agent = Some(agent.clone());
             updated.insert(key.to_owned(), json!(agent));
+            (settings.agent, settings.program) = (Some(agent), None);
         }
     }
     if let Some(Scalar::Text(model)) = &set.model
@@ -132,7 +135,7 @@ mod tests {
     fn applied(json: &str) -> (ConversationSettings, Value) {
         let set: ConfigSet = serde_json::from_str(json).unwrap();
         let (mut settings, mut updated) = (ConversationSettings::default(), BTreeMap::new());
-        apply(&set, &mut settings, &mut updated, &|agent| agent == "a");
+        apply(&set, &mut settings, &mut updated, &|agent| (agent == "a").then(|| agent.to_owned()));
         (settings, json!(updated))
     }
 

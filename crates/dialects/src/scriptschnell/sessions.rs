@@ -7,7 +7,7 @@ use super::history;
 use super::request_handler::RequestHandler;
 use crate::limits;
 use std::time::{Duration, SystemTime};
-use swb_chat::{ClientRole, ConversationSettings, SavedConversation};
+use swb_chat::{ClientRole, SavedConversation};
 use swb_engine::chat::{Chat, ListedChat, NewChat};
 use swb_types::{SessionName, Timestamp};
 use swb_wire::scriptschnell as wire;
@@ -27,14 +27,9 @@ impl RequestHandler {
         let name = create.session_id.as_deref().filter(|id| !id.is_empty()).map(session_name).transpose()?;
         let options = create.options.unwrap_or_default();
         let agent = options.agent.clone().filter(|agent| !agent.is_empty());
-        mapped(agent.as_deref().map_or(Ok(()), |agent| self.front.chats.check_agent(agent)))?;
-        let new = NewChat { name, directory, auto_save: auto_save(&options) };
+        let agent = mapped(agent.map(|agent| self.front.chats.named_agent(&agent)).transpose())?;
+        let new = NewChat { name, directory, auto_save: auto_save(&options), agent };
         let chat = mapped(self.front.chats.create(new).await)?;
-        if agent.is_some() {
-            mapped(
-                chat.configure(None, ConversationSettings { agent, ..ConversationSettings::default() }).await,
-            )?;
-        }
         self.log_session("created", chat.name().as_str());
         let (attached, role, _) = self.attach(&chat, false, false).await?;
         let answer = SessionCreated {
@@ -46,6 +41,7 @@ impl RequestHandler {
             owner: role == ClientRole::Owner,
             running: false,
             terminal: self.is_on_terminal(&chat),
+            agent: answering(&chat),
         };
         self.attachments.push(attached);
         Ok(ServerMessage::SessionCreateResponse(answer))
@@ -91,6 +87,7 @@ impl RequestHandler {
             running: chat.view().state.is_running(),
             truncated,
             terminal: self.is_on_terminal(&chat),
+            agent: answering(&chat),
         }))
     }
 
@@ -211,6 +208,11 @@ impl RequestHandler {
     }
 }
 
+/// Who answers in a conversation.
+fn answering(chat: &Chat) -> Option<String> {
+    chat.view().settings.answering().map(str::to_owned)
+}
+
 /// SS-33: stricter than names of sessions, since other clients use them as file names.
 fn session_name(id: &str) -> Result<SessionName, ErrorInfo> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
@@ -241,6 +243,7 @@ fn item(listed: ListedChat, message_history: Vec<wire::HistoryItem>) -> SessionI
         message_history,
         usage: usage_info(&summary.usage),
         live,
+        agent: summary.agent,
     }
 }
 
@@ -248,6 +251,7 @@ fn item(listed: ListedChat, message_history: Vec<wire::HistoryItem>) -> SessionI
 fn size(item: &SessionItem) -> usize {
     limits::SESSION_AROUND
         + 2 * (wire::text_len(&item.id) + wire::text_len(&item.workspace))
+        + item.agent.as_deref().map_or(0, wire::text_len)
         + wire::text_len(&item.title)
 }
 

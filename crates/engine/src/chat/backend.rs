@@ -58,6 +58,11 @@ pub trait Backends: fmt::Debug + Send + Sync {
         None
     }
 
+    /// The agent to which a `resume` state belongs, if that shows it.
+    fn agent_of(&self, _resume: &serde_json::Value) -> Option<String> {
+        None
+    }
+
     /// The agents that can be chosen, the default one first.
     fn agents(&self) -> Vec<Agent>;
 
@@ -100,6 +105,8 @@ pub struct PromptOptions {
     pub temperature: Option<f64>,
     /// Maximum number of tokens in the answer.
     pub max_tokens: Option<u32>,
+    /// The prompt contains text that no person typed, such as a file. It must not reach a program that would run it.
+    pub piped: bool,
 }
 
 /// One prompt, and the channel for everything the agent reports while it answers.

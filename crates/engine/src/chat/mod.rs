@@ -99,6 +99,8 @@ pub struct NewChat {
     pub directory: PathBuf,
     /// The interval of automatic saves.
     pub auto_save: Option<Duration>,
+    /// The agent that answers; the default one if it is not given.
+    pub agent: Option<String>,
 }
 
 /// A conversation in a list.
@@ -227,46 +229,63 @@ impl Chats {
         self.inner.backends.as_ref()
     }
 
-    /// Whether an agent can be chosen by this name, or by its kind.
-    pub fn check_agent(&self, name: &str) -> Result<(), ChatError> {
+    /// The name of the agent that is chosen by this name, or by its kind.
+    pub fn named_agent(&self, name: &str) -> Result<String, ChatError> {
         let agents = self.inner.backends.agents();
-        if agents.iter().any(|agent| agent.name == name || agent.kind == name) {
-            return Ok(());
+        let by_name = agents.iter().find(|agent| agent.name == name);
+        if let Some(agent) = by_name.or_else(|| agents.iter().find(|agent| agent.kind == name)) {
+            return Ok(agent.name.clone());
         }
         let known: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
         Err(ChatError::NoAgent(name.to_owned(), known.join(", ")))
+    }
+
+    /// Records in a conversation who answers, unless it is known: the program in the terminal it is about, the agent that
+    /// has answered before, or the default agent of this moment. It stays so when the configuration changes.
+    fn settle_agent(&self, conversation: &mut Conversation) {
+        let saved = conversation.saved();
+        if saved.settings.answering().is_some() {
+            return;
+        }
+        let backends = self.inner.backends.as_ref();
+        let program = self.terminal(saved.name.as_str()).as_ref().and_then(program_of);
+        let before = || saved.resume.as_ref().and_then(|resume| backends.agent_of(resume));
+        let default = || backends.defaults(&saved.settings, &self.workspaces().get(&saved.working_dir)).agent;
+        let agent = if program.is_some() { None } else { before().or_else(default) };
+        conversation.answered_by(agent, program);
     }
 
     /// Creates a conversation.
     pub async fn create(&self, new: NewChat) -> Result<Chat, ChatError> {
         check_directory(&new.directory).await?;
         self.make_room().await;
-        let (dir, auto_save) = (new.directory.as_path(), new.auto_save);
-        match new.name {
+        match &new.name {
             Some(name) if self.kept(name.as_str()).await?.is_some() => {
                 Err(ChatError::Exists(name.to_string()))
             }
-            Some(name) => self.begin(name, dir, auto_save),
-            None => self.begin_unnamed(dir, auto_save).await,
+            Some(name) => self.begin(name.clone(), &new),
+            None => self.begin_unnamed(&new).await,
         }
     }
 
-    fn begin(&self, name: SessionName, dir: &Path, auto_save: Option<Duration>) -> Result<Chat, ChatError> {
-        let conversation = Conversation::new(name, dir, dir, now().unix);
-        let chat = self.open(conversation, Saving::new(auto_save), self.entering(NameHold::Own))?;
+    fn begin(&self, name: SessionName, new: &NewChat) -> Result<Chat, ChatError> {
+        let dir = new.directory.as_path();
+        let mut conversation = Conversation::new(name, dir, dir, now().unix);
+        conversation.answered_by(new.agent.clone(), None);
+        let chat = self.open(conversation, Saving::new(new.auto_save), self.entering(NameHold::Own))?;
         self.inner.workspaces.touch(dir);
         Ok(chat)
     }
 
     /// Begins a conversation with a name of three words that no live or saved conversation has.
-    async fn begin_unnamed(&self, dir: &Path, auto_save: Option<Duration>) -> Result<Chat, ChatError> {
+    async fn begin_unnamed(&self, new: &NewChat) -> Result<Chat, ChatError> {
         let kept = self.archived(|archive| archive.list(None)).await.unwrap_or_default();
         loop {
             let name = SessionName::new(&three_words(random()))?;
             if kept.iter().any(|summary| summary.name == name) {
                 continue;
             }
-            match self.begin(name, dir, auto_save) {
+            match self.begin(name, new) {
                 Err(ChatError::Exists(_)) => {}
                 begun => return begun,
             }
@@ -315,7 +334,7 @@ impl Chats {
         let kept = self.kept(name).await;
         match (self.terminal(name), kept) {
             // The conversation continues with its terminal, which has outlived the daemon.
-            (Some(terminal), Ok(Some(saved))) if is_about(&saved.working_dir, &terminal) => {
+            (Some(terminal), Ok(Some(saved))) if is_about(&saved.summary(), &terminal) => {
                 self.restore(saved, NameHold::Shared)
             }
             (Some(terminal), _) => self.talk_to(&terminal),
@@ -370,10 +389,11 @@ impl Chats {
         for terminal in self.inner.engine.sessions().iter().filter(|session| self.offers(session)) {
             let (dir, created) = (terminal.workspace(), Timestamp(terminal.created() * 1000));
             let kept = listed.remove(terminal.name()).map(|listed| listed.summary);
-            let kept = kept.filter(|kept| is_about(&kept.working_dir, terminal));
+            let kept = kept.filter(|kept| is_about(kept, terminal));
             let saved = kept.is_some();
-            let summary = kept
+            let mut summary = kept
                 .unwrap_or_else(|| Conversation::new(terminal.name().clone(), dir, dir, created).summary());
+            summary.agent = program_of(terminal).or(summary.agent);
             let running = terminal.view().status.state == swb_turns::ProgramState::Working;
             listed.insert(summary.name.clone(), ListedChat { summary, running, live: true, saved });
         }
@@ -462,14 +482,6 @@ impl Chats {
         self.terminal(chat.name().as_str()).is_some()
     }
 
-    /// The program that answers in a conversation about a session that was not made for it.
-    pub fn program(&self, chat: &Chat) -> Option<String> {
-        let session = self.terminal(chat.name().as_str()).filter(|session| session.origin() != ORIGIN)?;
-        let view = session.pty(PtyId::AGENT).ok()?;
-        let program = Path::new(view.argv.first()?).file_name()?;
-        Some(program.to_string_lossy().into_owned())
-    }
-
     fn offers(&self, session: &Session) -> bool {
         session.is_offered_to(self.inner.label)
     }
@@ -477,10 +489,11 @@ impl Chats {
     /// Starts the task of a conversation that `enter` puts into the registry.
     fn open(
         &self,
-        conversation: Conversation,
+        mut conversation: Conversation,
         saving: Saving,
         enter: impl FnOnce(&Chat) -> Result<ChatName, NameRefusal>,
     ) -> Result<Chat, ChatError> {
+        self.settle_agent(&mut conversation);
         let (commands, to_do) = mpsc::channel(limits::COMMANDS);
         let (leaving, gone) = mpsc::channel(swb_chat::limits::CLIENTS + 1);
         let (view, shown) = watch::channel(view_of(&conversation, &saving));
@@ -556,9 +569,18 @@ fn refused(refusal: NameRefusal, name: &SessionName) -> ChatError {
     }
 }
 
-/// Whether a saved conversation was about this session, and not about another of the same name.
-fn is_about(working_dir: &Path, terminal: &Session) -> bool {
-    terminal.workspace() == working_dir
+/// Whether a saved conversation was about this session, and not about another of the same name: one in another directory,
+/// or with another program.
+fn is_about(saved: &Summary, terminal: &Session) -> bool {
+    let same = |program: String| saved.agent.as_ref().is_none_or(|agent| *agent == program);
+    terminal.workspace() == saved.working_dir && program_of(terminal).is_none_or(same)
+}
+
+/// The program in the terminal of a session that was not made for a conversation.
+pub fn program_of(session: &Session) -> Option<String> {
+    let view = session.pty(PtyId::AGENT).ok().filter(|_| session.origin() != ORIGIN)?;
+    let program = Path::new(view.argv.first()?).file_name()?;
+    Some(program.to_string_lossy().into_owned())
 }
 
 /// SS-31

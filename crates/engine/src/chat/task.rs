@@ -222,6 +222,9 @@ impl ConversationTask {
     }
 
     fn send(&mut self, prompt: String, options: PromptOptions) -> Result<Sent, ChatError> {
+        // The configuration may have been without an agent before.
+        let chats = self.chats.clone();
+        chats.settle_agent(&mut self.conversation);
         let history: Arc<[_]> = self.conversation.saved().messages.clone().into();
         self.conversation.send(prompt.clone(), now())?;
         self.noted = 0;

@@ -283,6 +283,13 @@ impl Pty {
         }
     }
 
+    /// The leader of the terminal's foreground process group, if the terminal has one.
+    pub fn foreground(&self) -> Option<u32> {
+        let InputTarget::Open(master) = &*self.line.borrow() else { return None };
+        let group = rustix::termios::tcgetpgrp(master).ok()?;
+        u32::try_from(group.as_raw_nonzero().get()).ok()
+    }
+
     /// Sends SIGWINCH to the terminal's foreground process group.
     pub(crate) fn winch(&self) {
         if let InputTarget::Open(master) = &*self.line.borrow()

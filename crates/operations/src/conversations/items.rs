@@ -93,6 +93,7 @@ pub(crate) fn summary(summary: &Summary, live: bool, running: bool) -> Conversat
         live,
         saved: !live,
         running,
+        agent: summary.agent.clone(),
     }
 }
 

@@ -35,6 +35,7 @@ pub(crate) fn rich() -> SavedConversation {
     let mut saved = talk("rich", "/ws/ä b", &["hello", "world"]);
     saved.settings = ConversationSettings {
         agent: Some("claude".into()),
+        program: None,
         model: Some("m".into()),
         temperature: Some(0.25),
         max_tokens: Some(7),

@@ -329,7 +329,7 @@ mod tests {
             "  deletes",
             "  files",
             "  command: rm -rf /",
-            "    ␛[8mecho hidden",
+            r"    \u{1b}[8mecho hidden",
         ];
         assert_eq!(shown, wanted);
     }

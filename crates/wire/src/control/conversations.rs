@@ -204,6 +204,9 @@ pub struct ConversationItem {
     /// Whether its agent is working.
     #[serde(default)]
     pub running: bool,
+    /// Who answers: an agent, or the program on its terminal; absent if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 /// A message that a search found.

@@ -55,6 +55,9 @@ pub struct SessionCreated {
     /// *Addition*: whether a program on a terminal answers, whose text is not Markdown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub terminal: bool,
+    /// *Addition*: who answers: an agent, or the program on the terminal; absent if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 /// The connection is attached to a session (SS-34, SS-35).
@@ -139,6 +142,9 @@ pub struct SessionLoaded {
     /// *Addition*: whether a program on a terminal answers, whose text is not Markdown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub terminal: bool,
+    /// *Addition*: who answers: an agent, or the program on the terminal; absent if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 /// A message of a conversation (SS-41, SS-45).
@@ -192,6 +198,9 @@ pub struct SessionItem {
     /// *Addition*: whether it is in memory.
     #[serde(default)]
     pub live: bool,
+    /// *Addition*: who answers: an agent, or the program on its terminal; absent if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 /// Tokens and cost of answers, as far as known (SS-41).

@@ -198,6 +198,9 @@ pub struct ChatSendOptions {
     /// Maximum number of tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
+    /// *Addition*: the prompt contains text that no person typed; it is refused if a shell answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub piped: Option<bool>,
 }
 
 /// Reports that a person has opened an approval (SS-61).

@@ -382,7 +382,9 @@ impl ChatState {
         for item in sessions {
             let here = if item.session_id == self.name { "▸" } else { " " };
             let (count, state) = (item.message_count, &item.status);
-            let line = format!("{here} {}  {}  {count} messages, {state}", item.session_id, item.title);
+            let agent = item.agent.as_ref().map_or_else(String::new, |agent| format!(", agent {agent}"));
+            let line =
+                format!("{here} {}  {}  {count} messages, {state}{agent}", item.session_id, item.title);
             self.transcript.note(&line);
         }
         self.transcript.note("/resume NAME opens one");

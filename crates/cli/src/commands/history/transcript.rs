@@ -1,10 +1,11 @@
 //! A conversation as text for people.
 
 use crate::limits;
-use crate::table::{self, short_path};
+use crate::table::short_path;
 use std::fmt::Write;
 use std::path::Path;
 use swb_types::Timestamp;
+use swb_vt::printable;
 use swb_wire::control::{ConversationReply, MessageItem, PartItem};
 
 /// All messages, oldest first.
@@ -12,13 +13,9 @@ pub(super) fn text(whole: &ConversationReply, home: &Path) -> String {
     let about = &whole.conversation;
     let mut text = String::new();
     // Writing to a string cannot fail.
-    let _ = writeln!(text, "{}: {}", table::printable(&about.session), table::printable(&about.title));
-    let _ = write!(
-        text,
-        "{}, {} messages",
-        table::printable(&short_path(&about.workspace, home)),
-        about.messages
-    );
+    let _ = writeln!(text, "{}: {}", printable(&about.session), printable(&about.title));
+    let workspace = short_path(&about.workspace, home);
+    let _ = write!(text, "{}, {} messages", printable(&workspace), about.messages);
     if about.tokens > 0 {
         let _ = write!(text, ", {} tokens", about.tokens);
     }
@@ -31,7 +28,7 @@ pub(super) fn text(whole: &ConversationReply, home: &Path) -> String {
 }
 
 fn add(text: &mut String, message: &MessageItem) {
-    let (role, at) = (table::printable(&message.role), Timestamp(message.at));
+    let (role, at) = (printable(&message.role), Timestamp(message.at));
     let _ = writeln!(text, "\n--- #{} {role}, {at}", message.number);
     for part in &message.parts {
         match part {
@@ -45,7 +42,7 @@ fn add(text: &mut String, message: &MessageItem) {
                 };
                 let what =
                     description.as_ref().map_or_else(String::new, |what| format!(" ({})", one_line(what)));
-                let _ = writeln!(text, "[{}{what}: {mark}]", table::printable(name));
+                let _ = writeln!(text, "[{}{what}: {mark}]", printable(name));
                 let said: Vec<&str> = output.lines().take(limits::TOOL_LINES + 1).collect();
                 let cut = said.len() > limits::TOOL_LINES;
                 lines(text, "  ", &said[..said.len().min(limits::TOOL_LINES)].join("\n"));
@@ -53,7 +50,7 @@ fn add(text: &mut String, message: &MessageItem) {
             }
             PartItem::Attachment { mime_type, name } => {
                 let name = name.as_deref().map_or_else(String::new, |name| format!(" {}", one_line(name)));
-                let _ = writeln!(text, "[{}{name}]", table::printable(mime_type));
+                let _ = writeln!(text, "[{}{name}]", printable(mime_type));
             }
             _ => text.push_str("[content of a newer version]\n"),
         }
@@ -61,20 +58,21 @@ fn add(text: &mut String, message: &MessageItem) {
     let _ = match (message.ending.as_str(), &message.error) {
         ("complete", _) => Ok(()),
         ("failed", Some(error)) => writeln!(text, "[failed: {}]", one_line(error)),
-        (ending, _) => writeln!(text, "[{}]", table::printable(ending)),
+        (ending, _) => writeln!(text, "[{}]", printable(ending)),
     };
 }
 
 /// Adds lines from agents and users with control characters made harmless.
 fn lines(text: &mut String, before: &str, said: &str) {
     for line in said.lines() {
-        let line = table::printable(&line.replace('\t', "    "));
+        let line = line.replace('\t', "    ");
+        let line = printable(&line);
         let _ = writeln!(text, "{}", format!("{before}{line}").trim_end());
     }
 }
 
 fn one_line(text: &str) -> String {
-    table::printable(text.lines().next().unwrap_or_default())
+    printable(text.lines().next().unwrap_or_default()).into_owned()
 }
 
 #[cfg(test)]

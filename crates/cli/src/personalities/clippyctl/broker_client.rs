@@ -108,7 +108,7 @@ fn lost(error: &io::Error) -> Failure {
 
 /// The reason as the broker gives it, which scripts look for, with a hint.
 fn refused(reason: &str) -> Failure {
-    let failure = Failure::general(crate::table::printable(reason));
+    let failure = Failure::general(reason);
     match reason {
         "session_not_found" => failure.hint("`clippyctl list-sessions` lists the sessions"),
         "turn_not_found" => failure.hint("`clippyctl list-turns SESSION` lists the turns"),

@@ -6,14 +6,17 @@ mod broker_client;
 
 use crate::args;
 use crate::commands::report;
-use crate::console::{print, say_text};
+use crate::console::{print_bytes, print_coloured, print_json, print_text, say_json, say_text};
 use crate::error::{Failure, Outcome};
 use crate::table;
 use broker_client::{BrokerClient, garbled};
 use clap::{Parser, Subcommand, ValueEnum};
+use rustix::stdio::stdout;
+use rustix::termios::isatty;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use swb_vt::printable;
 use swb_wire::clippy::{Malformed, Request, Response, Sink};
 
 /// Gets turns from a clippy broker and moves them between sessions.
@@ -163,10 +166,6 @@ fn needed<T>(field: Option<T>) -> Result<T, Failure> {
     field.ok_or_else(|| garbled(&Malformed))
 }
 
-fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    print(format!("{}\n", serde_json::to_string(value)?).as_bytes())
-}
-
 fn yes(flag: bool) -> String {
     if flag { "yes" } else { "no" }.to_owned()
 }
@@ -179,10 +178,9 @@ fn sessions(answer: &Response<'_>, json: bool) -> Result<(), Failure> {
     if json {
         return print_json(&items);
     }
-    let row =
-        |item: &SessionJson<'_>| [table::printable(item.session), item.pid.to_string(), yes(item.has_turn)];
+    let row = |item: &SessionJson<'_>| [item.session.to_owned(), item.pid.to_string(), yes(item.has_turn)];
     let rows: Vec<[String; 3]> = items.iter().map(row).collect();
-    print(table::layout(["SESSION", "PID", "TURN"], &rows).as_bytes())
+    print_text(&table::layout(["SESSION", "PID", "TURN"], &rows))
 }
 
 fn turns(answer: &Response<'_>, json: bool) -> Result<(), Failure> {
@@ -201,13 +199,13 @@ fn turns(answer: &Response<'_>, json: bool) -> Result<(), Failure> {
     }
     let row = |item: &TurnJson<'_>| {
         let [time, length] = [item.timestamp, item.byte_length.into()].map(|number| number.to_string());
-        [table::printable(item.turn_id), time, length, yes(item.interrupted), yes(item.truncated)]
+        [item.turn_id.to_owned(), time, length, yes(item.interrupted), yes(item.truncated)]
     };
     let rows: Vec<[String; 5]> = items.iter().map(row).collect();
-    print(table::layout(["TURN", "TIMESTAMP", "BYTES", "INTERRUPTED", "TRUNCATED"], &rows).as_bytes())
+    print_text(&table::layout(["TURN", "TIMESTAMP", "BYTES", "INTERRUPTED", "TRUNCATED"], &rows))
 }
 
-/// Content is for programs and is written unchanged; the rest is text for people, or JSON.
+/// Content is for programs and is written unchanged, except to a terminal; the rest is text for people, or JSON.
 fn turn(answer: &Response<'_>, metadata_only: bool, json: bool) -> Result<(), Failure> {
     let turn = TurnJson {
         turn_id: needed(answer.turn_id)?,
@@ -217,18 +215,22 @@ fn turn(answer: &Response<'_>, metadata_only: bool, json: bool) -> Result<(), Fa
         truncated: needed(answer.truncated)?,
     };
     if json {
-        say_text(&format!("{}\n", serde_json::to_string(&turn)?));
+        say_json(&turn)?;
     } else {
         say_text(&format!(
             "turn_id: {}\ntimestamp: {}\nbyte_length: {}\ninterrupted: {}\ntruncated: {}\n",
-            table::printable(turn.turn_id),
+            printable(turn.turn_id),
             turn.timestamp,
             turn.byte_length,
             turn.interrupted,
             turn.truncated
         ));
     }
-    if metadata_only { Ok(()) } else { print(needed(answer.content)?) }
+    match metadata_only {
+        true => Ok(()),
+        false if isatty(stdout()) => print_coloured(needed(answer.content)?),
+        false => print_bytes(needed(answer.content)?),
+    }
 }
 
 fn captured(answer: &Response<'_>, json: bool) -> Result<(), Failure> {
@@ -237,8 +239,8 @@ fn captured(answer: &Response<'_>, json: bool) -> Result<(), Failure> {
         return print_json(&captured);
     }
     // Brokers of the first level do not name turns.
-    let name = captured.turn_id.map(|id| format!("{} ", table::printable(id))).unwrap_or_default();
-    print(format!("{name}{} bytes\n", captured.size).as_bytes())
+    let name = captured.turn_id.map(|id| format!("{} ", printable(id))).unwrap_or_default();
+    print_text(&format!("{name}{} bytes\n", captured.size))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::args;
 use crate::attach::stream_protocol::KeeptyStream;
 use crate::attach::{self, AttachEnd, AttachOptions, KeyboardUse, Position, ReplayedOutput};
 use crate::commands::report;
-use crate::console::say;
+use crate::console::{print_text, say};
 use crate::context::{self, Context};
 use crate::control_client::nobody_listens;
 use crate::error::{Failure, FailureKind, Outcome};
@@ -23,11 +23,11 @@ use clap::{Args, Parser, Subcommand};
 use connection::KeeptyConnection;
 use rustix::event::{Timespec, poll};
 use std::ffi::OsString;
-use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use swb_types::{Offset, SessionName, Size};
+use swb_vt::printable;
 use swb_wire::control::{Create, Start};
 use swb_wire::keepty::{KeeptyRole, Message};
 
@@ -135,7 +135,7 @@ fn dispatch(command: KeeptyCommand) -> Outcome {
 /// KP-49. No process of ours keeps the caller's pipes open, so a caller can read them to their end.
 fn start(context: &Context, args: StartArgs) -> Outcome {
     create(context, &args.id, args.what)?;
-    writeln!(std::io::stdout().lock(), "Started session {}", args.id)?;
+    print_text(&format!("Started session {}\n", args.id))?;
     if !args.detach && rustix::termios::isatty(rustix::stdio::stdin()) {
         return attach(context, &args.id, false);
     }
@@ -215,6 +215,7 @@ fn attach(context: &Context, id: &str, watch: bool) -> Outcome {
         old: if pid == 0 || watch { ReplayedOutput::Bytes(0) } else { ReplayedOutput::FirstFrame },
         keys: if watch { vec![DetachKey::plain('q'), DetachKey::ctrl('c')] } else { vec![detach] },
         keyboard: if watch { KeyboardUse::Leaves } else { KeyboardUse::Types },
+        filter: None,
         size,
     };
     match attach::run(plan)? {
@@ -259,10 +260,9 @@ fn list(dir: &Path) -> Outcome {
         return Ok(0);
     }
     sessions.sort();
-    let mut out = std::io::stdout().lock();
-    for (id, alive) in sessions {
-        writeln!(out, "  {id}  ({})", if alive { "running" } else { "stale" })?;
-    }
+    let state = |alive| if alive { "running" } else { "stale" };
+    let line = |(id, alive): &(String, bool)| format!("  {}  ({})\n", printable(id), state(*alive));
+    print_text(&sessions.iter().map(line).collect::<String>())?;
     Ok(0)
 }
 

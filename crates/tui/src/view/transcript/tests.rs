@@ -106,7 +106,7 @@ fn the_last_tool_is_shown_in_full() {
     fixture.hear(tool("1", "read_file", "Reading"));
     fixture.hear(ViewEvent::ToolEnded { id: "1".into(), output: "one\n\x1b[2Jtwo".into(), error: None });
     let full: Vec<String> = fixture.transcript.last_tool().iter().map(StyledLine::plain).collect();
-    assert_eq!(full, ["read_file  Reading", "  path: main.rs", "  one", "  ␛[2Jtwo"]);
+    assert_eq!(full, ["read_file  Reading", "  path: main.rs", "  one", r"  \u{1b}[2Jtwo"]);
 }
 
 #[test]
