@@ -3,8 +3,9 @@
 //! Piped text is data: a diff, a log, a page from the web. A shell would run each line of it, so such a prompt is refused
 //! if a shell answers, whoever started it and whatever it is called in the configuration.
 
-use std::path::Path;
-use swb_engine::Session;
+use super::limits;
+use std::path::{Path, PathBuf};
+use swb_engine::{Session, file_access};
 use swb_engine::chat::{Exchange, Failure};
 use swb_types::PtyId;
 
@@ -64,7 +65,8 @@ pub(super) async fn check(session: &Session, exchange: &Exchange) -> Result<(), 
 
 /// The arguments of a process; empty if it is gone.
 async fn command_line(pid: u32) -> Vec<String> {
-    let read = tokio::task::spawn_blocking(move || std::fs::read(format!("/proc/{pid}/cmdline"))).await;
+    let path = PathBuf::from(format!("/proc/{pid}/cmdline"));
+    let read = file_access::run(&path, |path| file_access::read_beginning(path, limits::COMMAND_LINE)).await;
     let bytes = read.ok().and_then(Result::ok).unwrap_or_default();
     let words = bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
     let mut words: Vec<String> = words.collect();
