@@ -14,6 +14,7 @@ mod limits;
 mod log;
 mod profiles;
 mod run;
+mod timed_command;
 mod upgrade;
 
 pub use config::{CliConfig, Config, ScriptschnellConfig};

@@ -29,5 +29,5 @@ pub(crate) const HANDOVER: Duration = Duration::from_secs(10);
 pub(crate) const KEEPER_LOSS: Duration = Duration::from_millis(300);
 /// How long a new program may take to print its version before it takes over.
 pub(crate) const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
-/// Pause between two checks whether it has done so.
-pub(crate) const VERSION_CHECK: Duration = Duration::from_millis(10);
+/// Pause between two checks whether a program has ended.
+pub(crate) const COMMAND_CHECK: Duration = Duration::from_millis(10);
