@@ -98,6 +98,7 @@ impl DaemonSetup {
         let endpoints = opened.endpoints(&self.config, &self.paths, &fronts);
         let (profiles, mut warnings) = profiles::load(&self.paths.profiles_dir());
         let engine = keeper::connect(&self.paths, &self.exe, &self.config, profiles, endpoints).await?;
+        fronts.report_connections(engine.connection_reporter());
         let listeners = match self.listeners(&mut opened, &engine) {
             Ok(listeners) => listeners,
             Err(error) => {
@@ -132,6 +133,7 @@ impl DaemonSetup {
         if let Some(listener) = listeners.clippy {
             Clippy::new(engine.relay(), fronts.clone()).listen(listener)?;
         }
+        engine.ready();
         tracing::info!(
             pid = std::process::id(),
             keeper = engine.keeper_pid(),

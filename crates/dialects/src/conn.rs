@@ -1,11 +1,12 @@
 //! What all connections have in common: who may connect, how they are read, what ends them.
 
 use crate::{limits, peer};
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use swb_engine::{InputError, Pty};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -19,13 +20,49 @@ pub struct Fronts {
     pub tasks: TaskTracker,
     /// Cancelled when the daemon stops: each connection is then closed as its dialect demands.
     pub stop: CancellationToken,
-    open: Arc<AtomicUsize>,
+    open: Arc<ConnectionCount>,
+}
+
+/// The number of open connections, and who is notified when it changes.
+#[derive(Default)]
+struct ConnectionCount {
+    open: AtomicUsize,
+    report: OnceLock<Box<dyn Fn(usize) + Send + Sync>>,
+}
+
+impl ConnectionCount {
+    fn add(&self) {
+        let open = self.open.fetch_add(1, Ordering::Relaxed) + 1;
+        self.report(open);
+    }
+
+    fn remove(&self) {
+        let open = self.open.fetch_sub(1, Ordering::Relaxed) - 1;
+        self.report(open);
+    }
+
+    fn report(&self, open: usize) {
+        if let Some(report) = self.report.get() {
+            report(open);
+        }
+    }
+}
+
+impl fmt::Debug for ConnectionCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.open.fmt(f)
+    }
 }
 
 impl Fronts {
     /// Number of open connections.
     pub fn connections(&self) -> usize {
-        self.open.load(Ordering::Relaxed)
+        self.open.open.load(Ordering::Relaxed)
+    }
+
+    /// Calls `report` with the number of open connections whenever it changes. Only the first call counts.
+    pub fn report_connections(&self, report: impl Fn(usize) + Send + Sync + 'static) {
+        let _first = self.open.report.set(Box::new(report));
     }
 
     /// Serves the connections of one listening socket until `stop`, at most `most` at a time. A connection counts
@@ -91,19 +128,19 @@ impl Fronts {
 #[derive(Debug)]
 pub(crate) struct Room {
     _place: OwnedSemaphorePermit,
-    open: Arc<AtomicUsize>,
+    open: Arc<ConnectionCount>,
 }
 
 impl Room {
-    fn new(place: OwnedSemaphorePermit, open: Arc<AtomicUsize>) -> Self {
-        open.fetch_add(1, Ordering::Relaxed);
+    fn new(place: OwnedSemaphorePermit, open: Arc<ConnectionCount>) -> Self {
+        open.add();
         Self { _place: place, open }
     }
 }
 
 impl Drop for Room {
     fn drop(&mut self) {
-        self.open.fetch_sub(1, Ordering::Relaxed);
+        self.open.remove();
     }
 }
 

@@ -81,6 +81,9 @@ impl Engine {
     ) -> Result<Self, Error> {
         let (keeper, mut left) = Keeper::connect(&options.keeper_socket).await?;
         let screens = Screens::start(swb_vt::Options { scrollback: options.scrollback }, options.follow);
+        if let Some(hangs) = keeper.vitals().map(|vitals| vitals.hangs()).filter(|hangs| *hangs > 0) {
+            tracing::warn!(hangs, "the keeper has replaced daemons that did not respond");
+        }
         let (events, log) = Events::new(left.global.remove(&KEY_EVENTS));
         if let Some(log) = log {
             keeper.hold_events(log);
@@ -136,6 +139,8 @@ impl Engine {
             }
         }
         for (_, adoption) in sessions {
+            // With thousands of sessions this takes a while.
+            self.context.keeper.beat();
             if let Some(task) = SessionTask::adopt(adoption, self.context.clone()) {
                 self.tasks.spawn(task.run(None));
             }
@@ -269,6 +274,23 @@ impl Engine {
     /// How often the keeper has started a daemon.
     pub fn restarts(&self) -> u64 {
         self.context.keeper.restarts
+    }
+
+    /// Notes that all state is adopted and clients are accepted: a daemon that dies before this has failed to start.
+    pub fn ready(&self) {
+        if let Some(vitals) = self.context.keeper.vitals() {
+            vitals.set_ready();
+        }
+    }
+
+    /// Reports the number of open connections to the keeper, which replaces a daemon that hangs while clients wait.
+    pub fn connection_reporter(&self) -> impl Fn(usize) + Send + Sync + 'static + use<> {
+        let vitals = self.context.keeper.vitals().cloned();
+        move |connections| {
+            if let Some(vitals) = &vitals {
+                vitals.set_clients(connections);
+            }
+        }
     }
 
     /// Whether this daemon replaces one that did not stop in order: that one left its first front with the keeper.

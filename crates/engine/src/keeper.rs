@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use swb_keeper::proto::{KEY_DAEMON, Packet, PacketKind, Received, SlotFlags, Stage, VERSION};
-use swb_keeper::{Doorbell, KEYS, KeeperLink, MAX_SLOTS, Reader, SlotId, Spec};
+use swb_keeper::{Doorbell, KEYS, KeeperLink, MAX_SLOTS, Reader, SlotId, Spec, Vitals};
 use swb_types::{ExitStatus, Offset, Size};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -75,6 +75,8 @@ pub(crate) struct Keeper {
     /// Cancelled when the keeper is gone.
     pub(crate) lost: CancellationToken,
     bell: Arc<Doorbell>,
+    /// Missing if the keeper is of an older version.
+    vitals: Option<Arc<Vitals>>,
     pub(crate) pid: i32,
     pub(crate) restarts: u64,
 }
@@ -97,6 +99,14 @@ pub(crate) struct AdoptedState {
     pub(crate) global: BTreeMap<u16, OwnedFd>,
 }
 
+/// What the keeper sends first.
+struct Greeting {
+    bell: Doorbell,
+    vitals: Option<Arc<Vitals>>,
+    /// Its pid and, in the upper half, how many daemons it has started.
+    about: u64,
+}
+
 impl Keeper {
     /// Connects, and takes over what the keeper holds.
     pub(crate) async fn connect(socket: &Path) -> Result<(Self, AdoptedState), Error> {
@@ -104,13 +114,14 @@ impl Keeper {
         let link =
             crate::sys::register(link, Interest::READABLE | Interest::WRITABLE).map_err(unavailable)?;
         let adoption = tokio::time::timeout(limits::ADOPTION, adopt(&link)).await;
-        let (bell, about, left) =
+        let (Greeting { bell, vitals, about }, left) =
             adoption.map_err(|_| Error::Keeper("timed out waiting for its state".into()))??;
         let slots = left.slots.keys().map(|slot| (*slot, None)).collect();
         let shared = Arc::new(Mutex::new(KeeperShared { slots, queue: VecDeque::new() }));
         let (pid, restarts) = (about as u32 as i32, about >> 32);
         let lost = CancellationToken::new();
-        Ok((Self { link: Arc::new(link), shared, lost, bell: Arc::new(bell), pid, restarts }, left))
+        let (link, bell) = (Arc::new(link), Arc::new(bell));
+        Ok((Self { link, shared, lost, bell, vitals, pid, restarts }, left))
     }
 
     fn lock(&self) -> MutexGuard<'_, KeeperShared> {
@@ -349,6 +360,7 @@ impl Keeper {
         };
         while let Ok(mut ready) = event.readable().await {
             ready.clear_ready();
+            self.beat();
             let shared = self.lock();
             self.bell.answer(|slot| {
                 if let Some(Some(owner)) = shared.slots.get(&slot) {
@@ -356,6 +368,18 @@ impl Keeper {
                 }
             });
         }
+    }
+
+    /// Shows the keeper that this daemon does not hang.
+    pub(crate) fn beat(&self) {
+        if let Some(vitals) = &self.vitals {
+            vitals.beat();
+        }
+    }
+
+    /// The vital signs that the keeper watches.
+    pub(crate) fn vitals(&self) -> Option<&Arc<Vitals>> {
+        self.vitals.as_ref()
     }
 
     fn dispatch(&self, packet: &Packet, first: Option<OwnedFd>, second: Option<OwnedFd>) {
@@ -396,8 +420,9 @@ fn unavailable(error: io::Error) -> Error {
     Error::Keeper(error.to_string())
 }
 
-async fn adopt(link: &AsyncFd<KeeperLink>) -> Result<(Doorbell, u64, AdoptedState), Error> {
+async fn adopt(link: &AsyncFd<KeeperLink>) -> Result<(Greeting, AdoptedState), Error> {
     let mut welcome = None;
+    let mut vitals = None;
     let mut left = AdoptedState::default();
     loop {
         let received = link.async_io(Interest::READABLE, KeeperLink::receive).await.map_err(unavailable)?;
@@ -420,6 +445,13 @@ async fn adopt(link: &AsyncFd<KeeperLink>) -> Result<(Doorbell, u64, AdoptedStat
                     .map_err(unavailable)?;
                 welcome = Some((bell, packet.b));
             }
+            PacketKind::Vitals => {
+                let opened = first.map(Vitals::open).transpose().map_err(unavailable)?;
+                vitals = opened.map(Arc::new);
+                if let Some(vitals) = &vitals {
+                    vitals.begin();
+                }
+            }
             PacketKind::Busy if packet.a == u64::from(std::process::id()) => {
                 // It has not noticed yet that this process replaced its own program.
                 return Err(unavailable(io::ErrorKind::WouldBlock.into()));
@@ -440,7 +472,7 @@ async fn adopt(link: &AsyncFd<KeeperLink>) -> Result<(Doorbell, u64, AdoptedStat
         }
     }
     let (bell, about) = welcome.ok_or_else(|| Error::Keeper("it sent no greeting".into()))?;
-    Ok((bell, about, left))
+    Ok((Greeting { bell, vitals, about }, left))
 }
 
 fn adopt_slot(slot: &mut AdoptedSlot, packet: &Packet, first: Option<OwnedFd>, second: Option<OwnedFd>) {

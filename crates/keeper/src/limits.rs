@@ -66,6 +66,19 @@ pub(crate) const FAILURES: u32 = 8;
 /// Timeout for a started daemon to send `Hello` before another one is started.
 pub(crate) const HELLO: Duration = Duration::from_secs(20);
 
+/// How long a daemon may leave the doorbell unanswered although it could run. Its longest work between two looks at the
+/// bell takes a fraction of a second, and a person who waits gives up after ten.
+pub(crate) const SILENCE: Duration = Duration::from_secs(5);
+/// Pause between two checks of a daemon for which something waits: a few of them make up [`SILENCE`].
+pub(crate) const CHECK: Duration = Duration::from_secs(1);
+/// How often a daemon that answers is asked again while clients are connected, whose requests the keeper cannot see: two
+/// wake-ups of some microseconds each, and none without clients.
+pub(crate) const ASK_AGAIN: Duration = Duration::from_secs(2);
+/// Bytes of a thread's line in `/proc` that are read: its 52 numbers take fewer.
+pub(crate) const STAT: usize = 1024;
+/// Bytes of the path of that line, which has two process ids of at most ten digits.
+pub(crate) const STAT_PATH: usize = 64;
+
 /// Bytes of the description of a program: what the kernel allows `execve` for arguments and environment.
 pub(crate) const SPEC: usize = 6 * 1024 * 1024;
 /// Words a slot takes in the record of a hand-over: ring, master, child, held descriptors, and how it ended.

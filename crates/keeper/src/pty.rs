@@ -20,8 +20,8 @@ pub(crate) struct Child {
     pub(crate) pid: Pid,
     /// Readable when the process has ended.
     pub(crate) pidfd: OwnedFd,
-    /// Closes when the process has become its program; carries the reason when it could not.
-    pub(crate) started: OwnedFd,
+    /// Until that is known: closes when the process has become its program, and carries the reason when it could not.
+    pub(crate) started: Option<OwnedFd>,
 }
 
 /// Makes a PTY of the given size, with the modes an interactive program expects.
@@ -62,7 +62,7 @@ pub(crate) fn spawn(spec: &OwnedFd, terminal: Option<&OwnedFd>, limits: Rlimit) 
         Fork::Parent(pid) => {
             let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidData)?;
             let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::NONBLOCK)?;
-            Ok(Child { pid, pidfd, started })
+            Ok(Child { pid, pidfd, started: Some(started) })
         }
     }
 }

@@ -12,6 +12,8 @@ pub(crate) enum Source {
     Daemon,
     /// A daemon this keeper has started ended.
     DaemonProcess,
+    /// A client has connected to a socket that is held for the daemon.
+    Backlog,
     /// A PTY has output, or was hung up.
     Master(SlotId),
     /// A child ended.
@@ -30,6 +32,7 @@ impl Source {
             Self::Master(SlotId(slot)) => (3, slot),
             Self::Process(SlotId(slot)) => (4, slot),
             Self::Started(SlotId(slot)) => (5, slot),
+            Self::Backlog => (6, 0),
         };
         EventData::new_u64(kind << 32 | u64::from(slot))
     }
@@ -44,6 +47,7 @@ impl Source {
             3 => Self::Master(slot),
             4 => Self::Process(slot),
             5 => Self::Started(slot),
+            6 => Self::Backlog,
             _ => return None,
         })
     }
@@ -57,9 +61,10 @@ mod tests {
     fn every_source_survives_its_event() {
         use Source::*;
         let slot = SlotId(8191);
-        for source in [Listener, Daemon, DaemonProcess, Master(slot), Process(slot), Started(slot)] {
+        let own = [Listener, Daemon, DaemonProcess, Backlog];
+        for source in own.into_iter().chain([Master(slot), Process(slot), Started(slot)]) {
             assert_eq!(Source::of(source.data()), Some(source));
         }
-        assert_eq!(Source::of(EventData::new_u64(6 << 32)), None);
+        assert_eq!(Source::of(EventData::new_u64(7 << 32)), None);
     }
 }

@@ -21,6 +21,8 @@ pub(crate) unsafe trait SharedWords {}
 unsafe impl SharedWords for crate::ring::Header {}
 // SAFETY: as above.
 unsafe impl SharedWords for crate::wake::Table {}
+// SAFETY: as above.
+unsafe impl SharedWords for crate::vitals::Page {}
 
 /// A shared mapping of a whole memfd, words first and bytes behind them; unmapped on drop.
 ///
