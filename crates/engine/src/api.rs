@@ -165,6 +165,7 @@ impl Engine {
         let bound_to = spec.bind_workspace.then(|| spec.workspace.clone());
         let name = spec.name.clone();
         let mut made = None;
+        self.context.make_room();
         let session = self.context.registry.insert(&name, claim, bound_to.as_deref(), |name| {
             let uid = SessionUid::created_at(now);
             if let Some(variable) = &spec.name_variable {

@@ -6,6 +6,7 @@
 use crate::error::Error;
 use crate::limits;
 use crate::pty::{self, Pty};
+use rustix::process::Resource;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -65,6 +66,14 @@ pub(crate) struct SlotOwner {
 struct KeeperShared {
     slots: BTreeMap<SlotId, Option<SlotOwner>>,
     queue: VecDeque<(Packet, Vec<OwnedFd>)>,
+}
+
+impl KeeperShared {
+    fn take_slot(&mut self) -> Option<SlotId> {
+        let slot = (0..MAX_SLOTS as u32).map(SlotId).find(|slot| !self.slots.contains_key(slot))?;
+        self.slots.insert(slot, None);
+        Some(slot)
+    }
 }
 
 /// Cloneable handle to the keeper.
@@ -131,10 +140,28 @@ impl Keeper {
     /// Takes the lowest free slot.
     pub(crate) fn reserve_slot(&self) -> Result<SlotId, Error> {
         let mut shared = self.lock();
-        let free = (0..MAX_SLOTS as u32).map(SlotId).find(|slot| !shared.slots.contains_key(slot));
-        let slot = free.ok_or(Error::Limit("too many terminals; end some sessions first"))?;
-        shared.slots.insert(slot, None);
-        Ok(slot)
+        self.check_files(shared.slots.len() as u64 + 1)?;
+        shared.take_slot().ok_or(Error::Limit("too many terminals; end some sessions first".into()))
+    }
+
+    /// Whether the limits of open files allow another terminal.
+    pub(crate) fn has_room(&self) -> bool {
+        let terminals = self.lock().slots.len() as u64;
+        self.check_files(terminals + 1).is_ok()
+    }
+
+    /// Fails if `terminals` are more than the limits of open files allow. Beyond them a daemon that dies could not be
+    /// replaced, and no client could reach the terminals there are.
+    fn check_files(&self, terminals: u64) -> Result<(), Error> {
+        let own = rustix::process::getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        if terminals * limits::FILES_PER_TERMINAL + limits::FILES_RESERVED > own {
+            return Err(Error::Limit(out_of_files("daemon", own).into()));
+        }
+        let keepers = self.vitals().map_or(u64::MAX, |vitals| vitals.file_limit());
+        if terminals * swb_keeper::FILES_PER_SLOT + swb_keeper::FILES_RESERVED > keepers {
+            return Err(Error::Limit(out_of_files("keeper", keepers).into()));
+        }
+        Ok(())
     }
 
     /// Sets the receiver of a slot's events.
@@ -393,7 +420,12 @@ impl Keeper {
             }
             PacketKind::Exited => KeeperEvent::Exited { status: exit_status(packet.a) },
             PacketKind::Refused if packet.b == PacketKind::Spawn as u64 => {
-                KeeperEvent::SpawnFailed { reason: start_failure(packet.a, Stage::Setup as u64), over: true }
+                let full = packet.a == rustix::io::Errno::MFILE.raw_os_error() as u64;
+                let reason = match self.vitals().filter(|_| full) {
+                    Some(vitals) => out_of_files("keeper", vitals.file_limit()),
+                    None => start_failure(packet.a, Stage::Setup as u64),
+                };
+                KeeperEvent::SpawnFailed { reason, over: true }
             }
             PacketKind::Refused => {
                 let error = io::Error::from_raw_os_error(packet.a as i32);
@@ -493,6 +525,14 @@ fn exit_status(word: u64) -> ExitStatus {
         256.. => ExitStatus::Signal((word - 256) as i32 & 0x7f),
         code => ExitStatus::Code(code as i32),
     }
+}
+
+/// Why there is no room for another terminal, and what to do.
+fn out_of_files(process: &str, limit: u64) -> String {
+    format!(
+        "the {process}'s limit of open files (RLIMIT_NOFILE, {limit}) leaves no room for another terminal: end some \
+         sessions, or raise the hard limit (`ulimit -Hn`, or LimitNOFILE= in a systemd unit) before the keeper starts"
+    )
 }
 
 fn start_failure(errno: u64, stage: u64) -> String {

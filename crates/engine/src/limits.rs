@@ -26,6 +26,11 @@ pub const EVENT_MEMORY: usize = 512 * 1024;
 pub const KEEPER_QUEUE: usize = 16 * 1024;
 /// Events from the keeper that a session has not handled yet: a few per PTY.
 pub const KEEPER_EVENTS: usize = PTYS_PER_SESSION * 4;
+/// Descriptors that a terminal takes in the daemon at most: ring, master, record, screen and endpoint while it is adopted,
+/// and one for the client that attaches to it.
+pub const FILES_PER_TERMINAL: u64 = 6;
+/// Descriptors that terminals never take: some 35 for the daemon itself, and the rest for clients.
+pub const FILES_RESERVED: u64 = 48;
 /// Maximum size of a stored record; most of it is the environment.
 pub const STORED: usize = 8 << 20;
 /// Maximum size of a checkpoint; a screen of the usual size with 2000 coloured lines takes a sixth of it.

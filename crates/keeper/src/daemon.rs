@@ -255,8 +255,22 @@ impl Keeper {
         if slot.busy() {
             return Err(Errno::BUSY);
         }
+        if slot.ring.is_none() && !self.has_files_for(packet.slot) {
+            return Err(Errno::MFILE);
+        }
+        let slot = self.slot(packet.slot)?;
         let started = slot.spawn(&spec, packet, limits).and_then(|()| self.watch(packet.slot));
         started.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+    }
+
+    /// Whether the limit of open files allows a terminal in `index`, beside all that the slots in use may still need. What
+    /// is reserved is not touched: without it a daemon that died could not be replaced.
+    fn has_files_for(&self, index: SlotId) -> bool {
+        let others =
+            (0..).zip(&self.slots).filter(|(other, slot)| SlotId(*other) != index && slot.occupied());
+        let slots = (others.count() as u64).saturating_add(1);
+        let needed = slots.saturating_mul(limits::FILES_PER_SLOT).saturating_add(limits::FILES_RESERVED);
+        needed <= file_limit()
     }
 
     fn hold(&mut self, packet: &Packet, fd: Option<OwnedFd>) -> Result<(), Errno> {

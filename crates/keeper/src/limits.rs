@@ -79,6 +79,13 @@ pub(crate) const STAT: usize = 1024;
 /// Bytes of the path of that line, which has two process ids of at most ten digits.
 pub(crate) const STAT_PATH: usize = 64;
 
+/// Descriptors that a slot may take: ring, master, process and start of the child; record, screen, endpoint, and a screen
+/// that was left out.
+pub const FILES_PER_SLOT: u64 = 8;
+/// Descriptors that slots never take. About 30 are in use at a time: standard streams, listener, lock, epolls, doorbell,
+/// daemon, and what is held for all sessions. The rest is for accepting, starting and adopting the next daemon.
+pub const FILES_RESERVED: u64 = 48;
+
 /// Bytes of the description of a program: what the kernel allows `execve` for arguments and environment.
 pub(crate) const SPEC: usize = 6 * 1024 * 1024;
 /// Words a slot takes in the record of a hand-over: ring, master, child, held descriptors, and how it ended.

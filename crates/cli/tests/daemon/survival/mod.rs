@@ -8,6 +8,7 @@ use std::time::Duration;
 use swb_testkit::{CoopClient, Swb, children, wait_for};
 
 mod death;
+mod files;
 mod hang;
 mod keeper;
 mod stop;
