@@ -48,7 +48,7 @@ impl Host for DaemonHost {
             },
             dialects: self.dialects.clone(),
             sessions: self.engine.count() as u32,
-            warnings: self.warnings.clone(),
+            warnings: self.warnings.iter().cloned().chain(self.engine.left_out()).collect(),
         }
     }
 

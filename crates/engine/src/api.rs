@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::event::{EventCursor, EventFollower, Events, SessionEvent};
 use crate::keeper::{AdoptedState, KEY_CHATS, KEY_EVENTS, KEY_RECORD, KEY_TURNS, Keeper};
 use crate::limits;
+use crate::optional_state::OptionalState;
 use crate::registry::{Registry, SessionClaim};
 use crate::relay::{ClipboardSink, Relay, TurnLimits};
 use crate::screen::Screens;
@@ -84,7 +85,10 @@ impl Engine {
         if let Some(hangs) = keeper.vitals().map(|vitals| vitals.hangs()).filter(|hangs| *hangs > 0) {
             tracing::warn!(hangs, "the keeper has replaced daemons that did not respond");
         }
-        let (events, log) = Events::new(left.global.remove(&KEY_EVENTS));
+        let adopted = left.global.remove(&KEY_EVENTS).and_then(|memory| {
+            keeper.adopt_state(OptionalState::Events, memory, |memory| Events::new(Some(memory)))
+        });
+        let (events, log) = adopted.unwrap_or_else(|| Events::new(None));
         if let Some(log) = log {
             keeper.hold_events(log);
         }
@@ -135,7 +139,10 @@ impl Engine {
                 Some(Err(error)) => {
                     tracing::warn!(%slot, %error, "skipping session: unreadable record")
                 }
-                None => self.context.keeper.free_slot(slot),
+                None => match OptionalState::in_slot(&adopted.held) {
+                    Some(state) => self.context.keeper.note_aside(slot, state),
+                    None => self.context.keeper.free_slot(slot),
+                },
             }
         }
         for (_, adoption) in sessions {
@@ -294,6 +301,17 @@ impl Engine {
         }
     }
 
+    /// State of earlier daemons that was left out because daemons died while they read it, as text for people.
+    pub fn left_out(&self) -> Vec<String> {
+        let text = |state: OptionalState| {
+            format!(
+                "left out {state}: the daemon died again and again while it read it; the keeper holds the data until {}",
+                if matches!(state, OptionalState::Screen(_)) { "the session ends" } else { "`swb shutdown`" },
+            )
+        };
+        self.context.keeper.aside().into_iter().map(text).collect()
+    }
+
     /// Whether this daemon replaces one that did not stop in order: that one left its first front with the keeper.
     pub fn continues(&self) -> bool {
         self.context.continues
@@ -350,6 +368,7 @@ impl Engine {
         }
         // CB-57
         self.context.relay.clear();
+        self.context.keeper.drop_aside();
         self.context.keeper.goodbye();
         self.context.keeper.flush().await;
     }

@@ -5,6 +5,7 @@
 
 use crate::error::Error;
 use crate::limits;
+use crate::optional_state::OptionalState;
 use crate::pty::{self, Pty};
 use rustix::process::Resource;
 use std::collections::{BTreeMap, VecDeque};
@@ -24,6 +25,8 @@ use tokio_util::sync::CancellationToken;
 pub(crate) const KEY_RECORD: u16 = 0;
 /// Key under which its screen is held.
 pub(crate) const KEY_SCREEN: u16 = 1;
+/// Key under which a screen is set aside that daemons died of.
+pub(crate) const KEY_ASIDE: u16 = 2;
 /// First key of the endpoints' descriptors, by position.
 pub(crate) const KEY_ENDPOINT: u16 = 4;
 /// First global key that fronts may use for their listening sockets.
@@ -65,6 +68,8 @@ pub(crate) struct SlotOwner {
 #[derive(Debug)]
 struct KeeperShared {
     slots: BTreeMap<SlotId, Option<SlotOwner>>,
+    /// State that was left out and set aside.
+    aside: Vec<(SlotId, OptionalState)>,
     queue: VecDeque<(Packet, Vec<OwnedFd>)>,
 }
 
@@ -126,7 +131,7 @@ impl Keeper {
         let (Greeting { bell, vitals, about }, left) =
             adoption.map_err(|_| Error::Keeper("timed out waiting for its state".into()))??;
         let slots = left.slots.keys().map(|slot| (*slot, None)).collect();
-        let shared = Arc::new(Mutex::new(KeeperShared { slots, queue: VecDeque::new() }));
+        let shared = Arc::new(Mutex::new(KeeperShared { slots, aside: Vec::new(), queue: VecDeque::new() }));
         let (pid, restarts) = (about as u32 as i32, about >> 32);
         let lost = CancellationToken::new();
         let (link, bell) = (Arc::new(link), Arc::new(bell));
@@ -164,6 +169,35 @@ impl Keeper {
         Ok(())
     }
 
+    /// Takes a slot for state that is set aside, unless there are too many of them.
+    pub(crate) fn reserve_aside(&self) -> Option<SlotId> {
+        let mut shared = self.lock();
+        if shared.aside.len() >= limits::SET_ASIDE {
+            return None;
+        }
+        shared.take_slot()
+    }
+
+    /// Notes what is set aside in a slot.
+    pub(crate) fn note_aside(&self, slot: SlotId, state: OptionalState) {
+        self.lock().aside.push((slot, state));
+    }
+
+    /// What is set aside.
+    pub(crate) fn aside(&self) -> Vec<OptionalState> {
+        self.lock().aside.iter().map(|(_, state)| *state).collect()
+    }
+
+    /// Drops what is set aside for all sessions.
+    pub(crate) fn drop_aside(&self) {
+        let aside = std::mem::take(&mut self.lock().aside);
+        for (slot, state) in aside {
+            if !matches!(state, OptionalState::Screen(_)) {
+                self.free_slot(slot);
+            }
+        }
+    }
+
     /// Sets the receiver of a slot's events.
     pub(crate) fn own_slot(&self, slot: SlotId, owner: SlotOwner) {
         self.lock().slots.insert(slot, Some(owner));
@@ -176,6 +210,7 @@ impl Keeper {
             if let Some(Some(owner)) = shared.slots.remove(&slot) {
                 owner.pty.release();
             }
+            shared.aside.retain(|(aside, _)| *aside != slot);
             self.enqueue(&mut shared, Packet::new(PacketKind::Free, slot), vec![]);
         }
         self.send_queued();

@@ -26,6 +26,7 @@ mod event;
 mod journal;
 mod keeper;
 pub mod limits;
+mod optional_state;
 mod process;
 mod pty;
 mod registry;
