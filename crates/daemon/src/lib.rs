@@ -12,6 +12,7 @@ mod idle;
 mod keeper;
 mod limits;
 mod log;
+mod login;
 mod profiles;
 mod run;
 mod timed_command;

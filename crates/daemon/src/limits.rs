@@ -31,3 +31,8 @@ pub(crate) const KEEPER_LOSS: Duration = Duration::from_millis(300);
 pub(crate) const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
 /// Pause between two checks whether a program has ended.
 pub(crate) const COMMAND_CHECK: Duration = Duration::from_millis(10);
+/// How long systemd may take to answer before the daemon goes on without it: it needs some milliseconds, and the command
+/// that starts the daemon waits.
+pub(crate) const MANAGER: Duration = Duration::from_millis(700);
+/// How long the processes may take to arrive in the scope that systemd has promised.
+pub(crate) const SCOPE: Duration = Duration::from_millis(300);

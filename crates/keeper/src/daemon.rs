@@ -34,6 +34,8 @@ pub(crate) struct Daemon {
     process: Option<OwnedFd>,
     /// It shows signs of life; older versions do not.
     watched: bool,
+    /// When it was asked to stop, because the keeper ends.
+    asked_to_stop: Option<Instant>,
 }
 
 impl Daemon {
@@ -41,7 +43,7 @@ impl Daemon {
     /// descriptor of it can be no other.
     fn new(socket: OwnedFd, pid: u64) -> Self {
         let process = process_id(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        Self { socket, pid, welcomed: false, adopting: false, process, watched: false }
+        Self { socket, pid, welcomed: false, adopting: false, process, watched: false, asked_to_stop: None }
     }
 
     /// The daemon of a former image of this keeper, which welcomed it and answered all its requests. It reconnects
@@ -182,6 +184,23 @@ impl Keeper {
                 self.daemon_left();
             }
         }
+    }
+
+    /// The keeper is to end and no child lives: how long it waits for the daemon to stop in order, which removes the
+    /// daemon's sockets.
+    pub(crate) fn farewell(&mut self, now: Instant) -> Option<Duration> {
+        let Some(daemon) = &mut self.daemon else {
+            if self.successor.awaited() {
+                // It has adopted nothing, and would start another keeper.
+                self.successor.signal_process(Signal::KILL);
+            }
+            return None;
+        };
+        if daemon.asked_to_stop.is_none() {
+            daemon.signal(Signal::TERM);
+        }
+        let asked = *daemon.asked_to_stop.get_or_insert(now);
+        limits::FAREWELL.checked_sub(now.duration_since(asked))
     }
 
     fn obey(&mut self, packet: &Packet, fd: Option<OwnedFd>) -> Result<(), Errno> {

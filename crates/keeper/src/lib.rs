@@ -49,7 +49,7 @@ mod wake;
 mod watchdog;
 
 pub use id::{Offset, SlotId};
-pub use limits::{FILES_PER_SLOT, FILES_RESERVED, KEYS, MAX_SLOTS};
+pub use limits::{FILES_PER_SLOT, FILES_RESERVED, KEYS, MAX_SLOTS, OOM_DAEMON, OOM_MOST};
 pub use link::KeeperLink;
 pub use pty::resize;
 pub use ring::{Pieces, Reader};

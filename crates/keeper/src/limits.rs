@@ -86,6 +86,18 @@ pub const FILES_PER_SLOT: u64 = 8;
 /// daemon, and what is held for all sessions. The rest is for accepting, starting and adopting the next daemon.
 pub const FILES_RESERVED: u64 = 48;
 
+/// How long the daemon may take to stop when the keeper ends: it saves conversations and closes connections, for 13 s at
+/// most.
+pub(crate) const FAREWELL: Duration = Duration::from_secs(15);
+
+/// How much sooner than the keeper the kernel ends a daemon when memory runs out, in its scale of 1000: the keeper starts
+/// the next one, and nothing else is lost.
+pub const OOM_DAEMON: i32 = 100;
+/// The same for children: one that took the memory ends before the daemon that serves all others.
+pub(crate) const OOM_CHILD: i32 = 200;
+/// The kernel's largest value of that kind.
+pub const OOM_MOST: i32 = 1000;
+
 /// Bytes of the description of a program: what the kernel allows `execve` for arguments and environment.
 pub(crate) const SPEC: usize = 6 * 1024 * 1024;
 /// Words a slot takes in the record of a hand-over: ring, master, child, held descriptors, and how it ended.

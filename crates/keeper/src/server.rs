@@ -42,6 +42,10 @@ pub(crate) struct Keeper {
     pub(crate) limits: Rlimit,
     pub(crate) epoll: OwnedFd,
     idle_since: Instant,
+    /// Readable when SIGTERM has arrived.
+    termination: Option<OwnedFd>,
+    /// SIGTERM has arrived: the keeper ends as soon as no child lives.
+    pub(crate) terminating: bool,
     /// Slots to look at without an event: draining, or waiting for something.
     pub(crate) restless: Vec<SlotId>,
     /// Some slot has unsent reports.
@@ -83,6 +87,8 @@ impl Keeper {
             limits,
             epoll,
             idle_since: Instant::now(),
+            termination: None,
+            terminating: false,
             // Room for all there can be, so that the loop never allocates.
             restless: Vec::with_capacity(limits::MAX_SLOTS),
             unsent: false,
@@ -121,6 +127,23 @@ impl Keeper {
         Ok(())
     }
 
+    /// Ends in order when `termination` is readable.
+    pub(crate) fn watch_termination(&mut self, termination: OwnedFd) -> io::Result<()> {
+        epoll::add(&self.epoll, &termination, Source::Terminate.data(), EventFlags::IN)?;
+        self.termination = Some(termination);
+        Ok(())
+    }
+
+    /// Notes a SIGTERM. It is not passed on: at the end of a login the system sends it to every process itself, and
+    /// children that survive a stray one keep their terminals.
+    fn terminate(&mut self) {
+        if let Some(termination) = &self.termination {
+            // What it says is known.
+            let _read = rustix::io::read(termination, &mut [0u8; 128]);
+        }
+        self.terminating = true;
+    }
+
     /// Runs until the keeper is no longer needed.
     pub(crate) fn run(&mut self) -> io::Result<()> {
         let mut events = Vec::with_capacity(limits::EVENTS_PER_ROUND);
@@ -145,6 +168,9 @@ impl Keeper {
     fn before_sleep(&mut self) -> Option<Duration> {
         let now = Instant::now();
         self.check_daemon(now);
+        if self.terminating && !self.slots.iter().any(Slot::busy) {
+            return self.farewell(now);
+        }
         if self.daemon.is_none() && self.successor.due(now) {
             self.start_daemon(now);
         }
@@ -189,6 +215,7 @@ impl Keeper {
                 Source::Daemon => self.serve_daemon(),
                 Source::DaemonProcess => self.reap_daemon(),
                 Source::Backlog => self.expect_answer(),
+                Source::Terminate => self.terminate(),
                 Source::Master(_) | Source::Process(_) | Source::Started(_) => {}
             }
         }
@@ -200,7 +227,7 @@ impl Keeper {
         for source in sources() {
             match source {
                 Source::Listener | Source::Daemon | Source::DaemonProcess => {}
-                Source::Backlog => {}
+                Source::Backlog | Source::Terminate => {}
                 Source::Master(slot) => ring |= self.read_output(slot),
                 Source::Process(slot) => self.reap(slot),
                 Source::Started(slot) => self.note_start(slot),

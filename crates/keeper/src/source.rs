@@ -3,7 +3,7 @@
 use crate::id::SlotId;
 use rustix::event::epoll::EventData;
 
-/// Where an event comes from: the listener, the daemon, or something of a slot.
+/// Where an event comes from: the listener, the daemon, a signal, or something of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
     /// A connection waits to be accepted.
@@ -14,6 +14,8 @@ pub(crate) enum Source {
     DaemonProcess,
     /// A client has connected to a socket that is held for the daemon.
     Backlog,
+    /// A signal asks the keeper to end.
+    Terminate,
     /// A PTY has output, or was hung up.
     Master(SlotId),
     /// A child ended.
@@ -33,6 +35,7 @@ impl Source {
             Self::Process(SlotId(slot)) => (4, slot),
             Self::Started(SlotId(slot)) => (5, slot),
             Self::Backlog => (6, 0),
+            Self::Terminate => (7, 0),
         };
         EventData::new_u64(kind << 32 | u64::from(slot))
     }
@@ -48,6 +51,7 @@ impl Source {
             4 => Self::Process(slot),
             5 => Self::Started(slot),
             6 => Self::Backlog,
+            7 => Self::Terminate,
             _ => return None,
         })
     }
@@ -61,10 +65,10 @@ mod tests {
     fn every_source_survives_its_event() {
         use Source::*;
         let slot = SlotId(8191);
-        let own = [Listener, Daemon, DaemonProcess, Backlog];
+        let own = [Listener, Daemon, DaemonProcess, Backlog, Terminate];
         for source in own.into_iter().chain([Master(slot), Process(slot), Started(slot)]) {
             assert_eq!(Source::of(source.data()), Some(source));
         }
-        assert_eq!(Source::of(EventData::new_u64(7 << 32)), None);
+        assert_eq!(Source::of(EventData::new_u64(8 << 32)), None);
     }
 }

@@ -47,6 +47,7 @@ fn fresh(socket: &Path) -> io::Result<i32> {
         return Ok(0);
     }
     detach()?;
+    keeper.watch_termination(sys::termination()?)?;
     let result = keeper.run();
     // The lock is still ours, so the path is too.
     let _removed = std::fs::remove_file(socket);
@@ -57,6 +58,7 @@ fn resumed(fd: &str) -> io::Result<i32> {
     let fd = fd.parse().map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     sys::ignore_signals();
     let mut keeper = crate::handover::resume(fd)?;
+    keeper.watch_termination(sys::termination()?)?;
     let address = rustix::net::getsockname(&keeper.listener)?;
     keeper.run()?;
     if let Ok(address) = SocketAddrUnix::try_from(address)

@@ -11,6 +11,7 @@ mod death;
 mod files;
 mod hang;
 mod keeper;
+mod login;
 mod poison;
 mod stop;
 mod upgrade;
