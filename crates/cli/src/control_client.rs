@@ -124,7 +124,7 @@ fn lost(error: &io::Error) -> Failure {
     let (what, hint) = match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => (
             "timed out waiting for the daemon to reply",
-            "`pkill -KILL -f 'swb daemon'` kills it; it restarts by itself, and sessions are not affected",
+            "try again; a daemon that hangs is replaced after some seconds, and sessions are not affected",
         ),
         _ => ("the daemon closed the connection before it replied", "try again; sessions are not affected"),
     };

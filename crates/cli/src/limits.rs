@@ -4,9 +4,9 @@ use std::time::Duration;
 
 // ---- connecting ----
 
-/// How long the daemon may take to answer the handshake. One that is being restarted needs up to a second;
-/// after ten something hangs.
-pub(crate) const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long the daemon may take to answer the handshake. One that hangs is replaced after about five seconds, and the
+/// next one needs up to a second.
+pub(crate) const HANDSHAKE: Duration = Duration::from_secs(15);
 /// How long a new daemon may take until it answers: it needs a few milliseconds, on a busy machine a second.
 pub(crate) const START: Duration = Duration::from_millis(2500);
 /// How long another command that is starting the daemon may hold the lock: its own wait and a little more.
@@ -16,10 +16,11 @@ pub(crate) const START_LOCK: Duration = Duration::from_millis(3500);
 pub(crate) const START_PAUSE: Duration = Duration::from_millis(3);
 /// Bytes of the log read to find out why the daemon did not start: its last lines.
 pub(crate) const LOG_TAIL: u64 = 4096;
-/// How long a request that can be repeated is repeated while the daemon keeps dying.
-pub(crate) const REQUEST_RETRY: Duration = Duration::from_secs(5);
-/// How long attaching is repeated while the daemon keeps dying.
-pub(crate) const ATTACH_RETRY: Duration = Duration::from_secs(5);
+/// How long a request that can be repeated is repeated while the daemon keeps dying: longer than the keeper needs to
+/// replace one that hangs.
+pub(crate) const REQUEST_RETRY: Duration = Duration::from_secs(15);
+/// How long attaching is repeated while the daemon keeps dying, for the same reason.
+pub(crate) const ATTACH_RETRY: Duration = Duration::from_secs(15);
 /// Pause between two attempts to reconnect to the event stream.
 pub(crate) const EVENTS_PAUSE: Duration = Duration::from_millis(100);
 /// Bytes of events read at once: dozens of them.

@@ -57,6 +57,7 @@ impl Host for DaemonHost {
                 .iter()
                 .cloned()
                 .chain(self.confinement.warnings().map(str::to_owned))
+                .chain(self.engine.left_out())
                 .collect(),
         }
     }

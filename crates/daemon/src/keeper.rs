@@ -11,14 +11,14 @@ use swb_programs::SystemClipboard;
 use swb_turns::Profiles;
 use swb_types::Paths;
 
-/// Connects the engine to the keeper of this user, and starts a keeper if none is running.
+/// Connects the engine to the keeper of this user, and starts a keeper if none is running; returns whether it did.
 pub(crate) async fn connect(
     paths: &Paths,
     exe: &Path,
     config: &Config,
     profiles: Option<Profiles>,
     endpoints: Vec<std::sync::Arc<dyn SessionEndpoint>>,
-) -> Result<Engine> {
+) -> Result<(Engine, bool)> {
     private_socket::private_dir(&paths.run_dir())?;
     let socket = paths.keeper_socket();
     let mut options = EngineOptions::new(socket.clone());
@@ -29,15 +29,15 @@ pub(crate) async fn connect(
     options.turns.depth = config.turns.keep;
     options.turns.turn_bytes = config.turns.turn_bytes;
     options.clipboard = Some(std::sync::Arc::new(SystemClipboard));
-    let mut last = None;
+    let (mut last, mut started) = (None, false);
     for try_number in 0..limits::KEEPER_TRIES {
         match Engine::connect(options.clone(), endpoints.clone()).await {
-            Ok(engine) => return Ok(engine),
+            Ok(engine) => return Ok((engine, started)),
             Err(error @ Error::AnotherDaemon(_)) => bail!(error),
             Err(error) => last = Some(error),
         }
         if try_number % 4 == 0 {
-            start(exe, &socket)?;
+            started |= start(exe, &socket)?;
         } else {
             tokio::time::sleep(limits::KEEPER_PAUSE).await;
         }
@@ -46,14 +46,14 @@ pub(crate) async fn connect(
     bail!("cannot connect to the keeper at {}: {reason}", socket.display())
 }
 
-/// Starts a keeper; when this returns, it or another keeper is listening.
-fn start(exe: &Path, socket: &Path) -> Result<()> {
+/// Starts a keeper; when this returns, it or another keeper is listening. Returns whether it is this one.
+fn start(exe: &Path, socket: &Path) -> Result<bool> {
     let mut command = Command::new(exe);
     command.arg("keeper").arg("--socket").arg(socket);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let output = command.output().with_context(|| format!("cannot start {} keeper", exe.display()))?;
     match output.status.code() {
-        Some(0 | 3) => Ok(()),
+        Some(code @ (0 | 3)) => Ok(code == 0),
         _ => {
             let error = String::from_utf8_lossy(&output.stderr);
             bail!("cannot start the keeper: {}", error.trim().trim_start_matches("swb keeper: "))

@@ -14,8 +14,10 @@ mod idle;
 mod keeper;
 mod limits;
 mod log;
+mod login;
 mod profiles;
 mod run;
+mod timed_command;
 mod upgrade;
 
 pub use config::{CliConfig, Config, ScriptschnellConfig};

@@ -37,5 +37,10 @@ pub(crate) const LEFT_WORK: Duration = Duration::from_secs(1);
 pub(crate) const PROFILE: u64 = 1 << 20;
 /// Bytes of the file with our process id.
 pub(crate) const PID_FILE: u64 = 32;
-/// Pause between two checks whether it has done so.
-pub(crate) const VERSION_CHECK: Duration = Duration::from_millis(10);
+/// Pause between two checks whether a program has ended.
+pub(crate) const COMMAND_CHECK: Duration = Duration::from_millis(10);
+/// How long systemd may take to answer before the daemon goes on without it: it needs some milliseconds, and the command
+/// that starts the daemon waits.
+pub(crate) const MANAGER: Duration = Duration::from_millis(700);
+/// How long the processes may take to arrive in the scope that systemd has promised.
+pub(crate) const SCOPE: Duration = Duration::from_millis(300);

@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::fronts::{self, OpenFronts};
 use crate::host::{DaemonHost, StopReason};
 use crate::limits;
-use crate::{conversations, idle, keeper, log, profiles};
+use crate::{conversations, idle, keeper, log, login, profiles};
 use anyhow::{Context, Result};
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit};
@@ -99,7 +99,10 @@ impl DaemonSetup {
         let mut opened = OpenFronts::default();
         let endpoints = opened.endpoints(&self.config, &self.paths, &fronts);
         let (profiles, mut warnings) = profiles::load(&self.paths.profiles_dir());
-        let engine = keeper::connect(&self.paths, &self.exe, &self.config, profiles, endpoints).await?;
+        let (engine, new_keeper) =
+            keeper::connect(&self.paths, &self.exe, &self.config, profiles, endpoints).await?;
+        login::offer_to_oom_killer(engine.keeper_pid());
+        fronts.report_connections(engine.connection_reporter());
         let listeners = match self.listeners(&mut opened, &engine) {
             Ok(listeners) => listeners,
             Err(error) => {
@@ -110,6 +113,7 @@ impl DaemonSetup {
         };
         warnings.extend(opened.warnings());
         warnings.extend(conversations::open_workspaces(&self.config.chat.workspaces));
+        warnings.extend(self.leave_terminal(&engine, new_keeper).await);
         engine.leave_successor(&self.successor()?)?;
         let confinement = Confinement::new(self.config.chat.confinement.clone(), self.exe.clone(), &fronts.tasks);
         let chats = self.conversations(&engine, confinement.clone());
@@ -137,6 +141,7 @@ impl DaemonSetup {
         if let Some(listener) = listeners.clippy {
             Clippy::new(engine.relay(), fronts.clone()).listen(listener)?;
         }
+        engine.ready();
         tracing::info!(
             pid = std::process::id(),
             keeper = engine.keeper_pid(),
@@ -161,6 +166,14 @@ impl DaemonSetup {
                 self.hand_over(&engine, &upgrade).await
             }
         }
+    }
+
+    /// Moves a new keeper, and a daemon that the user does not run in the foreground, away from what started them. Before
+    /// any session starts, as children stay where they were started. Returns a warning for the user.
+    async fn leave_terminal(&self, engine: &Engine, new_keeper: bool) -> Option<String> {
+        let keeper = u32::try_from(engine.keeper_pid()).ok().filter(|_| new_keeper);
+        let daemon = self.options.auto.then(std::process::id);
+        login::move_to_own_scope(&self.paths, keeper.into_iter().chain(daemon).collect()).await
     }
 
     /// Opens all listening sockets; clients are accepted later.

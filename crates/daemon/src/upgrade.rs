@@ -2,12 +2,12 @@
 
 use crate::limits;
 use crate::run::{DaemonEnd, DaemonSetup};
+use crate::timed_command::output_within;
 use anyhow::Result;
 use rustix::fs::Mode;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::process::Command;
 use swb_engine::Engine;
 
 /// The program to replace this one with.
@@ -23,19 +23,9 @@ pub(crate) fn check_program(exe: &Path) -> Result<(), String> {
     if !exe.is_absolute() {
         return Err(cannot("the path is not absolute"));
     }
-    let mut command = Command::new(exe);
-    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().map_err(|error| cannot(&error.to_string()))?;
-    let deadline = Instant::now() + limits::VERSION_TIMEOUT;
-    while child.try_wait().map_err(|error| cannot(&error.to_string()))?.is_none() {
-        if Instant::now() > deadline {
-            let _killed = child.kill();
-            let _reaped = child.wait();
-            return Err(cannot("timed out waiting for the output of --version"));
-        }
-        std::thread::park_timeout(limits::VERSION_CHECK);
-    }
-    let output = child.wait_with_output().map_err(|error| cannot(&error.to_string()))?;
+    let output = output_within(Command::new(exe).arg("--version"), limits::VERSION_TIMEOUT);
+    let output = output.map_err(|error| cannot(&error.to_string()))?;
+    let output = output.ok_or_else(|| cannot("timed out waiting for the output of --version"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     if output.status.success() && text.starts_with("swb ") {
         Ok(())

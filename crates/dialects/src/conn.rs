@@ -2,11 +2,12 @@
 
 use crate::places::{Places, Room};
 use crate::{limits, peer};
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use swb_engine::{InputError, Pty, is_unconfined};
 use tokio::net::{UnixListener, UnixStream};
@@ -20,13 +21,53 @@ pub struct Fronts {
     pub tasks: TaskTracker,
     /// Cancelled when the daemon stops: each connection is then closed as its dialect demands.
     pub stop: CancellationToken,
-    open: Arc<AtomicUsize>,
+    open: Arc<ConnectionCount>,
+}
+
+/// The number of open connections, and who is notified when it changes.
+#[derive(Default)]
+pub(crate) struct ConnectionCount {
+    open: AtomicUsize,
+    report: OnceLock<Box<dyn Fn(usize) + Send + Sync>>,
+}
+
+impl ConnectionCount {
+    pub(crate) fn get(&self) -> usize {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn add(&self) {
+        let open = self.open.fetch_add(1, Ordering::Relaxed) + 1;
+        self.report(open);
+    }
+
+    pub(crate) fn remove(&self) {
+        let open = self.open.fetch_sub(1, Ordering::Relaxed) - 1;
+        self.report(open);
+    }
+
+    fn report(&self, open: usize) {
+        if let Some(report) = self.report.get() {
+            report(open);
+        }
+    }
+}
+
+impl fmt::Debug for ConnectionCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.open.fmt(f)
+    }
 }
 
 impl Fronts {
     /// Number of open connections.
     pub fn connections(&self) -> usize {
-        self.open.load(Ordering::Relaxed)
+        self.open.get()
+    }
+
+    /// Calls `report` with the number of open connections whenever it changes. Only the first call counts.
+    pub fn report_connections(&self, report: impl Fn(usize) + Send + Sync + 'static) {
+        let _first = self.open.report.set(Box::new(report));
     }
 
     /// Serves the connections of one listening socket until `stop`. A connection counts until it drops its `Room`. Only

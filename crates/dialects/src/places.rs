@@ -7,7 +7,7 @@
 
 use crate::limits;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -20,12 +20,12 @@ pub(crate) struct Places {
     free: Arc<Semaphore>,
     idle: Arc<IdleConnections>,
     /// Number of connections of all sockets.
-    open: Arc<AtomicUsize>,
+    open: Arc<ConnectionCount>,
 }
 
 impl Places {
     /// `most` places; a connection can be displaced when it has been idle for `grace`.
-    pub(crate) fn new(most: usize, grace: Duration, open: Arc<AtomicUsize>) -> Self {
+    pub(crate) fn new(most: usize, grace: Duration, open: Arc<ConnectionCount>) -> Self {
         let idle = IdleConnections { grace, ..IdleConnections::default() };
         Self { free: Arc::new(Semaphore::new(most)), idle: Arc::new(idle), open }
     }
@@ -41,7 +41,7 @@ impl Places {
                 tokio::time::timeout(wait, free().acquire_owned()).await.ok()?.ok()?
             }
         };
-        self.open.fetch_add(1, Ordering::Relaxed);
+        self.open.add();
         Some(Room { _place: permit, idle: Arc::clone(&self.idle), open: Arc::clone(&self.open) })
     }
 
@@ -56,7 +56,7 @@ impl Places {
 pub(crate) struct Room {
     _place: OwnedSemaphorePermit,
     idle: Arc<IdleConnections>,
-    open: Arc<AtomicUsize>,
+    open: Arc<ConnectionCount>,
 }
 
 impl Room {
@@ -68,7 +68,7 @@ impl Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        self.open.fetch_sub(1, Ordering::Relaxed);
+        self.open.remove();
     }
 }
 
@@ -162,9 +162,9 @@ mod tests {
         assert!(second.await.is_ok());
         // The rest is busy.
         assert!(places.take().await.is_none());
-        assert_eq!(places.open.load(Ordering::Relaxed), 2);
+        assert_eq!(places.open.get(), 2);
         drop((busy, third));
-        assert_eq!(places.open.load(Ordering::Relaxed), 0);
+        assert_eq!(places.open.get(), 0);
         assert!(places.take().await.is_some());
     }
 

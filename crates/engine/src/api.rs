@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::event::{EventCursor, EventFollower, Events, SessionEvent};
 use crate::keeper::{AdoptedState, KEY_CHATS, KEY_EVENTS, KEY_RECORD, KEY_TURNS, Keeper};
 use crate::limits;
+use crate::optional_state::OptionalState;
 use crate::registry::{Registry, SessionClaim};
 use crate::relay::{ClipboardSink, Relay, TurnLimits};
 use crate::screen::Screens;
@@ -81,7 +82,13 @@ impl Engine {
     ) -> Result<Self, Error> {
         let (keeper, mut left) = Keeper::connect(&options.keeper_socket).await?;
         let screens = Screens::start(swb_vt::Options { scrollback: options.scrollback }, options.follow);
-        let (events, log) = Events::new(left.global.remove(&KEY_EVENTS));
+        if let Some(hangs) = keeper.vitals().map(|vitals| vitals.hangs()).filter(|hangs| *hangs > 0) {
+            tracing::warn!(hangs, "the keeper has replaced daemons that did not respond");
+        }
+        let adopted = left.global.remove(&KEY_EVENTS).and_then(|memory| {
+            keeper.adopt_state(OptionalState::Events, memory, |memory| Events::new(Some(memory)))
+        });
+        let (events, log) = adopted.unwrap_or_else(|| Events::new(None));
         if let Some(log) = log {
             keeper.hold_events(log);
         }
@@ -132,10 +139,15 @@ impl Engine {
                 Some(Err(error)) => {
                     tracing::warn!(%slot, %error, "skipping session: unreadable record")
                 }
-                None => self.context.keeper.free_slot(slot),
+                None => match OptionalState::in_slot(&adopted.held) {
+                    Some(state) => self.context.keeper.note_aside(slot, state),
+                    None => self.context.keeper.free_slot(slot),
+                },
             }
         }
         for (_, adoption) in sessions {
+            // With thousands of sessions this takes a while.
+            self.context.keeper.beat();
             if let Some(task) = SessionTask::adopt(adoption, self.context.clone()) {
                 self.tasks.spawn(task.run(None));
             }
@@ -160,6 +172,7 @@ impl Engine {
         let bound_to = spec.bind_workspace.then(|| spec.workspace.clone());
         let name = spec.name.clone();
         let mut made = None;
+        self.context.make_room();
         let session = self.context.registry.insert(&name, claim, bound_to.as_deref(), |name| {
             let uid = SessionUid::created_at(now);
             if let Some(variable) = &spec.name_variable {
@@ -271,6 +284,34 @@ impl Engine {
         self.context.keeper.restarts
     }
 
+    /// Notes that all state is adopted and clients are accepted: a daemon that dies before this has failed to start.
+    pub fn ready(&self) {
+        if let Some(vitals) = self.context.keeper.vitals() {
+            vitals.set_ready();
+        }
+    }
+
+    /// Reports the number of open connections to the keeper, which replaces a daemon that hangs while clients wait.
+    pub fn connection_reporter(&self) -> impl Fn(usize) + Send + Sync + 'static + use<> {
+        let vitals = self.context.keeper.vitals().cloned();
+        move |connections| {
+            if let Some(vitals) = &vitals {
+                vitals.set_clients(connections);
+            }
+        }
+    }
+
+    /// State of earlier daemons that was left out because daemons died while they read it, as text for people.
+    pub fn left_out(&self) -> Vec<String> {
+        let text = |state: OptionalState| {
+            format!(
+                "left out {state}: the daemon died again and again while it read it; the keeper holds the data until {}",
+                if matches!(state, OptionalState::Screen(_)) { "the session ends" } else { "`swb shutdown`" },
+            )
+        };
+        self.context.keeper.aside().into_iter().map(text).collect()
+    }
+
     /// Whether this daemon replaces one that did not stop in order: that one left its first front with the keeper.
     pub fn continues(&self) -> bool {
         self.context.continues
@@ -327,6 +368,7 @@ impl Engine {
         }
         // CB-57
         self.context.relay.clear();
+        self.context.keeper.drop_aside();
         self.context.keeper.goodbye();
         self.context.keeper.flush().await;
     }

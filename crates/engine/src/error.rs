@@ -1,5 +1,6 @@
 //! Errors of the engine, by cause.
 
+use std::borrow::Cow;
 use swb_types::{NameError, PtyId, SessionName};
 
 /// Why an operation of the engine was refused or failed.
@@ -46,7 +47,7 @@ pub enum Error {
     Screens(String),
     /// One of the limits was reached.
     #[error("{0}")]
-    Limit(&'static str),
+    Limit(Cow<'static, str>),
     /// An endpoint that the session requires cannot be opened.
     #[error("{0}")]
     Endpoint(String),

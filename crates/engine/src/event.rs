@@ -160,7 +160,7 @@ impl Events {
         };
         let known = cursor.log == log.id && cursor.seq < log.next;
         let oldest = log.kept.front().map_or(log.next, |event| event.seq);
-        let missed = !known || cursor.seq + 1 < oldest;
+        let missed = !known || cursor.seq.saturating_add(1) < oldest;
         let past = log.kept.iter().filter(|event| !known || event.seq > cursor.seq).cloned().collect();
         EventFollower { missed, past, next, cursor: newest }
     }
@@ -180,12 +180,12 @@ impl EventLog {
         let mut lines = text.lines();
         let id = u64::from_str_radix(lines.next().ok_or_else(bad)?, 16).map_err(|_| bad())?;
         let kept: VecDeque<SessionEvent> = lines.filter_map(|line| serde_json::from_str(line).ok()).collect();
-        let next = kept.back().map_or(1, |event: &SessionEvent| event.seq + 1);
+        let next = kept.back().map_or(1, |event: &SessionEvent| event.seq.saturating_add(1));
         Ok(Self { id, next, kept, memory: Some(memory) })
     }
 
     fn push(&mut self, event: SessionEvent) {
-        self.next = event.seq + 1;
+        self.next = event.seq.saturating_add(1);
         if let Ok(line) = serde_json::to_string(&event) {
             self.write(&(line + "\n"));
         }

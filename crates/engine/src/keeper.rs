@@ -5,14 +5,16 @@
 
 use crate::error::Error;
 use crate::limits;
+use crate::optional_state::OptionalState;
 use crate::pty::{self, Pty};
+use rustix::process::Resource;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use swb_keeper::proto::{KEY_DAEMON, Packet, PacketKind, Received, SlotFlags, Stage, VERSION};
-use swb_keeper::{Doorbell, KEYS, KeeperLink, MAX_SLOTS, Reader, SlotId, Spec};
+use swb_keeper::{Doorbell, KEYS, KeeperLink, MAX_SLOTS, Reader, SlotId, Spec, Vitals};
 use swb_types::{ExitStatus, Offset, Size};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -23,6 +25,8 @@ use tokio_util::sync::CancellationToken;
 pub(crate) const KEY_RECORD: u16 = 0;
 /// Key under which its screen is held.
 pub(crate) const KEY_SCREEN: u16 = 1;
+/// Key under which a screen is set aside that daemons died of.
+pub(crate) const KEY_ASIDE: u16 = 2;
 /// First key of the endpoints' descriptors, by position.
 pub(crate) const KEY_ENDPOINT: u16 = 4;
 /// First global key that fronts may use for their listening sockets.
@@ -64,7 +68,17 @@ pub(crate) struct SlotOwner {
 #[derive(Debug)]
 struct KeeperShared {
     slots: BTreeMap<SlotId, Option<SlotOwner>>,
+    /// State that was left out and set aside.
+    aside: Vec<(SlotId, OptionalState)>,
     queue: VecDeque<(Packet, Vec<OwnedFd>)>,
+}
+
+impl KeeperShared {
+    fn take_slot(&mut self) -> Option<SlotId> {
+        let slot = (0..MAX_SLOTS as u32).map(SlotId).find(|slot| !self.slots.contains_key(slot))?;
+        self.slots.insert(slot, None);
+        Some(slot)
+    }
 }
 
 /// Cloneable handle to the keeper.
@@ -75,6 +89,8 @@ pub(crate) struct Keeper {
     /// Cancelled when the keeper is gone.
     pub(crate) lost: CancellationToken,
     bell: Arc<Doorbell>,
+    /// Missing if the keeper is of an older version.
+    vitals: Option<Arc<Vitals>>,
     pub(crate) pid: i32,
     pub(crate) restarts: u64,
 }
@@ -97,6 +113,14 @@ pub(crate) struct AdoptedState {
     pub(crate) global: BTreeMap<u16, OwnedFd>,
 }
 
+/// What the keeper sends first.
+struct Greeting {
+    bell: Doorbell,
+    vitals: Option<Arc<Vitals>>,
+    /// Its pid and, in the upper half, how many daemons it has started.
+    about: u64,
+}
+
 impl Keeper {
     /// Connects, and takes over what the keeper holds.
     pub(crate) async fn connect(socket: &Path) -> Result<(Self, AdoptedState), Error> {
@@ -104,13 +128,14 @@ impl Keeper {
         let link =
             crate::sys::register(link, Interest::READABLE | Interest::WRITABLE).map_err(unavailable)?;
         let adoption = tokio::time::timeout(limits::ADOPTION, adopt(&link)).await;
-        let (bell, about, left) =
+        let (Greeting { bell, vitals, about }, left) =
             adoption.map_err(|_| Error::Keeper("timed out waiting for its state".into()))??;
         let slots = left.slots.keys().map(|slot| (*slot, None)).collect();
-        let shared = Arc::new(Mutex::new(KeeperShared { slots, queue: VecDeque::new() }));
+        let shared = Arc::new(Mutex::new(KeeperShared { slots, aside: Vec::new(), queue: VecDeque::new() }));
         let (pid, restarts) = (about as u32 as i32, about >> 32);
         let lost = CancellationToken::new();
-        Ok((Self { link: Arc::new(link), shared, lost, bell: Arc::new(bell), pid, restarts }, left))
+        let (link, bell) = (Arc::new(link), Arc::new(bell));
+        Ok((Self { link, shared, lost, bell, vitals, pid, restarts }, left))
     }
 
     fn lock(&self) -> MutexGuard<'_, KeeperShared> {
@@ -120,10 +145,57 @@ impl Keeper {
     /// Takes the lowest free slot.
     pub(crate) fn reserve_slot(&self) -> Result<SlotId, Error> {
         let mut shared = self.lock();
-        let free = (0..MAX_SLOTS as u32).map(SlotId).find(|slot| !shared.slots.contains_key(slot));
-        let slot = free.ok_or(Error::Limit("too many terminals; end some sessions first"))?;
-        shared.slots.insert(slot, None);
-        Ok(slot)
+        self.check_files(shared.slots.len() as u64 + 1)?;
+        shared.take_slot().ok_or(Error::Limit("too many terminals; end some sessions first".into()))
+    }
+
+    /// Whether the limits of open files allow another terminal.
+    pub(crate) fn has_room(&self) -> bool {
+        let terminals = self.lock().slots.len() as u64;
+        self.check_files(terminals + 1).is_ok()
+    }
+
+    /// Fails if `terminals` are more than the limits of open files allow. Beyond them a daemon that dies could not be
+    /// replaced, and no client could reach the terminals there are.
+    fn check_files(&self, terminals: u64) -> Result<(), Error> {
+        let own = rustix::process::getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        if terminals * limits::FILES_PER_TERMINAL + limits::FILES_RESERVED > own {
+            return Err(Error::Limit(out_of_files("daemon", own).into()));
+        }
+        let keepers = self.vitals().map_or(u64::MAX, |vitals| vitals.file_limit());
+        if terminals * swb_keeper::FILES_PER_SLOT + swb_keeper::FILES_RESERVED > keepers {
+            return Err(Error::Limit(out_of_files("keeper", keepers).into()));
+        }
+        Ok(())
+    }
+
+    /// Takes a slot for state that is set aside, unless there are too many of them.
+    pub(crate) fn reserve_aside(&self) -> Option<SlotId> {
+        let mut shared = self.lock();
+        if shared.aside.len() >= limits::SET_ASIDE {
+            return None;
+        }
+        shared.take_slot()
+    }
+
+    /// Notes what is set aside in a slot.
+    pub(crate) fn note_aside(&self, slot: SlotId, state: OptionalState) {
+        self.lock().aside.push((slot, state));
+    }
+
+    /// What is set aside.
+    pub(crate) fn aside(&self) -> Vec<OptionalState> {
+        self.lock().aside.iter().map(|(_, state)| *state).collect()
+    }
+
+    /// Drops what is set aside for all sessions.
+    pub(crate) fn drop_aside(&self) {
+        let aside = std::mem::take(&mut self.lock().aside);
+        for (slot, state) in aside {
+            if !matches!(state, OptionalState::Screen(_)) {
+                self.free_slot(slot);
+            }
+        }
     }
 
     /// Sets the receiver of a slot's events.
@@ -138,6 +210,7 @@ impl Keeper {
             if let Some(Some(owner)) = shared.slots.remove(&slot) {
                 owner.pty.release();
             }
+            shared.aside.retain(|(aside, _)| *aside != slot);
             self.enqueue(&mut shared, Packet::new(PacketKind::Free, slot), vec![]);
         }
         self.send_queued();
@@ -349,6 +422,7 @@ impl Keeper {
         };
         while let Ok(mut ready) = event.readable().await {
             ready.clear_ready();
+            self.beat();
             let shared = self.lock();
             self.bell.answer(|slot| {
                 if let Some(Some(owner)) = shared.slots.get(&slot) {
@@ -356,6 +430,18 @@ impl Keeper {
                 }
             });
         }
+    }
+
+    /// Shows the keeper that this daemon does not hang.
+    pub(crate) fn beat(&self) {
+        if let Some(vitals) = &self.vitals {
+            vitals.beat();
+        }
+    }
+
+    /// The vital signs that the keeper watches.
+    pub(crate) fn vitals(&self) -> Option<&Arc<Vitals>> {
+        self.vitals.as_ref()
     }
 
     fn dispatch(&self, packet: &Packet, first: Option<OwnedFd>, second: Option<OwnedFd>) {
@@ -369,7 +455,12 @@ impl Keeper {
             }
             PacketKind::Exited => KeeperEvent::Exited { status: exit_status(packet.a) },
             PacketKind::Refused if packet.b == PacketKind::Spawn as u64 => {
-                KeeperEvent::SpawnFailed { reason: start_failure(packet.a, Stage::Setup as u64), over: true }
+                let full = packet.a == rustix::io::Errno::MFILE.raw_os_error() as u64;
+                let reason = match self.vitals().filter(|_| full) {
+                    Some(vitals) => out_of_files("keeper", vitals.file_limit()),
+                    None => start_failure(packet.a, Stage::Setup as u64),
+                };
+                KeeperEvent::SpawnFailed { reason, over: true }
             }
             PacketKind::Refused => {
                 let error = io::Error::from_raw_os_error(packet.a as i32);
@@ -396,8 +487,9 @@ fn unavailable(error: io::Error) -> Error {
     Error::Keeper(error.to_string())
 }
 
-async fn adopt(link: &AsyncFd<KeeperLink>) -> Result<(Doorbell, u64, AdoptedState), Error> {
+async fn adopt(link: &AsyncFd<KeeperLink>) -> Result<(Greeting, AdoptedState), Error> {
     let mut welcome = None;
+    let mut vitals = None;
     let mut left = AdoptedState::default();
     loop {
         let received = link.async_io(Interest::READABLE, KeeperLink::receive).await.map_err(unavailable)?;
@@ -420,6 +512,13 @@ async fn adopt(link: &AsyncFd<KeeperLink>) -> Result<(Doorbell, u64, AdoptedStat
                     .map_err(unavailable)?;
                 welcome = Some((bell, packet.b));
             }
+            PacketKind::Vitals => {
+                let opened = first.map(Vitals::open).transpose().map_err(unavailable)?;
+                vitals = opened.map(Arc::new);
+                if let Some(vitals) = &vitals {
+                    vitals.begin();
+                }
+            }
             PacketKind::Busy if packet.a == u64::from(std::process::id()) => {
                 // It has not noticed yet that this process replaced its own program.
                 return Err(unavailable(io::ErrorKind::WouldBlock.into()));
@@ -440,7 +539,7 @@ async fn adopt(link: &AsyncFd<KeeperLink>) -> Result<(Doorbell, u64, AdoptedStat
         }
     }
     let (bell, about) = welcome.ok_or_else(|| Error::Keeper("it sent no greeting".into()))?;
-    Ok((bell, about, left))
+    Ok((Greeting { bell, vitals, about }, left))
 }
 
 fn adopt_slot(slot: &mut AdoptedSlot, packet: &Packet, first: Option<OwnedFd>, second: Option<OwnedFd>) {
@@ -461,6 +560,14 @@ fn exit_status(word: u64) -> ExitStatus {
         256.. => ExitStatus::Signal((word - 256) as i32 & 0x7f),
         code => ExitStatus::Code(code as i32),
     }
+}
+
+/// Why there is no room for another terminal, and what to do.
+fn out_of_files(process: &str, limit: u64) -> String {
+    format!(
+        "the {process}'s limit of open files (RLIMIT_NOFILE, {limit}) leaves no room for another terminal: end some \
+         sessions, or raise the hard limit (`ulimit -Hn`, or LimitNOFILE= in a systemd unit) before the keeper starts"
+    )
 }
 
 fn start_failure(errno: u64, stage: u64) -> String {

@@ -26,6 +26,19 @@ pub const EVENT_MEMORY: usize = 512 * 1024;
 pub const KEEPER_QUEUE: usize = 16 * 1024;
 /// Events from the keeper that a session has not handled yet: a few per PTY.
 pub const KEEPER_EVENTS: usize = PTYS_PER_SESSION * 4;
+/// How often daemons in a row may die while they read the same state before the next one leaves it out: one or two deaths
+/// can have any reason.
+pub const DEATHS_OF_STATE: u64 = 3;
+/// How many daemons in a row may die at their start before the next one leaves out everything that sessions can do without:
+/// more than [`DEATHS_OF_STATE`], so that it happens only if their deaths explain nothing.
+pub const FAILED_STARTS: u64 = 6;
+/// State of all sessions that is set aside at a time; there are three kinds, and what comes later is dropped.
+pub const SET_ASIDE: usize = 8;
+/// Descriptors that a terminal takes in the daemon at most: ring, master, record, screen and endpoint while it is adopted,
+/// and one for the client that attaches to it.
+pub const FILES_PER_TERMINAL: u64 = 6;
+/// Descriptors that terminals never take: some 35 for the daemon itself, and the rest for clients.
+pub const FILES_RESERVED: u64 = 48;
 /// Maximum size of a stored record; most of it is the environment.
 pub const STORED: usize = 8 << 20;
 /// Maximum size of a checkpoint; a screen of the usual size with 2000 coloured lines takes a sixth of it.

@@ -1,4 +1,4 @@
-//! The keeper's side of the daemon's connection: requests are fulfilled, events are sent, and a daemon that went
+//! The keeper's side of the daemon's connection: requests are fulfilled, events are sent, and a daemon that hangs or went
 //! without a goodbye is replaced.
 
 use crate::id::SlotId;
@@ -9,11 +9,17 @@ use crate::pty::{self, Child};
 use crate::server::Keeper;
 use crate::slot::{self, Slot};
 use crate::source::Source;
+use crate::watchdog::{self, Findings, ThreadState, Verdict};
 use rustix::event::epoll::{self, EventFlags};
 use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::SocketFlags;
-use rustix::process::{WaitId, WaitIdOptions};
+use rustix::process::{
+    Pid, PidfdFlags, Resource, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal,
+};
+use std::ffi::CStr;
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 /// A daemon's connection.
@@ -25,6 +31,50 @@ pub(crate) struct Daemon {
     pub(crate) welcomed: bool,
     /// `Adopted` has not been sent yet.
     pub(crate) adopting: bool,
+    /// Its process, while the connection is open.
+    process: Option<OwnedFd>,
+    /// It shows signs of life; older versions do not.
+    watched: bool,
+    /// When it was asked to stop, because the keeper ends.
+    asked_to_stop: Option<Instant>,
+}
+
+impl Daemon {
+    /// A daemon that has just connected. While the connection is open the process `pid` is the daemon, so the
+    /// descriptor of it can be no other.
+    fn new(socket: OwnedFd, pid: u64) -> Self {
+        let process = process_id(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        Self { socket, pid, welcomed: false, adopting: false, process, watched: false, asked_to_stop: None }
+    }
+
+    /// The daemon of a former image of this keeper, which welcomed it and answered all its requests. It reconnects
+    /// soon, and knows another page of vital signs until then.
+    pub(crate) fn resumed(socket: OwnedFd, pid: u64) -> Self {
+        Self { welcomed: true, ..Self::new(socket, pid) }
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(process) = &self.process {
+            // It may have ended meanwhile.
+            let _sent = pidfd_send_signal(process, signal);
+        }
+    }
+
+    /// What its main thread is doing.
+    fn thread_state(&self) -> ThreadState {
+        let read = || -> Option<ThreadState> {
+            let mut path = [0; limits::STAT_PATH];
+            let mut rest = path.as_mut_slice();
+            write!(rest, "/proc/{0}/task/{0}/stat\0", self.pid).ok()?;
+            let path = CStr::from_bytes_until_nul(&path).ok()?;
+            let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+            let mut stat = [0; limits::STAT];
+            let read = rustix::io::read(&file, &mut stat).ok()?;
+            watchdog::thread_state(stat.get(..read)?)
+        };
+        // Without `/proc` its silence is all there is to judge by.
+        read().unwrap_or(ThreadState::Blocked)
+    }
 }
 
 impl Keeper {
@@ -54,7 +104,7 @@ impl Keeper {
             let _sent = proto::send(&socket, busy, &[]);
             return;
         }
-        self.daemon = Some(Daemon { socket, pid, welcomed: false, adopting: false });
+        self.daemon = Some(Daemon::new(socket, pid));
         if self.watch_daemon().is_err() {
             self.daemon = None;
         }
@@ -87,14 +137,71 @@ impl Keeper {
 
     fn daemon_left(&mut self) {
         self.open_gates();
+        self.watchdog.disarm();
         if let Some(daemon) = self.daemon.take() {
-            self.successor.daemon_left(daemon.welcomed, Instant::now());
+            let served = !daemon.watched || self.vitals.daemon_left();
+            self.successor.daemon_left(daemon.welcomed, served, Instant::now());
         }
+    }
+
+    /// Something waits for the daemon: from now on it is watched until it has shown that it lives.
+    pub(crate) fn expect_answer(&mut self) {
+        if self.daemon.as_ref().is_some_and(|daemon| daemon.watched) {
+            self.watchdog.arm(self.vitals.beats());
+        }
+    }
+
+    /// Rings the daemon's doorbell.
+    pub(crate) fn wake_daemon(&mut self) {
+        self.expect_answer();
+        self.bell.ring();
+    }
+
+    /// Ends a daemon that hangs; the next one is started at once.
+    pub(crate) fn check_daemon(&mut self, now: Instant) {
+        if !self.watchdog.is_due(now) {
+            return;
+        }
+        let Some(daemon) = &self.daemon else { return self.watchdog.disarm() };
+        let output = std::mem::take(&mut self.fresh_output);
+        let found = Findings {
+            beats: self.vitals.beats(),
+            unanswered: self.bell.is_unanswered(),
+            waiting: output || self.vitals.clients() > 0 || self.backlog.waits(),
+            thread: daemon.thread_state(),
+        };
+        match self.watchdog.check(found, now) {
+            Verdict::Fine => {}
+            Verdict::Ask => self.bell.ring(),
+            Verdict::Hangs => {
+                daemon.signal(Signal::KILL);
+                self.vitals.count_hang();
+                // Not only when its connection closes: a process that waits for a device may take any time to end.
+                self.daemon_left();
+            }
+        }
+    }
+
+    /// The keeper is to end and no child lives: how long it waits for the daemon to stop in order, which removes the
+    /// daemon's sockets.
+    pub(crate) fn farewell(&mut self, now: Instant) -> Option<Duration> {
+        let Some(daemon) = &mut self.daemon else {
+            if self.successor.awaited() {
+                // It has adopted nothing, and would start another keeper.
+                self.successor.signal_process(Signal::KILL);
+            }
+            return None;
+        };
+        if daemon.asked_to_stop.is_none() {
+            daemon.signal(Signal::TERM);
+        }
+        let asked = *daemon.asked_to_stop.get_or_insert(now);
+        limits::FAREWELL.checked_sub(now.duration_since(asked))
     }
 
     fn obey(&mut self, packet: &Packet, fd: Option<OwnedFd>) -> Result<(), Errno> {
         match packet.kind {
-            PacketKind::Hello => self.welcome(packet.b),
+            PacketKind::Hello => self.welcome(packet.a, packet.b),
             PacketKind::Spawn => self.spawn(packet, fd.ok_or(Errno::BADF)?),
             PacketKind::Signal => match self.slot(packet.slot)?.signal(packet.a) {
                 // It has ended by itself, and the daemon gets a report of that.
@@ -108,6 +215,7 @@ impl Keeper {
             PacketKind::GoOn => Ok(()),
             PacketKind::Goodbye => {
                 self.open_gates();
+                self.watchdog.disarm();
                 self.successor.goodbye();
                 self.daemon = None;
                 Ok(())
@@ -126,7 +234,7 @@ impl Keeper {
     }
 
     /// Hands everything over to a daemon that this keeper has started, or that knows the key of the installation.
-    fn welcome(&mut self, key: u64) -> Result<(), Errno> {
+    fn welcome(&mut self, version: u64, key: u64) -> Result<(), Errno> {
         let Some(daemon) = &mut self.daemon else {
             return Ok(());
         };
@@ -138,8 +246,12 @@ impl Keeper {
         let about = self.successor.restarts() << 32 | u64::from(std::process::id());
         let packet = Packet::new(PacketKind::Welcome, SlotId::GLOBAL).args(proto::VERSION, about);
         proto::send(&daemon.socket, packet, &[self.bell.memory(), self.bell.event()])?;
+        self.vitals.daemon_came(file_limit());
+        let packet = Packet::new(PacketKind::Vitals, SlotId::GLOBAL);
+        proto::send(&daemon.socket, packet, &[self.vitals.memory()])?;
         daemon.welcomed = true;
         daemon.adopting = true;
+        daemon.watched = version >= proto::VERSION_WITH_VITALS;
         self.successor.daemon_came(Instant::now());
         for slot in self.slots.iter_mut().filter(|slot| slot.occupied()) {
             slot.unsent.state = true;
@@ -164,17 +276,44 @@ impl Keeper {
         if slot.busy() {
             return Err(Errno::BUSY);
         }
+        if slot.ring.is_none() && !self.has_files_for(packet.slot) {
+            return Err(Errno::MFILE);
+        }
+        let slot = self.slot(packet.slot)?;
         let started = slot.spawn(&spec, packet, limits).and_then(|()| self.watch(packet.slot));
         started.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
     }
 
+    /// Whether the limit of open files allows a terminal in `index`, beside all that the slots in use may still need. What
+    /// is reserved is not touched: without it a daemon that died could not be replaced.
+    fn has_files_for(&self, index: SlotId) -> bool {
+        let others =
+            (0..).zip(&self.slots).filter(|(other, slot)| SlotId(*other) != index && slot.occupied());
+        let slots = (others.count() as u64).saturating_add(1);
+        let needed = slots.saturating_mul(limits::FILES_PER_SLOT).saturating_add(limits::FILES_RESERVED);
+        needed <= file_limit()
+    }
+
     fn hold(&mut self, packet: &Packet, fd: Option<OwnedFd>) -> Result<(), Errno> {
         let key = usize::from(packet.key);
+        if key >= KEYS {
+            return Err(Errno::INVAL);
+        }
+        if packet.slot != SlotId::GLOBAL {
+            self.slot(packet.slot)?;
+        }
+        // Only now: what is watched must be forgotten before it is closed.
+        if let Some(fd) = &fd {
+            self.backlog.watch(fd);
+        }
         let places = match packet.slot {
             SlotId::GLOBAL => &mut self.global,
             slot => &mut self.slot(slot)?.held,
         };
-        *places.get_mut(key).ok_or(Errno::INVAL)? = fd;
+        let former = places.get_mut(key).and_then(|place| std::mem::replace(place, fd));
+        if let Some(former) = &former {
+            self.backlog.forget(former);
+        }
         Ok(())
     }
 
@@ -186,7 +325,8 @@ impl Keeper {
             let _signalled = slot.signal(9);
             return Err(Errno::BUSY);
         }
-        *slot = Slot::default();
+        let former = std::mem::take(slot);
+        former.held.iter().flatten().for_each(|held| self.backlog.forget(held));
         self.bell.set_gate(index, None);
         self.restless.retain(|restless| *restless != index);
         Ok(())
@@ -216,6 +356,11 @@ impl Keeper {
         if !daemon.welcomed || !self.unsent {
             return;
         }
+        // The bell shows the watchdog whether the daemon takes what is sent to it.
+        if daemon.watched {
+            self.watchdog.arm(self.vitals.beats());
+        }
+        self.bell.ring();
         let socket = daemon.socket.as_fd();
         let mut send_all = || -> rustix::io::Result<()> {
             while self.global_unsent != 0 {
@@ -245,7 +390,11 @@ impl Keeper {
         let Some(Some(spec)) = self.global.get(usize::from(KEY_DAEMON)) else {
             return self.successor.goodbye();
         };
+        // One that was started before and does not connect would only be in the way.
+        self.successor.signal_process(Signal::KILL);
         let started = pty::spawn(spec, None, self.limits);
+        // How its start went shows when it connects.
+        let started = started.map(|child| Child { started: None, ..child });
         self.successor.started(started.ok(), now);
         // Without the watch its end is noticed only when it has not sent `Hello` in time.
         let _watched = self.watch_successor();
@@ -265,6 +414,15 @@ fn refuse(daemon: &Daemon, packet: &Packet, errno: Errno) {
     let (a, b) = (errno.raw_os_error() as u64, packet.kind as u64);
     let refused = Packet::new(PacketKind::Refused, packet.slot).key(packet.key).args(a, b);
     let _sent = proto::send(&daemon.socket, refused, &[]);
+}
+
+fn process_id(pid: u64) -> Option<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw)
+}
+
+/// The limit of open files of this process.
+fn file_limit() -> u64 {
+    rustix::process::getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
 fn has_ended(child: &Child) -> bool {
@@ -300,7 +458,7 @@ mod tests {
         let limits = Rlimit { current: None, maximum: None };
         let mut keeper = Keeper::new(listener, lock, KEY, limits).unwrap();
         let (socket, daemon) = pair();
-        keeper.daemon = Some(Daemon { socket, pid: 1, welcomed: false, adopting: false });
+        keeper.daemon = Some(Daemon::new(socket, std::process::id().into()));
         keeper.watch_daemon().unwrap();
         greet(&daemon, KEY);
         keeper.serve_daemon();
@@ -324,7 +482,7 @@ mod tests {
         proto::send(&daemon, Packet::new(PacketKind::Goodbye, SlotId::GLOBAL), &[]).unwrap();
         keeper.serve_daemon();
         let (socket, stranger) = pair();
-        keeper.daemon = Some(Daemon { socket, pid: 1, welcomed: false, adopting: false });
+        keeper.daemon = Some(Daemon::new(socket, 1));
         keeper.watch_daemon().unwrap();
         greet(&stranger, KEY + 1);
         keeper.serve_daemon();

@@ -129,14 +129,15 @@ pub(crate) fn resume(record: i32) -> io::Result<Keeper> {
     for place in &mut keeper.global {
         *place = words.fd()?;
     }
+    keeper.global.iter().flatten().for_each(|held| keeper.backlog.watch(held));
     let count = words.next()?;
     for index in 0..u32::try_from(count).map_err(|_| broken())? {
         let slot = resume_slot(&mut words)?;
+        slot.held.iter().flatten().for_each(|held| keeper.backlog.watch(held));
         keeper.slots.push(slot);
         keeper.watch(SlotId(index))?;
     }
-    // The former image welcomed the daemon and answered all its requests.
-    keeper.daemon = socket.map(|socket| Daemon { socket, pid: daemon_pid, welcomed: true, adopting: false });
+    keeper.daemon = socket.map(|socket| Daemon::resumed(socket, daemon_pid));
     keeper.watch_daemon()?;
     keeper.watch_successor()?;
     Ok(keeper)
@@ -148,13 +149,7 @@ fn own_child(pid: u64) -> Option<Child> {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     rustix::process::waitid(WaitId::Pid(pid), look).ok()?;
     let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::NONBLOCK).ok()?;
-    resumed_child(pid, pidfd).ok()
-}
-
-fn resumed_child(pid: Pid, pidfd: OwnedFd) -> io::Result<Child> {
-    // The pipe that reported the start is no longer needed; any closed descriptor stands in for it.
-    let (started, _closed) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-    Ok(Child { pid, pidfd, started })
+    Some(Child { pid, pidfd, started: None })
 }
 
 fn resume_slot(words: &mut Words<'_>) -> io::Result<Slot> {
@@ -170,7 +165,7 @@ fn resume_slot(words: &mut Words<'_>) -> io::Result<Slot> {
     slot.exit = (ended != 0).then_some(exit);
     if let Some(pidfd) = pidfd {
         let pid = i32::try_from(slot.pid).ok().and_then(Pid::from_raw).ok_or_else(broken)?;
-        slot.child = Some(resumed_child(pid, pidfd)?);
+        slot.child = Some(Child { pid, pidfd, started: None });
     }
     Ok(slot)
 }

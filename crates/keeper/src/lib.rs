@@ -5,11 +5,11 @@
 //! ([`slot`](self), `Slot::read`), the keeper publishes the new head, and wakes the daemon if it sleeps.
 //!
 //! - [`run`] is the process itself (`swb keeper`, started by the daemon, never by people);
-//! - [`KeeperLink`], [`Reader`], [`Doorbell`] and [`Spec`] are the daemon's half.
+//! - [`KeeperLink`], [`Reader`], [`Doorbell`], [`Vitals`] and [`Spec`] are the daemon's half.
 //!
 //! Invariants: nothing else reads a PTY master; only the keeper writes a ring; the keeper never
 //! blocks; it never reads a descriptor it holds for the daemon, except the one that describes how to
-//! start the next daemon.
+//! start the next daemon. It only asks the kernel whether clients wait at the sockets among them.
 
 // A panic here would end every session: what can go wrong is an error or a saturated number instead.
 #![cfg_attr(
@@ -28,6 +28,7 @@
     )
 )]
 
+mod backlog;
 mod daemon;
 mod handover;
 mod id;
@@ -45,14 +46,17 @@ mod spec;
 mod start;
 mod successor;
 mod sys;
+mod vitals;
 mod wake;
+mod watchdog;
 
 pub use id::{Offset, SlotId};
-pub use limits::{KEYS, MAX_SLOTS};
+pub use limits::{FILES_PER_SLOT, FILES_RESERVED, KEYS, MAX_SLOTS, OOM_DAEMON, OOM_MOST};
 pub use link::KeeperLink;
 pub use peer::{CONFINING_GUARD, is_unconfined, parent_of};
 pub use pty::resize;
 pub use ring::{Pieces, Reader};
 pub use spec::{Spec, read_memfd, sealed_memfd};
 pub use start::run;
+pub use vitals::{DaemonThread, Suspect, Vitals};
 pub use wake::Doorbell;

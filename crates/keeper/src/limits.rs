@@ -77,6 +77,38 @@ pub(crate) const FAILURES: u32 = 8;
 /// Timeout for a started daemon to send `Hello` before another one is started.
 pub(crate) const HELLO: Duration = Duration::from_secs(20);
 
+/// How long a daemon may leave the doorbell unanswered although it could run. Its longest work between two looks at the
+/// bell takes a fraction of a second, and a person who waits gives up after ten.
+pub(crate) const SILENCE: Duration = Duration::from_secs(5);
+/// Pause between two checks of a daemon for which something waits: a few of them make up [`SILENCE`].
+pub(crate) const CHECK: Duration = Duration::from_secs(1);
+/// How often a daemon that answers is asked again while clients are connected, whose requests the keeper cannot see: two
+/// wake-ups of some microseconds each, and none without clients.
+pub(crate) const ASK_AGAIN: Duration = Duration::from_secs(2);
+/// Bytes of a thread's line in `/proc` that are read: its 52 numbers take fewer.
+pub(crate) const STAT: usize = 1024;
+/// Bytes of the path of that line, which has two process ids of at most ten digits.
+pub(crate) const STAT_PATH: usize = 64;
+
+/// Descriptors that a slot may take: ring, master, process and start of the child; record, screen, endpoint, and a screen
+/// that was left out.
+pub const FILES_PER_SLOT: u64 = 8;
+/// Descriptors that slots never take. About 30 are in use at a time: standard streams, listener, lock, epolls, doorbell,
+/// daemon, and what is held for all sessions. The rest is for accepting, starting and adopting the next daemon.
+pub const FILES_RESERVED: u64 = 48;
+
+/// How long the daemon may take to stop when the keeper ends: it saves conversations and closes connections, for 13 s at
+/// most.
+pub(crate) const FAREWELL: Duration = Duration::from_secs(15);
+
+/// How much sooner than the keeper the kernel ends a daemon when memory runs out, in its scale of 1000: the keeper starts
+/// the next one, and nothing else is lost.
+pub const OOM_DAEMON: i32 = 100;
+/// The same for children: one that took the memory ends before the daemon that serves all others.
+pub(crate) const OOM_CHILD: i32 = 200;
+/// The kernel's largest value of that kind.
+pub const OOM_MOST: i32 = 1000;
+
 /// Bytes of the description of a program: what the kernel allows `execve` for arguments and environment.
 pub(crate) const SPEC: usize = 6 * 1024 * 1024;
 /// Words a slot takes in the record of a hand-over: ring, master, child, held descriptors, and how it ended.

@@ -16,7 +16,9 @@ use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 
 /// Version of the protocol spoken here.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
+/// First version of a daemon that shows vital signs.
+pub(crate) const VERSION_WITH_VITALS: u64 = 2;
 /// Global key under which the daemon leaves the [`crate::Spec`] of its own successor.
 pub const KEY_DAEMON: u16 = 0;
 
@@ -67,6 +69,8 @@ pub enum PacketKind {
     Exited = 108,
     /// A request was refused: `a` is the errno, `b` the kind refused.
     Refused = 109,
+    /// The memory of the daemon's vital signs ([`crate::Vitals`]), right after `Welcome`.
+    Vitals = 110,
 }
 
 impl PacketKind {
@@ -92,6 +96,7 @@ impl PacketKind {
             SpawnFailed,
             Exited,
             Refused,
+            Vitals,
         ]
         .into_iter()
         .find(|k| *k as u16 == kind)
@@ -303,7 +308,7 @@ mod tests {
     fn every_kind_is_known_by_its_number() {
         use PacketKind::*;
         let kinds = [Hello, Spawn, Signal, Hold, Drop, Free, Goodbye, Handover, Replace, GoOn, Welcome, Busy];
-        let more = [Slot, Held, Adopted, Spawned, SpawnFailed, Exited, Refused];
+        let more = [Slot, Held, Adopted, Spawned, SpawnFailed, Exited, Refused, Vitals];
         for kind in kinds.into_iter().chain(more) {
             assert_eq!(PacketKind::from_u16(kind as u16), Some(kind));
         }

@@ -1,5 +1,6 @@
 //! Opening PTYs and turning a fork into the program of a [`Spec`].
 
+use crate::limits::{OOM_CHILD, OOM_DAEMON, OOM_MOST};
 use crate::proto::Stage;
 use crate::spec::Spec;
 use crate::sys::{self, Fork};
@@ -20,8 +21,8 @@ pub(crate) struct Child {
     pub(crate) pid: Pid,
     /// Readable when the process has ended.
     pub(crate) pidfd: OwnedFd,
-    /// Closes when the process has become its program; carries the reason when it could not.
-    pub(crate) started: OwnedFd,
+    /// Until that is known: closes when the process has become its program, and carries the reason when it could not.
+    pub(crate) started: Option<OwnedFd>,
 }
 
 impl Child {
@@ -69,7 +70,7 @@ pub(crate) fn spawn(spec: &OwnedFd, terminal: Option<&OwnedFd>, limits: Rlimit) 
         Fork::Parent(pid) => {
             let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidData)?;
             let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::NONBLOCK)?;
-            Ok(Child { pid, pidfd, started })
+            Ok(Child { pid, pidfd, started: Some(started) })
         }
     }
 }
@@ -101,6 +102,7 @@ fn become_program(spec: &OwnedFd, terminal: Option<&OwnedFd>, limits: Rlimit) ->
             }
         }
         rustix::process::setrlimit(Resource::Nofile, limits)?;
+        expose_to_oom_killer(if terminal.is_some() { OOM_CHILD } else { OOM_DAEMON });
         sys::close_others_on_exec();
         Spec::from_memfd(spec)
     };
@@ -113,6 +115,16 @@ fn become_program(spec: &OwnedFd, terminal: Option<&OwnedFd>, limits: Rlimit) ->
         return (Stage::Directory, error);
     }
     (Stage::Program, exec(&spec))
+}
+
+/// Makes the kernel end this process `more` sooner than its parent when memory runs out.
+fn expose_to_oom_killer(more: i32) {
+    let file = "/proc/self/oom_score_adj";
+    let inherited = std::fs::read_to_string(file).ok().and_then(|score| score.trim().parse::<i32>().ok());
+    if let Some(score) = inherited.map(|score| score.saturating_add(more).min(OOM_MOST)) {
+        // Where it cannot be set, the kernel chooses by size, as it does without this.
+        let _written = std::fs::write(file, score.to_string());
+    }
 }
 
 fn stdio(fd: BorrowedFd<'_>) -> io::Result<()> {

@@ -3,13 +3,16 @@
 //! Reports to the daemon are kept as flags on the slots ([`crate::slot::Unsent`]) rather than in a
 //! queue, so a daemon that does not read costs nothing and misses nothing.
 
+use crate::backlog::Backlog;
 use crate::daemon::Daemon;
 use crate::id::{Offset, SlotId};
 use crate::limits::{self, KEYS};
 use crate::slot::{Rest, Slot, Wait};
 use crate::source::Source;
 use crate::successor::Successor;
+use crate::vitals::Vitals;
 use crate::wake::Doorbell;
+use crate::watchdog::Watchdog;
 use rustix::event::epoll::{self, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -29,12 +32,22 @@ pub(crate) struct Keeper {
     pub(crate) global: [Option<OwnedFd>; KEYS],
     pub(crate) global_unsent: u8,
     pub(crate) bell: Doorbell,
+    /// Whether clients wait at the sockets among the held descriptors.
+    pub(crate) backlog: Backlog,
+    pub(crate) vitals: Vitals,
+    pub(crate) watchdog: Watchdog,
+    /// There was output since the daemon was checked last, whether it has set an alarm or not.
+    pub(crate) fresh_output: bool,
     pub(crate) daemon: Option<Daemon>,
     pub(crate) successor: Successor,
     /// The limit on open files that children are to have, which is not the keeper's own.
     pub(crate) limits: Rlimit,
     pub(crate) epoll: OwnedFd,
     idle_since: Instant,
+    /// Readable when SIGTERM has arrived.
+    termination: Option<OwnedFd>,
+    /// SIGTERM has arrived: the keeper ends as soon as no child lives.
+    pub(crate) terminating: bool,
     /// Slots to look at without an event: draining, or waiting for something.
     pub(crate) restless: Vec<SlotId>,
     /// Some slot has unsent reports.
@@ -58,6 +71,9 @@ impl Keeper {
     ) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &listener, Source::Listener.data(), EventFlags::IN)?;
+        let backlog = Backlog::new()?;
+        // Edge-triggered: the keeper does not accept these connections, it only notes that they come.
+        epoll::add(&epoll, &backlog, Source::Backlog.data(), EventFlags::IN | EventFlags::ET)?;
         Ok(Self {
             listener,
             lock,
@@ -66,11 +82,17 @@ impl Keeper {
             global: Default::default(),
             global_unsent: 0,
             bell,
+            backlog,
+            vitals: Vitals::create()?,
+            watchdog: Watchdog::default(),
+            fresh_output: false,
             daemon: None,
             successor,
             limits,
             epoll,
             idle_since: Instant::now(),
+            termination: None,
+            terminating: false,
             // Room for all there can be, so that the loop never allocates.
             restless: Vec::with_capacity(limits::MAX_SLOTS),
             unsent: false,
@@ -86,8 +108,8 @@ impl Keeper {
         }
         if let Some(child) = &slot.child {
             epoll::add(&self.epoll, &child.pidfd, Source::Process(index).data(), EventFlags::IN)?;
-            if slot.starting {
-                epoll::add(&self.epoll, &child.started, Source::Started(index).data(), EventFlags::IN)?;
+            if let Some(started) = &child.started {
+                epoll::add(&self.epoll, started, Source::Started(index).data(), EventFlags::IN)?;
             }
         }
         Ok(())
@@ -107,6 +129,23 @@ impl Keeper {
             epoll::add(&self.epoll, &child.pidfd, Source::DaemonProcess.data(), EventFlags::IN)?;
         }
         Ok(())
+    }
+
+    /// Ends in order when `termination` is readable.
+    pub(crate) fn watch_termination(&mut self, termination: OwnedFd) -> io::Result<()> {
+        epoll::add(&self.epoll, &termination, Source::Terminate.data(), EventFlags::IN)?;
+        self.termination = Some(termination);
+        Ok(())
+    }
+
+    /// Notes a SIGTERM. It is not passed on: at the end of a login the system sends it to every process itself, and
+    /// children that survive a stray one keep their terminals.
+    fn terminate(&mut self) {
+        if let Some(termination) = &self.termination {
+            // What it says is known.
+            let _read = rustix::io::read(termination, &mut [0u8; 128]);
+        }
+        self.terminating = true;
     }
 
     /// Runs until the keeper is no longer needed.
@@ -132,15 +171,23 @@ impl Keeper {
     /// Does what is due without an event; returns the time to sleep, or nothing when the keeper is done.
     fn before_sleep(&mut self) -> Option<Duration> {
         let now = Instant::now();
+        self.check_daemon(now);
+        if self.terminating && !self.slots.iter().any(Slot::busy) {
+            return self.farewell(now);
+        }
         if self.daemon.is_none() && self.successor.due(now) {
             self.start_daemon(now);
         }
-        if let Some(soon) = self.soonest_restless(now) {
-            return Some(self.successor.until_due(now).map_or(soon, |due| due.min(soon)));
-        }
-        if self.daemon.is_some() || self.successor.awaited() {
+        let served = self.daemon.is_some() || self.successor.awaited();
+        if served {
             self.idle_since = now;
-            return Some(self.successor.until_due(now).unwrap_or(limits::LINGER));
+        }
+        let due = [self.soonest_restless(now), self.watchdog.until_check(now), self.successor.until_due(now)];
+        if let Some(soon) = due.into_iter().flatten().min() {
+            return Some(soon);
+        }
+        if served {
+            return Some(limits::LINGER);
         }
         let limit = if self.slots.iter().any(Slot::busy) {
             return Some(limits::LINGER);
@@ -171,13 +218,20 @@ impl Keeper {
                 Source::Listener => self.accept(),
                 Source::Daemon => self.serve_daemon(),
                 Source::DaemonProcess => self.reap_daemon(),
+                Source::Backlog => self.expect_answer(),
+                Source::Terminate => self.terminate(),
                 Source::Master(_) | Source::Process(_) | Source::Started(_) => {}
             }
         }
         let mut ring = false;
+        if sources().any(|source| matches!(source, Source::Master(_))) {
+            self.fresh_output = true;
+            self.expect_answer();
+        }
         for source in sources() {
             match source {
                 Source::Listener | Source::Daemon | Source::DaemonProcess => {}
+                Source::Backlog | Source::Terminate => {}
                 Source::Master(slot) => ring |= self.read_output(slot),
                 Source::Process(slot) => self.reap(slot),
                 Source::Started(slot) => self.note_start(slot),
@@ -185,7 +239,7 @@ impl Keeper {
         }
         ring |= self.look_after_restless();
         if ring {
-            self.bell.ring();
+            self.wake_daemon();
         }
         self.send_news();
         self.replace_when_quiet();
@@ -282,8 +336,8 @@ impl Keeper {
 
     fn note_start(&mut self, index: SlotId) {
         let Some(slot) = self.slots.get_mut(index.index()) else { return };
-        if let Some(child) = &slot.child {
-            let _deleted = epoll::delete(&self.epoll, &child.started);
+        if let Some(started) = slot.child.as_ref().and_then(|child| child.started.as_ref()) {
+            let _deleted = epoll::delete(&self.epoll, started);
         }
         slot.note_start();
         self.unsent |= slot.unsent.any();

@@ -195,9 +195,9 @@ impl Slot {
 
     /// Notes that the child has become its program, or could not.
     pub(crate) fn note_start(&mut self) {
-        let Some(child) = &self.child else { return };
+        let Some(started) = self.child.as_mut().and_then(|child| child.started.take()) else { return };
         self.starting = false;
-        match pty::start_result(&child.started) {
+        match pty::start_result(&started) {
             Ok(()) => self.unsent.spawned = true,
             Err(failure) => self.unsent.failed = Some(failure),
         }

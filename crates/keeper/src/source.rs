@@ -3,7 +3,7 @@
 use crate::id::SlotId;
 use rustix::event::epoll::EventData;
 
-/// Where an event comes from: the listener, the daemon, or something of a slot.
+/// Where an event comes from: the listener, the daemon, a signal, or something of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
     /// A connection waits to be accepted.
@@ -12,6 +12,10 @@ pub(crate) enum Source {
     Daemon,
     /// A daemon this keeper has started ended.
     DaemonProcess,
+    /// A client has connected to a socket that is held for the daemon.
+    Backlog,
+    /// A signal asks the keeper to end.
+    Terminate,
     /// A PTY has output, or was hung up.
     Master(SlotId),
     /// A child ended.
@@ -30,6 +34,8 @@ impl Source {
             Self::Master(SlotId(slot)) => (3, slot),
             Self::Process(SlotId(slot)) => (4, slot),
             Self::Started(SlotId(slot)) => (5, slot),
+            Self::Backlog => (6, 0),
+            Self::Terminate => (7, 0),
         };
         EventData::new_u64(kind << 32 | u64::from(slot))
     }
@@ -44,6 +50,8 @@ impl Source {
             3 => Self::Master(slot),
             4 => Self::Process(slot),
             5 => Self::Started(slot),
+            6 => Self::Backlog,
+            7 => Self::Terminate,
             _ => return None,
         })
     }
@@ -57,9 +65,10 @@ mod tests {
     fn every_source_survives_its_event() {
         use Source::*;
         let slot = SlotId(8191);
-        for source in [Listener, Daemon, DaemonProcess, Master(slot), Process(slot), Started(slot)] {
+        let own = [Listener, Daemon, DaemonProcess, Backlog, Terminate];
+        for source in own.into_iter().chain([Master(slot), Process(slot), Started(slot)]) {
             assert_eq!(Source::of(source.data()), Some(source));
         }
-        assert_eq!(Source::of(EventData::new_u64(6 << 32)), None);
+        assert_eq!(Source::of(EventData::new_u64(8 << 32)), None);
     }
 }

@@ -50,6 +50,7 @@ fn fresh(socket: &Path) -> io::Result<i32> {
         return Ok(0);
     }
     detach()?;
+    keeper.watch_termination(sys::termination()?)?;
     let result = keeper.run();
     // The lock is still ours, so the path is too.
     key::remove(socket);
@@ -61,6 +62,7 @@ fn resumed(fd: &str) -> io::Result<i32> {
     let fd = fd.parse().map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     sys::ignore_signals();
     let mut keeper = crate::handover::resume(fd)?;
+    keeper.watch_termination(sys::termination()?)?;
     keeper.run()?;
     if let Ok(socket) = key::path_of(&keeper.listener) {
         key::remove(&socket);

@@ -4,6 +4,7 @@
 
 use crate::limits::{FAILURES, FIRST_PAUSE, HELLO, LONGEST_PAUSE, PAUSE_AFTER_LIFE, STABLE};
 use crate::pty::Child;
+use rustix::process::Signal;
 use std::time::{Duration, Instant};
 
 #[derive(Debug, Default)]
@@ -49,17 +50,19 @@ impl Successor {
         self.due = Some(after(now, wait));
     }
 
-    /// The connection ended without a goodbye.
-    pub(crate) fn daemon_left(&mut self, welcomed: bool, now: Instant) {
+    /// The connection ended without a goodbye; `served`: the daemon had adopted everything and accepted clients.
+    pub(crate) fn daemon_left(&mut self, welcomed: bool, served: bool, now: Instant) {
         if !welcomed {
             return;
         }
         let lived = self.came.take().map_or(Duration::ZERO, |came| now.duration_since(came));
-        self.short_lives = if lived >= STABLE { 0 } else { self.short_lives.saturating_add(1) };
+        let stable = served && lived >= STABLE;
+        self.short_lives = if stable { 0 } else { self.short_lives.saturating_add(1) };
         if self.due.is_none_or(|due| due <= now) {
             // The first failure is repaired at once; only a series of them is slowed down.
             let pause = if self.short_lives <= 2 { Duration::ZERO } else { pause(self.short_lives) };
-            self.due = Some(after(now, pause.min(PAUSE_AFTER_LIFE)));
+            let longest = if served { PAUSE_AFTER_LIFE } else { LONGEST_PAUSE };
+            self.due = Some(after(now, pause.min(longest)));
         }
     }
 
@@ -82,6 +85,14 @@ impl Successor {
     /// The daemon this keeper started last, while it lives.
     pub(crate) fn process(&self) -> Option<&Child> {
         self.process.as_ref()
+    }
+
+    /// Sends a signal to the daemon this keeper started last, if it lives.
+    pub(crate) fn signal_process(&self, signal: Signal) {
+        if let Some(process) = &self.process {
+            // It may have ended meanwhile.
+            let _sent = rustix::process::pidfd_send_signal(&process.pidfd, signal);
+        }
     }
 
     /// Reaps daemons that have ended; `connected`: a daemon serves now, `needed`: something is held for one.
@@ -149,7 +160,7 @@ mod tests {
         let mut pauses = Vec::new();
         for _ in 0..12 {
             successor.daemon_came(now);
-            successor.daemon_left(true, now);
+            successor.daemon_left(true, true, now);
             let pause = successor.until_due(now).unwrap();
             pauses.push(pause);
             now += pause;
@@ -160,7 +171,7 @@ mod tests {
         assert!(pauses.is_sorted());
         assert_eq!(*pauses.last().unwrap(), PAUSE_AFTER_LIFE);
         successor.daemon_came(now);
-        successor.daemon_left(true, now + STABLE);
+        successor.daemon_left(true, true, now + STABLE);
         assert_eq!(successor.until_due(now + STABLE), Some(Duration::ZERO), "a long life ends the series");
     }
 
@@ -170,7 +181,7 @@ mod tests {
         let mut successor = Successor::default();
         for _ in 0..20 {
             successor.daemon_came(now);
-            successor.daemon_left(true, now);
+            successor.daemon_left(true, true, now);
         }
         let mut pauses = Vec::new();
         for _ in 0..8 {
@@ -190,6 +201,23 @@ mod tests {
     }
 
     #[test]
+    fn one_that_dies_before_it_serves_is_tried_again_ever_more_slowly() {
+        let mut now = Instant::now();
+        let mut successor = Successor::default();
+        let mut pauses = Vec::new();
+        for _ in 0..12 {
+            successor.daemon_came(now);
+            // However long it took: it was of no use.
+            now += STABLE * 2;
+            successor.daemon_left(true, false, now);
+            pauses.push(successor.until_due(now).unwrap());
+        }
+        assert_eq!(pauses[0], Duration::ZERO);
+        assert!(pauses.is_sorted());
+        assert_eq!(*pauses.last().unwrap(), LONGEST_PAUSE);
+    }
+
+    #[test]
     fn after_a_goodbye_nobody_is_awaited() {
         let now = Instant::now();
         let mut successor = Successor::default();
@@ -205,7 +233,7 @@ mod tests {
         let mut successor = Successor::default();
         successor.daemon_came(now);
         successor.expect_back(Duration::from_secs(3), now);
-        successor.daemon_left(true, now);
+        successor.daemon_left(true, true, now);
         assert!(!successor.due(now + Duration::from_secs(2)));
         assert!(successor.due(now + Duration::from_secs(3)));
         successor.daemon_came(now + Duration::from_secs(1));
@@ -216,7 +244,7 @@ mod tests {
     fn a_stranger_that_never_said_hello_changes_nothing() {
         let now = Instant::now();
         let mut successor = Successor::default();
-        successor.daemon_left(false, now);
+        successor.daemon_left(false, true, now);
         assert!(!successor.awaited());
     }
 }

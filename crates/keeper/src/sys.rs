@@ -22,6 +22,8 @@ pub(crate) unsafe trait SharedWords {}
 unsafe impl SharedWords for crate::ring::Header {}
 // SAFETY: as above.
 unsafe impl SharedWords for crate::wake::Table {}
+// SAFETY: as above.
+unsafe impl SharedWords for crate::vitals::Page {}
 
 /// A shared mapping of a whole memfd, words first and bytes behind them; unmapped on drop.
 ///
@@ -146,11 +148,30 @@ pub(crate) fn reset_signals() {
     }
 }
 
-/// Ignores the signals that a closing terminal or a stray `kill` sends.
+/// Ignores the signals that a closing terminal sends.
 pub(crate) fn ignore_signals() {
-    for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGPIPE, libc::SIGTSTP] {
+    for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGPIPE, libc::SIGTSTP] {
         // SAFETY: ignoring a signal runs no handler.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}
+
+/// Turns SIGTERM into a descriptor that is readable once the signal has arrived.
+pub(crate) fn termination() -> io::Result<OwnedFd> {
+    // SAFETY: the set is initialised before use; no handler is installed, and the descriptor is a new one.
+    unsafe {
+        let mut term: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut term);
+        libc::sigaddset(&raw mut term, libc::SIGTERM);
+        if libc::sigprocmask(libc::SIG_BLOCK, &raw const term, std::ptr::null_mut()) == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        // A former image of this process may have ignored it, and what is ignored never arrives.
+        libc::signal(libc::SIGTERM, libc::SIG_DFL);
+        match libc::signalfd(-1, &raw const term, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
+            -1 => Err(io::Error::last_os_error()),
+            fd => Ok(OwnedFd::from_raw_fd(fd)),
+        }
     }
 }
 

@@ -17,8 +17,9 @@
 use crate::id::{Offset, SlotId};
 use crate::limits::MAX_SLOTS;
 use crate::sys::Mapping;
+use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::fs::{MemfdFlags, SealFlags, Timespec};
 use std::io;
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -141,6 +142,13 @@ impl Doorbell {
         let _rung = rustix::io::write(&self.event, &1u64.to_ne_bytes());
     }
 
+    /// Whether the daemon has not answered since it was rung.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        let mut events = [PollFd::new(&self.event, PollFlags::IN)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        rustix::event::poll(&mut events, Some(&now)).is_ok_and(|ready| ready > 0)
+    }
+
     /// Takes the slots that got output since the last call and passes each to `woken`.
     pub fn answer(&self, mut woken: impl FnMut(SlotId)) {
         // The counter's value means nothing; reading it only resets the eventfd.
@@ -195,8 +203,11 @@ mod tests {
             assert!(keeper.published(slot, Offset(1)));
         }
         assert!(!keeper.published(SlotId(5), Offset(2)), "disarmed by the first one");
+        assert!(!keeper.is_unanswered());
         keeper.ring();
+        assert!(keeper.is_unanswered());
         assert_eq!(answered(&daemon), rung);
+        assert!(!keeper.is_unanswered());
         assert_eq!(answered(&daemon), []);
     }
 

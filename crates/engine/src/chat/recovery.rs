@@ -7,6 +7,7 @@
 use crate::journal::Journal;
 use crate::keeper::Keeper;
 use crate::limits;
+use crate::optional_state::OptionalState;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
@@ -60,8 +61,9 @@ pub(super) struct RecoveryJournal {
 impl RecoveryJournal {
     /// Continues the journal that an earlier daemon left, and returns the conversations in it.
     pub(super) fn new(keeper: Keeper, left: Option<OwnedFd>) -> (Self, Vec<RecoveredChat>) {
-        let resumed = left.and_then(|memory| Journal::resume(memory, limits::CHAT_MEMORY).ok());
-        let mut conversations = resumed.map(|(_, text)| fold(&text)).unwrap_or_default();
+        let read = |memory| Journal::resume(memory, limits::CHAT_MEMORY).ok().map(|(_, text)| fold(&text));
+        let adopted = left.and_then(|memory| keeper.adopt_state(OptionalState::Conversations, memory, read));
+        let mut conversations = adopted.flatten().unwrap_or_default();
         for left in conversations.values_mut() {
             if let Some(mut message) = left.unfinished.take() {
                 message.ending = Ending::Interrupted;

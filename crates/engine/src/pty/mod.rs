@@ -23,6 +23,7 @@ pub use seat::Seat;
 
 use crate::keeper::{KEY_SCREEN, Keeper};
 use crate::limits;
+use crate::optional_state::OptionalState;
 use crate::screen::{ObserverStart, ScreenRequest, Screens};
 use answering::Answering;
 use marks::Marks;
@@ -32,7 +33,7 @@ use seat::Seats;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use swb_keeper::{Reader, SlotId};
+use swb_keeper::{DaemonThread, Reader, SlotId};
 use swb_types::{ExitStatus, Offset, PtyId, Size};
 use tokio::sync::{Notify, mpsc, watch};
 use typed::Typed;
@@ -150,6 +151,16 @@ impl Pty {
 
     pub(crate) fn slot(&self) -> SlotId {
         self.slot
+    }
+
+    /// Reads its saved screen with `read`, on the thread of screens.
+    pub(crate) fn reading_screen<T>(&self, read: impl FnOnce() -> T) -> T {
+        self.keeper.reading(DaemonThread::Screens, OptionalState::Screen(self.slot), read)
+    }
+
+    /// Notes that the saved screen was drawn, so daemons do not die of it.
+    pub(crate) fn screen_was_drawn(&self) {
+        self.keeper.acquit(OptionalState::Screen(self.slot));
     }
 
     /// Its size in character cells.

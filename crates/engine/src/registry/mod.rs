@@ -192,7 +192,7 @@ impl Registry {
     ) -> Result<Session, Error> {
         let mut tables = self.lock();
         if tables.sessions().count() >= limits::SESSIONS {
-            return Err(Error::Limit("too many sessions; end some of them first"));
+            return Err(Error::Limit("too many sessions; end some of them first".into()));
         }
         if let Some(workspace) = bound_to
             && let Some(other) = tables.sessions().find(|s| s.binds_workspace() && s.workspace() == workspace)
@@ -264,6 +264,11 @@ impl Registry {
         tables.ended.push_back(session.clone());
         let surplus = tables.ended.len().saturating_sub(limits::REMEMBERED);
         tables.ended.drain(..surplus).collect()
+    }
+
+    /// Forgets the ended session that is remembered longest, and returns it.
+    pub(crate) fn forget_oldest(&self) -> Option<Session> {
+        self.lock().ended.pop_front()
     }
 
     /// Forgets ended sessions, all or those of one name, and returns them.

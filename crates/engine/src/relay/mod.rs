@@ -21,12 +21,14 @@ pub use turn::{BadTurnId, NewTurn, StoredTurn, TurnDetails, TurnId, TurnInfo};
 use crate::event::{EventKind, Events};
 use crate::keeper::Keeper;
 use crate::limits;
+use crate::optional_state::OptionalState;
 use crate::pty::{Pty, QueuedInput};
 use crate::registry::{Registry, TurnSource, WrapperId};
 use crate::session::{Session, SessionUid};
 pub use sinks::ClipboardSink;
 use sinks::ClipboardThreads;
 use state::{RelayState, TurnOwner};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -120,21 +122,20 @@ impl Relay {
         clipboard: Option<Arc<dyn ClipboardSink>>,
     ) -> Self {
         let hold = |keeper: Keeper| move |memory: OwnedFd| keeper.hold_turns(memory);
-        let mut entries = Vec::new();
-        let store = journal.map(|journal| TurnStore::reopen(journal, hold(keeper.clone())));
-        let store = match store {
-            Some(Ok((store, found))) => {
-                entries = found;
-                store
-            }
-            Some(Err(error)) => {
-                tracing::warn!(%error, "cannot read the turns of the former daemon");
-                TurnStore::new(hold(keeper.clone()))
-            }
-            None => TurnStore::new(hold(keeper.clone())),
+        let restore = |journal| -> io::Result<RelayState> {
+            let (store, entries) = TurnStore::reopen(journal, hold(keeper.clone()))?;
+            let mut state = RelayState::new(store, turn_limits);
+            state.restore(entries);
+            Ok(state)
         };
-        let mut state = RelayState::new(store, turn_limits);
-        state.restore(entries);
+        let restored = journal.and_then(|journal| keeper.adopt_state(OptionalState::Turns, journal, restore));
+        let restored = restored.and_then(|restored| {
+            restored
+                .inspect_err(|error| tracing::warn!(%error, "cannot read the turns of the former daemon"))
+                .ok()
+        });
+        let fresh = || RelayState::new(TurnStore::new(hold(keeper.clone())), turn_limits);
+        let state = restored.unwrap_or_else(fresh);
         Self::with(state, registry, events, Some(keeper.clone()), clipboard)
     }
 

@@ -100,12 +100,16 @@ impl Checkpoint {
         serde_json::from_slice(self.body().ok()?.get(..self.head.saved)?).ok()
     }
 
-    /// Restores the screen.
+    /// Restores the screen. A failure of the terminal model costs the saved screen, and not its observer.
     pub(crate) fn restore(&self, options: Options) -> io::Result<Screen> {
-        let mut screen = Screen::new(self.size(), options);
-        screen.feed(&self.picture()?);
-        screen.count_scrolled_from(self.head.scrolled);
-        Ok(screen)
+        let picture = self.picture()?;
+        let draw = || {
+            let mut screen = Screen::new(self.size(), options);
+            screen.feed(&picture);
+            screen.count_scrolled_from(self.head.scrolled);
+            screen
+        };
+        std::panic::catch_unwind(draw).map_err(|_| io::Error::other("the terminal model failed"))
     }
 }
 

@@ -334,7 +334,8 @@ impl Observer {
         let (pty, checkpoint) = (&self.pty, &self.checkpoint);
         self.screen.get_or_insert_with(|| {
             let restored = checkpoint.as_ref().and_then(|checkpoint| {
-                let restored = checkpoint.restore(options);
+                let restored = pty.reading_screen(|| checkpoint.restore(options));
+                pty.screen_was_drawn();
                 restored.inspect_err(|error| tracing::error!(%error, "cannot restore a screen")).ok()
             });
             restored.unwrap_or_else(|| Screen::new(pty.first_size(), options))
@@ -345,7 +346,9 @@ impl Observer {
     fn resume_detection(&mut self) {
         let Some(detection) = &mut self.detection else { return };
         self.pty.want_typed();
-        if let Some(saved) = self.checkpoint.as_ref().and_then(Checkpoint::saved) {
+        let saved =
+            self.checkpoint.as_ref().and_then(|checkpoint| self.pty.reading_screen(|| checkpoint.saved()));
+        if let Some(saved) = saved {
             detection.resume(saved, &self.pty);
         }
     }

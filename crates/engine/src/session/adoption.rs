@@ -4,7 +4,8 @@ use super::ProcessPhase;
 use super::pty_state::PtyState;
 use super::record::{PtyRecord, RecordBody};
 use super::task::{SessionContext, SessionTask};
-use crate::keeper::{self, AdoptedSlot, KEY_SCREEN, KeeperEvent};
+use crate::keeper::{self, AdoptedSlot, KEY_ASIDE, KEY_SCREEN, KeeperEvent};
+use crate::optional_state::OptionalState;
 use crate::pty::Pty;
 use crate::screen::{Checkpoint, ObserverStart};
 use crate::session::SessionUid;
@@ -97,8 +98,12 @@ impl SessionTask {
             _ => ProcessPhase::Running,
         };
         let running = state.ring.and_then(keeper::open_ring).map(|ring| (ring, state.master));
+        if state.held.remove(&KEY_ASIDE).is_some() {
+            self.context.keeper.note_aside(slot, OptionalState::Screen(slot));
+        }
         let checkpoint = state.held.remove(&KEY_SCREEN).and_then(|memory| {
-            let checkpoint = Checkpoint::open(memory);
+            let screen = OptionalState::Screen(slot);
+            let checkpoint = self.context.keeper.adopt_state(screen, memory, Checkpoint::open)?;
             checkpoint
                 .inspect_err(|error| tracing::warn!(%slot, %error, "cannot read the screen's checkpoint"))
                 .ok()

@@ -69,9 +69,10 @@ impl SessionTask {
         if self.terminals.len() >= limits::PTYS_PER_SESSION {
             return refuse(
                 reply,
-                Error::Limit("too many terminals in this session; close some of them first"),
+                Error::Limit("too many terminals in this session; close some of them first".into()),
             );
         }
+        self.context.make_room();
         let slot = match self.context.keeper.reserve_slot() {
             Ok(slot) => slot,
             Err(error) => return refuse(reply, error),

@@ -348,6 +348,16 @@ impl SessionTask {
     // ---- events from the keeper ----
 }
 
+impl SessionContext {
+    /// Forgets ended sessions, the oldest first, until the limits of open files allow another terminal.
+    pub(crate) fn make_room(&self) {
+        while !self.keeper.has_room() {
+            let Some(oldest) = self.registry.forget_oldest() else { return };
+            free_slots(&self.keeper, &oldest);
+        }
+    }
+}
+
 /// Frees the slots of a session that is forgotten.
 pub(crate) fn free_slots(keeper: &Keeper, session: &Session) {
     for view in session.view().ptys {

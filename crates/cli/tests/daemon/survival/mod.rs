@@ -8,7 +8,11 @@ use std::time::Duration;
 use swb_testkit::{CoopClient, Swb, children, wait_for};
 
 mod death;
+mod files;
+mod hang;
 mod keeper;
+mod login;
+mod poison;
 mod stop;
 mod upgrade;
 

@@ -1,0 +1,74 @@
+//! The daemon hangs: it is stopped by a signal, which no process can tell from a call that never returns.
+
+use super::*;
+use rustix::process::Signal;
+use swb_testkit::{is_alive, signal};
+
+/// Waits until another daemon has replaced `hanging`, and insists that nothing else changed.
+#[track_caller]
+fn assert_replaced(swb: &Swb, hanging: i64, before: &[Value]) {
+    wait_for("the end of the daemon that hangs", || (!is_alive(hanging)).then_some(()));
+    assert_ne!(swb.daemon_pid(), hanging);
+    assert_same_sessions(before, &listing(swb));
+    assert_no_orphans(swb);
+}
+
+#[test]
+fn a_daemon_that_hangs_is_replaced_while_a_command_waits() {
+    let swb = swb();
+    let pid = swb.script("one", "cat");
+    let (daemon, keeper, before) = (swb.daemon_pid(), swb.keeper_pid(), listing(&swb));
+    signal(daemon, Signal::STOP);
+    // The very command that met the daemon in this state gets its reply.
+    let list = swb.json(&["ls"]);
+    assert_eq!((&list[0]["name"], &list[0]["pid"]), (&json!("one"), &json!(pid)));
+    assert_replaced(&swb, daemon, &before);
+    assert_eq!(swb.keeper_pid(), keeper);
+    assert!(swb.log().contains("replaced daemons that did not respond"), "{}", swb.log());
+}
+
+#[test]
+fn a_daemon_that_hangs_is_replaced_while_a_connection_is_open() {
+    let swb = swb();
+    swb.script("one", "stty raw -echo; echo ready; exec cat");
+    let mut client = from_the_start(&swb, "one");
+    client.until("ready");
+    let (daemon, before) = (swb.daemon_pid(), listing(&swb));
+    signal(daemon, Signal::STOP);
+    // No new connection and no output: the keeper knows of this client by the daemon's word alone.
+    client.to_end();
+    assert_replaced(&swb, daemon, &before);
+    let mut client = swb.attach("one");
+    client.type_in(b"goes on");
+    client.until("goes on");
+}
+
+#[test]
+fn a_daemon_that_hangs_is_replaced_while_output_waits() {
+    let swb = swb();
+    swb.script("counting", COUNTING);
+    let (daemon, before) = (swb.daemon_pid(), listing(&swb));
+    signal(daemon, Signal::STOP);
+    assert_replaced(&swb, daemon, &before);
+    stop_counting(&swb);
+    let mut follower = swb_testkit::Follower::new(&swb, "counting");
+    let (output, code) = follower.to_exit();
+    assert_eq!(code, 7);
+    assert_counted(&output);
+}
+
+#[test]
+fn a_daemon_that_is_idle_or_continues_in_time_is_not_replaced() {
+    let swb = swb();
+    swb.script("one", "cat");
+    let (daemon, restarts) = (swb.daemon_pid(), swb.status()["daemon"]["restarts"].clone());
+    for _ in 0..3 {
+        signal(daemon, Signal::STOP);
+        let mut client = CoopClient::connect(&swb.paths().control_socket()).expect("the socket is open");
+        client.send(&json!({"version": 1}));
+        client.quiet();
+        signal(daemon, Signal::CONT);
+        assert_eq!(client.answer().expect("a reply")["ok"], true);
+    }
+    assert_eq!((swb.daemon_pid(), &swb.status()["daemon"]["restarts"]), (daemon, &restarts));
+}
