@@ -5,6 +5,7 @@
 //! agent, the first known agent that is installed, the user's shell.
 
 mod acp;
+mod agent_connection;
 mod command;
 pub mod config;
 pub mod guard;
@@ -13,6 +14,8 @@ mod policy;
 mod pty;
 mod sys;
 mod workspace_fs;
+
+pub use agent_connection::AgentSocket;
 
 use crate::pty::limits;
 use config::{AgentConfig, AgentKind, Allow, ChatConfig};
@@ -23,6 +26,7 @@ use std::sync::Arc;
 use swb_chat::{ConversationSettings, Workspace};
 use swb_engine::Engine;
 use swb_engine::chat::{Agent, Backend, Backends, Boxed, Failure, Opening};
+use tokio::sync::mpsc;
 
 /// Known agents, by their command; the first one installed is used if none is configured.
 const KNOWN: [&str; 5] = ["claude", "codex", "gemini", "opencode", "aider"];
@@ -45,6 +49,8 @@ pub struct BackendContext {
     umask: u32,
     /// What needs no approval.
     allow: Arc<Allow>,
+    /// Where the connections of agents are served; `None` for an agent that may not use `swb`.
+    connections: Option<mpsc::Sender<AgentSocket>>,
 }
 
 impl BackendContext {
@@ -52,12 +58,29 @@ impl BackendContext {
     pub fn new(
         engine: Engine,
         exe: PathBuf,
-        env: BTreeMap<String, String>,
+        mut env: BTreeMap<String, String>,
         umask: u32,
         allow: Allow,
     ) -> Self {
         let secrets = Arc::new([TOKEN_VARIABLE.to_owned()].into());
-        Self { engine, exe, env: Arc::new(env), secrets, umask, allow: Arc::new(allow) }
+        // It would name a descriptor that the program does not have.
+        env.remove(swb_types::CONNECTION_VARIABLE);
+        let (env, allow) = (Arc::new(env), Arc::new(allow));
+        Self { engine, exe, env, secrets, umask, allow, connections: None }
+    }
+
+    /// Sets where connections of agents that may use `swb` are served.
+    #[must_use]
+    pub fn with_connections(mut self, connections: mpsc::Sender<AgentSocket>) -> Self {
+        self.connections = Some(connections);
+        self
+    }
+
+    /// The context for one agent, which has connections only if it may use `swb`.
+    fn for_agent(&self, agent: &AgentConfig) -> Self {
+        let mut context = self.clone();
+        context.connections = context.connections.filter(|_| agent.swb);
+        context
     }
 }
 
@@ -142,6 +165,7 @@ impl Backends for AgentList {
             Ok(agent) => agent,
             Err(failure) => return Box::pin(async { Err(failure) }),
         };
+        let context = context.for_agent(&agent);
         Box::pin(async move {
             if let Some(session) = replaced {
                 session.kill(limits::REPLACED).await;

@@ -2,6 +2,8 @@
 
 #![allow(unsafe_code, reason = "no safe interface covers signal masks and pre_exec")]
 
+use rustix::fd::OwnedFd;
+use rustix::io::{FdFlags, fcntl_setfd};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::process::CommandExt;
@@ -62,5 +64,15 @@ pub(crate) fn prepare_child(
     // SAFETY: the caller has one thread, so no other thread can have held a lock at the fork.
     unsafe {
         command.pre_exec(child);
+    }
+}
+
+/// Lets the program inherit a descriptor under its number. The descriptor stays open until the command is dropped.
+pub(crate) fn inherit(command: &mut tokio::process::Command, descriptor: OwnedFd) {
+    // In the child only: other programs that are started at the same time must not inherit it.
+    let keep = move || fcntl_setfd(&descriptor, FdFlags::empty()).map_err(Into::into);
+    // SAFETY: between fork and exec only async-signal-safe work is allowed; this is one system call and no allocation.
+    unsafe {
+        command.pre_exec(keep);
     }
 }

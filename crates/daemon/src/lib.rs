@@ -4,6 +4,7 @@
 //! conversations, fronts. Shutdown order: new connections are rejected, each open connection is closed as its
 //! dialect demands, conversations are saved if configured, sessions are left to the keeper, sockets are removed.
 
+mod agent_connections;
 mod config;
 mod conversations;
 mod fronts;

@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::fronts::{self, OpenFronts};
 use crate::host::{DaemonHost, StopReason};
 use crate::limits;
-use crate::{conversations, idle, keeper, log, profiles};
+use crate::{agent_connections, conversations, idle, keeper, log, profiles};
 use anyhow::{Context, Result};
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit};
@@ -14,6 +14,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
+use swb_backends::AgentSocket;
 use swb_dialects::Fronts;
 use swb_dialects::clippy::Clippy;
 use swb_dialects::control::Control;
@@ -108,7 +109,8 @@ impl DaemonSetup {
         };
         warnings.extend(opened.warnings());
         engine.leave_successor(&self.successor()?)?;
-        let chats = self.conversations(&engine);
+        let (agents, agent_sockets) = agent_connections::channel();
+        let chats = self.conversations(&engine, agents);
         let (stop, mut stops) = mpsc::channel(1);
         let host = Arc::new(DaemonHost {
             engine: engine.clone(),
@@ -124,6 +126,7 @@ impl DaemonSetup {
         let operations = operations.with_chats(chats.clone());
         let control = Control::new(operations, fronts.clone(), host.clone());
         OpenFronts::serve(&control, listeners.control, listeners.coop)?;
+        agent_connections::serve(control, &fronts, agent_sockets);
         if let Some(listener) = listeners.scriptschnell {
             let settings =
                 fronts::scriptschnell_settings(&self.config.scriptschnell, &self.paths, self.umask);
@@ -167,13 +170,14 @@ impl DaemonSetup {
         Ok(Listeners { control, coop, clippy, scriptschnell })
     }
 
-    fn conversations(&self, engine: &Engine) -> Chats {
+    fn conversations(&self, engine: &Engine, connections: mpsc::Sender<AgentSocket>) -> Chats {
         let chat = conversations::ChatContext {
             config: &self.config,
             paths: &self.paths,
             exe: &self.exe,
             env: environment(),
             umask: self.umask,
+            connections,
         };
         conversations::open(engine, chat)
     }

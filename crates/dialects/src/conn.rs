@@ -23,6 +23,11 @@ pub struct Fronts {
 }
 
 impl Fronts {
+    /// A place among the open connections, for one that has a `place` under a limit of its own.
+    pub(crate) fn room(&self, place: OwnedSemaphorePermit) -> Room {
+        Room::new(place, Arc::clone(&self.open))
+    }
+
     /// Number of open connections.
     pub fn connections(&self) -> usize {
         self.open.load(Ordering::Relaxed)
@@ -78,7 +83,7 @@ impl Fronts {
                 let place = tokio::time::timeout(limits::PLACE, Arc::clone(&places).acquire_owned());
                 let Ok(Ok(place)) = place.await else { continue };
                 if admitted(&stream, &admit) {
-                    let room = Room::new(place, Arc::clone(&fronts.open));
+                    let room = fronts.room(place);
                     fronts.tasks.spawn(serve(stream, room));
                 }
             }

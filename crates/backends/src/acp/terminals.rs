@@ -59,7 +59,9 @@ impl AcpTerminals {
             true => Launch::shell(&request.command, directory),
             false => Launch::new([request.command].into_iter().chain(request.args), directory),
         };
-        let (guarded, output) = launch.with_env(env).confined(workspace).start(&context.into())?;
+        let launch = launch.with_env(env).confined(workspace);
+        let launch = launch.with_connection(context.connection(&workspace.path)?);
+        let (guarded, output) = launch.start(&context.into())?;
         let (kill, (tell, status)) = (CancellationToken::new(), watch::channel(None));
         self.tasks.spawn(attend(guarded, output, Arc::clone(&kept), kill.clone(), tell));
         self.created += 1;

@@ -2,9 +2,10 @@
 
 use super::bounded_output::Utf8Decoder;
 use super::guard_exit;
+use crate::agent_connection::AgentConnection;
 use crate::command::limits;
 use crate::workspace_fs::is_beneath;
-use crate::{BackendContext, guard};
+use crate::{BackendContext, guard, sys};
 use rustix::process::Pid;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -17,6 +18,7 @@ use swb_chat::Workspace;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
+use tokio_util::sync::DropGuard;
 
 /// A program to start.
 #[derive(Debug)]
@@ -25,13 +27,15 @@ pub(crate) struct Launch {
     directory: PathBuf,
     env: BTreeMap<String, String>,
     confinement: Option<Vec<OsString>>,
+    connection: Option<AgentConnection>,
 }
 
 impl Launch {
     /// A program with arguments.
     pub(crate) fn new(program: impl IntoIterator<Item = impl Into<OsString>>, directory: &Path) -> Self {
         let program = program.into_iter().map(Into::into).collect();
-        Self { program, directory: directory.to_owned(), env: BTreeMap::new(), confinement: None }
+        let directory = directory.to_owned();
+        Self { program, directory, env: BTreeMap::new(), confinement: None, connection: None }
     }
 
     /// A shell command, trimmed: the approval was for exactly this text.
@@ -42,6 +46,12 @@ impl Launch {
     /// Adds environment variables.
     pub(crate) fn with_env(mut self, env: impl IntoIterator<Item = (String, String)>) -> Self {
         self.env.extend(env);
+        self
+    }
+
+    /// Lets it inherit a connection to the daemon.
+    pub(crate) fn with_connection(mut self, connection: Option<AgentConnection>) -> Self {
+        self.connection = connection;
         self
     }
 
@@ -80,22 +90,30 @@ impl Launch {
     }
 
     /// Starts it without input, and with both outputs in one pipe.
-    pub(crate) fn start(&self, host: &GuardHost<'_>) -> io::Result<(Guarded, GuardedOutput)> {
+    pub(crate) fn start(self, host: &GuardHost<'_>) -> io::Result<(Guarded, GuardedOutput)> {
         let (reader, writer) = std::io::pipe()?;
         let mut command = self.command(host);
         command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
-        let guarded = Guarded::new(command.spawn()?);
-        // Drop our copies of the writing end: with them the output would never end.
-        drop(command);
+        // This drops our copies of the writing end: with them the output would never end.
+        let guarded = self.spawn(command)?;
         let pipe = pipe::Receiver::from_owned_fd(reader.into())?;
         Ok((guarded, GuardedOutput { pipe, decoder: Utf8Decoder::default() }))
     }
 
     /// Starts it with three pipes.
-    pub(crate) fn start_piped(&self, host: &GuardHost<'_>) -> io::Result<Guarded> {
+    pub(crate) fn start_piped(self, host: &GuardHost<'_>) -> io::Result<Guarded> {
         let mut command = self.command(host);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Ok(Guarded::new(command.spawn()?))
+        self.spawn(command)
+    }
+
+    fn spawn(self, mut command: Command) -> io::Result<Guarded> {
+        let connection = self.connection.map(|connection| {
+            command.env(swb_types::CONNECTION_VARIABLE, connection.number().to_string());
+            sys::inherit(&mut command, connection.descriptor);
+            connection.open
+        });
+        Ok(Guarded { child: command.spawn()?, ended: Once::new(), _connection: connection })
     }
 }
 
@@ -152,13 +170,11 @@ fn warn_unconfined() {
 pub(crate) struct Guarded {
     child: Child,
     ended: Once,
+    /// Ends the program's connection to the daemon.
+    _connection: Option<DropGuard>,
 }
 
 impl Guarded {
-    fn new(child: Child) -> Self {
-        Self { child, ended: Once::new() }
-    }
-
     /// Our ends of its pipes, if it has any.
     pub(crate) fn child(&mut self) -> &mut Child {
         &mut self.child

@@ -62,7 +62,8 @@ Environment:
   XDG_RUNTIME_DIR    directory of the sockets, if set
   XDG_CONFIG_HOME    directory of switchboard/config.toml [default: ~/.config]
   SHELL              command of a session that is started without one
-  SWB_SESSION        set for the command of a session: the session's name";
+  SWB_SESSION        set for the command of a session: the session's name
+  SWB_CONNECTION     set for commands of an agent that may use swb: descriptor of its connection";
 
 /// Keeps the terminals of coding agents alive and lets any client reach them.
 ///
