@@ -21,3 +21,4 @@ pub use config::{CliConfig, Config, ScriptschnellConfig};
 pub use profiles::load as load_profiles;
 pub use run::{Options, run};
 pub use swb_backends::guard;
+pub use swb_operations::trust;

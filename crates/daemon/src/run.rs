@@ -243,7 +243,8 @@ impl DaemonSetup {
     }
 
     fn settings(&self) -> SessionDefaults {
-        SessionDefaults::new(environment(), self.umask, self.paths.home.join(".config/coop/default.toml"))
+        let default_coopfile = self.paths.home.join(".config/coop/default.toml");
+        SessionDefaults::new(environment(), self.umask, default_coopfile, self.paths.trust_list())
     }
 }
 

@@ -4,6 +4,7 @@
 //! in every layer. Sections that describe a sandbox we do not build are checked to be well-formed TOML
 //! and reported as unused.
 
+use crate::trust::Digest;
 use std::collections::BTreeMap;
 use std::path::Path;
 use swb_engine::RestartPolicy;
@@ -74,18 +75,25 @@ impl Coopfile {
         Ok(())
     }
 
-    /// Merges a Coopfile over the earlier ones if the file exists; `max` is its maximum length in bytes.
-    pub(super) fn merge_file(&mut self, path: &Path, max: u64) -> Result<(), String> {
+    /// Merges a Coopfile over the earlier ones if the file exists; `max` is its maximum length in bytes. Returns the
+    /// digest of the text that was merged.
+    pub(super) fn merge_file(&mut self, path: &Path, max: u64) -> Result<Option<Digest>, String> {
         let in_file = |error: String| format!("{}: {error}", path.display());
         match std::fs::metadata(path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(in_file(error.to_string())),
             Ok(meta) if meta.len() > max => return Err(in_file(format!("longer than {max} bytes"))),
             Ok(meta) if !meta.is_file() => return Err(in_file("not a regular file".into())),
             Ok(_) => {}
         }
         let text = std::fs::read_to_string(path).map_err(|error| in_file(error.to_string()))?;
-        self.merge(&text).map_err(in_file)
+        self.merge(&text).map_err(in_file)?;
+        Ok(Some(Digest::of(text.as_bytes())))
+    }
+
+    /// Whether both lead to the same command with the same environment.
+    pub(super) fn runs_the_same_as(&self, other: &Self) -> bool {
+        (&self.command, &self.args, &self.env) == (&other.command, &other.args, &other.env)
     }
 
     /// What happens when the agent exits; it is restarted unless a Coopfile disables that (CO-62).

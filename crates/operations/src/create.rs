@@ -4,6 +4,7 @@ use crate::coopfile::{Coopfile, env_value};
 use crate::errors::{invalid, refused};
 use crate::execute::Call;
 use crate::reply::{Answer, done};
+use crate::trust::COOPFILE;
 use crate::{COOP, RUN, limits, roles};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -79,7 +80,7 @@ impl Call<'_> {
                 spec.argv = argv;
                 spec.env = create.env.unwrap_or_else(|| self.operations.settings.env.clone());
             }
-            None => self.apply_coopfiles(&mut spec, create.coopfile.as_deref(), create.env)?,
+            None => self.apply_coopfiles(&mut spec, create.coopfile.as_deref(), create.env).await?,
         }
         if let Some(auto) = create.restart {
             spec.restart = RestartPolicy { auto, ..RestartPolicy::ALWAYS };
@@ -107,7 +108,7 @@ impl Call<'_> {
     }
 
     /// Sets what the Coopfiles decide (CO-26 to CO-28).
-    fn apply_coopfiles(
+    async fn apply_coopfiles(
         &self,
         spec: &mut SessionSpec,
         text: Option<&str>,
@@ -115,12 +116,14 @@ impl Call<'_> {
     ) -> Result<(), ErrorReply> {
         let settings = &self.operations.settings;
         let mut coopfile = Coopfile::default();
-        let merge = |coopfile: &mut Coopfile| -> Result<(), String> {
-            coopfile.merge_file(&settings.default_coopfile, limits::COOPFILE)?;
-            coopfile.merge_file(&spec.workspace.join("coop.toml"), limits::COOPFILE)?;
-            coopfile.merge(text.unwrap_or_default()).map_err(|error| format!("coopfile: {error}"))
-        };
-        merge(&mut coopfile).map_err(invalid)?;
+        coopfile.merge_file(&settings.default_coopfile, limits::COOPFILE).map_err(invalid)?;
+        let mut without = coopfile.clone();
+        let own = coopfile.merge_file(&spec.workspace.join(COOPFILE), limits::COOPFILE).map_err(invalid)?;
+        for layers in [&mut coopfile, &mut without] {
+            let given = layers.merge(text.unwrap_or_default());
+            given.map_err(|error| invalid(format!("coopfile: {error}")))?;
+        }
+        self.check_trust(&spec.workspace, own, [&coopfile, &without]).await?;
         if !coopfile.unused.is_empty() {
             let sections = coopfile.unused.join(", ");
             tracing::info!(session = %spec.name, sections, "ignoring unsupported sections of the Coopfiles");

@@ -15,4 +15,5 @@ mod repaint;
 mod restore;
 mod run;
 mod screen;
+mod trust;
 mod turns;
