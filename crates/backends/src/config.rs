@@ -101,6 +101,9 @@ pub struct AgentConfig {
     /// `acp`, `pty`: environment variables added to the daemon's.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// `acp`, `llm`: whether its programs may use `swb`, within its workspace.
+    #[serde(default)]
+    pub swb: bool,
     /// `pty`: its detection profile, if it cannot be derived from the command.
     #[serde(default)]
     pub profile: Option<String>,
@@ -141,6 +144,7 @@ impl AgentConfig {
             kind,
             command,
             env: BTreeMap::new(),
+            swb: false,
             profile: None,
             api: Api::default(),
             base_url: None,

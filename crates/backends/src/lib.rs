@@ -7,6 +7,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests have threads of their own"))]
 
 mod acp;
+mod agent_connection;
 mod command;
 pub mod config;
 mod confinement;
@@ -17,6 +18,7 @@ mod pty;
 mod sys;
 mod workspace_fs;
 
+pub use agent_connection::AgentSocket;
 pub use confinement::Confinement;
 
 use crate::pty::limits;
@@ -28,6 +30,7 @@ use std::sync::Arc;
 use swb_chat::{ConversationSettings, Workspace};
 use swb_engine::chat::{Agent, Backend, Backends, Boxed, Failure, Opening, program_of};
 use swb_engine::{Engine, Session};
+use tokio::sync::mpsc;
 
 /// Known agents, by their command; the first one installed is used if none is configured.
 const KNOWN: [&str; 5] = ["claude", "codex", "gemini", "opencode", "aider"];
@@ -47,6 +50,8 @@ pub struct BackendContext {
     allow: Arc<Allow>,
     /// How commands are confined.
     confinement: Confinement,
+    /// Where the connections of agents are served; `None` for an agent that may not use `swb`.
+    connections: Option<mpsc::Sender<AgentSocket>>,
 }
 
 impl BackendContext {
@@ -54,12 +59,29 @@ impl BackendContext {
     pub fn new(
         engine: Engine,
         exe: PathBuf,
-        env: BTreeMap<String, String>,
+        mut env: BTreeMap<String, String>,
         umask: u32,
         allow: Allow,
         confinement: Confinement,
     ) -> Self {
-        Self { engine, exe, env: Arc::new(env), umask, allow: Arc::new(allow), confinement }
+        // It would name a descriptor that the program does not have.
+        env.remove(swb_types::CONNECTION_VARIABLE);
+        let (env, allow) = (Arc::new(env), Arc::new(allow));
+        Self { engine, exe, env, umask, allow, confinement, connections: None }
+    }
+
+    /// Sets where connections of agents that may use `swb` are served.
+    #[must_use]
+    pub fn with_connections(mut self, connections: mpsc::Sender<AgentSocket>) -> Self {
+        self.connections = Some(connections);
+        self
+    }
+
+    /// The context for one agent, which has connections only if it may use `swb`.
+    fn for_agent(&self, agent: &AgentConfig) -> Self {
+        let mut context = self.clone();
+        context.connections = context.connections.filter(|_| agent.swb);
+        context
     }
 }
 
@@ -146,6 +168,7 @@ impl Backends for AgentList {
             Ok(agent) => agent,
             Err(failure) => return Box::pin(async { Err(failure) }),
         };
+        let context = context.for_agent(&agent);
         Box::pin(async move {
             if let Some(session) = replaced {
                 session.kill(limits::REPLACED).await;

@@ -2,6 +2,8 @@
 
 #![allow(unsafe_code, reason = "no safe interface covers signal masks, pre_exec and mount attributes")]
 
+use rustix::fd::OwnedFd;
+use rustix::io::{FdFlags, fcntl_setfd};
 use std::ffi::CStr;
 use std::io;
 use std::mem::MaybeUninit;
@@ -107,4 +109,14 @@ pub(crate) fn succeeds_in_child(attempt: impl FnOnce() -> bool) -> bool {
     let mut status = 1;
     // SAFETY: waits for the child that was just made, and stores its status in an integer that lives.
     child > 0 && unsafe { libc::waitpid(child, &mut status, 0) } == child && status == 0
+}
+
+/// Lets the program inherit a descriptor under its number. The descriptor stays open until the command is dropped.
+pub(crate) fn inherit(command: &mut tokio::process::Command, descriptor: OwnedFd) {
+    // In the child only: other programs that are started at the same time must not inherit it.
+    let keep = move || fcntl_setfd(&descriptor, FdFlags::empty()).map_err(Into::into);
+    // SAFETY: between fork and exec only async-signal-safe work is allowed; this is one system call and no allocation.
+    unsafe {
+        command.pre_exec(keep);
+    }
 }

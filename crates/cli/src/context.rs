@@ -42,6 +42,10 @@ impl Context {
 
     /// Connects to the daemon; starts it, and reports that, if none is running.
     pub(crate) fn connect(&self) -> Result<ControlClient, Failure> {
+        // An agent's program never starts a daemon: that would not be the one whose connection it has inherited.
+        if let Some(control) = ControlClient::inherited()? {
+            return Ok(control);
+        }
         let running = start_daemon::ensure(&self.paths, self.config_file.as_deref())?;
         let mut control = running.control;
         if let Some(pid) = running.started {
@@ -58,6 +62,9 @@ impl Context {
 
     /// Connects to the daemon if it is running.
     pub(crate) fn connect_if_running(&self) -> Result<Option<ControlClient>, Failure> {
+        if let Some(control) = ControlClient::inherited()? {
+            return Ok(Some(control));
+        }
         start_daemon::check_run_dir(&self.paths.run_dir())?;
         start_daemon::open(&self.paths.control_socket())
     }

@@ -4,6 +4,7 @@
 //! connection becomes a stream.
 
 use crate::error::{Failure, FailureKind};
+use crate::inherited_connection;
 use crate::limits;
 use crate::own_socket;
 use serde::de::DeserializeOwned;
@@ -35,6 +36,14 @@ impl ControlClient {
                 return Err(Failure::io(format!("cannot connect to {}", socket.display()), &error));
             }
         };
+        let mut control = Self { stream };
+        control.handshake()?;
+        Ok(Some(control))
+    }
+
+    /// Opens a connection over the socket that a program of an agent inherits; `None` if this process has none.
+    pub(crate) fn inherited() -> Result<Option<Self>, Failure> {
+        let Some(stream) = inherited_connection::open()? else { return Ok(None) };
         let mut control = Self { stream };
         control.handshake()?;
         Ok(Some(control))

@@ -193,3 +193,10 @@ pub(crate) const KEEPTY_SOCKET: Duration = Duration::from_secs(5);
 pub(crate) const CLIPPYCTL_REPLY: Duration = Duration::from_secs(30);
 /// Bytes read at once: most replies are shorter.
 pub(crate) const CLIPPYCTL_READ: usize = 64 * 1024;
+
+// ---- trust ----
+
+/// Bytes of a coop.toml that can be trusted; the daemon reads no longer one.
+pub(crate) const COOPFILE: u64 = 1 << 20;
+/// Bytes of the answer to a question: a word and a line break.
+pub(crate) const ANSWER: u64 = 64;

@@ -1,8 +1,8 @@
-//! The two operations for which the standard library has no safe interface.
+//! The operations for which the standard library has no safe interface.
 #![allow(unsafe_code, reason = "raw descriptors of unknown origin, and code between fork and exec")]
 
-use rustix::io::{FdFlags, fcntl_setfd};
-use std::os::fd::{BorrowedFd, RawFd};
+use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -24,6 +24,17 @@ pub(crate) fn keep_descriptors_private() {
         // A failure means that the descriptor is closed already.
         let _ = fcntl_setfd(descriptor, FdFlags::CLOEXEC);
     }
+}
+
+/// A duplicate of an inherited descriptor, if a descriptor of this number is open.
+pub(crate) fn inherited(number: RawFd) -> Option<OwnedFd> {
+    if number < 0 {
+        return None;
+    }
+    // SAFETY: the borrow ends with this call, which neither closes the descriptor nor uses the file behind it; a
+    // number that is not open only makes the call fail.
+    let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
+    fcntl_dupfd_cloexec(descriptor, 3).ok()
 }
 
 /// Runs a command in a session (setsid) of its own, so that no terminal can send it SIGHUP.

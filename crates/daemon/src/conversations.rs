@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 use swb_backends::config::WorkspaceConfig;
-use swb_backends::{AgentList, BackendContext, Confinement};
+use swb_backends::{AgentList, AgentSocket, BackendContext, Confinement};
 use swb_chat::Workspace;
 use swb_dialects::scriptschnell::LABEL;
 use swb_engine::Engine;
@@ -14,6 +14,7 @@ use swb_engine::chat::{ChatOptions, Chats};
 use swb_programs::SystemGit;
 use swb_store::Store;
 use swb_types::{Paths, Timestamp};
+use tokio::sync::mpsc;
 
 /// What conversations need from the daemon.
 pub(crate) struct ChatContext<'a> {
@@ -23,6 +24,8 @@ pub(crate) struct ChatContext<'a> {
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) umask: u32,
     pub(crate) confinement: Confinement,
+    /// Where the connections of agents are served.
+    pub(crate) connections: mpsc::Sender<AgentSocket>,
 }
 
 /// Opens the conversations that belong to `engine`.
@@ -31,6 +34,7 @@ pub(crate) fn open(engine: &Engine, chat: ChatContext<'_>) -> Chats {
     let allow = config.chat.allow.clone();
     let exe = chat.exe.to_owned();
     let context = BackendContext::new(engine.clone(), exe, chat.env, chat.umask, allow, chat.confinement);
+    let context = context.with_connections(chat.connections);
     let agents = AgentList::new(context, &config.chat, config.agents.clone());
     let archive = Store::new(paths.state_dir());
     let mut options = ChatOptions::new(LABEL, Arc::new(agents), Arc::new(archive), Arc::new(SystemGit));

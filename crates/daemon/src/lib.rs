@@ -6,6 +6,7 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests have threads of their own"))]
 
+mod agent_connections;
 mod config;
 mod conversations;
 mod fronts;
@@ -24,3 +25,4 @@ pub use config::{CliConfig, Config, ScriptschnellConfig};
 pub use profiles::load as load_profiles;
 pub use run::{Options, run};
 pub use swb_backends::guard;
+pub use swb_operations::trust;

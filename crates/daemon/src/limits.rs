@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+/// Connections of agents that wait to be served. Each is taken at once, so more come only if the daemon hangs.
+pub(crate) const AGENT_SOCKETS: usize = 64;
 /// How long there must be neither sessions nor connections before a daemon that may exit does so: longer than
 /// the pauses of a script that works with one session after another.
 pub(crate) const IDLE_EXIT: Duration = Duration::from_secs(30);

@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::fronts::{self, OpenFronts};
 use crate::host::{DaemonHost, StopReason};
 use crate::limits;
-use crate::{conversations, idle, keeper, log, login, profiles};
+use crate::{agent_connections, conversations, idle, keeper, log, login, profiles};
 use anyhow::{Context, Result};
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit};
@@ -14,7 +14,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
-use swb_backends::Confinement;
+use swb_backends::{AgentSocket, Confinement};
 use swb_dialects::Fronts;
 use swb_dialects::clippy::Clippy;
 use swb_dialects::control::Control;
@@ -115,8 +115,10 @@ impl DaemonSetup {
         warnings.extend(conversations::open_workspaces(&self.config.chat.workspaces));
         warnings.extend(self.leave_terminal(&engine, new_keeper).await);
         engine.leave_successor(&self.successor()?)?;
-        let confinement = Confinement::new(self.config.chat.confinement.clone(), self.exe.clone(), &fronts.tasks);
-        let chats = self.conversations(&engine, confinement.clone());
+        let confinement =
+            Confinement::new(self.config.chat.confinement.clone(), self.exe.clone(), &fronts.tasks);
+        let (agents, agent_sockets) = agent_connections::channel();
+        let chats = self.conversations(&engine, confinement.clone(), agents);
         let (stop, mut stops) = mpsc::channel(1);
         let host = Arc::new(DaemonHost {
             engine: engine.clone(),
@@ -133,6 +135,7 @@ impl DaemonSetup {
         let operations = operations.with_chats(chats.clone());
         let control = Control::new(operations, fronts.clone(), host.clone());
         OpenFronts::serve(&control, listeners.control, listeners.coop)?;
+        agent_connections::serve(control, &fronts, agent_sockets);
         if let Some(listener) = listeners.scriptschnell {
             let settings =
                 fronts::scriptschnell_settings(&self.config.scriptschnell, &self.paths, self.umask);
@@ -185,7 +188,12 @@ impl DaemonSetup {
         Ok(Listeners { control, coop, clippy, scriptschnell })
     }
 
-    fn conversations(&self, engine: &Engine, confinement: Confinement) -> Chats {
+    fn conversations(
+        &self,
+        engine: &Engine,
+        confinement: Confinement,
+        connections: mpsc::Sender<AgentSocket>,
+    ) -> Chats {
         let chat = conversations::ChatContext {
             config: &self.config,
             paths: &self.paths,
@@ -193,6 +201,7 @@ impl DaemonSetup {
             env: environment(),
             umask: self.umask,
             confinement,
+            connections,
         };
         conversations::open(engine, chat)
     }
@@ -258,7 +267,8 @@ impl DaemonSetup {
     }
 
     fn settings(&self) -> SessionDefaults {
-        SessionDefaults::new(environment(), self.umask, self.paths.home.join(".config/coop/default.toml"))
+        let default_coopfile = self.paths.home.join(".config/coop/default.toml");
+        SessionDefaults::new(environment(), self.umask, default_coopfile, self.paths.trust_list())
     }
 }
 

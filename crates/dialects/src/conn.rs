@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use swb_engine::{InputError, Pty, is_unconfined};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -60,6 +61,11 @@ impl fmt::Debug for ConnectionCount {
 }
 
 impl Fronts {
+    /// A place among the open connections, for one that has a `place` under a limit of its own.
+    pub(crate) fn room(&self, place: OwnedSemaphorePermit) -> Room {
+        Room::new(place, Arc::default(), Arc::clone(&self.open))
+    }
+
     /// Number of open connections.
     pub fn connections(&self) -> usize {
         self.open.get()

@@ -39,6 +39,12 @@ pub const ACCEPT_RETRY: Duration = Duration::from_millis(200);
 /// reached the daemon is handled well within this time.
 pub const PLACE: Duration = Duration::from_millis(20);
 
+/// Connections that the programs of one agent have at a time. Each command of `swb` has one, and agents run a few at
+/// once.
+pub const AGENT_CONNECTIONS: usize = 16;
+/// Stack of the thread that waits for an agent's requests for connections: it calls a few functions.
+pub const AGENT_STACK: usize = 128 * 1024;
+
 /// coop: timeout of the handshake.
 pub const COOP_HANDSHAKE: Duration = Duration::from_secs(30);
 

@@ -5,6 +5,7 @@
 //! that has something to request. A connection without a spell (an open terminal, a stream of events, a wrapper with
 //! its session, a request that is being executed) is never displaced.
 
+use crate::conn::ConnectionCount;
 use crate::limits;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,8 +42,7 @@ impl Places {
                 tokio::time::timeout(wait, free().acquire_owned()).await.ok()?.ok()?
             }
         };
-        self.open.add();
-        Some(Room { _place: permit, idle: Arc::clone(&self.idle), open: Arc::clone(&self.open) })
+        Some(Room::new(permit, Arc::clone(&self.idle), Arc::clone(&self.open)))
     }
 
     /// Closes the connection that has been idle longest; `false` if none is.
@@ -60,6 +60,15 @@ pub(crate) struct Room {
 }
 
 impl Room {
+    pub(crate) fn new(
+        place: OwnedSemaphorePermit,
+        idle: Arc<IdleConnections>,
+        open: Arc<ConnectionCount>,
+    ) -> Self {
+        open.add();
+        Self { _place: place, idle, open }
+    }
+
     /// The connection waits for its peer: until the spell is dropped, it may be displaced.
     pub(crate) fn idle(&self) -> IdleSpell {
         self.idle.begin(Instant::now())
@@ -74,7 +83,7 @@ impl Drop for Room {
 
 /// The connections of a socket that can be displaced, in the order in which they became idle.
 #[derive(Debug, Default)]
-struct IdleConnections {
+pub(crate) struct IdleConnections {
     grace: Duration,
     spells: Mutex<BTreeMap<SpellKey, CancellationToken>>,
     count: AtomicU64,

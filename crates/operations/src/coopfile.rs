@@ -5,6 +5,7 @@
 //! and reported as unused.
 
 use crate::errors::{file_access_error, invalid};
+use crate::trust::Digest;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -77,15 +78,24 @@ impl Coopfile {
         Ok(())
     }
 
-    /// Merges a Coopfile over the earlier ones if the file exists; `max` is its maximum length in bytes.
-    pub(super) async fn merge_file(&mut self, path: &Path, max: u64) -> Result<(), ErrorReply> {
+    /// Merges a Coopfile over the earlier ones if the file exists; `max` is its maximum length in bytes. Returns the
+    /// digest of the text that was merged.
+    pub(super) async fn merge_file(&mut self, path: &Path, max: u64) -> Result<Option<Digest>, ErrorReply> {
         let in_file = |error: String| invalid(format!("{}: {error}", path.display()));
         let text = file_access::run(path, move |path| file_access::read_text(path, max)).await;
         match text.map_err(|error| file_access_error(&error))? {
-            Ok(text) => self.merge(&text).map_err(in_file),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Ok(text) => {
+                self.merge(&text).map_err(in_file)?;
+                Ok(Some(Digest::of(text.as_bytes())))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(in_file(error.to_string())),
         }
+    }
+
+    /// Whether both lead to the same command with the same environment.
+    pub(super) fn runs_the_same_as(&self, other: &Self) -> bool {
+        (&self.command, &self.args, &self.env) == (&other.command, &other.args, &other.env)
     }
 
     /// What happens when the agent exits; it is restarted unless a Coopfile disables that (CO-62).

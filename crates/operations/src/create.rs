@@ -4,6 +4,7 @@ use crate::coopfile::{Coopfile, env_value};
 use crate::errors::{file_access_error, invalid, refused};
 use crate::execute::Call;
 use crate::reply::{Answer, done};
+use crate::trust::COOPFILE;
 use crate::{COOP, RUN, limits, roles};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -116,9 +117,13 @@ impl Call<'_> {
         let settings = &self.operations.settings;
         let mut coopfile = Coopfile::default();
         coopfile.merge_file(&settings.default_coopfile, limits::COOPFILE).await?;
-        coopfile.merge_file(&spec.workspace.join("coop.toml"), limits::COOPFILE).await?;
-        let given = coopfile.merge(text.unwrap_or_default());
-        given.map_err(|error| invalid(format!("coopfile: {error}")))?;
+        let mut without = coopfile.clone();
+        let own = coopfile.merge_file(&spec.workspace.join(COOPFILE), limits::COOPFILE).await?;
+        for layers in [&mut coopfile, &mut without] {
+            let given = layers.merge(text.unwrap_or_default());
+            given.map_err(|error| invalid(format!("coopfile: {error}")))?;
+        }
+        self.check_trust(&spec.workspace, own, [&coopfile, &without]).await?;
         if !coopfile.unused.is_empty() {
             let sections = coopfile.unused.join(", ");
             tracing::info!(session = %spec.name, sections, "ignoring unsupported sections of the Coopfiles");

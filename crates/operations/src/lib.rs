@@ -37,6 +37,7 @@ mod roles;
 mod screen;
 mod sessions;
 mod terminal;
+pub mod trust;
 mod turns;
 mod wait;
 mod workspaces;
@@ -82,12 +83,19 @@ pub struct SessionDefaults {
     pub umask: u32,
     /// The user's own Coopfile.
     pub default_coopfile: PathBuf,
+    /// The list of directories whose Coopfiles the user trusts.
+    pub trust_list: PathBuf,
 }
 
 impl SessionDefaults {
     /// Puts the settings together.
-    pub fn new(env: BTreeMap<String, String>, umask: u32, default_coopfile: PathBuf) -> Self {
-        Self { env, umask, default_coopfile }
+    pub fn new(
+        env: BTreeMap<String, String>,
+        umask: u32,
+        default_coopfile: PathBuf,
+        trust_list: PathBuf,
+    ) -> Self {
+        Self { env, umask, default_coopfile, trust_list }
     }
 }
 

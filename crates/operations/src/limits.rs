@@ -20,6 +20,10 @@ pub const TURN_PIECE: usize = 300 * 1024;
 pub const KILL_REPLY: Duration = Duration::from_secs(1);
 /// Maximum bytes of a Coopfile.
 pub const COOPFILE: u64 = 1 << 20;
+/// Directories whose Coopfiles the user trusts: more than anybody approves by hand.
+pub const TRUSTED_COOPFILES: usize = 2000;
+/// Bytes of the list of these: each has a path, of 200 bytes on average, and a digest.
+pub const TRUST_FILE: u64 = 1 << 20;
 /// Maximum bytes of each command line in a list. A list has to fit one frame, so long ones are cut if they would
 /// displace other sessions.
 pub const COMMAND_LENGTHS: [usize; 3] = [usize::MAX, 1024, 64];

@@ -3,7 +3,10 @@
 //! `execute.rs` checks it before anything else happens, and nothing outside this crate does. Some rules depend on the
 //! fields of an operation rather than on its name: raw bytes can press keys, and a forced `ask` can answer a dialog, so
 //! both need `drive`; viewing an approval needs `watch`, deciding it or asking for time needs `approve`. `attach` is open
-//! to every role: a caller that may not send input only watches.
+//! to every role but `agent`: a caller that may not send input only watches.
+//!
+//! `agent` is the role of programs that an agent starts. It is no step between the others: the operations that are
+//! open to agents are marked one by one, and an agent is always limited to one workspace.
 
 use crate::caller::Caller;
 use swb_types::{Role, Scope};
@@ -21,56 +24,83 @@ enum Reach {
 }
 
 /// What an operation needs.
-fn needs(operation: &Operation) -> (Role, Reach) {
+#[derive(Debug, Clone, Copy)]
+struct Needs {
+    role: Role,
+    reach: Reach,
+    /// Whether it is open to the role `agent`, too.
+    open_to_agents: bool,
+}
+
+impl Needs {
+    fn new(role: Role, reach: Reach) -> Self {
+        Self { role, reach, open_to_agents: false }
+    }
+
+    /// The needs of an operation that is open to agents, too.
+    fn or_agent(role: Role) -> Self {
+        Self { role, reach: Reach::Session, open_to_agents: true }
+    }
+
+    fn allows(self, role: Role) -> bool {
+        role.includes(self.role) || (self.open_to_agents && role == Role::Agent)
+    }
+}
+
+/// The table.
+fn needs(operation: &Operation) -> Needs {
     use Operation as Op;
     match operation {
+        Op::Detach | Op::Ls(_) | Op::Screen(_) | Op::Turn(_) | Op::Turns(_) | Op::Wait(_) => {
+            Needs::or_agent(Role::Watch)
+        }
         Op::Agents(_)
         | Op::Approvals(_)
         | Op::Attach(_)
         | Op::Conversation(_)
-        | Op::Detach
         | Op::Events(_)
         | Op::Explain(_)
         | Op::History(_)
         | Op::Logs(_)
-        | Op::Ls(_)
-        | Op::Screen(_)
         | Op::SessionLs(_)
         | Op::Status
-        | Op::Turn(_)
-        | Op::Turns(_)
-        | Op::Wait(_)
-        | Op::Workspaces(_) => (Role::Watch, Reach::Session),
+        | Op::Workspaces(_) => Needs::new(Role::Watch, Reach::Session),
         // Sent even if the agent is waiting for an answer: its Enter could decide a dialog.
-        Op::Ask(ask) if ask.force => (Role::Drive, Reach::Session),
-        Op::Ask(_) | Op::Capture(_) | Op::Paste(_) => (Role::Prompt, Reach::Session),
-        Op::Relay(relay) if relay.raw => (Role::Drive, Reach::Session),
-        Op::Relay(_) => (Role::Prompt, Reach::Session),
-        Op::Approval(approval) if approval.decides() => (Role::Approve, Reach::Session),
-        Op::Approval(_) => (Role::Watch, Reach::Session),
-        Op::Create(_) => (Role::Drive, Reach::Workspace),
-        Op::Kill(kill) if kill.all => (Role::Drive, Reach::All),
+        Op::Ask(ask) if ask.force => Needs::new(Role::Drive, Reach::Session),
+        Op::Ask(_) => Needs::or_agent(Role::Prompt),
+        // One relay buffer serves all workspaces.
+        Op::Capture(_) | Op::Paste(_) => Needs::new(Role::Prompt, Reach::Session),
+        Op::Relay(relay) if relay.raw => Needs::new(Role::Drive, Reach::Session),
+        Op::Relay(_) => Needs::or_agent(Role::Prompt),
+        Op::Approval(approval) if approval.decides() => Needs::new(Role::Approve, Reach::Session),
+        Op::Approval(_) => Needs::new(Role::Watch, Reach::Session),
+        Op::Create(_) => Needs::new(Role::Drive, Reach::Workspace),
+        Op::Kill(kill) if kill.all => Needs::new(Role::Drive, Reach::All),
         Op::Hook(_)
         | Op::Keys(_)
         | Op::Kill(_)
         | Op::Restart(_)
         | Op::Send(_)
         | Op::SessionKill(_)
-        | Op::Shell(_) => (Role::Drive, Reach::Session),
-        Op::Forget(_) => (Role::Owner, Reach::Session),
+        | Op::Shell(_) => Needs::new(Role::Drive, Reach::Session),
+        Op::Forget(_) => Needs::new(Role::Owner, Reach::Session),
         Op::Serve(_) | Op::Shutdown(_) | Op::Tunnel(_) | Op::Upgrade(_) | Op::Workspace(_) => {
-            (Role::Owner, Reach::All)
+            Needs::new(Role::Owner, Reach::All)
         }
     }
 }
 
 /// Rejects an operation that the caller may not request; the error names what it needs.
 pub(crate) fn check(caller: &Caller, operation: &Operation) -> Result<(), ErrorReply> {
-    let (role, reach) = needs(operation);
-    let name = operation.name();
-    if !caller.role().includes(role) {
-        let text = format!("'{name}' needs the role '{role}'; this connection has '{}'", caller.role());
+    let needs = needs(operation);
+    let (reach, name) = (needs.reach, operation.name());
+    if !needs.allows(caller.role()) {
+        let text =
+            format!("'{name}' needs the role '{}'; this connection has '{}'", needs.role, caller.role());
         return Err(forbidden(text));
+    }
+    if caller.role() == Role::Agent && !matches!(caller.scope(), Scope::Workspace(_)) {
+        return Err(forbidden("the role 'agent' needs a workspace that it is limited to"));
     }
     let reaches = match (reach, caller.scope()) {
         (Reach::Session, _) | (_, Scope::All) => true,
@@ -166,6 +196,26 @@ mod tests {
                 assert_eq!(result.is_ok(), role.includes(needed), "{role} {value}: {result:?}");
             }
         }
+    }
+
+    #[test]
+    fn an_agent_may_list_read_wait_ask_and_relay_and_nothing_else() {
+        let open = ["ls", "screen", "turns", "turn", "wait", "detach", "ask", "relay"];
+        for (value, _) in table() {
+            let bytes_or_forced = value["raw"] == true || value["force"] == true;
+            let expected = open.contains(&value["cmd"].as_str().unwrap()) && !bytes_or_forced;
+            let result = allowed(Role::Agent, Scope::Workspace("/w".into()), &value);
+            assert_eq!(result.is_ok(), expected, "{value}: {result:?}");
+            let session = Scope::Session(SessionName::new("s").unwrap());
+            for scope in [Scope::All, session] {
+                assert!(allowed(Role::Agent, scope, &value).is_err(), "{value}");
+            }
+        }
+        let refused = allowed(Role::Agent, Scope::Workspace("/w".into()), &json!({"cmd": "approvals"}));
+        assert_eq!(
+            refused,
+            Err("'approvals' needs the role 'watch'; this connection has 'agent'".to_owned())
+        );
     }
 
     #[test]

@@ -92,7 +92,10 @@ async fn create_worktree(base: &Path, name: &str, umask: u32) -> Result<PathBuf,
 fn git(repository: &Path, umask: u32, filters: &BTreeSet<String>) -> Command {
     let mut command = Command::new("/bin/sh");
     // Git enters the directory itself: a child of ours that cannot would keep us waiting for its start.
-    command.args(["-c", MASKED, "sh", &format!("{:04o}", umask & 0o777), "-C"]).arg(repository).current_dir("/");
+    command
+        .args(["-c", MASKED, "sh", &format!("{:04o}", umask & 0o777), "-C"])
+        .arg(repository)
+        .current_dir("/");
     command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_NO_LAZY_FETCH", "1").env("LC_ALL", "C");
     // Variables, because the name of a filter may contain anything, even an equals sign.
     let inert = INERT.iter().map(|(key, value)| ((*key).to_owned(), *value));

@@ -11,11 +11,12 @@ use swb_wire::keepty::KeeptyRole;
 
 /// Environment variables of the user who runs the tests that would change the results; the tests may run in a session
 /// of ours.
-const FOREIGN: [&str; 8] = [
+const FOREIGN: [&str; 9] = [
     "BASH_ENV",
     "ENV",
     "NO_COLOR",
     "SCRIPTSCHNELL_SOCKET_TOKEN",
+    "SWB_CONNECTION",
     "SWB_SESSION",
     "TMPDIR",
     "XDG_CONFIG_HOME",

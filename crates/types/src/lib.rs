@@ -22,6 +22,9 @@ pub use time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// Environment variable with the number of the descriptor through which an agent's programs connect to the daemon.
+pub const CONNECTION_VARIABLE: &str = "SWB_CONNECTION";
+
 /// Number of a PTY within its session: 0 is the agent, the others are shells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]

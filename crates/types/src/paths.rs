@@ -62,6 +62,11 @@ impl Paths {
         self.state_dir().join("daemon.log")
     }
 
+    /// List of the directories whose Coopfiles the user trusts.
+    pub fn trust_list(&self) -> PathBuf {
+        self.state_dir().join("trusted-coopfiles.json")
+    }
+
     /// Default configuration file.
     pub fn config_file(&self) -> PathBuf {
         self.config_home.join("switchboard/config.toml")

@@ -13,6 +13,8 @@ pub enum Role {
     Watch,
     /// Watch, and send text to agents that can press no key.
     Prompt,
+    /// List, see screens and turns, wait, ask and relay, within one workspace: for agents that use `swb` themselves.
+    Agent,
     /// Watch, and decide approvals and dialogs.
     Approve,
     /// Prompt, approve, type, resize, create and kill.
@@ -27,8 +29,9 @@ impl Role {
         match self {
             Self::Owner => true,
             Self::Drive => other != Self::Owner,
-            Self::Prompt | Self::Approve => other == self || other == Self::Watch,
-            Self::Watch => other == Self::Watch,
+            Self::Prompt => matches!(other, Self::Prompt | Self::Agent | Self::Watch),
+            Self::Approve => matches!(other, Self::Approve | Self::Watch),
+            Self::Watch | Self::Agent => other == self,
         }
     }
 
@@ -36,6 +39,7 @@ impl Role {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Watch => "watch",
+            Self::Agent => "agent",
             Self::Prompt => "prompt",
             Self::Approve => "approve",
             Self::Drive => "drive",
@@ -75,7 +79,17 @@ impl fmt::Display for Scope {
 mod tests {
     use super::*;
 
+    /// The roles of people and their programs, each of which may at least watch.
     const ROLES: [Role; 5] = [Role::Watch, Role::Prompt, Role::Approve, Role::Drive, Role::Owner];
+
+    #[test]
+    fn an_agent_may_not_even_watch() {
+        for role in ROLES {
+            assert!(!Role::Agent.includes(role), "{role}");
+        }
+        assert!(Role::Agent.includes(Role::Agent) && Role::Prompt.includes(Role::Agent));
+        assert!(!Role::Watch.includes(Role::Agent) && !Role::Approve.includes(Role::Agent));
+    }
 
     #[test]
     fn every_role_includes_watch_and_itself_and_owner_includes_all() {

@@ -480,6 +480,7 @@ fn error_codes_are_encoded_by_name() {
         LimitReached,
         MessageTooLarge,
         NotImplemented,
+        NotTrusted,
         PtyNotFound,
         SessionEnded,
         SessionExists,

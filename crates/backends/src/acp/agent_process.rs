@@ -43,12 +43,15 @@ impl AgentProcess {
     pub(super) fn start(
         context: &BackendContext,
         agent: &AgentConfig,
+        workspace: &Path,
         directory: &Path,
     ) -> Result<Self, Failure> {
         let name = agent.name.clone();
         let failed =
             |error: std::io::Error| Failure::Agent(format!("the agent '{name}' cannot be started: {error}"));
+        let connection = context.connection(workspace).map_err(failed)?;
         let launch = Launch::new(agent.command.iter(), directory).with_env(agent.env.clone());
+        let launch = launch.with_connection(connection);
         let mut guarded = launch.start_piped(&context.into()).map_err(failed)?;
         let child = guarded.child();
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());

@@ -212,7 +212,8 @@ async fn start_terminal(
         true => Launch::shell(&request.command, directory),
         false => Launch::new([request.command].into_iter().chain(request.args), directory),
     };
-    launch.with_env(env).confined(workspace).await?.start(&context.into())
+    let launch = launch.with_env(env).confined(workspace).await?;
+    launch.with_connection(context.connection(&workspace.path)?).start(&context.into())
 }
 
 /// Records in the workspace what the user allowed permanently.

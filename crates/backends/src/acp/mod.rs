@@ -26,6 +26,7 @@ use agent_requests::AgentRequests;
 use generation::Generation;
 use serde_json::{Value, json};
 use session::{AcpSession, Ready};
+use std::path::PathBuf;
 use swb_chat::Progress;
 use swb_engine::chat::{Backend, Boxed, Exchange, Failure, Opening};
 use terminals::AcpTerminals;
@@ -42,6 +43,7 @@ pub(crate) async fn open(
     let mut open = Acp {
         context: context.clone(),
         agent: agent.clone(),
+        workspace: opening.workspace.path.clone(),
         directory: opening.working_dir,
         earlier,
         ready: None,
@@ -58,7 +60,9 @@ pub(crate) async fn open(
 struct Acp {
     context: BackendContext,
     agent: AgentConfig,
-    directory: std::path::PathBuf,
+    /// The workspace that its programs are limited to when they use `swb`.
+    workspace: PathBuf,
+    directory: PathBuf,
     /// The session to load when the agent is started again.
     earlier: Option<SessionId>,
     ready: Option<ConnectedAgent>,
@@ -95,7 +99,7 @@ impl Acp {
             self.drop_agent();
         }
         if self.ready.is_none() {
-            let ready = Ready::start(&self.context, &self.agent, &self.directory).await?;
+            let ready = Ready::start(&self.context, &self.agent, &self.workspace, &self.directory).await?;
             self.ready = Some(ConnectedAgent { ready, terminals: AcpTerminals::default() });
         }
         if let (Some(talking), None) = (&mut self.ready, &self.session) {

@@ -40,9 +40,10 @@ impl Ready {
     pub(super) async fn start(
         context: &BackendContext,
         agent: &AgentConfig,
+        workspace: &Path,
         directory: &Path,
     ) -> Result<Self, Failure> {
-        let mut link = AgentProcess::start(context, agent, directory)?;
+        let mut link = AgentProcess::start(context, agent, workspace, directory)?;
         let files = FileSystemCapabilities::new().read_text_file(true).write_text_file(true);
         let request = InitializeRequest::new(ProtocolVersion::V1)
             .client_capabilities(ClientCapabilities::new().fs(files).terminal(true))

@@ -51,7 +51,8 @@ pub(crate) async fn run(
     stop: &CancellationToken,
     follow: mpsc::Sender<String>,
 ) -> io::Result<CommandResult> {
-    let launch = Launch::shell(command, working_dir).confined(workspace).await?;
+    let connection = context.connection(&workspace.path)?;
+    let launch = Launch::shell(command, working_dir).confined(workspace).await?.with_connection(connection);
     let (guarded, output) = launch.start(&context.into())?;
     let end = Instant::now() + limits.time;
     RunningCommand {

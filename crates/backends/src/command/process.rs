@@ -2,9 +2,10 @@
 
 use super::bounded_output::Utf8Decoder;
 use super::guard_exit;
+use crate::agent_connection::AgentConnection;
 use crate::command::limits;
 use crate::workspace_fs::is_beneath;
-use crate::{BackendContext, Confinement, guard};
+use crate::{BackendContext, Confinement, guard, sys};
 use rustix::process::Pid;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -18,6 +19,7 @@ use swb_engine::{CONFINING_GUARD, file_access};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
+use tokio_util::sync::DropGuard;
 
 /// A program to start.
 #[derive(Debug)]
@@ -26,13 +28,15 @@ pub(crate) struct Launch {
     directory: PathBuf,
     env: BTreeMap<String, String>,
     confinement: Option<Vec<OsString>>,
+    connection: Option<AgentConnection>,
 }
 
 impl Launch {
     /// A program with arguments.
     pub(crate) fn new(program: impl IntoIterator<Item = impl Into<OsString>>, directory: &Path) -> Self {
         let program = program.into_iter().map(Into::into).collect();
-        Self { program, directory: directory.to_owned(), env: BTreeMap::new(), confinement: None }
+        let directory = directory.to_owned();
+        Self { program, directory, env: BTreeMap::new(), confinement: None, connection: None }
     }
 
     /// A shell command, trimmed: the approval was for exactly this text.
@@ -43,6 +47,12 @@ impl Launch {
     /// Adds environment variables.
     pub(crate) fn with_env(mut self, env: impl IntoIterator<Item = (String, String)>) -> Self {
         self.env.extend(env);
+        self
+    }
+
+    /// Lets it inherit a connection to the daemon.
+    pub(crate) fn with_connection(mut self, connection: Option<AgentConnection>) -> Self {
+        self.connection = connection;
         self
     }
 
@@ -87,22 +97,30 @@ impl Launch {
     }
 
     /// Starts it without input, and with both outputs in one pipe.
-    pub(crate) fn start(&self, host: &GuardHost<'_>) -> io::Result<(Guarded, GuardedOutput)> {
+    pub(crate) fn start(self, host: &GuardHost<'_>) -> io::Result<(Guarded, GuardedOutput)> {
         let (reader, writer) = std::io::pipe()?;
         let mut command = self.command(host);
         command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
-        let guarded = Guarded::new(command.spawn()?);
-        // Drop our copies of the writing end: with them the output would never end.
-        drop(command);
+        // This drops our copies of the writing end: with them the output would never end.
+        let guarded = self.spawn(command)?;
         let pipe = pipe::Receiver::from_owned_fd(reader.into())?;
         Ok((guarded, GuardedOutput { pipe, decoder: Utf8Decoder::default() }))
     }
 
     /// Starts it with three pipes.
-    pub(crate) fn start_piped(&self, host: &GuardHost<'_>) -> io::Result<Guarded> {
+    pub(crate) fn start_piped(self, host: &GuardHost<'_>) -> io::Result<Guarded> {
         let mut command = self.command(host);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Ok(Guarded::new(command.spawn()?))
+        self.spawn(command)
+    }
+
+    fn spawn(self, mut command: Command) -> io::Result<Guarded> {
+        let connection = self.connection.map(|connection| {
+            command.env(swb_types::CONNECTION_VARIABLE, connection.number().to_string());
+            sys::inherit(&mut command, connection.descriptor);
+            connection.open
+        });
+        Ok(Guarded { child: command.spawn()?, ended: Once::new(), _connection: connection })
     }
 }
 
@@ -161,13 +179,11 @@ impl<'a> From<&'a BackendContext> for GuardHost<'a> {
 pub(crate) struct Guarded {
     child: Child,
     ended: Once,
+    /// Ends the program's connection to the daemon.
+    _connection: Option<DropGuard>,
 }
 
 impl Guarded {
-    fn new(child: Child) -> Self {
-        Self { child, ended: Once::new() }
-    }
-
     /// Our ends of its pipes, if it has any.
     pub(crate) fn child(&mut self) -> &mut Child {
         &mut self.child

@@ -4,11 +4,11 @@ use super::process::GuardHost;
 use super::*;
 use crate::Confinement;
 use crate::config::ConfinementConfig;
-use tokio_util::task::TaskTracker;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use tempfile::TempDir;
+use tokio_util::task::TaskTracker;
 
 /// More than the output of the commands here.
 const OUTPUT: usize = 128 << 10;
@@ -44,7 +44,8 @@ impl Rig {
 
     fn launch(&self, launch: Launch, limit: usize) -> (RunningCommand, mpsc::Receiver<String>) {
         let (follow, followed) = mpsc::channel(4);
-        let confinement = Confinement::new(ConfinementConfig::default(), self.exe.clone(), &TaskTracker::new());
+        let confinement =
+            Confinement::new(ConfinementConfig::default(), self.exe.clone(), &TaskTracker::new());
         let host = GuardHost { exe: &self.exe, env: &self.env, umask: 0o22, confinement: &confinement };
         let (guarded, output) = launch.start(&host).unwrap();
         (

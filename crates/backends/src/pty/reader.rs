@@ -5,8 +5,8 @@
 
 use super::limits;
 use std::path::{Path, PathBuf};
-use swb_engine::{Session, file_access};
 use swb_engine::chat::{Exchange, Failure};
+use swb_engine::{Session, file_access};
 use swb_types::PtyId;
 
 /// The agent that stands for the user's shell, whatever program that is.

@@ -6,6 +6,7 @@ mod detect;
 mod history;
 mod recording;
 mod screen;
+mod trust;
 mod turns;
 mod workspace;
 mod wrap;
@@ -16,6 +17,7 @@ pub(crate) use detect::DetectArgs;
 pub(crate) use history::{HistoryArgs, HistoryCommand, HistoryScope};
 pub(crate) use recording::{RecordArgs, ReplayArgs};
 pub(crate) use screen::{KeysArgs, ScreenArgs, WaitArgs};
+pub(crate) use trust::TrustArgs;
 pub(crate) use turns::{
     AskArgs, CaptureArgs, EventsArgs, ExplainArgs, HookArgs, HookState, PasteArgs, RelayArgs, TurnArgs,
     TurnsArgs, UntilState,
@@ -56,14 +58,15 @@ Exit codes:
   `run`, `attach` and `shell` exit with the exit code of the command they show, with 128+N
   if signal N ended it, and with 0 if you detach.
 
-Every command except `status`, `shutdown`, `replay`, `detect` and `hook` starts the daemon if none is running.
+Every command except `status`, `shutdown`, `replay`, `detect`, `trust` and `hook` starts the daemon if none is running.
 
 Environment:
   HOME               required; default paths are below it
   XDG_RUNTIME_DIR    directory of the sockets, if set
   XDG_CONFIG_HOME    directory of switchboard/config.toml [default: ~/.config]
   SHELL              command of a session that is started without one
-  SWB_SESSION        set for the command of a session: the session's name";
+  SWB_SESSION        set for the command of a session: the session's name
+  SWB_CONNECTION     set for commands of an agent that may use swb: descriptor of its connection";
 
 /// Keeps the terminals of coding agents alive and lets any client reach them.
 ///
@@ -134,6 +137,8 @@ pub(crate) enum SwbCommand {
     History(HistoryArgs),
     /// List, add and create workspaces
     Workspace(WorkspaceArgs),
+    /// Approve what a directory's coop.toml runs
+    Trust(TrustArgs),
     /// Record a session to a file
     Record(RecordArgs),
     /// Play a recording

@@ -28,6 +28,7 @@ mod send;
 mod shell;
 pub(crate) mod shutdown;
 pub(crate) mod status;
+mod trust;
 mod turn;
 mod turns;
 mod upgrade;
@@ -90,6 +91,7 @@ fn dispatch(cli: SwbCli) -> Outcome {
         Some(SwbCommand::Approvals(args)) => approvals::run(&context()?, args),
         Some(SwbCommand::History(args)) => history::run(&context()?, args),
         Some(SwbCommand::Workspace(args)) => workspace::run(&context()?, args),
+        Some(SwbCommand::Trust(args)) => trust::run(&context()?, args),
         Some(SwbCommand::Record(args)) => record::run(&context()?, args),
         Some(SwbCommand::Replay(args)) => replay::run(&args),
         Some(SwbCommand::Wrap(args)) => crate::wrap::run(args),

@@ -6,6 +6,7 @@
 mod support;
 
 mod acp;
+mod agent_swb;
 mod answering;
 mod client;
 mod history;

@@ -14,7 +14,7 @@ use swb_testkit::{Swb, Terminal, in_time, is_alive, keepers_in, signal, wait_for
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
 /// Every verb a user can see, in the order of the help.
-const VERBS: [&str; 34] = [
+const VERBS: [&str; 35] = [
     "run",
     "attach",
     "shell",
@@ -38,6 +38,7 @@ const VERBS: [&str; 34] = [
     "approvals",
     "history",
     "workspace",
+    "trust",
     "record",
     "replay",
     "wrap",

@@ -67,7 +67,7 @@ fn a_restarted_agent_keeps_its_attached_client() {
     let dir = swb.workspace("project");
     let coopfile = "[agent]\ncommand = \"/bin/sh\"\nargs = [\"-c\", \"echo agent $$; read line\"]\n\
                     [session]\nrestart_delay_ms = 1\n";
-    std::fs::write(dir.join("coop.toml"), coopfile).expect("a file");
+    trusted(&swb, &dir, coopfile);
     let mut terminal = Terminal::start(coop(&swb, &dir, &[]), 80, 24);
     terminal.until("agent ");
     let first = pid(&swb, "project");
@@ -84,7 +84,7 @@ fn a_restarted_agent_keeps_its_attached_client() {
 fn an_agent_that_cannot_be_started_is_an_error() {
     let swb = Swb::start(EXE);
     let dir = swb.workspace("project");
-    std::fs::write(dir.join("coop.toml"), "[agent]\ncommand = \"/no/such/agent\"\n").expect("a file");
+    trusted(&swb, &dir, "[agent]\ncommand = \"/no/such/agent\"\n");
     let output = run(&swb, &dir, &[]);
     assert_eq!(output.status.code(), Some(1));
     assert!(
@@ -392,7 +392,7 @@ fn swb_and_coop_share_sessions() {
     terminal.type_in(CTRL_BRACKET);
     assert_eq!(terminal.wait(), 0);
     // It does not take the place of this directory's agent (CO-22).
-    std::fs::write(dir.join("coop.toml"), coopfile("echo made by coop; exec cat")).expect("a file");
+    trusted(&swb, &dir, &coopfile("echo made by coop; exec cat"));
     let mut terminal = Terminal::start(coop(&swb, &dir, &[]), 80, 24);
     terminal.until("made by coop");
     assert!(!terminal.shows("made by swb", QUIET));
@@ -404,8 +404,14 @@ fn swb_and_coop_share_sessions() {
 /// A workspace whose agent is a shell script that is not started again.
 fn workspace(swb: &Swb, name: &str, script: &str) -> PathBuf {
     let dir = swb.workspace(name);
-    std::fs::write(dir.join("coop.toml"), coopfile(script)).expect("a file");
+    trusted(swb, &dir, &coopfile(script));
     dir
+}
+
+/// Writes a directory's Coopfile, which the user trusts.
+fn trusted(swb: &Swb, dir: &Path, coopfile: &str) {
+    std::fs::write(dir.join("coop.toml"), coopfile).expect("a file");
+    swb.ok(&["trust", "--yes", dir.to_str().expect("a path")]);
 }
 
 fn coopfile(script: &str) -> String {

@@ -15,5 +15,6 @@ mod repaint;
 mod restore;
 mod run;
 mod screen;
+mod trust;
 mod turns;
 mod viewer;

@@ -149,10 +149,60 @@ fn a_workspace_is_a_scope() {
 }
 
 #[test]
+fn an_agent_lists_reads_asks_and_relays_in_its_workspace() {
+    let swb = Swb::start(EXE);
+    start(&swb, "a", &["sh", "-c", AGENT], "ready");
+    let elsewhere = swb.workspace("elsewhere");
+    swb.control().ok(&json!({"cmd": "create", "name": "far", "workspace": elsewhere, "argv": ["cat"]}));
+    swb.make("shell", &["sh"]);
+    let mut client = limited(&swb, "agent", &json!({"workspace": swb.workspace("")}));
+    assert_eq!(names(&mut client), ["a", "shell"]);
+    let answer = client.ok(&json!({"cmd": "ask", "session": "a", "text": "hello"}));
+    assert!(answer["text"].as_str().unwrap().contains("you said: hello"), "{answer}");
+    client.ok(&json!({"cmd": "turns", "session": "a"}));
+    client.ok(&json!({"cmd": "turn", "session": "a"}));
+    client.ok(&json!({"cmd": "screen", "session": "a"}));
+    client.ok(&json!({"cmd": "relay", "from": "a", "to": "a"}));
+    client.ok(&json!({"cmd": "wait", "session": "a", "text": "hello"}));
+    for hidden in [
+        json!({"cmd": "screen", "session": "far"}),
+        json!({"cmd": "ask", "session": "far", "text": "x"}),
+        json!({"cmd": "relay", "from": "a", "to": "far"}),
+    ] {
+        assert_eq!(client.error(&hidden), "SESSION_NOT_FOUND", "{hidden}");
+    }
+    for refused in [
+        // What is typed into a shell runs there, outside the agent's confinement.
+        json!({"cmd": "relay", "from": "a", "to": "shell"}),
+        json!({"cmd": "ask", "session": "shell", "text": "touch pwned"}),
+        json!({"cmd": "ask", "session": "a", "text": "x", "force": true}),
+        json!({"cmd": "relay", "from": "a", "to": "a", "raw": true}),
+        json!({"cmd": "keys", "session": "a", "keys": ["Enter"]}),
+        json!({"cmd": "send", "session": "a", "text": "x"}),
+        json!({"cmd": "attach", "session": "a"}),
+        json!({"cmd": "logs", "session": "a"}),
+        json!({"cmd": "approvals"}),
+        json!({"cmd": "capture", "session": "a"}),
+        json!({"cmd": "create", "workspace": swb.workspace(""), "argv": ["cat"]}),
+        json!({"cmd": "shell", "session": "a"}),
+        json!({"cmd": "kill", "session": "a"}),
+        json!({"cmd": "upgrade"}),
+        json!({"cmd": "workspace", "path": swb.workspace("")}),
+    ] {
+        assert_eq!(client.error(&refused), "FORBIDDEN", "{refused}");
+    }
+}
+
+#[test]
 fn an_unknown_role_is_rejected_in_the_handshake() {
     let swb = Swb::start(EXE);
-    for wrong in [json!({"role": "king"}), json!({"session": "a", "workspace": "/w"}), json!({"session": ""})]
-    {
+    for wrong in [
+        json!({"role": "king"}),
+        json!({"role": "agent"}),
+        json!({"role": "agent", "session": "a"}),
+        json!({"session": "a", "workspace": "/w"}),
+        json!({"session": ""}),
+    ] {
         let mut client = CoopClient::connect(&swb.paths().control_socket()).unwrap();
         let mut handshake = json!({"version": 1});
         handshake.as_object_mut().unwrap().extend(wrong.as_object().unwrap().clone());

@@ -36,6 +36,7 @@ answered with `you said: PROMPT`. In texts `\\n` is a line break and `\\s` a sem
   pid                 says its process id
   child               starts a child that sleeps, says its process id
   daemon              starts a process that leaves its group, session and parent, says its process id
+  sh:COMMAND          runs a shell command as its own child, which inherits its descriptors, says `sh CODE: OUTPUT`
   env:NAME            says the value of a variable
   umask               says its file mode creation mask
   stderr:TEXT         writes a line to standard error
@@ -276,6 +277,12 @@ def daemon(session, rest):
     say(session, shown.stdout.decode().strip() + " ")
 
 
+def shell(session, rest):
+    done = subprocess.run(["sh", "-c", rest], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, close_fds=False, check=False)
+    say(session, f"sh {done.returncode}: {done.stdout.decode()}")
+
+
 def hang(session, rest):
     threading.Event().wait()
 
@@ -352,6 +359,7 @@ STEPS = {
     "pid": lambda session, rest: say(session, f"{os.getpid()} "),
     "child": child,
     "daemon": daemon,
+    "sh": shell,
     "env": lambda session, rest: say(session, os.environ.get(rest, "(not set)")),
     "umask": mask,
     "stderr": lambda session, rest: print(rest, file=sys.stderr, flush=True),

@@ -4,6 +4,7 @@
 //! `swb_operations` decides what an operation does and which callers may request it. Coop's clients use the same
 //! framing on a socket of their own ([`crate::coop`]), with fewer commands.
 
+mod agent_connections;
 mod connection;
 mod terminal;
 

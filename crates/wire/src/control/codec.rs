@@ -65,7 +65,11 @@ pub fn parse_caller(body: &[u8]) -> Result<Option<(Role, Scope)>, BadMessage> {
             return Err(BadMessage::new("invalid handshake: `session` and `workspace` exclude each other"));
         }
     };
-    Ok(Some((limits.role.unwrap_or(Role::Owner), scope)))
+    let role = limits.role.unwrap_or(Role::Owner);
+    if role == Role::Agent && !matches!(scope, Scope::Workspace(_)) {
+        return Err(BadMessage::new("invalid handshake: the role 'agent' needs `workspace`"));
+    }
+    Ok(Some((role, scope)))
 }
 
 /// Returns the name of the operation that a message requests.

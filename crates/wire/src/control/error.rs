@@ -30,6 +30,8 @@ pub enum ErrorCode {
     MessageTooLarge,
     /// The command is known but this daemon does not support it.
     NotImplemented,
+    /// What the session would run comes from a file that the user has not approved.
+    NotTrusted,
     /// The session has no PTY of that number.
     PtyNotFound,
     /// The session has ended, and the operation needs a live one.
@@ -65,6 +67,7 @@ impl ErrorCode {
             Self::LimitReached => "LIMIT_REACHED",
             Self::MessageTooLarge => "MESSAGE_TOO_LARGE",
             Self::NotImplemented => "NOT_IMPLEMENTED",
+            Self::NotTrusted => "NOT_TRUSTED",
             Self::PtyNotFound => "PTY_NOT_FOUND",
             Self::SessionEnded => "SESSION_ENDED",
             Self::SessionExists => "SESSION_EXISTS",

@@ -14,6 +14,7 @@ mod base64;
 mod codec;
 mod conversations;
 mod error;
+pub mod inherited;
 mod operation;
 mod reply;
 mod screen;
