@@ -82,13 +82,13 @@ impl Fronts {
         &self,
         listener: OwnedFd,
         stop: CancellationToken,
-        crowd: Crowd,
+        allowed: ConnectionLimits,
         serve: impl Fn(UnixStream, Room) -> F + Send + 'static,
     ) -> io::Result<()>
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        self.accept_if(listener, stop, crowd, |uid, _gid, ours| uid == ours, serve)
+        self.accept_if(listener, stop, allowed, |uid, _gid, ours| uid == ours, serve)
     }
 
     /// The same for peers that `admit` accepts, given their user, their group and the daemon's own user.
@@ -96,7 +96,7 @@ impl Fronts {
         &self,
         listener: OwnedFd,
         stop: CancellationToken,
-        crowd: Crowd,
+        allowed: ConnectionLimits,
         admit: impl Fn(u32, u32, u32) -> bool + Send + 'static,
         serve: impl Fn(UnixStream, Room) -> F + Send + 'static,
     ) -> io::Result<()>
@@ -107,7 +107,7 @@ impl Fronts {
         listener.set_nonblocking(true)?;
         let listener = UnixListener::from_std(listener)?;
         let fronts = self.clone();
-        let places = Places::new(crowd.most, crowd.grace, Arc::clone(&fronts.open));
+        let places = Places::new(allowed.most, allowed.grace, Arc::clone(&fronts.open));
         self.tasks.spawn(async move {
             loop {
                 let stream = tokio::select! {
@@ -130,7 +130,7 @@ impl Fronts {
                 match places.take().await {
                     Some(room) => drop(fronts.tasks.spawn(serve(stream, room))),
                     // The peer may have left, and a socket without room for so little is not worth a wait.
-                    None => drop(stream.try_write(&(crowd.refusal)())),
+                    None => drop(stream.try_write(&(allowed.refusal)())),
                 }
             }
         });
@@ -139,7 +139,7 @@ impl Fronts {
 }
 
 /// How many connections a listening socket serves.
-pub(crate) struct Crowd {
+pub(crate) struct ConnectionLimits {
     /// Maximum number of connections.
     pub(crate) most: usize,
     /// How long a connection has to be idle before another one may take its place.

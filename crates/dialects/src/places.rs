@@ -1,8 +1,8 @@
 //! The places of a listening socket: how many connections it serves, and which of them make room for a new one.
 //!
-//! A connection that waits for its peer's next request has an [`IdleSpell`]. When all places are taken, the connection
+//! A connection that waits for its peer's next request has an [`IdlePeriod`]. When all places are taken, the connection
 //! that has been idle longest is displaced by the new one, so that no number of idle connections locks out a client
-//! that has something to request. A connection without a spell (an open terminal, a stream of events, a wrapper with
+//! that has something to request. A connection without a period (an open terminal, a stream of events, a wrapper with
 //! its session, a request that is being executed) is never displaced.
 
 use crate::conn::ConnectionCount;
@@ -69,8 +69,8 @@ impl Room {
         Self { _place: place, idle, open }
     }
 
-    /// The connection waits for its peer: until the spell is dropped, it may be displaced.
-    pub(crate) fn idle(&self) -> IdleSpell {
+    /// The connection waits for its peer: until the period is dropped, it may be displaced.
+    pub(crate) fn idle(&self) -> IdlePeriod {
         self.idle.begin(Instant::now())
     }
 }
@@ -85,55 +85,55 @@ impl Drop for Room {
 #[derive(Debug, Default)]
 pub(crate) struct IdleConnections {
     grace: Duration,
-    spells: Mutex<BTreeMap<SpellKey, CancellationToken>>,
+    periods: Mutex<BTreeMap<PeriodKey, CancellationToken>>,
     count: AtomicU64,
 }
 
-/// Since when a connection is idle, and a number that tells spells of the same moment apart.
-type SpellKey = (Instant, u64);
+/// Since when a connection is idle, and a number that tells periods of the same moment apart.
+type PeriodKey = (Instant, u64);
 
 impl IdleConnections {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<SpellKey, CancellationToken>> {
-        self.spells.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<PeriodKey, CancellationToken>> {
+        self.periods.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn begin(self: &Arc<Self>, now: Instant) -> IdleSpell {
+    fn begin(self: &Arc<Self>, now: Instant) -> IdlePeriod {
         let key = (now, self.count.fetch_add(1, Ordering::Relaxed));
         let displaced = CancellationToken::new();
         self.lock().insert(key, displaced.clone());
-        IdleSpell { connections: Arc::clone(self), key, displaced }
+        IdlePeriod { connections: Arc::clone(self), key, displaced }
     }
 
     fn displace(&self, now: Instant) -> bool {
-        let mut spells = self.lock();
-        let longest = spells.first_entry().filter(|entry| now.duration_since(entry.key().0) >= self.grace);
+        let mut periods = self.lock();
+        let longest = periods.first_entry().filter(|entry| now.duration_since(entry.key().0) >= self.grace);
         longest.map(|entry| entry.remove().cancel()).is_some()
     }
 }
 
 /// The time in which a connection waits for its peer.
 #[derive(Debug)]
-pub(crate) struct IdleSpell {
+pub(crate) struct IdlePeriod {
     connections: Arc<IdleConnections>,
-    key: SpellKey,
+    key: PeriodKey,
     displaced: CancellationToken,
 }
 
-impl IdleSpell {
+impl IdlePeriod {
     /// Waits until the place is needed for another connection.
     pub(crate) async fn displaced(&self) {
         self.displaced.cancelled().await;
     }
 }
 
-impl Drop for IdleSpell {
+impl Drop for IdlePeriod {
     fn drop(&mut self) {
         self.connections.lock().remove(&self.key);
     }
 }
 
 /// Waits until a connection is displaced; forever if it cannot be.
-pub(crate) async fn displaced(idle: Option<&IdleSpell>) {
+pub(crate) async fn displaced(idle: Option<&IdlePeriod>) {
     match idle {
         Some(idle) => idle.displaced().await,
         None => std::future::pending().await,
@@ -151,9 +151,9 @@ mod tests {
     /// Takes a place for a connection that stays idle until it is displaced.
     async fn idler(places: &Places) -> tokio::task::JoinHandle<()> {
         let room = places.take().await.unwrap();
-        let spell = room.idle();
+        let period = room.idle();
         tokio::task::spawn(async move {
-            spell.displaced().await;
+            period.displaced().await;
             drop(room);
         })
     }

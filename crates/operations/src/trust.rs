@@ -6,16 +6,16 @@
 //! are not asked: its protocol has no such step.
 
 use crate::coopfile::Coopfile;
-use crate::errors::invalid;
+use crate::errors::{file_access_error, invalid};
 use crate::execute::Call;
 use crate::limits;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use swb_engine::file_access;
 use swb_wire::control::{ErrorCode, ErrorReply};
 
 /// The name of a directory's Coopfile.
@@ -47,7 +47,7 @@ pub struct TrustList(BTreeMap<String, Digest>);
 impl TrustList {
     /// Reads the list; a file that does not exist is an empty list.
     pub fn load(path: &Path) -> io::Result<Self> {
-        let file = match File::open(path) {
+        let file = match file_access::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             file => file?,
         };
@@ -129,8 +129,8 @@ impl Call<'_> {
         }
         let list = self.operations.settings.trust_list.clone();
         let path = list.display().to_string();
-        let list = tokio::task::spawn_blocking(move || TrustList::load(&list)).await;
-        let list = list.unwrap_or_else(|error| Err(io::Error::other(error)));
+        let list = file_access::run(&list, TrustList::load).await;
+        let list = list.map_err(|error| file_access_error(&error))?;
         let list = list.map_err(|error| invalid(format!("{path}: {error}")))?;
         let what = match directory.to_str().and_then(|directory| list.digest(directory)) {
             Some(trusted) if *trusted == digest => return Ok(()),

@@ -355,9 +355,19 @@ mod tests {
             assert_eq!(facts(dir.path()), GitFacts::default(), "{text:?}");
         }
         std::fs::remove_file(&git).unwrap();
+        let fifo = |path: &Path| {
+            rustix::fs::mknodat(rustix::fs::CWD, path, FileType::Fifo, 0o600.into(), 0).unwrap();
+        };
+        fifo(&git);
+        assert_eq!(facts(dir.path()), GitFacts::default(), "and it is not waited for");
+        std::fs::remove_file(&git).unwrap();
         std::fs::create_dir_all(git.join("HEAD")).unwrap();
         assert_eq!(facts(dir.path()), GitFacts::default());
         std::fs::remove_dir(git.join("HEAD")).unwrap();
+        fifo(&git.join("HEAD"));
+        fifo(&git.join("commondir"));
+        assert_eq!(facts(dir.path()), GitFacts::default());
+        std::fs::remove_file(git.join("HEAD")).unwrap();
         std::fs::write(git.join("HEAD"), vec![b'x'; 1 << 20]).unwrap();
         assert_eq!(facts(dir.path()).current_branch, None);
     }

@@ -7,8 +7,8 @@ mod support;
 
 mod chaos;
 mod confined_peers;
-mod crowd;
 mod guard;
+mod idle_connections;
 mod shared_sessions;
 mod start;
 mod survival;

@@ -9,7 +9,7 @@ mod connection;
 mod frame_queue;
 mod request_handler;
 
-use crate::conn::{self, Crowd, Fronts};
+use crate::conn::{self, ConnectionLimits, Fronts};
 use connection::Connection;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -54,7 +54,7 @@ impl Clippy {
             refusal
         };
         let (most, refusal) = (conn::most_connections(), Box::new(refusal));
-        let crowd = Crowd { most, grace: Duration::ZERO, refusal };
-        self.fronts.accept(listener, self.fronts.stop.clone(), crowd, serve)
+        let allowed = ConnectionLimits { most, grace: Duration::ZERO, refusal };
+        self.fronts.accept(listener, self.fronts.stop.clone(), allowed, serve)
     }
 }

@@ -177,14 +177,9 @@ impl Connection {
             let Some(frame) = self.frame().await else {
                 return (Next::Close, None);
             };
-            let operation = (self.protocol.parse)(&frame).map_err(ErrorReply::from);
-            let mut lasting = None;
-            let outcome = match operation.and_then(|operation| {
-                lasting = self.lasting_place(&operation)?;
-                Ok(operation)
-            }) {
-                Ok(operation) => self.execute(operation).await,
-                Err(error) => Some(Err(error)),
+            let (outcome, lasting) = match self.prepare(&frame) {
+                Ok((operation, lasting)) => (self.execute(operation).await, lasting),
+                Err(error) => (Some(Err(error)), None),
             };
             let Some(outcome) = outcome else { return (Next::Close, None) };
             let Outcome { reply, then } = match outcome {
@@ -205,6 +200,13 @@ impl Connection {
             };
             return (next, lasting);
         }
+    }
+
+    /// The operation in a frame, and the place that it needs.
+    fn prepare(&self, frame: &[u8]) -> Result<(Operation, Option<OwnedSemaphorePermit>), ErrorReply> {
+        let operation = (self.protocol.parse)(frame)?;
+        let lasting = self.lasting_place(&operation)?;
+        Ok((operation, lasting))
     }
 
     /// A place for an operation after which the connection lasts, if it is one. The other places are left to commands.

@@ -8,7 +8,7 @@ mod agent_connections;
 mod connection;
 mod terminal;
 
-use crate::conn::{self, Crowd, Fronts};
+use crate::conn::{self, ConnectionLimits, Fronts};
 use crate::limits;
 use connection::{Connection, ConnectionPlace};
 use std::io;
@@ -69,7 +69,7 @@ impl Control {
             Connection::new(control.clone(), protocol.clone(), stream, place).run()
         };
         let refusal = move || connection::refusal(&connection::all_taken(most));
-        let crowd = Crowd { most, grace: Duration::ZERO, refusal: Box::new(refusal) };
-        self.fronts.accept(listener, self.fronts.stop.clone(), crowd, serve)
+        let allowed = ConnectionLimits { most, grace: Duration::ZERO, refusal: Box::new(refusal) };
+        self.fronts.accept(listener, self.fronts.stop.clone(), allowed, serve)
     }
 }

@@ -7,7 +7,7 @@
 mod connection;
 mod roles;
 
-use crate::conn::{Crowd, Fronts};
+use crate::conn::{ConnectionLimits, Fronts};
 use crate::limits;
 use crate::private_socket::{self, BindError};
 use connection::Connection;
@@ -80,12 +80,12 @@ impl SessionEndpoint for Keepty {
             Connection::new(stream, room, session_handle.clone(), Arc::clone(&roles), &fronts).run()
         };
         // KP-19: no reply to those for which there is no place.
-        let crowd = Crowd {
+        let allowed = ConnectionLimits {
             most: limits::KEEPTY_CONNECTIONS,
             grace: limits::FIRST_MESSAGE,
             refusal: Box::new(Vec::new),
         };
-        self.fronts.accept(listener, stop.clone(), crowd, serve).map_err(|error| error.to_string())?;
+        self.fronts.accept(listener, stop.clone(), allowed, serve).map_err(|error| error.to_string())?;
         let entry = (session.clone(), stop);
         if let Some((_, former)) = self.table().insert(session.name().clone(), entry) {
             former.cancel();

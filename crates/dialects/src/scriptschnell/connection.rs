@@ -100,7 +100,7 @@ impl Connection {
     /// Handles requests until the client leaves, requests the end, or sends an invalid line.
     async fn handle_requests(&self, mut handler: RequestHandler) -> End {
         let mut lines = Lines::default();
-        let mut unknown = Some(self.room.idle());
+        let mut unauthenticated = Some(self.room.idle());
         loop {
             match lines.next() {
                 Ok(Some(line)) => {
@@ -124,11 +124,11 @@ impl Connection {
                 }
             }
             if handler.is_authenticated() {
-                unknown = None;
+                unauthenticated = None;
             }
             let more = tokio::select! {
                 more = read_some(&self.stream, |bytes| lines.push(bytes)) => more,
-                () = displaced(unknown.as_ref()) => return End::Displaced,
+                () = displaced(unauthenticated.as_ref()) => return End::Displaced,
             };
             if !more {
                 self.answer_still().await;

@@ -25,7 +25,7 @@ mod workspaces;
 
 pub use settings::{AuthMethod, ScriptschnellSettings};
 
-use crate::conn::{Crowd, Fronts};
+use crate::conn::{ConnectionLimits, Fronts};
 use crate::limits;
 use attempts::Attempts;
 use connection::Connection;
@@ -59,7 +59,8 @@ impl ScriptSchnell {
         let front = self.clone();
         let serve = move |stream, room| Connection::new(front.clone(), stream, room).run();
         let most = self.settings.max_connections;
-        let crowd = Crowd { most, grace: limits::FIRST_MESSAGE, refusal: Box::new(connection::refusal) };
-        self.fronts.accept_if(listener, self.fronts.stop.clone(), crowd, admit, serve)
+        let allowed =
+            ConnectionLimits { most, grace: limits::FIRST_MESSAGE, refusal: Box::new(connection::refusal) };
+        self.fronts.accept_if(listener, self.fronts.stop.clone(), allowed, admit, serve)
     }
 }

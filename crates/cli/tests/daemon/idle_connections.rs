@@ -10,12 +10,12 @@ use swb_wire::keepty::KeeptyRole;
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 /// More than any socket has places for.
-const CROWD: usize = 1100;
+const MANY: usize = 1100;
 
 /// Connections that send nothing.
 fn silent(socket: &Path) -> Vec<UnixStream> {
     allow_many_files();
-    (0..CROWD).map(|_| UnixStream::connect(socket).unwrap()).collect()
+    (0..MANY).map(|_| UnixStream::connect(socket).unwrap()).collect()
 }
 
 fn allow_many_files() {
@@ -43,10 +43,10 @@ fn silent_connections_to_the_control_socket_lock_nobody_out() {
     let swb = Swb::start(EXE);
     swb.script("one", "cat");
     let mut terminal = swb.attach("one");
-    let crowd = silent(&swb.paths().control_socket());
+    let idle = silent(&swb.paths().control_socket());
     is_served(&mut terminal);
     commands_work(&swb);
-    drop(crowd);
+    drop(idle);
 }
 
 #[test]
@@ -56,18 +56,18 @@ fn idle_clients_of_the_control_socket_lock_nobody_out() {
     let mut terminal = swb.control();
     terminal.ok(&json!({"cmd": "attach", "session": "one"}));
     allow_many_files();
-    let mut crowd: Vec<CoopClient> = (0..CROWD).map(|_| swb.control()).collect();
+    let mut idle: Vec<CoopClient> = (0..MANY).map(|_| swb.control()).collect();
     is_served(&mut terminal);
     commands_work(&swb);
     // The one that was idle longest learns why it was closed.
-    let closed = crowd[0].answer().unwrap();
+    let closed = idle[0].answer().unwrap();
     assert_eq!(closed["error"], "LIMIT_REACHED");
     assert!(
         closed["message"].as_str().unwrap().contains("connections of this socket are in use"),
         "{closed}"
     );
-    assert_eq!(crowd[0].answer(), None);
-    crowd[CROWD - 1].ok(&json!({"cmd": "ls"}));
+    assert_eq!(idle[0].answer(), None);
+    idle[MANY - 1].ok(&json!({"cmd": "ls"}));
 }
 
 // CO-8
@@ -78,7 +78,7 @@ fn idle_clients_of_the_coop_socket_lock_nobody_out() {
     let mut terminal = swb.attach("one");
     let silent = silent(&swb.paths().coop_socket());
     swb.coop().ok(&json!({"cmd": "ls"}));
-    let greeted: Vec<CoopClient> = (0..CROWD).map(|_| swb.coop()).collect();
+    let greeted: Vec<CoopClient> = (0..MANY).map(|_| swb.coop()).collect();
     swb.coop().ok(&json!({"cmd": "ls"}));
     is_served(&mut terminal);
     commands_work(&swb);
@@ -93,7 +93,7 @@ fn idle_peers_of_the_clippy_socket_lock_nobody_out() {
     wrapper.register("wrapped");
     let silent = silent(&swb.paths().clippy_socket().unwrap());
     swb.clippy(PeerRole::Client).sessions();
-    let greeted: Vec<ClippyClient> = (0..CROWD).map(|_| swb.clippy(PeerRole::Client)).collect();
+    let greeted: Vec<ClippyClient> = (0..MANY).map(|_| swb.clippy(PeerRole::Client)).collect();
     let sessions = swb.clippy(PeerRole::Client).sessions();
     assert!(sessions.iter().any(|(name, ..)| name == "wrapped"), "{sessions:?}");
     wrapper.turn("wrapped", b"still here");
@@ -109,18 +109,18 @@ fn silent_connections_to_a_keepty_socket_lock_nobody_out() {
     let mut watcher = swb.keepty("one", KeeptyRole::Watcher, 80, 24);
     watcher.ack();
     let socket = swb.paths().keepty_socket("one");
-    let crowd = silent(&socket);
+    let idle = silent(&socket);
     wait_for("a place", || {
         let mut client = KeeptyClient::connect(&socket).ok()?;
         client.hello(KeeptyRole::Monitor, 80, 24);
         client.frame(LIMIT).filter(|frame| *frame != Frame::End)
     });
     assert_eq!(watcher.ping(), b"");
-    drop(crowd);
-    let crowd = silent(&socket);
+    drop(idle);
+    let idle = silent(&socket);
     let stopped = swb.named("keepty", &["stop", "one"]).output().unwrap();
     assert!(stopped.status.success(), "{}", String::from_utf8_lossy(&stopped.stderr));
-    drop(crowd);
+    drop(idle);
 }
 
 // SS-22
@@ -130,7 +130,7 @@ fn silent_connections_to_the_scriptschnell_socket_lock_nobody_out() {
     swb.script("one", "cat");
     let mut early = swb.chat();
     let socket = swb.paths().scriptschnell_socket();
-    let crowd = silent(&socket);
+    let idle = silent(&socket);
     let mut refused = Vec::new();
     wait_for("a place", || {
         let mut client = ChatClient::connect(&socket).ok()?;
@@ -144,7 +144,7 @@ fn silent_connections_to_the_scriptschnell_socket_lock_nobody_out() {
     }
     assert_eq!(early.ask("ping", json!({}))["type"], "pong");
     commands_work(&swb);
-    drop(crowd);
+    drop(idle);
 }
 
 /// A daemon that may open few files, and so serves few connections.
@@ -205,7 +205,7 @@ fn clients_that_do_not_read_lock_nobody_out() {
     let small = SmallDaemon::start();
     let swb = &small.swb;
     swb.script("one", "cat");
-    let crowd: Vec<UnixStream> = (0..PLACES + 10)
+    let idle: Vec<UnixStream> = (0..PLACES + 10)
         .map(|_| {
             let client = swb.control();
             let socket = client.socket().try_clone().unwrap();
@@ -226,5 +226,5 @@ fn clients_that_do_not_read_lock_nobody_out() {
         })
         .collect();
     commands_work(swb);
-    drop(crowd);
+    drop(idle);
 }
