@@ -5,7 +5,7 @@
 //! would share its flags. Receiving and closing such descriptors is left to a thread for each agent, because closing
 //! can block, too (a TCP socket that lingers, a file on a mount that hangs).
 
-use super::connection::Connection;
+use super::connection::{Connection, ConnectionPlace};
 use super::{Control, Protocol};
 use crate::limits;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -103,14 +103,16 @@ impl AgentConnections {
     fn serve(&self, stream: std::os::unix::net::UnixStream, place: OwnedSemaphorePermit) {
         let control = self.control.clone();
         // Its handshake cannot change the role.
-        let protocol = Protocol { parse: parse_operation, caller: self.caller.clone(), roles: false };
-        let room = control.fronts.room(place);
+        let (caller, idle_limit) = (self.caller.clone(), Some(limits::COMMAND_IDLE));
+        let protocol = Protocol { parse: parse_operation, caller, roles: false, idle_limit };
+        // An agent locks out only itself, so all of its connections may last.
+        let (most, lasting) = (limits::AGENT_CONNECTIONS, Arc::new(Semaphore::new(1)));
+        let place = ConnectionPlace { room: control.fronts.room(place), lasting, most };
         let serving = async move {
             match UnixStream::from_std(stream) {
-                Ok(stream) => Connection::new(control, protocol, stream).run().await,
+                Ok(stream) => Connection::new(control, protocol, stream, place).run().await,
                 Err(error) => tracing::warn!(%error, "cannot serve a connection of an agent"),
             }
-            drop(room);
         };
         self.control.fronts.tasks.spawn_on(serving, &self.runtime);
     }
