@@ -186,6 +186,12 @@ mod tests {
     }
 
     #[test]
+    fn a_daemon_that_does_not_reply_is_left_to_the_keeper() {
+        let shown = format!("{:?}", lost(&io::ErrorKind::TimedOut.into()));
+        assert!(shown.contains("try again") && !shown.contains("kill"), "{shown}");
+    }
+
+    #[test]
     fn a_missing_daemon_is_not_a_failure() {
         let dir = tempfile::tempdir().unwrap();
         assert!(ControlClient::open(&dir.path().join("none")).unwrap().is_none());

@@ -454,13 +454,22 @@ mod tests {
 
     /// A keeper with a daemon that has not read its welcome yet, and the daemon's end.
     fn served() -> (Keeper, OwnedFd) {
+        served_by(proto::VERSION)
+    }
+
+    /// The same with a daemon of a version.
+    fn served_by(version: u64) -> (Keeper, OwnedFd) {
         let (listener, lock) = pair();
         let limits = Rlimit { current: None, maximum: None };
         let mut keeper = Keeper::new(listener, lock, KEY, limits).unwrap();
         let (socket, daemon) = pair();
         keeper.daemon = Some(Daemon::new(socket, std::process::id().into()));
         keeper.watch_daemon().unwrap();
+<<<<<<< ours
         greet(&daemon, KEY);
+=======
+        proto::send(&daemon, Packet::new(PacketKind::Hello, SlotId::GLOBAL).args(version, 0), &[]).unwrap();
+>>>>>>> theirs
         keeper.serve_daemon();
         keeper.send_news();
         (keeper, daemon)
@@ -498,5 +507,32 @@ mod tests {
         keeper.serve_daemon();
         assert!(keeper.daemon.is_none());
         assert!(keeper.successor.due(Instant::now()));
+    }
+
+    #[test]
+    fn only_a_daemon_that_shows_signs_of_life_is_watched() {
+        for (version, watched) in [(proto::VERSION, true), (1, false)] {
+            let (mut keeper, _daemon) = served_by(version);
+            keeper.watchdog.disarm();
+            keeper.wake_daemon();
+            assert_eq!(keeper.watchdog.until_check(Instant::now()).is_some(), watched, "version {version}");
+        }
+    }
+
+    #[test]
+    fn a_held_socket_is_watched_until_it_is_dropped() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let _client = std::os::unix::net::UnixStream::connect(&path).unwrap();
+        let (mut keeper, daemon) = served();
+        let hold = Packet::new(PacketKind::Hold, SlotId(3)).key(4);
+        proto::send(&daemon, hold, &[listener.as_fd()]).unwrap();
+        keeper.serve_daemon();
+        assert!(keeper.backlog.waits());
+        // The daemon keeps its own duplicate.
+        proto::send(&daemon, Packet::new(PacketKind::Free, SlotId(3)), &[]).unwrap();
+        keeper.serve_daemon();
+        assert!(!keeper.backlog.waits());
     }
 }

@@ -82,6 +82,8 @@ pub(crate) const HELLO: Duration = Duration::from_secs(20);
 pub(crate) const SILENCE: Duration = Duration::from_secs(5);
 /// Pause between two checks of a daemon for which something waits: a few of them make up [`SILENCE`].
 pub(crate) const CHECK: Duration = Duration::from_secs(1);
+/// Time until the first of these checks: a daemon that is well has accepted a client or answered the doorbell long before.
+pub(crate) const FIRST_CHECK: Duration = Duration::from_millis(200);
 /// How often a daemon that answers is asked again while clients are connected, whose requests the keeper cannot see: two
 /// wake-ups of some microseconds each, and none without clients.
 pub(crate) const ASK_AGAIN: Duration = Duration::from_secs(2);

@@ -76,7 +76,7 @@ impl Watchdog {
     /// Something waits for a daemon whose sign of life is `beats`. Call this before ringing.
     pub(crate) fn arm(&mut self, beats: u64) {
         if self.watch.is_none() {
-            self.watch = Some(Watch::begin(beats, None, Instant::now(), limits::CHECK));
+            self.watch = Some(Watch::begin(beats, None, Instant::now(), limits::FIRST_CHECK));
         }
     }
 
