@@ -447,8 +447,8 @@ mod tests {
 
     const KEY: u64 = 7;
 
-    fn greet(daemon: &OwnedFd, key: u64) {
-        let hello = Packet::new(PacketKind::Hello, SlotId::GLOBAL).args(proto::VERSION, key);
+    fn greet(daemon: &OwnedFd, version: u64, key: u64) {
+        let hello = Packet::new(PacketKind::Hello, SlotId::GLOBAL).args(version, key);
         proto::send(daemon, hello, &[]).unwrap();
     }
 
@@ -465,11 +465,7 @@ mod tests {
         let (socket, daemon) = pair();
         keeper.daemon = Some(Daemon::new(socket, std::process::id().into()));
         keeper.watch_daemon().unwrap();
-<<<<<<< ours
-        greet(&daemon, KEY);
-=======
-        proto::send(&daemon, Packet::new(PacketKind::Hello, SlotId::GLOBAL).args(version, 0), &[]).unwrap();
->>>>>>> theirs
+        greet(&daemon, version, KEY);
         keeper.serve_daemon();
         keeper.send_news();
         (keeper, daemon)
@@ -493,7 +489,7 @@ mod tests {
         let (socket, stranger) = pair();
         keeper.daemon = Some(Daemon::new(socket, 1));
         keeper.watch_daemon().unwrap();
-        greet(&stranger, KEY + 1);
+        greet(&stranger, proto::VERSION, KEY + 1);
         keeper.serve_daemon();
         keeper.send_news();
         assert!(matches!(proto::receive(&stranger), Ok(Received::Closed)), "nothing was sent");
