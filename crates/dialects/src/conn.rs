@@ -107,7 +107,7 @@ impl Fronts {
         listener.set_nonblocking(true)?;
         let listener = UnixListener::from_std(listener)?;
         let fronts = self.clone();
-        let places = Places::new(allowed.most, allowed.grace, Arc::clone(&fronts.open));
+        let mut places = Places::new(allowed.most, allowed.grace, Arc::clone(&fronts.open));
         self.tasks.spawn(async move {
             loop {
                 let stream = tokio::select! {

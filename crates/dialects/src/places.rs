@@ -22,27 +22,40 @@ pub(crate) struct Places {
     idle: Arc<IdleConnections>,
     /// Number of connections of all sockets.
     open: Arc<ConnectionCount>,
+    /// When a connection last waited for a place that did not become free.
+    waited: Option<Instant>,
 }
 
 impl Places {
     /// `most` places; a connection can be displaced when it has been idle for `grace`.
     pub(crate) fn new(most: usize, grace: Duration, open: Arc<ConnectionCount>) -> Self {
         let idle = IdleConnections { grace, ..IdleConnections::default() };
-        Self { free: Arc::new(Semaphore::new(most)), idle: Arc::new(idle), open }
+        Self { free: Arc::new(Semaphore::new(most)), idle: Arc::new(idle), open, waited: None }
     }
 
     /// A place for a new connection, if need be that of the connection that has been idle longest.
-    pub(crate) async fn take(&self) -> Option<Room> {
-        let free = || Arc::clone(&self.free);
-        let permit = match free().try_acquire_owned() {
+    pub(crate) async fn take(&mut self) -> Option<Room> {
+        let permit = match Arc::clone(&self.free).try_acquire_owned() {
             Ok(permit) => permit,
-            Err(_) => {
-                // Without a displaced connection, the end of another one may not have been handled yet.
-                let wait = if self.displace() { limits::DISPLACED } else { limits::PLACE };
-                tokio::time::timeout(wait, free().acquire_owned()).await.ok()?.ok()?
-            }
+            Err(_) => self.wait().await?,
         };
         Some(Room::new(permit, Arc::clone(&self.idle), Arc::clone(&self.open)))
+    }
+
+    /// Waits for a place that is about to be free.
+    async fn wait(&mut self) -> Option<OwnedSemaphorePermit> {
+        // Without a displaced connection, the end of another one may not have been handled yet. Once is enough for all
+        // connections that arrive together: a new client must not wait behind a thousand refusals.
+        let wait = match self.displace() {
+            true => limits::DISPLACED,
+            false if self.waited.is_some_and(|waited| waited.elapsed() < limits::PLACE) => return None,
+            false => limits::PLACE,
+        };
+        let freed = tokio::time::timeout(wait, Arc::clone(&self.free).acquire_owned()).await;
+        if freed.is_err() {
+            self.waited = Some(Instant::now());
+        }
+        freed.ok()?.ok()
     }
 
     /// Closes the connection that has been idle longest; `false` if none is.
@@ -149,7 +162,7 @@ mod tests {
     }
 
     /// Takes a place for a connection that stays idle until it is displaced.
-    async fn idler(places: &Places) -> tokio::task::JoinHandle<()> {
+    async fn idler(places: &mut Places) -> tokio::task::JoinHandle<()> {
         let room = places.take().await.unwrap();
         let period = room.idle();
         tokio::task::spawn(async move {
@@ -160,12 +173,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_connection_that_has_been_idle_longest_makes_room() {
-        let places = places(2, Duration::ZERO);
+        let mut places = places(2, Duration::ZERO);
         let busy = places.take().await.unwrap();
         drop(busy.idle());
-        let first = idler(&places).await;
+        let first = idler(&mut places).await;
         tokio::time::advance(Duration::from_secs(1)).await;
-        let second = idler(&places).await;
+        let second = idler(&mut places).await;
         assert!(first.await.is_ok());
         let third = places.take().await.unwrap();
         assert!(second.await.is_ok());
@@ -179,8 +192,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_that_is_idle_for_a_moment_is_not_displaced() {
-        let places = places(1, Duration::from_secs(2));
-        let idle = idler(&places).await;
+        let mut places = places(1, Duration::from_secs(2));
+        let idle = idler(&mut places).await;
         tokio::time::advance(Duration::from_secs(1)).await;
         assert!(places.take().await.is_none());
         tokio::time::advance(Duration::from_secs(1)).await;
