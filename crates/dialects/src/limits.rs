@@ -42,7 +42,7 @@ pub const PLACE: Duration = Duration::from_millis(20);
 /// Connections that the programs of one agent have at a time. Each command of `swb` has one, and agents run a few at
 /// once.
 pub const AGENT_CONNECTIONS: usize = 16;
-/// Stack of the thread that waits for an agent's requests for connections: it calls a few functions.
+/// Stack of the threads that serve the sockets of agents: they call a few functions and copy 8 KiB at a time.
 pub const AGENT_STACK: usize = 128 * 1024;
 
 /// coop: timeout of the handshake.

@@ -4,24 +4,55 @@ use crate::support::agents::{self, AGENT};
 use crate::support::{models, needs};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{RecvFlags, recv};
-use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, Signal, pidfd_getfd, pidfd_open};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
-use swb_testkit::{ChatClient, LIMIT, Swb, scripted_agent, wait_for};
+use swb_testkit::{ChatClient, LIMIT, Swb, scripted_agent, signal, wait_for};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
 /// Asks for connections as no program of ours does. Prints what became of each request, then `end`.
 const RAW_CLIENT: &str = r#"
-import array, os, socket, sys
+import array, os, signal, socket, struct, sys, time
 inherited = socket.socket(fileno=int(os.environ["SWB_CONNECTION"]))
-def send(packet, *files):
+def send(packet, *files, to=inherited):
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [file.fileno() for file in files]))]
-    inherited.sendmsg([packet], rights if files else [])
+    to.sendmsg([packet], rights if files else [])
 def pair():
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-if sys.argv[1] == "junk":
+def connect():
+    ours, theirs = pair()
+    send(b"connect", theirs)
+    theirs.close()
+    packet, rights, _, _ = socket.recv_fds(ours, 100, 4)
+    return packet.decode(), rights
+def lingering():
+    # Closing it blocks for a minute, as the other end reads nothing.
+    server = socket.create_server(("127.0.0.1", 0))
+    client = socket.create_connection(server.getsockname())
+    peers.append(server.accept())
+    client.setblocking(False)
+    try:
+        while True:
+            client.send(b"x" * 65536)
+    except BlockingIOError:
+        pass
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 60))
+    return client
+peers = []
+if sys.argv[1] == "linger":
+    targets = [(b"junk", inherited), (b"connect", inherited), (b"x", socket.socket(fileno=connect()[1][0]))]
+    clients = [lingering() for _ in targets]
+    open("prepared", "w").close()
+    while not os.path.exists("go"):
+        time.sleep(0.01)
+    for client, (packet, to) in zip(clients, targets):
+        send(packet, client, to=to)
+        client.close()
+    open("sent", "w").close()
+    signal.pause()
+elif sys.argv[1] == "junk":
     for packet in [b"", b"junk", b"connect", b"x" * 4096]:
         send(packet)
     null, stream = open("/dev/null"), socket.socketpair()
@@ -41,12 +72,9 @@ if sys.argv[1] == "junk":
 else:
     kept = []
     for _ in range(int(sys.argv[1])):
-        ours, theirs = pair()
-        send(b"connect", theirs)
-        theirs.close()
-        packet, rights, _, _ = socket.recv_fds(ours, 100, 4)
+        packet, rights = connect()
         kept.append(rights)
-        print(packet.decode(), len(rights))
+        print(packet, len(rights))
 print("end")
 "#;
 
@@ -180,6 +208,26 @@ fn invalid_packets_on_an_agents_connection_disturb_nothing() {
         assert_eq!(listed(&rig.runs("$S ls --json")), ["near"]);
     }
     rig.swb.ok(&["ls"]);
+}
+
+// The kernel closes descriptors that a peer sends unasked, and closing these takes a minute.
+#[test]
+fn descriptors_that_block_when_closed_do_not_block_the_daemon() {
+    let mut rig = Rig::new();
+    let id = rig.client.prompt(&script("sh", "python3 raw.py linger"));
+    let file = |name: &str| rig.swb.dir().join("w").join(name);
+    wait_for("the connections", || file("prepared").exists().then_some(()));
+    // The daemon receives the descriptors after the agent has closed its own, so that it closes the last ones.
+    let daemon = rig.swb.daemon_pid();
+    signal(daemon, Signal::STOP);
+    fs::write(file("go"), "").unwrap();
+    wait_for("the descriptors", || file("sent").exists().then_some(()));
+    signal(daemon, Signal::CONT);
+    for _ in 0..3 {
+        rig.swb.ok(&["ls"]);
+    }
+    rig.client.ok("chat_stop", json!({}));
+    assert_eq!(rig.client.generation(&id).status(), "stopped");
 }
 
 #[test]

@@ -2,11 +2,11 @@
 //!
 //! The peers are untrusted. A descriptor that they send is used for one reply that does not wait, and the connection
 //! is a pair of sockets that the daemon creates: a peer could make one of its own block the daemon, as both sides
-//! would share its flags. Receiving and closing such descriptors is left to a thread for each agent, because closing
-//! can block, too (a TCP socket that lingers, a file on a mount that hangs).
+//! would share its flags. A thread for each agent receives such descriptors and closes them, and threads read the
+//! connections (`bridge.rs`), because closing what a peer has sent can block, too.
 
 use super::connection::{Connection, ConnectionPlace};
-use super::{Control, Protocol};
+use super::{Control, Protocol, bridge};
 use crate::limits;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
@@ -17,6 +17,7 @@ use rustix::net::{
 };
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
+use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 use swb_operations::Caller;
@@ -93,14 +94,15 @@ impl AgentConnections {
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             return Ok(reply(reply_to, FULL, None)?);
         };
-        let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+        let (outer, theirs) = StdUnixStream::pair()?;
+        let (inner, ours) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
-        reply(reply_to, CONNECTED, Some(theirs.into()))?;
+        bridge::connect(outer, inner)?;
         self.serve(ours, place);
-        Ok(())
+        Ok(reply(reply_to, CONNECTED, Some(theirs.into()))?)
     }
 
-    fn serve(&self, stream: std::os::unix::net::UnixStream, place: OwnedSemaphorePermit) {
+    fn serve(&self, stream: StdUnixStream, place: OwnedSemaphorePermit) {
         let control = self.control.clone();
         // Its handshake cannot change the role.
         let (caller, idle_limit) = (self.caller.clone(), Some(limits::COMMAND_IDLE));

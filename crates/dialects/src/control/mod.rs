@@ -5,6 +5,7 @@
 //! framing on a socket of their own ([`crate::coop`]), with fewer commands.
 
 mod agent_connections;
+mod bridge;
 mod connection;
 mod terminal;
 
