@@ -49,6 +49,9 @@ pub(crate) const INBOX: usize = 128 * 1024;
 /// Bytes of input that wait to be sent, also while there is no connection; beyond that the keyboard is not
 /// read.
 pub(crate) const OUTBOX: usize = 64 * 1024;
+/// Bytes of input kept after they were sent: more than a socket and the buffers of a daemon hold, so that everything it
+/// has not written to the terminal can be sent again.
+pub(crate) const INPUT_KEPT: usize = 512 * 1024;
 /// Ranges of output gathered into one write: enough for a system call to be worth it.
 pub(crate) const WRITE_PIECES: usize = 16;
 /// How long attach waits for a terminal that takes no output when the user leaves and output is left.

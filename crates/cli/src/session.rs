@@ -50,6 +50,7 @@ impl Target {
             watch: self.watch,
             pictures: isatty(stdout()).then_some(Pictures { scrollback: self.scrollback }),
             sizes: false,
+            input: (!self.watch).then(input_stream).flatten(),
         }
     }
 
@@ -57,6 +58,15 @@ impl Target {
     fn start(&self) -> Option<Offset> {
         self.fresh.then_some(Offset(0))
     }
+}
+
+/// A name for a stream of input that no other has; `None` without randomness. Every program can hold it as a number.
+fn input_stream() -> Option<u64> {
+    let mut bytes = [0; 8];
+    let flags = rustix::rand::GetRandomFlags::empty();
+    let count = rustix::rand::getrandom(&mut bytes, flags).ok()?;
+    let name = u64::from_ne_bytes(bytes) >> 11;
+    (count == bytes.len() && name != 0).then_some(name)
 }
 
 /// Creates a session without attaching.
@@ -150,6 +160,7 @@ pub(crate) fn open_shell(
         resume: target.start(),
         offsets: true,
         repaint: route.pictures.is_some(),
+        input: route.input,
         ..Shell::default()
     });
     let mut control = context.connect()?;

@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use swb_engine::{InputError, Pty, is_unconfined};
+use swb_engine::{InputError, is_unconfined};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
@@ -201,11 +201,9 @@ pub(crate) async fn read_some(stream: &UnixStream, mut push: impl FnMut(&[u8])) 
 /// client leaves, `gone` is called and the delivery continues.
 pub(crate) async fn deliver(
     stream: &UnixStream,
-    pty: &Pty,
-    bytes: &[u8],
+    input: impl Future<Output = Result<(), InputError>>,
     gone: impl FnOnce(),
 ) -> Result<(), InputError> {
-    let input = pty.input(bytes);
     tokio::pin!(input);
     tokio::select! {
         biased;

@@ -27,6 +27,8 @@ pub(crate) const KEY_RECORD: u16 = 0;
 pub(crate) const KEY_SCREEN: u16 = 1;
 /// Key under which a screen is set aside that daemons died of.
 pub(crate) const KEY_ASIDE: u16 = 2;
+/// Key of the counts of a PTY's input.
+pub(crate) const KEY_INPUT: u16 = 3;
 /// First key of the endpoints' descriptors, by position.
 pub(crate) const KEY_ENDPOINT: u16 = 4;
 /// First global key that fronts may use for their listening sockets.

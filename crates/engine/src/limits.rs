@@ -151,6 +151,8 @@ pub const TAKE_QUIET: Duration = Duration::from_millis(80);
 pub const TAKE_SILENT: Duration = Duration::from_millis(500);
 /// Timeout for a program that never stops writing.
 pub const TAKE_LONGEST: Duration = Duration::from_secs(2);
+/// Bytes of numbered input that are written at once, and so may be in doubt when the daemon dies: a line or two.
+pub(crate) const INPUT_IN_DOUBT: usize = 256;
 /// Pause between two keys: longer than programs wait for the rest of an escape sequence.
 pub const KEY_PAUSE: Duration = Duration::from_millis(60);
 /// Time a dialog must be shown before keys are sent to it; claude ignores earlier ones.

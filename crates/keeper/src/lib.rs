@@ -32,6 +32,7 @@ mod backlog;
 mod daemon;
 mod handover;
 mod id;
+mod input_counts;
 mod key;
 mod limits;
 mod link;
@@ -51,6 +52,7 @@ mod wake;
 mod watchdog;
 
 pub use id::{Offset, SlotId};
+pub use input_counts::{InputCounts, StreamPlace};
 pub use limits::{FILES_PER_SLOT, FILES_RESERVED, KEYS, MAX_SLOTS, OOM_DAEMON, OOM_MOST};
 pub use link::KeeperLink;
 pub use peer::{CONFINING_GUARD, is_unconfined, parent_of};

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 /// Slots a keeper has at most: four times what the largest measured user needs.
 pub const MAX_SLOTS: usize = 8192;
+/// Clients of one terminal whose input is counted: more than type into one at a time, and those before them.
+pub(crate) const INPUT_STREAMS: usize = 16;
 /// Descriptors the keeper holds per slot, and globally, by key: one byte of flags says which are unsent.
 pub const KEYS: usize = 8;
 /// Descriptors that travel with one packet at most: a ring and a master.
@@ -92,9 +94,9 @@ pub(crate) const STAT: usize = 1024;
 /// Bytes of the path of that line, which has two process ids of at most ten digits.
 pub(crate) const STAT_PATH: usize = 64;
 
-/// Descriptors that a slot may take: ring, master, process and start of the child; record, screen, endpoint, and a screen
-/// that was left out.
-pub const FILES_PER_SLOT: u64 = 8;
+/// Descriptors that a slot may take: ring, master, process and start of the child; record, screen, counts of
+/// input, endpoint, and a screen that was left out.
+pub const FILES_PER_SLOT: u64 = 9;
 /// Descriptors that slots never take. About 30 are in use at a time: standard streams, listener, lock, epolls, doorbell,
 /// daemon, and what is held for all sessions. The rest is for accepting, starting and adopting the next daemon.
 pub const FILES_RESERVED: u64 = 48;

@@ -24,6 +24,8 @@ unsafe impl SharedWords for crate::ring::Header {}
 unsafe impl SharedWords for crate::wake::Table {}
 // SAFETY: as above.
 unsafe impl SharedWords for crate::vitals::Page {}
+// SAFETY: as above.
+unsafe impl SharedWords for crate::input_counts::CountTable {}
 
 /// A shared mapping of a whole memfd, words first and bytes behind them; unmapped on drop.
 ///

@@ -110,6 +110,7 @@ impl Call<'_> {
             (reply.cols, reply.rows) = (Some(size.cols()), Some(size.rows()));
         }
         let terminal = OpenTerminal::new(self.caller, session, pty, opening, head, window, options);
+        reply.input = terminal.input.count();
         follow(&reply, Then::Terminal(Box::new(terminal)))
     }
 

@@ -27,7 +27,7 @@ pub(crate) fn engine_error(error: &Error) -> ErrorReply {
 pub(crate) fn input_error(error: InputError) -> ErrorReply {
     let code = match error {
         InputError::Ended => ErrorCode::SessionEnded,
-        InputError::TooMuch => ErrorCode::LimitReached,
+        InputError::TooMuch | InputError::Superseded => ErrorCode::LimitReached,
     };
     ErrorReply::new(code, error.to_string())
 }

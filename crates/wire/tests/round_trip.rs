@@ -123,6 +123,7 @@ fn attach() -> impl Strategy<Value = Operation> {
             repaint,
             scrollback,
             sizes,
+            input: scrollback,
         })
     })
 }
@@ -152,6 +153,7 @@ fn shell() -> impl Strategy<Value = Operation> {
             repaint,
             scrollback,
             sizes,
+            input: scrollback,
         })
     })
 }

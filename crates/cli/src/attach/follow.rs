@@ -98,7 +98,7 @@ impl OutputFollower {
 
     /// Handles a reply on a connection that is being restored.
     fn answered(&mut self, body: &[u8]) -> Result<(), Failure> {
-        if self.position.take_answer(&self.inbox, body)? {
+        if self.position.take_answer(&self.inbox, body)?.is_some() {
             self.lost = None;
         }
         Ok(())

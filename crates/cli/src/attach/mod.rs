@@ -39,6 +39,9 @@ use stream_protocol::{Notice, StreamProtocol};
 use swb_types::{Offset, Size};
 use user_terminal::UserTerminal;
 
+/// Shown when the daemon died while it wrote input to the terminal.
+const DOUBT: &str = "the last keys may not have arrived: the daemon was restarted";
+
 /// Attaches, reports to the user how it ended, and returns the child's exit code.
 pub(crate) fn run_and_report(plan: AttachOptions) -> Outcome {
     let session = plan.session.clone();
@@ -69,6 +72,9 @@ pub(crate) fn run(plan: AttachOptions) -> Result<AttachEnd, Failure> {
     if matches!(result, Ok(AttachEnd::Left)) {
         attachment.say_goodbye();
     }
+    if attachment.in_doubt > 0 {
+        say(format_args!("[{DOUBT}]"));
+    }
     result
 }
 
@@ -95,6 +101,9 @@ struct Attachment {
     release: Option<Instant>,
     typed: Vec<u8>,
     read_buffer: Box<[u8]>,
+    /// Bytes of input that may not have arrived, and how many of them were reported.
+    in_doubt: u64,
+    shown_doubt: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -138,6 +147,8 @@ impl Attachment {
             release: None,
             typed: Vec::new(),
             read_buffer: vec![0; limits::KEYBOARD_READ].into(),
+            in_doubt: 0,
+            shown_doubt: 0,
         })
     }
 
@@ -189,6 +200,7 @@ impl Attachment {
             if self.screen.is_blocked() {
                 return Ok(None);
             }
+            self.show_doubt();
             if self.gather()? {
                 continue;
             }
@@ -254,11 +266,20 @@ impl Attachment {
 
     /// Handles a reply on a connection that is being restored.
     fn handle_answer(&mut self, body: &[u8]) -> Result<(), Failure> {
-        if self.position.take_answer(&self.inbox, body)? {
+        if let Some(attached) = self.position.take_answer(&self.inbox, body)? {
             self.lost = None;
+            self.in_doubt += self.outbox.resume(attached.input);
+            self.show_doubt();
             self.send_size();
         }
         Ok(())
+    }
+
+    /// Reports input that may not have arrived: on a terminal as soon as no sequence of the program is cut by it.
+    fn show_doubt(&mut self) {
+        if self.in_doubt > self.shown_doubt && self.screen.note(DOUBT) {
+            self.shown_doubt = self.in_doubt;
+        }
     }
 
     fn lagged(&mut self, offset: Option<Offset>) {

@@ -71,6 +71,8 @@ pub(crate) struct ResumePoint {
     pub(crate) pictures: Option<Pictures>,
     /// Whether the daemon reports changes of the terminal's size.
     pub(crate) sizes: bool,
+    /// The stream that the input belongs to, so that none of it is lost or doubled.
+    pub(crate) input: Option<u64>,
 }
 
 /// Which pictures of the screen a client asks for.
@@ -118,6 +120,7 @@ impl ResumePoint {
                 self.pictures.and_then(|pictures| pictures.scrollback)
             },
             sizes: self.sizes,
+            input: self.input,
             ..Attach::default()
         }
     }

@@ -1,38 +1,45 @@
 //! Input on its way to the daemon.
 //!
 //! Bounded: when the daemon reads no more, [`Outbox::room`] reaches 0, standard input is not read further, and the
-//! daemon's pings get no reply. A frame that was cut off by the end of its connection was never executed, so its
-//! input is sent again on the next one.
+//! daemon's pings get no reply. Bytes are numbered, and those that a daemon may not have written to the terminal yet are
+//! kept: on the next connection the daemon reports how far it came, and the rest is sent again. A daemon that does not
+//! count gets only the frame again that was cut off by the end of the connection, since it was never executed.
 
 use super::stream_protocol::StreamProtocol;
 use crate::limits;
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd;
 use swb_types::Size;
+use swb_wire::control::InputCount;
 
 /// The sending side.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
-    /// Input without frames around it.
-    waiting: Vec<u8>,
+    /// Input without frames around it: what may have to be sent again, then what is still to be sent.
+    input: VecDeque<u8>,
+    /// Number of the first byte of it.
+    first: u64,
+    /// Number of the first byte that is in no frame yet.
+    next: u64,
     /// A message that is sent before the input.
     resize: Option<Size>,
     /// The frame that is being sent, and how much of it is sent.
     frame: Vec<u8>,
     sent: usize,
-    /// The input in that frame, in case it has to be sent again.
-    carried: Vec<u8>,
+    /// Bytes of input in that frame.
+    carried: usize,
 }
 
 impl Outbox {
     /// Bytes of input that may be added.
     pub(crate) fn room(&self) -> usize {
-        limits::OUTBOX.saturating_sub(self.waiting.len() + self.carried.len())
+        limits::OUTBOX.saturating_sub(self.unsent() + self.carried)
     }
 
     /// Adds input.
     pub(crate) fn push(&mut self, input: &[u8]) {
-        self.waiting.extend_from_slice(input);
+        self.input.extend(input);
     }
 
     /// Queues a new size; replaces one that is still queued.
@@ -42,7 +49,7 @@ impl Outbox {
 
     /// Whether something is queued.
     pub(crate) fn is_pending(&self) -> bool {
-        self.sent < self.frame.len() || self.resize.is_some() || !self.waiting.is_empty()
+        self.sent < self.frame.len() || self.resize.is_some() || self.unsent() > 0
     }
 
     /// Adds a message that is sent after everything else.
@@ -63,8 +70,8 @@ impl Outbox {
         loop {
             if self.sent == self.frame.len() {
                 self.frame.clear();
-                self.carried.clear();
-                self.sent = 0;
+                (self.carried, self.sent) = (0, 0);
+                self.forget_old();
                 self.frame_rest(speech);
             }
             let rest = self.frame.get(self.sent..).unwrap_or_default();
@@ -83,23 +90,48 @@ impl Outbox {
     /// Prepares for another connection: a frame that was not sent completely will be sent again.
     pub(crate) fn disconnected(&mut self) {
         if self.sent < self.frame.len() {
-            self.carried.append(&mut self.waiting);
-            std::mem::swap(&mut self.carried, &mut self.waiting);
+            self.next = self.next.saturating_sub(self.carried as u64);
         }
-        self.carried.clear();
         self.frame.clear();
-        self.sent = 0;
+        (self.carried, self.sent) = (0, 0);
         // The request to attach contains the size.
         self.resize = None;
+    }
+
+    /// Continues where the daemon has come to, if it counts; returns how many bytes may not have arrived.
+    pub(crate) fn resume(&mut self, count: Option<InputCount>) -> u64 {
+        let Some(count) = count else { return 0 };
+        let end = self.first.saturating_add(self.input.len() as u64);
+        self.next = count.written.clamp(self.first, end);
+        self.first.saturating_sub(count.written).saturating_add(count.doubtful)
+    }
+
+    /// Bytes that are in no frame yet.
+    fn unsent(&self) -> usize {
+        self.input.len().saturating_sub(self.framed())
+    }
+
+    /// Bytes at the beginning of the input that were in a frame.
+    fn framed(&self) -> usize {
+        usize::try_from(self.next.saturating_sub(self.first)).unwrap_or(usize::MAX)
+    }
+
+    /// Forgets input that a daemon must have written.
+    fn forget_old(&mut self) {
+        let old = self.framed().saturating_sub(limits::INPUT_KEPT).min(self.input.len());
+        self.input.drain(..old);
+        self.first += old as u64;
     }
 
     fn frame_rest(&mut self, speech: &dyn StreamProtocol) {
         if let Some(size) = self.resize.take() {
             speech.put_resize(size, &mut self.frame);
         }
-        if !self.waiting.is_empty() {
-            speech.put_input(&self.waiting, &mut self.frame);
-            self.carried.append(&mut self.waiting);
+        let unsent: Vec<u8> = self.input.iter().skip(self.framed()).copied().collect();
+        if !unsent.is_empty() {
+            speech.put_input(&unsent, &mut self.frame);
+            self.carried += unsent.len();
+            self.next += unsent.len() as u64;
         }
     }
 }
@@ -155,7 +187,50 @@ mod tests {
         outbox.push(b"y");
         drop(peer);
         outbox.disconnected();
-        assert_eq!(outbox.waiting.len(), stuck + 1);
-        assert_eq!(outbox.waiting.last(), Some(&b'y'));
+        assert_eq!(outbox.unsent(), stuck + 1);
+        assert_eq!(outbox.input.back(), Some(&b'y'));
+    }
+
+    /// What a socket's peer gets in one read, without the header of its frame.
+    fn sent(outbox: &mut Outbox) -> Vec<u8> {
+        let (socket, mut peer) = UnixStream::pair().unwrap();
+        outbox.flush(&socket, &ControlStream).unwrap();
+        peer.set_nonblocking(true).unwrap();
+        let mut frame = vec![0; limits::OUTBOX];
+        let count = peer.read(&mut frame).unwrap_or(5);
+        frame[5..count].to_vec()
+    }
+
+    #[test]
+    fn input_that_was_not_written_is_sent_again() {
+        let mut outbox = Outbox::default();
+        outbox.push(b"abcdef");
+        assert_eq!(sent(&mut outbox), b"abcdef");
+        outbox.disconnected();
+        assert_eq!(outbox.resume(Some(InputCount { written: 4, doubtful: 0 })), 0);
+        outbox.push(b"gh");
+        assert_eq!(sent(&mut outbox), b"efgh");
+        outbox.disconnected();
+        assert_eq!(outbox.resume(Some(InputCount { written: 8, doubtful: 2 })), 2, "the user has to know");
+        assert_eq!(sent(&mut outbox), b"");
+        outbox.disconnected();
+        assert_eq!(outbox.resume(None), 0);
+        assert_eq!(sent(&mut outbox), b"", "a daemon that does not count gets nothing twice");
+    }
+
+    #[test]
+    fn input_is_kept_for_a_while() {
+        let mut outbox = Outbox::default();
+        let chunk = vec![b'x'; limits::OUTBOX / 2];
+        let total = limits::INPUT_KEPT + 8 * chunk.len();
+        for _ in 0..total / chunk.len() {
+            outbox.push(&chunk);
+            sent(&mut outbox);
+        }
+        assert!(outbox.input.len() <= limits::INPUT_KEPT + chunk.len());
+        assert!(
+            outbox.resume(Some(InputCount::default())) > 0,
+            "the beginning is gone, and that is reported"
+        );
     }
 }

@@ -45,15 +45,15 @@ impl Position {
     }
 
     /// Handles a reply on a connection that is being restored: to the handshake, or to the request, which contains the
-    /// offset where the output continues. True for the latter.
-    pub(crate) fn take_answer(&mut self, inbox: &Inbox, body: &[u8]) -> Result<bool, Failure> {
+    /// offset where the output continues. Returns the latter.
+    pub(crate) fn take_answer(&mut self, inbox: &Inbox, body: &[u8]) -> Result<Option<Attached>, Failure> {
         if inbox.awaits_answers() {
             control::parse_reply::<HandshakeReply>(body)?;
-            return Ok(false);
+            return Ok(None);
         }
         let attached: Attached = control::parse_reply(body)?;
         self.offset = attached.offset.unwrap_or(self.offset);
-        Ok(true)
+        Ok(Some(attached))
     }
 
     /// Output before `offset` was lost; a picture replaces it if the client has asked for pictures.

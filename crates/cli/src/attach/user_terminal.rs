@@ -128,6 +128,19 @@ impl UserTerminal {
         }
     }
 
+    /// Shows a message on the last row, until the program draws there; false if that has to wait for the end of a
+    /// sequence of the program. Nothing is shown if this is not a terminal.
+    pub(crate) fn note(&mut self, text: &str) -> bool {
+        let Some(modes) = &self.modes else { return true };
+        if self.has_pending() || !modes.abort().is_empty() {
+            return false;
+        }
+        let rows = size::current().map_or(u16::MAX, |size| size.rows());
+        self.filtered
+            .extend_from_slice(format!("\x1b7\x1b[{rows};1H\x1b[7m {text} \x1b[m\x07\x1b8").as_bytes());
+        true
+    }
+
     /// Adds old output from elsewhere, without sequences that must not take effect a second time.
     pub(crate) fn show_old(&mut self, output: &[u8]) {
         if self.modes.is_some() {

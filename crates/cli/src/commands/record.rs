@@ -33,6 +33,7 @@ pub(super) fn run(context: &Context, args: args::RecordArgs) -> Outcome {
         // A player shows only the screen, so the scrollback is left out.
         pictures: Some(Pictures { scrollback: Some(0) }),
         sizes: true,
+        input: None,
     };
     let (socket, attached) = open_stream(context, &Operation::Attach(route.request(None, None)), None)?;
     let header = header(context, &args, &attached)?;

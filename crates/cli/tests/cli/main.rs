@@ -10,6 +10,7 @@ mod commands;
 mod coop;
 mod detect;
 mod events;
+mod keys;
 mod record;
 mod repaint;
 mod restore;

@@ -195,11 +195,10 @@ impl<'a> Stream<'a> {
             };
             match frame {
                 StreamFrame::Data(bytes) => {
-                    let Some(bytes) = input.typed(&bytes) else { continue };
-                    match deliver(self.socket, input.pty(), &bytes, || input.leave()).await {
+                    match deliver(self.socket, input.deliver(&bytes), || input.leave()).await {
                         // A program that has ended reads nothing; the output half reports its end.
                         Ok(()) | Err(InputError::Ended) => {}
-                        Err(InputError::TooMuch) => return InputEnd::Closed,
+                        Err(InputError::TooMuch | InputError::Superseded) => return InputEnd::Closed,
                     }
                 }
                 StreamFrame::Control(body) => match parse_client_control(&body) {

@@ -316,7 +316,7 @@ impl Client<'_> {
             Message::Input(bytes) if self.is_writer() => {
                 let gone = || self.connection.gone(self.id);
                 // Input that cannot be delivered has no receiver any more.
-                let _delivered = deliver(&self.connection.stream, &self.pty, &bytes, gone).await;
+                let _delivered = deliver(&self.connection.stream, self.pty.input(&bytes), gone).await;
             }
             Message::Resize { cols, rows } => self.resize(cols, rows).await,
             Message::Shutdown => {

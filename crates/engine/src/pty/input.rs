@@ -20,6 +20,9 @@ pub enum InputError {
     /// The process does not read its input.
     #[error("the session's input queue is full")]
     TooMuch,
+    /// Another connection continues this stream of input.
+    #[error("another connection continues this input")]
+    Superseded,
 }
 
 /// A message's place in the queue for a terminal's input: taken at once, given up when this is dropped.
@@ -57,6 +60,15 @@ impl<P: Deref<Target = Pty>> QueuedInput<P> {
 
     /// Writes `bytes`, waiting for those before it and for the program to read as long as it takes.
     pub(crate) async fn write(&mut self, bytes: &[u8]) -> Result<(), InputError> {
+        self.write_with(bytes, write_some).await
+    }
+
+    /// The same with another function that writes what the terminal takes now.
+    pub(super) async fn write_with(
+        &mut self,
+        bytes: &[u8],
+        write: impl Fn(&OwnedFd, &[u8]) -> Result<usize, InputError>,
+    ) -> Result<(), InputError> {
         self.place.first().await;
         let master = match &self.master {
             Some(master) => Arc::clone(master),
@@ -67,7 +79,7 @@ impl<P: Deref<Target = Pty>> QueuedInput<P> {
         };
         let mut rest = bytes;
         loop {
-            let written = write_some(&master, rest)?;
+            let written = write(&master, rest)?;
             rest = rest.get(written..).unwrap_or_default();
             if rest.is_empty() {
                 return Ok(());
@@ -93,15 +105,25 @@ impl<P: Deref<Target = Pty>> Drop for QueuedInput<P> {
 fn write_some(master: &OwnedFd, bytes: &[u8]) -> Result<usize, InputError> {
     let mut written = 0;
     while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
-        match rustix::io::write(master, rest) {
-            Ok(n) => written += n,
+        match write_once(master, rest)? {
+            0 => break,
+            count => written += count,
+        }
+    }
+    Ok(written)
+}
+
+/// Writes what the terminal takes at once; nothing if it is full.
+pub(super) fn write_once(master: &OwnedFd, bytes: &[u8]) -> Result<usize, InputError> {
+    loop {
+        match rustix::io::write(master, bytes) {
+            Ok(count) => return Ok(count),
             Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => break,
+            Err(Errno::AGAIN) => return Ok(0),
             // Hung up: what this was meant for is gone, and it must not reach its successor.
             Err(_) => return Err(InputError::Ended),
         }
     }
-    Ok(written)
 }
 
 impl Pty {

@@ -7,6 +7,7 @@ mod answering;
 mod cursor;
 mod input;
 mod marks;
+mod numbered;
 mod pace;
 mod queue;
 mod ring;
@@ -17,6 +18,7 @@ pub use cursor::{Cursor, CursorStep};
 pub use input::InputError;
 pub(crate) use input::QueuedInput;
 pub use marks::Mark;
+pub use numbered::InputStream;
 pub use ring::OutputRing;
 pub(crate) use ring::keepers;
 pub use seat::Seat;
@@ -27,6 +29,7 @@ use crate::optional_state::OptionalState;
 use crate::screen::{ObserverStart, ScreenRequest, Screens};
 use answering::Answering;
 use marks::Marks;
+use numbered::NumberedInput;
 use pace::{Pace, Reach};
 use queue::Queue;
 use seat::Seats;
@@ -66,6 +69,7 @@ pub struct Pty {
     /// Who may write, in order of arrival.
     input_queue: Queue,
     input_waiting: AtomicUsize,
+    numbered: NumberedInput,
     line: watch::Sender<InputTarget>,
     generation: Mutex<u32>,
 }
@@ -90,7 +94,7 @@ impl Pty {
         known: ObserverStart,
     ) -> Arc<Self> {
         keeper.leave_note(slot, 0);
-        let (pty, looks) = Self::unobserved(id, slot, size, keeper);
+        let (pty, looks) = Self::unobserved((id, slot, size), keeper, NumberedInput::default());
         screens.observe(Arc::clone(&pty), looks, known);
         pty
     }
@@ -101,9 +105,10 @@ impl Pty {
         keeper: Keeper,
         screens: &Screens,
         running: Option<(Reader, Option<OwnedFd>)>,
+        counts: Option<&OwnedFd>,
         known: ObserverStart,
     ) -> Arc<Self> {
-        let (pty, looks) = Self::unobserved(id, slot, size, keeper);
+        let (pty, looks) = Self::unobserved((id, slot, size), keeper, NumberedInput::adopted(counts));
         if let Some((ring, master)) = running {
             pty.adopted(ring, master);
         }
@@ -113,10 +118,9 @@ impl Pty {
     }
 
     fn unobserved(
-        id: PtyId,
-        slot: SlotId,
-        size: Size,
+        (id, slot, size): (PtyId, SlotId, Size),
         keeper: Keeper,
+        numbered: NumberedInput,
     ) -> (Arc<Self>, mpsc::Receiver<ScreenRequest>) {
         let (looks, to_look) = mpsc::channel(limits::LOOKS);
         let pty = Arc::new(Self {
@@ -138,6 +142,7 @@ impl Pty {
             first_size: OnceLock::new(),
             input_queue: Queue::default(),
             input_waiting: AtomicUsize::new(0),
+            numbered,
             line: watch::Sender::new(InputTarget::Closed),
             generation: Mutex::new(0),
         });

@@ -47,7 +47,8 @@ impl From<InputError> for RelayError {
     fn from(error: InputError) -> Self {
         match error {
             InputError::Ended => Self::Disconnected,
-            InputError::TooMuch => Self::Busy,
+            // Only clients number their input; nobody continues that of a relay.
+            InputError::TooMuch | InputError::Superseded => Self::Busy,
         }
     }
 }

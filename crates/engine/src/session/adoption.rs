@@ -4,7 +4,7 @@ use super::ProcessPhase;
 use super::pty_state::PtyState;
 use super::record::{PtyRecord, RecordBody};
 use super::task::{SessionContext, SessionTask};
-use crate::keeper::{self, AdoptedSlot, KEY_ASIDE, KEY_SCREEN, KeeperEvent};
+use crate::keeper::{self, AdoptedSlot, KEY_ASIDE, KEY_INPUT, KEY_SCREEN, KeeperEvent};
 use crate::optional_state::OptionalState;
 use crate::pty::Pty;
 use crate::screen::{Checkpoint, ObserverStart};
@@ -118,7 +118,8 @@ impl SessionTask {
             _ => ObserverStart { checkpoint, ..ObserverStart::default() },
         };
         let (keeper, screens) = (self.context.keeper.clone(), &self.context.screens);
-        let pty = Pty::adopt((id, slot, size), keeper, screens, running, known);
+        let counts = state.held.remove(&KEY_INPUT);
+        let pty = Pty::adopt((id, slot, size), keeper, screens, running, counts.as_ref(), known);
         let mut terminal = PtyState::new(pty, argv, shell, phase);
         terminal.pid = state.pid;
         self.add_terminal(terminal);

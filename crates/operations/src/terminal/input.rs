@@ -4,9 +4,9 @@ use super::{ClientState, is_terminal};
 use crate::{Caller, roles};
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
-use swb_engine::{ClientGuard, Pty, Seat, Session};
+use swb_engine::{ClientGuard, InputError, InputStream, Pty, Seat, Session};
 use swb_types::{Role, Size};
-use swb_wire::control::{ErrorReply, StreamOptions};
+use swb_wire::control::{ErrorReply, InputCount, StreamOptions};
 use tokio::sync::watch;
 
 /// What a client may type into and resize.
@@ -15,6 +15,8 @@ pub struct TerminalInput {
     pty: Arc<Pty>,
     /// The client asked to watch, or may only watch.
     watch: bool,
+    /// Input whose bytes the client has numbered.
+    numbered: Option<InputStream>,
     /// Held by clients that are terminals; removes their replies to terminal queries if another terminal replies.
     seat: Option<Seat>,
     client: watch::Sender<ClientState>,
@@ -33,21 +35,27 @@ impl TerminalInput {
         // The protocols of clients other than our own promise that each byte is delivered (CO-56).
         let seat = is_terminal(options).then(|| pty.seat(!options.repaint));
         let counted = Mutex::new(Some(session.join(caller.counted_as())));
-        Self { session, pty, watch: options.watch, seat, client, counted }
+        let numbered = options.input.filter(|_| !options.watch).and_then(|stream| pty.input_stream(stream));
+        Self { session, pty, watch: options.watch, numbered, seat, client, counted }
     }
 
-    /// The PTY that input goes to.
-    pub fn pty(&self) -> &Pty {
-        &self.pty
+    /// How far the client's numbered input has come.
+    pub(crate) fn count(&self) -> Option<InputCount> {
+        let (written, doubtful) = self.numbered.as_ref()?.begin();
+        Some(InputCount { written, doubtful })
     }
 
-    /// The part of the client's bytes that is input for the program; nothing from a watcher.
-    pub fn typed<'a>(&self, bytes: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+    /// Delivers the client's bytes to the program, as far as they are input for it; rejects those of a watcher.
+    pub async fn deliver(&self, bytes: &[u8]) -> Result<(), InputError> {
         if self.watch {
             self.refuse();
-            return None;
+            return Ok(());
         }
-        Some(self.seat.as_ref().map_or(Cow::Borrowed(bytes), |seat| seat.typed(bytes)))
+        let typed = self.seat.as_ref().map_or(Cow::Borrowed(bytes), |seat| seat.typed(bytes));
+        match &self.numbered {
+            Some(stream) => stream.input(bytes.len(), &typed).await,
+            None => self.pty.input(&typed).await,
+        }
     }
 
     /// Sets the size of the client's window; a watcher's size changes its view only, not the terminal.

@@ -40,9 +40,9 @@ pub use operation::{
     Shell, Shutdown, Start, StreamOptions, Tunnel, Until, Upgrade,
 };
 pub use reply::{
-    Attached, Created, DaemonStatus, DialectState, DialectStatus, HandshakeReply, KeeperStatus, LogsReply,
-    LsReply, OkReply, Origin, PtyItem, PtyRole, RestartReply, ServeReply, SessionDetails, SessionItem,
-    SessionLsReply, SessionStatus, StatusReply, TunnelReply,
+    Attached, Created, DaemonStatus, DialectState, DialectStatus, HandshakeReply, InputCount, KeeperStatus,
+    LogsReply, LsReply, OkReply, Origin, PtyItem, PtyRole, RestartReply, ServeReply, SessionDetails,
+    SessionItem, SessionLsReply, SessionStatus, StatusReply, TunnelReply,
 };
 pub use screen::{
     Keys, KeysReply, Screen, ScreenFormat, ScreenReply, Wait, WaitOutcome, WaitReply, WaitUntil,

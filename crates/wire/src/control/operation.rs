@@ -264,6 +264,9 @@ pub struct Attach {
     /// *Addition*: report resizes of the terminal.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub sizes: bool,
+    /// *Addition*: the stream that the input belongs to; its bytes are counted across connections. Not zero.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<u64>,
 }
 
 impl Attach {
@@ -288,6 +291,7 @@ impl Attach {
             repaint: self.repaint,
             scrollback: self.scrollback,
             sizes: self.sizes,
+            input: self.input,
         }
     }
 }
@@ -314,6 +318,8 @@ pub struct StreamOptions {
     pub scrollback: Option<u64>,
     /// Report resizes of the terminal.
     pub sizes: bool,
+    /// The stream that the input belongs to.
+    pub input: Option<u64>,
 }
 
 impl StreamOptions {
@@ -386,6 +392,9 @@ pub struct Shell {
     /// *Addition*: report resizes of the terminal.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub sizes: bool,
+    /// *Addition*: the stream that the input belongs to; its bytes are counted across connections. Not zero.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<u64>,
 }
 
 impl Shell {
@@ -413,6 +422,7 @@ impl Shell {
             repaint: self.repaint,
             scrollback: self.scrollback,
             sizes: self.sizes,
+            input: self.input,
         }
     }
 }

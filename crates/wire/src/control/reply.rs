@@ -85,12 +85,25 @@ pub struct Attached {
     /// *Addition*: rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u16>,
+    /// *Addition*: how far the stream of input has come, if the client has named one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<InputCount>,
 }
 
 impl Default for Attached {
     fn default() -> Self {
-        Self { ok: true, pty: None, offset: None, head: None, pid: None, cols: None, rows: None }
+        Self { ok: true, pty: None, offset: None, head: None, pid: None, cols: None, rows: None, input: None }
     }
+}
+
+/// How far a client's stream of input has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct InputCount {
+    /// Bytes that were written to the terminal.
+    pub written: u64,
+    /// How many of the last of them may not have been written, because the daemon died meanwhile.
+    #[serde(default)]
+    pub doubtful: u64,
 }
 
 /// Reply to `ls` (CO-37).

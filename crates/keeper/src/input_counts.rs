@@ -1,0 +1,146 @@
+//! How much of the input of each client was written to a terminal, in memory that outlives the daemon.
+//!
+//! The daemon writes it and the keeper only holds it, so that the next daemon knows it. A client numbers its input: it
+//! names a stream and counts bytes. Before the daemon writes to the terminal it records how far the write would come, and
+//! after it how far it came. If it dies in between, just the bytes of that write are in doubt.
+
+use crate::limits::INPUT_STREAMS;
+use crate::sys::Mapping;
+use rustix::fd::OwnedFd;
+use rustix::fs::{MemfdFlags, SealFlags};
+use std::io;
+use std::mem::offset_of;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The shared memory, a word of each kind per stream.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct CountTable {
+    /// The name of the stream; zero if the place is free.
+    stream: [AtomicU64; INPUT_STREAMS],
+    /// Bytes that were written.
+    written: [AtomicU64; INPUT_STREAMS],
+    /// Where the write that was begun last would end.
+    attempt: [AtomicU64; INPUT_STREAMS],
+    /// When the stream was opened last, by a counter.
+    opened: [AtomicU64; INPUT_STREAMS],
+}
+
+const LEN: usize = size_of::<CountTable>();
+
+// Two versions of this program share the memory: its layout is fixed.
+const _: () = assert!(
+    offset_of!(CountTable, written) == 128
+        && offset_of!(CountTable, attempt) == 256
+        && offset_of!(CountTable, opened) == 384
+        && LEN == 512
+);
+
+/// The counts of one terminal.
+#[derive(Debug)]
+pub struct InputCounts {
+    map: Mapping<CountTable>,
+}
+
+/// A stream's place among those of its terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StreamPlace(usize);
+
+impl InputCounts {
+    /// Creates the memory, which the keeper is to hold.
+    pub fn create() -> io::Result<(Self, OwnedFd)> {
+        let memory = rustix::fs::memfd_create("swb-input", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        rustix::fs::ftruncate(&memory, LEN as u64)?;
+        rustix::fs::fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        Ok((Self::open(&memory)?, memory))
+    }
+
+    /// Maps the memory that an earlier daemon left.
+    pub fn open(memory: &OwnedFd) -> io::Result<Self> {
+        if rustix::fs::fstat(memory)?.st_size != LEN as i64 {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "not a table of input counts"));
+        }
+        Ok(Self { map: Mapping::new(memory, LEN, true)? })
+    }
+
+    /// Finds the place of a stream, or gives it that of the stream which was opened first.
+    pub fn place(&self, stream: u64) -> Option<StreamPlace> {
+        let table = self.map.words();
+        let load = |word: &AtomicU64| word.load(Ordering::SeqCst);
+        let known = table.stream.iter().position(|name| load(name) == stream);
+        let oldest = || (0..INPUT_STREAMS).min_by_key(|at| table.opened.get(*at).map(load));
+        let at = known.or_else(oldest)?;
+        let newest = table.opened.iter().map(load).max().unwrap_or(0);
+        if known.is_none() {
+            // First the name: counts without a stream mean nothing.
+            table.stream.get(at)?.store(0, Ordering::SeqCst);
+            table.written.get(at)?.store(0, Ordering::SeqCst);
+            table.attempt.get(at)?.store(0, Ordering::SeqCst);
+            table.stream.get(at)?.store(stream, Ordering::SeqCst);
+        }
+        table.opened.get(at)?.store(newest.saturating_add(1), Ordering::SeqCst);
+        Some(StreamPlace(at))
+    }
+
+    /// Bytes of a stream that were written, and where a write that was begun and not completed would end.
+    pub fn count(&self, place: StreamPlace) -> (u64, u64) {
+        let table = self.map.words();
+        let load = |words: &[AtomicU64]| words.get(place.0).map_or(0, |word| word.load(Ordering::SeqCst));
+        let written = load(&table.written);
+        (written, load(&table.attempt).max(written))
+    }
+
+    /// A write begins that ends at `end` if all of it succeeds.
+    pub fn begin(&self, place: StreamPlace, end: u64) {
+        if let Some(attempt) = self.map.words().attempt.get(place.0) {
+            attempt.store(end, Ordering::SeqCst);
+        }
+    }
+
+    /// The write has ended at `end`.
+    pub fn complete(&self, place: StreamPlace, end: u64) {
+        let table = self.map.words();
+        if let (Some(written), Some(attempt)) = (table.written.get(place.0), table.attempt.get(place.0)) {
+            written.store(end, Ordering::SeqCst);
+            attempt.store(end, Ordering::SeqCst);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_outlive_their_daemon() {
+        let (counts, memory) = InputCounts::create().unwrap();
+        let place = counts.place(7).unwrap();
+        assert_eq!(counts.count(place), (0, 0));
+        counts.begin(place, 5);
+        counts.complete(place, 3);
+        assert_eq!(counts.count(place), (3, 3), "a short write leaves no doubt");
+        counts.begin(place, 9);
+        drop(counts);
+        let counts = InputCounts::open(&memory).unwrap();
+        let place = counts.place(7).unwrap();
+        assert_eq!(counts.count(place), (3, 9), "nobody knows how much of the write was done");
+    }
+
+    #[test]
+    fn the_stream_opened_first_gives_way() {
+        let (counts, _memory) = InputCounts::create().unwrap();
+        for stream in 1..=INPUT_STREAMS as u64 {
+            counts.complete(counts.place(stream).unwrap(), stream);
+        }
+        assert_eq!(counts.count(counts.place(1).unwrap()), (1, 1), "it is kept, and the newest now");
+        assert_eq!(counts.count(counts.place(100).unwrap()), (0, 0));
+        assert_eq!(counts.count(counts.place(1).unwrap()), (1, 1));
+        assert_eq!(counts.count(counts.place(2).unwrap()), (0, 0), "this one has given way");
+    }
+
+    #[test]
+    fn other_memory_is_rejected() {
+        let memory = crate::sealed_memfd("x", b"no counts").unwrap();
+        assert!(InputCounts::open(&memory).is_err());
+    }
+}
