@@ -34,9 +34,9 @@ pub const DEATHS_OF_STATE: u64 = 3;
 pub const FAILED_STARTS: u64 = 6;
 /// State of all sessions that is set aside at a time; there are three kinds, and what comes later is dropped.
 pub const SET_ASIDE: usize = 8;
-/// Descriptors that a terminal takes in the daemon at most: ring, master, record, screen and endpoint while it is adopted,
-/// and one for the client that attaches to it.
-pub const FILES_PER_TERMINAL: u64 = 6;
+/// Descriptors that a terminal takes in the daemon at most: ring, master, record, screen, counts of input and endpoint
+/// while it is adopted, and one for the client that attaches to it.
+pub const FILES_PER_TERMINAL: u64 = 7;
 /// Descriptors that terminals never take: some 35 for the daemon itself, and the rest for clients.
 pub const FILES_RESERVED: u64 = 48;
 /// Maximum size of a stored record; most of it is the environment.
