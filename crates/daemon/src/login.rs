@@ -5,6 +5,11 @@
 //! session. So they move to a scope of their own in the user's manager. Everything here is a courtesy: without a user
 //! manager, or if it does not answer, the processes stay where they are.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "files of the kernel and of systemd, before any client is served"
+)]
+
 use crate::limits;
 use crate::timed_command::output_within;
 use std::path::Path;

@@ -32,13 +32,12 @@ fn sessions_are_refused_before_descriptors_run_out() {
         assert_same_sessions(&before, &listing(&swb));
     }
     assert_eq!(before.len(), names.len());
-    // All of them can be used at once.
-    let mut clients: Vec<CoopClient> = names.iter().map(|name| swb.attach(name)).collect();
-    for (client, name) in clients.iter_mut().zip(&names) {
+    // All of them can be used, one after the other: terminals that are open at once need descriptors, too.
+    for name in &names {
+        let mut client = swb.attach(name);
         client.type_in(format!("{name}\n").as_bytes());
         client.until(name);
     }
-    drop(clients);
     swb.ok(&["send", &names[0], "hello", "--enter"]);
     swb.ok(&["wait", &names[0], "--text", "hello"]);
     for session in &before {
