@@ -123,7 +123,14 @@ fn text(list: &[ApprovalItem], now: u64, home: &Path) -> String {
             ]
         })
         .collect();
-    table::layout(["ID", "SESSION", "AGE", "WORKSPACE", "TOOL", "WHAT"], &rows)
+    table::layout(["ID", "SESSION", "AGE", "WORKSPACE", "TOOL", "WHAT"], &rows) + &warnings(list)
+}
+
+/// What the user has to know about the confinement of commands: the daemon adds it to the reason.
+fn warnings(list: &[ApprovalItem]) -> String {
+    let commands = list.iter().filter(|one| one.kind == ApprovalKind::Chat);
+    let warned = commands.flat_map(|one| one.reason.lines().skip(1).map(move |line| (&one.id, line)));
+    warned.fold(String::new(), |text, (id, line)| text + &format!("{}: {}\n", printable(id), printable(line)))
 }
 
 /// The request on one line.
@@ -235,6 +242,16 @@ mod tests {
         auth-77      web      1m   ~/api      odd              it writes
         ");
         assert_eq!(text(&[], 0, Path::new("/")), "No pending approvals.\n");
+    }
+
+    #[test]
+    fn warnings_about_the_confinement_follow_the_table() {
+        let mut warned = approval("auth-1", "api", "execute_command", json!({"command": "make"}));
+        warned.reason = "it runs\nUnix sockets are open\x1b[2J".into();
+        let mut dialog = approval("auth-2", "api", "dialog", json!(null));
+        (dialog.kind, dialog.reason) = (ApprovalKind::Terminal, "one\ntwo".into());
+        let shown = text(&[warned, dialog], 160, Path::new("/home/u"));
+        assert!(shown.ends_with("\nauth-1: Unix sockets are open\\u{1b}[2J\n"), "{shown}");
     }
 
     #[test]
