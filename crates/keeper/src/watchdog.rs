@@ -1,9 +1,9 @@
 //! Tells a daemon that hangs from one that is idle, busy, or short of processor time.
 //!
 //! A pure state machine. It is at rest while nothing waits for the daemon, and costs nothing then. It is armed when the
-//! keeper rings the doorbell, a terminal has output or a client connects. From then on it compares the daemon's beats once in a while. A
-//! daemon that does not answer the bell is silent; the time of its silence counts unless its thread was waiting for a
-//! processor, and after [`limits::SILENCE`] of it the daemon hangs.
+//! keeper rings the doorbell, a terminal has output or a client connects. From then on it compares the daemon's beats
+//! once in a while. A daemon that does not answer the bell is silent; the time of its silence counts unless its thread
+//! was waiting for a processor, and after [`limits::SILENCE`] of it the daemon hangs.
 //!
 //! Time is the monotonic clock, which stands still while the machine sleeps. A check never counts more than the
 //! planned time since the one before, so a keeper that did not run itself blames no one.
