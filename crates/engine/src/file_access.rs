@@ -8,7 +8,7 @@
 //! [`open`] and the functions on top of it open a file once, without waiting for a peer, check that it is a regular
 //! file, and read from that descriptor: what the path leads to later does not matter.
 //!
-//! Clippy rejects the blocking calls of the standard library elsewhere in the daemon (`clippy.toml` of each crate).
+//! The lints of the crates in the daemon forbid the blocking calls of the standard library elsewhere.
 
 use crate::limits;
 use rustix::fs::{FileType, Mode, OFlags};
