@@ -69,10 +69,10 @@ pub(crate) fn prepare_child(
     }
 }
 
-/// Moves this process, which must have one thread, to a user namespace and a mount namespace of its own.
+/// Moves this process, which must have one thread, to namespaces of its own for users, mounts and shared memory.
 pub(crate) fn new_namespaces() -> io::Result<()> {
     // SAFETY: changes what later system calls of this process mean, but no memory and no descriptor.
-    match unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS) } {
+    match unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWIPC) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

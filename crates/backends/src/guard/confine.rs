@@ -143,8 +143,11 @@ fn homely() -> Vec<PathBuf> {
 /// excluded even if it is listed.
 fn searched() -> Vec<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    // Either may be a link.
+    let home = home.canonicalize().unwrap_or(home);
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).filter(|dir| dir.is_absolute() && !home.starts_with(dir)).collect()
+    let dirs = std::env::split_paths(&path).filter(|dir| dir.is_absolute());
+    dirs.filter_map(|dir| dir.canonicalize().ok()).filter(|dir| !home.starts_with(dir)).collect()
 }
 
 /// The repository of a linked working tree: git keeps data of both there.

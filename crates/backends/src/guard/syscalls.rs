@@ -2,7 +2,10 @@
 //!
 //! - `socket` for Unix sockets. Behind them are this daemon, the user's service manager, container engines and terminal
 //!   multiplexers, all of which start programs that are not confined. Pairs of sockets are left alone: they connect
-//!   only processes that share them.
+//!   only processes that share them. Pairs for datagrams are not: each end can send to any socket.
+//! - `prlimit` for other processes, which is not subject to the rules for signals: a guard that may open no files cannot
+//!   find its descendants.
+//! - Changes of mounts. Landlock denies most of them, but not that of a mount's attributes.
 //! - `io_uring_setup`: what is submitted to a ring is not subject to this filter.
 //! - The kernel's key storage, which holds secrets of the user's session.
 //!
@@ -17,6 +20,26 @@ use std::io;
 
 /// Set in the number of a system call by programs for the x32 variant of x86-64.
 const X32: i64 = 0x4000_0000;
+
+/// The bits of a socket's type that are not flags.
+const SOCKET_TYPE: u64 = 0xf;
+/// System calls that are denied whatever their arguments are.
+const DENIED: [i64; 14] = [
+    libc::SYS_add_key,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fsopen,
+    libc::SYS_io_uring_setup,
+    libc::SYS_keyctl,
+    libc::SYS_mount,
+    libc::SYS_mount_setattr,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_pivot_root,
+    libc::SYS_request_key,
+    libc::SYS_setns,
+    libc::SYS_umount2,
+];
 
 /// A filter ready to be installed.
 pub(super) struct SyscallFilter(BpfProgram);
@@ -33,13 +56,16 @@ impl SyscallFilter {
 }
 
 fn filter(unix_sockets: bool) -> Result<BpfProgram, BackendError> {
-    let mut rules: Vec<(i64, Vec<SeccompRule>)> =
-        [libc::SYS_io_uring_setup, libc::SYS_add_key, libc::SYS_request_key, libc::SYS_keyctl]
-            .map(|number| (number, Vec::new()))
-            .into();
+    let mut rules: Vec<(i64, Vec<SeccompRule>)> = DENIED.map(|number| (number, Vec::new())).into();
+    let condition =
+        |argument, operator, value| SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value);
+    let other = condition(0, SeccompCmpOp::Ne, 0)?;
+    rules.push((libc::SYS_prlimit64, vec![SeccompRule::new(vec![other])?]));
     if !unix_sockets {
-        let unix = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, libc::AF_UNIX as u64)?;
-        rules.push((libc::SYS_socket, vec![SeccompRule::new(vec![unix])?]));
+        let unix = || condition(0, SeccompCmpOp::Eq, libc::AF_UNIX as u64);
+        let datagrams = condition(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), libc::SOCK_DGRAM as u64)?;
+        rules.push((libc::SYS_socket, vec![SeccompRule::new(vec![unix()?])?]));
+        rules.push((libc::SYS_socketpair, vec![SeccompRule::new(vec![unix()?, datagrams])?]));
     }
     if cfg!(target_arch = "x86_64") {
         let x32: Vec<_> = rules.iter().map(|(number, rules)| (number | X32, rules.clone())).collect();

@@ -283,7 +283,7 @@ fn an_unconfined_program_is_not_restricted() {
 fn a_confined_program_makes_no_unix_sockets() {
     needs::landlock();
     let script = "python3 - <<'END'
-import ctypes, errno, os, socket
+import ctypes, errno, os, resource, socket
 def tried(name, do):
     try:
         do()
@@ -296,12 +296,29 @@ def call(number, *args):
 tried('unix', lambda: socket.socket(socket.AF_UNIX))
 tried('unix datagrams', lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
 tried('pair', socket.socketpair)
+tried('datagram pair', lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC))
+tried('own limits', lambda: resource.prlimit(0, resource.RLIMIT_NOFILE))
+tried('limits of others', lambda: resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (0, 0)))
+tried('mount attributes', lambda: call(442, -100, b'/', 0x8000, ctypes.create_string_buffer(32), 32))
 tried('inet', lambda: socket.socket(socket.AF_INET))
 tried('io_uring', lambda: call(425, 1, ctypes.create_string_buffer(120)))
 END";
     let confined = said(&run(&["--confine"], script));
     let lines: Vec<&str> = confined.lines().collect();
-    assert_eq!(lines, ["unix EPERM", "unix datagrams EPERM", "pair works", "inet works", "io_uring EPERM"]);
+    assert_eq!(
+        lines,
+        [
+            "unix EPERM",
+            "unix datagrams EPERM",
+            "pair works",
+            "datagram pair EPERM",
+            "own limits works",
+            "limits of others EPERM",
+            "mount attributes EPERM",
+            "inet works",
+            "io_uring EPERM"
+        ]
+    );
     let open = said(&run(&["--confine", "--unix-sockets"], script));
     assert!(open.starts_with("unix works\nunix datagrams works\n"), "{open}");
 }
