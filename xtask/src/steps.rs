@@ -2,6 +2,7 @@
 
 use crate::{deny, deps, docs, purity, setup};
 use anyhow::{Context, Result, ensure};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -46,8 +47,10 @@ fn fuzzer(seconds: &str) -> Command {
     command("sh", &["fuzz/run.sh", seconds])
 }
 
-/// All tests, also those that need root or Landlock: here they fail where these are missing.
+/// All tests, also those that need root or Landlock: here they fail where these are missing. Most of them wait for
+/// other processes half of the time, so there are two for each core.
 fn tests() -> Result<()> {
+    let threads = 2 * std::thread::available_parallelism().map_or(1, NonZero::get);
     if succeeds(&["nextest", "--version"]) {
         cargo(&[
             "nextest",
@@ -58,6 +61,8 @@ fn tests() -> Result<()> {
             "--no-fail-fast",
             "--status-level",
             "pass",
+            "--test-threads",
+            &threads.to_string(),
         ])
     } else {
         let all = ["--no-fail-fast", "--lib", "--bins", "--tests", "--", "--include-ignored"];
