@@ -165,18 +165,22 @@ fn reattaching_shows_old_and_missed_output() {
 #[test]
 fn queries_in_old_output_are_not_replayed() {
     let swb = Swb::start(EXE);
-    let script = r"stty raw -echo; printf 'a\033[6nb\033]11;?\007c\033[cd\007e'; exec cat";
+    // Queries while no terminal is attached are answered by the daemon, so it waits for a key.
+    let script =
+        r"stty raw -echo; printf '> '; head -c 1; printf 'a\033[6nb\033]11;?\007c\033[cd\007e'; exec cat";
     let mut terminal = Terminal::start(swb.command(&["run", "-n", "main", "--", "sh", "-c", script]), 80, 24);
-    terminal.until("a\x1b[6nb\x1b]11;?\x07c\x1b[cd\x07e");
+    terminal.until("> ");
+    terminal.type_in(b"_");
+    terminal.until("_a\x1b[6nb\x1b]11;?\x07c\x1b[cd\x07e");
     terminal.type_in(CTRL_BRACKET);
     assert_eq!(terminal.wait(), 0);
     terminal.next(swb.command(&["attach", "main"]));
-    until_text(&mut terminal, "abcde");
+    until_text(&mut terminal, "> _abcde");
     // A terminal that was asked would answer.
     assert_eq!(text(&view(&terminal).take_replies()), "");
     assert!(!shown(&terminal).contains('\x07'), "{:?}", shown(&terminal));
     terminal.type_in(b"f");
-    until_text(&mut terminal, "abcdef");
+    until_text(&mut terminal, "> _abcdef");
 }
 
 #[test]
