@@ -25,6 +25,10 @@ use std::fmt;
 /// Environment variable with the number of the descriptor through which an agent's programs connect to the daemon.
 pub const CONNECTION_VARIABLE: &str = "SWB_CONNECTION";
 
+/// Why an answer ended that the end of the daemon interrupted. Clients of protocols that report a reason only as a text
+/// compare it.
+pub const INTERRUPTED_BY_SHUTDOWN: &str = "the daemon is shutting down; the answer was interrupted";
+
 /// Number of a PTY within its session: 0 is the agent, the others are shells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]

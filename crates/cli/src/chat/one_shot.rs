@@ -35,8 +35,6 @@ use swb_wire::scriptschnell::{
 const STOPPED: u8 = 130;
 /// The reason it gives then.
 const SHUTDOWN: &str = "server_shutdown";
-/// The words in the error that ends an answer when the daemon shuts down (`swb_engine`, `chat/task.rs`).
-const LEAVING: &str = "the daemon goes away";
 /// The answer to a question of the agent when there is no user to answer it.
 const NO_USER: &str = "(no user is available to answer; decide yourself)";
 
@@ -205,7 +203,7 @@ impl OneShotRun {
     fn judged(&mut self, ending: AnswerEnd) -> Result<AnswerEnd, Failure> {
         let limit = match &ending {
             AnswerEnd::Stopped if self.stopping.is_none() => Instant::now() + limits::CHAT_GOODBYE,
-            AnswerEnd::Failed(reason) if reason.contains(LEAVING) => {
+            AnswerEnd::Failed(reason) if reason.contains(swb_types::INTERRUPTED_BY_SHUTDOWN) => {
                 self.closed = Some(SHUTDOWN.to_owned());
                 return Ok(AnswerEnd::Interrupted);
             }

@@ -358,7 +358,7 @@ impl ConversationTask {
         let (ending, outcome) = match result {
             // No client stopped it: the daemon shuts down.
             _ if self.chats.inner.stop.is_cancelled() => {
-                let why = "the daemon goes away; the answer was interrupted".to_owned();
+                let why = swb_types::INTERRUPTED_BY_SHUTDOWN.to_owned();
                 (Ending::Interrupted, GenerationOutcome::Failed(Failure::Agent(why)))
             }
             _ if stopping => (Ending::Stopped, GenerationOutcome::Stopped),
