@@ -48,12 +48,19 @@ pub(crate) fn open(socket: &Path) -> Result<Option<ControlClient>, Failure> {
     let deadline = Instant::now() + limits::START;
     loop {
         match ControlClient::open(socket) {
+            Err(_) if swb_keeper::is_confined() => return Err(confined()),
             Err(failure) if failure.kind() == FailureKind::Disconnected && Instant::now() < deadline => {
                 pause(limits::START_PAUSE, None);
             }
             result => return result,
         }
     }
+}
+
+/// The daemon serves no confined command, and such a command cannot open a socket in the first place.
+fn confined() -> Failure {
+    Failure::new(FailureKind::NoDaemon, "a command that is confined to its workspace cannot use swb")
+        .hint("set swb = true for its agent in the configuration, under [[agents]]; see docs/agents.md")
 }
 
 /// The path of this very program, even if its file was replaced meanwhile.

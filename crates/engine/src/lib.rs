@@ -54,5 +54,5 @@ pub use session::{
     SessionView, Submit, TypedText, TypingError, TypingReport, approval_of, chosen,
 };
 pub use spec::{RestartPolicy, SessionSpec, ShellSpec, Start};
-pub use swb_keeper::{CONFINING_GUARD, is_unconfined, parent_of};
+pub use swb_keeper::{CONFINED_DIR, CONFINING_GUARD, is_unconfined, parent_of};
 pub use swb_turns::{Dialog, DialogOption};

@@ -55,7 +55,7 @@ pub use id::{Offset, SlotId};
 pub use input_counts::{InputCounts, StreamPlace};
 pub use limits::{FILES_PER_SLOT, FILES_RESERVED, KEYS, MAX_SLOTS, OOM_DAEMON, OOM_MOST};
 pub use link::KeeperLink;
-pub use peer::{CONFINING_GUARD, is_unconfined, parent_of};
+pub use peer::{CONFINED_DIR, CONFINING_GUARD, is_confined, is_unconfined, parent_of};
 pub use pty::resize;
 pub use ring::{Pieces, Reader};
 pub use spec::{Spec, read_memfd, sealed_memfd};

@@ -24,6 +24,10 @@ pub(crate) const ANCESTRY_READS: usize = 8;
 pub(crate) const PROC_STAT: usize = 512;
 /// Bytes of `/proc/PID/cmdline` that are read: the path of a program, and two words.
 pub(crate) const PROC_CMDLINE: usize = 4096 + 64;
+/// Bytes of `/proc/PID/mountinfo` that are read at once.
+pub(crate) const MOUNTS_READ: usize = 4096;
+/// How often that file is read: enough for twenty thousand mounts.
+pub(crate) const MOUNTS_READS: usize = 1024;
 /// Bytes of the path of a file in `/proc/PID`: the number has ten digits at most.
 pub(crate) const PROC_PATH: usize = 32;
 

@@ -1,8 +1,8 @@
 //! The process at the other end of a connection: whether a confined command of an agent started it.
 //!
 //! A confined program and everything it starts are descendants of a guard (`swb guard --confine`), which is a
-//! subreaper: no descendant can leave it while it lives. A process without a known line of ancestors counts as
-//! confined: it may be one whose guard has just been killed.
+//! subreaper: no descendant can leave it while it lives. What survives a guard that was killed is recognised by its
+//! mounts. A process whose ancestors cannot be determined counts as confined.
 
 use crate::limits;
 use crate::sys;
@@ -10,11 +10,15 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, getuid, pidfd_open, test_kill_process};
+use rustix::process::{Pid, PidfdFlags, getpid, getuid, pidfd_open, test_kill_process};
 use std::io::Write;
 
 /// The arguments with which a guard that confines its program begins.
 pub const CONFINING_GUARD: [&str; 2] = ["guard", "--confine"];
+
+/// How the name of a confined program's temporary directory begins. The directory is a mount in a namespace that the
+/// program cannot leave, so that everything it has started can be recognised even after its guard was killed.
+pub const CONFINED_DIR: &str = "swb-confined-";
 
 /// The process that connected a socket, if it is one of this user that no guard confines.
 pub(crate) fn admissible(socket: impl AsFd) -> Option<u64> {
@@ -35,14 +39,19 @@ pub fn is_unconfined(socket: impl AsFd, pid: i32) -> bool {
     // Ancestors may end while they are looked at: the answer counts only if they are still the same afterwards.
     let mut before = ancestors(pid);
     for _ in 0..limits::ANCESTRY_READS {
-        let unconfined = before.is_some_and(|pids| !pids.into_iter().filter_map(Pid::from_raw).any(is_guard));
+        let unconfined = before.is_some_and(|pids| !has_guard(pids));
         let after = ancestors(pid);
         if before.is_some() && before == after {
-            return unconfined && lives(&process);
+            return unconfined && !has_confined_mounts(pid) && lives(&process);
         }
         before = after;
     }
     false
+}
+
+/// Whether a guard confines this very process.
+pub fn is_confined() -> bool {
+    ancestors(getpid()).is_some_and(has_guard)
 }
 
 /// Whether a process has not ended; the id of one that lives was not given to another.
@@ -66,6 +75,10 @@ fn ancestors(pid: Pid) -> Option<[i32; limits::ANCESTORS]> {
         };
     }
     None
+}
+
+fn has_guard(pids: [i32; limits::ANCESTORS]) -> bool {
+    pids.into_iter().filter_map(Pid::from_raw).any(is_guard)
 }
 
 /// The parent of a process.
@@ -92,16 +105,58 @@ fn is_guard_line(line: &[u8]) -> bool {
     line.split(|byte| *byte == 0).skip(1).take(CONFINING_GUARD.len()).eq(CONFINING_GUARD.map(str::as_bytes))
 }
 
+/// Whether a process is in a mount namespace that a guard made. One that cannot be examined counts as in one.
+fn has_confined_mounts(pid: Pid) -> bool {
+    let is_ours = mount_namespace(pid).is_some_and(|id| Some(id) == mount_namespace(getpid()));
+    !is_ours && open_proc(pid, "mountinfo").is_none_or(|file| !lacks(&file, CONFINED_DIR.as_bytes()))
+}
+
+/// Identifies the mount namespace of a process; nothing if the process hides it.
+fn mount_namespace(pid: Pid) -> Option<u64> {
+    let mut path = [0; limits::PROC_PATH];
+    Some(rustix::fs::stat(proc_path(pid, "ns/mnt", &mut path)?).ok()?.st_ino)
+}
+
+/// Whether a file can be read to its end and does not contain `text`.
+fn lacks(file: &OwnedFd, text: &[u8]) -> bool {
+    let mut buffer = [0; limits::MOUNTS_READ];
+    // The end of the previous bytes, which may be the beginning of the text.
+    let mut kept = 0_usize;
+    for _ in 0..limits::MOUNTS_READS {
+        let Some(free) = buffer.get_mut(kept..) else { return false };
+        let Ok(count) = rustix::io::read(file, free) else { return false };
+        let end = kept.saturating_add(count);
+        let Some(bytes) = buffer.get(..end) else { return false };
+        if bytes.windows(text.len()).any(|window| window == text) {
+            return false;
+        }
+        if count == 0 {
+            return true;
+        }
+        let start = end.saturating_sub(text.len().saturating_sub(1));
+        buffer.copy_within(start..end, 0);
+        kept = end.saturating_sub(start);
+    }
+    false
+}
+
 /// The beginning of a file of a process.
 fn proc_file<'a>(pid: Pid, name: &str, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
+    let count = rustix::io::read(open_proc(pid, name)?, &mut *buffer).ok()?;
+    buffer.get(..count)
+}
+
+fn open_proc(pid: Pid, name: &str) -> Option<OwnedFd> {
     let mut path = [0; limits::PROC_PATH];
-    let mut rest = path.as_mut_slice();
+    let path = proc_path(pid, name, &mut path)?;
+    rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()
+}
+
+fn proc_path<'a>(pid: Pid, name: &str, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
+    let mut rest = &mut *buffer;
     write!(rest, "/proc/{}/{name}", pid.as_raw_nonzero()).ok()?;
     let unused = rest.len();
-    let path = path.get(..path.len().checked_sub(unused)?)?;
-    let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    let count = rustix::io::read(&file, &mut *buffer).ok()?;
-    buffer.get(..count)
+    buffer.get(..buffer.len().checked_sub(unused)?)
 }
 
 #[cfg(test)]
@@ -129,6 +184,21 @@ mod tests {
             b"",
         ] {
             assert!(!is_guard_line(other), "{}", String::from_utf8_lossy(other));
+        }
+    }
+
+    #[test]
+    fn a_text_is_found_where_two_readings_meet() {
+        let file = |before: usize, text: &str| {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(&vec![b'/'; before]).unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            std::io::Seek::rewind(&mut file).unwrap();
+            OwnedFd::from(file)
+        };
+        for before in [0, 1, limits::MOUNTS_READ - 3, limits::MOUNTS_READ, limits::MOUNTS_READ * 2 - 5] {
+            assert!(!lacks(&file(before, "/swb-confined-1 "), CONFINED_DIR.as_bytes()), "{before}");
+            assert!(lacks(&file(before, "/swb-confine-1 "), CONFINED_DIR.as_bytes()), "{before}");
         }
     }
 

@@ -182,7 +182,8 @@ pub(super) struct TemporaryDir(PathBuf);
 
 impl TemporaryDir {
     pub(super) fn new() -> io::Result<Self> {
-        let name = format!("swb-{}-{:016x}", std::process::id(), RandomState::new().build_hasher().finish());
+        let random = RandomState::new().build_hasher().finish();
+        let name = format!("{}{}-{random:016x}", swb_engine::CONFINED_DIR, std::process::id());
         let path = std::env::temp_dir().join(name);
         std::fs::DirBuilder::new().mode(0o700).create(&path)?;
         // The daemon's umask may have removed even the owner's rights.

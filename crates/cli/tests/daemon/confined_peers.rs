@@ -76,6 +76,55 @@ fn a_confined_peer_is_refused_on_every_socket() {
 }
 
 #[test]
+#[ignore = "needs Landlock: run by cargo xtask ci"]
+fn what_survives_its_guard_is_refused() {
+    needs::landlock();
+    let swb = Swb::start(EXE);
+    let go = swb.dir().join("go");
+    // A grandchild, which is not killed with its guard.
+    let script = r#"
+        setsid --fork python3 -c '
+import os, sys, time
+print(os.getpid(), flush=True)
+while not os.path.exists(sys.argv[3]):
+    time.sleep(0.01)
+exec(sys.argv[4])
+' "$@"
+        exec sleep 1000"#;
+    let mut command = guard(swb.dir());
+    command
+        .args(["sh", "-c", script, "sh"])
+        .arg(swb.paths().control_socket())
+        .arg("stream")
+        .arg(&go)
+        .arg(CONNECT);
+    let mut guard = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(guard.stdout.take().unwrap()).lines();
+    let survivor: u32 = lines.next().unwrap().unwrap().parse().unwrap();
+    guard.kill().unwrap();
+    guard.wait().unwrap();
+    assert!(Path::new(&format!("/proc/{survivor}")).exists());
+    std::fs::write(go, "").unwrap();
+    assert_eq!(lines.next().unwrap().unwrap(), "refused");
+    assert!(swb.log().contains("rejected a connection of a confined command"));
+}
+
+#[test]
+#[ignore = "needs Landlock: run by cargo xtask ci"]
+fn a_confined_command_that_uses_swb_gets_the_reason() {
+    needs::landlock();
+    let swb = Swb::start(EXE);
+    for guard in [vec![], vec!["--unix-sockets"]] {
+        let mut command = swb.command(&["guard", "--confine", "--read", EXE, "--write"]);
+        command.arg(swb.dir()).args(guard).arg("--").args([EXE, "ls"]);
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.contains("a command that is confined to its workspace cannot use swb"), "{error}");
+        assert_eq!(output.status.code(), Some(4));
+    }
+}
+
+#[test]
 fn a_peer_that_has_ended_is_refused() {
     let swb = Swb::start(EXE);
     let gone = "
