@@ -14,7 +14,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 /// they find open from the programs they start, and stop searching at the first gap.
 const LOWEST: i32 = 512;
 
-/// The daemon's end of a connection, for whoever serves it.
+/// The daemon's end of a connection, for the front that serves it.
 #[derive(Debug)]
 pub struct AgentSocket {
     /// The end on which programs request connections.

@@ -1,6 +1,6 @@
 //! Connections to servers of our own user.
 //!
-//! Some sockets have a path below a directory that all users share: whoever comes first can create it there and wait for
+//! Some sockets have a path below a directory that all users share: any of them can create it there and wait for
 //! a password. Every client therefore asks the kernel which user listens before it sends the first byte, and does not
 //! use a directory that another user could have prepared.
 

@@ -1,7 +1,7 @@
 //! Whether a terminal's program runs the lines that it reads.
 //!
 //! Piped text is data: a diff, a log, a page from the web. A shell would run each line of it, so such a prompt is refused
-//! if a shell answers, whoever started it and whatever it is called in the configuration.
+//! if a shell answers, no matter who started it and what it is called in the configuration.
 
 use super::limits;
 use std::path::{Path, PathBuf};

@@ -52,10 +52,10 @@ fn text(status: &Status, now: u64) -> String {
     let keeper = status.keeper.as_ref().map_or(0, |keeper| keeper.pid);
     let up = table::age(now.saturating_sub(daemon.started / 1000));
     let mut out = format!(
-        "daemon    pid {}, version {}, up {up}, restarted {} times{}\nkeeper    pid {keeper}\nsessions  {}\n\n",
+        "daemon    pid {}, version {}, up {up}, {}{}\nkeeper    pid {keeper}\nsessions  {}\n\n",
         daemon.pid,
         daemon.version,
-        daemon.restarts,
+        restarts(daemon.restarts),
         if daemon.auto { ", exits when idle" } else { "" },
         status.sessions,
     );
@@ -69,6 +69,14 @@ fn text(status: &Status, now: u64) -> String {
         out.push_str(&format!("\nwarning: {}\n", printable(warning)));
     }
     out
+}
+
+fn restarts(count: u32) -> String {
+    match count {
+        0 => "never restarted".to_owned(),
+        1 => "restarted once".to_owned(),
+        count => format!("restarted {count} times"),
+    }
 }
 
 #[cfg(test)]

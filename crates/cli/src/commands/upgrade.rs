@@ -40,10 +40,13 @@ pub(super) fn run(context: &Context, args: args::UpgradeArgs) -> Outcome {
         sessions: after.sessions,
     };
     context.answer(&upgraded, |upgraded| {
-        format!(
-            "Upgraded the daemon to version {} (pid {}) from {}.\n",
-            upgraded.version, upgraded.pid, upgraded.previous
-        )
+        let change = match upgraded.version == upgraded.previous {
+            true => format!("Restarted the daemon, version {}", upgraded.version),
+            false => {
+                format!("Upgraded the daemon from version {} to {}", upgraded.previous, upgraded.version)
+            }
+        };
+        format!("{change} (pid {}).\n", upgraded.pid)
     })?;
     Ok(0)
 }

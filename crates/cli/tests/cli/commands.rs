@@ -367,7 +367,7 @@ fn status_describes_the_daemon() {
     let shown = swb.ok(&["status"]);
     let daemon = format!("daemon    pid {}, version {}", swb.daemon_pid(), env!("CARGO_PKG_VERSION"));
     assert!(shown.starts_with(&daemon), "{shown}");
-    assert!(shown.contains("sessions  1\n") && shown.contains("restarted 1 times"), "{shown}");
+    assert!(shown.contains("sessions  1\n") && shown.contains("restarted once"), "{shown}");
 }
 
 #[test]
@@ -467,7 +467,7 @@ fn upgrade_replaces_the_daemon_under_running_sessions() {
     let daemon = swb.daemon_pid();
     let version = env!("CARGO_PKG_VERSION");
     let said = swb.ok(&["upgrade"]);
-    assert_eq!(said, format!("Upgraded the daemon to version {version} (pid {daemon}) from {version}.\n"));
+    assert_eq!(said, format!("Restarted the daemon, version {version} (pid {daemon}).\n"));
     for args in [&["upgrade"][..], &["upgrade", "--keeper"], &["upgrade", "--exe", EXE]] {
         let upgraded = swb.json(args);
         assert_eq!(upgraded["sessions"], 1, "{args:?}");
