@@ -6,10 +6,15 @@ use std::path::PathBuf;
 /// Arguments of `trust`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A coop.toml decides which command a session of its directory runs, with your rights. It is run for `coop` and for other
-clients of the control socket only after you have trusted its content; a file that has changed must be trusted again.
-Your own ~/.config/coop/default.toml, and commands that you give yourself (`swb run -- CMD`), need no trust. Clients
-of coop's own socket are not asked.
+A coop.toml decides which command `coop` runs in its directory, with your rights:
+
+  [agent]
+  command = \"claude\"
+  args = [\"--continue\"]
+
+It is used only after you have trusted its content, and a file that has changed must be trusted again. Your own
+~/.config/coop/default.toml and commands that you give yourself (`swb run -- CMD`) need no trust. Other programs
+that use coop's socket are not asked.
 
 Examples:
   swb trust                    show this directory's coop.toml, and ask
@@ -22,7 +27,7 @@ pub(crate) struct TrustArgs {
     /// Trust the file without asking
     #[arg(short, long, conflicts_with_all = ["list", "revoke"])]
     pub(crate) yes: bool,
-    /// List the directories whose coop.toml is trusted
+    /// List the trusted files, and whether they have changed
     #[arg(short, long, conflicts_with_all = ["dir", "revoke"])]
     pub(crate) list: bool,
     /// No longer trust the directory's coop.toml

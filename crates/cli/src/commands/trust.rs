@@ -34,6 +34,37 @@ struct Trusted {
 struct ListedCoopfile {
     directory: String,
     sha256: Digest,
+    state: CoopfileState,
+}
+
+/// Whether the file is still the one that was trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum CoopfileState {
+    /// It is.
+    Trusted,
+    /// It has other content now, which is not trusted.
+    Changed,
+    /// It is gone, or cannot be read.
+    Missing,
+}
+
+impl CoopfileState {
+    fn of(directory: &str, digest: &Digest) -> Self {
+        match read(&Path::new(directory).join(COOPFILE)) {
+            Ok(text) if Digest::of(text.as_bytes()) == *digest => Self::Trusted,
+            Ok(_) => Self::Changed,
+            Err(_) => Self::Missing,
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Trusted => "trusted",
+            Self::Changed => "changed",
+            Self::Missing => "missing",
+        }
+    }
 }
 
 /// The output of `trust --revoke --json`.
@@ -78,15 +109,18 @@ fn list(context: &Context) -> Outcome {
     let listed = list.iter().map(|(directory, digest)| ListedCoopfile {
         directory: directory.to_owned(),
         sha256: digest.clone(),
+        state: CoopfileState::of(directory, digest),
     });
     let listed: Vec<ListedCoopfile> = listed.collect();
     context.answer(&listed, |listed| {
         if listed.is_empty() {
             return "No trusted files.".to_owned();
         }
-        let rows: Vec<[String; 2]> =
-            listed.iter().map(|entry| [shown(&entry.directory), shown(entry.sha256.as_str())]).collect();
-        table::layout(["DIRECTORY", "SHA-256"], &rows)
+        let row = |entry: &ListedCoopfile| {
+            [entry.state.as_str().to_owned(), shown(entry.sha256.as_str()), shown(&entry.directory)]
+        };
+        let rows: Vec<[String; 3]> = listed.iter().map(row).collect();
+        table::layout(["STATE", "SHA-256", "DIRECTORY"], &rows)
     })?;
     Ok(0)
 }
@@ -130,15 +164,16 @@ fn read(path: &Path) -> Result<String, Failure> {
 /// The file, and what it would run.
 fn question(path: &Path, text: &str, effects: &CoopfileEffects) -> String {
     let lines: String = text.lines().map(|line| format!("    {}\n", shown(line))).collect();
-    let command = effects.command.as_deref().unwrap_or("$SHELL").to_owned();
-    let argv: Vec<String> = [command].into_iter().chain(effects.args.iter().cloned()).collect();
+    let argv: Vec<String> = effects.command.iter().chain(&effects.args).cloned().collect();
+    // A variable, not a word to be quoted.
+    let shell = if effects.command.is_none() { "$SHELL " } else { "" };
     let env: String =
         effects.env.iter().map(|(key, value)| format!("    {}={}\n", shown(key), shown(value))).collect();
     let env = if env.is_empty() { env } else { format!("\nin this environment:\n\n{env}") };
     format!(
         "{}:\n\n{lines}\nA session in this directory would run, with your rights:\n\n    {}\n{env}\n",
         shown(&path.to_string_lossy()),
-        shown(&table::command_line(&argv))
+        format!("{shell}{}", shown(&table::command_line(&argv))).trim_end()
     )
 }
 
@@ -233,5 +268,12 @@ mod tests {
 
             A=\u{1b}[1m
         "#);
+    }
+
+    #[test]
+    fn without_a_command_the_shell_is_run() {
+        let effects = CoopfileEffects::of("[env]\nA = \"1\"\n").unwrap();
+        let question = question(Path::new("/w/coop.toml"), "", &effects);
+        assert!(question.contains("with your rights:\n\n    $SHELL\n\nin this environment"), "{question}");
     }
 }

@@ -191,7 +191,14 @@ fn trust_is_listed_and_revoked() {
     swb.ok(&["trust", "--yes", "link"]);
     let digest = list(&swb)[0]["sha256"].as_str().unwrap().to_owned();
     assert_eq!((digest.len(), &list(&swb)[0]["directory"]), (64, &json!(dir)), "the real path");
-    assert!(swb.ok(&["trust", "--list"]).contains(&digest));
+    assert!(swb.ok(&["trust", "--list"]).contains(&format!("trusted  {digest}")));
+    assert_eq!(list(&swb)[0]["state"], "trusted");
+    let text = fs::read_to_string(dir.join("coop.toml")).unwrap();
+    fs::write(dir.join("coop.toml"), "# other\n").unwrap();
+    assert_eq!(list(&swb)[0]["state"], "changed");
+    fs::remove_file(dir.join("coop.toml")).unwrap();
+    assert_eq!(list(&swb)[0]["state"], "missing");
+    fs::write(dir.join("coop.toml"), text).unwrap();
     let file = swb.paths().trust_list();
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(swb.json(&["trust", "--revoke", "project"]), json!({"directory": dir}));
