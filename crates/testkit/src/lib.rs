@@ -39,6 +39,11 @@ pub const LIMIT: Duration = Duration::from_secs(30);
 /// How long to watch for something that must not happen.
 pub const QUIET: Duration = Duration::from_millis(300);
 
+/// Output as text, whatever it contains.
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
 /// Checks a condition repeatedly until it holds; panics with `what` if it does not within [`LIMIT`].
 #[track_caller]
 pub fn wait_for<T>(what: &str, mut fact: impl FnMut() -> Option<T>) -> T {

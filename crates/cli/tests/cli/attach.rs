@@ -4,7 +4,7 @@ use crate::support::view::{all_text, until_text, view};
 use rustix::process::Signal;
 use serde_json::json;
 use std::time::{Duration, Instant};
-use swb_testkit::{QUIET, Swb, Terminal, is_alive, signal, wait_for};
+use swb_testkit::{QUIET, Swb, Terminal, is_alive, signal, text, wait_for};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
@@ -241,9 +241,11 @@ fn a_terminal_of_a_session_can_be_chosen() {
 fn output_after_a_gap_is_not_lost() {
     let swb = Swb::start(EXE);
     // All of it is the beginning of a title, whose end is in the gap.
-    let script = r"stty raw -echo; printf 'ready\033]2;'; head -c 4000000 /dev/zero | tr '\0' x; \
+    let script = r"stty raw -echo; printf ready; head -c 1 > /dev/null; printf '\033]2;'; head -c 4000000 /dev/zero | tr '\0' x; \
                    printf '\033\\END'; head -c 4000000 /dev/zero | tr '\0' '\007'; exec cat";
     let mut terminal = Terminal::start(swb.command(&["run", "-n", "main", "--", "sh", "-c", script]), 80, 24);
+    terminal.until("ready");
+    terminal.type_in(b"_");
     terminal.until("ready\x1b]2;x");
     // Nobody reads, so some of it is gone for this terminal.
     wait_for("a gap", || (swb.session("main")?["offset"].as_u64()? > 8_000_000).then_some(()));
@@ -257,9 +259,10 @@ fn output_after_a_gap_is_not_lost() {
 #[test]
 fn a_gap_in_piped_output_is_reported() {
     let swb = Swb::start(EXE);
-    let script = r#"("$SWB" run -n main -- sh -c 'echo first; head -c 8000000 /dev/zero | tr "\0" x; echo END'; echo "code $?") | (read line; echo "$line"; while [ ! -e go ]; do sleep 0.01; done; tail -c 13)"#;
+    let script = r#"("$SWB" run -n main -- sh -c 'echo first; while [ ! -e begin ]; do sleep 0.01; done; head -c 8000000 /dev/zero | tr "\0" x; echo END'; echo "code $?") | (read line; echo "$line"; while [ ! -e go ]; do sleep 0.01; done; tail -c 13)"#;
     let mut terminal = Terminal::start(swb.shell(script), 80, 24);
     terminal.until("first");
+    std::fs::write(swb.dir().join("w/begin"), "").expect("a file");
     wait_for("a gap", || (swb.session("main")?["offset"].as_u64()? > 8_000_000).then_some(()));
     std::fs::write(swb.dir().join("w/go"), "").expect("a file");
     terminal.until("swb: output of 'main' was lost because it was read too slowly\n");
@@ -709,10 +712,6 @@ impl Drop for Away {
 
 fn attach(swb: &Swb, args: &[&str]) -> Terminal {
     Terminal::start(swb.command(&[&["attach"], args].concat()), 80, 24)
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn shown(terminal: &Terminal) -> String {

@@ -4,7 +4,7 @@ use crate::support::view::until_text;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use swb_testkit::{QUIET, Swb, Terminal, in_time, is_alive, wait_for};
+use swb_testkit::{QUIET, Swb, Terminal, in_time, is_alive, text, wait_for};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
@@ -446,10 +446,6 @@ fn list(swb: &Swb) -> Vec<Value> {
 #[track_caller]
 fn pid(swb: &Swb, session: &str) -> i64 {
     swb.session(session).expect("it is there")["pid"].as_i64().expect("a pid")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn shown(terminal: &Terminal) -> String {

@@ -8,6 +8,7 @@ mod support;
 mod attach;
 mod commands;
 mod coop;
+mod daemon_commands;
 mod detect;
 mod events;
 mod keys;

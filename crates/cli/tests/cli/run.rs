@@ -3,7 +3,7 @@
 use crate::support::view::view;
 use std::path::Path;
 use std::process::Stdio;
-use swb_testkit::{Swb, Terminal, in_time, is_alive, wait_for};
+use swb_testkit::{Swb, Terminal, in_time, is_alive, text, wait_for};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
@@ -448,10 +448,6 @@ fn the_daemon_does_not_inherit_the_pipes_of_run() {
 }
 
 // ---- helpers ----
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
 
 /// `swb` alone in a directory, with a prompt that cannot be taken for an answer.
 fn here(swb: &Swb, dir: &Path) -> std::process::Command {

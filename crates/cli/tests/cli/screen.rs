@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
-use swb_testkit::{QUIET, Swb, Terminal, signal, wait_for};
+use swb_testkit::{QUIET, Swb, Terminal, signal, text, wait_for};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
@@ -267,8 +267,4 @@ fn start(swb: &Swb, args: &[&str]) -> Child {
         .stderr(Stdio::piped())
         .spawn()
         .expect("a child")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }

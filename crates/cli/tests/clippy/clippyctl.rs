@@ -3,7 +3,7 @@
 use crate::support::broker::{Broker, Peer, Said};
 use std::io::Write;
 use std::process::{Child, Command, Output, Stdio};
-use swb_testkit::Swb;
+use swb_testkit::{Swb, text};
 use swb_wire::clippy::{Message, Reason, Response, SessionItem, TurnItem};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
@@ -22,10 +22,6 @@ fn ask(args: &[&str], answer: &Response<'_>) -> (String, Output) {
     let Said::Other(request) = peer.hear() else { panic!("no request") };
     peer.say(&Message::Response(answer.clone()));
     (request, child.wait_with_output().expect("it ends"))
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 #[track_caller]

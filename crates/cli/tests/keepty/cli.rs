@@ -7,7 +7,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
-use swb_testkit::{LIMIT, QUIET, Swb, Terminal, is_alive, wait_for};
+use swb_testkit::{LIMIT, QUIET, Swb, Terminal, is_alive, text, wait_for};
 use swb_wire::keepty::{KeeptyRole, Message};
 
 /// Gives every byte back as it came.
@@ -637,8 +637,4 @@ fn controlling_terminal(pid: i64) -> i64 {
 
 fn path(path: &Path) -> &str {
     path.to_str().expect("text")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }

@@ -1,7 +1,7 @@
 //! How keepty sessions end: the last output, the code, the signals, and what is left behind.
 
 use std::time::{Duration, Instant};
-use swb_testkit::{KeeptyClient, Swb, is_alive, wait_for};
+use swb_testkit::{KeeptyClient, Swb, is_alive, text, wait_for};
 use swb_wire::keepty::{KeeptyRole, Message};
 
 /// Gives every byte back as it came.
@@ -297,8 +297,4 @@ fn assert_gone(swb: &Swb, name: &str) {
 /// How many descriptors a process has open.
 fn descriptors(pid: i64) -> usize {
     std::fs::read_dir(format!("/proc/{pid}/fd")).expect("a process of ours").count()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
-use swb_testkit::{Frame, KeeptyClient, LIMIT, Swb, wait_for};
+use swb_testkit::{Frame, KeeptyClient, LIMIT, Swb, text, wait_for};
 use swb_wire::keepty::{KeeptyRole, MAX_PAYLOAD, Message};
 
 // KP-21: the first byte finds the Writer listening, however fast the command is.
@@ -212,8 +212,4 @@ fn check_numbers(bytes: &[u8]) -> usize {
     let rest = std::str::from_utf8(&bytes[end..]).expect("digits").trim_end_matches('\r');
     assert!((last + 1).to_string().starts_with(rest), "{rest:?} after {last}");
     last
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }

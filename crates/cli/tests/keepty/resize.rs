@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use std::time::{Duration, Instant};
-use swb_testkit::{Frame, KeeptyClient, QUIET, Swb};
+use swb_testkit::{Frame, KeeptyClient, QUIET, Swb, text};
 use swb_wire::keepty::{KeeptyRole, Message};
 
 /// Says `w` for each SIGWINCH. Waiting for a child is what a shell interrupts at once for a trap.
@@ -358,10 +358,6 @@ fn redraws(client: &mut KeeptyClient) -> String {
             other => panic!("{other:?} where only redraws should come"),
         }
     }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// Follows one client's stream and insists that no size shows before it was announced.
