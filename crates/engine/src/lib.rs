@@ -43,7 +43,7 @@ pub use api::{Engine, EngineOptions};
 pub use endpoint::SessionEndpoint;
 pub use error::Error;
 pub use event::{EventCursor, EventFollower, EventKind, SessionEvent};
-pub use pty::{Cursor, CursorStep, InputError, InputStream, Mark, OutputRing, Pty, Seat};
+pub use pty::{Cursor, CursorStep, InputError, InputStream, Mark, OutputRing, Pty, Seat, StreamBegin};
 pub use relay::{
     BadTurnId, CapturedTurn, ClipboardSink, Enrolment, Injector, NewTurn, Relay, RelayError, RelaySession,
     StoredTurn, TurnDetails, TurnId, TurnInfo, TurnLimits,

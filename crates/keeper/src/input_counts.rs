@@ -63,13 +63,19 @@ impl InputCounts {
         Ok(Self { map: Mapping::new(memory, LEN, true)? })
     }
 
-    /// Finds the place of a stream, or gives it that of the stream which was opened first.
-    pub fn place(&self, stream: u64) -> Option<StreamPlace> {
+    /// The place of a stream, if it has one.
+    pub fn find(&self, stream: u64) -> Option<StreamPlace> {
+        let is_it = |name: &AtomicU64| name.load(Ordering::SeqCst) == stream;
+        self.map.words().stream.iter().position(is_it).map(StreamPlace)
+    }
+
+    /// Opens a stream: in its place, or in that of the stream which was opened first of those that are not in use.
+    pub fn open_stream(&self, stream: u64, in_use: impl Fn(StreamPlace) -> bool) -> Option<StreamPlace> {
         let table = self.map.words();
         let load = |word: &AtomicU64| word.load(Ordering::SeqCst);
-        let known = table.stream.iter().position(|name| load(name) == stream);
-        let oldest = || (0..INPUT_STREAMS).min_by_key(|at| table.opened.get(*at).map(load));
-        let at = known.or_else(oldest)?;
+        let known = self.find(stream).map(|place| place.0);
+        let free = || (0..INPUT_STREAMS).filter(|at| !in_use(StreamPlace(*at)));
+        let at = known.or_else(|| free().min_by_key(|at| table.opened.get(*at).map(load)))?;
         let newest = table.opened.iter().map(load).max().unwrap_or(0);
         if known.is_none() {
             // First the name: counts without a stream mean nothing.
@@ -114,7 +120,7 @@ mod tests {
     #[test]
     fn counts_outlive_their_daemon() {
         let (counts, memory) = InputCounts::create().unwrap();
-        let place = counts.place(7).unwrap();
+        let place = counts.open_stream(7, |_| false).unwrap();
         assert_eq!(counts.count(place), (0, 0));
         counts.begin(place, 5);
         counts.complete(place, 3);
@@ -122,20 +128,25 @@ mod tests {
         counts.begin(place, 9);
         drop(counts);
         let counts = InputCounts::open(&memory).unwrap();
-        let place = counts.place(7).unwrap();
+        let place = counts.find(7).unwrap();
         assert_eq!(counts.count(place), (3, 9), "nobody knows how much of the write was done");
     }
 
     #[test]
-    fn the_stream_opened_first_gives_way() {
+    fn the_stream_opened_first_gives_way_unless_it_is_in_use() {
         let (counts, _memory) = InputCounts::create().unwrap();
+        let open = |stream| counts.open_stream(stream, |_| false).unwrap();
         for stream in 1..=INPUT_STREAMS as u64 {
-            counts.complete(counts.place(stream).unwrap(), stream);
+            counts.complete(open(stream), stream);
         }
-        assert_eq!(counts.count(counts.place(1).unwrap()), (1, 1), "it is kept, and the newest now");
-        assert_eq!(counts.count(counts.place(100).unwrap()), (0, 0));
-        assert_eq!(counts.count(counts.place(1).unwrap()), (1, 1));
-        assert_eq!(counts.count(counts.place(2).unwrap()), (0, 0), "this one has given way");
+        assert_eq!(counts.count(open(1)), (1, 1), "it is kept, and the newest now");
+        assert_eq!(counts.count(open(100)), (0, 0));
+        assert_eq!(counts.count(open(1)), (1, 1));
+        assert_eq!(counts.find(2), None, "this one has given way");
+        let third = counts.find(3).unwrap();
+        counts.open_stream(101, |place| place == third).unwrap();
+        assert_eq!((counts.find(3), counts.find(4)), (Some(third), None));
+        assert_eq!(counts.open_stream(102, |_| true), None);
     }
 
     #[test]

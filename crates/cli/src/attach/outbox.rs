@@ -101,6 +101,13 @@ impl Outbox {
     /// Continues where the daemon has come to, if it counts; returns how many bytes may not have arrived.
     pub(crate) fn resume(&mut self, count: Option<InputCount>) -> u64 {
         let Some(count) = count else { return 0 };
+        if count.new {
+            // Nothing is known of what was sent: to type it twice would be worse than not at all.
+            let sent = self.framed().min(self.input.len());
+            self.input.drain(..sent);
+            (self.first, self.next) = (0, 0);
+            return sent as u64;
+        }
         let end = self.first.saturating_add(self.input.len() as u64);
         self.next = count.written.clamp(self.first, end);
         self.first.saturating_sub(count.written).saturating_add(count.doubtful)
@@ -207,15 +214,34 @@ mod tests {
         outbox.push(b"abcdef");
         assert_eq!(sent(&mut outbox), b"abcdef");
         outbox.disconnected();
-        assert_eq!(outbox.resume(Some(InputCount { written: 4, doubtful: 0 })), 0);
+        assert_eq!(outbox.resume(Some(InputCount { written: 4, ..InputCount::default() })), 0);
         outbox.push(b"gh");
         assert_eq!(sent(&mut outbox), b"efgh");
         outbox.disconnected();
-        assert_eq!(outbox.resume(Some(InputCount { written: 8, doubtful: 2 })), 2, "the user has to know");
+        assert_eq!(
+            outbox.resume(Some(InputCount { written: 8, doubtful: 2, ..InputCount::default() })),
+            2,
+            "the user has to know"
+        );
         assert_eq!(sent(&mut outbox), b"");
         outbox.disconnected();
         assert_eq!(outbox.resume(None), 0);
         assert_eq!(sent(&mut outbox), b"", "a daemon that does not count gets nothing twice");
+    }
+
+    #[test]
+    fn input_of_an_unknown_stream_is_not_sent_again() {
+        let mut outbox = Outbox::default();
+        outbox.push(b"abcdef");
+        assert_eq!(sent(&mut outbox), b"abcdef");
+        outbox.disconnected();
+        outbox.push(b"gh");
+        assert_eq!(outbox.resume(Some(InputCount { new: true, ..InputCount::default() })), 6);
+        assert_eq!(sent(&mut outbox), b"gh");
+        outbox.disconnected();
+        outbox.push(b"i");
+        assert_eq!(outbox.resume(Some(InputCount { written: 1, ..InputCount::default() })), 0);
+        assert_eq!(sent(&mut outbox), b"hi", "the count has begun again");
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub use cursor::{Cursor, CursorStep};
 pub use input::InputError;
 pub(crate) use input::QueuedInput;
 pub use marks::Mark;
-pub use numbered::InputStream;
+pub use numbered::{InputStream, StreamBegin};
 pub use ring::OutputRing;
 pub(crate) use ring::keepers;
 pub use seat::Seat;

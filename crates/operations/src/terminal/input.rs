@@ -41,8 +41,8 @@ impl TerminalInput {
 
     /// How far the client's numbered input has come.
     pub(crate) fn count(&self) -> Option<InputCount> {
-        let (written, doubtful) = self.numbered.as_ref()?.begin();
-        Some(InputCount { written, doubtful })
+        let begin = self.numbered.as_ref()?.begin();
+        Some(InputCount { new: begin.is_new, written: begin.written, doubtful: begin.doubtful })
     }
 
     /// Delivers the client's bytes to the program, as far as they are input for it; rejects those of a watcher.

@@ -99,6 +99,9 @@ impl Default for Attached {
 /// How far a client's stream of input has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct InputCount {
+    /// The stream was not known: nothing of it was counted before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub new: bool,
     /// Bytes that were written to the terminal.
     pub written: u64,
     /// How many of the last of them may not have been written, because the daemon died meanwhile.
