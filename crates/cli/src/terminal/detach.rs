@@ -119,9 +119,11 @@ impl Matcher {
         false
     }
 
-    /// How long to wait for more input before [`Matcher::give_up`], if something is held back.
+    /// How long to wait for more input before [`Matcher::give_up`], if what has come may be a whole key.
     pub(crate) fn timeout(&self) -> Option<Duration> {
         match self.held.len() {
+            // Alt with the first character of a string: the keys after it are not part of one.
+            0 if self.parser.may_be_key() => Some(limits::LONE_ESCAPE),
             0 => None,
             1 | 2 => Some(limits::LONE_ESCAPE),
             _ => Some(limits::SEQUENCE),
@@ -237,6 +239,18 @@ mod tests {
             input.extend_from_slice(form);
             input.extend_from_slice(b"dropped");
             check(&["C-]"], &input, true, b"ab");
+        }
+    }
+
+    #[test]
+    fn the_key_works_after_alt_and_the_start_of_a_string() {
+        for alt in [b"\x1b]", b"\x1bP", b"\x1b_"] {
+            let mut matcher = Matcher::new(vec![DetachKey::parse("C-]").unwrap()]);
+            let mut out = Vec::new();
+            assert!(!matcher.feed(alt, &mut out));
+            assert_eq!((out.as_slice(), matcher.timeout()), (&alt[..], Some(limits::LONE_ESCAPE)));
+            matcher.give_up(&mut out);
+            assert!(matcher.feed(b"\x1d", &mut out), "{alt:?}");
         }
     }
 
