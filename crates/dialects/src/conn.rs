@@ -129,7 +129,7 @@ impl Fronts {
                 }
                 match places.take().await {
                     Some(room) => drop(fronts.tasks.spawn(serve(stream, room))),
-                    // The peer may have left, and a socket without room for so little is not worth a wait.
+                    // Fails if the peer has left. A new socket always has room for so little.
                     None => drop(stream.try_write(&(allowed.refusal)())),
                 }
             }

@@ -13,8 +13,8 @@ pub const READ_BUFFER: usize = 16 * 1024;
 pub const SAID: usize = 8;
 /// Connections that one listening socket serves at a time; a further one takes the place of an idle one.
 pub const CONNECTIONS: usize = 1024;
-/// The same if the system allows us few open files: this part of them, for each of the four sockets, so that sessions
-/// get half.
+/// Divisor of the limit of open files: each of the four sockets serves at most an eighth of that many connections, so that
+/// half of the files are left for sessions.
 pub const CONNECTIONS_OF_FILES: usize = 8;
 /// Places of the control socket and of coop's that open terminals, streams of events and waits cannot take: a user with
 /// a thousand terminals can still list and kill them.
@@ -26,8 +26,9 @@ pub const COMMAND_IDLE: Duration = Duration::from_secs(600);
 pub const REPLY: Duration = Duration::from_secs(30);
 /// Control socket: a client that reads no event for this time is disconnected; it can continue where it was.
 pub const EVENTS_STALL: Duration = Duration::from_secs(600);
-/// How long a new connection waits for the end of the one that it displaces: that has nothing to do but end.
-pub const DISPLACED: Duration = Duration::from_secs(1);
+/// How long a new connection waits for the end of the one that it displaces, which has nothing to do but to send its last
+/// messages ([`GOODBYE`]).
+pub const DISPLACED: Duration = Duration::from_secs(3);
 /// keepty and scriptschnell: how long a client may take for its first message before its place can be given to another
 /// one. All clients send it at once.
 pub const FIRST_MESSAGE: Duration = Duration::from_secs(2);
@@ -39,8 +40,7 @@ pub const ACCEPT_RETRY: Duration = Duration::from_millis(200);
 /// reached the daemon is handled well within this time.
 pub const PLACE: Duration = Duration::from_millis(20);
 
-/// Connections that the programs of one agent have at a time. Each command of `swb` has one, and agents run a few at
-/// once.
+/// Connections that one command of an agent has at a time. Each `swb` that it runs has one, and scripts run a few at once.
 pub const AGENT_CONNECTIONS: usize = 16;
 /// Stack of the threads that serve the sockets of agents: they call a few functions and copy 8 KiB at a time.
 pub const AGENT_STACK: usize = 128 * 1024;

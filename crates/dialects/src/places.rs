@@ -44,8 +44,8 @@ impl Places {
 
     /// Waits for a place that is about to be free.
     async fn wait(&mut self) -> Option<OwnedSemaphorePermit> {
-        // Without a displaced connection, the end of another one may not have been handled yet. Once is enough for all
-        // connections that arrive together: a new client must not wait behind a thousand refusals.
+        // If no connection is idle, one may just have ended. Only the first of many new connections waits for that, so that
+        // a thousand refusals do not take a thousand waits.
         let wait = match self.displace() {
             true => limits::DISPLACED,
             false if self.waited.is_some_and(|waited| waited.elapsed() < limits::PLACE) => return None,

@@ -69,7 +69,8 @@ impl Connection {
         let mut handler = RequestHandler::new(self.relay.clone(), role, injector);
         let mut since_yield = 0;
         loop {
-            // Also a peer that does not read its replies is idle. A wrapper's session lives as long as its connection.
+            // A peer that does not read its replies counts as idle. A wrapper is never idle: its session lives as long as its
+            // connection.
             let idle = (!handler.has_sessions()).then(|| self.room.idle());
             let next = async {
                 self.outbound.wait_until(FrameQueue::has_room).await;

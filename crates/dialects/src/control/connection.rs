@@ -209,10 +209,13 @@ impl Connection {
         Ok((operation, lasting))
     }
 
-    /// A place for an operation after which the connection lasts, if it is one. The other places are left to commands.
+    /// A place for an operation after which the connection lasts, or which waits for a program, if it is one. The other
+    /// places are left to commands.
     fn lasting_place(&self, operation: &Operation) -> Result<Option<OwnedSemaphorePermit>, ErrorReply> {
         let lasts = match operation {
             Operation::Attach(_) | Operation::Events(_) | Operation::Shell(_) => true,
+            // A program that does not read keeps those waiting who type.
+            Operation::Send(_) | Operation::Keys(_) | Operation::Relay(_) | Operation::Paste(_) => true,
             Operation::Logs(logs) => logs.follow,
             operation => waits(operation),
         };

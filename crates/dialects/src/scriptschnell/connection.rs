@@ -104,8 +104,16 @@ impl Connection {
         loop {
             match lines.next() {
                 Ok(Some(line)) => {
-                    if handler.handle(&line).await == Next::Close {
+                    let next = tokio::select! {
+                        next = handler.handle(&line) => next,
+                        // One that waits because of failed attempts is idle, too.
+                        () = displaced(unauthenticated.as_ref()) => return End::Displaced,
+                    };
+                    if next == Next::Close {
                         return End::Client;
+                    }
+                    if handler.is_authenticated() {
+                        unauthenticated = None;
                     }
                     // Bounded work: one request, then the other connections are served.
                     tokio::task::yield_now().await;
@@ -122,9 +130,6 @@ impl Connection {
                     self.outbound.send_error(invalid(error.to_string()), None);
                     return End::Client;
                 }
-            }
-            if handler.is_authenticated() {
-                unauthenticated = None;
             }
             let more = tokio::select! {
                 more = read_some(&self.stream, |bytes| lines.push(bytes)) => more,
