@@ -229,9 +229,9 @@ impl Engine {
         self.context.registry.count()
     }
 
-    /// Forgets ended sessions, all or those of one name; returns their number.
-    pub fn forget(&self, name: Option<&str>) -> usize {
-        let gone = self.context.registry.forget(name);
+    /// Forgets the ended sessions for which `chosen` is true; returns their number.
+    pub fn forget(&self, chosen: impl Fn(&Session) -> bool) -> usize {
+        let gone = self.context.registry.forget(chosen);
         gone.iter().for_each(|session| free_slots(&self.context.keeper, session));
         gone.len()
     }
@@ -359,7 +359,7 @@ impl Engine {
         self.context.endings.close();
         // A process that does not end even when it is killed is left to the next daemon.
         let _ended = tokio::time::timeout(limits::ENDINGS, self.context.endings.wait()).await;
-        self.forget(None);
+        self.forget(|_| true);
         for session in self.sessions() {
             for endpoint in self.context.endpoints.iter().filter(|e| session.is_offered_to(e.label())) {
                 endpoint.close(&session);

@@ -2,6 +2,7 @@
 
 use crate::errors::invalid;
 use crate::execute::Call;
+use crate::limits;
 use crate::reply::{Answer, Then, done, follow};
 use std::future::Future;
 use std::path::PathBuf;
@@ -39,9 +40,13 @@ impl Call<'_> {
         if shutdown.kill {
             let sessions = self.engine().sessions();
             self.end(&sessions, swb_engine::limits::KILL_GRACE).await;
-            for session in &sessions {
-                session.ended().await;
-            }
+            let all_ended = async {
+                for session in &sessions {
+                    session.ended().await;
+                }
+            };
+            // A process that waits for a dead disk cannot be killed; it ends with the disk.
+            let _in_time = tokio::time::timeout(limits::SHUTDOWN_KILL, all_ended).await;
         }
         follow(&OkReply::default(), Then::Host(HostAction::ShutDown))
     }

@@ -18,6 +18,8 @@ pub const ASK_TEXT: usize = 100 * 1024;
 pub const TURN_PIECE: usize = 300 * 1024;
 /// How long `kill` waits for the end before it replies; the killing continues.
 pub const KILL_REPLY: Duration = Duration::from_secs(1);
+/// How long `shutdown --kill` waits for the end of the sessions: longer than it takes from SIGTERM to SIGKILL.
+pub const SHUTDOWN_KILL: Duration = Duration::from_secs(15);
 /// Maximum bytes of a Coopfile.
 pub const COOPFILE: u64 = 1 << 20;
 /// Directories whose Coopfiles the user trusts: more than anybody approves by hand.

@@ -39,7 +39,7 @@ impl Call<'_> {
     pub(crate) async fn kill(&self, kill: Kill) -> Answer {
         let grace = if kill.force { Duration::ZERO } else { swb_engine::limits::KILL_GRACE };
         let sessions = if kill.all {
-            self.engine().forget(None);
+            self.engine().forget(|session| self.caller.sees(session));
             self.engine().sessions().into_iter().filter(|session| self.caller.sees(session)).collect()
         } else {
             let name = kill.session.as_deref().ok_or_else(|| invalid("kill needs 'session' or 'all'"))?;
@@ -48,7 +48,8 @@ impl Call<'_> {
                 Err(unknown) => {
                     // An ended session is removed from the list.
                     self.remembered_session(name).map_err(|_| unknown)?;
-                    self.engine().forget(Some(name));
+                    self.engine()
+                        .forget(|session| session.name().as_str() == name && self.caller.sees(session));
                     vec![]
                 }
             }

@@ -69,9 +69,12 @@ impl TrustList {
 
     /// Adds a directory's Coopfile, or replaces the digest of an earlier one; false if the list is full.
     pub fn add(&mut self, directory: String, digest: Digest) -> bool {
-        let fits = self.0.len() < limits::TRUSTED_COOPFILES || self.0.contains_key(&directory);
+        let mut changed = self.clone();
+        changed.0.insert(directory, digest);
+        let bytes = u64::try_from(changed.encode().len()).unwrap_or(u64::MAX);
+        let fits = changed.0.len() <= limits::TRUSTED_COOPFILES && bytes <= limits::TRUST_FILE;
         if fits {
-            self.0.insert(directory, digest);
+            *self = changed;
         }
         fits
     }

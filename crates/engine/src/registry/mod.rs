@@ -271,13 +271,10 @@ impl Registry {
         self.lock().ended.pop_front()
     }
 
-    /// Forgets ended sessions, all or those of one name, and returns them.
-    pub(crate) fn forget(&self, name: Option<&str>) -> Vec<Session> {
+    /// Forgets the ended sessions for which `chosen` is true, and returns them.
+    pub(crate) fn forget(&self, chosen: impl Fn(&Session) -> bool) -> Vec<Session> {
         let mut tables = self.lock();
-        let (gone, kept) = tables
-            .ended
-            .drain(..)
-            .partition(|session| name.is_none_or(|name| session.name().as_str() == name));
+        let (gone, kept) = tables.ended.drain(..).partition(chosen);
         tables.ended = kept;
         gone.into()
     }

@@ -129,8 +129,8 @@ fn the_end_of_a_session_leaves_the_next_one_of_its_name_alone() {
     assert!(registry.get_remembered("a").unwrap().is(&second), "a live one first");
     registry.remove(&second);
     assert!(registry.get_remembered("a").unwrap().is(&first));
-    assert_eq!(registry.forget(Some("b")).len(), 0);
-    assert_eq!(registry.forget(Some("a")).len(), 1);
+    assert_eq!(registry.forget(|session| session.name().as_str() == "b").len(), 0);
+    assert_eq!(registry.forget(|session| session.name().as_str() == "a").len(), 1);
 }
 
 // CO-22
