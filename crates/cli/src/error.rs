@@ -150,7 +150,6 @@ impl From<ErrorReply> for Failure {
             ErrorCode::SpawnFailed => {
                 failure(FailureKind::General).hint("is the command installed and in PATH?")
             }
-            ErrorCode::LimitReached => failure(FailureKind::General).hint("end a session with `swb kill`"),
             ErrorCode::VersionMismatch => {
                 failure(FailureKind::General).hint("`swb upgrade` replaces the daemon with this version")
             }

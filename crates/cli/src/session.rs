@@ -8,6 +8,7 @@ use crate::error::{Failure, FailureKind, Outcome};
 use crate::limits;
 use crate::terminal::detach::DetachKey;
 use crate::terminal::size;
+use rustix::process::{Pid, getpid};
 use rustix::stdio::stdout;
 use rustix::termios::isatty;
 use std::os::unix::net::UnixStream;
@@ -129,14 +130,13 @@ fn stay(context: &Context, target: &Target, keys: Vec<DetachKey>, open: Option<C
 
 /// Whether this process is one of `pid`'s descendants.
 fn runs_below(pid: u32) -> bool {
-    let parent = |child: u32| {
-        let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).ok()?;
-        // pid (name) state ppid …; the name may contain anything, so start after its end.
-        stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse::<u32>().ok()
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw).filter(|pid| *pid != Pid::INIT) else {
+        return false;
     };
-    let ancestors = std::iter::successors(Some(std::process::id()), |child| parent(*child));
+    let parent = |child: &Pid| Pid::from_raw(swb_keeper::parent_of(*child)?);
+    let mut ancestors = std::iter::successors(Some(getpid()), parent);
     // Parents always lead to init; the bound is for a process table that changes while it is read.
-    pid > 1 && ancestors.take(1000).any(|ancestor| ancestor == pid)
+    ancestors.by_ref().take(1000).any(|ancestor| ancestor == pid)
 }
 
 /// Opens another shell in a session and attaches until it ends or the user detaches; returns its exit code.

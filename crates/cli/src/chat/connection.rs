@@ -98,7 +98,7 @@ impl ChatConnection {
     }
 
     /// Connects and authenticates; `None` if the server closes the connection instead.
-    fn try_open(endpoint: &ChatEndpoint) -> Result<Option<Self>, Failure> {
+    pub(super) fn try_open(endpoint: &ChatEndpoint) -> Result<Option<Self>, Failure> {
         let socket = own_socket::connect_to(&endpoint.socket, endpoint.owner).map_err(|error| {
             if own_socket::is_foreign(&error) {
                 return Failure::general(error.to_string())
@@ -283,7 +283,7 @@ fn closed() -> Failure {
     Failure::new(FailureKind::Disconnected, "the daemon closed the connection")
 }
 
-/// A daemon with the maximum number of clients closes further connections without a message.
+/// A daemon with the maximum number of clients closes further connections.
 fn turned_away(endpoint: &ChatEndpoint) -> Failure {
     let limit = endpoint.most.map(|most| format!(" = {most}")).unwrap_or_default();
     closed().hint(format!(

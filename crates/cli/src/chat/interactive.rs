@@ -282,7 +282,8 @@ impl ChatLoop<'_> {
             // The next attempt to connect shows whether that worked.
             drop(start_daemon::ensure(&self.context.paths, self.context.config_file.as_deref()));
         }
-        let Ok(mut link) = ChatConnection::open(&self.endpoint) else { return Ok(()) };
+        // Once, so that keys are read in between.
+        let Ok(Some(mut link)) = ChatConnection::try_open(&self.endpoint) else { return Ok(()) };
         if let Some(lost) = self.lost.as_mut().filter(|lost| !lost.polite) {
             // The first client to reconnect owns the session, and another client did before.
             (lost.polite, lost.next) = (true, now + limits::WATCHER_DELAY);

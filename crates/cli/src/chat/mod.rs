@@ -85,7 +85,7 @@ fn check_reader(prompt: &OneShotPrompt, agent: Option<&str>, by_name: bool) -> R
     let is_shell = |agent: &str| agent == SHELL_AGENT || (by_name && SHELLS.contains(&agent));
     match agent {
         Some(agent) if prompt.piped && is_shell(agent) => {
-            Err(Failure::usage(format!("a shell answers here; it would run each line of standard input"))
+            Err(Failure::usage("a shell answers here; it would run each line of standard input")
                 .hint("choose another agent with --agent NAME, or type the text with -m TEXT"))
         }
         _ => Ok(()),
