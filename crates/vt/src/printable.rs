@@ -1,9 +1,10 @@
 //! Text from elsewhere on the terminal of the person who reads it.
 //!
-//! Everything people read passes one of three functions: [`printable`] for a piece of a line, [`printable_lines`] for
-//! whole lines, and [`ColourFilter`] for the output of a program. After them no character is left that moves the
-//! cursor, changes or asks the terminal, or changes the order in which text is read. The replacements are ASCII, so that
-//! they are harmless on a terminal that does not use UTF-8, too.
+//! Everything people read passes one of four functions: [`printable`] for a piece of a line, [`printable_lines`] for
+//! whole lines, [`printable_json`] for JSON, and [`ColourFilter`] for the output of a program. After them no character is
+//! left that changes or asks the terminal, moves the cursor (but within its line, in the output of a program), or changes
+//! the order in which text is read. The replacements are ASCII, so that they are harmless on a terminal that does not use
+//! UTF-8, too.
 
 use crate::grammar::{Sequence, Token, Tokenizer};
 use std::borrow::Cow;
@@ -12,8 +13,8 @@ use std::fmt::Write;
 /// Begins and ends nothing but the style of the text after it.
 const RESET_STYLE: &[u8] = b"\x1b[m";
 
-/// Whether a character moves the cursor, changes the terminal, or changes the order in which text is read. So do
-/// characters that nobody sees.
+/// Whether a character moves the cursor, changes the terminal, or changes the order in which text is read;
+/// also marks and tags that are invisible and stand for no text.
 pub fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{206f}')

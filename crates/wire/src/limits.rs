@@ -1,6 +1,6 @@
 //! Every bound of the codecs, with its unit and reason.
 //!
-//! What a protocol fixes stands beside its codec, with the clause that fixes it, and is only named here.
+//! Limits that a protocol defines are constants of its codec, beside the clause that defines them; this list repeats them.
 
 pub use crate::clippy::MAX_FRAME as CLIPPY_FRAME;
 pub use crate::control::{MAX_DATA as CONTROL_DATA, MAX_FRAME as CONTROL_FRAME};
