@@ -289,6 +289,8 @@ fn a_session_survives_from_its_first_moment() {
 #[test]
 fn a_kill_during_create_leaves_no_partial_session() {
     let swb = swb();
+    // A keeper that holds nothing gives up after so many dead daemons.
+    swb.script("kept", "exec sleep 1000");
     for number in 0..8 {
         let daemon = swb.daemon_pid();
         let mut client = swb.control();
