@@ -12,13 +12,14 @@ use anyhow::{Result, bail};
 use std::process::ExitCode;
 
 /// The tasks, with what they do.
-const TASKS: [(&str, &str); 7] = [
+const TASKS: [(&str, &str); 8] = [
     ("ci", "run every check and every test, installing what they need"),
     ("setup", "install what the tests need: programs, and Python packages in .venv"),
     ("deps", "check dependencies: directions, pure crates, licences, minimum Rust version"),
     ("msrv", "compile with the minimum Rust version, installing it"),
     ("docs", "write the generated pages: command line, coverage of requirements (--check: compare)"),
     ("coverage", "write the page about coverage alone, without building swb"),
+    ("checks", "fuzz for a short time, and compile the pure crates for a target without an operating system"),
     ("fuzz", "run each fuzz target for the given number of seconds (default 10)"),
 ];
 
@@ -50,6 +51,7 @@ fn run(words: &[&str]) -> Result<()> {
         ["docs"] => docs::write(),
         ["docs", "--check"] => docs::check(),
         ["coverage"] => docs::write_coverage(),
+        ["checks"] => steps::checks(),
         ["fuzz"] => steps::fuzz("10"),
         ["fuzz", seconds] => steps::fuzz(seconds),
         _ => bail!("no such task; `cargo xtask` lists them"),

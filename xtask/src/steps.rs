@@ -2,10 +2,14 @@
 
 use crate::{deny, deps, docs, purity, setup};
 use anyhow::{Context, Result, ensure};
+use std::fs::{self, File};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Instant;
+
+/// The output of the checks that run beside the tests.
+const CHECKS_LOG: &str = "target/checks.log";
 
 /// The project's directory.
 pub(crate) fn root() -> PathBuf {
@@ -24,11 +28,31 @@ pub(crate) fn ci() -> Result<()> {
         run(doc.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links"))
     })?;
     step("generated pages", docs::check)?;
-    step("pure crates: targets without an operating system", purity::targets)?;
+    println!("== tests, and beside them `cargo xtask checks`, which writes to {CHECKS_LOG}");
+    let mut checks = start_checks()?;
+    let tested = tests();
+    let checked = checks.wait()?.success();
+    if !checked {
+        println!("{}", fs::read_to_string(CHECKS_LOG).unwrap_or_default());
+    }
+    tested?;
+    ensure!(checked, "`cargo xtask checks` failed; its output is above, and in {CHECKS_LOG}");
+    Ok(())
+}
+
+/// What CI runs beside the tests. These leave half of the processor time unused; fuzzing has a target directory of its
+/// own, so that neither waits for the other's build.
+pub(crate) fn checks() -> Result<()> {
     // Always the same inputs: what a change has nothing to do with must not fail it.
     step("fuzzing", || run(fuzzer("5").env("FUZZ_SEED", "1")))?;
-    println!("== tests");
-    tests()
+    step("pure crates: targets without an operating system", purity::targets)
+}
+
+fn start_checks() -> Result<Child> {
+    let log = File::create(CHECKS_LOG)?;
+    let mut checks = Command::new(std::env::current_exe()?);
+    checks.arg("checks").stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+    checks.spawn().context("cannot start the checks")
 }
 
 /// Who depends on whom, what pure crates use, and what third-party crates bring along.

@@ -48,6 +48,7 @@ pub(crate) const SKIP_FROM: usize = 64 * 1024;
 /// more than applying all of them.
 pub(crate) const DISTINCT_LOOKS: usize = 16;
 /// Glyphs that are kept; a screen full of different characters has no more to gain.
+#[cfg(feature = "png")]
 pub(crate) const GLYPHS: usize = 4096;
 /// Bytes of the address of a hyperlink, as other terminals have it; a longer one is no link.
 pub const LINK_URI: usize = 2083;
