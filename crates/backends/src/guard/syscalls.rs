@@ -1,8 +1,9 @@
 //! System calls that a confined program may not make: those that lead around Landlock, which covers files.
 //!
 //! - `socket` for Unix sockets. Behind them are this daemon, the user's service manager, container engines and terminal
-//!   multiplexers, all of which start programs that are not confined. Pairs of sockets are left alone: they connect
-//!   only processes that share them. Pairs for datagrams are not: each end can send to any socket.
+//!   multiplexers, all of which start programs that are not confined. Pairs of connected sockets are allowed: they
+//!   connect only processes that share them. Pairs of any other type are not: each end of one for datagrams can send to
+//!   any socket, and Linux makes datagrams of other types, too.
 //! - `prlimit` for other processes, which is not subject to the rules for signals: a guard that may open no files cannot
 //!   find its descendants.
 //! - Changes of mounts. Landlock denies most of them, but not that of a mount's attributes.
@@ -23,6 +24,8 @@ const X32: i64 = 0x4000_0000;
 
 /// The bits of a socket's type that are not flags.
 const SOCKET_TYPE: u64 = 0xf;
+/// Types of sockets of which each end of a pair can send only to the other end.
+const CONNECTED: [u64; 2] = [libc::SOCK_STREAM as u64, libc::SOCK_SEQPACKET as u64];
 /// System calls that are denied whatever their arguments are.
 const DENIED: [i64; 14] = [
     libc::SYS_add_key,
@@ -63,9 +66,14 @@ fn filter(unix_sockets: bool) -> Result<BpfProgram, BackendError> {
     rules.push((libc::SYS_prlimit64, vec![SeccompRule::new(vec![other])?]));
     if !unix_sockets {
         let unix = || condition(0, SeccompCmpOp::Eq, libc::AF_UNIX as u64);
-        let datagrams = condition(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), libc::SOCK_DGRAM as u64)?;
+        // No operator means "none of these", so each denied type has a rule.
+        let unconnected = (0..=SOCKET_TYPE).filter(|kind| !CONNECTED.contains(kind)).map(|kind| {
+            let kind = condition(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), kind)?;
+            SeccompRule::new(vec![unix()?, kind])
+        });
+        let unconnected = unconnected.collect::<Result<_, _>>()?;
         rules.push((libc::SYS_socket, vec![SeccompRule::new(vec![unix()?])?]));
-        rules.push((libc::SYS_socketpair, vec![SeccompRule::new(vec![unix()?, datagrams])?]));
+        rules.push((libc::SYS_socketpair, unconnected));
     }
     if cfg!(target_arch = "x86_64") {
         let x32: Vec<_> = rules.iter().map(|(number, rules)| (number | X32, rules.clone())).collect();

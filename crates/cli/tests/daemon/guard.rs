@@ -297,6 +297,9 @@ tried('unix', lambda: socket.socket(socket.AF_UNIX))
 tried('unix datagrams', lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
 tried('pair', socket.socketpair)
 tried('datagram pair', lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC))
+tried('raw pair', lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_RAW))
+tried('raw pair with flags', lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_RAW | socket.SOCK_NONBLOCK))
+tried('packet pair', lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC))
 tried('own limits', lambda: resource.prlimit(0, resource.RLIMIT_NOFILE))
 tried('limits of others', lambda: resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (0, 0)))
 tried('mount attributes', lambda: call(442, -100, b'/', 0x8000, ctypes.create_string_buffer(32), 32))
@@ -312,6 +315,9 @@ END";
             "unix datagrams EPERM",
             "pair works",
             "datagram pair EPERM",
+            "raw pair EPERM",
+            "raw pair with flags EPERM",
+            "packet pair works",
             "own limits works",
             "limits of others EPERM",
             "mount attributes EPERM",
