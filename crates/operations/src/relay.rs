@@ -8,15 +8,9 @@ use crate::turns::turn_text;
 use swb_engine::limits::TAKE_SILENT;
 use swb_engine::{RelayError, Session, StoredTurn, Submit, TypedText, TypingError, TypingReport};
 use swb_turns::ProgramState;
-use swb_types::{PtyId, Role, Scope};
+use swb_types::{Role, Scope};
 use swb_wire::control::{ErrorCode, ErrorReply, OkReply, Paste, Relay, RelayReply};
 use tokio::time::sleep;
-
-/// Programs that run what is typed into them.
-const INTERPRETERS: [&str; 20] = [
-    "ash", "bash", "busybox", "csh", "dash", "fish", "gdb", "ipython", "irb", "ksh", "mksh", "node", "nu",
-    "python", "rbash", "sh", "sqlite", "tcsh", "xonsh", "zsh",
-];
 
 impl Call<'_> {
     pub(crate) async fn relay_turn(&self, relay: Relay) -> Answer {
@@ -99,9 +93,12 @@ impl Call<'_> {
             let what = format!("the agent of session '{}' is waiting for an answer", session.name());
             return Err(ErrorReply::new(ErrorCode::AgentBusy, what));
         }
-        if self.caller.role() == Role::Agent && runs_input(session) {
+        // Text from a confined agent would run unconfined there.
+        if self.caller.role() == Role::Agent
+            && let Some(program) = session.interpreter().await
+        {
             let what = format!(
-                "session '{}' runs a shell or an interpreter; the role 'agent' sends text to agents only",
+                "session '{}' runs {program}, which may run what it reads; the role 'agent' sends text to agents only",
                 session.name()
             );
             return Err(roles::forbidden(what));
@@ -140,22 +137,6 @@ impl Call<'_> {
     }
 }
 
-/// Whether a session's command runs what is typed into it: text from a confined agent would run unconfined there.
-fn runs_input(session: &Session) -> bool {
-    let view = session.view();
-    let agent = view.ptys.first().filter(|view| view.pty.id() == PtyId::AGENT);
-    agent.is_none_or(|agent| is_interactive(&agent.argv))
-}
-
-/// Whether a command is a shell or an interpreter without a script.
-fn is_interactive(argv: &[String]) -> bool {
-    let Some((program, arguments)) = argv.split_first() else { return true };
-    let name = program.rsplit('/').next().unwrap_or(program).trim_start_matches('-');
-    // `python3.11` is `python`.
-    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    INTERPRETERS.contains(&name) && arguments.iter().all(|argument| argument.starts_with('-'))
-}
-
 fn no_session(name: &str) -> ErrorReply {
     relay_error(&RelayError::NoSession, name)
 }
@@ -185,18 +166,6 @@ fn fill(template: &str, text: &str, turn_id: &str, session: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_shell_with_a_script_is_not_interactive() {
-        let argv = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        for shell in ["bash", "/bin/sh -l", "-zsh", "python3.11 -i", "fish --login", "sqlite3"] {
-            assert!(is_interactive(&argv(shell)), "{shell}");
-        }
-        for other in ["claude", "sh -c agent", "python3 agent.py", "node agent.js --flag"] {
-            assert!(!is_interactive(&argv(other)), "{other}");
-        }
-        assert!(is_interactive(&[]));
-    }
 
     #[test]
     fn templates_are_filled_once() {

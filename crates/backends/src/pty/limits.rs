@@ -30,5 +30,3 @@ pub(crate) const REPLACED: Duration = Duration::from_secs(1);
 pub(super) const DIALOG_SURE: u16 = 2;
 /// Number of looks without a readable dialog while the agent's state is "asking", which outlasts the dialog a little.
 pub(super) const DIALOG_UNREADABLE: u16 = 40;
-/// Bytes of a process's command line that are read: a path and a few words say which program it is.
-pub(super) const COMMAND_LINE: u64 = 8 << 10;

@@ -140,13 +140,13 @@ fn piped_text_never_reaches_a_shell() {
 #[test]
 fn a_shell_is_recognised_by_its_program() {
     let mut swb = Swb::new(EXE);
-    let agents = ["/bin/sh", "env sh", "sh -i"].iter().enumerate().map(|(n, command)| {
+    let agents = ["/bin/sh", "env sh", "sh -i", "python3 -q"].iter().enumerate().map(|(n, command)| {
         let command: Vec<&str> = command.split(' ').collect();
         format!("[[agents]]\nname = \"stub{n}\"\nkind = \"pty\"\ncommand = {}\n", json!(command))
     });
     swb.configure(&format!("[chat]\nbackend = \"stub0\"\n{}", agents.collect::<String>()));
     swb.start_daemon();
-    for agent in ["stub0", "stub1", "stub2"] {
+    for agent in ["stub0", "stub1", "stub2", "stub3"] {
         for args in ["-m review", ""] {
             let output = pipe(&swb, &format!("--new --agent {agent} {args}"));
             assert_eq!(output.status.code(), Some(1), "{agent} {args}: {}", said(&output));

@@ -2,7 +2,7 @@
 
 use crate::support::agents::{AGENT, start};
 use serde_json::{Value, json};
-use swb_testkit::{CoopClient, QUIET, StreamItem, Swb};
+use swb_testkit::{CoopClient, QUIET, StreamItem, Swb, wait_for};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
@@ -191,6 +191,36 @@ fn an_agent_lists_reads_asks_and_relays_in_its_workspace() {
     ] {
         assert_eq!(client.error(&refused), "FORBIDDEN", "{refused}");
     }
+}
+
+#[test]
+fn an_agent_sends_no_text_to_programs_that_run_it() {
+    let swb = Swb::start(EXE);
+    start(&swb, "a", &["sh", "-c", AGENT], "ready");
+    swb.ok(&["ask", "a", "touch pwned"]);
+    let sessions = [
+        ("options", "exec bash --norc -o vi"),
+        ("rcfile", "exec bash --rcfile /dev/null"),
+        ("below", "printf '$ '; sh; true"),
+        ("later", "printf 'go $ '; read x; exec sh"),
+        ("python", "exec python3 -q -i -X dev"),
+    ];
+    for (name, script) in sessions {
+        swb.script(name, script);
+    }
+    swb.make("env", &["env", "A=b", "bash", "--norc"]);
+    swb.make("hidden", &["script", "--quiet", "/dev/null"]);
+    swb.ok(&["send", "later", "x", "--enter"]);
+    let mut client = limited(&swb, "agent", &json!({"workspace": swb.workspace("")}));
+    for name in ["options", "rcfile", "below", "later", "python", "env", "hidden"] {
+        // Until its shell has started, the script is what reads.
+        let refused = wait_for(&format!("{name} to be recognised"), || {
+            let reply = client.ask(&json!({"cmd": "relay", "from": "a", "to": name}));
+            (reply["ok"] == false).then_some(reply)
+        });
+        assert_eq!(refused["error"], "FORBIDDEN", "{name}: {refused}");
+    }
+    client.ok(&json!({"cmd": "relay", "from": "a", "to": "a"}));
 }
 
 #[test]

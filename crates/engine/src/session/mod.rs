@@ -10,6 +10,7 @@ mod commands;
 mod dialog;
 mod ending;
 mod endpoints;
+mod interpreter;
 mod processes;
 mod pty_state;
 mod record;
