@@ -1,35 +1,15 @@
 //! Reads what git knows of a directory, and creates working trees.
 //!
 //! Facts are read from git's own files, so that listing workspaces starts no process; only creating a working tree
-//! runs `git`. A repository can name programs that git runs; here it runs none of them.
+//! runs `git` (`git_process.rs`).
 
+use crate::git_process::{filters_of, git, succeeded};
 use crate::limits;
 use rustix::fs::FileType;
-use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
 use swb_engine::chat::{Boxed, Git, GitFacts};
 use swb_engine::file_access;
-use tokio::process::Command;
-
-/// Runs git with another file mode creation mask than the daemon's own.
-const MASKED: &str = "umask \"$1\" && shift && exec git \"$@\"";
-/// Settings under which git runs no program that a repository names: no hooks, no file system monitor, no pager, no
-/// external diff, and nothing that fetches objects.
-const INERT: [(&str, &str); 7] = [
-    ("core.hooksPath", "/dev/null"),
-    ("core.fsmonitor", "false"),
-    ("core.pager", "cat"),
-    ("diff.external", ""),
-    ("protocol.allow", "never"),
-    ("submodule.recurse", "false"),
-    ("credential.helper", ""),
-];
-/// Settings that turn off a filter.
-const FILTER_OFF: [(&str, &str); 4] = [("smudge", ""), ("clean", ""), ("process", ""), ("required", "false")];
-/// Variables that would make git use another repository than that of the directory.
-const FOREIGN: [&str; 5] = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX"];
 
 /// The repositories on this machine, through the installed `git`.
 #[derive(Debug, Clone, Copy, Default)]
@@ -78,55 +58,36 @@ async fn create_worktree(base: &Path, name: &str, umask: u32) -> Result<PathBuf,
     let wanted = name.to_owned();
     let place = file_access::run(base, move |base| place_for(base, &wanted)).await;
     let (repository, place) = place.map_err(|error| error.to_string())??;
-    let filters = filters_of(&repository, umask).await?;
-    let mut command = git(&repository, umask, &filters);
-    command.args(["worktree", "add", "-b", name, "--"]).arg(&place);
-    let output = finished(command).await?;
-    match output.status.success() {
-        true => Ok(place),
-        false => Err(complaint(&output.stderr)),
+    let mut command = git(&repository, umask, &BTreeSet::new());
+    command.args(["worktree", "add", "--no-checkout", "-b", name, "--"]).arg(&place);
+    succeeded(command).await?;
+    match check_out(&place, umask).await {
+        Ok(()) => Ok(place),
+        Err(error) => match remove_worktree(&repository, &place, name, umask).await {
+            Ok(()) => Err(error),
+            Err(left) => Err(format!("{error}; remove {} yourself: {left}", place.display())),
+        },
     }
 }
 
-/// `git` in a directory, made to run nothing that the repository names, these filters included.
-fn git(repository: &Path, umask: u32, filters: &BTreeSet<String>) -> Command {
-    let mut command = Command::new("/bin/sh");
-    // Git enters the directory itself: a child of ours that cannot would keep us waiting for its start.
-    command
-        .args(["-c", MASKED, "sh", &format!("{:04o}", umask & 0o777), "-C"])
-        .arg(repository)
-        .current_dir("/");
-    command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_NO_LAZY_FETCH", "1").env("LC_ALL", "C");
-    // Variables, because the name of a filter may contain anything, even an equals sign.
-    let inert = INERT.iter().map(|(key, value)| ((*key).to_owned(), *value));
-    let off = filters
-        .iter()
-        .flat_map(|name| FILTER_OFF.iter().map(move |(key, value)| (format!("filter.{name}.{key}"), *value)));
-    let settings: Vec<(String, &str)> = inert.chain(off).collect();
-    command.env("GIT_CONFIG_COUNT", settings.len().to_string());
-    for (number, (key, value)) in settings.iter().enumerate() {
-        command.env(format!("GIT_CONFIG_KEY_{number}"), key).env(format!("GIT_CONFIG_VALUE_{number}"), value);
-    }
-    for variable in FOREIGN {
-        command.env_remove(variable);
-    }
-    command
+/// Writes the files of a new working tree. Its filters are listed here and not in the main tree, as the configuration of
+/// a repository can have parts for certain trees and branches only.
+async fn check_out(place: &Path, umask: u32) -> Result<(), String> {
+    let filters = filters_of(place, umask).await?;
+    let mut command = git(place, umask, &filters);
+    command.args(["reset", "--hard", "--quiet"]);
+    succeeded(command).await
 }
 
-/// The filters for contents of files that the repository defines. Those of the user are not among them: the user has
-/// installed them.
-async fn filters_of(repository: &Path, umask: u32) -> Result<BTreeSet<String>, String> {
-    let mut command = git(repository, umask, &BTreeSet::new());
-    command.args(["config", "--null", "--show-scope", "--name-only", "--get-regexp", "^filter\\."]);
-    // It fails if there are none.
-    Ok(filters_in(&finished(command).await?.stdout))
-}
-
-/// The names of filters in pairs of a scope and a key, each with a NUL at its end.
-fn filters_in(listed: &[u8]) -> BTreeSet<String> {
-    let texts: Vec<_> = listed.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
-    let own = texts.chunks_exact(2).filter(|entry| matches!(&*entry[0], "local" | "worktree"));
-    own.filter_map(|entry| Some(entry[1].strip_prefix("filter.")?.rsplit_once('.')?.0.to_owned())).collect()
+/// Removes a working tree that could not be completed, and its branch.
+async fn remove_worktree(repository: &Path, place: &Path, name: &str, umask: u32) -> Result<(), String> {
+    // Forced, because git would otherwise look for changes, and filter files for that.
+    let mut tree = git(repository, umask, &BTreeSet::new());
+    tree.args(["worktree", "remove", "--force", "--"]).arg(place);
+    let mut branch = git(repository, umask, &BTreeSet::new());
+    branch.args(["branch", "--quiet", "-D", "--", name]);
+    succeeded(tree).await?;
+    succeeded(branch).await
 }
 
 /// Checks that a name is valid as a directory, as a branch and as an argument.
@@ -157,34 +118,6 @@ fn place_for(base: &Path, name: &str) -> Result<(PathBuf, PathBuf), String> {
         Ok(_) => Err(format!("{} already exists", place.display())),
         Err(_) => Ok((root, place)),
     }
-}
-
-/// Waits for a command that reads no input; kills it and everything it started if it takes too long.
-async fn finished(mut command: Command) -> Result<Output, String> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.process_group(0).kill_on_drop(true).spawn();
-    let child = child.map_err(|error| format!("cannot start git: {error}"))?;
-    let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-    match tokio::time::timeout(limits::GIT, child.wait_with_output()).await {
-        Ok(output) => output.map_err(|error| format!("cannot read the output of git: {error}")),
-        Err(_) => {
-            if let Some(group) = group {
-                // It may have exited at this moment.
-                let _killed = kill_process_group(group, Signal::KILL);
-            }
-            Err(format!("git did not finish within {} seconds", limits::GIT.as_secs()))
-        }
-    }
-}
-
-/// The error message in git's output.
-fn complaint(stderr: &[u8]) -> String {
-    let text = String::from_utf8_lossy(stderr);
-    let line =
-        text.lines().rev().find_map(|line| line.strip_prefix("fatal: ").or(line.strip_prefix("error: ")));
-    let line =
-        line.or(text.lines().last()).filter(|line| !line.is_empty()).unwrap_or("failed without a message");
-    format!("git: {}", line.chars().take(300).collect::<String>())
 }
 
 fn tree_of(path: &Path) -> Option<Tree> {
@@ -223,6 +156,7 @@ fn kind_of(path: &Path) -> Option<FileType> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::git_process::FOREIGN;
     use std::os::unix::fs::PermissionsExt;
 
     fn run_git(dir: &Path, args: &[&str]) {
@@ -321,11 +255,91 @@ mod tests {
         assert_eq!(std::fs::read_dir(&traces).unwrap().count(), 0, "a program of the repository ran");
     }
 
-    #[test]
-    fn only_filters_of_the_repository_are_turned_off() {
-        let listed = b"global\0filter.lfs.smudge\0local\0filter.a.b=c.smudge\0worktree\0filter.c.process\0";
-        assert_eq!(filters_in(listed), ["a.b=c".to_owned(), "c".to_owned()].into());
-        assert_eq!(filters_in(b""), BTreeSet::new());
+    /// A repository with one file for each filter, and a directory with traces of filters that ran.
+    struct Filtered {
+        dir: tempfile::TempDir,
+        root: PathBuf,
+    }
+
+    impl Filtered {
+        fn new(filters: &[&[u8]]) -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let root = repository(dir.path());
+            let mut attributes = Vec::new();
+            for (number, filter) in filters.iter().enumerate() {
+                std::fs::write(root.join(format!("file{number}")), "text").unwrap();
+                attributes.extend([format!("file{number} filter=").as_bytes(), filter, b"\n"].concat());
+            }
+            std::fs::write(root.join(".gitattributes"), attributes).unwrap();
+            run_git(&root, &["add", "."]);
+            run_git(&root, &["commit", "-q", "-m", "second"]);
+            std::fs::create_dir(dir.path().join("traces")).unwrap();
+            Self { dir, root }
+        }
+
+        /// A section of a configuration file that defines a filter.
+        fn section(&self, filter: &[u8]) -> Vec<u8> {
+            let trace = self.dir.path().join("traces/filter");
+            let command = format!("\"]\n\tsmudge = \": > '{}'; cat\"\n", trace.display());
+            [b"[filter \"", filter, command.as_bytes()].concat()
+        }
+
+        /// A configuration file beside the repository.
+        fn write(&self, name: &str, bytes: &[u8]) -> String {
+            let path = self.dir.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            path.display().to_string()
+        }
+
+        /// Appends to the repository's own configuration.
+        fn configure(&self, bytes: &[u8]) {
+            let path = self.root.join(".git/config");
+            let before = std::fs::read(&path).unwrap();
+            std::fs::write(&path, [&before, bytes].concat()).unwrap();
+        }
+
+        fn include_if(&self, condition: &str, path: &str) {
+            self.configure(format!("[includeIf \"{condition}\"]\n\tpath = {path}\n").as_bytes());
+        }
+
+        fn assert_nothing_ran(&self) {
+            let traces = std::fs::read_dir(self.dir.path().join("traces")).unwrap();
+            assert_eq!(traces.count(), 0, "a filter of the repository ran");
+        }
+
+        /// Nothing is left of a working tree that could not be created.
+        fn assert_removed(&self, name: &str) {
+            assert!(!self.root.with_file_name(format!("repo-{name}")).exists());
+            assert!(!self.root.join(".git/refs/heads").join(name).exists());
+        }
+    }
+
+    #[tokio::test]
+    async fn filters_for_certain_trees_or_branches_are_not_run() {
+        let rig = Filtered::new(&[b"tree", b"branch", b"\xff\xfe"]);
+        rig.include_if("gitdir:**/worktrees/**", &rig.write("for-trees", &rig.section(b"tree")));
+        rig.include_if("onbranch:fix", &rig.write("for-branch", &rig.section(b"branch")));
+        rig.configure(&rig.section(b"\xff\xfe"));
+        let place = create_worktree(&rig.root, "fix", 0o022).await.unwrap();
+        for file in ["file0", "file1", "file2"] {
+            assert_eq!(std::fs::read_to_string(place.join(file)).unwrap(), "text");
+        }
+        rig.assert_nothing_ran();
+    }
+
+    #[tokio::test]
+    async fn nothing_is_checked_out_if_the_filters_are_unknown() {
+        let rig = Filtered::new(&[b"tree"]);
+        rig.include_if("gitdir:**/worktrees/repo-bad", &rig.write("bad", b"[filter"));
+        let error = create_worktree(&rig.root, "bad", 0o022).await.unwrap_err();
+        assert!(error.contains("bad config"), "{error}");
+        rig.assert_removed("bad");
+        let many: Vec<u8> = (0..20_000).flat_map(|n| rig.section(format!("{n:0>60}").as_bytes())).collect();
+        rig.include_if("gitdir:**/worktrees/repo-many", &rig.write("many", &many));
+        let error = create_worktree(&rig.root, "many", 0o022).await.unwrap_err();
+        assert!(error.contains("longer than"), "{error}");
+        rig.assert_removed("many");
+        rig.assert_nothing_ran();
     }
 
     // SS-73

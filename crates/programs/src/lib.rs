@@ -7,6 +7,7 @@
 
 mod clipboard;
 mod git;
+mod git_process;
 mod limits;
 
 pub use clipboard::SystemClipboard;

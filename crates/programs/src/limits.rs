@@ -8,6 +8,8 @@ pub(crate) const CLIPBOARD: Duration = Duration::from_secs(3);
 pub(crate) const CLIPBOARD_POLL: Duration = Duration::from_millis(5);
 /// Maximum time for `git` to create a working tree: a large one may be written to a slow disk.
 pub(crate) const GIT: Duration = Duration::from_secs(120);
+/// Maximum bytes that `git` may write: far more than its messages and the names of a repository's filters need.
+pub(crate) const GIT_OUTPUT: u64 = 1 << 20;
 /// Maximum bytes to read of one of git's files: a path, a branch.
 pub(crate) const GIT_FILE: u64 = 8 << 10;
 /// Maximum bytes in the name of a working tree: it becomes part of a file name.
