@@ -1,14 +1,17 @@
 //! How far commands of agents are confined: what the user has configured, what this kernel can do, and what a user who
 //! decides about a command has to know.
 
+use crate::command::limits;
 use crate::config::{ConfinementConfig, WithoutLandlock};
 use crate::guard;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use swb_chat::Workspace;
 use tokio::process::Command;
+use tokio::sync::watch;
+use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 /// Variables that confined programs get: the user's identity and language, and where toolchains are. A trailing `*`
@@ -74,25 +77,29 @@ pub(crate) const ENVIRONMENT: [&str; 53] = [
 pub struct Confinement {
     config: Arc<ConfinementConfig>,
     landlock: bool,
-    /// Whether file systems can be made read-only for a command; unset until the guard has tried it.
-    read_only: Arc<OnceLock<bool>>,
+    /// Whether file systems can be made read-only for a command; `None` until a guard has tried it.
+    read_only: watch::Receiver<Option<bool>>,
 }
 
 impl Confinement {
     /// Finds out what the kernel can do, partly in the background: `exe` is our own executable.
     pub fn new(config: ConfinementConfig, exe: PathBuf, tasks: &TaskTracker) -> Self {
-        let read_only = Arc::new(OnceLock::new());
-        let found = Arc::clone(&read_only);
-        tasks.spawn(async move {
-            let result = probe(&exe).await;
-            let _set = found.set(result);
-        });
+        let (found, read_only) = watch::channel(None);
+        tasks.spawn(async move { found.send_replace(probe(&exe).await) });
         Self { config: Arc::new(config), landlock: guard::can_confine(), read_only }
     }
 
     /// Whether a command runs although the kernel cannot confine it.
     pub(crate) fn runs_without_landlock(&self) -> bool {
         self.config.without_landlock == WithoutLandlock::Run
+    }
+
+    /// Whether this kernel does not allow user namespaces, so that commands run without file systems that are read-only
+    /// for them. If that is unknown, they do not: guards find out themselves, and refuse.
+    pub(crate) async fn lacks_namespaces(&self) -> bool {
+        let mut read_only = self.read_only.clone();
+        let known = timeout(limits::PROBE, read_only.wait_for(Option::is_some)).await;
+        matches!(known, Ok(Ok(found)) if *found == Some(false))
     }
 
     /// The variables of the environment that confined programs get.
@@ -108,7 +115,7 @@ impl Confinement {
 
     /// What limits the confinement of every command on this machine, one sentence each.
     pub fn warnings(&self) -> impl Iterator<Item = &'static str> {
-        let warning = match (self.landlock, self.read_only.get()) {
+        let warning = match (self.landlock, *self.read_only.borrow()) {
             (false, _) if self.runs_without_landlock() => Some(UNCONFINED),
             (false, _) => Some(REFUSED),
             (true, Some(false)) => Some(NO_NAMESPACES),
@@ -147,12 +154,16 @@ fn matches(rule: &str, name: &str) -> bool {
     rule.strip_suffix('*').map_or(rule == name, |beginning| name.starts_with(beginning))
 }
 
-/// Whether a guard can make file systems read-only.
-async fn probe(exe: &Path) -> bool {
+/// Whether a guard can make file systems read-only; `None` if no guard could find out.
+async fn probe(exe: &Path) -> Option<bool> {
     let mut guard = Command::new(exe);
     guard.args(["guard", guard::PROBE]).env_clear().kill_on_drop(true);
     guard.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    guard.status().await.is_ok_and(|status| status.success())
+    match guard.status().await.ok()?.code()? {
+        0 => Some(true),
+        guard::UNAVAILABLE => Some(false),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -161,8 +172,27 @@ mod tests {
     use swb_types::Timestamp;
 
     fn confinement(config: ConfinementConfig, landlock: bool, read_only: Option<bool>) -> Confinement {
-        let known = read_only.map_or_else(OnceLock::new, OnceLock::from);
-        Confinement { config: Arc::new(config), landlock, read_only: Arc::new(known) }
+        let (_, read_only) = watch::channel(read_only);
+        Confinement { config: Arc::new(config), landlock, read_only }
+    }
+
+    #[tokio::test]
+    async fn commands_run_without_namespaces_only_if_the_kernel_has_none() {
+        for (found, lacks) in [(Some(true), false), (Some(false), true), (None, false)] {
+            let confinement = confinement(ConfinementConfig::default(), true, found);
+            assert_eq!(confinement.lacks_namespaces().await, lacks, "{found:?}");
+        }
+        // Probes that give no result: they cannot be started, fail in another way, or are killed.
+        assert_eq!(probe(Path::new("/does/not/exist")).await, None);
+        let dir = tempfile::tempdir().unwrap();
+        for (script, found) in
+            [("exit 0", Some(true)), ("exit 1", Some(false)), ("exit 2", None), ("kill -9 $$", None)]
+        {
+            let exe = dir.path().join("guard");
+            std::fs::write(&exe, format!("#!/bin/sh\n{script}\n")).unwrap();
+            std::fs::set_permissions(&exe, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            assert_eq!(probe(&exe).await, found, "{script}");
+        }
     }
 
     #[test]

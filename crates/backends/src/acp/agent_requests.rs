@@ -212,7 +212,7 @@ async fn start_terminal(
         true => Launch::shell(&request.command, directory),
         false => Launch::new([request.command].into_iter().chain(request.args), directory),
     };
-    let launch = launch.with_env(env).confined(workspace).await?;
+    let launch = launch.with_env(env).confined(workspace, &context.confinement).await?;
     launch.with_connection(context.connection(&workspace.path)?).start(&context.into())
 }
 

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 /// How long a command may run: builds and tests of ordinary size fit, and a user may be waiting.
 pub(crate) const TIME: Duration = Duration::from_secs(120);
+/// How long a command waits until the daemon knows what this kernel can do; that takes a moment after its start.
+pub(crate) const PROBE: Duration = Duration::from_secs(10);
 /// Bytes of output that are read but not yet taken by a reader; beyond that the command waits.
 pub(crate) const PENDING: usize = 64 << 10;
 /// How long the processes of a command may take to end after they were killed.

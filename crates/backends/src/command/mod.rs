@@ -52,7 +52,8 @@ pub(crate) async fn run(
     follow: mpsc::Sender<String>,
 ) -> io::Result<CommandResult> {
     let connection = context.connection(&workspace.path)?;
-    let launch = Launch::shell(command, working_dir).confined(workspace).await?.with_connection(connection);
+    let launch = Launch::shell(command, working_dir).confined(workspace, &context.confinement).await?;
+    let launch = launch.with_connection(connection);
     let (guarded, output) = launch.start(&context.into())?;
     let end = Instant::now() + limits.time;
     RunningCommand {

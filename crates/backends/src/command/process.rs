@@ -57,9 +57,16 @@ impl Launch {
     }
 
     /// Confines it to what the workspace allows.
-    pub(crate) async fn confined(mut self, workspace: &Workspace) -> io::Result<Self> {
+    pub(crate) async fn confined(
+        mut self,
+        workspace: &Workspace,
+        possible: &Confinement,
+    ) -> io::Result<Self> {
         let owned = workspace.clone();
-        let arguments = file_access::run(&workspace.path, move |_| confinement(&owned)).await?;
+        let mut arguments = file_access::run(&workspace.path, move |_| confinement(&owned)).await?;
+        if possible.lacks_namespaces().await {
+            arguments.push(guard::WITHOUT_NAMESPACES.into());
+        }
         self.confinement = Some(arguments);
         Ok(self)
     }

@@ -42,10 +42,13 @@ impl Rig {
         self.launch(Launch::shell(command, self.dir.path()), limit)
     }
 
+    fn confinement(&self) -> Confinement {
+        Confinement::new(ConfinementConfig::default(), self.exe.clone(), &TaskTracker::new())
+    }
+
     fn launch(&self, launch: Launch, limit: usize) -> (RunningCommand, mpsc::Receiver<String>) {
         let (follow, followed) = mpsc::channel(4);
-        let confinement =
-            Confinement::new(ConfinementConfig::default(), self.exe.clone(), &TaskTracker::new());
+        let confinement = self.confinement();
         let host = GuardHost { exe: &self.exe, env: &self.env, umask: 0o22, confinement: &confinement };
         let (guarded, output) = launch.start(&host).unwrap();
         (
@@ -131,7 +134,7 @@ async fn confined_commands_get_listed_variables_only() {
     rig.env.extend([("SECRET".to_owned(), "key".to_owned()), ("LANG".to_owned(), "word".to_owned())]);
     let launch = || Launch::shell("echo $SECRET $LANG", rig.dir.path());
     let workspace = Workspace::new(rig.dir.path(), swb_types::Timestamp(0));
-    let confined = launch().confined(&workspace).await.unwrap();
+    let confined = launch().confined(&workspace, &rig.confinement()).await.unwrap();
     for (launch, said) in [(confined, "word\n"), (launch(), "key word\n")] {
         let (run, _followed) = rig.launch(launch, OUTPUT);
         assert_eq!(run.finish(soon(), &CancellationToken::new()).await.unwrap().output, said);

@@ -2,7 +2,8 @@
 //! granted, besides a temporary directory of its own.
 //!
 //! Landlock does that for the contents of files. What it does not cover is closed by file systems that are read-only
-//! outside the granted directories, where the kernel allows that, and by a filter of system calls.
+//! outside the granted directories, and by a filter of system calls. A program for which that is impossible does not run,
+//! unless the daemon has found, and warned its users, that this kernel does not allow it.
 
 use crate::guard::read_only::{self, ReadOnlyFiles};
 use crate::guard::syscalls::SyscallFilter;
@@ -71,6 +72,11 @@ const HOME: [&str; 24] = [
     ".volta",
 ];
 
+/// Why a confined program does not run.
+const NO_NAMESPACE: &str = "cannot create a user namespace, which keeps the command from changing files outside its \
+                            workspace, so the command was not run; if this kernel no longer allows user namespaces, \
+                            run `swb upgrade`";
+
 /// Whether this kernel can confine programs.
 pub fn is_available() -> bool {
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
@@ -80,7 +86,7 @@ pub fn is_available() -> bool {
 /// Rules ready to be enforced.
 pub(super) struct Confinement {
     rules: RulesetCreated,
-    /// `None` where the kernel does not allow it.
+    /// `None` where the kernel never allows it.
     files: Option<ReadOnlyFiles>,
     syscalls: SyscallFilter,
 }
@@ -93,7 +99,11 @@ impl Confinement {
         if orders.git_writable {
             writable.extend(repositories(&orders.write));
         }
-        let files = read_only::is_available().then(|| ReadOnlyFiles::new(orders, &writable, temporary));
+        // Although the daemon has found that the kernel allows it, other programs may have used up the namespaces.
+        if !orders.without_namespaces && !read_only::is_available() {
+            return Err(io::Error::other(NO_NAMESPACE));
+        }
+        let files = (!orders.without_namespaces).then(|| ReadOnlyFiles::new(orders, &writable, temporary));
         Ok(Self { rules, files, syscalls })
     }
 

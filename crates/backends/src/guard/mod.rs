@@ -32,6 +32,10 @@ const KILLED: u8 = 128;
 const USAGE: u8 = 125;
 /// The only argument of a guard that finds out whether file systems can be made read-only for a program.
 pub(crate) const PROBE: &str = "--probe";
+/// The exit code of such a guard if that is impossible.
+pub(crate) const UNAVAILABLE: i32 = 1;
+/// The option for a kernel that does not allow user namespaces, as the daemon has found out with [`PROBE`].
+pub(crate) const WITHOUT_NAMESPACES: &str = "--without-namespaces";
 /// Why a confined program does not run.
 const NO_LANDLOCK: &str = "this kernel does not support Landlock, so the command cannot be confined to its workspace; \
                            to run commands unconfined, set without_landlock = \"run\" under [chat.confinement]";
@@ -48,6 +52,8 @@ struct Orders {
     confine: bool,
     /// Runs the program unconfined on a kernel without Landlock, instead of not at all.
     without_landlock: bool,
+    /// Runs the program without file systems that are read-only for it, instead of not at all.
+    without_namespaces: bool,
     /// Unix sockets can be reached.
     unix_sockets: bool,
     /// The `.git` of the workspace can be written.
@@ -63,7 +69,8 @@ struct Orders {
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.collect();
     if args == [PROBE] {
-        return if read_only::is_available() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        let code = if read_only::is_available() { 0 } else { UNAVAILABLE };
+        return ExitCode::from(u8::try_from(code).unwrap_or(USAGE));
     }
     let orders = match parse(args.into_iter()) {
         Ok(orders) => orders,
@@ -103,6 +110,7 @@ fn parse(mut args: impl Iterator<Item = OsString>) -> Result<Orders, &'static st
             Some("--umask") => orders.umask = Some(number(&value()?, 8)?),
             Some("--unix-sockets") => orders.unix_sockets = true,
             Some("--without-landlock") => orders.without_landlock = true,
+            Some(WITHOUT_NAMESPACES) => orders.without_namespaces = true,
             Some("--write") => orders.write.push(value()?.into()),
             Some("--") => break,
             _ => return Err("unknown argument"),
@@ -206,6 +214,7 @@ mod tests {
             "--umask",
             "027",
             "--unix-sockets",
+            "--without-namespaces",
             "--read",
             "/r",
             "--write",
@@ -217,7 +226,8 @@ mod tests {
         ]);
         let orders = orders.unwrap();
         assert_eq!((orders.umask, orders.confine), (Some(0o27), true));
-        assert!(orders.unix_sockets && !orders.git_writable && !orders.without_landlock);
+        assert!(orders.unix_sockets && orders.without_namespaces);
+        assert!(!orders.git_writable && !orders.without_landlock);
         assert_eq!((orders.read, orders.write), (vec!["/r".into()], vec!["/w".into()]));
         assert_eq!(orders.program, ["sh", "--", "x"]);
         for bad in [

@@ -359,3 +359,26 @@ fn a_confined_program_changes_nothing_outside_its_directories() {
     let mode = fs::metadata(dir.path().join("out/file")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o644);
 }
+
+#[test]
+#[ignore = "needs Landlock: run by cargo xtask ci"]
+fn a_command_without_a_namespace_is_not_run_unless_the_daemon_allows_it() {
+    needs::landlock();
+    needs::user_namespaces();
+    let dir = tempfile::tempdir().unwrap();
+    // In a namespace where no others can be created, as if other programs had used them up.
+    let confined = |options: &str| {
+        let guard = format!(
+            "echo 0 > /proc/sys/user/max_user_namespaces && exec {EXE} guard --confine {options} -- echo ran"
+        );
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "sh", "-c", &guard]).current_dir(dir.path());
+        command.stdin(Stdio::null()).output().unwrap()
+    };
+    let refused = confined("");
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!((said(&refused).as_str(), refused.status.code()), ("", Some(126)), "{error}");
+    assert!(error.contains("cannot create a user namespace"), "{error}");
+    let allowed = confined("--without-namespaces");
+    assert_eq!(said(&allowed), "ran\n", "{}", String::from_utf8_lossy(&allowed.stderr));
+}
