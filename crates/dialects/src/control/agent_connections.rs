@@ -43,6 +43,7 @@ impl Control {
             caller: Caller::new(Role::Agent, Scope::Workspace(workspace)),
             socket: Arc::clone(&socket),
             places: Arc::new(Semaphore::new(limits::AGENT_CONNECTIONS)),
+            bridges: Arc::new(Semaphore::new(limits::AGENT_CONNECTIONS)),
             runtime: Handle::current(),
         };
         let thread = std::thread::Builder::new().name("swb-agent".to_owned()).stack_size(limits::AGENT_STACK);
@@ -67,6 +68,8 @@ struct AgentConnections {
     caller: Caller,
     socket: Arc<OwnedFd>,
     places: Arc<Semaphore>,
+    /// Counts the bridges: either of a connection and its bridge may end before the other.
+    bridges: Arc<Semaphore>,
     runtime: Handle,
 }
 
@@ -91,13 +94,14 @@ impl AgentConnections {
     }
 
     fn connect(&self, reply_to: &OwnedFd) -> io::Result<()> {
-        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+        let free = [&self.places, &self.bridges].map(|places| Arc::clone(places).try_acquire_owned());
+        let [Ok(place), Ok(bridge)] = free else {
             return Ok(reply(reply_to, FULL, None)?);
         };
         let (outer, theirs) = StdUnixStream::pair()?;
         let (inner, ours) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
-        bridge::connect(outer, inner)?;
+        bridge::connect(outer, inner, limits::REPLY, bridge)?;
         self.serve(ours, place);
         Ok(reply(reply_to, CONNECTED, Some(theirs.into()))?)
     }
