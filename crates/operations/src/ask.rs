@@ -36,6 +36,8 @@ impl Call<'_> {
         if ask.text.trim().is_empty() {
             return Err(invalid("there is nothing to ask: the text is empty"));
         }
+        // Before a waiting session is started for a caller that may not use it.
+        self.check_reader(session).await?;
         session.start(None).await.ok();
         // If several callers ask at once, each gets the answer to its own text.
         let _alone = if ask.force { None } else { Some(session.alone().await) };

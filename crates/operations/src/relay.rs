@@ -8,7 +8,7 @@ use crate::turns::turn_text;
 use swb_engine::limits::TAKE_SILENT;
 use swb_engine::{RelayError, Session, StoredTurn, Submit, TypedText, TypingError, TypingReport};
 use swb_turns::ProgramState;
-use swb_types::{Role, Scope};
+use swb_types::Role;
 use swb_wire::control::{ErrorCode, ErrorReply, OkReply, Paste, Relay, RelayReply};
 use tokio::time::sleep;
 
@@ -56,16 +56,14 @@ impl Call<'_> {
     pub(crate) async fn paste(&self, paste: &Paste) -> Answer {
         let session = self.turn_owner(&paste.session)?;
         let ours = self.session(&session).ok();
-        if let Some(ours) = &ours {
-            ours.start(None).await.ok();
-        }
+        let turn = self.buffered_turn(&session)?;
         if self.caller.may_type() {
-            if *self.caller.scope() != Scope::All {
-                self.buffered_turn(&session)?;
+            if let Some(ours) = &ours {
+                ours.start(None).await.ok();
             }
             self.relay().paste(&session).map_err(|error| relay_error(&error, &session))?;
         } else {
-            let text = TypedText::Text(turn_text(&self.buffered_turn(&session)?));
+            let text = TypedText::Text(turn_text(&turn));
             match ours {
                 Some(ours) => self.type_into(&ours, text, Submit::No).await?,
                 None => self.type_elsewhere(&session, text, false, no_session(&session)).await?,
@@ -93,16 +91,7 @@ impl Call<'_> {
             let what = format!("the agent of session '{}' is waiting for an answer", session.name());
             return Err(ErrorReply::new(ErrorCode::AgentBusy, what));
         }
-        // Text from a confined agent would run unconfined there.
-        if self.caller.role() == Role::Agent
-            && let Some(program) = session.interpreter().await
-        {
-            let what = format!(
-                "session '{}' runs {program}, which may run what it reads; the role 'agent' sends text to agents only",
-                session.name()
-            );
-            return Err(roles::forbidden(what));
-        }
+        self.check_reader(session).await?;
         session.type_into(material, submit).await.map_err(|error| match error {
             TypingError::Session(error) => engine_error(&error),
             TypingError::Input(error) => input_error(error),
@@ -111,6 +100,19 @@ impl Call<'_> {
                 ErrorReply::new(ErrorCode::AgentBusy, what)
             }
         })
+    }
+
+    /// Refuses text from a confined agent for a program that runs what it reads: it would run unconfined there.
+    pub(crate) async fn check_reader(&self, session: &Session) -> Result<(), ErrorReply> {
+        if self.caller.role() != Role::Agent {
+            return Ok(());
+        }
+        let Some(program) = session.interpreter().await else { return Ok(()) };
+        let what = format!(
+            "session '{}' runs {program}, which may run what it reads; the role 'agent' sends text to agents only",
+            session.name()
+        );
+        Err(roles::forbidden(what))
     }
 
     /// Types into a wrapper's session, whose screen is unknown.

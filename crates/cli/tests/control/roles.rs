@@ -219,8 +219,30 @@ fn an_agent_sends_no_text_to_programs_that_run_it() {
             (reply["ok"] == false).then_some(reply)
         });
         assert_eq!(refused["error"], "FORBIDDEN", "{name}: {refused}");
+        assert_eq!(client.error(&json!({"cmd": "ask", "session": name, "text": "x"})), "FORBIDDEN", "{name}");
     }
     client.ok(&json!({"cmd": "relay", "from": "a", "to": "a"}));
+}
+
+#[test]
+fn a_refused_caller_starts_no_waiting_session() {
+    let swb = Swb::start(EXE);
+    let workspace = swb.workspace("");
+    let argv = ["env", "touch", "started", "sh"];
+    let create =
+        json!({"cmd": "create", "name": "waits", "workspace": workspace, "argv": argv, "start": "writer"});
+    swb.control().ok(&create);
+    let before = swb.session("waits").unwrap();
+    let mut agent = limited(&swb, "agent", &json!({"workspace": workspace}));
+    assert_eq!(agent.error(&json!({"cmd": "ask", "session": "waits", "text": "x"})), "FORBIDDEN");
+    // There is nothing to paste.
+    for role in ["prompt", "owner"] {
+        let reply = limited(&swb, role, &json!({})).ask(&json!({"cmd": "paste", "session": "waits"}));
+        assert_eq!(reply["ok"], false, "{role}: {reply}");
+    }
+    let after = swb.session("waits").unwrap();
+    assert_eq!((&after["pid"], &after["status"]), (&before["pid"], &before["status"]));
+    assert!(!workspace.join("started").exists());
 }
 
 #[test]
