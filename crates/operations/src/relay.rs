@@ -128,6 +128,11 @@ impl Call<'_> {
         if !enrolled || !self.caller.covers(to, None) {
             return Err(unknown);
         }
+        // It may show a dialog, which Enter would answer.
+        if submit && !self.caller.may_type() {
+            let what = format!("the screen of session '{to}' is unknown; submitting needs the role 'drive'");
+            return Err(roles::forbidden(what));
+        }
         let (bytes, warning) = material.encode(false);
         let length = bytes.len() as u64;
         relay.inject(to, bytes).map_err(|error| relay_error(&error, to))?;

@@ -3,6 +3,7 @@
 use crate::support::agents::{AGENT, start};
 use serde_json::{Value, json};
 use swb_testkit::{CoopClient, QUIET, StreamItem, Swb, wait_for};
+use swb_wire::clippy::PeerRole;
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
@@ -243,6 +244,24 @@ fn a_refused_caller_starts_no_waiting_session() {
     let after = swb.session("waits").unwrap();
     assert_eq!((&after["pid"], &after["status"]), (&before["pid"], &before["status"]));
     assert!(!workspace.join("started").exists());
+}
+
+#[test]
+fn prompt_submits_nothing_to_a_wrapper() {
+    let swb = Swb::start(EXE);
+    start(&swb, "a", &["sh", "-c", AGENT], "ready");
+    swb.ok(&["ask", "a", "hello"]);
+    let mut wrapper = swb.clippy(PeerRole::Wrapper);
+    wrapper.register("wrapped");
+    let relay = |submit: bool| json!({"cmd": "relay", "from": "a", "to": "wrapped", "submit": submit});
+    let mut client = limited(&swb, "prompt", &json!({}));
+    // Its screen is unknown, and Enter would answer a dialog.
+    assert_eq!(client.error(&relay(true)), "FORBIDDEN");
+    client.ok(&relay(false));
+    let text = wrapper.injected();
+    assert!(text.starts_with(b"you said: hello"), "{text:?}");
+    limited(&swb, "drive", &json!({})).ok(&relay(true));
+    assert_eq!([wrapper.injected(), wrapper.injected()], [text, b"\r".to_vec()]);
 }
 
 #[test]
