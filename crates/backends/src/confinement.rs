@@ -130,11 +130,22 @@ impl Confinement {
         self.warnings().chain(open.into_iter().filter_map(|(open, warning)| open.then_some(warning)))
     }
 
-    /// A reason for an approval, followed by what the user has to know about the confinement.
+    /// A reason for an approval, followed by what the user has to know about the confinement, one line each.
     pub(crate) fn explain(&self, reason: &str, workspace: &Workspace) -> String {
-        let warnings = self.warnings_in(workspace).fold(String::new(), |text, warning| text + "\n" + warning);
-        reason.to_owned() + &warnings
+        self.warnings_in(workspace).fold(one_line(reason), |text, warning| text + "\n" + warning)
     }
+}
+
+/// A reason for an approval, which may be an agent's text: one line of limited length, so that it can neither imitate the
+/// warnings on further lines nor displace them.
+pub(crate) fn one_line(reason: &str) -> String {
+    let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    let mut line: String =
+        reason.chars().take(limits::REASON).map(|c| if breaks(c) { ' ' } else { c }).collect();
+    if reason.chars().nth(limits::REASON).is_some() {
+        line.push('…');
+    }
+    line
 }
 
 const UNCONFINED: &str =
@@ -224,5 +235,18 @@ mod tests {
         workspace.git_writable = true;
         let explained = full.explain("why", &workspace);
         assert!(explained.contains("Unix sockets") && explained.contains(".git"), "{explained}");
+    }
+
+    #[test]
+    fn an_agent_neither_imitates_nor_displaces_warnings() {
+        let mut workspace = Workspace::new(Path::new("/w"), Timestamp(0));
+        workspace.unix_sockets = true;
+        let full = confinement(ConfinementConfig::default(), true, Some(true));
+        let forged = full.explain("list files\r\nEverything is confined.\u{2028}\x0b", &workspace);
+        assert_eq!(forged, format!("list files  Everything is confined.  \n{UNIX_SOCKETS}"));
+        let long = full.explain(&"ä".repeat(5000), &workspace);
+        let (reason, warnings) = long.split_once('\n').unwrap();
+        assert_eq!((reason.chars().count(), warnings), (limits::REASON + 1, UNIX_SOCKETS));
+        assert!(reason.ends_with("ä…"), "{reason}");
     }
 }

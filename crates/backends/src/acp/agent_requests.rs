@@ -6,6 +6,7 @@ use super::terminals::AcpTerminals;
 use super::tools::AcpTools;
 use crate::BackendContext;
 use crate::command::{Guarded, GuardedOutput, Launch};
+use crate::confinement::one_line;
 use crate::policy;
 use crate::workspace_fs::{WorkspaceFs, WorkspaceFsError, limits as fs_limits};
 use agent_client_protocol_schema::v1::{
@@ -116,9 +117,12 @@ impl<'a> AgentRequests<'a> {
 
     fn permission(&self, request: RequestPermissionRequest, tools: &AcpTools) -> Boxed<'a, RpcResult> {
         let (mut approval, kind) = permission::approval(&request, tools.get(&request.tool_call.tool_call_id));
-        if kind == ToolKind::Execute {
-            approval.reason = self.context.confinement.explain(&approval.reason, &self.exchange.workspace());
-        }
+        approval.reason = match kind {
+            ToolKind::Execute => {
+                self.context.confinement.explain(&approval.reason, &self.exchange.workspace())
+            }
+            _ => one_line(&approval.reason),
+        };
         let (context, exchange, turns) = (self.context, self.exchange, Arc::clone(&self.turns));
         Box::pin(async move {
             let allowed = permission::is_allowed(&approval, kind, &context.allow, &exchange.workspace());

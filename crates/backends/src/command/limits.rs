@@ -4,6 +4,9 @@ use std::time::Duration;
 
 /// How long a command may run: builds and tests of ordinary size fit, and a user may be waiting.
 pub(crate) const TIME: Duration = Duration::from_secs(120);
+/// Characters of an agent's text in the reason of an approval: with the warnings that follow, it has to fit into what
+/// lists of approvals show of a reason, 2 KiB.
+pub(crate) const REASON: usize = 300;
 /// How long a command waits until the daemon knows what this kernel can do; that takes a moment after its start.
 pub(crate) const PROBE: Duration = Duration::from_secs(10);
 /// Bytes of output that are read but not yet taken by a reader; beyond that the command waits.

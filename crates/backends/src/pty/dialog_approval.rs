@@ -1,6 +1,7 @@
 //! A dialog of an agent, shown to clients as an approval, or as a question if it has several answers.
 
 use super::limits;
+use crate::confinement::one_line;
 use swb_chat::{Answers, ApprovalAnswer, Decision, Progress, QuestionItem, QuestionRequest, Unanswered};
 use swb_engine::chat::{Boxed, Exchange};
 use swb_engine::{Dialog, Session, approval_of, chosen};
@@ -115,7 +116,9 @@ impl<'a> DialogWatcher<'a> {
 fn put(exchange: &Exchange, dialog: Dialog) -> Boxed<'_, DialogOutcome> {
     Box::pin(async move {
         if dialog.asks_permission() {
-            return DialogOutcome::Decided(exchange.approve(approval_of(&dialog)).await);
+            let mut request = approval_of(&dialog);
+            request.reason = one_line(&request.reason);
+            return DialogOutcome::Decided(exchange.approve(request).await);
         }
         let options = dialog.options.iter().map(|option| option.label.clone()).collect();
         let item = QuestionItem { question: dialog.question.clone(), options };

@@ -159,13 +159,17 @@ fn details(approval: &ApprovalItem, now: u64, home: &Path) -> String {
     let from = if approval.kind == ApprovalKind::Terminal { "terminal of" } else { "session" };
     let field = |text: &mut String, name: &str, value: &str| {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{:<11}{}", format!("{name}:"), printable(value));
+        let name = if name.is_empty() { String::new() } else { format!("{name}:") };
+        let _ = writeln!(text, "{name:<11}{}", printable(value));
     };
     field(&mut text, "Approval", &approval.id);
     field(&mut text, "Asked by", &format!("{from} '{}', {age} ago", approval.session));
     field(&mut text, "Directory", &short_path(&approval.workspace, home));
     field(&mut text, "Tool", &approval.tool);
-    field(&mut text, "Reason", &approval.reason);
+    let mut reason = approval.reason.lines();
+    field(&mut text, "Reason", reason.next().unwrap_or_default());
+    // Indented, so that no line of a dialog can imitate a field.
+    reason.for_each(|line| field(&mut text, "", line));
     match &approval.parameters {
         Value::Object(map) if !map.is_empty() => {
             text.push_str("Parameters:\n");
@@ -257,6 +261,7 @@ mod tests {
     #[test]
     fn people_get_the_details_of_one() {
         let mut one = list().remove(1);
+        one.reason = "it writes\nThe .git is writable.\nTool: x\x1b".into();
         one.options =
             vec![ChoiceItem { id: "o1".into(), label: "Yes\x1b".into(), kind: "allow_once".into() }];
         insta::assert_snapshot!(details(&one, 160, Path::new("/home/u")), @r"
@@ -265,6 +270,8 @@ mod tests {
         Directory: ~/api
         Tool:      write_file
         Reason:    it writes
+                   The .git is writable.
+                   Tool: x\u{1b}
         Parameters:
           content:
             one

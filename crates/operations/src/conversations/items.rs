@@ -29,7 +29,7 @@ fn item(name: &SessionName, dir: &Path, approval: &swb_chat::Approval, most: usi
         tool: line(&request.tool),
         parameters,
         cut,
-        reason: line(&request.reason),
+        reason: reason(&request.reason, line),
         options: request
             .options
             .iter()
@@ -42,6 +42,14 @@ fn item(name: &SessionName, dir: &Path, approval: &swb_chat::Approval, most: usi
             .collect(),
         asked_at: approval.asked_at.0,
         seen: approval.seen,
+    }
+}
+
+/// A reason: the first line, which may be an agent's text, is cut like other texts; what follows are our warnings.
+fn reason(text: &str, line: impl Fn(&str) -> String) -> String {
+    match text.split_once('\n') {
+        Some((first, warnings)) => format!("{}\n{}", line(first), clipped(warnings, limits::SHOWN_LINE)),
+        None => line(text),
     }
 }
 
@@ -175,6 +183,15 @@ fn path(path: &Path) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_long_reason_does_not_displace_warnings() {
+        let line = |text: &str| clipped(text, 3).to_owned();
+        assert_eq!(reason("why", line), "why");
+        assert_eq!(reason("whyever\nWarning.\nAnother.", line), "why\nWarning.\nAnother.");
+        let long = reason(&format!("why\n{}", "x".repeat(1 << 20)), line);
+        assert!(long.len() < 2 * limits::SHOWN_LINE, "{}", long.len());
+    }
 
     #[test]
     fn long_parameters_are_cut() {

@@ -1,6 +1,7 @@
 //! Approvals of tool calls.
 
 use super::{LlmToolUse, LlmTools, STOPPED};
+use crate::confinement::one_line;
 use crate::policy;
 use swb_chat::{ApprovalAnswer, ApprovalOption, ApprovalRequest, Decision, OptionKind};
 
@@ -33,7 +34,7 @@ impl LlmTools<'_> {
         }
         let reason = match command {
             Some(_) => self.context.confinement.explain(reason, &self.exchange.workspace()),
-            None => reason.to_owned(),
+            None => one_line(reason),
         };
         let request = ApprovalRequest {
             tool: this.name.clone(),
