@@ -143,7 +143,7 @@ impl AgentProcess {
                 },
                 count = self.stdin.write(unread), if !unread.is_empty() => match count {
                     Ok(count) => drop(self.unread.drain(..count)),
-                    // Only its standard error has ended: its output says more, so keep reading that.
+                    // It has closed its standard input. Its output may say why, so keep reading that.
                     Err(_) => self.unread.clear(),
                 },
                 count = read_some(&mut self.stderr, &mut words) => match count {

@@ -86,7 +86,8 @@ impl AcpTerminals {
     ) -> Option<impl Future<Output = TerminalExitStatus> + Send + 'static> {
         let mut status = self.open.get(&number(name)?)?.status.clone();
         Some(async move {
-            // The sender is dropped only after it has sent the status.
+            // The sender is dropped without a status if the command could not be started, or if all terminals are
+            // dropped while it runs.
             let ended = status.wait_for(Option::is_some).await.ok().and_then(|status| *status);
             ended.map_or_else(TerminalExitStatus::new, exit_status)
         })

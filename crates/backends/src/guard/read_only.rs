@@ -55,7 +55,8 @@ impl ReadOnlyFiles {
             sys::make_read_only(tree.as_fd(), c"")?;
             attach(&tree, &path)?;
         }
-        // Paths below the current directory still lead to the mount that it was opened in.
+        // The current directory still belongs to the mount below the writable copy, which is read-only now. Its path
+        // leads to the copy, so enter it again.
         let current = std::env::current_dir()?;
         std::env::set_current_dir(current)
     }
