@@ -84,14 +84,14 @@ pub fn is_available() -> bool {
 }
 
 /// Rules ready to be enforced.
-pub(super) struct Confinement {
+pub(super) struct GuardRules {
     rules: RulesetCreated,
     /// `None` where the kernel never allows it.
     files: Option<ReadOnlyFiles>,
     syscalls: SyscallFilter,
 }
 
-impl Confinement {
+impl GuardRules {
     pub(super) fn new(orders: &Orders, temporary: &Path) -> io::Result<Self> {
         let rules = Self::rules(orders, temporary).map_err(io::Error::other)?;
         let syscalls = SyscallFilter::new(orders.unix_sockets)?;

@@ -17,7 +17,7 @@ pub use confine::is_available as can_confine;
 pub(crate) use family::kill_below;
 
 use crate::sys;
-use confine::{Confinement, TemporaryDir};
+use confine::{GuardRules, TemporaryDir};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -156,10 +156,10 @@ fn start(orders: &Orders, temporary: Option<&TemporaryDir>) -> std::io::Result<P
             command.env_remove(&key).env(OsStr::from_bytes(name), value);
         }
     }
-    let mut confinement = None;
+    let mut rules = None;
     if let Some(temporary) = temporary {
         command.env("TMPDIR", temporary.path());
-        confinement = Some(Confinement::new(orders, temporary.path())?);
+        rules = Some(GuardRules::new(orders, temporary.path())?);
     }
     let umask = orders.umask;
     sys::prepare_child(&mut command, move || {
@@ -169,7 +169,7 @@ fn start(orders: &Orders, temporary: Option<&TemporaryDir>) -> std::io::Result<P
             rustix::process::umask(umask.into());
         }
         // In the child only: a confined process cannot signal its guard.
-        confinement.take().map_or(Ok(()), Confinement::enter)?;
+        rules.take().map_or(Ok(()), GuardRules::enter)?;
         // The last resort for the program itself, in case the guard is killed. A new namespace resets it.
         Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?)
     });
