@@ -81,6 +81,21 @@ impl KeeperShared {
         self.slots.insert(slot, None);
         Some(slot)
     }
+
+    /// Takes a slot for state of all sessions that is set aside, unless there are too many of them. Screens that are set
+    /// aside take none: they stay in the slots of their terminals.
+    fn take_slot_aside(&mut self) -> Option<SlotId> {
+        let taken = |(slot, state): &&(SlotId, OptionalState)| state.is_global() && *slot != SlotId::GLOBAL;
+        if self.aside.iter().filter(taken).count() >= limits::SET_ASIDE {
+            return None;
+        }
+        self.take_slot()
+    }
+
+    /// Whether the global key holds state that is set aside there, as no slot was free for it.
+    fn is_set_aside(&self, key: u16) -> bool {
+        self.aside.iter().any(|(slot, state)| *slot == SlotId::GLOBAL && state.key() == key)
+    }
 }
 
 /// Cloneable handle to the keeper.
@@ -171,16 +186,12 @@ impl Keeper {
         Ok(())
     }
 
-    /// Takes a slot for state that is set aside, unless there are too many of them.
+    /// Takes a slot for state of all sessions that is set aside, unless there are too many of them.
     pub(crate) fn reserve_aside(&self) -> Option<SlotId> {
-        let mut shared = self.lock();
-        if shared.aside.len() >= limits::SET_ASIDE {
-            return None;
-        }
-        shared.take_slot()
+        self.lock().take_slot_aside()
     }
 
-    /// Notes what is set aside in a slot.
+    /// Notes what is set aside in a slot, or under its global key: then this daemon does not replace it.
     pub(crate) fn note_aside(&self, slot: SlotId, state: OptionalState) {
         self.lock().aside.push((slot, state));
     }
@@ -193,9 +204,10 @@ impl Keeper {
     /// Drops what is set aside for all sessions.
     pub(crate) fn drop_aside(&self) {
         let aside = std::mem::take(&mut self.lock().aside);
-        for (slot, state) in aside {
-            if !matches!(state, OptionalState::Screen(_)) {
-                self.free_slot(slot);
+        for (slot, state) in aside.into_iter().filter(|(_, state)| state.is_global()) {
+            match slot {
+                SlotId::GLOBAL => self.drop_held(slot, state.key()),
+                slot => self.free_slot(slot),
             }
         }
     }
@@ -252,6 +264,9 @@ impl Keeper {
     }
 
     pub(crate) fn hold(&self, slot: SlotId, key: u16, fd: OwnedFd) {
+        if slot == SlotId::GLOBAL && self.lock().is_set_aside(key) {
+            return;
+        }
         self.send(Packet::new(PacketKind::Hold, slot).key(key), vec![fd]);
     }
 
@@ -268,6 +283,9 @@ impl Keeper {
     }
 
     pub(crate) fn drop_held(&self, slot: SlotId, key: u16) {
+        if slot == SlotId::GLOBAL && self.lock().is_set_aside(key) {
+            return;
+        }
         self.send(Packet::new(PacketKind::Drop, slot).key(key), vec![]);
     }
 
@@ -580,5 +598,38 @@ fn start_failure(errno: u64, stage: u64) -> String {
         Stage::Setup => format!("cannot create its terminal: {reason}"),
         Stage::Directory => format!("cannot enter its directory: {reason}"),
         Stage::Program => reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shared(aside: Vec<(SlotId, OptionalState)>) -> KeeperShared {
+        KeeperShared { slots: BTreeMap::new(), aside, queue: VecDeque::new() }
+    }
+
+    #[test]
+    fn screens_that_are_set_aside_leave_room_for_conversations() {
+        let screens = (0..100).map(|slot| (SlotId(slot), OptionalState::Screen(SlotId(slot))));
+        let mut shared = shared(screens.collect());
+        for _ in 0..limits::SET_ASIDE {
+            let slot = shared.take_slot_aside().expect("a slot");
+            shared.aside.push((slot, OptionalState::Conversations));
+        }
+        assert_eq!(shared.take_slot_aside(), None, "their number is limited");
+    }
+
+    #[test]
+    fn what_has_no_slot_keeps_its_global_key() {
+        let shared = shared(vec![
+            (SlotId::GLOBAL, OptionalState::Conversations),
+            (SlotId(3), OptionalState::Turns),
+            (SlotId(4), OptionalState::Screen(SlotId(4))),
+        ]);
+        assert!(shared.is_set_aside(KEY_CHATS));
+        for other in [KEY_TURNS, KEY_EVENTS, KEY_SCREEN] {
+            assert!(!shared.is_set_aside(other), "{other}");
+        }
     }
 }

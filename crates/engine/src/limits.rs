@@ -32,7 +32,8 @@ pub const DEATHS_OF_STATE: u64 = 3;
 /// How many daemons in a row may die at their start before the next one leaves out everything that sessions can do without:
 /// more than [`DEATHS_OF_STATE`], so that it happens only if their deaths explain nothing.
 pub const FAILED_STARTS: u64 = 6;
-/// State of all sessions that is set aside at a time; there are three kinds, and what comes later is dropped.
+/// State of all sessions that is set aside in slots of its own; there are three kinds. What comes later stays where it was,
+/// and the daemon does without such state.
 pub const SET_ASIDE: usize = 8;
 /// Descriptors that a terminal takes in the daemon at most: ring, master, record, screen, counts of input and endpoint
 /// while it is adopted, and one for the client that attaches to it.

@@ -40,8 +40,13 @@ impl OptionalState {
         }
     }
 
+    /// Whether it is held once for all sessions.
+    pub(crate) fn is_global(self) -> bool {
+        !matches!(self, Self::Screen(_))
+    }
+
     /// The key under which it is held.
-    fn key(self) -> u16 {
+    pub(crate) fn key(self) -> u16 {
         match self {
             Self::Screen(_) => KEY_SCREEN,
             Self::Turns => KEY_TURNS,
@@ -117,22 +122,25 @@ impl Keeper {
     /// Lets the keeper hold `memory` where no daemon reads it.
     fn set_aside(&self, state: OptionalState, memory: OwnedFd) {
         tracing::error!("left out {state}: daemons died while they read it");
-        let slot = match state {
+        let place = match state {
             OptionalState::Screen(slot) => {
                 self.hold(slot, KEY_ASIDE, memory);
-                Some(slot)
+                self.drop_held(slot, KEY_SCREEN);
+                slot
             }
-            _ => self.reserve_aside().inspect(|slot| self.hold(*slot, state.key(), memory)),
+            _ => match self.reserve_aside() {
+                Some(slot) => {
+                    self.hold(slot, state.key(), memory);
+                    self.drop_held(SlotId::GLOBAL, state.key());
+                    slot
+                }
+                // The keeper holds it where it is, and this daemon leaves nothing of its own there.
+                None => SlotId::GLOBAL,
+            },
         };
-        match state {
-            OptionalState::Screen(slot) => self.drop_held(slot, KEY_SCREEN),
-            _ => self.drop_held(SlotId::GLOBAL, state.key()),
-        }
         // It is out of the way. The same slot may get a screen that is all right.
         self.acquit(state);
-        if let Some(slot) = slot {
-            self.note_aside(slot, state);
-        }
+        self.note_aside(place, state);
     }
 }
 
