@@ -216,6 +216,10 @@ impl Keeper {
             PacketKind::Goodbye => {
                 self.open_gates();
                 self.watchdog.disarm();
+                // An older daemon shows no signs, and the page still shows those of the one before it.
+                if self.daemon.as_ref().is_some_and(|daemon| daemon.watched) {
+                    self.vitals.note_service();
+                }
                 self.successor.goodbye();
                 self.daemon = None;
                 Ok(())
@@ -479,6 +483,21 @@ mod tests {
         keeper.serve_daemon();
         assert!(keeper.daemon.is_none());
         assert!(!keeper.successor.awaited(), "it said goodbye");
+    }
+
+    #[test]
+    fn a_daemon_that_has_served_ends_the_series_of_failed_starts_however_it_stops() {
+        for (ready, failed) in [(true, 0), (false, 2)] {
+            let (mut keeper, daemon) = served();
+            keeper.vitals.daemon_left();
+            keeper.vitals.daemon_left();
+            if ready {
+                keeper.vitals.set_ready();
+            }
+            proto::send(&daemon, Packet::new(PacketKind::Goodbye, SlotId::GLOBAL), &[]).unwrap();
+            keeper.serve_daemon();
+            assert_eq!(keeper.vitals.failed_starts(), failed, "ready: {ready}");
+        }
     }
 
     #[test]

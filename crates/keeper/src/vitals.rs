@@ -208,12 +208,19 @@ impl Vitals {
 
     /// A daemon's connection has ended without a goodbye; returns whether it had served clients.
     pub(crate) fn daemon_left(&self) -> bool {
+        let served = self.note_service();
+        if !served {
+            self.page().failed_starts.fetch_add(1, Ordering::Relaxed);
+        }
+        served
+    }
+
+    /// A daemon ends: one that had served clients ends the series of failed starts. Returns whether it had.
+    pub(crate) fn note_service(&self) -> bool {
         let page = self.page();
         let served = page.ready.load(Ordering::Relaxed) != 0;
         if served {
             page.failed_starts.store(0, Ordering::Relaxed);
-        } else {
-            page.failed_starts.fetch_add(1, Ordering::Relaxed);
         }
         served
     }
