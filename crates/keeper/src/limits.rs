@@ -22,6 +22,9 @@ pub(crate) const ANCESTORS: usize = 128;
 pub(crate) const ANCESTRY_READS: usize = 8;
 /// Bytes of `/proc/PID/stat` that are read: a name of 64 and two numbers of them are needed.
 pub(crate) const PROC_STAT: usize = 512;
+/// Bytes of `/proc/PID/status` that are read: twice what is usual. A process with so many groups that more is needed counts
+/// as one with a filter.
+pub(crate) const PROC_STATUS: usize = 4096;
 /// Bytes of `/proc/PID/cmdline` that are read: the path of a program, and two words.
 pub(crate) const PROC_CMDLINE: usize = 4096 + 64;
 /// Bytes of `/proc/PID/mountinfo` that are read at once.

@@ -1,8 +1,13 @@
 //! The process at the other end of a connection: whether a confined command of an agent started it.
 //!
-//! A confined program and everything it starts are descendants of a guard (`swb guard --confine`), which is a
-//! subreaper: no descendant can leave it while it lives. What survives a guard that was killed is recognised by its
-//! mounts. A process whose ancestors cannot be determined counts as confined.
+//! A confined program and everything it starts have a filter of system calls, which no process can remove: a process
+//! without one is not confined, and nothing else of it is read. One with a filter may have it from elsewhere. Confined
+//! programs are descendants of a guard (`swb guard --confine`), which is a subreaper: no descendant can leave it while it
+//! lives. What survives a guard that was killed is recognised by its mounts. A process with a filter whose ancestors
+//! cannot be determined counts as confined.
+//!
+//! Reading the arguments of a process waits for its memory, which may be locked for as long as a file system does not
+//! respond. So only the ancestors of a process with a filter are asked for them, and never those of an ordinary client.
 
 use crate::limits;
 use crate::sys;
@@ -36,6 +41,9 @@ pub fn is_unconfined(socket: impl AsFd, pid: i32) -> bool {
         process => process,
     };
     let Ok(process) = process else { return false };
+    if !has_syscall_filter(pid) {
+        return lives(&process);
+    }
     // Ancestors may end while they are looked at: the answer counts only if they are still the same afterwards.
     let mut before = ancestors(pid);
     for _ in 0..limits::ANCESTRY_READS {
@@ -51,7 +59,28 @@ pub fn is_unconfined(socket: impl AsFd, pid: i32) -> bool {
 
 /// Whether a guard confines this very process.
 pub fn is_confined() -> bool {
-    ancestors(getpid()).is_some_and(has_guard)
+    has_syscall_filter(getpid()) && ancestors(getpid()).is_some_and(has_guard)
+}
+
+/// Whether the system calls of a process are filtered, as those of every confined program are. One whose state cannot be
+/// read counts as filtered.
+fn has_syscall_filter(pid: Pid) -> bool {
+    let mut status = [0; limits::PROC_STATUS];
+    match proc_file(pid, "status", &mut status) {
+        Some(status) => !is_unfiltered(status),
+        None => !is_hidden(pid),
+    }
+}
+
+/// Whether `/proc/PID/status` says that there is no filter. The kernel escapes the ends of lines in the name, which the
+/// program chooses.
+fn is_unfiltered(status: &[u8]) -> bool {
+    status.split(|byte| *byte == b'\n').any(|line| line == b"Seccomp:\t0")
+}
+
+/// Whether a process is hidden from us because it is another user's, which no confined program can become.
+fn is_hidden(pid: Pid) -> bool {
+    test_kill_process(pid) == Err(Errno::PERM)
 }
 
 /// Whether a process has not ended; the id of one that lives was not given to another.
@@ -69,8 +98,7 @@ fn ancestors(pid: Pid) -> Option<[i32; limits::ANCESTORS]> {
         *place = pid.as_raw_nonzero().get();
         next = match parent_of(pid) {
             Some(parent) => Pid::from_raw(parent),
-            // Hidden from us because it is another user's, which no confined program can become.
-            None if test_kill_process(pid) == Err(Errno::PERM) => None,
+            None if is_hidden(pid) => None,
             None => return None,
         };
     }
@@ -105,10 +133,15 @@ fn is_guard_line(line: &[u8]) -> bool {
     line.split(|byte| *byte == 0).skip(1).take(CONFINING_GUARD.len()).eq(CONFINING_GUARD.map(str::as_bytes))
 }
 
-/// Whether a process is in a mount namespace that a guard made. One that cannot be examined counts as in one.
+/// Whether a process is in a mount namespace that a guard made. One that cannot be examined counts as in one, unless it is
+/// another user's.
 fn has_confined_mounts(pid: Pid) -> bool {
     let is_ours = mount_namespace(pid).is_some_and(|id| Some(id) == mount_namespace(getpid()));
-    !is_ours && open_proc(pid, "mountinfo").is_none_or(|file| !lacks(&file, CONFINED_DIR.as_bytes()))
+    !is_ours
+        && match open_proc(pid, "mountinfo") {
+            Some(mounts) => !lacks(&mounts, CONFINED_DIR.as_bytes()),
+            None => !is_hidden(pid),
+        }
 }
 
 /// Identifies the mount namespace of a process; nothing if the process hides it.
@@ -185,6 +218,30 @@ mod tests {
         ] {
             assert!(!is_guard_line(other), "{}", String::from_utf8_lossy(other));
         }
+    }
+
+    #[test]
+    fn only_a_process_that_is_known_to_have_no_filter_counts_as_unfiltered() {
+        assert!(is_unfiltered(b"Name:\tsh\nNoNewPrivs:\t1\nSeccomp:\t0\nSeccomp_filters:\t0\n"));
+        for other in [
+            &b"Name:\tsh\nSeccomp:\t2\nSeccomp_filters:\t1\n"[..],
+            b"Name:\tx\\nSeccomp:\t0\nSeccomp:\t2\n",
+            b"Name:\tsh\nSecc",
+            b"Name:\tsh\nSeccomp:\t",
+            b"",
+        ] {
+            assert!(!is_unfiltered(other), "{}", String::from_utf8_lossy(other));
+        }
+    }
+
+    #[test]
+    fn a_process_of_another_user_is_hidden_and_one_that_has_ended_is_not() {
+        assert!(!is_hidden(getpid()));
+        assert_eq!(is_hidden(Pid::INIT), !getuid().is_root());
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        child.wait().unwrap();
+        assert!(!is_hidden(pid) && has_syscall_filter(pid) && has_confined_mounts(pid));
     }
 
     #[test]
