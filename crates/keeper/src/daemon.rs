@@ -406,7 +406,7 @@ impl Keeper {
 
     pub(crate) fn reap_daemon(&mut self) {
         let needed = self.slots.iter().any(Slot::occupied);
-        let ended = self.successor.reap(has_ended, self.daemon.is_some(), needed, Instant::now());
+        let ended = self.successor.reap(has_ended, self.is_served(), needed, Instant::now());
         for child in ended.iter().flatten() {
             let _deleted = epoll::delete(&self.epoll, &child.pidfd);
         }
@@ -522,6 +522,28 @@ mod tests {
         keeper.serve_daemon();
         assert!(keeper.daemon.is_none());
         assert!(keeper.successor.due(Instant::now()));
+    }
+
+    #[test]
+    fn a_connection_that_sends_nothing_does_not_keep_the_next_daemon_from_starting() {
+        let (mut keeper, daemon) = served();
+        drop(daemon);
+        keeper.serve_daemon();
+        let (socket, _silent) = pair();
+        keeper.daemon = Some(Daemon::new(socket, 1));
+        keeper.watch_daemon().unwrap();
+        let sleep = keeper.before_sleep().expect("it stays");
+        assert!(!sleep.is_zero(), "it does not spin");
+        assert!(!keeper.successor.awaited(), "it tried to start one, and nothing says how");
+    }
+
+    #[test]
+    fn a_daemon_that_announces_its_replacement_and_stays_does_not_make_the_keeper_spin() {
+        let (mut keeper, daemon) = served();
+        proto::send(&daemon, Packet::new(PacketKind::Handover, SlotId::GLOBAL), &[]).unwrap();
+        keeper.serve_daemon();
+        assert!(keeper.successor.due(Instant::now()));
+        assert!(!keeper.before_sleep().expect("it stays").is_zero());
     }
 
     #[test]

@@ -168,21 +168,28 @@ impl Keeper {
         }
     }
 
+    /// Whether a daemon is connected that has sent `Hello`. Any process of the user can connect and send nothing.
+    pub(crate) fn is_served(&self) -> bool {
+        self.daemon.as_ref().is_some_and(|daemon| daemon.welcomed)
+    }
+
     /// Does what is due without an event; returns the time to sleep, or nothing when the keeper is done.
-    fn before_sleep(&mut self) -> Option<Duration> {
+    pub(crate) fn before_sleep(&mut self) -> Option<Duration> {
         let now = Instant::now();
         self.check_daemon(now);
         if self.terminating && !self.slots.iter().any(Slot::busy) {
             return self.farewell(now);
         }
-        if self.daemon.is_none() && self.successor.due(now) {
+        if !self.is_served() && self.successor.due(now) {
             self.start_daemon(now);
         }
         let served = self.daemon.is_some() || self.successor.awaited();
         if served {
             self.idle_since = now;
         }
-        let due = [self.soonest_restless(now), self.watchdog.until_check(now), self.successor.until_due(now)];
+        // A daemon that announced its replacement may stay: then no other one is due.
+        let successor = self.successor.until_due(now).filter(|_| !self.is_served());
+        let due = [self.soonest_restless(now), self.watchdog.until_check(now), successor];
         if let Some(soon) = due.into_iter().flatten().min() {
             return Some(soon);
         }
