@@ -121,7 +121,7 @@ impl Vitals {
         self.beat();
     }
 
-    /// Shows that the daemon makes progress.
+    /// Shows that the daemon's main thread makes progress.
     pub fn beat(&self) {
         self.page().beats.fetch_add(1, Ordering::SeqCst);
     }
@@ -140,13 +140,20 @@ impl Vitals {
     /// Notes what a thread is about to do, in case it dies there.
     pub fn set_doing(&self, thread: DaemonThread, state: u64) {
         self.word(&self.page().doing, thread).store(state, Ordering::SeqCst);
-        self.beat();
+        self.beat_of(thread);
     }
 
     /// Notes that the thread has survived it.
     pub fn set_done(&self, thread: DaemonThread) {
         self.word(&self.page().doing, thread).store(0, Ordering::SeqCst);
-        self.beat();
+        self.beat_of(thread);
+    }
+
+    /// The main thread makes progress if it is this one; clients wait for no other.
+    fn beat_of(&self, thread: DaemonThread) {
+        if thread == DaemonThread::Main {
+            self.beat();
+        }
     }
 
     /// What earlier daemons died on.
@@ -303,6 +310,16 @@ mod tests {
         assert_eq!((keeper.beats(), keeper.clients()), (1, 3));
         keeper.count_hang();
         assert_eq!(daemon.hangs(), 1);
+    }
+
+    #[test]
+    fn only_the_main_thread_shows_that_the_daemon_lives() {
+        let vitals = Vitals::create().unwrap();
+        for (thread, beats) in [(DaemonThread::Screens, 0), (DaemonThread::Main, 2)] {
+            vitals.set_doing(thread, 7);
+            vitals.set_done(thread);
+            assert_eq!(vitals.beats(), beats, "{thread:?}");
+        }
     }
 
     #[test]
