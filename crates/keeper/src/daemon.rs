@@ -16,7 +16,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::SocketFlags;
 use rustix::process::{
-    Pid, PidfdFlags, Resource, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal,
+    Pid, PidfdFlags, Resource, Signal, WaitId, WaitIdOptions, kill_process, pidfd_open, pidfd_send_signal,
 };
 use std::ffi::CStr;
 use std::io::Write;
@@ -54,10 +54,13 @@ impl Daemon {
     }
 
     fn signal(&self, signal: Signal) {
-        if let Some(process) = &self.process {
-            // It may have ended meanwhile.
-            let _sent = pidfd_send_signal(process, signal);
-        }
+        // It may have ended meanwhile.
+        let _sent = match (&self.process, process_id(self.pid)) {
+            (Some(process), _) => pidfd_send_signal(process, signal),
+            // There was no descriptor left for it. Its connection is open, so the id was not given to another.
+            (None, Some(pid)) => kill_process(pid, signal),
+            (None, None) => Ok(()),
+        };
     }
 
     /// What its main thread is doing.
@@ -196,7 +199,12 @@ impl Keeper {
             daemon.signal(Signal::TERM);
         }
         let asked = *daemon.asked_to_stop.get_or_insert(now);
-        limits::FAREWELL.checked_sub(now.duration_since(asked))
+        let left = limits::FAREWELL.checked_sub(now.duration_since(asked));
+        if left.is_none() {
+            // It hangs. Without its keeper it would serve nothing, and keep its sockets.
+            daemon.signal(Signal::KILL);
+        }
+        left
     }
 
     fn obey(&mut self, packet: &Packet, fd: Option<OwnedFd>) -> Result<(), Errno> {
@@ -522,6 +530,31 @@ mod tests {
         keeper.serve_daemon();
         assert!(keeper.daemon.is_none());
         assert!(keeper.successor.due(Instant::now()));
+    }
+
+    /// A keeper with a daemon that is a process of its own, of which it has a descriptor or only the id.
+    fn served_by_process(with_descriptor: bool) -> (Keeper, std::process::Child, OwnedFd) {
+        let (mut keeper, _) = served();
+        let process = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let (socket, end) = pair();
+        let mut daemon = Daemon::resumed(socket, process.id().into());
+        daemon.process.take_if(|_| !with_descriptor);
+        keeper.daemon = Some(daemon);
+        (keeper, process, end)
+    }
+
+    #[test]
+    fn a_daemon_that_does_not_stop_in_time_is_killed() {
+        use std::os::unix::process::ExitStatusExt;
+        for with_descriptor in [true, false] {
+            let (mut keeper, mut process, _end) = served_by_process(with_descriptor);
+            // As if it had ignored SIGTERM.
+            let now = Instant::now();
+            keeper.daemon.as_mut().unwrap().asked_to_stop = Some(now);
+            assert_eq!(keeper.farewell(now), Some(limits::FAREWELL));
+            assert_eq!(keeper.farewell(now + limits::FAREWELL * 2), None);
+            assert_eq!(process.wait().unwrap().signal(), Some(9), "descriptor: {with_descriptor}");
+        }
     }
 
     #[test]
