@@ -83,6 +83,9 @@ pub(crate) const PAUSE_AFTER_LIFE: Duration = Duration::from_millis(200);
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Failures in a row after which a keeper that holds nothing gives up.
 pub(crate) const FAILURES: u32 = 8;
+/// Daemons that were replaced and have not ended. Each takes a descriptor, and more than one at a time wait only for a
+/// device that does not respond.
+pub(crate) const FORMER_DAEMONS: usize = 4;
 /// Timeout for a started daemon to send `Hello` before another one is started.
 pub(crate) const HELLO: Duration = Duration::from_secs(20);
 

@@ -2,7 +2,7 @@
 //!
 //! A pure state machine; the loop passes events to it and asks what is due.
 
-use crate::limits::{FAILURES, FIRST_PAUSE, HELLO, LONGEST_PAUSE, PAUSE_AFTER_LIFE, STABLE};
+use crate::limits::{FAILURES, FIRST_PAUSE, FORMER_DAEMONS, HELLO, LONGEST_PAUSE, PAUSE_AFTER_LIFE, STABLE};
 use crate::pty::Child;
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
@@ -13,8 +13,9 @@ pub(crate) struct Successor {
     due: Option<Instant>,
     /// The daemon this keeper started last, while it lives.
     process: Option<Child>,
-    /// The one before it, which is still to be reaped: its connection ends a moment before the process does.
-    former: Option<Child>,
+    /// Those before it that are still to be reaped. The connection of a daemon ends a moment before the process does, and
+    /// one that waits for a device may take any time to end.
+    former: [Option<Child>; FORMER_DAEMONS],
     came: Option<Instant>,
     /// Daemons in a row that came up and did not live long.
     short_lives: u32,
@@ -78,8 +79,20 @@ impl Successor {
         self.restarts = self.restarts.saturating_add(1);
         let wait = if process.is_some() { HELLO } else { pause(self.stillbirths) };
         self.due = Some(after(now, wait));
-        self.former = self.process.take().or(self.former.take());
-        self.process = process;
+        if let Some(process) = std::mem::replace(&mut self.process, process) {
+            self.add_former(process);
+        }
+    }
+
+    /// Keeps a daemon to be reaped. If there are too many, the oldest one is left to the next parent.
+    fn add_former(&mut self, process: Child) {
+        if self.former.iter().all(Option::is_some) {
+            self.former.rotate_left(1);
+            self.former.last_mut().and_then(Option::take);
+        }
+        if let Some(place) = self.former.iter_mut().find(|place| place.is_none()) {
+            *place = Some(process);
+        }
     }
 
     /// The daemon this keeper started last, while it lives.
@@ -102,13 +115,16 @@ impl Successor {
         connected: bool,
         needed: bool,
         now: Instant,
-    ) -> [Option<Child>; 2] {
-        let former = self.former.take_if(|former| has_ended(former));
-        let process = self.process.take_if(|process| has_ended(process));
-        if process.is_some() {
+    ) -> [Option<Child>; FORMER_DAEMONS + 1] {
+        let mut ended = [const { None }; FORMER_DAEMONS + 1];
+        let started = self.former.iter_mut().chain([&mut self.process]);
+        for (place, process) in ended.iter_mut().zip(started) {
+            *place = process.take_if(|process| has_ended(process));
+        }
+        if matches!(ended, [.., Some(_)]) {
             self.process_ended(connected, needed, now);
         }
-        [former, process]
+        ended
     }
 
     fn process_ended(&mut self, connected: bool, needed: bool, now: Instant) {
@@ -152,6 +168,7 @@ fn pause(failures: u32) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::process::{Pid, PidfdFlags};
 
     #[test]
     fn a_crash_is_repaired_at_once_and_a_series_soon() {
@@ -215,6 +232,30 @@ mod tests {
         assert_eq!(pauses[0], Duration::ZERO);
         assert!(pauses.is_sorted());
         assert_eq!(*pauses.last().unwrap(), LONGEST_PAUSE);
+    }
+
+    /// A child that is given only by a number.
+    fn child(number: i32) -> Child {
+        let pidfd = rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty()).unwrap();
+        Child { pid: Pid::from_raw(number).unwrap(), pidfd, started: None }
+    }
+
+    #[test]
+    fn daemons_that_take_long_to_end_are_reaped_as_well() {
+        let now = Instant::now();
+        let mut successor = Successor::default();
+        let last = FORMER_DAEMONS as i32 + 2;
+        for number in 1..=last {
+            successor.started(Some(child(number)), now);
+        }
+        let reaped = |successor: &mut Successor, ended: fn(u64) -> bool| -> Vec<u64> {
+            let ended = successor.reap(|child| ended(child.number()), true, true, now);
+            ended.iter().flatten().map(Child::number).collect()
+        };
+        assert_eq!(reaped(&mut successor, |number| number == 3), [3]);
+        let rest: Vec<u64> = [2].into_iter().chain(4..=last as u64).collect();
+        assert_eq!(reaped(&mut successor, |_| true), rest, "all but the oldest, which found no place");
+        assert!(successor.process().is_none());
     }
 
     #[test]
