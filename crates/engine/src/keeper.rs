@@ -144,7 +144,7 @@ impl Keeper {
         let link = KeeperLink::connect(socket).map_err(unavailable)?;
         let link =
             crate::sys::register(link, Interest::READABLE | Interest::WRITABLE).map_err(unavailable)?;
-        let adoption = tokio::time::timeout(limits::ADOPTION, adopt(&link)).await;
+        let adoption = tokio::time::timeout(limits::ADOPTION, adopt(&link, socket)).await;
         let (Greeting { bell, vitals, about }, left) =
             adoption.map_err(|_| Error::Keeper("timed out waiting for its state".into()))??;
         let slots = left.slots.keys().map(|slot| (*slot, None)).collect();
@@ -507,7 +507,7 @@ fn unavailable(error: io::Error) -> Error {
     Error::Keeper(error.to_string())
 }
 
-async fn adopt(link: &AsyncFd<KeeperLink>) -> Result<(Greeting, AdoptedState), Error> {
+async fn adopt(link: &AsyncFd<KeeperLink>, socket: &Path) -> Result<(Greeting, AdoptedState), Error> {
     let mut welcome = None;
     let mut vitals = None;
     let mut left = AdoptedState::default();
@@ -544,6 +544,10 @@ async fn adopt(link: &AsyncFd<KeeperLink>) -> Result<(Greeting, AdoptedState), E
                 return Err(unavailable(io::ErrorKind::WouldBlock.into()));
             }
             PacketKind::Busy => return Err(Error::AnotherDaemon(packet.a)),
+            PacketKind::Refused if packet.b == PacketKind::Hello as u64 => {
+                let file = swb_keeper::key_file(socket);
+                return Err(Error::Keeper(format!("{} does not contain its key", file.display())));
+            }
             PacketKind::Slot => {
                 adopt_slot(left.slots.entry(packet.slot).or_default(), &packet, first, second)
             }

@@ -252,6 +252,7 @@ impl Keeper {
         };
         let started_here = self.successor.process().is_some_and(|child| child.number() == daemon.pid);
         if key != self.key && !started_here {
+            refuse(daemon, &Packet::new(PacketKind::Hello, SlotId::GLOBAL), Errno::ACCESS);
             self.daemon = None;
             return Ok(());
         }
@@ -519,7 +520,12 @@ mod tests {
         greet(&stranger, proto::VERSION, KEY + 1);
         keeper.serve_daemon();
         keeper.send_news();
-        assert!(matches!(proto::receive(&stranger), Ok(Received::Closed)), "nothing was sent");
+        let Ok(Received::Packet(refused, [None, None])) = proto::receive(&stranger) else {
+            panic!("the reason alone")
+        };
+        let reason = Errno::ACCESS.raw_os_error() as u64;
+        assert_eq!((refused.kind, refused.a, refused.b), (PacketKind::Refused, reason, 1));
+        assert!(matches!(proto::receive(&stranger), Ok(Received::Closed)), "nothing else was sent");
         assert!(keeper.daemon.is_none() && !keeper.successor.awaited());
     }
 

@@ -27,14 +27,14 @@ pub(crate) fn random() -> io::Result<u64> {
 /// Stores the key of the keeper that listens at `socket`.
 pub(crate) fn store(key: u64, socket: &Path) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let file = rustix::fs::open(path(socket), flags, Mode::RUSR | Mode::WUSR)?;
+    let file = rustix::fs::open(key_file(socket), flags, Mode::RUSR | Mode::WUSR)?;
     File::from(file).write_all(format!("{key:0DIGITS$x}").as_bytes())
 }
 
 /// The key of the keeper that listens at `socket`; zero if there is none.
 pub(crate) fn read(socket: &Path) -> u64 {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let Ok(file) = rustix::fs::open(path(socket), flags, Mode::empty()) else { return 0 };
+    let Ok(file) = rustix::fs::open(key_file(socket), flags, Mode::empty()) else { return 0 };
     let mut text = String::new();
     // Short enough that an older or foreign file is no key.
     match File::from(file).take(DIGITS as u64).read_to_string(&mut text) {
@@ -45,7 +45,7 @@ pub(crate) fn read(socket: &Path) -> u64 {
 
 /// Removes the key of the keeper that listened at `socket`.
 pub(crate) fn remove(socket: &Path) {
-    let _removed = std::fs::remove_file(path(socket));
+    let _removed = std::fs::remove_file(key_file(socket));
 }
 
 /// The path that a socket listens at.
@@ -55,7 +55,8 @@ pub(crate) fn path_of(listener: impl AsFd) -> io::Result<PathBuf> {
     Ok(OsStr::from_bytes(path.to_bytes()).into())
 }
 
-fn path(socket: &Path) -> PathBuf {
+/// The file with the key of the keeper that listens at `socket`.
+pub fn key_file(socket: &Path) -> PathBuf {
     socket.with_extension("key")
 }
 
@@ -72,7 +73,7 @@ mod tests {
         let key = random().unwrap();
         store(key, &socket).unwrap();
         assert_eq!(read(&socket), key);
-        let mode = std::fs::metadata(path(&socket)).unwrap().permissions().mode();
+        let mode = std::fs::metadata(key_file(&socket)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         assert_ne!(random().unwrap(), key, "each keeper has its own");
         remove(&socket);
@@ -84,7 +85,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let socket = dir.path().join("keeper.sock");
         for text in ["", "12", "not a number, surely", "xxxxxxxxxxxxxxxx"] {
-            std::fs::write(path(&socket), text).unwrap();
+            std::fs::write(key_file(&socket), text).unwrap();
             assert_eq!(read(&socket), 0, "{text}");
         }
     }

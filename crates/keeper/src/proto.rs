@@ -28,7 +28,8 @@ const LEN: usize = 24;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum PacketKind {
-    /// First packet of a daemon; `a` is its version.
+    /// First packet of a daemon: `a` is its version, `b` the key of the installation ([`crate::key_file`]), or 0. It gets
+    /// `Refused` if the key is wrong and the keeper has not started it.
     Hello = 1,
     /// Starts a child in a slot: `a` columns and rows, `b` bytes of ring to keep, with a [`crate::Spec`].
     /// A slot that already has a ring goes on with it.

@@ -165,11 +165,13 @@ sock.settimeout(20)
 sock.connect(sys.argv[1])
 sock.send(struct.pack('<HHIQQ', 1, 0, 0xffffffff, 1, 0))
 data, ancillary, flags, address = sock.recvmsg(64, socket.CMSG_SPACE(64))
-print(len(data), len(ancillary))
+print(struct.unpack('<HHIQQ', data)[0], len(ancillary))
+print(len(sock.recv(64)))
 ";
     let output =
         Command::new("python3").args(["-c", greet]).arg(swb.paths().keeper_socket()).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "0 0\n", "{output:?}");
+    // The refusal, without descriptors, and the end.
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "109 0\n0\n", "{output:?}");
     swb.start_daemon();
     assert_eq!(swb.session("one").unwrap()["status"], "running", "a daemon of ours gets it");
 }
