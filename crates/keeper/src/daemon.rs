@@ -210,6 +210,8 @@ impl Keeper {
     fn obey(&mut self, packet: &Packet, fd: Option<OwnedFd>) -> Result<(), Errno> {
         match packet.kind {
             PacketKind::Hello => self.welcome(packet.a, packet.b),
+            // Without the key any process of the user could end the series of daemons, or replace this program.
+            _ if !self.is_served() => Err(Errno::ACCESS),
             PacketKind::Spawn => self.spawn(packet, fd.ok_or(Errno::BADF)?),
             PacketKind::Signal => match self.slot(packet.slot)?.signal(packet.a) {
                 // It has ended by itself, and the daemon gets a report of that.
@@ -561,6 +563,21 @@ mod tests {
             assert_eq!(keeper.farewell(now + limits::FAREWELL * 2), None);
             assert_eq!(process.wait().unwrap().signal(), Some(9), "descriptor: {with_descriptor}");
         }
+    }
+
+    #[test]
+    fn a_connection_without_hello_changes_nothing() {
+        let (mut keeper, daemon) = served();
+        drop(daemon);
+        keeper.serve_daemon();
+        let (socket, stranger) = pair();
+        keeper.daemon = Some(Daemon::new(socket, 1));
+        keeper.watch_daemon().unwrap();
+        proto::send(&stranger, Packet::new(PacketKind::Goodbye, SlotId::GLOBAL), &[]).unwrap();
+        let spec = crate::spec::sealed_memfd("x", b"").unwrap();
+        proto::send(&stranger, Packet::new(PacketKind::Replace, SlotId::GLOBAL), &[spec.as_fd()]).unwrap();
+        keeper.serve_daemon();
+        assert!(keeper.successor.awaited() && keeper.next_image.is_none());
     }
 
     #[test]
