@@ -1,9 +1,9 @@
-//! Access to files by path: off the daemon's thread, with a bound, and never through a FIFO or a device.
+//! Access to files by path: off the daemon's thread, for a limited time, and never through a FIFO or a device.
 //!
 //! A path that a client or a repository names can lead to a mount that does not respond, and a system call on it then
 //! takes forever. The daemon has one thread for all clients, so [`run`] makes such calls on threads of their own. The
 //! caller waits for a limited time, and a call that takes longer keeps its thread and nothing else. As long as it does,
-//! further calls for the same path fail at once.
+//! further calls for the same path fail at once; so do all calls for a mount on which several calls have not returned.
 //!
 //! [`open`] and the functions on top of it open a file once, without waiting for a peer, check that it is a regular
 //! file, and read from that descriptor: what the path leads to later does not matter.
@@ -11,12 +11,13 @@
 //! The lints of the crates in the daemon forbid the blocking calls of the standard library elsewhere.
 
 use crate::limits;
+use crate::mounts::{self, Mounts};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 use tokio::time::{Instant, timeout_at};
@@ -65,7 +66,7 @@ pub async fn run_within<T: Send + 'static>(
     work: impl FnOnce(&Path) -> T + Send + 'static,
 ) -> Result<T, FileAccessError> {
     // The threads are those of the process, whatever calls for them.
-    static THREADS: FileThreads = FileThreads::new(limits::FILE_THREADS);
+    static THREADS: FileThreads = FileThreads::new(limits::FILE_THREADS, limits::FILE_ACCESS);
     THREADS.run(limit, path, work).await
 }
 
@@ -73,6 +74,8 @@ pub async fn run_within<T: Send + 'static>(
 #[derive(Debug)]
 struct FileThreads {
     most: usize,
+    /// A call that takes longer counts as one that does not return, however short its caller's own limit is.
+    patience: Duration,
     free: Semaphore,
     /// The calls that have not returned, and some that have.
     calls: Mutex<Vec<FileCall>>,
@@ -81,6 +84,8 @@ struct FileThreads {
 #[derive(Debug)]
 struct FileCall {
     path: PathBuf,
+    /// The place that the kernel accesses for it, without links, as far as it got.
+    place: PathBuf,
     /// From here on its path counts as not responding.
     due: Instant,
     /// Held by its thread.
@@ -88,8 +93,8 @@ struct FileCall {
 }
 
 impl FileThreads {
-    const fn new(most: usize) -> Self {
-        Self { most, free: Semaphore::const_new(most), calls: Mutex::new(Vec::new()) }
+    const fn new(most: usize, patience: Duration) -> Self {
+        Self { most, patience, free: Semaphore::const_new(most), calls: Mutex::new(Vec::new()) }
     }
 
     async fn run<T: Send + 'static>(
@@ -98,17 +103,19 @@ impl FileThreads {
         path: &Path,
         work: impl FnOnce(&Path) -> T + Send + 'static,
     ) -> Result<T, FileAccessError> {
-        let due = Instant::now() + limit;
+        let start = Instant::now();
+        let deadline = start + limit;
         self.check(path)?;
-        let Ok(Ok(permit)) = timeout_at(due, self.free.acquire()).await else {
+        let Ok(Ok(permit)) = timeout_at(deadline, self.free.acquire()).await else {
             return Err(FileAccessError::TooManyWaiting(path.to_owned()));
         };
         let running = Arc::new(permit);
-        self.note(FileCall { path: path.to_owned(), due, running: Arc::downgrade(&running) });
+        self.note(path, start + limit.max(self.patience), Arc::downgrade(&running));
         let (done, outcome) = oneshot::channel();
         let owned = path.to_owned();
         let call = move || {
-            let result = work(&owned);
+            let responds = mounts::follow(&owned, |place| self.enter(place, &running));
+            let result = responds.then(|| work(&owned)).ok_or(FileAccessError::NotResponding(owned));
             // First, so that the call does not count as running when its caller continues.
             drop(running);
             // The caller may have left.
@@ -119,8 +126,8 @@ impl FileThreads {
             reason: reason.to_string(),
         };
         std::thread::Builder::new().name("file".into()).spawn(call).map_err(|error| no_thread(&error))?;
-        match timeout_at(due, outcome).await {
-            Ok(outcome) => outcome.map_err(|_| no_thread(&"the operation failed unexpectedly")),
+        match timeout_at(deadline, outcome).await {
+            Ok(outcome) => outcome.unwrap_or_else(|_| Err(no_thread(&"the operation failed unexpectedly"))),
             Err(_) => {
                 tracing::warn!(path = %path.display(), "file access has not returned in time");
                 Err(FileAccessError::NotResponding(path.to_owned()))
@@ -131,7 +138,7 @@ impl FileThreads {
     /// Refuses a call that could only wait for others that do not return.
     fn check(&self, path: &Path) -> Result<(), FileAccessError> {
         let now = Instant::now();
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = self.lock();
         calls.retain(|call| call.running.strong_count() > 0);
         let overdue = || calls.iter().filter(|call| call.due <= now);
         if overdue().any(|call| call.path == path) {
@@ -143,8 +150,34 @@ impl FileThreads {
         Ok(())
     }
 
-    fn note(&self, call: FileCall) {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+    fn note(&self, path: &Path, due: Instant, running: Weak<SemaphorePermit<'static>>) {
+        self.lock().push(FileCall { path: path.to_owned(), place: PathBuf::new(), due, running });
+    }
+
+    /// Notes which place the call that holds `running` accesses next. Returns `false` if several others have not returned
+    /// from the mount that it is on: one more could only take another thread.
+    fn enter(&self, place: &Path, running: &Arc<SemaphorePermit<'static>>) -> bool {
+        let now = Instant::now();
+        let overdue: Vec<PathBuf> = {
+            let mut calls = self.lock();
+            let own = calls.iter_mut().find(|call| call.running.as_ptr() == Arc::as_ptr(running));
+            if let Some(own) = own {
+                place.clone_into(&mut own.place);
+            }
+            let stuck = |call: &&FileCall| call.due <= now && call.running.strong_count() > 0;
+            calls.iter().filter(stuck).map(|call| call.place.clone()).collect()
+        };
+        // The list of mounts is read only if it matters.
+        if overdue.len() < limits::FILE_THREADS_PER_MOUNT {
+            return true;
+        }
+        let mounts = Mounts::read();
+        let same = overdue.iter().filter(|other| mounts.of(other) == mounts.of(place));
+        same.count() < limits::FILE_THREADS_PER_MOUNT
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<FileCall>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -226,7 +259,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(30);
 
     fn threads(most: usize) -> &'static FileThreads {
-        Box::leak(Box::new(FileThreads::new(most)))
+        Box::leak(Box::new(FileThreads::new(most, SHORT)))
     }
 
     /// A call that returns only when the sender is dropped.
@@ -267,6 +300,37 @@ mod tests {
         let refused = threads.run(LONG * 100, path, |_| ()).await;
         assert_eq!(refused, Err(FileAccessError::TooManyWaiting(path.into())));
         assert!(refused.unwrap_err().to_string().contains("/c"));
+    }
+
+    #[tokio::test]
+    async fn a_mount_that_does_not_respond_leaves_threads_for_the_others() {
+        let threads = threads(limits::FILE_THREADS);
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/proc", dir.path().join("link")).unwrap();
+        let mut held = Vec::new();
+        // Half of them by a link in a directory that is on another mount.
+        for number in 0..limits::FILE_THREADS_PER_MOUNT {
+            let (release, call) = stuck();
+            held.push(release);
+            let base = if number % 2 == 0 { dir.path().join("link") } else { "/proc".into() };
+            assert!(threads.run(SHORT, &base.join(format!("none-{number}")), call).await.is_err());
+        }
+        for path in [dir.path().join("link/version"), "/proc/version".into()] {
+            let refused = threads.run(LONG, &path, |_| ()).await;
+            assert_eq!(refused, Err(FileAccessError::NotResponding(path)));
+        }
+        assert_eq!(threads.run(LONG, &dir.path().join("fine"), |_| 1).await, Ok(1));
+        assert!(threads.free.available_permits() > limits::FILE_THREADS / 2);
+    }
+
+    #[tokio::test]
+    async fn a_caller_in_a_hurry_does_not_condemn_the_path() {
+        let threads = Box::leak(Box::new(FileThreads::new(2, LONG)));
+        let slow = Path::new("/slow");
+        let (release, call) = stuck();
+        assert!(threads.run(SHORT, slow, call).await.is_err());
+        assert_eq!(threads.run(LONG, slow, |_| 1).await, Ok(1), "another caller has more time");
+        drop(release);
     }
 
     #[tokio::test]

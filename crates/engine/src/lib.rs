@@ -29,6 +29,7 @@ pub mod file_access;
 mod journal;
 mod keeper;
 pub mod limits;
+mod mounts;
 mod optional_state;
 mod process;
 mod pty;

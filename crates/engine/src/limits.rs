@@ -114,6 +114,11 @@ pub const GIT_FACTS: Duration = Duration::from_secs(1);
 /// Threads that access files at the same time. Each may wait for a disk that never responds, and takes a few pages of
 /// memory then; the next call waits for a free one.
 pub const FILE_THREADS: usize = 64;
+/// Threads that may wait for one mount that does not respond; further calls for it fail at once, and leave the other threads
+/// to mounts that do.
+pub const FILE_THREADS_PER_MOUNT: usize = 8;
+/// Links that are followed in one path: as many as the kernel follows.
+pub(crate) const LINKS: usize = 40;
 /// Maximum number of known workspaces; the least recently used one is forgotten.
 pub const WORKSPACES: usize = 1024;
 
