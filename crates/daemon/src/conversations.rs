@@ -29,7 +29,7 @@ pub(crate) struct ChatContext<'a> {
 }
 
 /// Opens the conversations that belong to `engine`.
-pub(crate) fn open(engine: &Engine, chat: ChatContext<'_>) -> Chats {
+pub(crate) async fn open(engine: &Engine, chat: ChatContext<'_>) -> Chats {
     let (config, paths) = (chat.config, chat.paths);
     let allow = config.chat.allow.clone();
     let exe = chat.exe.to_owned();
@@ -39,7 +39,7 @@ pub(crate) fn open(engine: &Engine, chat: ChatContext<'_>) -> Chats {
     let archive = Store::new(paths.state_dir());
     let mut options = ChatOptions::new(LABEL, Arc::new(agents), Arc::new(archive), Arc::new(SystemGit));
     options.workspaces = config.chat.workspaces.iter().map(|workspace| known(workspace, paths)).collect();
-    Chats::new(engine, options)
+    Chats::start(engine, options).await
 }
 
 fn known(config: &WorkspaceConfig, paths: &Paths) -> Workspace {

@@ -118,7 +118,7 @@ impl DaemonSetup {
         let confinement =
             Confinement::new(self.config.chat.confinement.clone(), self.exe.clone(), &fronts.tasks);
         let (agents, agent_sockets) = agent_connections::channel();
-        let chats = self.conversations(&engine, confinement.clone(), agents);
+        let chats = self.conversations(&engine, confinement.clone(), agents).await;
         let (stop, mut stops) = mpsc::channel(1);
         let host = Arc::new(DaemonHost {
             engine: engine.clone(),
@@ -188,7 +188,7 @@ impl DaemonSetup {
         Ok(Listeners { control, coop, clippy, scriptschnell })
     }
 
-    fn conversations(
+    async fn conversations(
         &self,
         engine: &Engine,
         confinement: Confinement,
@@ -203,7 +203,7 @@ impl DaemonSetup {
             confinement,
             connections,
         };
-        conversations::open(engine, chat)
+        conversations::open(engine, chat).await
     }
 
     async fn stop(

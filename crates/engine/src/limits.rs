@@ -119,6 +119,9 @@ pub const FILE_THREADS: usize = 64;
 pub const FILE_THREADS_PER_MOUNT: usize = 8;
 /// Links that are followed in one path: as many as the kernel follows.
 pub(crate) const LINKS: usize = 40;
+/// How long a daemon waits at its start for the saved workspaces. It takes some milliseconds, unless the disk does not respond
+/// or another process holds the database.
+pub const WORKSPACES_READ: Duration = Duration::from_secs(1);
 /// Maximum number of known workspaces; the least recently used one is forgotten.
 pub const WORKSPACES: usize = 1024;
 

@@ -145,9 +145,10 @@ impl fmt::Debug for Chats {
 
 impl Chats {
     /// The conversations beside the sessions of `engine`; resumes those of a daemon that crashed.
-    pub fn new(engine: &Engine, options: ChatOptions) -> Self {
+    pub async fn start(engine: &Engine, options: ChatOptions) -> Self {
+        let archive = Arc::clone(&options.archive);
+        let workspaces = Workspaces::open(options.workspaces, archive, limits::WORKSPACES_READ).await;
         let (recovery, left) = RecoveryJournal::new(engine.keeper().clone(), engine.take_chats());
-        let workspaces = Workspaces::new(options.workspaces, Arc::clone(&options.archive));
         let chats = Self {
             inner: Arc::new(Inner {
                 engine: engine.clone(),

@@ -5,34 +5,60 @@ use crate::limits;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use swb_chat::{Archive, ArchiveError, Workspace};
+use tokio_util::sync::CancellationToken;
 
 /// The known workspaces; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Workspaces {
     known: Arc<Mutex<BTreeMap<PathBuf, Arc<Workspace>>>>,
     archive: Arc<dyn Archive>,
+    /// Cancelled when the saved workspaces have been read, or cannot be.
+    read: CancellationToken,
 }
 
 impl Workspaces {
-    /// Workspaces saved on disk and configured ones; configuration takes precedence.
-    pub(super) fn new(configured: Vec<Workspace>, archive: Arc<dyn Archive>) -> Self {
-        let kept = archive.workspaces().unwrap_or_else(|error| {
-            tracing::warn!(%error, "cannot read the saved workspaces");
-            Vec::new()
-        });
-        let mut known: BTreeMap<PathBuf, Arc<Workspace>> = BTreeMap::new();
-        for workspace in kept {
-            known.insert(workspace.path.clone(), Arc::new(workspace));
+    /// Workspaces saved on disk and configured ones; configuration takes precedence. If the disk or another process that
+    /// holds the database takes longer than `limit`, the saved ones become known later.
+    pub(super) async fn open(configured: Vec<Workspace>, archive: Arc<dyn Archive>, limit: Duration) -> Self {
+        let by_path = |workspace: Workspace| (workspace.path.clone(), Arc::new(workspace));
+        let known: BTreeMap<_, _> = configured.into_iter().map(by_path).collect();
+        let configured: Vec<PathBuf> = known.keys().cloned().collect();
+        let read = CancellationToken::new();
+        let workspaces = Self { known: Arc::new(Mutex::new(known)), archive, read };
+        tokio::spawn(workspaces.clone().add_saved(configured));
+        if tokio::time::timeout(limit, workspaces.read.cancelled()).await.is_err() {
+            tracing::warn!("the database of workspaces does not respond; going on without it until it does");
         }
-        for configured in configured {
-            let merged = match known.get(&configured.path) {
-                Some(kept) => merged(configured, kept),
-                None => configured,
-            };
-            known.insert(merged.path.clone(), Arc::new(merged));
+        workspaces
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "the user's own database, which limits its waits itself")]
+    async fn add_saved(self, configured: Vec<PathBuf>) {
+        // Others wait for the end of this, also if the call panics.
+        let _read = self.read.clone().drop_guard();
+        let archive = Arc::clone(&self.archive);
+        let saved = tokio::task::spawn_blocking(move || archive.workspaces()).await;
+        let saved = saved.unwrap_or_else(|error| Err(ArchiveError(error.to_string())));
+        match saved {
+            Ok(saved) => saved.into_iter().for_each(|saved| self.add(saved, &configured)),
+            Err(error) => tracing::warn!(%error, "cannot read the saved workspaces"),
         }
-        Self { known: Arc::new(Mutex::new(known)), archive }
+    }
+
+    /// Adds a saved workspace to what is configured or was used meanwhile.
+    fn add(&self, saved: Workspace, configured: &[PathBuf]) {
+        let mut known = self.lock();
+        let workspace = match known.get(&saved.path) {
+            Some(used) if configured.contains(&saved.path) => merged(used.as_ref().clone(), &saved),
+            Some(used) => {
+                let last_accessed = used.last_accessed.max(saved.last_accessed);
+                Workspace { created: saved.created, last_accessed, ..merged(saved, used) }
+            }
+            None => saved,
+        };
+        known.insert(workspace.path.clone(), Arc::new(workspace));
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Arc<Workspace>>> {
@@ -57,31 +83,33 @@ impl Workspaces {
 
     /// Saves a workspace on disk.
     pub async fn keep(&self, workspace: Workspace) -> Result<(), ArchiveError> {
-        let kept = workspace.clone();
-        self.lock().insert(workspace.path.clone(), Arc::new(workspace));
-        self.write(kept).await
+        let path = workspace.path.clone();
+        self.lock().insert(path.clone(), Arc::new(workspace));
+        self.write(&path).await
     }
 
     /// Allows a command without an approval from now on.
     pub async fn approve_command(&self, path: &Path, command: &str) {
-        self.approve(path, |workspace| add(&mut workspace.commands_approved, command)).await;
+        self.approve(path, |workspace| add_entry(&mut workspace.commands_approved, command)).await;
     }
 
     /// Allows a domain without an approval from now on.
     pub async fn approve_domain(&self, path: &Path, domain: &str) {
-        self.approve(path, |workspace| add(&mut workspace.domains_approved, domain)).await;
+        self.approve(path, |workspace| add_entry(&mut workspace.domains_approved, domain)).await;
     }
 
     async fn approve(&self, path: &Path, add: impl FnOnce(&mut Workspace)) {
-        let changed = self.change(path, add);
-        if let Err(error) = self.write(changed.as_ref().clone()).await {
+        self.change(path, add);
+        if let Err(error) = self.write(path).await {
             tracing::warn!(%error, "cannot save an approval: it is valid until the daemon stops");
         }
     }
 
     #[allow(clippy::disallowed_methods, reason = "the user's own database, which limits its waits itself")]
-    async fn write(&self, workspace: Workspace) -> Result<(), ArchiveError> {
-        let archive = Arc::clone(&self.archive);
+    async fn write(&self, path: &Path) -> Result<(), ArchiveError> {
+        // Otherwise it would replace a saved workspace that is not known yet.
+        self.read.cancelled().await;
+        let (archive, workspace) = (Arc::clone(&self.archive), self.get(path));
         let written = tokio::task::spawn_blocking(move || archive.keep_workspace(&workspace)).await;
         written.unwrap_or_else(|error| Err(ArchiveError(error.to_string())))
     }
@@ -105,7 +133,7 @@ impl Workspaces {
     }
 }
 
-fn add(list: &mut Vec<String>, entry: &str) {
+fn add_entry(list: &mut Vec<String>, entry: &str) {
     if !list.iter().any(|known| known == entry) {
         list.push(entry.to_owned());
     }
@@ -114,11 +142,97 @@ fn add(list: &mut Vec<String>, entry: &str) {
 /// The configured permissions, and those that users approved.
 fn merged(mut configured: Workspace, kept: &Workspace) -> Workspace {
     for command in &kept.commands_approved {
-        add(&mut configured.commands_approved, command);
+        add_entry(&mut configured.commands_approved, command);
     }
     for domain in &kept.domains_approved {
-        add(&mut configured.domains_approved, domain);
+        add_entry(&mut configured.domains_approved, domain);
     }
     configured.created = kept.created;
     configured
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use swb_chat::{SavedConversation, SearchHit, Summary};
+    use swb_types::Timestamp;
+
+    /// An archive with one workspace, which returns it when the sender is dropped.
+    #[derive(Debug)]
+    struct SlowArchive {
+        released: Mutex<mpsc::Receiver<()>>,
+        saved: Mutex<Workspace>,
+    }
+
+    impl SlowArchive {
+        fn new(saved: Workspace) -> (mpsc::SyncSender<()>, Arc<Self>) {
+            let (release, released) = mpsc::sync_channel(0);
+            (release, Arc::new(Self { released: Mutex::new(released), saved: Mutex::new(saved) }))
+        }
+    }
+
+    impl Archive for SlowArchive {
+        fn save(&self, _: &SavedConversation) -> Result<(), ArchiveError> {
+            Ok(())
+        }
+        fn load(&self, _: &str) -> Result<Option<SavedConversation>, ArchiveError> {
+            Ok(None)
+        }
+        fn delete(&self, _: &str) -> Result<bool, ArchiveError> {
+            Ok(false)
+        }
+        fn list(&self, _: Option<&Path>) -> Result<Vec<Summary>, ArchiveError> {
+            Ok(Vec::new())
+        }
+        fn search(&self, _: &str, _: Option<&Path>, _: usize) -> Result<Vec<SearchHit>, ArchiveError> {
+            Ok(Vec::new())
+        }
+        fn workspaces(&self) -> Result<Vec<Workspace>, ArchiveError> {
+            assert!(self.released.lock().unwrap().recv().is_err());
+            Ok(vec![self.saved.lock().unwrap().clone()])
+        }
+        fn keep_workspace(&self, workspace: &Workspace) -> Result<(), ArchiveError> {
+            *self.saved.lock().unwrap() = workspace.clone();
+            Ok(())
+        }
+    }
+
+    fn workspace(agent: &str, command: &str) -> Workspace {
+        let mut workspace = Workspace::new(Path::new("/w"), Timestamp::default());
+        workspace.agent = Some(agent.into());
+        workspace.commands_approved = vec![command.into()];
+        workspace
+    }
+
+    #[tokio::test]
+    async fn a_database_that_is_held_delays_neither_the_start_nor_loses_anything() {
+        let (release, archive) = SlowArchive::new(workspace("saved", "old"));
+        let known = Workspaces::open(Vec::new(), archive.clone(), Duration::from_millis(20)).await;
+        let path = Path::new("/w");
+        assert_eq!(known.all().len(), 0);
+        known.touch(path);
+        let approval = tokio::spawn({
+            let known = known.clone();
+            async move { known.approve_command(Path::new("/w"), "new").await }
+        });
+        tokio::task::yield_now().await;
+        drop(release);
+        approval.await.unwrap();
+        let expected = (Some("saved".to_owned()), vec!["old".to_owned(), "new".to_owned()]);
+        for found in [known.get(path).as_ref().clone(), archive.saved.lock().unwrap().clone()] {
+            assert_eq!((found.agent, found.commands_approved), expected);
+        }
+    }
+
+    #[tokio::test]
+    async fn configuration_takes_precedence_over_what_is_saved() {
+        let (release, archive) = SlowArchive::new(workspace("saved", "old"));
+        drop(release);
+        let configured = vec![workspace("configured", "always")];
+        let known = Workspaces::open(configured, archive, Duration::from_secs(60)).await;
+        let found = known.get(Path::new("/w"));
+        assert_eq!(found.agent.as_deref(), Some("configured"));
+        assert_eq!(found.commands_approved, ["always", "old"]);
+    }
 }
