@@ -6,8 +6,7 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use swb_engine::{InputError, is_unconfined};
 use tokio::net::{UnixListener, UnixStream};
@@ -28,35 +27,40 @@ pub struct Fronts {
 /// The number of open connections, and who is notified when it changes.
 #[derive(Default)]
 pub(crate) struct ConnectionCount {
-    open: AtomicUsize,
+    /// Locked until a change is reported: the last report is that of the last change.
+    open: Mutex<usize>,
     report: OnceLock<Box<dyn Fn(usize) + Send + Sync>>,
 }
 
 impl ConnectionCount {
     pub(crate) fn get(&self) -> usize {
-        self.open.load(Ordering::Relaxed)
+        *self.lock()
     }
 
     pub(crate) fn add(&self) {
-        let open = self.open.fetch_add(1, Ordering::Relaxed) + 1;
-        self.report(open);
+        self.change(|open| open.saturating_add(1));
     }
 
     pub(crate) fn remove(&self) {
-        let open = self.open.fetch_sub(1, Ordering::Relaxed) - 1;
-        self.report(open);
+        self.change(|open| open.saturating_sub(1));
     }
 
-    fn report(&self, open: usize) {
+    fn change(&self, change: impl FnOnce(usize) -> usize) {
+        let mut open = self.lock();
+        *open = change(*open);
         if let Some(report) = self.report.get() {
-            report(open);
+            report(*open);
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, usize> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for ConnectionCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.open.fmt(f)
+        self.get().fmt(f)
     }
 }
 
@@ -211,4 +215,34 @@ pub(crate) async fn deliver(
         () = peer::stops_sending(stream) => gone(),
     }
     input.await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn the_last_report_is_the_number_of_connections() {
+        let fronts = Fronts::default();
+        let reported = Arc::new(AtomicUsize::new(usize::MAX));
+        let report = Arc::clone(&reported);
+        fronts.report_connections(move |open| {
+            // Whoever reports late would overwrite a newer report.
+            std::thread::yield_now();
+            report.store(open, Ordering::SeqCst);
+        });
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..500 {
+                        fronts.open.add();
+                        fronts.open.remove();
+                    }
+                    fronts.open.add();
+                });
+            }
+        });
+        assert_eq!((fronts.connections(), reported.load(Ordering::SeqCst)), (4, 4));
+    }
 }
