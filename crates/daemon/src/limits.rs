@@ -48,3 +48,5 @@ pub(crate) const COMMAND_OUTPUT: u64 = 64 * 1024;
 pub(crate) const MANAGER: Duration = Duration::from_millis(700);
 /// How long the processes may take to arrive in the scope that systemd has promised.
 pub(crate) const SCOPE: Duration = Duration::from_millis(300);
+/// Pause between two checks whether they have arrived; they mostly have at the second one.
+pub(crate) const SCOPE_CHECK: Duration = Duration::from_millis(5);

@@ -14,14 +14,17 @@ use crate::limits;
 use crate::timed_command::output_within;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use swb_types::Paths;
 
-/// The unit that the user's own service file would have; such a daemon stays in it.
+/// How the names of our units begin, of the scope here and of the service in docs/logout.md. A daemon in one stays there.
 const OWN_UNITS: &str = "switchboard";
-/// What explains lingering.
-const ADVICE: &str =
+/// Warning if the user's manager, and with it the scope, ends at the last logout.
+const NO_LINGERING: &str =
     "sessions end when you log out: `loginctl enable-linger` keeps them (see docs/logout.md)";
+/// Warning if the processes stay in a login session that ends them.
+const NO_SCOPE: &str = "sessions end when you log out: KillUserProcesses is on, and the user's systemd manager created no scope \
+                        for them (see docs/logout.md)";
 
 /// How the processes of this user end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +42,21 @@ enum Plan {
     Stay,
     /// Move to a scope of the user's manager.
     Move,
-    /// The same, and warn that the user's manager ends with the last login.
-    MoveAndWarn,
+    /// The same; if that fails, the processes end with the login session.
+    MoveOrEnd,
+    /// The same, and the user's manager ends with the last login.
+    MoveUntilLogout,
+}
+
+impl Plan {
+    /// The warning for the user, after the processes have `moved` or not.
+    fn warning(self, moved: bool) -> Option<&'static str> {
+        match (self, moved) {
+            (Self::MoveOrEnd, false) => Some(NO_SCOPE),
+            (Self::MoveUntilLogout, _) => Some(NO_LINGERING),
+            (Self::Stay | Self::Move, _) | (Self::MoveOrEnd, true) => None,
+        }
+    }
 }
 
 /// Decides by the control group of this process, as in `/proc/self/cgroup`.
@@ -55,8 +71,9 @@ fn plan(cgroups: &str, rules: impl FnOnce() -> LoginRules) -> Plan {
         return Plan::Move;
     }
     match rules() {
+        LoginRules { lingering: true, kills_processes: true } => Plan::MoveOrEnd,
         LoginRules { lingering: true, .. } => Plan::Move,
-        LoginRules { kills_processes: true, .. } => Plan::MoveAndWarn,
+        LoginRules { kills_processes: true, .. } => Plan::MoveUntilLogout,
         // The session stays until its last process has ended, but the user's manager would not.
         LoginRules { .. } => Plan::Stay,
     }
@@ -77,13 +94,15 @@ pub(crate) async fn move_to_own_scope(paths: &Paths, processes: Vec<u32>) -> Opt
     }
     let cgroups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     // Its answer may take a while, and nothing else can be done meanwhile: no session may start before.
-    let moved = tokio::task::spawn_blocking(move || {
+    let moving = tokio::task::spawn_blocking(move || {
         let plan = plan(&cgroups, login_rules);
-        (plan != Plan::Stay && start_scope(&processes)).then_some(plan)
+        (plan, plan != Plan::Stay && start_scope(&processes))
     });
-    let plan = moved.await.ok().flatten()?;
-    tracing::info!("moved to a scope of the user's systemd manager");
-    (plan == Plan::MoveAndWarn).then(|| ADVICE.to_owned())
+    let (plan, moved) = moving.await.ok()?;
+    if moved {
+        tracing::info!("moved to a scope of the user's systemd manager");
+    }
+    plan.warning(moved).map(str::to_owned)
 }
 
 fn login_rules() -> LoginRules {
@@ -105,17 +124,18 @@ fn start_scope(processes: &[u32]) -> bool {
     let answer = output_within(&mut scope_command(&unit, processes), limits::MANAGER);
     if !matches!(&answer, Ok(Some(output)) if output.status.success()) {
         tracing::info!(
-            "the user's systemd manager gives no scope; sessions end with what started the daemon"
+            "the user's systemd manager created no scope; sessions end with what started the daemon"
         );
         return false;
     }
     // The manager moves them a moment after its answer.
     let deadline = Instant::now() + limits::SCOPE;
-    while Instant::now() < deadline {
-        if processes.iter().all(|pid| is_in(*pid, &unit)) {
-            break;
+    while !processes.iter().all(|pid| is_in(*pid, &unit)) {
+        if Instant::now() > deadline {
+            tracing::warn!(unit, "timed out waiting for the user's systemd manager to move the processes");
+            return false;
         }
-        std::thread::park_timeout(Duration::from_millis(5));
+        std::thread::park_timeout(limits::SCOPE_CHECK);
     }
     true
 }
@@ -177,9 +197,18 @@ mod tests {
     fn a_login_session_is_left_if_that_is_better() {
         let session = "0::/user.slice/user-1000.slice/session-3.scope\n";
         assert_eq!(planned(session, true, false), Plan::Move);
-        assert_eq!(planned(session, true, true), Plan::Move);
-        assert_eq!(planned(session, false, true), Plan::MoveAndWarn);
+        assert_eq!(planned(session, true, true), Plan::MoveOrEnd);
+        assert_eq!(planned(session, false, true), Plan::MoveUntilLogout);
         assert_eq!(planned(session, false, false), Plan::Stay, "it outlives the login there");
+    }
+
+    #[test]
+    fn the_user_is_warned_if_sessions_end_at_logout() {
+        let warnings = |plan: Plan| [true, false].map(|moved| plan.warning(moved));
+        assert_eq!(warnings(Plan::Stay), [None; 2]);
+        assert_eq!(warnings(Plan::Move), [None; 2]);
+        assert_eq!(warnings(Plan::MoveOrEnd), [None, Some(NO_SCOPE)]);
+        assert_eq!(warnings(Plan::MoveUntilLogout), [Some(NO_LINGERING); 2]);
     }
 
     #[test]
