@@ -175,7 +175,10 @@ impl DaemonSetup {
     /// any session starts, as children stay where they were started. Returns a warning for the user.
     async fn leave_terminal(&self, engine: &Engine, new_keeper: bool) -> Option<String> {
         let keeper = u32::try_from(engine.keeper_pid()).ok().filter(|_| new_keeper);
-        let daemon = self.options.auto.then(std::process::id);
+        // One that the keeper has restarted is where the keeper is, and its clients wait.
+        let parent = rustix::process::getppid().map(|parent| parent.as_raw_nonzero().get());
+        let restarted = parent == Some(engine.keeper_pid());
+        let daemon = (self.options.auto && !restarted).then(std::process::id);
         login::move_to_own_scope(&self.paths, keeper.into_iter().chain(daemon).collect()).await
     }
 

@@ -124,6 +124,21 @@ fn the_keeper_moves_to_a_scope_of_its_own() {
 }
 
 #[test]
+fn a_daemon_that_the_keeper_restarts_does_not_ask_systemd() {
+    let mut swb = Swb::new(env!("CARGO_BIN_EXE_swb"));
+    let calls = swb.dir().join("calls");
+    let path = path_with(&fake_busctl(&swb, &format!("echo \"$*\" >> {}; exit 1", calls.display())));
+    swb.start_daemon_with(|command| {
+        command.arg("--auto").env("PATH", &path);
+    });
+    swb.script("one", "exec cat");
+    let before = std::fs::read_to_string(&calls).ok();
+    swb.kill_daemon();
+    assert!(swb.session("one").is_some());
+    assert_eq!(std::fs::read_to_string(&calls).ok(), before);
+}
+
+#[test]
 fn a_manager_that_does_not_answer_delays_nothing() {
     for script in ["exec sleep 600", "exit 1"] {
         let mut swb = Swb::new(env!("CARGO_BIN_EXE_swb"));
