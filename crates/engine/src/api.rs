@@ -301,11 +301,13 @@ impl Engine {
         }
     }
 
-    /// State of earlier daemons that was left out because daemons died while they read it, as text for people.
+    /// State of earlier daemons that was left out because daemons died at their start or while they read it, as text for
+    /// people.
     pub fn left_out(&self) -> Vec<String> {
         let text = |state: OptionalState| {
             format!(
-                "left out {state}: the daemon died again and again while it read it; the keeper holds the data until {}",
+                "left out {state}: the daemon died again and again, at its start or while it read it; the keeper holds the \
+                 data until {}",
                 if matches!(state, OptionalState::Screen(_)) { "the session ends" } else { "`swb shutdown`" },
             )
         };

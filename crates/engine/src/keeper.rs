@@ -92,6 +92,13 @@ impl KeeperShared {
         self.take_slot()
     }
 
+    /// Notes what is set aside in a slot. A terminal has one place for its screens: a later one takes it.
+    fn note_aside(&mut self, slot: SlotId, state: OptionalState) {
+        if !self.aside.contains(&(slot, state)) {
+            self.aside.push((slot, state));
+        }
+    }
+
     /// Whether the global key holds state that is set aside there, as no slot was free for it.
     fn is_set_aside(&self, key: u16) -> bool {
         self.aside.iter().any(|(slot, state)| *slot == SlotId::GLOBAL && state.key() == key)
@@ -193,7 +200,7 @@ impl Keeper {
 
     /// Notes what is set aside in a slot, or under its global key: then this daemon does not replace it.
     pub(crate) fn note_aside(&self, slot: SlotId, state: OptionalState) {
-        self.lock().aside.push((slot, state));
+        self.lock().note_aside(slot, state);
     }
 
     /// What is set aside.
@@ -619,9 +626,18 @@ mod tests {
         let mut shared = shared(screens.collect());
         for _ in 0..limits::SET_ASIDE {
             let slot = shared.take_slot_aside().expect("a slot");
-            shared.aside.push((slot, OptionalState::Conversations));
+            shared.note_aside(slot, OptionalState::Conversations);
         }
         assert_eq!(shared.take_slot_aside(), None, "their number is limited");
+    }
+
+    #[test]
+    fn a_screen_that_is_set_aside_twice_is_reported_once() {
+        let mut shared = shared(Vec::new());
+        for slot in [3, 4, 3] {
+            shared.note_aside(SlotId(slot), OptionalState::Screen(SlotId(slot)));
+        }
+        assert_eq!(shared.aside.len(), 2);
     }
 
     #[test]

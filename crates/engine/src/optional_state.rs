@@ -72,11 +72,32 @@ impl fmt::Display for OptionalState {
     }
 }
 
+/// Why a daemon does without a piece of state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LeaveOut {
+    /// Earlier ones died while they read it.
+    Deadly,
+    /// Earlier ones died at their start, and nothing explains it.
+    FailedStarts,
+}
+
+impl fmt::Display for LeaveOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Deadly => "daemons died while they read it",
+            Self::FailedStarts => "daemons died at their start for an unknown reason",
+        })
+    }
+}
+
 /// Whether a daemon does without `state`, given what earlier ones died on and how many of them never served a client.
-fn is_left_out(state: OptionalState, suspects: [Suspect; 2], failed_starts: u64) -> bool {
+fn reason_to_leave_out(state: OptionalState, suspects: [Suspect; 2], failed_starts: u64) -> Option<LeaveOut> {
     let died_of_it =
         |suspect: &Suspect| suspect.state == state.code() && suspect.deaths >= limits::DEATHS_OF_STATE;
-    failed_starts >= limits::FAILED_STARTS || suspects.iter().any(died_of_it)
+    if suspects.iter().any(died_of_it) {
+        return Some(LeaveOut::Deadly);
+    }
+    (failed_starts >= limits::FAILED_STARTS).then_some(LeaveOut::FailedStarts)
 }
 
 impl Keeper {
@@ -87,11 +108,12 @@ impl Keeper {
         memory: OwnedFd,
         read: impl FnOnce(OwnedFd) -> T,
     ) -> Option<T> {
-        let dangerous = self.vitals().is_some_and(|vitals| {
+        let reason = self.vitals().and_then(|vitals| {
             let suspects = [DaemonThread::Main, DaemonThread::Screens].map(|thread| vitals.suspect(thread));
-            is_left_out(state, suspects, vitals.failed_starts())
+            reason_to_leave_out(state, suspects, vitals.failed_starts())
         });
-        if dangerous {
+        if let Some(reason) = reason {
+            tracing::error!("left out {state}: {reason}");
             self.set_aside(state, memory);
             return None;
         }
@@ -121,7 +143,6 @@ impl Keeper {
 
     /// Lets the keeper hold `memory` where no daemon reads it.
     fn set_aside(&self, state: OptionalState, memory: OwnedFd) {
-        tracing::error!("left out {state}: daemons died while they read it");
         let place = match state {
             OptionalState::Screen(slot) => {
                 self.hold(slot, KEY_ASIDE, memory);
@@ -155,13 +176,15 @@ mod tests {
         let screen = OptionalState::Screen(SlotId(7));
         for deaths in 0..limits::DEATHS_OF_STATE {
             let suspect = Suspect { state: screen.code(), deaths };
-            assert!(!is_left_out(screen, [suspect, NOTHING], 0), "{deaths}");
+            assert_eq!(reason_to_leave_out(screen, [suspect, NOTHING], 0), None, "{deaths}");
         }
         let suspect = Suspect { state: screen.code(), deaths: limits::DEATHS_OF_STATE };
         for suspects in [[suspect, NOTHING], [NOTHING, suspect]] {
-            assert!(is_left_out(screen, suspects, 0));
+            assert_eq!(reason_to_leave_out(screen, suspects, 0), Some(LeaveOut::Deadly));
+            let reason = reason_to_leave_out(screen, suspects, limits::FAILED_STARTS);
+            assert_eq!(reason, Some(LeaveOut::Deadly));
             for other in [OptionalState::Screen(SlotId(8)), OptionalState::Turns] {
-                assert!(!is_left_out(other, suspects, 0));
+                assert_eq!(reason_to_leave_out(other, suspects, 0), None);
             }
         }
     }
@@ -169,8 +192,9 @@ mod tests {
     #[test]
     fn everything_is_left_out_when_starts_keep_failing() {
         for state in GLOBAL.into_iter().chain([OptionalState::Screen(SlotId(0))]) {
-            assert!(!is_left_out(state, [NOTHING; 2], limits::FAILED_STARTS - 1));
-            assert!(is_left_out(state, [NOTHING; 2], limits::FAILED_STARTS));
+            let reason = |failed| reason_to_leave_out(state, [NOTHING; 2], failed);
+            assert_eq!(reason(limits::FAILED_STARTS - 1), None);
+            assert_eq!(reason(limits::FAILED_STARTS), Some(LeaveOut::FailedStarts));
         }
     }
 
