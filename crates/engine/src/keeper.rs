@@ -33,12 +33,16 @@ pub(crate) const KEY_INPUT: u16 = 3;
 pub(crate) const KEY_ENDPOINT: u16 = 4;
 /// First global key that fronts may use for their listening sockets.
 const KEY_FRONT: u16 = 1;
-/// Global key of the memory in which turns are kept: the last one, so that six fronts have room before it.
+/// Number of fronts that there is room for.
+const FRONTS: u16 = 4;
+/// Global key of the memory in which turns are kept. Such keys are counted from the last one down, those of fronts up.
 pub(crate) const KEY_TURNS: u16 = KEYS as u16 - 1;
 /// Global key of the newest events.
 pub(crate) const KEY_EVENTS: u16 = KEYS as u16 - 2;
 /// Key of the conversations.
 pub(crate) const KEY_CHATS: u16 = KEYS as u16 - 3;
+
+const _: () = assert!(KEY_DAEMON < KEY_FRONT && KEY_FRONT + FRONTS <= KEY_CHATS, "each key has one use");
 
 /// What the keeper reports about a slot.
 #[derive(Debug)]

@@ -97,7 +97,7 @@ impl Keeper {
         let Ok(socket) = rustix::net::accept_with(&self.listener, flags) else {
             return;
         };
-        // Closed without an answer: a confined command of an agent is not even told who is here.
+        // A confined command of an agent gets no reply, only the end of the connection.
         let Some(pid) = peer::admissible(&socket) else { return };
         // The former daemon may have died, and its connection was not read since.
         self.serve_daemon();

@@ -1,4 +1,4 @@
-//! The key of an installation: a daemon that this keeper has not started shows it to be given the sessions.
+//! The key of an installation. A daemon that the keeper has not started itself has to send it to receive the sessions.
 //!
 //! It lies beside the keeper's socket, in a directory that only the user can enter and that no confined program can
 //! read. A process that merely waits for the daemon to die does not get the terminals of all sessions.
@@ -36,8 +36,8 @@ pub(crate) fn read(socket: &Path) -> u64 {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let Ok(file) = rustix::fs::open(key_file(socket), flags, Mode::empty()) else { return 0 };
     let mut text = String::new();
-    // Short enough that an older or foreign file is no key.
-    match File::from(file).take(DIGITS as u64).read_to_string(&mut text) {
+    // One byte more than a key has: a longer file is none.
+    match File::from(file).take((DIGITS as u64).saturating_add(1)).read_to_string(&mut text) {
         Ok(DIGITS) => u64::from_str_radix(&text, 16).unwrap_or(0),
         _ => 0,
     }
@@ -84,7 +84,7 @@ mod tests {
     fn a_file_that_is_no_key_counts_as_none() {
         let dir = tempfile::tempdir().unwrap();
         let socket = dir.path().join("keeper.sock");
-        for text in ["", "12", "not a number, surely", "xxxxxxxxxxxxxxxx"] {
+        for text in ["", "12", "not a number, surely", "xxxxxxxxxxxxxxxx", "0123456789abcdef0"] {
             std::fs::write(key_file(&socket), text).unwrap();
             assert_eq!(read(&socket), 0, "{text}");
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// Slots a keeper has at most: four times what the largest measured user needs.
 pub const MAX_SLOTS: usize = 8192;
-/// Clients of one terminal whose input is counted: more than type into one at a time, and those before them.
+/// Clients of one terminal whose input is counted: more than type at the same time, with room for some that have left.
 pub(crate) const INPUT_STREAMS: usize = 16;
 /// Descriptors the keeper holds per slot, and globally, by key: one byte of flags says which are unsent.
 pub const KEYS: usize = 8;
@@ -20,7 +20,7 @@ pub(crate) const BACKLOG: i32 = 16;
 pub(crate) const ANCESTORS: usize = 128;
 /// How often the ancestors of a process are read until two readings are equal; they rarely change meanwhile.
 pub(crate) const ANCESTRY_READS: usize = 8;
-/// Bytes of `/proc/PID/stat` that are read: a name of 64 and two numbers of them are needed.
+/// Bytes of `/proc/PID/stat` that are read. The parent is the second field after the name, which has at most 64 bytes.
 pub(crate) const PROC_STAT: usize = 512;
 /// Bytes of `/proc/PID/status` that are read: twice what is usual. A process with so many groups that more is needed counts
 /// as one with a filter.

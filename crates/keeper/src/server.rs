@@ -26,7 +26,7 @@ pub(crate) struct Keeper {
     pub(crate) listener: OwnedFd,
     /// Holding its lock is what makes this process the keeper of its directory.
     pub(crate) lock: OwnedFd,
-    /// What a daemon that this keeper has not started shows to be given the sessions.
+    /// What a daemon that this keeper has not started has to send to receive the sessions.
     pub(crate) key: u64,
     pub(crate) slots: Vec<Slot>,
     pub(crate) global: [Option<OwnedFd>; KEYS],

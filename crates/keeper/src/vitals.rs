@@ -3,8 +3,8 @@
 //! The daemon raises `beats` whenever it answers the doorbell, so a keeper that rang can tell a daemon that is busy
 //! from one that hangs ([`crate::watchdog`]). `clients` says whether there are connections that the keeper cannot see.
 //! Before a daemon reads state that it could do without, it writes down which (`doing`); if it dies there, the next
-//! one finds that out. What a daemon makes of it is the daemon's business: the keeper reads `beats`, `clients` and
-//! `ready`, and writes `failed_starts`, `hangs` and `file_limit`.
+//! one finds that out. The keeper reads `beats`, `clients` and `ready`, and resets them when a daemon connects; it writes
+//! `failed_starts`, `hangs` and `file_limit`. The other words are the daemon's alone.
 
 use crate::sys::Mapping;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -5,8 +5,8 @@
 //! once in a while. A daemon that does not answer the bell is silent; the time of its silence counts unless its thread
 //! was waiting for a processor, and after [`limits::SILENCE`] of it the daemon hangs.
 //!
-//! Time is the monotonic clock, which stands still while the machine sleeps. A check never counts more than the
-//! planned time since the one before, so a keeper that did not run itself blames no one.
+//! Time is the monotonic clock, which stands still while the machine sleeps. A check counts at most the planned interval,
+//! so a keeper that was itself delayed does not count its own delay as silence of the daemon.
 
 use crate::limits;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! Conversations with agents, for any backend and any client protocol.
 //!
 //! [`Chats`] is the door: create, find, load, list, delete. Each conversation is one task (`task.rs`) that owns a
-//! [`Conversation`]; clients hold a [`Chat`] and, while they are attached, an [`ChatAttachment`] with everything that
+//! [`Conversation`]; clients hold a [`Chat`] and, while they are attached, a [`ChatAttachment`] with everything that
 //! happens. Agents are behind [`Backend`]; each generation is a task of its own, so that nothing an agent does keeps
 //! its conversation from listening.
 //!

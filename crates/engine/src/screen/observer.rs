@@ -162,7 +162,7 @@ impl Observer {
         self.store_if_due();
     }
 
-    /// Calls `then` with the detection, if there is one, and the screen.
+    /// Calls `see` with the detection, if there is one, and the screen.
     fn detect(&mut self, see: impl FnOnce(&mut Detection, &mut Screen)) {
         self.screen();
         if let (Some(detection), Some(screen)) = (&mut self.detection, &mut self.screen) {

@@ -342,10 +342,6 @@ impl SessionTask {
     fn profile(&self) -> Option<Arc<Profile>> {
         self.spec().profile_in(self.context.profiles.as_deref()?)
     }
-
-    // ---- commands ----
-
-    // ---- events from the keeper ----
 }
 
 impl SessionContext {
