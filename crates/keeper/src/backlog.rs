@@ -3,11 +3,10 @@
 //! An epoll of its own, so that one call shows whether any of them waits, however many there are. It is itself an event
 //! source of the keeper's loop.
 
+use crate::sys::is_readable;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::Timespec;
 use std::io;
-use std::mem::MaybeUninit;
 
 #[derive(Debug)]
 pub(crate) struct Backlog {
@@ -31,9 +30,7 @@ impl Backlog {
 
     /// Whether a client has connected and is not accepted yet.
     pub(crate) fn waits(&self) -> bool {
-        let mut event = [MaybeUninit::uninit()];
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        epoll::wait(&self.epoll, &mut event, Some(&now)).is_ok_and(|(events, _)| !events.is_empty())
+        is_readable(&self.epoll) == Ok(true)
     }
 }
 

@@ -11,7 +11,6 @@
 
 use crate::limits;
 use crate::sys;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -85,8 +84,7 @@ fn is_hidden(pid: Pid) -> bool {
 
 /// Whether a process has not ended; the id of one that lives was not given to another.
 fn lives(process: &OwnedFd) -> bool {
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&now)) == Ok(0)
+    sys::is_readable(process) == Ok(false)
 }
 
 /// A process and its ancestors, then zeros; nothing if one of them ended meanwhile or there are too many.

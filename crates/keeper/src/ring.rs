@@ -19,9 +19,9 @@
 
 use crate::id::Offset;
 use crate::limits::{KEEP_RANGE, RESERVE};
-use crate::sys::{self, Mapping};
+use crate::sys::{self, Mapping, shared_memory};
 use rustix::fd::OwnedFd;
-use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::thread::futex;
 use std::io::{self, IoSlice};
@@ -78,10 +78,7 @@ impl Writer {
         let capacity = pages.and_then(|pages| NonZeroU64::new(pages.checked_add(RESERVE)?));
         let capacity = capacity.ok_or(io::ErrorKind::InvalidInput)?;
         let len = capacity.get().saturating_add(HEADER as u64);
-        let fd = rustix::fs::memfd_create("swb-ring", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-        rustix::fs::ftruncate(&fd, len)?;
-        // Without these seals a truncated file would kill every reader with SIGBUS.
-        rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        let fd = shared_memory("swb-ring", len)?;
         let map = Mapping::<Header>::new(&fd, len as usize, true)?;
         let words = map.words();
         words.capacity.store(capacity.get(), Ordering::Relaxed);
@@ -368,7 +365,7 @@ mod tests {
 
     #[test]
     fn anything_else_is_not_a_ring() {
-        let fd = rustix::fs::memfd_create("x", MemfdFlags::CLOEXEC).unwrap();
+        let fd = rustix::fs::memfd_create("x", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
         assert!(Reader::open(fd.try_clone().unwrap()).is_err());
         rustix::fs::ftruncate(&fd, 3 * 4096).unwrap();
         assert!(Reader::open(fd).is_err());

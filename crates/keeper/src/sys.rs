@@ -1,8 +1,10 @@
-//! Every unsafe call of the keeper and its client half: mappings, fork and exec.
+//! Every unsafe call of the keeper and its client half: mappings, fork and exec; and system calls that several files make.
 
 #![allow(unsafe_code)]
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{self, MapFlags, ProtFlags};
 use std::ffi::CString;
@@ -106,6 +108,22 @@ impl<W> Drop for Mapping<W> {
         // SAFETY: unmaps exactly what `new` mapped, and no borrow outlives `self`.
         let _unmapped = unsafe { mm::munmap(self.base.as_ptr().cast(), self.len) };
     }
+}
+
+/// Memory of a fixed length that can be shared with another process. Without the seals a process that truncates it would kill
+/// the others with SIGBUS.
+pub(crate) fn shared_memory(name: &str, len: u64) -> io::Result<OwnedFd> {
+    let memory = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    rustix::fs::ftruncate(&memory, len)?;
+    rustix::fs::fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    Ok(memory)
+}
+
+/// Whether a descriptor is readable now.
+pub(crate) fn is_readable(fd: impl AsFd) -> rustix::io::Result<bool> {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let ready = poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&now))?;
+    Ok(ready > 0)
 }
 
 /// The half of a shared word that changes with every step of it, for the kernel to sleep on.

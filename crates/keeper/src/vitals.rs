@@ -6,9 +6,8 @@
 //! one finds that out. The keeper reads `beats`, `clients` and `ready`, and resets them when a daemon connects; it writes
 //! `failed_starts`, `hangs` and `file_limit`. The other words are the daemon's alone.
 
-use crate::sys::Mapping;
+use crate::sys::{Mapping, shared_memory};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{MemfdFlags, SealFlags};
 use std::io;
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -86,10 +85,7 @@ pub struct Vitals {
 
 impl Vitals {
     pub(crate) fn create() -> io::Result<Self> {
-        let memory = rustix::fs::memfd_create("swb-vitals", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-        rustix::fs::ftruncate(&memory, LEN as u64)?;
-        rustix::fs::fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
-        Self::open(memory)
+        Self::open(shared_memory("swb-vitals", LEN as u64)?)
     }
 
     /// Maps the vital signs from the descriptor that the keeper sent.

@@ -16,10 +16,8 @@
 
 use crate::id::{Offset, SlotId};
 use crate::limits::MAX_SLOTS;
-use crate::sys::Mapping;
-use rustix::event::{PollFd, PollFlags};
+use crate::sys::{Mapping, is_readable, shared_memory};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{MemfdFlags, SealFlags, Timespec};
 use std::io;
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -60,10 +58,7 @@ pub struct Doorbell {
 
 impl Doorbell {
     pub(crate) fn create() -> io::Result<Self> {
-        let memory =
-            rustix::fs::memfd_create("swb-doorbell", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-        rustix::fs::ftruncate(&memory, LEN as u64)?;
-        rustix::fs::fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        let memory = shared_memory("swb-doorbell", LEN as u64)?;
         let flags = rustix::event::EventfdFlags::NONBLOCK | rustix::event::EventfdFlags::CLOEXEC;
         let event = rustix::event::eventfd(0, flags)?;
         Self::open(memory, event)
@@ -144,9 +139,7 @@ impl Doorbell {
 
     /// Whether the daemon has not answered since it was rung.
     pub(crate) fn is_unanswered(&self) -> bool {
-        let mut events = [PollFd::new(&self.event, PollFlags::IN)];
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        rustix::event::poll(&mut events, Some(&now)).is_ok_and(|ready| ready > 0)
+        is_readable(&self.event) == Ok(true)
     }
 
     /// Takes the slots that got output since the last call and passes each to `woken`.
