@@ -4,6 +4,7 @@
 use crate::id::SlotId;
 use crate::limits::{self, KEYS, MAX_SLOTS};
 use crate::peer;
+use crate::proc;
 use crate::proto::{self, KEY_DAEMON, Packet, PacketKind, Received};
 use crate::pty::{self, Child};
 use crate::server::Keeper;
@@ -12,14 +13,11 @@ use crate::source::Source;
 use crate::watchdog::{self, Findings, ThreadState, Verdict};
 use rustix::event::epoll::{self, EventFlags};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::SocketFlags;
 use rustix::process::{
     Pid, PidfdFlags, Resource, Signal, WaitId, WaitIdOptions, kill_process, pidfd_open, pidfd_send_signal,
 };
-use std::ffi::CStr;
-use std::io::Write;
 use std::time::{Duration, Instant};
 
 /// A daemon's connection.
@@ -65,18 +63,12 @@ impl Daemon {
 
     /// What its main thread is doing.
     fn thread_state(&self) -> ThreadState {
-        let read = || -> Option<ThreadState> {
-            let mut path = [0; limits::STAT_PATH];
-            let mut rest = path.as_mut_slice();
-            write!(rest, "/proc/{0}/task/{0}/stat\0", self.pid).ok()?;
-            let path = CStr::from_bytes_until_nul(&path).ok()?;
-            let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
-            let mut stat = [0; limits::STAT];
-            let read = rustix::io::read(&file, &mut stat).ok()?;
-            watchdog::thread_state(stat.get(..read)?)
-        };
+        let mut stat = [0; limits::PROC_STAT];
+        // The line of the process itself counts the time of all its threads.
+        let name = format_args!("task/{}/stat", self.pid);
+        let stat = process_id(self.pid).and_then(|pid| proc::read(pid, name, &mut stat));
         // Without `/proc` its silence is all there is to judge by.
-        read().unwrap_or(ThreadState::Blocked)
+        stat.and_then(watchdog::thread_state).unwrap_or(ThreadState::Blocked)
     }
 }
 

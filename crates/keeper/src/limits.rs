@@ -20,8 +20,8 @@ pub(crate) const BACKLOG: i32 = 16;
 pub(crate) const ANCESTORS: usize = 128;
 /// How often the ancestors of a process are read until two readings are equal; they rarely change meanwhile.
 pub(crate) const ANCESTRY_READS: usize = 8;
-/// Bytes of `/proc/PID/stat` that are read. The parent is the second field after the name, which has at most 64 bytes.
-pub(crate) const PROC_STAT: usize = 512;
+/// Bytes of a line in `/proc/PID/stat`, or of a thread's, that are read: a name of at most 64 bytes and 52 numbers.
+pub(crate) const PROC_STAT: usize = 1024;
 /// Bytes of `/proc/PID/status` that are read: twice what is usual. A process with so many groups that more is needed counts
 /// as one with a filter.
 pub(crate) const PROC_STATUS: usize = 4096;
@@ -31,8 +31,8 @@ pub(crate) const PROC_CMDLINE: usize = 4096 + 64;
 pub(crate) const MOUNTS_READ: usize = 4096;
 /// How often that file is read: enough for twenty thousand mounts.
 pub(crate) const MOUNTS_READS: usize = 1024;
-/// Bytes of the path of a file in `/proc/PID`: the number has ten digits at most.
-pub(crate) const PROC_PATH: usize = 32;
+/// Bytes of the path of a file in `/proc/PID`: at most two numbers of ten digits, and three words.
+pub(crate) const PROC_PATH: usize = 64;
 
 /// Bytes the writer of a ring may reserve at once. A PTY read returns about 4 KiB whatever it is offered.
 pub(crate) const RESERVE: u64 = 16 * 1024;
@@ -99,10 +99,6 @@ pub(crate) const FIRST_CHECK: Duration = Duration::from_millis(200);
 /// How often a daemon that answers is asked again while clients are connected, whose requests the keeper cannot see: two
 /// wake-ups of some microseconds each, and none without clients.
 pub(crate) const ASK_AGAIN: Duration = Duration::from_secs(2);
-/// Bytes of a thread's line in `/proc` that are read: its 52 numbers take fewer.
-pub(crate) const STAT: usize = 1024;
-/// Bytes of the path of that line, which has two process ids of at most ten digits.
-pub(crate) const STAT_PATH: usize = 64;
 
 /// Descriptors that a slot may take: ring, master, process and start of the child; record, screen, counts of
 /// input, endpoint, and a screen that was left out.

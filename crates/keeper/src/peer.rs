@@ -10,12 +10,11 @@
 //! respond. So only the ancestors of a process with a filter are asked for them, and never those of an ordinary client.
 
 use crate::limits;
+use crate::proc::{self, parent_of};
 use crate::sys;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, getpid, getuid, pidfd_open, test_kill_process};
-use std::io::Write;
 
 /// The arguments with which a guard that confines its program begins.
 pub const CONFINING_GUARD: [&str; 2] = ["guard", "--confine"];
@@ -65,7 +64,7 @@ pub fn is_confined() -> bool {
 /// read counts as filtered.
 fn has_syscall_filter(pid: Pid) -> bool {
     let mut status = [0; limits::PROC_STATUS];
-    match proc_file(pid, "status", &mut status) {
+    match proc::read(pid, "status", &mut status) {
         Some(status) => !is_unfiltered(status),
         None => !is_hidden(pid),
     }
@@ -107,24 +106,10 @@ fn has_guard(pids: [i32; limits::ANCESTORS]) -> bool {
     pids.into_iter().filter_map(Pid::from_raw).any(is_guard)
 }
 
-/// The parent of a process.
-pub fn parent_of(pid: Pid) -> Option<i32> {
-    let mut stat = [0; limits::PROC_STAT];
-    parent_in(proc_file(pid, "stat", &mut stat)?)
-}
-
-/// The parent in a line of `/proc/PID/stat`. The program chooses the name before it, which may contain anything, so
-/// the last parenthesis counts.
-fn parent_in(stat: &[u8]) -> Option<i32> {
-    let end = stat.iter().rposition(|byte| *byte == b')')?;
-    let rest = std::str::from_utf8(stat.get(end.checked_add(1)?..)?).ok()?;
-    rest.split_ascii_whitespace().nth(1)?.parse().ok()
-}
-
 /// Whether a process is a guard that confines its program. A program that pretends to be one confines only itself.
 fn is_guard(pid: Pid) -> bool {
     let mut line = [0; limits::PROC_CMDLINE];
-    proc_file(pid, "cmdline", &mut line).is_some_and(is_guard_line)
+    proc::read(pid, "cmdline", &mut line).is_some_and(is_guard_line)
 }
 
 fn is_guard_line(line: &[u8]) -> bool {
@@ -136,7 +121,7 @@ fn is_guard_line(line: &[u8]) -> bool {
 fn has_confined_mounts(pid: Pid) -> bool {
     let is_ours = mount_namespace(pid).is_some_and(|id| Some(id) == mount_namespace(getpid()));
     !is_ours
-        && match open_proc(pid, "mountinfo") {
+        && match proc::open(pid, "mountinfo") {
             Some(mounts) => !lacks(&mounts, CONFINED_DIR.as_bytes()),
             None => !is_hidden(pid),
         }
@@ -145,7 +130,7 @@ fn has_confined_mounts(pid: Pid) -> bool {
 /// Identifies the mount namespace of a process; nothing if the process hides it.
 fn mount_namespace(pid: Pid) -> Option<u64> {
     let mut path = [0; limits::PROC_PATH];
-    Some(rustix::fs::stat(proc_path(pid, "ns/mnt", &mut path)?).ok()?.st_ino)
+    Some(rustix::fs::stat(proc::path(pid, "ns/mnt", &mut path)?).ok()?.st_ino)
 }
 
 /// Whether a file can be read to its end and does not contain `text`.
@@ -171,38 +156,11 @@ fn lacks(file: &OwnedFd, text: &[u8]) -> bool {
     false
 }
 
-/// The beginning of a file of a process.
-fn proc_file<'a>(pid: Pid, name: &str, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
-    let count = rustix::io::read(open_proc(pid, name)?, &mut *buffer).ok()?;
-    buffer.get(..count)
-}
-
-fn open_proc(pid: Pid, name: &str) -> Option<OwnedFd> {
-    let mut path = [0; limits::PROC_PATH];
-    let path = proc_path(pid, name, &mut path)?;
-    rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()
-}
-
-fn proc_path<'a>(pid: Pid, name: &str, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
-    let mut rest = &mut *buffer;
-    write!(rest, "/proc/{}/{name}", pid.as_raw_nonzero()).ok()?;
-    let unused = rest.len();
-    buffer.get(..buffer.len().checked_sub(unused)?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
     use std::os::unix::net::UnixStream;
-
-    #[test]
-    fn the_parent_is_found_behind_any_name() {
-        assert_eq!(parent_in(b"12 (sh) S 7 12 12"), Some(7));
-        assert_eq!(parent_in(b"12 (a) S 1 (\xff b) R 7 12"), Some(7));
-        for bad in [&b""[..], b"12 sh S 7", b"12 (sh)", b"12 (sh) S", b"12 (sh) S x"] {
-            assert_eq!(parent_in(bad), None);
-        }
-    }
 
     #[test]
     fn only_a_guard_that_confines_counts_as_one() {

@@ -9,6 +9,7 @@
 //! so a keeper that was itself delayed does not count its own delay as silence of the daemon.
 
 use crate::limits;
+use crate::proc;
 use std::time::{Duration, Instant};
 
 /// What a check has found.
@@ -143,20 +144,15 @@ impl Watch {
 
 /// Reads the state of a thread from its line in `/proc`, where processor time is counted in ticks of 10 ms.
 pub(crate) fn thread_state(stat: &[u8]) -> Option<ThreadState> {
-    // pid (name) state …; the name may contain anything, so start behind its end.
-    let name_end = stat.iter().rposition(|byte| *byte == b')')?;
-    let mut fields = stat.get(name_end.checked_add(2)?..)?.split(|byte| *byte == b' ');
+    let mut fields = proc::fields_after_name(stat)?;
     match fields.next()? {
-        b"R" => {
-            let mut number = || std::str::from_utf8(fields.next()?).ok()?.parse::<u64>().ok();
-            // utime and stime are the 14th and 15th field, this iterator is at the 4th.
-            for _ in 4..14 {
-                let _skipped = number();
-            }
-            let ticks = number()?.saturating_add(number()?);
+        "R" => {
+            // utime and stime are the 14th and 15th field, and the next one is the 4th.
+            let mut times = fields.skip(10).map_while(|field| field.parse::<u64>().ok());
+            let ticks = times.next()?.saturating_add(times.next()?);
             Some(ThreadState::Runnable(Duration::from_millis(ticks.saturating_mul(10))))
         }
-        b"t" => Some(ThreadState::Traced),
+        "t" => Some(ThreadState::Traced),
         _ => Some(ThreadState::Blocked),
     }
 }
