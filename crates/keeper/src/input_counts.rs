@@ -5,9 +5,8 @@
 //! after it how far it came. If it dies in between, just the bytes of that write are in doubt.
 
 use crate::limits::INPUT_STREAMS;
-use crate::sys::Mapping;
+use crate::sys::{Mapping, shared_memory};
 use rustix::fd::OwnedFd;
-use rustix::fs::{MemfdFlags, SealFlags};
 use std::io;
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,9 +48,7 @@ pub struct StreamPlace(usize);
 impl InputCounts {
     /// Creates the memory, which the keeper is to hold.
     pub fn create() -> io::Result<(Self, OwnedFd)> {
-        let memory = rustix::fs::memfd_create("swb-input", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-        rustix::fs::ftruncate(&memory, LEN as u64)?;
-        rustix::fs::fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        let memory = shared_memory("swb-input", LEN as u64)?;
         Ok((Self::open(&memory)?, memory))
     }
 

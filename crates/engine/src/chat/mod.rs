@@ -147,7 +147,8 @@ impl Chats {
     /// The conversations beside the sessions of `engine`; resumes those of a daemon that crashed.
     pub async fn start(engine: &Engine, options: ChatOptions) -> Self {
         let archive = Arc::clone(&options.archive);
-        let workspaces = Workspaces::open(options.workspaces, archive, limits::WORKSPACES_READ).await;
+        let tasks = TaskTracker::new();
+        let workspaces = Workspaces::open(options.workspaces, archive, limits::WORKSPACES_READ, &tasks).await;
         let (recovery, left) = RecoveryJournal::new(engine.keeper().clone(), engine.take_chats());
         let chats = Self {
             inner: Arc::new(Inner {
@@ -160,7 +161,7 @@ impl Chats {
                 recovery: Mutex::new(recovery),
                 left: Mutex::default(),
                 clients: AtomicU64::new(1),
-                tasks: TaskTracker::new(),
+                tasks,
                 stop: CancellationToken::new(),
             }),
         };

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use swb_chat::{Archive, ArchiveError, Workspace};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 /// The known workspaces; cheap to clone.
 #[derive(Debug, Clone)]
@@ -21,13 +22,18 @@ pub struct Workspaces {
 impl Workspaces {
     /// Workspaces saved on disk and configured ones; configuration takes precedence. If the disk or another process that
     /// holds the database takes longer than `limit`, the saved ones become known later.
-    pub(super) async fn open(configured: Vec<Workspace>, archive: Arc<dyn Archive>, limit: Duration) -> Self {
+    pub(super) async fn open(
+        configured: Vec<Workspace>,
+        archive: Arc<dyn Archive>,
+        limit: Duration,
+        tasks: &TaskTracker,
+    ) -> Self {
         let by_path = |workspace: Workspace| (workspace.path.clone(), Arc::new(workspace));
         let known: BTreeMap<_, _> = configured.into_iter().map(by_path).collect();
         let configured: Vec<PathBuf> = known.keys().cloned().collect();
         let read = CancellationToken::new();
         let workspaces = Self { known: Arc::new(Mutex::new(known)), archive, read };
-        tokio::spawn(workspaces.clone().add_saved(configured));
+        tasks.spawn(workspaces.clone().add_saved(configured));
         if tokio::time::timeout(limit, workspaces.read.cancelled()).await.is_err() {
             tracing::warn!("the database of workspaces does not respond; going on without it until it does");
         }
@@ -208,7 +214,9 @@ mod tests {
     #[tokio::test]
     async fn a_database_that_is_held_delays_neither_the_start_nor_loses_anything() {
         let (release, archive) = SlowArchive::new(workspace("saved", "old"));
-        let known = Workspaces::open(Vec::new(), archive.clone(), Duration::from_millis(20)).await;
+        let known =
+            Workspaces::open(Vec::new(), archive.clone(), Duration::from_millis(20), &TaskTracker::new())
+                .await;
         let path = Path::new("/w");
         assert_eq!(known.all().len(), 0);
         known.touch(path);
@@ -230,7 +238,7 @@ mod tests {
         let (release, archive) = SlowArchive::new(workspace("saved", "old"));
         drop(release);
         let configured = vec![workspace("configured", "always")];
-        let known = Workspaces::open(configured, archive, Duration::from_secs(60)).await;
+        let known = Workspaces::open(configured, archive, Duration::from_secs(60), &TaskTracker::new()).await;
         let found = known.get(Path::new("/w"));
         assert_eq!(found.agent.as_deref(), Some("configured"));
         assert_eq!(found.commands_approved, ["always", "old"]);
