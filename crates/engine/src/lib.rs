@@ -55,5 +55,5 @@ pub use session::{
     SessionView, Submit, TypedText, TypingError, TypingReport, approval_of, chosen,
 };
 pub use spec::{RestartPolicy, SessionSpec, ShellSpec, Start};
-pub use swb_keeper::{CONFINED_DIR, CONFINING_GUARD, is_unconfined, parent_of};
+pub use swb_keeper::{CONFINED_DIR, CONFINING_GUARD, GUARD_NAME, is_unconfined, parent_of};
 pub use swb_turns::{Dialog, DialogOption};

@@ -57,7 +57,7 @@ pub use input_counts::{InputCounts, StreamPlace};
 pub use key::key_file;
 pub use limits::{FILES_PER_SLOT, FILES_RESERVED, KEYS, MAX_SLOTS, OOM_DAEMON, OOM_MOST};
 pub use link::KeeperLink;
-pub use peer::{CONFINED_DIR, CONFINING_GUARD, is_confined, is_unconfined};
+pub use peer::{CONFINED_DIR, CONFINING_GUARD, GUARD_NAME, is_confined, is_unconfined};
 pub use proc::parent_of;
 pub use pty::resize;
 pub use ring::{Pieces, Reader};

@@ -25,8 +25,8 @@ pub(crate) const PROC_STAT: usize = 1024;
 /// Bytes of `/proc/PID/status` that are read: twice what is usual. A process with so many groups that more is needed counts
 /// as one with a filter.
 pub(crate) const PROC_STATUS: usize = 4096;
-/// Bytes of `/proc/PID/cmdline` that are read: the path of a program, and two words.
-pub(crate) const PROC_CMDLINE: usize = 4096 + 64;
+/// Bytes of `/proc/PID/comm` that are read: the longest name and the end of the line.
+pub(crate) const PROC_NAME: usize = 64;
 /// Bytes of `/proc/PID/mountinfo` that are read at once.
 pub(crate) const MOUNTS_READ: usize = 4096;
 /// How often that file is read: enough for twenty thousand mounts.

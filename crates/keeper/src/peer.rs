@@ -6,8 +6,8 @@
 //! lives. What survives a guard that was killed is recognised by its mounts. A process with a filter whose ancestors
 //! cannot be determined counts as confined.
 //!
-//! Reading the arguments of a process waits for its memory, which may be locked for as long as a file system does not
-//! respond. So only the ancestors of a process with a filter are asked for them, and never those of an ordinary client.
+//! Nothing that is read here waits for the memory of a process, which may be locked for as long as a file system does not
+//! respond: guards are recognised by their name, not by their arguments.
 
 use crate::limits;
 use crate::proc::{self, parent_of};
@@ -15,9 +15,12 @@ use crate::sys;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, getpid, getuid, pidfd_open, test_kill_process};
+use std::ffi::CStr;
 
 /// The arguments with which a guard that confines its program begins.
 pub const CONFINING_GUARD: [&str; 2] = ["guard", "--confine"];
+/// The name that such a guard gives to its process. No other process can change it.
+pub const GUARD_NAME: &CStr = c"swb-confine";
 
 /// How the name of a confined program's temporary directory begins. The directory is a mount in a namespace that the
 /// program cannot leave, so that everything it has started can be recognised even after its guard was killed.
@@ -108,12 +111,9 @@ fn has_guard(pids: [i32; limits::ANCESTORS]) -> bool {
 
 /// Whether a process is a guard that confines its program. A program that pretends to be one confines only itself.
 fn is_guard(pid: Pid) -> bool {
-    let mut line = [0; limits::PROC_CMDLINE];
-    proc::read(pid, "cmdline", &mut line).is_some_and(is_guard_line)
-}
-
-fn is_guard_line(line: &[u8]) -> bool {
-    line.split(|byte| *byte == 0).skip(1).take(CONFINING_GUARD.len()).eq(CONFINING_GUARD.map(str::as_bytes))
+    let mut name = [0; limits::PROC_NAME];
+    proc::read(pid, "comm", &mut name).and_then(|name| name.strip_suffix(b"\n"))
+        == Some(GUARD_NAME.to_bytes())
 }
 
 /// Whether a process is in a mount namespace that a guard made. One that cannot be examined counts as in one, unless it is
@@ -163,17 +163,11 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     #[test]
-    fn only_a_guard_that_confines_counts_as_one() {
-        assert!(is_guard_line(b"/usr/bin/swb\0guard\0--confine\0--read\0/r\0--\0sh\0"));
-        for other in [
-            &b"swb\0guard\0--parent\x001\0--\0guard\0--confine\0"[..],
-            b"swb\0run\0--\0guard\0--confine\0",
-            b"guard\0--confine\0x\0",
-            b"swb\0guard\0",
-            b"",
-        ] {
-            assert!(!is_guard_line(other), "{}", String::from_utf8_lossy(other));
-        }
+    fn a_guard_is_recognised_by_its_name() {
+        let pid = rustix::thread::gettid();
+        assert!(!is_guard(pid));
+        rustix::thread::set_name(GUARD_NAME).unwrap();
+        assert!(is_guard(pid));
     }
 
     #[test]

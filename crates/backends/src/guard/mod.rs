@@ -140,6 +140,10 @@ fn guard(orders: &Orders) -> std::io::Result<u8> {
             std::io::Error::new(error.kind(), format!("cannot enter {}: {error}", directory.display()))
         })?;
     }
+    if orders.confine {
+        // Before the program exists: by this name the daemon and the keeper recognise what descends from this process.
+        rustix::thread::set_name(swb_engine::GUARD_NAME)?;
+    }
     let temporary = if orders.confine { Some(TemporaryDir::new()?) } else { None };
     let program = start(orders, temporary.as_ref())?;
     let status = attend(program);
