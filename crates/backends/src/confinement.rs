@@ -152,7 +152,7 @@ const UNCONFINED: &str =
     "This kernel does not support Landlock: commands of agents run unconfined, with all your rights.";
 const REFUSED: &str = "This kernel does not support Landlock: commands of agents are refused.";
 const NO_NAMESPACES: &str = "This kernel does not allow user namespaces: commands of agents can change modes and times \
-                             of your files outside the workspace, and the workspace's .git.";
+                             of your files outside the workspace, the workspace's .git, and shared memory of your programs.";
 /// What `unix_sockets` of a workspace means.
 const UNIX_SOCKETS: &str = "Unix sockets are open in this workspace: commands can reach your session bus, container \
                                 engine and agents for keys, and so act with all your rights.";

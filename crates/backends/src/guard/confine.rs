@@ -12,6 +12,8 @@ use landlock::{
     ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
     RulesetError, Scope, path_beneath_rules,
 };
+use rustix::io::Errno;
+use rustix::thread::{CapabilitySet, CapabilitySets, remove_capability_from_bounding_set, set_capabilities};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -134,9 +136,24 @@ impl GuardRules {
     pub(super) fn enter(self) -> io::Result<()> {
         // First, as the rules forbid to change mounts.
         self.files.map_or(Ok(()), |files| files.enter())?;
+        drop_capabilities()?;
         self.rules.restrict_self().map_err(io::Error::other)?;
         self.syscalls.enter()
     }
+}
+
+/// Gives up everything that root may do in its namespaces, also for programs that are started: with it, root could make
+/// mounts writable again.
+fn drop_capabilities() -> io::Result<()> {
+    for capability in CapabilitySet::all().iter() {
+        match remove_capability_from_bounding_set(capability) {
+            // Unknown to this kernel, or this process has none to give up.
+            Ok(()) | Err(Errno::INVAL | Errno::PERM) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let none = CapabilitySet::empty();
+    Ok(set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?)
 }
 
 /// The repositories of linked working trees among these directories.

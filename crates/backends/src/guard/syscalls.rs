@@ -6,7 +6,9 @@
 //!   any socket, and Linux makes datagrams of other types, too.
 //! - `prlimit` for other processes, which is not subject to the rules for signals: a guard that may open no files cannot
 //!   find its descendants.
-//! - Changes of mounts. Landlock denies most of them, but not that of a mount's attributes.
+//! - Changes of mounts and of the root directory. Landlock denies most of them, but not that of a mount's attributes; a
+//!   process with another root hides by which mounts we would recognise it.
+//! - `open_by_handle_at`: a file's handle leads to it through any of its mounts, also a writable one.
 //! - `io_uring_setup`: what is submitted to a ring is not subject to this filter.
 //! - The kernel's key storage, which holds secrets of the user's session.
 //!
@@ -26,18 +28,24 @@ const X32: i64 = 0x4000_0000;
 const SOCKET_TYPE: u64 = 0xf;
 /// Types of sockets of which each end of a pair can send only to the other end.
 const CONNECTED: [u64; 2] = [libc::SOCK_STREAM as u64, libc::SOCK_SEQPACKET as u64];
+/// `open_tree_attr`, which the C library's headers do not have yet. New system calls have the same number everywhere.
+const OPEN_TREE_ATTR: i64 = 467;
 /// System calls that are denied whatever their arguments are.
-const DENIED: [i64; 14] = [
+const DENIED: [i64; 18] = [
     libc::SYS_add_key,
+    libc::SYS_chroot,
     libc::SYS_fsconfig,
     libc::SYS_fsmount,
     libc::SYS_fsopen,
+    libc::SYS_fspick,
     libc::SYS_io_uring_setup,
     libc::SYS_keyctl,
     libc::SYS_mount,
     libc::SYS_mount_setattr,
     libc::SYS_move_mount,
+    libc::SYS_open_by_handle_at,
     libc::SYS_open_tree,
+    OPEN_TREE_ATTR,
     libc::SYS_pivot_root,
     libc::SYS_request_key,
     libc::SYS_setns,

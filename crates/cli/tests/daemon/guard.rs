@@ -360,6 +360,29 @@ fn a_confined_program_changes_nothing_outside_its_directories() {
     assert_eq!(mode & 0o777, 0o644);
 }
 
+// Root keeps its user in the namespace, where it could make mounts writable again.
+#[test]
+#[ignore = "needs Landlock: run by cargo xtask ci"]
+fn a_confined_program_has_no_capabilities() {
+    needs::landlock();
+    needs::user_namespaces();
+    let dir = tempfile::tempdir().unwrap();
+    let script = r"
+        grep -E '^Cap(Inh|Prm|Eff|Bnd|Amb)' /proc/self/status | tr -d '\t0\n'; echo
+        python3 - <<'END'
+import ctypes, errno, os
+libc = ctypes.CDLL(None, use_errno=True)
+for name, number in [('open_tree_attr', 467), ('fspick', 433), ('open_by_handle_at', 304), ('chroot', 161)]:
+    libc.syscall(number, -100, b'.', 0, 0, 0)
+    print(name, errno.errorcode[ctypes.get_errno()])
+END";
+    let options = ["--confine", "--write", dir.path().to_str().unwrap()];
+    let expected = "CapInh:CapPrm:CapEff:CapBnd:CapAmb:\nopen_tree_attr EPERM\nfspick EPERM\nopen_by_handle_at EPERM\nchroot EPERM\n";
+    if cfg!(target_arch = "x86_64") {
+        assert_eq!(said(&guard(&options, script).output().unwrap()), expected);
+    }
+}
+
 #[test]
 #[ignore = "needs Landlock: run by cargo xtask ci"]
 fn a_command_without_a_namespace_is_not_run_unless_the_daemon_allows_it() {
