@@ -45,6 +45,11 @@ pub(crate) enum WorkspaceFsError {
     /// It may be read, but not written.
     #[error("{0} may be read, but not changed: it is outside the workspace")]
     ReadOnly(String),
+    /// Git runs what is there.
+    #[error(
+        "{0} belongs to git, which runs what its files name; a person has to change it, or set git_writable"
+    )]
+    OfGit(String),
     /// It is elsewhere.
     #[error("{0} is outside the workspace")]
     Outside(String),
@@ -73,6 +78,8 @@ pub(crate) struct WorkspaceFs {
     roots: Vec<Root>,
     working_dir: PathBuf,
     umask: u32,
+    /// Whether the files of git may be written.
+    git_writable: bool,
 }
 
 /// A directory that the agent may access, with everything beneath it.
@@ -129,7 +136,7 @@ impl WorkspaceFs {
         written.extend(workspace.landlock_write.iter().filter_map(|dir| dir.canonicalize().ok()));
         let context = workspace.context_dirs.iter().filter(|dir| dir.is_absolute());
         roots.extend(context.filter_map(|dir| root(dir, &written, false)));
-        Self { roots, working_dir, umask }
+        Self { roots, working_dir, umask, git_writable: workspace.git_writable }
     }
 
     /// The resolved path of something that may be read.
@@ -176,8 +183,17 @@ impl WorkspaceFs {
     fn writable_spot<'a>(&'a self, path: &'a str) -> Result<AgentPath<'a>, WorkspaceFsError> {
         let spot = self.spot(path)?;
         match spot.root.writable {
-            true => Ok(spot),
+            true => self.check_git(path, &spot.beneath).map(|()| spot),
             false => Err(WorkspaceFsError::ReadOnly(path.to_owned())),
+        }
+    }
+
+    /// Refuses to write a path with `.git` in it, in any case of letters: some file systems ignore it.
+    fn check_git(&self, shown: &str, path: &Path) -> Result<(), WorkspaceFsError> {
+        let mut names = path.components().map(Component::as_os_str);
+        match !self.git_writable && names.any(|name| name.eq_ignore_ascii_case(".git")) {
+            true => Err(WorkspaceFsError::OfGit(shown.to_owned())),
+            false => Ok(()),
         }
     }
 

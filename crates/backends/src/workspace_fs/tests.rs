@@ -104,6 +104,26 @@ fn context_directories_are_not_written_not_even_through_links() {
 }
 
 #[test]
+fn the_files_of_git_are_not_written() {
+    let rig = rig();
+    fs::create_dir_all(rig.at("ws/.git/hooks")).unwrap();
+    fs::write(rig.at("ws/.git/config"), "").unwrap();
+    symlink(".git", rig.at("ws/link")).unwrap();
+    symlink(".git/config", rig.at("ws/file")).unwrap();
+    let paths =
+        [".git/config", ".git/hooks/x", ".GIT/x", "src/.git", "src/.git/y", "link/x", "link/hooks/x", "file"];
+    for path in paths {
+        let result = rig.fs.write(path, "x");
+        assert!(matches!(result, Err(WorkspaceFsError::OfGit(_))), "{path}: {result:?}");
+    }
+    assert!(matches!(rig.fs.check_write(".git/config"), Err(WorkspaceFsError::OfGit(_))));
+    rig.fs.write(".gitignore", "x").unwrap();
+    let mut workspace = Workspace::new(&rig.at("ws"), Timestamp(0));
+    workspace.git_writable = true;
+    WorkspaceFs::new(&workspace, &rig.at("ws"), 0o022).write(".git/config", "x").unwrap();
+}
+
+#[test]
 fn a_context_directory_replaced_by_a_link_is_ignored() {
     let rig = rig();
     fs::create_dir_all(rig.at("data/docs")).unwrap();
