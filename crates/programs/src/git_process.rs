@@ -38,7 +38,11 @@ pub(crate) fn git(repository: &Path, umask: u32, filters: &BTreeSet<OsString>) -
         .args(["-c", MASKED, "sh", &format!("{:04o}", umask & 0o777), "-C"])
         .arg(repository)
         .current_dir("/");
-    command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_NO_LAZY_FETCH", "1").env("LC_ALL", "C");
+    command
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .env("GIT_NO_LAZY_FETCH", "1")
+        .env("GIT_ALLOW_PROTOCOL", "")
+        .env("LC_ALL", "C");
     // Variables, because the name of a filter may contain anything, even an equals sign.
     let inert = INERT.iter().map(|(key, value)| (OsString::from(key), *value));
     let off = filters.iter().flat_map(|name| {
