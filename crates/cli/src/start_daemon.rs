@@ -31,6 +31,9 @@ pub(crate) struct RunningDaemon {
 
 /// Connects to the daemon, and starts it if none is running.
 pub(crate) fn ensure(paths: &Paths, config: Option<&Path>) -> Result<RunningDaemon, Failure> {
+    if swb_keeper::is_confined() {
+        return Err(confined());
+    }
     let socket = paths.control_socket();
     prepare_run_dir(&paths.run_dir())?;
     if let Some(control) = open(&socket)? {

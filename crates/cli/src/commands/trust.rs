@@ -78,7 +78,7 @@ pub(super) fn run(context: &Context, args: args::TrustArgs) -> Outcome {
     if args.list {
         return list(context);
     }
-    if std::env::var_os(swb_types::CONNECTION_VARIABLE).is_some() {
+    if swb_keeper::is_confined() || std::env::var_os(swb_types::CONNECTION_VARIABLE).is_some() {
         return Err(Failure::general("an agent may not decide what is trusted")
             .hint("run `swb trust` yourself, outside the agent"));
     }
