@@ -91,12 +91,12 @@ impl Call<'_> {
             let what = format!("the agent of session '{}' is waiting for an answer", session.name());
             return Err(ErrorReply::new(ErrorCode::AgentBusy, what));
         }
+        self.check_reader(session).await?;
         // Nor may a confined agent answer a question that is not recognised as one.
         if self.caller.role() == Role::Agent && session.view().status.state != ProgramState::Ready {
             let what = format!("the agent of session '{}' is not ready for a prompt", session.name());
             return Err(ErrorReply::new(ErrorCode::AgentBusy, what));
         }
-        self.check_reader(session).await?;
         session.type_into(material, submit).await.map_err(|error| match error {
             TypingError::Session(error) => engine_error(&error),
             TypingError::Input(error) => input_error(error),

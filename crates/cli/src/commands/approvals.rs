@@ -123,7 +123,11 @@ fn text(list: &[ApprovalItem], now: u64, home: &Path) -> String {
             ]
         })
         .collect();
-    table::layout(["ID", "SESSION", "AGE", "WORKSPACE", "TOOL", "WHAT"], &rows) + &warnings(list)
+    let hint = match rows.iter().any(|[.., what]| what.ends_with('…')) {
+        true => "Some requests are shortened (…); `swb approvals show ID` shows all of one.\n",
+        false => "",
+    };
+    table::layout(["ID", "SESSION", "AGE", "WORKSPACE", "TOOL", "WHAT"], &rows) + hint + &warnings(list)
 }
 
 /// What the user has to know about the confinement of commands: the daemon adds it to the reason.
