@@ -222,6 +222,9 @@ fn an_agent_sends_no_text_to_programs_that_run_it() {
         assert_eq!(client.error(&json!({"cmd": "ask", "session": name, "text": "x"})), "FORBIDDEN", "{name}");
     }
     client.ok(&json!({"cmd": "relay", "from": "a", "to": "a"}));
+    // A question that no profile knows: one character would answer it.
+    swb.script("asks", "printf 'Allow everything? [y/N] '; read answer; exec sleep 1000");
+    assert_eq!(client.error(&json!({"cmd": "relay", "from": "a", "to": "asks"})), "AGENT_BUSY");
 }
 
 #[test]
