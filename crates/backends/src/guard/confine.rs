@@ -5,9 +5,10 @@
 //! outside the granted directories, and by a filter of system calls. A program for which that is impossible does not run,
 //! unless the daemon has found, and warned its users, that this kernel does not allow it.
 
+use crate::guard::Orders;
 use crate::guard::read_only::{self, ReadOnlyFiles};
+use crate::guard::repository::repository_of;
 use crate::guard::syscalls::SyscallFilter;
-use crate::guard::{Orders, limits};
 use landlock::{
     ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
     RulesetError, Scope, path_beneath_rules,
@@ -18,7 +19,6 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use swb_engine::file_access;
 
 /// The newest access rights we use; an older kernel ignores those it does not support.
 const KNOWN: ABI = ABI::V6;
@@ -177,32 +177,6 @@ fn searched() -> Vec<PathBuf> {
     dirs.filter_map(|dir| dir.canonicalize().ok()).filter(|dir| !home.starts_with(dir)).collect()
 }
 
-/// The repository of a linked working tree: git keeps data of both there.
-///
-/// The program can write the working tree, so its link is trusted only if the repository links back, and only if the
-/// program cannot write there.
-fn repository_of(tree: &Path, write: &[PathBuf]) -> Option<PathBuf> {
-    let pointer = short_text(&tree.join(".git"))?;
-    let own = tree.join(pointer.strip_prefix("gitdir: ")?.trim_end_matches('\n')).canonicalize().ok()?;
-    let mut written = write.iter().filter_map(|dir| dir.canonicalize().ok());
-    if written.any(|dir| own.starts_with(dir)) {
-        return None;
-    }
-    let line = |path: &Path| {
-        let text = short_text(path)?;
-        Some(PathBuf::from(text.strip_suffix('\n').unwrap_or(&text)))
-    };
-    let back = own.join(line(&own.join("gitdir"))?).canonicalize().ok()?;
-    let common = own.join(line(&own.join("commondir"))?).canonicalize().ok()?;
-    let agreed = back == tree.canonicalize().ok()?.join(".git") && own.parent()? == common.join("worktrees");
-    agreed.then_some(common)
-}
-
-/// The text of a small regular file. Anything else that the program may have put there must not block its guard.
-fn short_text(path: &Path) -> Option<String> {
-    String::from_utf8(file_access::read_beginning(path, limits::GIT_POINTER).ok()?).ok()
-}
-
 /// A temporary directory that is removed with its guard.
 #[derive(Debug)]
 pub(super) struct TemporaryDir(PathBuf);
@@ -227,96 +201,5 @@ impl Drop for TemporaryDir {
     fn drop(&mut self) {
         // What cannot be removed is left for the system to clean up.
         let _removed = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs;
-
-    struct Rig(tempfile::TempDir);
-
-    impl Rig {
-        fn new() -> Self {
-            Self(tempfile::tempdir().unwrap())
-        }
-
-        fn at(&self, path: &str) -> PathBuf {
-            self.0.path().canonicalize().unwrap().join(path)
-        }
-
-        /// A working tree and its directory in the repository.
-        fn tie(&self, tree: &str, own: &str, commondir: &str) {
-            let (tree, own) = (self.at(tree), self.at(own));
-            fs::create_dir_all(&tree).unwrap();
-            fs::create_dir_all(&own).unwrap();
-            fs::write(tree.join(".git"), format!("gitdir: {}\n", own.display())).unwrap();
-            fs::write(own.join("gitdir"), format!("{}\n", tree.join(".git").display())).unwrap();
-            fs::write(own.join("commondir"), format!("{commondir}\n")).unwrap();
-        }
-
-        fn repository(&self, tree: &str) -> Option<PathBuf> {
-            repository_of(&self.at(tree), &[self.at(tree), self.at("written")])
-        }
-    }
-
-    #[test]
-    fn a_linked_working_tree_and_its_repository_must_agree() {
-        let rig = Rig::new();
-        rig.tie("tree", "repo/.git/worktrees/tree", "../..");
-        assert_eq!(rig.repository("tree"), Some(rig.at("repo/.git")));
-        // Another tree that claims to be the same one.
-        fs::create_dir(rig.at("other")).unwrap();
-        fs::copy(rig.at("tree/.git"), rig.at("other/.git")).unwrap();
-        assert_eq!(rig.repository("other"), None);
-        // A tree with a repository of its own that claims to be elsewhere.
-        fs::create_dir(rig.at("home")).unwrap();
-        rig.tie("false", "false/worktrees/false", rig.at("home").to_str().unwrap());
-        assert_eq!(rig.repository("false"), None);
-        std::os::unix::fs::symlink(rig.at("home"), rig.at("false/link")).unwrap();
-        rig.tie("false", "false/worktrees/false", "../../link");
-        assert_eq!(rig.repository("false"), None);
-        // An ordinary repository.
-        fs::create_dir_all(rig.at("plain/.git")).unwrap();
-        assert_eq!(rig.repository("plain"), None);
-        assert_eq!(rig.repository("nothing"), None);
-    }
-
-    #[test]
-    fn a_repository_that_the_program_can_write_is_rejected() {
-        let rig = Rig::new();
-        // The tree lies where git would keep its data, and so would confirm its own claim.
-        rig.tie("home/worktrees/tree", "home/worktrees/tree", "../..");
-        assert_eq!(rig.repository("home/worktrees/tree"), None);
-        rig.tie("tree", "written/worktrees/tree", "../..");
-        assert_eq!(rig.repository("tree"), None);
-    }
-
-    #[test]
-    fn oversized_git_files_are_rejected() {
-        let rig = Rig::new();
-        fs::write(rig.at("long"), "x".repeat(1 << 20)).unwrap();
-        assert_eq!(short_text(&rig.at("long")).unwrap().len() as u64, limits::GIT_POINTER);
-    }
-
-    #[test]
-    fn irregular_git_files_do_not_block() {
-        let rig = Rig::new();
-        let pipe = |path: &str| {
-            let path = rig.at(path);
-            rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-        };
-        for tree in ["pipe", "zero"] {
-            fs::create_dir(rig.at(tree)).unwrap();
-        }
-        pipe("pipe/.git");
-        std::os::unix::fs::symlink("/dev/zero", rig.at("zero/.git")).unwrap();
-        rig.tie("tree", "repo/worktrees/tree", "../..");
-        fs::remove_file(rig.at("repo/worktrees/tree/commondir")).unwrap();
-        pipe("repo/worktrees/tree/commondir");
-        for tree in ["pipe", "zero", "tree"] {
-            assert_eq!(rig.repository(tree), None, "{tree}");
-        }
     }
 }

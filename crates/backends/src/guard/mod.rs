@@ -11,6 +11,7 @@ mod confine;
 mod family;
 mod limits;
 mod read_only;
+mod repository;
 mod syscalls;
 
 pub use confine::is_available as can_confine;

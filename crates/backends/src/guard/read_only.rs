@@ -2,14 +2,17 @@
 //!
 //! Landlock does not cover changes of modes, owners, times and attributes of files. In a mount namespace of its own the
 //! program sees every file system read-only but for its directories. A repository's `.git` is read-only as well unless
-//! the workspace allows it to be written: what is there is run by git, outside of all confinement.
+//! the workspace allows it to be written: what is there is run by git, outside of all confinement. The directories that
+//! lead there from a writable one cannot be renamed, so that nothing else takes its place.
 
 use crate::guard::Orders;
+use crate::guard::repository::own_repository;
 use crate::sys;
 use rustix::fs::CWD;
 use rustix::mount::{
     MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount_change, move_mount, open_tree,
 };
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -27,8 +30,8 @@ pub(super) struct ReadOnlyFiles {
 impl ReadOnlyFiles {
     pub(super) fn new(orders: &Orders, writable: &[PathBuf], temporary: &Path) -> Self {
         let writable = writable.iter().map(PathBuf::as_path).chain([temporary]).map(Path::to_owned).collect();
-        let fixed =
-            orders.write.iter().filter(|_| !orders.git_writable).map(|dir| dir.join(".git")).collect();
+        let repositories = orders.write.iter().filter(|_| !orders.git_writable);
+        let fixed = repositories.flat_map(|dir| own_repository(dir)).collect();
         Self { writable, fixed }
     }
 
@@ -50,15 +53,38 @@ impl ReadOnlyFiles {
         for (dir, tree) in writable {
             attach(&tree, dir)?;
         }
-        for path in self.fixed.iter().filter_map(|path| path.canonicalize().ok()) {
-            let tree = copy(&path)?;
+        let (fixed, pinned) = self.within_writable();
+        // A mount cannot be renamed.
+        for path in &pinned {
+            attach(&copy(path)?, path)?;
+        }
+        for path in &fixed {
+            let tree = copy(path)?;
             sys::make_read_only(tree.as_fd(), c"")?;
-            attach(&tree, &path)?;
+            attach(&tree, path)?;
         }
         // The current directory still belongs to the mount below the writable copy, which is read-only now. Its path
         // leads to the copy, so enter it again.
         let current = std::env::current_dir()?;
         std::env::set_current_dir(current)
+    }
+
+    /// What is read-only although it is within a writable directory, and the directories between the two, outer ones
+    /// first. All paths are without links.
+    fn within_writable(&self) -> (BTreeSet<PathBuf>, BTreeSet<PathBuf>) {
+        let real = |paths: &[PathBuf]| -> BTreeSet<PathBuf> {
+            paths.iter().filter_map(|path| path.canonicalize().ok()).collect()
+        };
+        let (writable, mut fixed) = (real(&self.writable), real(&self.fixed));
+        fixed.retain(|path| writable.iter().any(|dir| path.starts_with(dir)));
+        let between = |path: &PathBuf| -> Vec<PathBuf> {
+            let outer =
+                writable.iter().filter(|dir| path.starts_with(dir)).min().cloned().unwrap_or_default();
+            let above = path.ancestors().skip(1).take_while(|dir| **dir != outer && dir.starts_with(&outer));
+            above.map(Path::to_owned).collect()
+        };
+        let pinned = fixed.iter().flat_map(between).collect();
+        (fixed, pinned)
     }
 }
 

@@ -8,6 +8,7 @@ mod support;
 mod chaos;
 mod confined_peers;
 mod guard;
+mod guarded_paths;
 mod idle_connections;
 mod shared_sessions;
 mod start;

@@ -1,0 +1,58 @@
+//! What a confined program cannot change although it is within a directory that the program may write.
+
+use crate::support::needs;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// What a script prints under a guard; `$D` is the directory of its files.
+fn confined(dir: &Path, options: &[&str], script: &str) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_swb"));
+    command.args(["guard", "--confine"]).args(options).args(["--", "/bin/sh", "-c", script]);
+    let output = command.env("D", dir).stdin(Stdio::null()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    text
+}
+
+fn repository(path: &Path) {
+    for name in ["hooks", "objects", "refs"] {
+        fs::create_dir_all(path.join(name)).unwrap();
+    }
+    for name in ["HEAD", "config"] {
+        fs::write(path.join(name), "").unwrap();
+    }
+}
+
+#[test]
+#[ignore = "needs Landlock: run by cargo xtask ci"]
+fn a_guard_protects_a_repository_wherever_it_is_in_the_workspace() {
+    needs::landlock();
+    needs::user_namespaces();
+    let dir = tempfile::tempdir().unwrap();
+    repository(&dir.path().join("bare"));
+    for (workspace, own) in [("near", ".bare"), ("far", "a/b/repo")] {
+        repository(&dir.path().join(workspace).join(own));
+        fs::write(dir.path().join(workspace).join(".git"), format!("gitdir: ./{own}\n")).unwrap();
+    }
+    let script = "
+        cd $W; R=$W/$O
+        echo x > new && echo 'the rest'
+        echo x 2>/dev/null > $R/hooks/post-checkout || echo 'no hooks'
+        echo x 2>/dev/null >> $R/config || echo 'no settings'
+        echo x 2>/dev/null > $R/commondir || echo 'no other settings'
+        mv $R other 2>/dev/null || echo 'no other repository'
+        mv ${O%%/*} another 2>/dev/null || echo 'no other directory'
+        true";
+    let kept = "no hooks\nno settings\nno other settings\nno other repository\nno other directory\n";
+    let found = |workspace: &str, own: &str, options: &[&str]| {
+        let path = dir.path().join(workspace).to_str().unwrap().to_owned();
+        let options = [&["--write", &path], options].concat();
+        confined(dir.path(), &options, &format!("W={path}; O={own}\n{script} 2>/dev/null"))
+    };
+    assert_eq!(found("near", ".bare", &[]), format!("the rest\n{kept}"));
+    assert_eq!(found("far", "a/b/repo", &[]), format!("the rest\n{kept}"));
+    // A repository without a working tree is nothing but what git runs.
+    assert_eq!(found("bare", ".", &[]), kept);
+    assert_eq!(found("near", ".bare", &["--git-writable"]), "the rest\nno other directory\n");
+}
