@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use swb_chat::Workspace;
+use swb_engine::file_access;
 use tokio::process::Command;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -79,6 +80,10 @@ pub struct Confinement {
     landlock: bool,
     /// Whether file systems can be made read-only for a command; `None` until a guard has tried it.
     read_only: watch::Receiver<Option<bool>>,
+    /// The user's home directory by all its paths.
+    home: Vec<PathBuf>,
+    /// Our own directories, which no command may write.
+    protected: Vec<PathBuf>,
 }
 
 impl Confinement {
@@ -86,7 +91,26 @@ impl Confinement {
     pub fn new(config: ConfinementConfig, exe: PathBuf, tasks: &TaskTracker) -> Self {
         let (found, read_only) = watch::channel(None);
         tasks.spawn(async move { found.send_replace(probe(&exe).await) });
-        Self { config: Arc::new(config), landlock: guard::can_confine(), read_only }
+        let (home, protected) = (Vec::new(), Vec::new());
+        Self { config: Arc::new(config), landlock: guard::can_confine(), read_only, home, protected }
+    }
+
+    /// Keeps commands from writing `protected`, even in a workspace that contains these directories, and warns of
+    /// workspaces that contain the user's home directory. Resolves a path.
+    pub fn with_own_dirs(mut self, home: &Path, protected: Vec<PathBuf>) -> Self {
+        self.home = [home.to_owned()].into_iter().chain(file_access::real_path(home)).collect();
+        self.protected = protected;
+        self
+    }
+
+    /// Our own directories, which no command may write.
+    pub(crate) fn protected(&self) -> &[PathBuf] {
+        &self.protected
+    }
+
+    /// Whether commands may write the user's home directory if they may write these directories.
+    pub fn is_home_open<'a>(&self, mut write: impl Iterator<Item = &'a PathBuf>) -> bool {
+        write.any(|dir| self.home.iter().any(|home| home.starts_with(dir)))
     }
 
     /// Whether a command runs although the kernel cannot confine it.
@@ -126,7 +150,12 @@ impl Confinement {
 
     /// The same for one workspace, with what its settings allow.
     fn warnings_in(&self, workspace: &Workspace) -> impl Iterator<Item = &'static str> {
-        let open = [(workspace.unix_sockets, UNIX_SOCKETS), (workspace.git_writable, GIT_WRITABLE)];
+        let home = self.is_home_open([&workspace.path].into_iter().chain(&workspace.landlock_write));
+        let open = [
+            (home, HOME_OPEN),
+            (workspace.unix_sockets, UNIX_SOCKETS),
+            (workspace.git_writable, GIT_WRITABLE),
+        ];
         self.warnings().chain(open.into_iter().filter_map(|(open, warning)| open.then_some(warning)))
     }
 
@@ -153,6 +182,9 @@ const UNCONFINED: &str =
 const REFUSED: &str = "This kernel does not support Landlock: commands of agents are refused.";
 const NO_NAMESPACES: &str = "This kernel does not allow user namespaces: commands of agents can change modes and times \
                              of your files outside the workspace, the workspace's .git, and shared memory of your programs.";
+/// What it means that a workspace contains the home directory.
+const HOME_OPEN: &str = "Your home directory is in this workspace: commands can read your keys and passwords, and write \
+                         files that your shell and other programs run.";
 /// What `unix_sockets` of a workspace means.
 const UNIX_SOCKETS: &str = "Unix sockets are open in this workspace: commands can reach your session bus, container \
                                 engine and agents for keys, and so act with all your rights.";
@@ -184,7 +216,8 @@ mod tests {
 
     fn confinement(config: ConfinementConfig, landlock: bool, read_only: Option<bool>) -> Confinement {
         let (_, read_only) = watch::channel(read_only);
-        Confinement { config: Arc::new(config), landlock, read_only }
+        let (home, protected) = (vec!["/home/me".into()], Vec::new());
+        Confinement { config: Arc::new(config), landlock, read_only, home, protected }
     }
 
     #[tokio::test]
@@ -235,6 +268,13 @@ mod tests {
         workspace.git_writable = true;
         let explained = full.explain("why", &workspace);
         assert!(explained.contains("Unix sockets") && explained.contains(".git"), "{explained}");
+        for (path, open) in [("/home/me/src", false), ("/home/m", false), ("/home/me", true), ("/", true)] {
+            let explained = full.explain("why", &Workspace::new(Path::new(path), Timestamp(0)));
+            assert_eq!(explained.contains("Your home directory"), open, "{path}");
+        }
+        let mut workspace = Workspace::new(Path::new("/w"), Timestamp(0));
+        workspace.landlock_write = vec!["/home".into()];
+        assert!(full.explain("why", &workspace).contains("Your home directory"));
     }
 
     #[test]

@@ -58,11 +58,20 @@ fn known(config: &WorkspaceConfig, paths: &Paths) -> Workspace {
 }
 
 /// Warnings about workspaces whose settings let commands out of their confinement.
-pub(crate) fn open_workspaces(workspaces: &[WorkspaceConfig]) -> Vec<String> {
+pub(crate) fn open_workspaces(
+    workspaces: &[WorkspaceConfig],
+    paths: &Paths,
+    confinement: &Confinement,
+) -> Vec<String> {
     let warnings = |workspace: &WorkspaceConfig| {
         let path = workspace.path.display().to_string();
-        let open =
-            [(workspace.unix_sockets, "Unix sockets are open"), (workspace.git_writable, ".git is writable")];
+        let known = known(workspace, paths);
+        let home = confinement.is_home_open([&known.path].into_iter().chain(&known.landlock_write));
+        let open = [
+            (home, "your home directory is open"),
+            (workspace.unix_sockets, "Unix sockets are open"),
+            (workspace.git_writable, ".git is writable"),
+        ];
         let open = open.into_iter().filter_map(|(open, what)| open.then_some(what));
         open.map(|what| format!("{what} to commands of agents in {path}")).collect::<Vec<_>>()
     };

@@ -112,11 +112,13 @@ impl DaemonSetup {
             }
         };
         warnings.extend(opened.warnings());
-        warnings.extend(conversations::open_workspaces(&self.config.chat.workspaces));
         warnings.extend(self.leave_terminal(&engine, new_keeper).await);
         engine.leave_successor(&self.successor()?)?;
         let confinement =
-            Confinement::new(self.config.chat.confinement.clone(), self.exe.clone(), &fronts.tasks);
+            Confinement::new(self.config.chat.confinement.clone(), self.exe.clone(), &fronts.tasks)
+                .with_own_dirs(&self.paths.home, self.own_dirs());
+        let workspaces = &self.config.chat.workspaces;
+        warnings.extend(conversations::open_workspaces(workspaces, &self.paths, &confinement));
         let (agents, agent_sockets) = agent_connections::channel();
         let chats = self.conversations(&engine, confinement.clone(), agents).await;
         let (stop, mut stops) = mpsc::channel(1);
@@ -180,6 +182,13 @@ impl DaemonSetup {
         let restarted = parent == Some(engine.keeper_pid());
         let daemon = (self.options.auto && !restarted).then(std::process::id);
         login::move_to_own_scope(&self.paths, keeper.into_iter().chain(daemon).collect()).await
+    }
+
+    /// What decides what our processes do: the configuration, the lists of what the user trusts, and the keeper's key.
+    fn own_dirs(&self) -> Vec<PathBuf> {
+        let dirs = [self.paths.config_dir(), self.paths.state_dir(), self.paths.run_dir()];
+        let file = self.options.config.as_ref().and_then(|file| std::path::absolute(file).ok());
+        dirs.into_iter().chain(file).collect()
     }
 
     /// Opens all listening sockets; clients are accepted later.

@@ -67,14 +67,19 @@ impl Paths {
         self.state_dir().join("trusted-coopfiles.json")
     }
 
+    /// Directory of the configuration.
+    pub fn config_dir(&self) -> PathBuf {
+        self.config_home.join("switchboard")
+    }
+
     /// Default configuration file.
     pub fn config_file(&self) -> PathBuf {
-        self.config_home.join("switchboard/config.toml")
+        self.config_dir().join("config.toml")
     }
 
     /// Directory of the user's own detection profiles.
     pub fn profiles_dir(&self) -> PathBuf {
-        self.config_home.join("switchboard/profiles")
+        self.config_dir().join("profiles")
     }
 
     /// Directory of the coop socket.

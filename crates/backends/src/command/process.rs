@@ -64,6 +64,9 @@ impl Launch {
     ) -> io::Result<Self> {
         let owned = workspace.clone();
         let mut arguments = file_access::run(&workspace.path, move |_| confinement(&owned)).await?;
+        for dir in possible.protected() {
+            arguments.extend([guard::PROTECT.into(), dir.into()]);
+        }
         if possible.lacks_namespaces().await {
             arguments.push(guard::WITHOUT_NAMESPACES.into());
         }

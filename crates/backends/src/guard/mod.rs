@@ -37,6 +37,8 @@ pub(crate) const PROBE: &str = "--probe";
 pub(crate) const UNAVAILABLE: i32 = 1;
 /// The option for a kernel that does not allow user namespaces, as the daemon has found out with [`PROBE`].
 pub(crate) const WITHOUT_NAMESPACES: &str = "--without-namespaces";
+/// The option for a directory that a confined program cannot write wherever it is.
+pub(crate) const PROTECT: &str = "--protect";
 /// Why a confined program does not run.
 const NO_LANDLOCK: &str = "this kernel does not support Landlock, so the command cannot be confined to its workspace; \
                            to run commands unconfined, set without_landlock = \"run\" under [chat.confinement]";
@@ -59,6 +61,8 @@ struct Orders {
     unix_sockets: bool,
     /// The `.git` of the workspace can be written.
     git_writable: bool,
+    /// Directories that cannot be written even within one of `write`.
+    protect: Vec<PathBuf>,
     read: Vec<PathBuf>,
     write: Vec<PathBuf>,
     program: Vec<OsString>,
@@ -107,6 +111,7 @@ fn parse(mut args: impl Iterator<Item = OsString>) -> Result<Orders, &'static st
             Some("--directory") => orders.directory = Some(value()?.into()),
             Some("--git-writable") => orders.git_writable = true,
             Some("--parent") => orders.parent = Some(number(&value()?, 10)? as i32),
+            Some(PROTECT) => orders.protect.push(value()?.into()),
             Some("--read") => orders.read.push(value()?.into()),
             Some("--umask") => orders.umask = Some(number(&value()?, 8)?),
             Some("--unix-sockets") => orders.unix_sockets = true,
@@ -222,6 +227,8 @@ mod tests {
             "--without-namespaces",
             "--read",
             "/r",
+            "--protect",
+            "/p",
             "--write",
             "/w",
             "--",
@@ -234,6 +241,7 @@ mod tests {
         assert!(orders.unix_sockets && orders.without_namespaces);
         assert!(!orders.git_writable && !orders.without_landlock);
         assert_eq!((orders.read, orders.write), (vec!["/r".into()], vec!["/w".into()]));
+        assert_eq!(orders.protect, [PathBuf::from("/p")]);
         assert_eq!(orders.program, ["sh", "--", "x"]);
         for bad in [
             &["--umask"][..],

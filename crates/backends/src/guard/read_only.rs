@@ -29,9 +29,12 @@ pub(super) struct ReadOnlyFiles {
 
 impl ReadOnlyFiles {
     pub(super) fn new(orders: &Orders, writable: &[PathBuf], temporary: &Path) -> Self {
-        let writable = writable.iter().map(PathBuf::as_path).chain([temporary]).map(Path::to_owned).collect();
+        let writable: Vec<PathBuf> =
+            writable.iter().map(PathBuf::as_path).chain([temporary]).map(Path::to_owned).collect();
         let repositories = orders.write.iter().filter(|_| !orders.git_writable);
-        let fixed = repositories.flat_map(|dir| own_repository(dir)).collect();
+        let mut fixed: Vec<PathBuf> = repositories.flat_map(|dir| own_repository(dir)).collect();
+        create_missing(&orders.protect, &writable);
+        fixed.extend(orders.protect.iter().cloned());
         Self { writable, fixed }
     }
 
@@ -86,6 +89,20 @@ impl ReadOnlyFiles {
         let pinned = fixed.iter().flat_map(between).collect();
         (fixed, pinned)
     }
+}
+
+/// Creates directories that a program could otherwise create itself, and then write.
+fn create_missing(dirs: &[PathBuf], writable: &[PathBuf]) {
+    let writable: Vec<PathBuf> = writable.iter().filter_map(|dir| dir.canonicalize().ok()).collect();
+    let umask = rustix::process::umask(0o077.into());
+    for dir in dirs.iter().filter(|dir| !dir.exists()) {
+        let above = dir.ancestors().find_map(|above| above.canonicalize().ok()).unwrap_or_default();
+        if writable.iter().any(|writable| above.starts_with(writable)) {
+            // Where that is impossible, it is for the program, too.
+            let _created = fs::create_dir_all(dir);
+        }
+    }
+    rustix::process::umask(umask);
 }
 
 /// Whether this kernel lets a process of this user make file systems read-only for itself. The process must have one

@@ -440,6 +440,40 @@ fn commands_reach_unix_sockets_only_where_the_workspace_opens_them() {
 }
 
 #[test]
+#[ignore = "needs Landlock: run by cargo xtask ci"]
+fn commands_change_no_settings_of_ours_even_if_the_workspace_is_the_home() {
+    needs::landlock();
+    needs::user_namespaces();
+    let mut swb = Swb::new(EXE);
+    let paths = swb.paths();
+    let file = |path: std::path::PathBuf| path.to_str().unwrap().to_owned();
+    let command = format!(
+        "for f in {:?} {:?} {:?}; do echo x 2>/dev/null >> $f || echo no; done; echo x > {:?} && echo yes",
+        file(paths.config_file()),
+        file(paths.trust_list()),
+        file(paths.run_dir().join("new")),
+        file(paths.home.join("new")),
+    );
+    let rules = json!(uses("run it", "execute_command", json!({"command": command}), "end"));
+    let stub = models::Stub::start(&json!({"rules": rules}));
+    // All directories of the test are in it.
+    let workspace = format!("[[chat.workspaces]]\npath = {:?}\n", swb.dir());
+    swb.configure(&format!("{workspace}{}", models::configuration("openai", stub.url())));
+    swb.start_daemon();
+    assert!(swb.ok(&["status"]).contains("your home directory is open to commands of agents in"));
+    let mut client = swb.chat();
+    client.create(json!({"workspace": swb.dir(), "session_id": "talk"}));
+    let id = client.prompt("run it");
+    let asked = client.event("authorization_request");
+    assert!(
+        asked["reason"].as_str().unwrap().contains("Your home directory is in this workspace"),
+        "{asked}"
+    );
+    decide(&mut client, &asked, json!({"approved": true}));
+    assert_eq!(tool(&client.generation(&id)).1["result"], "no\nno\nno\nyes\n");
+}
+
+#[test]
 fn an_agent_that_runs_in_circles_is_ended() {
     let rules = json!([{"match": "go", "tool": {"name": "list_files", "input": {}}}]);
     let mut rig = Rig::new("anthropic", &rules, "");

@@ -56,3 +56,31 @@ fn a_guard_protects_a_repository_wherever_it_is_in_the_workspace() {
     assert_eq!(found("bare", ".", &[]), kept);
     assert_eq!(found("near", ".bare", &["--git-writable"]), "the rest\nno other directory\n");
 }
+
+#[test]
+#[ignore = "needs Landlock: run by cargo xtask ci"]
+fn a_guard_protects_directories_that_the_daemon_names() {
+    needs::landlock();
+    needs::user_namespaces();
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    fs::create_dir_all(at("home/.config/swb")).unwrap();
+    let script = "
+        cd $D/home
+        echo x > new && echo x > .config/new && echo 'the rest'
+        echo x 2>/dev/null > .config/swb/config.toml || echo 'no settings'
+        echo x 2>/dev/null > .state/swb/trusted || echo 'no trust'
+        mv .config/swb .config/old 2>/dev/null || mv .config old 2>/dev/null || echo 'no other settings'
+        mv .state old 2>/dev/null || echo 'no other state'";
+    let [home, config, state, missing] = ["home", "home/.config/swb", "home/.state/swb", "missing"].map(at);
+    let mut options = vec!["--write", &home];
+    options.extend([&config, &state, &missing].iter().flat_map(|dir| ["--protect", dir]));
+    let kept = "the rest\nno settings\nno trust\nno other settings\nno other state\n";
+    assert_eq!(confined(dir.path(), &options, script), kept);
+    assert!(fs::read_dir(&state).unwrap().next().is_none());
+    assert!(!Path::new(&missing).exists(), "no program could create it");
+    // A workspace within a protected directory is writable.
+    let above = at("home/.config");
+    let within = ["--write", &config, "--protect", &above];
+    assert_eq!(confined(dir.path(), &within, "cd $D/home/.config/swb && echo x > new && echo 'it'"), "it\n");
+}
