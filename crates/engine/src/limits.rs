@@ -122,6 +122,8 @@ pub(crate) const LINKS: usize = 40;
 /// How long a daemon waits at its start for the saved workspaces. It takes some milliseconds, unless the disk does not respond
 /// or another process holds the database.
 pub const WORKSPACES_READ: Duration = Duration::from_secs(1);
+/// Maximum number of directories that are remembered because agents have worked there.
+pub const USED_DIRS: usize = 8192;
 /// Maximum number of known workspaces; the least recently used one is forgotten.
 pub const WORKSPACES: usize = 1024;
 

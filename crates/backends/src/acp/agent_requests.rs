@@ -145,8 +145,8 @@ impl<'a> AgentRequests<'a> {
     /// Opens the agent's files; the call blocks on the disk.
     fn fs(&self) -> impl FnOnce() -> WorkspaceFs + Send + 'static {
         let (workspace, umask) = (self.exchange.workspace(), self.context.umask);
-        let working_dir = self.exchange.working_dir().to_owned();
-        move || WorkspaceFs::new(&workspace, &working_dir, umask)
+        let (working_dir, agents) = (self.exchange.working_dir().to_owned(), self.exchange.written());
+        move || WorkspaceFs::new(&workspace, &working_dir, umask, &agents)
     }
 
     fn read_file(&self, request: ReadTextFileRequest) -> Boxed<'a, RpcResult> {
@@ -174,6 +174,7 @@ impl<'a> AgentRequests<'a> {
             return now(Err(error(ErrorCode::InvalidRequest, "too many terminals; release some first")));
         }
         let (context, workspace) = (self.context.clone(), self.exchange.workspace());
+        let agents = self.exchange.written();
         let (directory, fs) = (self.exchange.working_dir().to_owned(), self.fs());
         let output_limit = request.output_byte_limit;
         let (name, started) = terminals.create(output_limit, async move {
@@ -181,7 +182,7 @@ impl<'a> AgentRequests<'a> {
                 None => directory,
                 Some(wanted) => resolved(wanted, fs).await?,
             };
-            let started = start_terminal(&context, &workspace, &directory, request).await;
+            let started = start_terminal(&context, &workspace, agents, &directory, request).await;
             started.map_err(|why| {
                 error(ErrorCode::InternalError, &format!("the command cannot be started: {why}"))
             })
@@ -207,6 +208,7 @@ async fn resolved(
 async fn start_terminal(
     context: &BackendContext,
     workspace: &Workspace,
+    agents: Vec<PathBuf>,
     directory: &Path,
     request: CreateTerminalRequest,
 ) -> io::Result<(Guarded, GuardedOutput)> {
@@ -216,7 +218,7 @@ async fn start_terminal(
         true => Launch::shell(&request.command, directory),
         false => Launch::new([request.command].into_iter().chain(request.args), directory),
     };
-    let launch = launch.with_env(env).confined(workspace, &context.confinement).await?;
+    let launch = launch.with_env(env).confined(workspace, agents, &context.confinement).await?;
     launch.with_connection(context.connection(&workspace.path)?).start(&context.into())
 }
 

@@ -10,9 +10,8 @@ pub(crate) use process::{Guarded, GuardedOutput, Launch};
 
 use crate::BackendContext;
 use std::io;
-use std::path::Path;
 use std::time::Duration;
-use swb_chat::Workspace;
+use swb_engine::chat::Exchange;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -39,20 +38,20 @@ pub(crate) struct CommandResult {
     pub(crate) stopped: bool,
 }
 
-/// Runs a shell command to its end. Its output is also sent to `follow` as it arrives; the receiver may be dropped.
+/// Runs a shell command of an agent to its end. Its output is also sent to `follow` as it arrives; the receiver may be dropped.
 ///
 /// Every process of the command is gone when this returns, and soon after the future is dropped.
 pub(crate) async fn run(
     context: &BackendContext,
-    workspace: &Workspace,
-    working_dir: &Path,
+    exchange: &Exchange,
     command: &str,
     limits: Limits,
-    stop: &CancellationToken,
     follow: mpsc::Sender<String>,
 ) -> io::Result<CommandResult> {
+    let workspace = exchange.workspace();
     let connection = context.connection(&workspace.path)?;
-    let launch = Launch::shell(command, working_dir).confined(workspace, &context.confinement).await?;
+    let launch = Launch::shell(command, exchange.working_dir());
+    let launch = launch.confined(&workspace, exchange.written(), &context.confinement).await?;
     let launch = launch.with_connection(connection);
     let (guarded, output) = launch.start(&context.into())?;
     let end = Instant::now() + limits.time;
@@ -62,7 +61,7 @@ pub(crate) async fn run(
         follow: Some(follow),
         kept: BoundedOutput::new(limits.output / 2, limits.output / 2),
     }
-    .finish(end, stop)
+    .finish(end, exchange.stop())
     .await
 }
 

@@ -4,11 +4,11 @@ use super::bounded_output::Utf8Decoder;
 use super::guard_exit;
 use crate::agent_connection::AgentConnection;
 use crate::command::limits;
-use crate::workspace_fs::is_beneath;
+use crate::workspace_fs::{WorkspaceFsError, is_beneath, resolve};
 use crate::{BackendContext, Confinement, guard, sys};
 use rustix::process::Pid;
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -56,14 +56,16 @@ impl Launch {
         self
     }
 
-    /// Confines it to what the workspace allows.
+    /// Confines it to what the workspace allows. `agents` are the directories that agents of any workspace can write.
     pub(crate) async fn confined(
         mut self,
         workspace: &Workspace,
+        agents: Vec<PathBuf>,
         possible: &Confinement,
     ) -> io::Result<Self> {
         let owned = workspace.clone();
-        let mut arguments = file_access::run(&workspace.path, move |_| confinement(&owned)).await?;
+        let mut arguments =
+            file_access::run(&workspace.path, move |_| confinement(&owned, &agents)).await??;
         for dir in possible.protected() {
             arguments.extend([guard::PROTECT.into(), dir.into()]);
         }
@@ -134,18 +136,24 @@ impl Launch {
     }
 }
 
-/// The arguments that make the guard confine a program to what a workspace allows. Reads directories.
-fn confinement(workspace: &Workspace) -> Vec<OsString> {
+/// The arguments that make the guard confine a program to what a workspace allows. Reads directories. Fails if an agent
+/// may have replaced one of them by a link.
+fn confinement(workspace: &Workspace, agents: &[PathBuf]) -> io::Result<Vec<OsString>> {
     let write = written(workspace);
     let known: Vec<PathBuf> = write.iter().filter_map(|dir| file_access::real_path(dir).ok()).collect();
     let read = workspace.context_dirs.iter().chain(&workspace.landlock_read);
     // Directories below a writable one are readable anyway, and may have been replaced by a link.
     let read = read.filter(|dir| !is_beneath(dir, &known));
-    let read = read.flat_map(|dir| [OsStr::new("--read"), dir.as_os_str()]);
-    let write = write.iter().flat_map(|dir| [OsStr::new("--write"), dir.as_os_str()]);
+    let read = read.map(|dir| ("--read", dir.as_path()));
+    let write = write.into_iter().map(|dir| ("--write", dir));
     let open = [(workspace.unix_sockets, "--unix-sockets"), (workspace.git_writable, "--git-writable")];
-    let open = open.into_iter().filter_map(|(open, option)| open.then_some(OsStr::new(option)));
-    open.chain(read).chain(write).map(OsStr::to_owned).collect()
+    let open = open.into_iter().filter_map(|(open, option)| open.then_some(OsString::from(option)));
+    let mut arguments: Vec<OsString> = open.collect();
+    for (option, dir) in read.chain(write) {
+        let real = resolve(dir, agents).ok_or_else(|| WorkspaceFsError::Moved(dir.to_owned()));
+        arguments.extend([option.into(), real.map_err(io::Error::other)?.into()]);
+    }
+    Ok(arguments)
 }
 
 /// The directories that a confined program may write, without those below others: a program could replace them with
@@ -268,11 +276,37 @@ mod tests {
         workspace.context_dirs = vec![at("ws/docs"), at("ws/context"), at("ctx")];
         workspace.landlock_read = vec![at("ws/context/x")];
         workspace.landlock_write = vec![at("ws/build"), at("data")];
-        let args = confinement(&workspace);
+        let args = confinement(&workspace, &[]).unwrap();
         let [ws, data, ctx] = ["ws", "data", "ctx"].map(|name| at(name).into_os_string());
         let [read, write] = ["--read", "--write"].map(OsString::from);
         assert_eq!(args, [read, ctx, write.clone(), ws, write, data]);
         workspace.landlock_write = vec![at("")];
         assert_eq!(written(&workspace), [at("")]);
+    }
+
+    #[test]
+    fn directories_that_agents_of_other_workspaces_have_replaced_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |path: &str| dir.path().canonicalize().unwrap().join(path);
+        for name in ["mono/inner/x", "mono/docs", "home/x", "ws"] {
+            fs::create_dir_all(at(name)).unwrap();
+        }
+        let inner = Workspace::new(&at("mono/inner/x"), swb_types::Timestamp(0));
+        let mut reader = Workspace::new(&at("ws"), swb_types::Timestamp(0));
+        reader.context_dirs = vec![at("mono/docs")];
+        let agents = ["mono", "mono/inner/x", "ws"].map(at);
+        for workspace in [&inner, &reader] {
+            confinement(workspace, &agents).unwrap();
+        }
+        for link in ["mono/inner", "mono/docs"] {
+            fs::rename(at(link), at(link).with_extension("old")).unwrap();
+            symlink(at("home"), at(link)).unwrap();
+        }
+        for workspace in [&inner, &reader] {
+            let error = confinement(workspace, &agents).unwrap_err().to_string();
+            assert!(error.contains("leads through a symbolic link"), "{error}");
+        }
+        // A link elsewhere is the user's own.
+        assert_eq!(confinement(&inner, &[]).unwrap().last(), Some(&at("home/x").into_os_string()));
     }
 }

@@ -133,8 +133,8 @@ async fn confined_commands_get_listed_variables_only() {
     let mut rig = rig();
     rig.env.extend([("SECRET".to_owned(), "key".to_owned()), ("LANG".to_owned(), "word".to_owned())]);
     let launch = || Launch::shell("echo $SECRET $LANG", rig.dir.path());
-    let workspace = Workspace::new(rig.dir.path(), swb_types::Timestamp(0));
-    let confined = launch().confined(&workspace, &rig.confinement()).await.unwrap();
+    let workspace = swb_chat::Workspace::new(rig.dir.path(), swb_types::Timestamp(0));
+    let confined = launch().confined(&workspace, Vec::new(), &rig.confinement()).await.unwrap();
     for (launch, said) in [(confined, "word\n"), (launch(), "key word\n")] {
         let (run, _followed) = rig.launch(launch, OUTPUT);
         assert_eq!(run.finish(soon(), &CancellationToken::new()).await.unwrap().output, said);

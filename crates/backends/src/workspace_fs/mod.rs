@@ -13,7 +13,7 @@ pub(crate) mod limits;
 mod route;
 mod walk;
 
-pub(crate) use route::is_beneath;
+pub(crate) use route::{is_beneath, resolve};
 pub(crate) use walk::{ListQuery, SearchQuery};
 
 use rustix::fs::OFlags;
@@ -50,6 +50,12 @@ pub(crate) enum WorkspaceFsError {
         "{0} belongs to git, which runs what its files name; a person has to change it, or set git_writable"
     )]
     OfGit(String),
+    /// A directory may have been replaced.
+    #[error(
+        "{} leads through a symbolic link in a directory that agents can write; remove the link, or set up the \
+         workspace with the real path", .0.display()
+    )]
+    Moved(PathBuf),
     /// It is elsewhere.
     #[error("{0} is outside the workspace")]
     Outside(String),
@@ -76,6 +82,8 @@ pub(crate) enum WorkspaceFsError {
 pub(crate) struct WorkspaceFs {
     /// The workspace first.
     roots: Vec<Root>,
+    /// Directories that would be roots, if it were known where they are.
+    moved: Vec<PathBuf>,
     working_dir: PathBuf,
     umask: u32,
     /// Whether the files of git may be written.
@@ -118,16 +126,22 @@ impl AgentPath<'_> {
 }
 
 impl WorkspaceFs {
-    /// The files of an agent that works in `working_dir`. New files get their mode by `umask`.
-    pub(crate) fn new(workspace: &Workspace, working_dir: &Path, umask: u32) -> Self {
-        let root = |path: &Path, written: &[PathBuf], writable| {
+    /// The files of an agent that works in `working_dir`. New files get their mode by `umask`. `agents` are the
+    /// directories that agents of any workspace can write.
+    pub(crate) fn new(workspace: &Workspace, working_dir: &Path, umask: u32, agents: &[PathBuf]) -> Self {
+        let mut moved = Vec::new();
+        let mut root = |path: &Path, written: &[PathBuf], writable| {
             let path = normal(path);
             // A link that an agent's command has put in the place of a directory is ignored.
-            let real = route::resolve(&path, written)?;
-            Some(Root { path, real, writable })
+            let real = route::resolve(&path, written);
+            if real.is_none() {
+                moved.push(path.clone());
+            }
+            Some(Root { path, real: real?, writable })
         };
-        let mut roots: Vec<Root> = root(&workspace.path, &[], true).into_iter().collect();
-        let mut written: Vec<PathBuf> = roots.iter().map(|root| root.real.clone()).collect();
+        let mut written = agents.to_vec();
+        let mut roots: Vec<Root> = root(&workspace.path, &written, true).into_iter().collect();
+        written.extend(roots.iter().map(|root| root.real.clone()));
         let working_dir = normal(working_dir);
         if !working_dir.starts_with(normal(&workspace.path)) {
             roots.extend(root(&working_dir, &written, true));
@@ -136,7 +150,7 @@ impl WorkspaceFs {
         written.extend(workspace.landlock_write.iter().filter_map(|dir| dir.canonicalize().ok()));
         let context = workspace.context_dirs.iter().filter(|dir| dir.is_absolute());
         roots.extend(context.filter_map(|dir| root(dir, &written, false)));
-        Self { roots, working_dir, umask, git_writable: workspace.git_writable }
+        Self { roots, moved, working_dir, umask, git_writable: workspace.git_writable }
     }
 
     /// The resolved path of something that may be read.
@@ -177,7 +191,10 @@ impl WorkspaceFs {
             let beneath = full.strip_prefix(&root.path).or_else(|_| full.strip_prefix(&root.real)).ok()?;
             Some(AgentPath { shown: path, root, beneath: beneath.to_owned() })
         });
-        rooted.ok_or_else(|| WorkspaceFsError::Outside(path.to_owned()))
+        rooted.ok_or_else(|| match self.moved.iter().find(|dir| full.starts_with(dir)) {
+            Some(moved) => WorkspaceFsError::Moved(moved.clone()),
+            None => WorkspaceFsError::Outside(path.to_owned()),
+        })
     }
 
     fn writable_spot<'a>(&'a self, path: &'a str) -> Result<AgentPath<'a>, WorkspaceFsError> {

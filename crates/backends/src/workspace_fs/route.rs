@@ -22,7 +22,7 @@ pub(crate) fn is_beneath(path: &Path, written: &[PathBuf]) -> bool {
 }
 
 /// Where a path leads, if no link on its route is in a writable directory.
-pub(super) fn resolve(path: &Path, written: &[PathBuf]) -> Option<PathBuf> {
+pub(crate) fn resolve(path: &Path, written: &[PathBuf]) -> Option<PathBuf> {
     let (steps, end) = steps(path)?;
     let linked = steps.iter().any(|step| step.link && is_in(&step.at, written));
     (!linked).then_some(end)

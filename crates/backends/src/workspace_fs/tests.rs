@@ -23,7 +23,7 @@ fn rig() -> Rig {
     fs::write(dir.path().join("ws/src/a.txt"), "one\ntwo\n").unwrap();
     let mut workspace = Workspace::new(&dir.path().join("ws"), Timestamp(0));
     workspace.context_dirs.push(dir.path().join("ctx"));
-    let fs = WorkspaceFs::new(&workspace, &dir.path().join("ws"), 0o022);
+    let fs = WorkspaceFs::new(&workspace, &dir.path().join("ws"), 0o022, &[]);
     Rig { dir, fs }
 }
 
@@ -38,7 +38,7 @@ impl Rig {
 }
 
 fn is_outside<T: std::fmt::Debug>(result: Result<T, WorkspaceFsError>) -> bool {
-    matches!(result, Err(WorkspaceFsError::Outside(_)))
+    matches!(result, Err(WorkspaceFsError::Outside(_) | WorkspaceFsError::Moved(_)))
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn the_files_of_git_are_not_written() {
     rig.fs.write(".gitignore", "x").unwrap();
     let mut workspace = Workspace::new(&rig.at("ws"), Timestamp(0));
     workspace.git_writable = true;
-    WorkspaceFs::new(&workspace, &rig.at("ws"), 0o022).write(".git/config", "x").unwrap();
+    WorkspaceFs::new(&workspace, &rig.at("ws"), 0o022, &[]).write(".git/config", "x").unwrap();
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_context_directory_replaced_by_a_link_is_ignored() {
     let mut workspace = Workspace::new(&rig.at("ws"), Timestamp(0));
     workspace.context_dirs = vec![rig.at("ws/src"), rig.at("data/docs")];
     workspace.landlock_write.push(rig.at("data"));
-    let fs = || WorkspaceFs::new(&workspace, &rig.at("ws"), 0o022);
+    let fs = || WorkspaceFs::new(&workspace, &rig.at("ws"), 0o022, &[]);
     let before = fs();
     assert_eq!(fs().read("src/a.txt").unwrap(), "one\ntwo\n");
     assert_eq!(fs().read("../data/docs/secret").unwrap(), "data");
@@ -147,12 +147,40 @@ fn a_context_directory_replaced_by_a_link_is_ignored() {
 }
 
 #[test]
+fn directories_that_agents_of_other_workspaces_have_replaced_are_refused() {
+    let rig = rig();
+    let real = rig.dir.path().canonicalize().unwrap();
+    fs::create_dir_all(rig.at("mono/inner/x")).unwrap();
+    fs::create_dir_all(rig.at("mono/docs")).unwrap();
+    let mut workspace = Workspace::new(&rig.at("mono/inner/x"), Timestamp(0));
+    workspace.context_dirs = vec![rig.at("mono/docs")];
+    let agents = [real.join("mono"), real.join("mono/inner/x")];
+    let fs = || WorkspaceFs::new(&workspace, &workspace.path, 0o022, &agents);
+    fs().write("new", "x").unwrap();
+    fs::rename(rig.at("mono/inner"), rig.at("mono/old")).unwrap();
+    fs::remove_dir(rig.at("mono/docs")).unwrap();
+    fs::create_dir(rig.at("out/x")).unwrap();
+    for link in ["mono/inner", "mono/docs"] {
+        symlink(rig.at("out"), rig.at(link)).unwrap();
+    }
+    let error = fs().write("new", "x").unwrap_err();
+    assert!(error.to_string().contains("mono/inner/x leads through a symbolic link"), "{error}");
+    assert!(matches!(fs().check_write("new"), Err(WorkspaceFsError::Moved(_))));
+    let read = fs().read(&rig.absolute("mono/docs/secret"));
+    assert!(matches!(&read, Err(WorkspaceFsError::Moved(path)) if *path == rig.at("mono/docs")), "{read:?}");
+    assert_eq!(fs::read_dir(rig.at("out/x")).unwrap().count(), 0);
+    // A link elsewhere is the user's own.
+    let other = WorkspaceFs::new(&workspace, &workspace.path, 0o022, &[real.join("ws")]);
+    other.write("new", "x").unwrap();
+}
+
+#[test]
 fn a_working_directory_replaced_by_a_link_is_ignored() {
     let rig = rig();
     symlink(rig.at("ws"), rig.at("alias")).unwrap();
     let workspace = Workspace::new(&rig.at("alias"), Timestamp(0));
     let working_dir = rig.at("ws/src").canonicalize().unwrap();
-    let fs = || WorkspaceFs::new(&workspace, &working_dir, 0o022);
+    let fs = || WorkspaceFs::new(&workspace, &working_dir, 0o022, &[]);
     assert_eq!(fs().read("a.txt").unwrap(), "one\ntwo\n");
     fs::remove_dir_all(rig.at("ws/src")).unwrap();
     symlink(rig.at("out"), rig.at("ws/src")).unwrap();
@@ -178,7 +206,7 @@ fn a_workspace_behind_a_link_has_one_identity() {
     let rig = rig();
     symlink(rig.at("ws"), rig.at("alias")).unwrap();
     let workspace = Workspace::new(&rig.at("alias"), Timestamp(0));
-    let fs = WorkspaceFs::new(&workspace, &rig.at("alias"), 0o022);
+    let fs = WorkspaceFs::new(&workspace, &rig.at("alias"), 0o022, &[]);
     for path in ["src/a.txt", &rig.absolute("ws/src/a.txt"), &rig.absolute("alias/src/a.txt")] {
         assert!(fs.read(path).is_ok(), "{path}");
         assert!(fs.write(path, "x").is_ok(), "{path}");
@@ -342,7 +370,8 @@ fn ignore_rules_apply_below_their_directory() {
     assert_eq!(listed(&rig.fs, ""), all);
     assert_eq!(listed(&rig.fs, "b/in"), "b/in/build", "asked for by name");
     symlink(rig.at("ws"), rig.at("alias")).unwrap();
-    let alias = WorkspaceFs::new(&Workspace::new(&rig.at("alias"), Timestamp(0)), &rig.at("alias"), 0o022);
+    let alias =
+        WorkspaceFs::new(&Workspace::new(&rig.at("alias"), Timestamp(0)), &rig.at("alias"), 0o022, &[]);
     assert_eq!(listed(&alias, ""), all);
     assert_eq!(listed(&alias, "b/in"), "b/in/build");
 }

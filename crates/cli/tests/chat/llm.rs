@@ -474,6 +474,39 @@ fn commands_change_no_settings_of_ours_even_if_the_workspace_is_the_home() {
 }
 
 #[test]
+fn a_workspace_that_another_ones_agent_may_have_replaced_by_a_link_is_refused() {
+    let write = uses("write it", "write_file", json!({"path": "new", "content": "x"}), "end");
+    let run = uses("run it", "execute_command", json!({"command": "echo x > new"}), "end");
+    let rules = [write, run].concat();
+    let stub = models::Stub::start(&json!({"rules": rules}));
+    let mut swb = Swb::new(EXE);
+    let allow = "[chat.allow]\ntools = [\"*\"]\n";
+    swb.configure(&format!("{allow}{}", models::configuration("openai", stub.url())));
+    swb.start_daemon();
+    let (inner, home) = (swb.workspace("mono/inner/x"), swb.workspace("home/x"));
+    let client = |name: &str, dir: &std::path::Path| {
+        let mut client = swb.chat();
+        client.create(json!({"workspace": dir, "session_id": name}));
+        client
+    };
+    let mono = client("outer", &swb.workspace("mono"));
+    let mut nested = client("nested", &inner);
+    assert_eq!(tool(&nested.chat("write it")).1["error"], Value::Null);
+    fs::rename(swb.workspace("mono/inner"), swb.dir().join("w/mono/old")).unwrap();
+    std::os::unix::fs::symlink(swb.workspace("home"), swb.dir().join("w/mono/inner")).unwrap();
+    for prompt in ["write it", "run it"] {
+        let result = tool(&nested.chat(prompt)).1;
+        let error = result["error"].as_str().unwrap_or_default();
+        assert!(
+            error.contains("leads through a symbolic link in a directory that agents can write"),
+            "{result}"
+        );
+    }
+    assert_eq!(fs::read_dir(&home).unwrap().count(), 0);
+    drop(mono);
+}
+
+#[test]
 fn an_agent_that_runs_in_circles_is_ended() {
     let rules = json!([{"match": "go", "tool": {"name": "list_files", "input": {}}}]);
     let mut rig = Rig::new("anthropic", &rules, "");

@@ -178,6 +178,11 @@ impl Exchange {
         self.workspace.get(&self.working_dir)
     }
 
+    /// All directories that commands of agents can write, in whatever workspace.
+    pub fn written(&self) -> Vec<PathBuf> {
+        self.workspace.written()
+    }
+
     /// Allows a command in this workspace without an approval from now on, and saves that.
     pub async fn approve_command(&self, command: &str) {
         self.workspace.approve_command(&self.working_dir, command).await;

@@ -222,8 +222,14 @@ impl Chats {
 
     /// A directory as a workspace, which is known from then on (SS-71).
     pub async fn workspace(&self, dir: &Path) -> Result<Arc<Workspace>, ChatError> {
-        check_directory(dir).await?;
+        self.enter_directory(dir).await?;
         Ok(self.inner.workspaces.touch(dir))
+    }
+
+    /// Checks a directory where an agent is going to work.
+    async fn enter_directory(&self, dir: &Path) -> Result<(), ChatError> {
+        self.inner.workspaces.note_use(directory(dir).await?);
+        Ok(())
     }
 
     /// The agents.
@@ -259,7 +265,7 @@ impl Chats {
 
     /// Creates a conversation.
     pub async fn create(&self, new: NewChat) -> Result<Chat, ChatError> {
-        check_directory(&new.directory).await?;
+        self.enter_directory(&new.directory).await?;
         self.make_room().await;
         match &new.name {
             Some(name) if self.kept(name.as_str()).await?.is_some() => {
@@ -342,7 +348,7 @@ impl Chats {
             (Some(terminal), _) => self.talk_to(&terminal),
             (None, kept) => {
                 let saved = kept?.ok_or_else(|| ChatError::NotFound(name.to_owned()))?;
-                check_directory(&saved.working_dir).await?;
+                self.enter_directory(&saved.working_dir).await?;
                 self.make_room().await;
                 self.restore(saved, NameHold::Own)
             }
@@ -585,12 +591,7 @@ pub fn program_of(session: &Session) -> Option<String> {
     Some(program.to_string_lossy().into_owned())
 }
 
-/// SS-31
-async fn check_directory(dir: &Path) -> Result<(), ChatError> {
-    looked_at(dir, check_now).await
-}
-
-/// The full path of a directory that agents can work in.
+/// The full path of a directory that agents can work in (SS-31).
 pub async fn directory(dir: &Path) -> Result<PathBuf, ChatError> {
     let full = |dir: &Path| {
         check_now(dir)?;

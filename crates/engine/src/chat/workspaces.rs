@@ -1,8 +1,8 @@
 //! The known workspaces, and what agents may do in them.
 
 use super::now;
-use crate::limits;
-use std::collections::BTreeMap;
+use crate::{file_access, limits};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,6 +15,8 @@ use tokio_util::task::TaskTracker;
 pub struct Workspaces {
     known: Arc<Mutex<BTreeMap<PathBuf, Arc<Workspace>>>>,
     archive: Arc<dyn Archive>,
+    /// Directories where agents have worked, by their real paths, and those of saved conversations.
+    used: Arc<Mutex<BTreeSet<PathBuf>>>,
     /// Cancelled when the saved workspaces have been read, or cannot be.
     read: CancellationToken,
 }
@@ -32,7 +34,8 @@ impl Workspaces {
         let known: BTreeMap<_, _> = configured.into_iter().map(by_path).collect();
         let configured: Vec<PathBuf> = known.keys().cloned().collect();
         let read = CancellationToken::new();
-        let workspaces = Self { known: Arc::new(Mutex::new(known)), archive, read };
+        let workspaces = Self { known: Arc::new(Mutex::new(known)), archive, used: Arc::default(), read };
+        tasks.spawn(workspaces.clone().note_configured(configured.clone()));
         tasks.spawn(workspaces.clone().add_saved(configured));
         if tokio::time::timeout(limit, workspaces.read.cancelled()).await.is_err() {
             tracing::warn!("the database of workspaces does not respond; going on without it until it does");
@@ -45,8 +48,13 @@ impl Workspaces {
         // Others wait for the end of this, also if the call panics.
         let _read = self.read.clone().drop_guard();
         let archive = Arc::clone(&self.archive);
-        let saved = tokio::task::spawn_blocking(move || archive.workspaces()).await;
+        let read = move || Ok((archive.workspaces()?, archive.list(None).unwrap_or_default()));
+        let saved = tokio::task::spawn_blocking(read).await;
         let saved = saved.unwrap_or_else(|error| Err(ArchiveError(error.to_string())));
+        let saved = saved.map(|(saved, conversations)| {
+            conversations.into_iter().for_each(|conversation| self.note_use(conversation.workspace));
+            saved
+        });
         match saved {
             Ok(saved) => saved.into_iter().for_each(|saved| self.add(saved, &configured)),
             Err(error) => tracing::warn!(%error, "cannot read the saved workspaces"),
@@ -75,6 +83,30 @@ impl Workspaces {
     pub fn get(&self, path: &Path) -> Arc<Workspace> {
         let known = self.lock().get(path).cloned();
         known.unwrap_or_else(|| Arc::new(Workspace::new(path, now().unix)))
+    }
+
+    async fn note_configured(self, configured: Vec<PathBuf>) {
+        for path in configured {
+            if let Ok(Ok(real)) = file_access::run(&path, file_access::real_path).await {
+                self.note_use(real);
+            }
+        }
+    }
+
+    /// Notes a directory, without links in its path, where an agent is going to work.
+    pub(super) fn note_use(&self, dir: PathBuf) {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        if used.len() < limits::USED_DIRS {
+            used.insert(dir);
+        }
+    }
+
+    /// All directories that commands of agents can write: a link there may be the work of an agent.
+    pub fn written(&self) -> Vec<PathBuf> {
+        let known = self.all();
+        let known = known.iter().flat_map(|one| [&one.path].into_iter().chain(&one.landlock_write)).cloned();
+        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        known.chain(used).collect::<BTreeSet<PathBuf>>().into_iter().collect()
     }
 
     /// All known workspaces by path.
@@ -240,6 +272,8 @@ mod tests {
         let configured = vec![workspace("configured", "always")];
         let known = Workspaces::open(configured, archive, Duration::from_secs(60), &TaskTracker::new()).await;
         let found = known.get(Path::new("/w"));
+        known.note_use("/used".into());
+        assert_eq!(known.written(), [Path::new("/used"), Path::new("/w")]);
         assert_eq!(found.agent.as_deref(), Some("configured"));
         assert_eq!(found.commands_approved, ["always", "old"]);
     }

@@ -18,10 +18,9 @@ pub(super) async fn run(
     ask: &ExecuteCommand,
 ) -> Result<ToolOutput, String> {
     let limits = Limits { time: time(ask), output: limits::RESULT_BYTES };
-    let (workspace, dir) = (exchange.workspace(), exchange.working_dir());
     // A small queue: the command blocks while clients are behind.
     let (follow, output) = mpsc::channel(4);
-    let running = command::run(context, &workspace, dir, &ask.command, limits, exchange.stop(), follow);
+    let running = command::run(context, exchange, &ask.command, limits, follow);
     let (result, ()) = tokio::join!(running, show(exchange, id, output));
     match result {
         Ok(result) => Ok(done(result, limits.time)),

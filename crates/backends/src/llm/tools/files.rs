@@ -157,7 +157,7 @@ mod tests {
     fn fs() -> (tempfile::TempDir, WorkspaceFs) {
         let dir = tempfile::tempdir().unwrap();
         let workspace = Workspace::new(dir.path(), Timestamp(0));
-        let fs = WorkspaceFs::new(&workspace, dir.path(), 0o022);
+        let fs = WorkspaceFs::new(&workspace, dir.path(), 0o022, &[]);
         (dir, fs)
     }
 

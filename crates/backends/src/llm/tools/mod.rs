@@ -128,7 +128,8 @@ impl<'a> LlmTools<'a> {
         work: impl FnOnce(&WorkspaceFs) -> Result<T, String> + Send + 'static,
     ) -> Result<T, String> {
         let (workspace, umask) = (self.exchange.workspace(), self.context.umask);
-        let work = move |dir: &Path| work(&WorkspaceFs::new(&workspace, dir, umask));
+        let agents = self.exchange.written();
+        let work = move |dir: &Path| work(&WorkspaceFs::new(&workspace, dir, umask, &agents));
         tokio::select! {
             done = file_access::run_within(TOOL, self.exchange.working_dir(), work) => {
                 done.unwrap_or_else(|error| Err(error.to_string()))
