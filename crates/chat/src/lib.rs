@@ -1,8 +1,8 @@
 //! Conversations with agents: their data, and the state machine of one conversation.
 //!
-//! A [`Conversation`] is a state machine without I/O: the caller reports what its clients and its agent do (with the
-//! argument) and gives [`ChatEvent`]s to be passed on. It carries what the Agent Client Protocol carries, so that any agent
-//! any front-end can be combined: messages in parts, thoughts, tool calls, plans, permission requests with their
+//! A [`Conversation`] is a state machine without I/O: the caller reports what its clients and its agent do, with the
+//! time as an argument, and takes [`ChatEvent`]s to be passed on. It carries what the Agent Client Protocol carries, so that
+//! any agent and any front-end can be combined: messages in parts, thoughts, tool calls, plans, permission requests with their
 //! options, questions, usage.
 
 mod archive;

@@ -35,7 +35,7 @@ pub enum BindError {
         uid: u32,
     },
     /// The path exists, but is not a socket or a directory.
-    #[error("{} is in the way; remove it and try again", .0.display())]
+    #[error("{} exists and is neither a socket nor a directory; move it away and try again", .0.display())]
     InTheWay(PathBuf),
     /// The path is longer than the system allows.
     #[error("the socket path {} is too long ({len} bytes; it must be shorter than {max})", path.display())]

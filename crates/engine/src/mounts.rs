@@ -1,4 +1,5 @@
-//! Which mount a path leads to, found without waiting for any mount but the one that is named before.
+//! Finds the mounts that a path leads through. The caller is asked before each of them is accessed, so that it can avoid
+//! one that does not respond.
 //!
 //! A path is followed link by link, because a link in a directory that responds may lead to a mount that does not. The
 //! mount of a place is found by comparing names with the kernel's list, which no file system can delay.
@@ -10,7 +11,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 /// Follows an absolute path. Calls `may_enter` with each place on the way, without links in it, before the kernel accesses
-/// it; stops and returns `false` if that does.
+/// it; stops and returns `false` if that returns `false`.
 pub(crate) fn follow(path: &Path, mut may_enter: impl FnMut(&Path) -> bool) -> bool {
     if !path.is_absolute() {
         return true;

@@ -1,6 +1,6 @@
 //! The two numbers that keeper and daemon exchange most, with types of their own so that they cannot be mixed up.
 //!
-//! The rest of the house has `swb_types::Offset`. The keeper depends on nothing of ours, so it has this one, and
+//! The other crates have `swb_types::Offset`. The keeper depends on nothing of ours, so it has this one, and
 //! the engine converts where it touches the ring (`engine/pty/ring.rs`) and the doorbell (`engine/keeper.rs`).
 
 use std::fmt;

@@ -121,7 +121,7 @@ impl Call<'_> {
         let own = coopfile.merge_file(&spec.workspace.join(COOPFILE), limits::COOPFILE).await?;
         for layers in [&mut coopfile, &mut without] {
             let given = layers.merge(text.unwrap_or_default());
-            given.map_err(|error| invalid(format!("coopfile: {error}")))?;
+            given.map_err(|error| invalid(format!("invalid Coopfile in the request: {error}")))?;
         }
         self.check_trust(&spec.workspace, own, [&coopfile, &without]).await?;
         if !coopfile.unused.is_empty() {

@@ -1,4 +1,4 @@
-//! Old output without what must not happen a second time.
+//! Removes from old output what a terminal would reply to and, for replays, bells, notifications and clipboard writes.
 
 use crate::grammar::{BEL, CAN, ENQ, ESC, Sequence, Token, Tokenizer};
 use crate::limits;

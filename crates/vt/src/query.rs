@@ -1,4 +1,5 @@
-//! What a sequence does besides drawing: the one table of what terminals answer and what belongs to its moment.
+//! Classifies sequences by what they do besides drawing: queries, which terminals reply to, and those with an effect only at
+//! their moment, such as notifications.
 //!
 //! The model asks it which sequences change nothing, [`crate::QueryFilter`] which must not be in history. It has what
 //! xterm documents ("XTerm Control Sequences") and what kitty and iTerm have added.

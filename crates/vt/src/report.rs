@@ -1,4 +1,4 @@
-//! What a terminal says to a program of its own accord or when asked, as opposed to what a person types.
+//! Distinguishes what a terminal sends by itself, replies to queries and reports, from what a person types.
 
 use crate::input::{Input, InputParser};
 use std::borrow::Cow;

@@ -1,4 +1,4 @@
-//! The door to the crate.
+//! [`Screen`], the terminal model as the other crates use it.
 
 use crate::event::ScreenEvent;
 use crate::limits;

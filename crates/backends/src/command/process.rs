@@ -80,7 +80,7 @@ impl Launch {
     fn command(&self, host: &GuardHost<'_>) -> Command {
         let mut command = Command::new(host.exe);
         match &self.confinement {
-            // These words come first: every socket recognises a confined peer by them.
+            // The mode of the guard comes first on its command line.
             Some(confinement) => {
                 command.args(CONFINING_GUARD).args(confinement);
                 if host.confinement.runs_without_landlock() {

@@ -7,7 +7,7 @@
 //! - `prlimit` for other processes, which is not subject to the rules for signals: a guard that may open no files cannot
 //!   find its descendants.
 //! - Changes of mounts and of the root directory. Landlock denies most of them, but not that of a mount's attributes; a
-//!   process with another root hides by which mounts we would recognise it.
+//!   process with another root directory would hide the mounts by which we recognise it.
 //! - `open_by_handle_at`: a file's handle leads to it through any of its mounts, also a writable one.
 //! - `io_uring_setup`: what is submitted to a ring is not subject to this filter.
 //! - The kernel's key storage, which holds secrets of the user's session.

@@ -190,7 +190,7 @@ fn missing_turns_and_sessions_are_errors() {
         (&["turn", "main"], 1, "no completed turn"),
         (&["turn", "main:7"], 1, "main:7"),
         (&["turn", "main", "--raw", "--json"], 2, "--json"),
-        (&["paste", "main"], 1, "nothing has been captured"),
+        (&["paste", "main"], 1, "the relay buffer is empty"),
         (&["relay", "main", "main"], 1, "no completed turn"),
         (&["relay", "nobody", "main"], 3, "nobody"),
         (&["explain", "nobody"], 3, "nobody"),

@@ -21,7 +21,7 @@ pub enum InputError {
     #[error("the session's input queue is full")]
     TooMuch,
     /// Another connection continues this stream of input.
-    #[error("another connection continues this input")]
+    #[error("this client has reconnected; input on its earlier connection is rejected")]
     Superseded,
 }
 

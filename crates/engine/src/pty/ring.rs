@@ -1,4 +1,4 @@
-//! The output of one PTY in shared memory, in the offsets of the rest of the house.
+//! The output of one PTY in shared memory, in the offsets that the other crates use.
 //!
 //! The keeper depends on nothing of ours and has an offset type of its own: here one becomes the other.
 

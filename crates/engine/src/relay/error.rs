@@ -18,7 +18,7 @@ pub enum RelayError {
     #[error("there is no such turn")]
     NoSuchTurn,
     /// Nothing has been captured yet.
-    #[error("nothing has been captured")]
+    #[error("the relay buffer is empty; capture a turn first")]
     Empty,
     /// The session's terminal or the wrapper's connection is gone.
     #[error("the session is no longer connected")]

@@ -1,4 +1,4 @@
-//! The relay without a daemon around it: sessions that others run, and a journal that two desks read in turn.
+//! The relay without a daemon around it: sessions that others run, and a journal that two relays read one after the other.
 
 use super::*;
 use crate::session::SessionUid;
