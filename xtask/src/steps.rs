@@ -50,7 +50,8 @@ pub(crate) fn checks() -> Result<()> {
 
 fn start_checks() -> Result<Child> {
     let log = File::create(CHECKS_LOG)?;
-    let mut checks = Command::new(std::env::current_exe()?);
+    // By this path, because building the workspace may have replaced the file.
+    let mut checks = Command::new("/proc/self/exe");
     checks.arg("checks").stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
     checks.spawn().context("cannot start the checks")
 }

@@ -87,7 +87,9 @@ impl Condition {
     fn new(wait: &Wait) -> Result<Self, ErrorReply> {
         let compile = |text: &String| {
             let regex = RegexBuilder::new(text).multi_line(true).size_limit(limits::REGEX).build();
-            regex.map(Arc::new).map_err(|error| invalid(format!("invalid regular expression in 'text': {error}")))
+            regex
+                .map(Arc::new)
+                .map_err(|error| invalid(format!("invalid regular expression in 'text': {error}")))
         };
         Ok(Self {
             text: wait.text.as_ref().map(compile).transpose()?,

@@ -41,7 +41,10 @@ fn an_obstructed_front_does_not_stop_the_others() {
 fn starting_the_daemon_reports_a_missing_front() {
     let swb = Swb::new(EXE);
     Thing::File.put(&swb.paths().coop_dir());
-    let warning = format!("coop clients cannot connect: {} exists and is neither a socket nor a directory", swb.paths().coop_dir().display());
+    let warning = format!(
+        "coop clients cannot connect: {} exists and is neither a socket nor a directory",
+        swb.paths().coop_dir().display()
+    );
     let first = swb.run(&["ls"]);
     assert!(first.status.success() && said(&first).contains(&warning), "{}", said(&first));
     assert_eq!(said(&swb.run(&["ls"])), "", "once");
