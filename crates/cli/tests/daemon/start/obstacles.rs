@@ -56,10 +56,10 @@ fn starting_the_daemon_reports_a_missing_front() {
 #[test]
 fn an_obstructed_control_socket_is_an_error_with_its_path() {
     for (place, kind, words) in [
-        ("r/switchboard", Thing::File, "in the way"),
+        ("r/switchboard", Thing::File, "neither a socket nor a directory"),
         ("r/switchboard", Thing::Link, "symbolic link"),
         ("r/switchboard", Thing::Dangling, "symbolic link"),
-        ("r/switchboard/control.sock", Thing::File, "in the way"),
+        ("r/switchboard/control.sock", Thing::File, "neither a socket nor a directory"),
         ("r/switchboard/control.sock", Thing::Dangling, "symbolic link"),
         ("r/switchboard/keeper.sock", Thing::Directory, "keeper.sock"),
         ("r/switchboard/keeper.lock", Thing::Dangling, "keeper.lock"),
