@@ -61,7 +61,7 @@ pub enum Refused {
     #[error("no such approval or question is pending")]
     NotAsked,
     /// Only its owner may do that.
-    #[error("another client owns this session")]
+    #[error("another client owns this conversation")]
     NotOwner,
     /// A limit is reached.
     #[error("{0}")]
@@ -179,7 +179,7 @@ impl Conversation {
     pub fn attach(&mut self, client: ClientId, takeover: bool) -> Result<ClientRole, Refused> {
         let owner = self.clients.owner();
         let role = self.clients.attach(client, takeover);
-        let role = role.ok_or(Refused::Limit("too many clients are attached to this session"))?;
+        let role = role.ok_or(Refused::Limit("too many clients are attached to this conversation"))?;
         if self.clients.owner() != owner {
             self.events.push_back(ChatEvent::OwnerChanged);
         }

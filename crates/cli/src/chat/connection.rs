@@ -66,7 +66,7 @@ impl From<ErrorInfo> for Failure {
         let text = if error.message.is_empty() { error.code.to_string() } else { error.message };
         match error.code {
             ErrorCode::SessionNotFound => Self::new(FailureKind::NoSession, text)
-                .hint("`swb chat` without a name continues your latest session; `--new` starts one"),
+                .hint("`swb chat` without a name continues your latest conversation; `--new` starts one"),
             ErrorCode::SessionExists => {
                 Self::new(FailureKind::Exists, text).hint("`swb chat NAME` without --new continues it")
             }

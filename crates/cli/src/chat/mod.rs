@@ -144,10 +144,10 @@ pub(crate) fn dollars(price: f64) -> f64 {
 fn farewell(name: &str, unsaved: bool) {
     if unsaved {
         say(format_args!(
-            "[session {name} stays in memory, not on disk (/save); `swb chat {name}` continues it]"
+            "[conversation {name} stays in memory, not on disk (/save); `swb chat {name}` continues it]"
         ));
     } else {
-        say(format_args!("[session {name} is kept; `swb chat {name}` continues it]"));
+        say(format_args!("[conversation {name} is kept; `swb chat {name}` continues it]"));
     }
 }
 

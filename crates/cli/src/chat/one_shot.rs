@@ -102,11 +102,11 @@ pub(super) fn run(
         stopping: None,
     };
     if let Some(other) = &opened.instead_of {
-        say(format_args!("[new session {}, because {other} is in use]", opened.name));
+        say(format_args!("[new conversation {}, because {other} is in use]", opened.name));
     }
     // The user has chosen no agent, so it is said who runs what was typed.
     if !opened.resumed && args.agent.is_none() && opened.agent.as_deref() == Some(SHELL_AGENT) && !json {
-        say(format_args!("[no other agent is configured: your shell answers in session {}]", opened.name));
+        say(format_args!("[no other agent is configured: your shell answers in conversation {}]", opened.name));
     }
     run.tell(|| {
         json!({"event": "session", "session": opened.name, "directory": opened.directory,

@@ -60,8 +60,8 @@ pub(super) fn open(link: &mut ChatConnection, choice: &SessionChoice) -> Result<
             agent => {
                 let agent = agent.filter(|agent| !agent.is_empty());
                 let agent = agent.map_or_else(|| "no agent".to_owned(), |agent| format!("'{agent}'"));
-                Err(Failure::usage(format!("{agent} answers in session '{name}', not '{wanted}'"))
-                    .hint("leave out --agent, or start a new session with --new"))
+                Err(Failure::usage(format!("{agent} answers in conversation '{name}', not '{wanted}'"))
+                    .hint("leave out --agent, or start a new conversation with --new"))
             }
         };
     }

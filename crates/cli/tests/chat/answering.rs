@@ -59,7 +59,7 @@ fn a_changed_configuration_does_not_change_who_answers() {
     let refused = swb.run(&["chat", "old", "--agent", "scripted", "-m", "say:x"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(
-        said(&refused).contains("'shell' answers in session 'old', not 'scripted'"),
+        said(&refused).contains("'shell' answers in conversation 'old', not 'scripted'"),
         "{}",
         said(&refused)
     );

@@ -97,7 +97,7 @@ fn a_session_in_use_is_reported() {
     let _owner = terminal(&swb, &["used"]);
     let told = swb.run(&["chat", "--json", "-m", "say:x"]);
     let name = events(&told)[0]["session"].as_str().expect("a name").to_owned();
-    assert_eq!(said(&told), format!("[new session {name}, because used is in use]\n"));
+    assert_eq!(said(&told), format!("[new conversation {name}, because used is in use]\n"));
 }
 
 #[test]

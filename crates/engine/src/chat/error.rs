@@ -38,7 +38,7 @@ pub enum ChatError {
     #[error("'{0}' is a terminal, not a conversation; `swb kill {0}` ends it")]
     Terminal(String),
     /// The database cannot be read or written.
-    #[error("cannot access saved sessions: {0}")]
+    #[error("cannot access saved conversations: {0}")]
     Store(String),
     /// The directory is not accessible.
     #[error("cannot enter the workspace {}: permission denied", .0.display())]

@@ -573,7 +573,7 @@ impl Chats {
 fn refused(refusal: NameRefusal, name: &SessionName) -> ChatError {
     match refusal {
         NameRefusal::Taken => ChatError::Exists(name.to_string()),
-        NameRefusal::TooManyConversations => ChatError::Limit("too many sessions; delete some of them first"),
+        NameRefusal::TooManyConversations => ChatError::Limit("too many conversations; delete some of them first"),
     }
 }
 

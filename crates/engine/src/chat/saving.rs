@@ -77,7 +77,7 @@ impl ConversationTask {
         match &result {
             Ok(()) => self.saving.saved = Some(save.changes),
             Err(error) => {
-                tracing::warn!(session = %save.what.name, %error, "cannot save a session");
+                tracing::warn!(session = %save.what.name, %error, "cannot save a conversation");
                 self.saving.due = self.saving.every.map(|every| Instant::now() + every);
             }
         }

@@ -173,7 +173,7 @@ impl ChatState {
         let count = opened.messages.len();
         let title = if opened.title.is_empty() { String::new() } else { format!(" “{}”", opened.title) };
         let what = match (opened.resumed, count) {
-            (false, _) => format!("new session {} in {}", opened.name, opened.directory),
+            (false, _) => format!("new conversation {} in {}", opened.name, opened.directory),
             (true, 0) => format!("session {}{title} in {}", opened.name, opened.directory),
             (true, _) => format!("resumed {}{title} · {count} messages · /new starts another", opened.name),
         };
@@ -202,7 +202,7 @@ impl ChatState {
     fn seat(&mut self, owner: bool, first: bool) {
         if !owner && (first || self.owner) {
             self.transcript
-                .note("another client owns this session; you are watching; /takeover takes it over");
+                .note("another client owns this conversation; you are watching; /takeover takes it over");
         } else if owner && !self.owner && !first {
             self.transcript.note("you own this session now");
         }
@@ -295,7 +295,7 @@ impl ChatState {
                     Some(prompt) if owner => self.say(prompt),
                     Some(prompt) => {
                         self.editor.put(&prompt);
-                        "another client owns this session; /takeover takes it over"
+                        "another client owns this conversation; /takeover takes it over"
                             .clone_into(&mut self.notice);
                     }
                     None => {}
