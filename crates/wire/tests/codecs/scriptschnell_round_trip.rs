@@ -1,7 +1,5 @@
 //! Every message of the scriptschnell daemon survives encoding and decoding; other input does not break the decoder.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use swb_types::Timestamp;

@@ -1,11 +1,6 @@
 //! The picture of pixels, read back.
 
-#![cfg(feature = "png")]
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
-
-mod common;
-
-use common::{recordings, run, screen};
+use crate::common::{recordings, run, screen};
 use std::io::Cursor;
 use swb_vt::Screen;
 

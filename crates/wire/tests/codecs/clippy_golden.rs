@@ -1,18 +1,13 @@
 //! The clippy codec against golden bytes.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod reading;
-mod vectors;
-
-use reading::read_pieces;
+use crate::reading::read_pieces;
+use crate::vectors::{self, Case, Step, cuts, hex};
 use serde_json::{Value, json};
 use swb_wire::clippy::{
     self, MAX_FRAME, Malformed, Message, PeerRole, Reason, Request, RequestError, Response, Sink,
     encode_message, encode_request, parse_message, parse_request,
 };
 use swb_wire::{FrameError, LengthPrefixed};
-use vectors::{Case, Step, cuts, hex};
 
 /// Bytes as written in the vectors.
 fn bin(bytes: &[u8]) -> Value {

@@ -1,10 +1,6 @@
 //! Watchers of any size, and terminals that have shown something else before.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
-
-mod common;
-
-use common::{SCROLLBACK, program, run, screen};
+use crate::common::{self, SCROLLBACK, program, run, screen};
 use proptest::prelude::*;
 use swb_types::Size;
 use swb_vt::{RESET, Screen, View};

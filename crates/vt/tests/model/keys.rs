@@ -1,10 +1,6 @@
 //! What keys send, in every mode that makes a difference.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
-
-mod common;
-
-use common::screen;
+use crate::common::screen;
 use swb_vt::Key;
 
 /// What the key sends after a program has written `setup`.

@@ -1,15 +1,10 @@
 //! The keepty codec against golden bytes.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod reading;
-mod vectors;
-
-use reading::read_pieces;
+use crate::reading::read_pieces;
+use crate::vectors::{self, Case, cuts, raw};
 use serde_json::Value;
 use swb_wire::FrameError;
 use swb_wire::keepty::{DecodeError, Decoder, KeeptyRole, MAX_PAYLOAD, Message, encode, output_header};
-use vectors::{Case, cuts, raw};
 
 type Outcome = (Vec<Message>, Option<DecodeError>);
 

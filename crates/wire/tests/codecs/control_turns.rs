@@ -1,8 +1,6 @@
 //! The additions about turns: their encoding, and invalid messages.
 
-mod reading;
-
-use reading::round_trip;
+use crate::reading::round_trip;
 use serde_json::{Value, json};
 use swb_types::Offset;
 use swb_wire::control::{

@@ -1,13 +1,9 @@
 //! Every encoded message can be decoded, however the bytes are split; no bytes cause a panic.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod reading;
-
+use crate::reading::read_pieces;
 use proptest::collection::{btree_map, vec};
 use proptest::option::of;
 use proptest::prelude::*;
-use reading::read_pieces;
 use swb_types::{Offset, PtyId};
 use swb_wire::control::{self, Base64, ClientControl, Operation, StreamEvent, StreamFrame};
 use swb_wire::keepty::{self, KeeptyRole, Message};

@@ -1,7 +1,5 @@
 //! clippy messages decode as they were encoded, and no bytes make the decoder panic or allocate without bound.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;

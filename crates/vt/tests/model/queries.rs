@@ -1,10 +1,6 @@
 //! What is answered, and what is taken out of history.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
-
-mod common;
-
-use common::screen;
+use crate::common::{self, screen};
 use proptest::prelude::*;
 use swb_vt::QueryFilter;
 

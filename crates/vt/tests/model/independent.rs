@@ -1,16 +1,12 @@
 //! Another terminal, that of `alacritty_terminal` with its own parser, understands our snapshots as we do.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
-
-mod common;
-
+use crate::common::{self, recordings};
 use alacritty_terminal::event::VoidListener;
 use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::cell::Flags;
 use alacritty_terminal::term::test::TermSize;
 use alacritty_terminal::term::{Config, Term, TermMode};
 use alacritty_terminal::vte::ansi::Processor;
-use common::recordings;
 use swb_vt::{Screen, limits};
 
 struct Other {

@@ -1,9 +1,6 @@
 //! The tokenizer finds the same tokens however the output is cut.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
-
-mod common;
-
+use crate::common;
 use proptest::prelude::*;
 use swb_vt::{Sequence, Token, Tokenizer};
 

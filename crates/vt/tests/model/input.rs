@@ -1,9 +1,6 @@
 //! The parser of input finds the keys that `Key::encode` sends, however the bytes are cut.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
-
-mod common;
-
+use crate::common;
 use proptest::prelude::*;
 use swb_vt::{Input, InputParser, Key, KeyCode};
 

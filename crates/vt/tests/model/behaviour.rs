@@ -1,10 +1,6 @@
 //! What sequences do, where terminals differ or programs depend on it.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
-
-mod common;
-
-use common::screen;
+use crate::common::screen;
 use swb_types::Size;
 use swb_vt::{Color, CursorShape, Mark, Progress, Screen, ScreenEvent, Underline};
 

@@ -1,8 +1,6 @@
 //! The additions about conversations: their encoding, and invalid messages.
 
-mod reading;
-
-use reading::round_trip;
+use crate::reading::round_trip;
 use serde_json::json;
 use swb_wire::control::{
     ApprovalItem, ApprovalKind, ApprovalReply, ChoiceItem, ConversationReply, HistoryReply, MessageItem,

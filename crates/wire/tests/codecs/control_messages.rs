@@ -1,7 +1,5 @@
 //! The coop messages field by field: what is parsed, what is rejected, what is encoded.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use serde_json::{Value, json};
 use swb_types::{Offset, PtyId};
 use swb_wire::control::{

@@ -1,16 +1,12 @@
 //! The coop codec against golden bytes.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod vectors;
-
+use crate::vectors::{self, Case, Step, cuts, raw};
 use serde_json::{Value, json};
 use swb_wire::control::{
     self, Attached, BadMessage, Created, ErrorCode, ErrorReply, Handshake, HandshakeReply, LsReply, OkReply,
     Operation, ServeReply, StreamEvent, StreamFrame,
 };
 use swb_wire::{FrameError, LengthPrefixed};
-use vectors::{Case, Step, cuts, raw};
 
 /// What one side of a connection sent, as decoded.
 #[derive(Debug, Clone, PartialEq)]

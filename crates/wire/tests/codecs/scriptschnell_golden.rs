@@ -1,12 +1,8 @@
 //! The scriptschnell codec against golden bytes.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod vectors;
-
+use crate::vectors::{self, Case, cuts};
 use serde_json::{Value, json};
 use swb_wire::scriptschnell::{Envelope, LineError, Lines, Request, encode_request};
-use vectors::{Case, cuts};
 
 /// The meaning of a client's line: its request as JSON again, or why there is none.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,7 +1,5 @@
 //! Announced lengths cost nothing: memory grows with the bytes that arrived, never with those announced.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use swb_wire::control::{self, MAX_FRAME};
 use swb_wire::keepty::{self, DecodeError};
 use swb_wire::{FrameError, LengthPrefixed};

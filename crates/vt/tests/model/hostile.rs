@@ -1,10 +1,6 @@
 //! Output that means harm costs little and breaks nothing.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
-
-mod common;
-
-use common::{round_trip, screen};
+use crate::common::{round_trip, screen};
 use swb_types::Size;
 use swb_vt::{Options, Screen, ScreenEvent, limits};
 

@@ -2,11 +2,7 @@
 //!
 //! `SWB_RECORDINGS` names a directory with more of them; `SWB_VT_REPORT` prints every difference.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
-
-mod common;
-
-use common::{Recording, recordings, round_trip};
+use crate::common::{self, Recording, recordings, round_trip};
 use swb_vt::{QueryFilter, limits};
 
 /// Distance of the places at which a recording is cut.

@@ -2,11 +2,7 @@
 //!
 //! `SWB_VT_CASES` sets how many, `SWB_VT_SEED` picks other ones.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
-
-mod common;
-
-use common::{SCROLLBACK, Step, program, recordings, run, runner, screen, step};
+use crate::common::{self, SCROLLBACK, Step, program, recordings, run, runner, screen, step};
 use proptest::prelude::*;
 use std::cell::Cell;
 use swb_vt::{Screen, ScreenEvent};
