@@ -11,18 +11,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// Crates that must be pure, with the target they are compiled for. `alacritty_terminal`, whose grid `vt` uses,
-/// also has an event loop, which does not compile for `wasm32-unknown-unknown`.
-const PURE: [(&str, &str); 6] = [
-    ("types", UNKNOWN),
-    ("wire", UNKNOWN),
-    ("chat", UNKNOWN),
-    ("tui", EMSCRIPTEN),
-    ("vt", EMSCRIPTEN),
-    ("turns", EMSCRIPTEN),
-];
-const UNKNOWN: &str = "wasm32-unknown-unknown";
-const EMSCRIPTEN: &str = "wasm32-unknown-emscripten";
+/// Crates that must be pure.
+const PURE: [&str; 6] = ["types", "wire", "chat", "tui", "vt", "turns"];
+/// The target they are compiled for: not `wasm32-unknown-unknown`, for which the event loop of `alacritty_terminal`,
+/// whose grid `vt` uses, does not compile.
+const TARGET: &str = "wasm32-unknown-emscripten";
 
 /// What a pure crate must not name. A path also bans everything below it.
 const BANNED: [&str; 16] = [
@@ -47,7 +40,7 @@ const BANNED: [&str; 16] = [
 /// Fails if the sources of a pure crate name something banned.
 pub(crate) fn sources() -> Result<()> {
     let mut found = Vec::new();
-    for (name, _) in PURE {
+    for name in PURE {
         for path in files(&Path::new("crates").join(name).join("src"), "rs")? {
             if is_test(&path) {
                 continue;
@@ -61,21 +54,16 @@ pub(crate) fn sources() -> Result<()> {
     Ok(())
 }
 
-/// Compiles the pure crates for targets without an operating system.
-pub(crate) fn targets() -> Result<()> {
-    for target in [UNKNOWN, EMSCRIPTEN] {
-        if !is_installed(target)? && !install(target) {
-            println!("not checked: {target} is not installed and rustup cannot download it");
-            continue;
-        }
-        let packages =
-            PURE.iter().filter(|(_, of)| *of == target).map(|(name, _)| format!("--package=swb-{name}"));
-        let packages: Vec<String> = packages.collect();
-        let mut words = vec!["check", "--quiet", "--target", target];
-        words.extend(packages.iter().map(String::as_str));
-        cargo(&words)?;
+/// Compiles the pure crates for a target without an operating system.
+pub(crate) fn target() -> Result<()> {
+    if !is_installed(TARGET)? && !install(TARGET) {
+        println!("not checked: {TARGET} is not installed and rustup cannot download it");
+        return Ok(());
     }
-    Ok(())
+    let packages = PURE.map(|name| format!("--package=swb-{name}"));
+    let mut words = vec!["check", "--quiet", "--target", TARGET];
+    words.extend(packages.iter().map(String::as_str));
+    cargo(&words)
 }
 
 fn is_installed(target: &str) -> Result<bool> {
