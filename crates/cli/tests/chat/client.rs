@@ -374,7 +374,7 @@ fn every_documented_example_parses() {
 fn markdown_streams_and_tools_are_folded() {
     let swb = scripted();
     let mut terminal = terminal(&swb, &[]);
-    assert!(shown(&terminal).contains("new session"), "{}", shown(&terminal));
+    assert!(shown(&terminal).contains("new conversation"), "{}", shown(&terminal));
     assert!(shown(&terminal).contains("agent scripted"), "{}", shown(&terminal));
     ask(
         &mut terminal,
@@ -450,7 +450,7 @@ fn a_session_is_resumed_where_it_was() {
     terminal.until("— ");
     assert!(shown(&terminal).contains("the answer"), "{}", shown(&terminal));
     say(&mut terminal, "/new");
-    terminal.until("new session");
+    terminal.until("new conversation");
     say(&mut terminal, "/sessions");
     terminal.until("/resume NAME");
     leave(&mut terminal);
@@ -471,7 +471,7 @@ fn commands_begin_with_a_slash() {
         ("/clear", "was cleared"),
         ("/nonsense", "unknown command /nonsense"),
         ("/stop", "stopping"),
-        ("/new", "new session"),
+        ("/new", "new conversation"),
         ("/sessions", "first  Some title"),
         ("/resume first", "first “Some title”"),
         ("/resume nobody", "nobody"),

@@ -174,7 +174,7 @@ impl ChatState {
         let title = if opened.title.is_empty() { String::new() } else { format!(" “{}”", opened.title) };
         let what = match (opened.resumed, count) {
             (false, _) => format!("new conversation {} in {}", opened.name, opened.directory),
-            (true, 0) => format!("session {}{title} in {}", opened.name, opened.directory),
+            (true, 0) => format!("conversation {}{title} in {}", opened.name, opened.directory),
             (true, _) => format!("resumed {}{title} · {count} messages · /new starts another", opened.name),
         };
         let what = opened.agent.map_or_else(|| what.clone(), |agent| format!("{what} · agent {agent}"));
@@ -204,7 +204,7 @@ impl ChatState {
             self.transcript
                 .note("another client owns this conversation; you are watching; /takeover takes it over");
         } else if owner && !self.owner && !first {
-            self.transcript.note("you own this session now");
+            self.transcript.note("you own this conversation now");
         }
         self.owner = owner;
         if !owner {
