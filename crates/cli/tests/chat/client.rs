@@ -610,7 +610,7 @@ fn an_observer_watches_and_can_take_over() {
     terminal.until("/takeover takes it over");
     terminal.type_in(b"\x15");
     say(&mut terminal, "/takeover");
-    terminal.until("you own this session now");
+    terminal.until("you own this conversation now");
     ask(&mut terminal, "say:mine");
     assert_eq!(owner.refused("chat_send", json!({"content": "x"})), "OPERATION_NOT_ALLOWED");
     leave(&mut terminal);

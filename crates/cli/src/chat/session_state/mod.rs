@@ -251,7 +251,7 @@ impl ChatState {
                 if self.transcript.is_active() {
                     self.transcript.end(&AnswerEnd::Stopped, &AnswerUsage::default(), now);
                 }
-                self.transcript.note("this session was deleted");
+                self.transcript.note("this conversation was deleted");
                 self.obey(SlashCommand::New, now);
             }
             ViewEvent::Seat { owner, .. } => self.seat(owner, false),

@@ -73,7 +73,7 @@ impl ChatState {
     /// The session no longer exists; another replaces it.
     pub(in crate::chat) fn replaced(&mut self, opened: OpenedSession, now: Instant) {
         self.cut_off(now);
-        self.transcript.note(&format!("session {} no longer exists", self.name));
+        self.transcript.note(&format!("conversation {} no longer exists", self.name));
         self.enter(opened, now);
     }
 }

@@ -67,7 +67,7 @@ impl ChatState {
         } else if again {
             self.leaving = true;
         } else {
-            "press Ctrl+C again to leave; the session is kept".clone_into(&mut self.notice);
+            "press Ctrl+C again to leave; the conversation is kept".clone_into(&mut self.notice);
         }
     }
 
