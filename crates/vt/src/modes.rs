@@ -130,7 +130,12 @@ impl TerminalModes {
     /// Appends what sets the modes of a fresh terminal so, except those of [`TerminalModes::write_late`].
     pub(crate) fn write_early(&self, out: &mut Vec<u8>) {
         for (mode, on) in self.changed.iter().filter(|(mode, _)| !is_late(**mode)) {
-            let _written = write!(out, "\x1b[?{mode}{}", if *on { 'h' } else { 'l' });
+            match (*mode, *on) {
+                // Every terminal knows these, but few know the mode's number.
+                (APP_KEYPAD, true) => out.extend_from_slice(b"\x1b="),
+                (APP_KEYPAD, false) => out.extend_from_slice(b"\x1b>"),
+                _ => write_private(out, *mode, *on),
+            }
         }
         for choice in [self.mouse, self.mouse_encoding] {
             if choice != 0 {
@@ -144,7 +149,7 @@ impl TerminalModes {
         // Origin mode comes with the cursor, which it moves.
         let late = self.changed.iter().filter(|(mode, _)| is_late(**mode) && **mode != ORIGIN);
         for (mode, on) in late {
-            let _written = write!(out, "\x1b[?{mode}{}", if *on { 'h' } else { 'l' });
+            write_private(out, *mode, *on);
         }
         if self.insert {
             out.extend_from_slice(b"\x1b[4h");
@@ -163,6 +168,11 @@ impl TerminalModes {
         on.sort_unstable();
         on
     }
+}
+
+/// Appends what sets or resets a private mode. Writing to a vector cannot fail.
+fn write_private(out: &mut Vec<u8>, mode: u16, on: bool) {
+    let _written = write!(out, "\x1b[?{mode}{}", if on { 'h' } else { 'l' });
 }
 
 /// Whether a mode changes what text and movements do.

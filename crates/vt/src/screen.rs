@@ -12,7 +12,7 @@ use swb_types::Size;
 /// alternate screen, turns off what a program may have turned on, and clears the screen, but neither
 /// the user's scrollback nor the palette. Asks nothing.
 pub const RESET: &[u8] = b"\x1b\\\x1b[?2026l\x1b[?1049l\x1b[!p\x1b[<99u\x1b[=0;1u\x1b[>4m\
-    \x1b[?1;5;6;9;12;45;66;1000;1002;1003;1004;1005;1006;1015;1016;2004;2027;2031l\
+    \x1b>\x1b[?1;5;6;9;12;45;1000;1002;1003;1004;1005;1006;1015;1016;2004;2027;2031l\
     \x1b[?7;25;1007h\x1b[4;20l\x1b[0 q\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b]8;;\x1b\\\x1b[m\x1b[r\x1b[?5W\x1b[H\x1b[J";
 
 /// How a screen is made.

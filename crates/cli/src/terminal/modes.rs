@@ -7,12 +7,12 @@
 use swb_vt::{Csi, Sequence, Token, Tokenizer};
 
 /// Private modes that are off in a fresh terminal; each becomes one bit of [`ChangedModes::set`].
-const OFF_BY_DEFAULT: [u16; 26] = [
-    1, // cursor keys send application sequences
-    5, // reverse video
-    6, // origin is the scroll region
-    9, // X10 mouse
-    45, 66, // reverse wrap, application keypad
+const OFF_BY_DEFAULT: [u16; 25] = [
+    1,  // cursor keys send application sequences
+    5,  // reverse video
+    6,  // origin is the scroll region
+    9,  // X10 mouse
+    45, // reverse wrap
     69, // left and right margins
     1000, 1001, 1002, 1003, // mouse: buttons, highlight, drag, motion
     1004, // focus reports
@@ -32,7 +32,7 @@ const ON_BY_DEFAULT: [u16; 3] = [
 
 /// Origin mode, whose reset moves the cursor home.
 const ORIGIN: u16 = 6;
-/// The keypad mode that `ESC =` switches as well.
+/// The application keypad, which `ESC =` and `ESC >` switch as well.
 const KEYPAD: u16 = 66;
 
 /// Follows one output stream.
@@ -47,6 +47,8 @@ pub(crate) struct ModeTracker {
 struct ChangedModes {
     set: u32,
     cleared: u8,
+    /// The application keypad. Few terminals know its number, so it is reset with `ESC >`, which all know.
+    keypad: bool,
     /// Modes without `?`: insert (4) and newline (20).
     insert: bool,
     newline: bool,
@@ -217,8 +219,10 @@ impl ChangedModes {
         if matches!(mode, 47 | 1047 | 1049) {
             return self.set_alternate(mode, on);
         }
-        if mode == ORIGIN {
-            self.line = CursorLine::Used;
+        match mode {
+            ORIGIN => self.line = CursorLine::Used,
+            KEYPAD => self.keypad = on,
+            _ => {}
         }
         if let Some(bit) = OFF_BY_DEFAULT.iter().position(|known| *known == mode) {
             self.set = with_bit(self.set, bit, on);
@@ -352,6 +356,9 @@ impl ChangedModes {
     }
 
     fn undo_modes(&self, out: &mut Vec<u8>) {
+        if self.keypad {
+            out.extend_from_slice(b"\x1b>");
+        }
         list(out, "?", &OFF_BY_DEFAULT, self.set, 'l');
         list(out, "?", &ON_BY_DEFAULT, u32::from(self.cleared), 'h');
         list(out, "", &[4, 20], u32::from(self.insert) | u32::from(self.newline) << 1, 'l');
@@ -467,7 +474,8 @@ mod tests {
 
     #[test]
     fn modes_are_undone_in_one_go() {
-        assert_eq!(undo(b"\x1b[?1h\x1b=\x1b[?2004h\x1b[?25l\x1b[?7l"), "\x1b[?1;66;2004l\x1b[?7;25h");
+        assert_eq!(undo(b"\x1b[?1h\x1b=\x1b[?2004h\x1b[?25l\x1b[?7l"), "\x1b>\x1b[?1;2004l\x1b[?7;25h");
+        assert_eq!(undo(b"\x1b[?66h\r\n"), "\x1b>");
         assert_eq!(undo(b"\x1b[?1000h\x1b[?1002h\x1b[?1006h\x1b[?1004h"), "\x1b[?1000;1002;1004;1006l");
         assert_eq!(undo(b"\x1b[4h\x1b[20h"), "\x1b[4;20l");
     }

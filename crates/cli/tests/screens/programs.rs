@@ -1,6 +1,6 @@
 //! Real programs look the same before a detach and after a reattach.
 
-use super::{EXE, assert_newcomer_sees_the_same, head, stored_sizes, wait_for_text, waiting};
+use super::{EXE, assert_newcomer_sees_the_same, head, script, stored_sizes, wait_for_text, waiting};
 use serde_json::json;
 use std::path::PathBuf;
 use swb_testkit::{ScreenClient, Swb, assert_same, wait_for};
@@ -210,4 +210,56 @@ fn a_daemon_kill_in_a_flood_loses_nothing_of_the_screen() {
             swb.kill_daemon();
         }
     }
+}
+
+/// A tmux server of its own, in which `swb attach` runs as in a user's terminal.
+struct OuterTmux<'a> {
+    swb: &'a Swb,
+    socket: PathBuf,
+}
+
+impl OuterTmux<'_> {
+    /// Runs a command of tmux and returns what it prints.
+    fn run(&self, args: &[&str]) -> String {
+        let attach = self.swb.command(&[]);
+        let mut tmux = std::process::Command::new("tmux");
+        for (name, value) in attach.get_envs() {
+            match value {
+                Some(value) => tmux.env(name, value),
+                None => tmux.env_remove(name),
+            };
+        }
+        let output = tmux.arg("-S").arg(&self.socket).args(["-f", "/dev/null"]).args(args).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    #[track_caller]
+    fn wait_for_keypad(&self, flag: &str) {
+        let shown = || self.run(&["display", "-p", "#{keypad_flag}"]);
+        wait_for(&format!("keypad flag {flag}"), || (shown() == flag).then_some(()));
+    }
+}
+
+impl Drop for OuterTmux<'_> {
+    fn drop(&mut self) {
+        self.run(&["kill-server"]);
+    }
+}
+
+// tmux knows `ESC =` and `ESC >`, but not the number of the mode.
+#[test]
+fn the_keypad_mode_is_restored_inside_tmux_and_reset_after_detaching() {
+    let swb = Swb::start(EXE);
+    let workspace = script(&swb, "it", "printf '\\033=ready'; exec cat");
+    let mut client = ScreenClient::attach(&swb, "it");
+    client.until_text("ready");
+    client.detach();
+    let tmux = OuterTmux { swb: &swb, socket: workspace.join("outer") };
+    tmux.run(&["new-session", "-d", "-x", "80", "-y", "24", "sh"]);
+    tmux.wait_for_keypad("0");
+    tmux.run(&["send-keys", &format!("{EXE} attach it; echo le''ft"), "Enter"]);
+    tmux.wait_for_keypad("1");
+    tmux.run(&["send-keys", "C-]"]);
+    wait_for("the end of `swb attach`", || tmux.run(&["capture-pane", "-p"]).contains("left").then_some(()));
+    tmux.wait_for_keypad("0");
 }

@@ -207,3 +207,16 @@ fn a_snapshot_in_the_middle_of_a_sequence_goes_on_there() {
         }
     }
 }
+
+#[test]
+fn the_keypad_mode_is_written_as_every_terminal_knows_it() {
+    for output in ["\x1b=", "\x1b[?66h"] {
+        let screen = shown(20, 2, output);
+        let snapshot = String::from_utf8(screen.snapshot()).unwrap();
+        assert!(snapshot.contains("\x1b=") && !snapshot.contains("66"), "{snapshot:?}");
+    }
+    let mut screen = shown(20, 2, "\x1b=");
+    screen.feed(swb_vt::RESET);
+    assert!(!screen.modes().app_keypad);
+    assert!(swb_vt::RESET.windows(2).any(|bytes| bytes == b"\x1b>"));
+}
