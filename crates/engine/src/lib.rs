@@ -41,7 +41,7 @@ mod spec;
 mod sys;
 
 pub use api::{Engine, EngineOptions};
-pub use endpoint::SessionEndpoint;
+pub use endpoint::{EndpointError, SessionEndpoint};
 pub use error::Error;
 pub use event::{EventCursor, EventFollower, EventKind, SessionEvent};
 pub use pty::{Cursor, CursorStep, InputError, InputStream, Mark, OutputRing, Pty, Seat, StreamBegin};

@@ -37,6 +37,9 @@ pub struct SessionSpec {
     /// Name of the agent's detection profile; by default the one that matches the command.
     #[serde(default)]
     pub profile: Option<String>,
+    /// Program of shells for which a client names none; `/bin/sh` when absent.
+    #[serde(default)]
+    pub shell: Option<String>,
     /// Environment variable that holds the session's name for its processes.
     #[serde(default)]
     pub name_variable: Option<String>,
@@ -44,6 +47,9 @@ pub struct SessionSpec {
     pub hidden: Vec<String>,
     /// Labels of endpoints without which the session is not created.
     pub required: Vec<String>,
+    /// Refuse a name under which another program offers a session.
+    #[serde(default)]
+    pub exclusive_name: bool,
 }
 
 impl SessionSpec {

@@ -46,7 +46,8 @@ impl Call<'_> {
         let argv = match (shell.argv, &shell.command) {
             (Some(argv), _) if !argv.is_empty() => argv,
             (_, Some(command)) => command.split_whitespace().map(str::to_owned).collect(),
-            (_, None) => vec!["/bin/sh".to_owned()],
+            // CO-27, CO-34
+            (_, None) => vec![session.shell().unwrap_or("/bin/sh").to_owned()],
         };
         if argv.is_empty() {
             return Err(invalid("command is empty; name a program or leave the field out"));

@@ -21,6 +21,8 @@ const UNUSED: [&str; 5] = ["network", "base", "packages", "setup", "mounts"];
 pub(super) struct Coopfile {
     pub(super) command: Option<String>,
     pub(super) args: Vec<String>,
+    /// What `shell` starts if its client names no command.
+    pub(super) shell: Option<String>,
     pub(super) env: BTreeMap<String, String>,
     auto_restart: Option<bool>,
     restart_delay_ms: Option<u64>,
@@ -33,6 +35,9 @@ impl Coopfile {
         let table: Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
         self.merge_command(&table, "agent", "command")?;
         self.merge_command(&table, "sandbox", "agent")?;
+        if let Some(shell) = section(&table, "sandbox")?.and_then(|sandbox| sandbox.get("shell")) {
+            self.shell = Some(non_empty(shell, "sandbox", "shell")?);
+        }
         for (key, value) in section(&table, "env")?.into_iter().flatten() {
             let value = match value {
                 Value::String(text) => text.clone(),
@@ -62,10 +67,7 @@ impl Coopfile {
             return Ok(());
         };
         if let Some(command) = section.get(key) {
-            let command = command.as_str().filter(|command| !command.is_empty());
-            let command =
-                command.ok_or_else(|| format!("[{section_name}] {key} must be a non-empty string"))?;
-            self.command = Some(command.to_owned());
+            self.command = Some(non_empty(command, section_name, key)?);
             // Arguments belong to a command: those of an overridden command would not fit the new one.
             self.args.clear();
         }
@@ -93,9 +95,10 @@ impl Coopfile {
         }
     }
 
-    /// Whether both lead to the same command with the same environment.
+    /// Whether both lead to the same commands with the same environment.
     pub(super) fn runs_the_same_as(&self, other: &Self) -> bool {
-        (&self.command, &self.args, &self.env) == (&other.command, &other.args, &other.env)
+        (&self.command, &self.args, &self.shell, &self.env)
+            == (&other.command, &other.args, &other.shell, &other.env)
     }
 
     /// What happens when the agent exits; it is restarted unless a Coopfile disables that (CO-62).
@@ -106,6 +109,11 @@ impl Coopfile {
             delay_ms: self.restart_delay_ms.unwrap_or(default.delay_ms),
         }
     }
+}
+
+fn non_empty(value: &Value, section: &str, key: &str) -> Result<String, String> {
+    let text = value.as_str().filter(|text| !text.is_empty());
+    text.map(str::to_owned).ok_or_else(|| format!("[{section}] {key} must be a non-empty string"))
 }
 
 fn section<'a>(table: &'a Table, name: &str) -> Result<Option<&'a Table>, String> {
@@ -143,6 +151,7 @@ mod tests {
         let back =
             merged(&["[sandbox]\nagent = 'b'\nargs = ['2']\nshell = '/bin/zsh'", "[agent]\ncommand = 'c'"]);
         assert_eq!((back.command.as_deref(), back.args), (Some("c"), vec![]));
+        assert_eq!(back.shell.as_deref(), Some("/bin/zsh"));
         let only_args = merged(&["[agent]\ncommand = 'a'\nargs = ['1']", "[agent]\nargs = ['2', '3']"]);
         assert_eq!((only_args.command.as_deref(), only_args.args.len()), (Some("a"), 2));
     }
@@ -171,6 +180,7 @@ mod tests {
         assert!(wrong("[agent").contains("TOML parse error"));
         assert_eq!(wrong("[agent]\ncommand = 5"), "[agent] command must be a non-empty string");
         assert_eq!(wrong("[sandbox]\nargs = [1]"), "[sandbox] args must be a list of strings");
+        assert_eq!(wrong("[sandbox]\nshell = ''"), "[sandbox] shell must be a non-empty string");
         assert_eq!(wrong("env = 1"), "env must be a section");
         assert_eq!(merged(&["[network]\nmode = 'none'"]).unused, ["network"]);
     }

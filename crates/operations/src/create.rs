@@ -67,10 +67,13 @@ impl Call<'_> {
             },
             restart: RestartPolicy::NEVER,
             profile,
+            shell: None,
             // XS-9: the only variable we set, and only for processes that we start.
             name_variable: (create.announce || create.argv.is_none()).then(|| NAME_VARIABLE.to_owned()),
             hidden: create.hide,
             required,
+            // Clients of another front do not know what the others offer.
+            exclusive_name: self.caller.front().is_none() && create.name.is_some() && !create.unique,
         };
         match create.argv {
             Some(argv) if argv.is_empty() => {
@@ -132,6 +135,7 @@ impl Call<'_> {
         let shell = daemon.get("SHELL").filter(|shell| !shell.is_empty());
         let fallback = || shell.cloned().unwrap_or_else(|| "/bin/sh".to_owned());
         spec.restart = coopfile.restart();
+        spec.shell = coopfile.shell;
         spec.origin = COOP.to_owned();
         spec.bind_workspace = true;
         spec.argv = vec![coopfile.command.unwrap_or_else(fallback)];

@@ -103,6 +103,8 @@ pub struct CoopfileEffects {
     pub command: Option<String>,
     /// Its arguments.
     pub args: Vec<String>,
+    /// What `shell` starts, instead of `/bin/sh`.
+    pub shell: Option<String>,
     /// Environment variables.
     pub env: BTreeMap<String, String>,
 }
@@ -112,7 +114,8 @@ impl CoopfileEffects {
     pub fn of(text: &str) -> Result<Self, String> {
         let mut coopfile = Coopfile::default();
         coopfile.merge(text)?;
-        Ok(Self { command: coopfile.command, args: coopfile.args, env: coopfile.env })
+        let Coopfile { command, args, shell, env, .. } = coopfile;
+        Ok(Self { command, args, shell, env })
     }
 }
 

@@ -109,9 +109,11 @@ impl PtyAgent {
             start: Start::Now,
             restart: RestartPolicy::NEVER,
             profile: agent.profile.clone(),
+            shell: None,
             name_variable: Some(NAME_VARIABLE.to_owned()),
             hidden: Vec::new(),
             required: Vec::new(),
+            exclusive_name: false,
         }
     }
 

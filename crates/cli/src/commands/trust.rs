@@ -170,8 +170,11 @@ fn question(path: &Path, text: &str, effects: &CoopfileEffects) -> String {
     let env: String =
         effects.env.iter().map(|(key, value)| format!("    {}={}\n", shown(key), shown(value))).collect();
     let env = if env.is_empty() { env } else { format!("\nin this environment:\n\n{env}") };
+    let further =
+        effects.shell.as_ref().map(|shell| format!("\nand for `coop shell`:\n\n    {}\n", shown(shell)));
+    let further = further.unwrap_or_default();
     format!(
-        "{}:\n\n{lines}\nA session in this directory would run, with your rights:\n\n    {}\n{env}\n",
+        "{}:\n\n{lines}\nA session in this directory would run, with your rights:\n\n    {}\n{further}{env}\n",
         shown(&path.to_string_lossy()),
         format!("{shell}{}", shown(&table::command_line(&argv))).trim_end()
     )
@@ -273,7 +276,10 @@ mod tests {
     #[test]
     fn without_a_command_the_shell_is_run() {
         let effects = CoopfileEffects::of("[env]\nA = \"1\"\n").unwrap();
-        let question = question(Path::new("/w/coop.toml"), "", &effects);
-        assert!(question.contains("with your rights:\n\n    $SHELL\n\nin this environment"), "{question}");
+        let shown = question(Path::new("/w/coop.toml"), "", &effects);
+        assert!(shown.contains("with your rights:\n\n    $SHELL\n\nin this environment"), "{shown}");
+        let effects = CoopfileEffects::of("[sandbox]\nshell = \"zsh\"\n").unwrap();
+        let shown = question(Path::new("/w/coop.toml"), "", &effects);
+        assert!(shown.contains("    $SHELL\n\nand for `coop shell`:\n\n    zsh\n"), "{shown}");
     }
 }

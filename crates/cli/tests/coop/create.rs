@@ -200,10 +200,13 @@ fn without_a_coopfile_the_shell_of_the_daemon_is_the_agent() {
 #[test]
 fn the_newer_coopfile_layout_is_supported() {
     let swb = Swb::start(EXE);
-    let text = "[sandbox]\nagent = '/bin/sh'\nargs = ['-c', 'echo newer; exec cat']\nshell = '/bin/sh'\n";
+    let text = "[sandbox]\nagent = '/bin/sh'\nargs = ['-c', 'echo newer; exec cat']\nshell = '/bin/bash'\n";
     swb.coop().ok(&json!({"cmd": "create", "workspace": swb.workspace("ws"), "coopfile": text}));
     swb.attach("ws").until("newer\r\n");
-    assert_eq!(session(&swb.coop().ok(&json!({"cmd": "ls"})), "ws")["ptys"][0]["command"], "/bin/sh");
+    let mut shell = swb.coop();
+    shell.ok(&json!({"cmd": "shell", "session": "ws"}));
+    let ptys = &session(&swb.coop().ok(&json!({"cmd": "ls"})), "ws")["ptys"];
+    assert_eq!((&ptys[0]["command"], &ptys[1]["command"]), (&json!("/bin/sh"), &json!("/bin/bash")));
 }
 
 // CO-28

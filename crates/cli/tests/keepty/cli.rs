@@ -235,6 +235,9 @@ fn a_live_session_is_not_replaced() {
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         assert!(text(&output.stderr).contains("already running"), "{output:?}");
     }
+    let output = swb.run(&["run", "-d", "-n", "theirs", "--", "cat"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(text(&output.stderr).contains("another program listens on"), "{output:?}");
     writer.type_in(b"untouched");
     writer.until("untouched");
     assert!(UnixStream::connect(swb.paths().keepty_socket("theirs")).is_ok());

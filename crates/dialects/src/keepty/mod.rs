@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use swb_engine::{Session, SessionEndpoint};
+use swb_engine::{EndpointError, Session, SessionEndpoint};
 use swb_types::SessionName;
 use tokio_util::sync::CancellationToken;
 
@@ -47,22 +47,30 @@ impl Keepty {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn listener(&self, session: &Session, kept: Option<OwnedFd>) -> Result<OwnedFd, String> {
+    fn listener(&self, session: &Session, kept: Option<OwnedFd>) -> Result<OwnedFd, EndpointError> {
         let path = self.path(session);
         let (len, max) = (path.as_os_str().len(), limits::KEEPTY_PATH);
         if len >= max {
-            return Err(BindError::TooLong { path, len, max }.to_string());
+            return Err(failed(BindError::TooLong { path, len, max }));
         }
         // A kept listener whose file was removed cannot be reached any more.
         if let Some(kept) = kept.filter(|_| private_socket::is_ours(&path)) {
             return Ok(kept);
         }
-        private_socket::private_dir(&self.dir).map_err(|error| error.to_string())?;
+        private_socket::private_dir(&self.dir).map_err(failed)?;
         private_socket::bind(&path).map_err(|error| match error {
-            BindError::Live(_) => format!("session '{}' is already running", session.name()),
-            other => other.to_string(),
+            BindError::Live(path) => EndpointError::Taken(format!(
+                "session '{}' is already running: another program listens on {}",
+                session.name(),
+                path.display()
+            )),
+            other => failed(other),
         })
     }
+}
+
+fn failed(error: impl ToString) -> EndpointError {
+    EndpointError::Failed(error.to_string())
 }
 
 impl SessionEndpoint for Keepty {
@@ -70,9 +78,9 @@ impl SessionEndpoint for Keepty {
         LABEL
     }
 
-    fn open(&self, session: &Session, kept: Option<OwnedFd>) -> Result<OwnedFd, String> {
+    fn open(&self, session: &Session, kept: Option<OwnedFd>) -> Result<OwnedFd, EndpointError> {
         let listener = self.listener(session, kept)?;
-        let keep = listener.try_clone().map_err(|error| error.to_string())?;
+        let keep = listener.try_clone().map_err(failed)?;
         let stop = self.fronts.stop.child_token();
         let (fronts, session_handle) = (self.fronts.clone(), session.clone());
         let roles = Arc::new(Mutex::new(Roles::default()));
@@ -85,7 +93,7 @@ impl SessionEndpoint for Keepty {
             grace: limits::FIRST_MESSAGE,
             refusal: Box::new(Vec::new),
         };
-        self.fronts.accept(listener, stop.clone(), allowed, serve).map_err(|error| error.to_string())?;
+        self.fronts.accept(listener, stop.clone(), allowed, serve).map_err(failed)?;
         let entry = (session.clone(), stop);
         if let Some((_, former)) = self.table().insert(session.name().clone(), entry) {
             former.cancel();

@@ -1,6 +1,7 @@
 //! Opening and closing the endpoints of a session.
 
 use super::task::SessionTask;
+use crate::endpoint::EndpointError;
 use crate::error::Error;
 use crate::keeper::KEY_ENDPOINT;
 use std::collections::BTreeMap;
@@ -15,6 +16,8 @@ impl SessionTask {
         // First, so that the next daemon finds and removes what is opened here if this one dies.
         self.store();
         let required = |label: &str| strict && self.spec().required.iter().any(|required| required == label);
+        let exclusive = strict && self.spec().exclusive_name;
+        let taken = |error: &EndpointError| exclusive && matches!(error, EndpointError::Taken(_));
         for (index, endpoint) in self.context.endpoints.iter().enumerate() {
             let label = endpoint.label();
             if !self.session.is_offered_to(label) {
@@ -23,12 +26,12 @@ impl SessionTask {
             let key = KEY_ENDPOINT + index as u16;
             match endpoint.open(&self.session, kept.remove(&key)) {
                 Ok(fd) => self.context.keeper.hold(slot, key, fd),
-                Err(reason) if required(label) => {
+                Err(error) if required(label) || taken(&error) => {
                     self.close_endpoints();
-                    return Err(Error::Endpoint(reason));
+                    return Err(Error::Endpoint(error.to_string()));
                 }
-                Err(reason) => {
-                    tracing::warn!(session = %self.session.name(), front = label, reason, "cannot open its endpoint");
+                Err(error) => {
+                    tracing::warn!(session = %self.session.name(), front = label, %error, "cannot open its endpoint");
                 }
             }
         }
@@ -46,7 +49,7 @@ impl SessionTask {
         }
     }
 
-    /// Opens the endpoints of a new session; fails if a required one cannot be opened.
+    /// Opens the endpoints of a new session; fails if a required one cannot be opened, or another program has one.
     pub(crate) fn open(&self) -> Result<(), Error> {
         let offered = |label: &String| {
             self.session.is_offered_to(label)

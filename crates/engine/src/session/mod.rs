@@ -168,6 +168,11 @@ impl Session {
         &self.shared.spec.origin
     }
 
+    /// Program of shells for which a client names none.
+    pub fn shell(&self) -> Option<&str> {
+        self.shared.spec.shell.as_deref()
+    }
+
     /// Whether its workspace can have no other session of this kind.
     pub fn binds_workspace(&self) -> bool {
         self.shared.spec.bind_workspace
@@ -314,9 +319,11 @@ impl Session {
             start: crate::spec::Start::Now,
             restart: crate::spec::RestartPolicy::NEVER,
             profile: None,
+            shell: None,
             name_variable: None,
             hidden: Vec::new(),
             required: Vec::new(),
+            exclusive_name: false,
         };
         let shared = SessionShared {
             name,
