@@ -120,6 +120,24 @@ fn prompts_that_cannot_be_sent_are_refused() {
     assert_eq!(client.say("say:again"), "again");
 }
 
+// SS-55: what is sent right after the reply to a stop waits until the agent has stopped.
+#[test]
+fn a_prompt_or_a_clear_right_after_a_stop_is_accepted() {
+    let swb = Swb::scripted(EXE, "");
+    let mut client = swb.chat_in("talk");
+    for kind in ["chat_send", "chat_clear"] {
+        // It ignores the request to stop, so that it has not stopped when the reply arrives.
+        client.prompt("say:begun;hang");
+        client.until("begun");
+        client.ok("chat_stop", json!({}));
+        match kind {
+            "chat_send" => assert_eq!(client.say("say:again"), "again"),
+            _ => assert_eq!(client.ok("chat_clear", json!({})), json!({"status": "cleared"})),
+        }
+    }
+    assert_eq!(count(&mut client, "talk"), 0);
+}
+
 // SS-51: a generation does not keep its connection from anything.
 #[test]
 fn a_connection_can_be_used_during_a_generation() {
@@ -295,6 +313,8 @@ fn progress_is_sent() {
         assert!(event["message"].is_string() && event["context_usage"].is_number(), "{event}");
         assert!(event["ephemeral"].is_boolean() && event["verification_agent"].is_boolean(), "{event}");
         assert_eq!(event["session_id"], "talk");
+        // Otherwise the original's command line prints it as a part of the answer.
+        assert_eq!(event["mode"], "1");
     }
     let told: String = progress.iter().filter_map(|event| event["message"].as_str()).collect();
     assert!(["look around", "write it", "test it"].iter().all(|entry| told.contains(entry)), "{told}");

@@ -129,19 +129,19 @@ fn verdict(approval: &Approval, response: &AuthorizationResponse) -> Result<Appr
 /// The answers by the position of their question. Of several questions some, or all, may be left unanswered; answers
 /// to unknown questions are ignored.
 fn answers(question: &Question, response: QuestionResponse) -> Result<Answers, ErrorInfo> {
-    let lists = [response.answers_map, response.answers].into_iter().flatten();
+    let mut lists = [response.answers_map, response.answers].into_iter().flatten();
     let is_empty = |answers: &wire::QuestionAnswers| match answers {
         wire::QuestionAnswers::Named(named) => named.is_empty(),
         wire::QuestionAnswers::Listed(listed) => listed.is_empty(),
     };
-    let (empty, filled): (Vec<_>, Vec<_>) = lists.partition(is_empty);
-    let given: BTreeMap<usize, String> = match (filled.into_iter().next(), response.answer) {
+    let filled = lists.find(|answers| !is_empty(answers));
+    let given: BTreeMap<usize, String> = match (filled, response.answer) {
         (Some(wire::QuestionAnswers::Named(named)), _) => {
             named.into_iter().filter_map(|(key, answer)| Some((position(&key)?, answer))).collect()
         }
         (Some(wire::QuestionAnswers::Listed(listed)), _) => listed.into_iter().enumerate().collect(),
         (None, Some(answer)) => [(0, answer)].into(),
-        (None, None) if question.request.multi && !empty.is_empty() => return Ok(Answers(BTreeMap::new())),
+        (None, None) if question.request.multi => return Ok(Answers(BTreeMap::new())),
         (None, None) => return Err(invalid("answer is missing")),
     };
     let count = question.request.items.len().max(1);
@@ -207,15 +207,16 @@ mod tests {
         let first = Ok(BTreeMap::from([(0, "A".to_owned())]));
         assert_eq!(read(r#"{"answer":"A","answers_map":{},"answers":{}}"#), first, "empty ones do not count");
         assert_eq!(read(r#"{"answers":{"q_1":"A","q_9":"B","x":"C"}}"#), first, "nor do others");
-        assert_eq!(read(r#"{"answers":{}}"#), Ok(BTreeMap::new()), "nothing is answered");
-        for bad in [
-            r#"{}"#,
-            r#"{"answers":null}"#,
-            r#"{"answers":{"q_3":"A"}}"#,
-            r#"{"answers":{"q_0":"A"}}"#,
-            r#"{"answers_map":{"x":"A"}}"#,
-        ] {
+        for none in [r#"{}"#, r#"{"answers":null}"#, r#"{"answers":{}}"#, r#"{"answers_map":[]}"#] {
+            assert_eq!(read(none), Ok(BTreeMap::new()), "{none}: nothing is answered");
+        }
+        for bad in
+            [r#"{"answers":{"q_3":"A"}}"#, r#"{"answers":{"q_0":"A"}}"#, r#"{"answers_map":{"x":"A"}}"#]
+        {
             assert!(read(bad).is_err(), "{bad}");
         }
+        let request = QuestionRequest { text: "t".into(), multi: false, items: Vec::new() };
+        let single = Question { id: QuestionId("q".into()), request, asked_at: Timestamp(0) };
+        assert!(answers(&single, QuestionResponse::default()).is_err());
     }
 }

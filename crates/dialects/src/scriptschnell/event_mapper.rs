@@ -137,6 +137,7 @@ impl EventMapper {
             context_usage: self.context_usage.unwrap_or_default(),
             ephemeral,
             session_id: self.session_id.clone(),
+            mode: ProgressInfo::STATUS_ONLY.to_owned(),
             ..ProgressInfo::default()
         }
     }

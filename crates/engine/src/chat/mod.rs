@@ -529,6 +529,7 @@ impl Chats {
             saving,
             backend: None,
             running: None,
+            after_stop: Vec::new(),
             reopen: false,
             noted: 0,
             name,
@@ -573,7 +574,9 @@ impl Chats {
 fn refused(refusal: NameRefusal, name: &SessionName) -> ChatError {
     match refusal {
         NameRefusal::Taken => ChatError::Exists(name.to_string()),
-        NameRefusal::TooManyConversations => ChatError::Limit("too many conversations; delete some of them first"),
+        NameRefusal::TooManyConversations => {
+            ChatError::Limit("too many conversations; delete some of them first")
+        }
     }
 }
 

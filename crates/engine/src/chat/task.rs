@@ -32,6 +32,8 @@ pub(super) struct ConversationTask {
     pub(super) saving: Saving,
     pub(super) backend: Option<Box<dyn Backend>>,
     pub(super) running: Option<Running>,
+    /// Prompts and requests to clear that wait until the agent has stopped (SS-55).
+    pub(super) after_stop: Vec<ChatCommand>,
     /// Another agent answers from the next prompt on.
     pub(super) reopen: bool,
     /// Bytes of the unfinished answer in the journal.
@@ -103,7 +105,15 @@ impl ConversationTask {
             if let Some((mode, reply)) = close {
                 return self.close(mode, reply).await;
             }
+            if !self.is_stopping() && !self.after_stop.is_empty() {
+                std::mem::take(&mut self.after_stop).into_iter().for_each(|command| self.handle(command));
+                self.send_events();
+            }
         }
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.running.as_ref().is_some_and(|running| running.stop.is_cancelled())
     }
 
     async fn next(&mut self) -> Wake {
@@ -156,6 +166,10 @@ impl ConversationTask {
     }
 
     fn handle(&mut self, command: ChatCommand) {
+        let needs_idle = matches!(command, ChatCommand::Send { .. } | ChatCommand::Clear { .. });
+        if needs_idle && self.is_stopping() && self.after_stop.len() < limits::CHAT_AFTER_STOP {
+            return self.after_stop.push(command);
+        }
         // The caller may be gone; its reply is dropped then.
         match command {
             ChatCommand::Attach { guard, takeover, history, reply } => {

@@ -94,12 +94,21 @@ pub struct ProgressInfo {
     /// The session.
     #[serde(default)]
     pub session_id: String,
+    /// Where it is shown: [`ProgressInfo::STATUS_ONLY`]. The original's command line prints what has no mode as a part of
+    /// the answer.
+    #[serde(default)]
+    pub mode: String,
     /// The agent's thoughts (SS-54).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
     /// *Addition*: the message is output of this tool call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_id: Option<String>,
+}
+
+impl ProgressInfo {
+    /// The mode of what belongs to the status, not to the answer.
+    pub const STATUS_ONLY: &str = "1";
 }
 
 /// The agent requests an approval (SS-60).
