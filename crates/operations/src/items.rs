@@ -39,7 +39,11 @@ fn detail(session: &Session, agent: &PtyView, doing: AgentItem, most: usize) -> 
         cols: size.cols(),
         rows: size.rows(),
         clients: session.clients(None) as u32,
-        origin: if session.origin() == RUN { Origin::Run } else { Origin::Coop },
+        origin: match session.origin() {
+            RUN => Origin::Run,
+            swb_engine::chat::ORIGIN => Origin::Chat,
+            _ => Origin::Coop,
+        },
         offset: agent.pty.head(),
         agent: Some(doing),
     }

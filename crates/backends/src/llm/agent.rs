@@ -169,8 +169,7 @@ impl Backend for LlmAgent {
 }
 
 fn overflow(why: &str) -> String {
-    let words =
-        "the conversation is longer than the model's context window; clear it, or start a new one";
+    let words = "the conversation is longer than the model's context window; clear it, or start a new one";
     if why.is_empty() { words.to_owned() } else { format!("{words} ({why})") }
 }
 

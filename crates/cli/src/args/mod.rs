@@ -399,18 +399,24 @@ pub(crate) fn parse_pty(text: &str) -> Result<PtyId, std::num::ParseIntError> {
     text.parse().map(PtyId)
 }
 
-/// Parses the arguments of a personality. Prints a usage error and returns its exit code.
-pub(crate) fn parse<P: Parser>(args: Vec<OsString>, usage_code: u8) -> Result<P, u8> {
+/// Parses the arguments of a program. Prints a usage error, which begins with the program's name as all errors do, and
+/// returns its exit code.
+pub(crate) fn parse<P: Parser>(program: &str, args: Vec<OsString>, usage_code: u8) -> Result<P, u8> {
     // clap quotes arguments as they are, between colours of its own.
     let acting = args.iter().any(|arg| arg.to_string_lossy().contains(swb_vt::acts));
     P::try_parse_from(args).map_err(|error| {
         // clap returns help and version as errors, too. If printing fails, there is nowhere to report it.
-        match (acting, error.use_stderr()) {
-            (false, _) => drop(error.print()),
-            (true, true) => say_text(&error.render().to_string()),
-            (true, false) => drop(print_text(&error.render().to_string())),
+        let text = || error.render().to_string();
+        match (error.use_stderr(), acting) {
+            (true, _) => {
+                let text = text();
+                say_text(&format!("{program}: {}", text.strip_prefix("error: ").unwrap_or(&text)));
+                return usage_code;
+            }
+            (false, true) => drop(print_text(&text())),
+            (false, false) => drop(error.print()),
         }
-        if error.use_stderr() { usage_code } else { 0 }
+        0
     })
 }
 

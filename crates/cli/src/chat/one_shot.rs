@@ -106,7 +106,10 @@ pub(super) fn run(
     }
     // The user has chosen no agent, so it is said who runs what was typed.
     if !opened.resumed && args.agent.is_none() && opened.agent.as_deref() == Some(SHELL_AGENT) && !json {
-        say(format_args!("[no other agent is configured: your shell answers in conversation {}]", opened.name));
+        say(format_args!(
+            "[no other agent is configured: your shell answers in conversation {}]",
+            opened.name
+        ));
     }
     run.tell(|| {
         json!({"event": "session", "session": opened.name, "directory": opened.directory,

@@ -44,7 +44,7 @@ use std::process::ExitCode;
 
 /// Runs as `swb`.
 pub(crate) fn main(args: Vec<OsString>) -> u8 {
-    match args::parse::<SwbCli>(args, 2) {
+    match args::parse::<SwbCli>("swb", args, 2) {
         Ok(cli) => report("swb", dispatch(cli)),
         Err(code) => code,
     }
@@ -95,7 +95,9 @@ fn dispatch(cli: SwbCli) -> Outcome {
         Some(SwbCommand::Record(args)) => record::run(&context()?, args),
         Some(SwbCommand::Replay(args)) => replay::run(&args),
         Some(SwbCommand::Wrap(args)) => crate::wrap::run(args),
-        Some(SwbCommand::Clippyctl(command)) => crate::personalities::clippyctl::run(&command, cli.json),
+        Some(SwbCommand::Clippyctl(command)) => {
+            Ok(report("clippyctl", crate::personalities::clippyctl::run(&command, cli.json)))
+        }
         Some(SwbCommand::Detect(args)) => detect::run(cli.json, &args),
         Some(SwbCommand::Status) => status::run(&context()?),
         Some(SwbCommand::Daemon(args)) => daemon::run(cli.config, &args),

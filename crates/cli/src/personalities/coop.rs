@@ -129,7 +129,7 @@ struct KilledJson {
 
 /// Runs as `coop`.
 pub(crate) fn main(args: Vec<OsString>) -> u8 {
-    match swb_args::parse::<CoopCli>(args, 2) {
+    match swb_args::parse::<CoopCli>("coop", args, 2) {
         Ok(cli) => report(PROGRAM, dispatch(cli)),
         Err(code) => code,
     }

@@ -427,7 +427,7 @@ fn wrong_usage_is_exit_code_2() {
     ] {
         let output = swb.run(args);
         assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), String::new()), "{args:?}");
-        assert!(text(&output.stderr).starts_with("error: "), "{args:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).starts_with("swb: "), "{args:?}: {}", text(&output.stderr));
     }
     assert!(!swb.paths().control_socket().exists(), "nothing was started for it");
 }

@@ -182,6 +182,8 @@ pub enum SessionStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
+    /// As the terminal of a conversation.
+    Chat,
     /// From Coopfiles.
     Coop,
     /// From a command line.

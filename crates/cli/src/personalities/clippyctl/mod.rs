@@ -114,7 +114,7 @@ struct CapturedJson<'a> {
 
 /// Runs as `clippyctl`.
 pub(crate) fn main(args: Vec<OsString>) -> u8 {
-    match args::parse::<ClippyctlCli>(args, 2) {
+    match args::parse::<ClippyctlCli>("clippyctl", args, 2) {
         Ok(cli) => report("clippyctl", run(&cli.command, cli.json)),
         Err(code) => code,
     }

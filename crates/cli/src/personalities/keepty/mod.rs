@@ -115,7 +115,7 @@ struct What {
 
 /// Runs as `keepty`.
 pub(crate) fn main(args: Vec<OsString>) -> u8 {
-    match args::parse::<KeeptyCli>(args, 1) {
+    match args::parse::<KeeptyCli>("keepty", args, 1) {
         Ok(cli) => report(PROGRAM, dispatch(cli.command)),
         Err(code) => code,
     }
