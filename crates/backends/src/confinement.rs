@@ -82,7 +82,7 @@ pub struct Confinement {
     read_only: watch::Receiver<Option<bool>>,
     /// The user's home directory by all its paths.
     home: Vec<PathBuf>,
-    /// Our own directories, which no command may write.
+    /// Our own directories, which neither a command nor a file tool may write.
     protected: Vec<PathBuf>,
 }
 

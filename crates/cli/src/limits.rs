@@ -52,6 +52,9 @@ pub(crate) const OUTBOX: usize = 64 * 1024;
 /// Bytes of input kept after they were sent: more than a socket and the buffers of a daemon hold, so that everything it
 /// has not written to the terminal can be sent again.
 pub(crate) const INPUT_KEPT: usize = 512 * 1024;
+/// How long input may take to arrive in a session whose protocol does not number it. A daemon that hangs is replaced
+/// before, and takes what it has read with it.
+pub(crate) const INPUT_IN_DOUBT: Duration = Duration::from_secs(20);
 /// Ranges of output gathered into one write: enough for a system call to be worth it.
 pub(crate) const WRITE_PIECES: usize = 16;
 /// How long attach waits for a terminal that takes no output when the user leaves and output is left.

@@ -1,7 +1,6 @@
 //! Tables of text for people, and the formats of their cells.
 
 use std::borrow::Cow;
-use std::fmt::Write;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 use swb_vt::printable;
@@ -22,10 +21,12 @@ pub(crate) fn layout<const N: usize>(header: [&str; N], rows: &[[String; N]]) ->
     let header = header.map(Cow::Borrowed);
     for row in std::iter::once(&header).chain(&rows) {
         let mut line = String::new();
+        let mut padding = 0;
         for (cell, column) in row.iter().zip(widths) {
-            let padding = column - cell.width() + 2;
-            // Writing to a string cannot fail.
-            let _ = write!(line, "{cell}{:padding$}", "");
+            // A cell may be wider than what a format string can pad to.
+            line.extend(std::iter::repeat_n(' ', padding));
+            line.push_str(cell);
+            padding = column - cell.width() + 2;
         }
         out.push_str(line.trim_end());
         out.push('\n');
@@ -99,6 +100,14 @@ mod tests {
         日本        x        sh
         a\nb\u{9b}  x        sh
         ");
+    }
+
+    #[test]
+    fn cells_may_be_very_wide() {
+        let rows = [["x".repeat(100_000), "y".repeat(100_000)], ["a".into(), "b".into()]];
+        let lines = layout(["ONE", "TWO"], &rows);
+        let widths: Vec<usize> = lines.lines().map(str::len).collect();
+        assert_eq!(widths, [100_005, 200_002, 100_003]);
     }
 
     #[test]

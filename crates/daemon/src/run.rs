@@ -135,14 +135,16 @@ impl DaemonSetup {
         });
         let operations = Operations::new(engine.clone(), host.clone(), self.settings(), fronts.tasks.clone());
         let operations = operations.with_chats(chats.clone());
-        let control = Control::new(operations, fronts.clone(), host.clone());
-        OpenFronts::serve(&control, listeners.control, listeners.coop)?;
-        agent_connections::serve(control, &fronts, agent_sockets);
+        let mut control = Control::new(operations, fronts.clone(), host.clone());
         if let Some(listener) = listeners.scriptschnell {
             let settings =
                 fronts::scriptschnell_settings(&self.config.scriptschnell, &self.paths, self.umask);
-            ScriptSchnell::new(chats.clone(), fronts.clone(), settings).listen(listener)?;
+            let scriptschnell = ScriptSchnell::new(chats.clone(), fronts.clone(), settings);
+            scriptschnell.listen(listener)?;
+            control = control.with_conversations(scriptschnell);
         }
+        OpenFronts::serve(&control, listeners.control, listeners.coop)?;
+        agent_connections::serve(control, &fronts, agent_sockets);
         if let Some(listener) = listeners.clippy {
             Clippy::new(engine.relay(), fronts.clone()).listen(listener)?;
         }
@@ -279,8 +281,8 @@ impl DaemonSetup {
     }
 
     fn settings(&self) -> SessionDefaults {
-        let default_coopfile = self.paths.home.join(".config/coop/default.toml");
-        SessionDefaults::new(environment(), self.umask, default_coopfile, self.paths.trust_list())
+        let (coopfile, trusted) = (self.paths.default_coopfile(), self.paths.trust_list());
+        SessionDefaults::new(environment(), self.umask, coopfile, trusted)
     }
 }
 

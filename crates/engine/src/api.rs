@@ -293,12 +293,8 @@ impl Engine {
 
     /// Reports the number of open connections to the keeper, which replaces a daemon that hangs while clients wait.
     pub fn connection_reporter(&self) -> impl Fn(usize) + Send + Sync + 'static + use<> {
-        let vitals = self.context.keeper.vitals().cloned();
-        move |connections| {
-            if let Some(vitals) = &vitals {
-                vitals.set_clients(connections);
-            }
-        }
+        let keeper = self.context.keeper.clone();
+        move |connections| keeper.set_clients(connections)
     }
 
     /// State of earlier daemons that was left out because daemons died at their start or while they read it, as text for

@@ -6,11 +6,13 @@
 use crate::journal::Journal;
 use crate::limits;
 use crate::relay::TurnId;
+use crate::session::Session;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -27,6 +29,9 @@ pub struct SessionEvent {
     pub at: u64,
     /// Session it concerns.
     pub session: SessionName,
+    /// The session's workspace, as its name may later be another session's; none if it is not UTF-8, or an older daemon wrote the event.
+    #[serde(default)]
+    pub workspace: Option<PathBuf>,
     /// What happened.
     pub kind: EventKind,
 }
@@ -138,9 +143,15 @@ impl Events {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn emit(&self, session: &SessionName, kind: EventKind) {
+    pub(crate) fn emit(&self, session: &Session, kind: EventKind) {
+        self.log(session.name(), session.workspace(), kind);
+    }
+
+    fn log(&self, session: &SessionName, workspace: &Path, kind: EventKind) {
         let mut log = self.lock();
-        let event = SessionEvent { seq: log.next, at: unix_millis(), session: session.clone(), kind };
+        // JSON has no form for other paths.
+        let (session, workspace) = (session.clone(), workspace.to_str().map(PathBuf::from));
+        let event = SessionEvent { seq: log.next, at: unix_millis(), session, workspace, kind };
         log.push(event.clone());
         // Sending fails without subscribers, which is fine. Within the lock, so that all subscribers see one order.
         let _receivers = self.sender.send(event);
@@ -237,13 +248,13 @@ mod tests {
     #[test]
     fn a_follower_goes_on_behind_its_cursor_also_after_a_crash() {
         let (events, held) = Events::new(None);
-        events.emit(&name(), EventKind::Opened);
+        events.log(&name(), Path::new("/w"), EventKind::Opened);
         let first = events.follow(None).cursor;
-        events.emit(&name(), EventKind::Started(PtyId::AGENT));
+        events.log(&name(), Path::new("/w"), EventKind::Started(PtyId::AGENT));
         drop(events);
         let (events, again) = Events::new(held);
         assert!(again.is_none(), "the keeper holds it already");
-        events.emit(&name(), EventKind::Exited(PtyId::AGENT, ExitStatus::Code(3)));
+        events.log(&name(), Path::new("/w"), EventKind::Exited(PtyId::AGENT, ExitStatus::Code(3)));
         let following = events.follow(Some(first));
         assert!(!following.missed);
         assert_eq!(seqs(&following), [2, 3]);
@@ -254,10 +265,10 @@ mod tests {
     #[test]
     fn what_is_not_kept_any_more_is_told_as_missed() {
         let (events, held) = Events::new(None);
-        events.emit(&name(), EventKind::Opened);
+        events.log(&name(), Path::new("/w"), EventKind::Opened);
         let first = events.follow(None).cursor;
         for _ in 0..3 * limits::EVENTS_KEPT {
-            events.emit(&name(), EventKind::Closed);
+            events.log(&name(), Path::new("/w"), EventKind::Closed);
         }
         let following = events.follow(Some(first));
         assert!(following.missed && following.past.len() <= limits::EVENTS_KEPT);
@@ -273,13 +284,13 @@ mod tests {
     #[test]
     fn a_line_that_was_not_finished_is_not_there() {
         let (events, held) = Events::new(None);
-        events.emit(&name(), EventKind::Opened);
+        events.log(&name(), Path::new("/w"), EventKind::Opened);
         let memory = held.unwrap();
         let end = rustix::fs::fstat(&memory).unwrap().st_size as u64;
         rustix::io::pwrite(&memory, b"{\"seq\":9,", end).unwrap();
         let (events, again) = Events::new(Some(memory));
         assert!(again.is_none());
-        events.emit(&name(), EventKind::Closed);
+        events.log(&name(), Path::new("/w"), EventKind::Closed);
         assert_eq!(events.follow(None).cursor.seq, 2);
     }
 }

@@ -470,6 +470,14 @@ impl Keeper {
         }
     }
 
+    /// Publishes the number of open connections. The keeper, which may not have noticed that a client came, gets a packet
+    /// when it has to begin to watch this daemon.
+    pub(crate) fn set_clients(&self, clients: usize) {
+        if self.vitals.as_ref().is_some_and(|vitals| vitals.set_clients(clients)) {
+            self.send(Packet::new(PacketKind::GoOn, SlotId::GLOBAL), vec![]);
+        }
+    }
+
     /// The vital signs that the keeper watches.
     pub(crate) fn vitals(&self) -> Option<&Arc<Vitals>> {
         self.vitals.as_ref()

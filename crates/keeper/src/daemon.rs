@@ -213,7 +213,7 @@ impl Keeper {
             PacketKind::Hold => self.hold(packet, Some(fd.ok_or(Errno::BADF)?)),
             PacketKind::Drop => self.hold(packet, None),
             PacketKind::Free => self.free(packet.slot),
-            // Every round looks at the gates; this packet only makes one begin.
+            // Every round reads the gates and the number of clients; this packet only makes one begin.
             PacketKind::GoOn => Ok(()),
             PacketKind::Goodbye => {
                 self.open_gates();
@@ -601,6 +601,18 @@ mod tests {
             keeper.watchdog.disarm();
             keeper.wake_daemon();
             assert_eq!(keeper.watchdog.until_check(Instant::now()).is_some(), watched, "version {version}");
+        }
+    }
+
+    // The keeper may have missed the moment in which a client waited to be accepted.
+    #[test]
+    fn a_daemon_with_clients_is_watched_however_they_came() {
+        let (mut keeper, _daemon) = served();
+        for (clients, watched) in [(0, false), (1, true)] {
+            keeper.watchdog.disarm();
+            let _first = keeper.vitals.set_clients(clients);
+            let sleep = keeper.before_sleep().expect("it stays");
+            assert_eq!(sleep <= limits::FIRST_CHECK, watched, "{clients} clients: {sleep:?}");
         }
     }
 

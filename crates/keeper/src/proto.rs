@@ -48,7 +48,8 @@ pub enum PacketKind {
     Handover = 8,
     /// Replaces the keeper's image with the program of the [`crate::Spec`] that comes with it.
     Replace = 9,
-    /// The gate of a slot was raised while the keeper waited at it.
+    /// The gate of a slot was raised while the keeper waited at it, or the daemon has clients for the first time since it
+    /// had none: the keeper, which may sleep, is to read what it shares with the daemon.
     GoOn = 10,
 
     /// Answer to `Hello`: `a` is the keeper's version, `b` its pid and, in the upper half, how many

@@ -176,6 +176,9 @@ impl Keeper {
     /// Does what is due without an event; returns the time to sleep, or nothing when the keeper is done.
     pub(crate) fn before_sleep(&mut self) -> Option<Duration> {
         let now = Instant::now();
+        if self.vitals.clients() > 0 {
+            self.expect_answer();
+        }
         self.check_daemon(now);
         if self.terminating && !self.slots.iter().any(Slot::busy) {
             return self.farewell(now);

@@ -1,9 +1,9 @@
 //! The daemon's vital signs: one page of shared memory that says how it is doing, and what it was doing when it died.
 //!
 //! The daemon raises `beats` whenever it answers the doorbell, so a keeper that rang can tell a daemon that is busy
-//! from one that hangs ([`crate::watchdog`]). `clients` says whether there are connections that the keeper cannot see.
-//! Before a daemon reads state that it could do without, it writes down which (`doing`); if it dies there, the next
-//! one finds that out. The keeper reads `beats`, `clients` and `ready`, and resets them when a daemon connects; it writes
+//! from one that hangs ([`crate::watchdog`]). `clients` is the number of open connections, which the keeper cannot see; a
+//! daemon that gets its first one wakes the keeper. Before a daemon reads state that it could do without, it writes down
+//! which (`doing`); if it dies there, the next one finds that out. The keeper reads `beats`, `clients` and `ready`, and resets them when a daemon connects; it writes
 //! `failed_starts`, `hangs` and `file_limit`. The other words are the daemon's alone.
 
 use crate::sys::{Mapping, shared_memory};
@@ -122,9 +122,10 @@ impl Vitals {
         self.page().beats.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Sets the number of open connections.
-    pub fn set_clients(&self, clients: usize) {
-        self.page().clients.store(clients as u64, Ordering::Relaxed);
+    /// Sets the number of open connections; returns whether these are the first, of which the keeper has to be notified.
+    #[must_use]
+    pub fn set_clients(&self, clients: usize) -> bool {
+        self.page().clients.swap(clients as u64, Ordering::SeqCst) == 0 && clients > 0
     }
 
     /// Notes that the daemon has adopted everything and serves clients: nothing that its main thread read was deadly.
@@ -238,7 +239,7 @@ impl Vitals {
     }
 
     pub(crate) fn clients(&self) -> u64 {
-        self.page().clients.load(Ordering::Relaxed)
+        self.page().clients.load(Ordering::SeqCst)
     }
 }
 
@@ -302,7 +303,10 @@ mod tests {
         keeper.daemon_came(1);
         assert_eq!(keeper.beats(), 0);
         daemon.begin();
-        daemon.set_clients(3);
+        assert_eq!(
+            [3, 2, 0, 0, 3].map(|clients| daemon.set_clients(clients)),
+            [true, false, false, false, true]
+        );
         assert_eq!((keeper.beats(), keeper.clients()), (1, 3));
         keeper.count_hang();
         assert_eq!(daemon.hangs(), 1);

@@ -82,10 +82,15 @@ impl EventStream {
     fn shown(&self, event: &SessionEvent) -> Option<EventBody> {
         let name = event.session.as_str();
         let asked_for = self.sessions.is_empty() || self.sessions.iter().any(|session| session == name);
-        happened(&event.kind).filter(|_| asked_for && self.may_see(name))
+        happened(&event.kind).filter(|_| asked_for && self.may_see(event))
     }
 
-    fn may_see(&self, session: &str) -> bool {
+    fn may_see(&self, event: &SessionEvent) -> bool {
+        let session = event.session.as_str();
+        // The session may have ended, and its name may belong to one of another workspace.
+        if self.caller.front().is_none() && event.workspace.is_some() {
+            return self.caller.covers(session, event.workspace.as_deref());
+        }
         let call = Call {
             operations: &self.operations,
             caller: &self.caller,

@@ -31,6 +31,20 @@ pub fn waits(operation: &Operation) -> bool {
     matches!(operation, Operation::Ask(_) | Operation::Wait(_))
 }
 
+/// Whether an operation waits for a disk, which may not respond for a while.
+pub fn accesses_files(operation: &Operation) -> bool {
+    let stored = matches!(
+        operation,
+        Operation::Conversation(_)
+            | Operation::Create(_)
+            | Operation::Forget(_)
+            | Operation::History(_)
+            | Operation::Workspace(_)
+            | Operation::Workspaces(_)
+    );
+    stored || find::named_sessions(operation).into_iter().flatten().any(find::is_path)
+}
+
 impl Call<'_> {
     pub(crate) fn engine(&self) -> &Engine {
         &self.operations.engine
@@ -44,6 +58,7 @@ impl Call<'_> {
             Operation::Ask(ask) => self.ask(ask).await,
             Operation::Attach(attach) => self.attach(attach).await,
             Operation::Capture(capture) => self.capture(&capture),
+            Operation::Chat => follow(&OkReply::default(), Then::Chat),
             Operation::Conversation(conversation) => self.conversation(conversation).await,
             Operation::Create(create) => self.create(create).await,
             // CO-50
@@ -84,4 +99,24 @@ impl Call<'_> {
 
 fn not_offered(name: &str) -> ErrorReply {
     ErrorReply::new(ErrorCode::NotImplemented, format!("this version of the daemon does not offer '{name}'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use swb_wire::control::parse_operation;
+
+    #[test]
+    fn operations_that_name_paths_or_saved_conversations_access_files() {
+        let accesses = |value: serde_json::Value| {
+            accesses_files(&parse_operation(value.to_string().as_bytes()).expect("an operation"))
+        };
+        assert!(accesses(json!({"cmd": "create", "workspace": "/w"})));
+        assert!(accesses(json!({"cmd": "history"})));
+        assert!(accesses(json!({"cmd": "kill", "session": "/w"})));
+        assert!(accesses(json!({"cmd": "relay", "from": "a", "to": "/w"})));
+        assert!(!accesses(json!({"cmd": "kill", "session": "a"})));
+        assert!(!accesses(json!({"cmd": "ls"})) && !accesses(json!({"cmd": "status"})));
+    }
 }

@@ -19,7 +19,7 @@ pub(crate) async fn named_workspaces(
 ) -> Result<NamedWorkspaces, ErrorReply> {
     let mut found = NamedWorkspaces::new();
     for text in named_sessions(operation).into_iter().flatten() {
-        if text.contains('/') && engine.find(text).is_err() {
+        if is_path(text) && engine.find(text).is_err() {
             let real = file_access::run(Path::new(text), file_access::real_path).await;
             // A path that leads nowhere names no session.
             if let Ok(real) = real.map_err(|error| file_access_error(&error))? {
@@ -30,8 +30,13 @@ pub(crate) async fn named_workspaces(
     Ok(found)
 }
 
+/// Whether a text that names a session is the path of its workspace (CO-30).
+pub(crate) fn is_path(text: &str) -> bool {
+    text.contains('/')
+}
+
 /// The sessions that an operation names.
-fn named_sessions(operation: &Operation) -> [Option<&str>; 2] {
+pub(crate) fn named_sessions(operation: &Operation) -> [Option<&str>; 2] {
     use Operation as Op;
     let one = match operation {
         Op::Relay(relay) => return [Some(&relay.from), Some(&relay.to)],
@@ -58,6 +63,7 @@ fn named_sessions(operation: &Operation) -> [Option<&str>; 2] {
         Op::Agents(_)
         | Op::Approval(_)
         | Op::Approvals(_)
+        | Op::Chat
         | Op::Conversation(_)
         | Op::Create(_)
         | Op::Detach

@@ -45,7 +45,7 @@ mod workspaces;
 pub use caller::Caller;
 pub use daemon::{Host, HostAction};
 pub use events::EventStream;
-pub use execute::waits;
+pub use execute::{accesses_files, waits};
 pub use reply::{Outcome, Then};
 pub use terminal::{OpenTerminal, Piece, TerminalInput, TerminalOutput};
 

@@ -26,6 +26,8 @@ pub const COOPFILE: u64 = 1 << 20;
 pub const TRUSTED_COOPFILES: usize = 2000;
 /// Bytes of the list of these: each has a path, of 200 bytes on average, and a digest.
 pub const TRUST_FILE: u64 = 1 << 20;
+/// Bytes that an entry of the list takes besides its path: a digest of 64 digits, quotes, and its place in the file.
+pub const TRUST_ENTRY: u64 = 76;
 /// Maximum bytes of each command line in a list. A list has to fit one frame, so long ones are cut if they would
 /// displace other sessions.
 pub const COMMAND_LENGTHS: [usize; 3] = [usize::MAX, 1024, 64];

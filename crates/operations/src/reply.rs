@@ -25,6 +25,8 @@ pub enum Then {
     Terminal(Box<OpenTerminal>),
     /// Events, until the caller leaves.
     Events(Box<EventStream>),
+    /// The protocol of conversations, until the end of the connection.
+    Chat,
     /// An action of the daemon once the reply has been sent.
     Host(HostAction),
 }

@@ -84,7 +84,8 @@ fn needs(operation: &Operation) -> Needs {
         | Op::SessionKill(_)
         | Op::Shell(_) => Needs::new(Role::Drive, Reach::Session),
         Op::Forget(_) => Needs::new(Role::Owner, Reach::Session),
-        Op::Serve(_) | Op::Shutdown(_) | Op::Tunnel(_) | Op::Upgrade(_) | Op::Workspace(_) => {
+        // Its protocol has prompts, decisions and settings, and no roles.
+        Op::Chat | Op::Serve(_) | Op::Shutdown(_) | Op::Tunnel(_) | Op::Upgrade(_) | Op::Workspace(_) => {
             Needs::new(Role::Owner, Reach::All)
         }
     }
@@ -184,6 +185,7 @@ mod tests {
             (json!({"cmd": "forget", "session": s}), Role::Owner),
             (json!({"cmd": "workspace", "path": "/w"}), Role::Owner),
             (json!({"cmd": "upgrade"}), Role::Owner),
+            (json!({"cmd": "chat"}), Role::Owner),
             (json!({"cmd": "shutdown"}), Role::Owner),
         ]
     }

@@ -69,14 +69,18 @@ impl TrustList {
 
     /// Adds a directory's Coopfile, or replaces the digest of an earlier one; false if the list is full.
     pub fn add(&mut self, directory: String, digest: Digest) -> bool {
-        let mut changed = self.clone();
-        changed.0.insert(directory, digest);
-        let bytes = u64::try_from(changed.encode().len()).unwrap_or(u64::MAX);
-        let fits = changed.0.len() <= limits::TRUSTED_COOPFILES && bytes <= limits::TRUST_FILE;
-        if fits {
-            *self = changed;
+        if !self.0.contains_key(&directory) && !self.has_room_for(&directory) {
+            return false;
         }
-        fits
+        self.0.insert(directory, digest);
+        true
+    }
+
+    /// Whether another directory fits.
+    fn has_room_for(&self, directory: &str) -> bool {
+        let directories = self.0.keys().map(String::as_str).chain([directory]);
+        let bytes: u64 = directories.map(|directory| limits::TRUST_ENTRY + encoded_length(directory)).sum();
+        self.0.len() < limits::TRUSTED_COOPFILES && bytes <= limits::TRUST_FILE
     }
 
     /// Removes a directory; false if it was not in the list.
@@ -95,7 +99,17 @@ impl TrustList {
     }
 }
 
-/// What a Coopfile adds to a session.
+/// Bytes that a path takes in the file at most.
+fn encoded_length(path: &str) -> u64 {
+    let length = |byte: u8| match byte {
+        b'"' | b'\\' => 2,
+        0..b' ' => 6,
+        _ => 1,
+    };
+    path.bytes().map(length).sum()
+}
+
+/// What a session runs because of a Coopfile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct CoopfileEffects {
@@ -110,9 +124,10 @@ pub struct CoopfileEffects {
 }
 
 impl CoopfileEffects {
-    /// The effects of a Coopfile with this text; the error explains what is invalid.
-    pub fn of(text: &str) -> Result<Self, String> {
+    /// The effects of a Coopfile with this text over that of the user's own defaults; the error explains what is invalid.
+    pub fn of(text: &str, defaults: &str) -> Result<Self, String> {
         let mut coopfile = Coopfile::default();
+        coopfile.merge(defaults).map_err(|error| format!("your own default.toml: {error}"))?;
         coopfile.merge(text)?;
         let Coopfile { command, args, shell, env, .. } = coopfile;
         Ok(Self { command, args, shell, env })
@@ -181,6 +196,26 @@ mod tests {
         }
         assert!(!list.add("/more".to_owned(), Digest::of(b"")));
         assert!(list.add("/0".to_owned(), Digest::of(b"new")));
+        assert!(list.remove("/1") && list.add("/more".to_owned(), Digest::of(b"")));
+    }
+
+    #[test]
+    fn a_list_is_never_longer_than_what_is_read() {
+        let mut list = TrustList::default();
+        let path = |number: usize| format!("/{number}{}", "\u{1}\"".repeat(100));
+        let full = (0..).find(|number| !list.add(path(*number), Digest::of(b""))).unwrap();
+        let bytes = list.encode().len() as u64;
+        assert!(bytes <= limits::TRUST_FILE, "{bytes}");
+        assert!(bytes + 2000 > limits::TRUST_FILE && full < limits::TRUSTED_COOPFILES, "{full}: {bytes}");
+    }
+
+    #[test]
+    fn a_coopfile_is_merged_over_the_defaults_of_the_user() {
+        let defaults = "[agent]\ncommand = \"claude\"\nargs = [\"-c\"]\n[env]\nA = \"1\"\n";
+        let effects = CoopfileEffects::of("[agent]\nargs = [\"-x\"]\n[env]\nB = \"2\"\n", defaults).unwrap();
+        assert_eq!((effects.command.as_deref(), effects.args), (Some("claude"), vec!["-x".to_owned()]));
+        assert_eq!(effects.env.into_iter().map(|(key, _)| key).collect::<String>(), "AB");
+        assert!(CoopfileEffects::of("", "[agent").unwrap_err().contains("default.toml"));
     }
 
     #[test]

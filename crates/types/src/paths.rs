@@ -87,6 +87,11 @@ impl Paths {
         self.home.join(".coop")
     }
 
+    /// The user's own Coopfile, over which those of directories are merged (CO-26).
+    pub fn default_coopfile(&self) -> PathBuf {
+        self.home.join(".config/coop/default.toml")
+    }
+
     /// The coop socket (CO-1).
     pub fn coop_socket(&self) -> PathBuf {
         self.coop_dir().join("sock")

@@ -2,7 +2,7 @@
 //!
 //! Everything people read passes one of four functions: [`printable`] for a piece of a line, [`printable_lines`] for
 //! whole lines, [`printable_json`] for JSON, and [`ColourFilter`] for the output of a program. After them no character is
-//! left that changes or asks the terminal, moves the cursor (but within its line, in the output of a program), or changes
+//! left that changes or asks the terminal, moves the cursor (but to the beginning of its line, in the output of a program), or changes
 //! the order in which text is read. The replacements are ASCII, so that they are harmless on a terminal that does not use
 //! UTF-8, too.
 
@@ -82,8 +82,8 @@ fn escaped(text: &str, escapes: impl Fn(char) -> bool) -> Cow<'_, str> {
 
 /// Removes from a program's output all but its text and the style of the text, at any split.
 ///
-/// Text keeps its newlines, tabs, carriage returns and backspaces. All sequences but those that set a style are
-/// removed, and so are other control characters; bytes that are not UTF-8 become U+FFFD.
+/// Text keeps its newlines, tabs and carriage returns, which progress bars need. All sequences but those that set a style
+/// are removed, and so are other control characters; bytes that are not UTF-8 become U+FFFD.
 #[derive(Debug, Default)]
 pub struct ColourFilter {
     tokenizer: Tokenizer,
@@ -174,7 +174,7 @@ impl ColourFilter {
 fn show(text: &str, out: &mut Vec<u8>) {
     for c in text.chars() {
         match c {
-            '\n' | '\t' | '\r' | '\x08' => push(c, out),
+            '\n' | '\t' | '\r' => push(c, out),
             '\0'..'\x20' | '\x7f' => {}
             c if acts(c) => c.escape_default().for_each(|c| push(c, out)),
             c => push(c, out),
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn output_keeps_its_colours_and_nothing_that_acts() {
-        let output = b"\x1b[1;31mred\x1b[m \x1b[38:2::1:2:3mx\x1b[0m\r\n\tb\x08c";
+        let output = b"\x1b[1;31mred\x1b[m \x1b[38:2::1:2:3mx\x1b[0m\r\n\tbc";
         let expected = format!("{}\x1b[m", std::str::from_utf8(output).unwrap());
         assert_eq!(filtered(&[output]), expected);
         for acting in [
@@ -257,6 +257,7 @@ mod tests {
             b"\x1b(0",
             b"\x05",
             b"\x07",
+            b"\x08",
             b"\x0e",
             b"\x0c",
             b"\x7f",

@@ -146,7 +146,8 @@ impl<'a> AgentRequests<'a> {
     fn fs(&self) -> impl FnOnce() -> WorkspaceFs + Send + 'static {
         let (workspace, umask) = (self.exchange.workspace(), self.context.umask);
         let (working_dir, agents) = (self.exchange.working_dir().to_owned(), self.exchange.written());
-        move || WorkspaceFs::new(&workspace, &working_dir, umask, &agents)
+        let own = self.context.confinement.protected().to_vec();
+        move || WorkspaceFs::new(&workspace, &working_dir, umask, &agents).with_protected(&own)
     }
 
     fn read_file(&self, request: ReadTextFileRequest) -> Boxed<'a, RpcResult> {

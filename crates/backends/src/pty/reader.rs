@@ -17,7 +17,7 @@ pub(super) async fn check(session: &Session, exchange: &Exchange) -> Result<(), 
         None if chosen => SHELL_AGENT.to_owned(),
         None => return Ok(()),
     };
-    Err(Failure::Agent(format!(
+    Err(Failure::NotAllowed(format!(
         "{program} would run each line of the piped text, so nothing was sent; choose another agent, or type the text"
     )))
 }

@@ -50,6 +50,9 @@ pub(crate) enum WorkspaceFsError {
         "{0} belongs to git, which runs what its files name; a person has to change it, or set git_writable"
     )]
     OfGit(String),
+    /// It decides what our processes do.
+    #[error("{0} belongs to Switchboard, whose files no agent changes; a person has to do it")]
+    OfOurs(String),
     /// A directory may have been replaced.
     #[error(
         "{} leads through a symbolic link in a directory that agents can write; remove the link, or set up the \
@@ -88,6 +91,8 @@ pub(crate) struct WorkspaceFs {
     umask: u32,
     /// Whether the files of git may be written.
     git_writable: bool,
+    /// Our own directories, which are not written even if they are in the workspace.
+    protected: Vec<PathBuf>,
 }
 
 /// A directory that the agent may access, with everything beneath it.
@@ -150,7 +155,14 @@ impl WorkspaceFs {
         written.extend(workspace.landlock_write.iter().filter_map(|dir| dir.canonicalize().ok()));
         let context = workspace.context_dirs.iter().filter(|dir| dir.is_absolute());
         roots.extend(context.filter_map(|dir| root(dir, &written, false)));
-        Self { roots, moved, working_dir, umask, git_writable: workspace.git_writable }
+        let (git_writable, protected) = (workspace.git_writable, Vec::new());
+        Self { roots, moved, working_dir, umask, git_writable, protected }
+    }
+
+    /// Does not write these directories and what is in them.
+    pub(crate) fn with_protected(mut self, dirs: &[PathBuf]) -> Self {
+        self.protected = dirs.iter().map(|dir| real_or_future(dir)).collect();
+        self
     }
 
     /// The resolved path of something that may be read.
@@ -164,7 +176,10 @@ impl WorkspaceFs {
     pub(crate) fn check_write(&self, path: &str) -> Result<(), WorkspaceFsError> {
         match self.open(self.writable_spot(path)?, OFlags::PATH) {
             Ok((found, _)) if !found.root.writable => Err(WorkspaceFsError::ReadOnly(path.to_owned())),
-            Ok(_) => Ok(()),
+            Ok((found, fd)) => {
+                let real = beneath::path_of(&fd).map_err(|error| found.io(error))?;
+                self.check_protected(path, &real)
+            }
             Err(WorkspaceFsError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
         }
@@ -200,7 +215,11 @@ impl WorkspaceFs {
     fn writable_spot<'a>(&'a self, path: &'a str) -> Result<AgentPath<'a>, WorkspaceFsError> {
         let spot = self.spot(path)?;
         match spot.root.writable {
-            true => self.check_git(path, &spot.beneath).map(|()| spot),
+            true => {
+                self.check_git(path, &spot.beneath)?;
+                self.check_protected(path, &spot.real())?;
+                Ok(spot)
+            }
             false => Err(WorkspaceFsError::ReadOnly(path.to_owned())),
         }
     }
@@ -210,6 +229,14 @@ impl WorkspaceFs {
         let mut names = path.components().map(Component::as_os_str);
         match !self.git_writable && names.any(|name| name.eq_ignore_ascii_case(".git")) {
             true => Err(WorkspaceFsError::OfGit(shown.to_owned())),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses to write our own files.
+    fn check_protected(&self, shown: &str, real: &Path) -> Result<(), WorkspaceFsError> {
+        match self.protected.iter().any(|dir| real.starts_with(dir)) {
+            true => Err(WorkspaceFsError::OfOurs(shown.to_owned())),
             false => Ok(()),
         }
     }
@@ -248,6 +275,16 @@ impl WorkspaceFs {
             Some(AgentPath { shown, root, beneath })
         });
         inside.ok_or_else(|| WorkspaceFsError::Outside(shown.to_owned()))
+    }
+}
+
+/// A path without links, as far as it exists.
+fn real_or_future(path: &Path) -> PathBuf {
+    let existing = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    let Some((above, real)) = existing else { return path.to_owned() };
+    match path.strip_prefix(above) {
+        Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
+        _ => real,
     }
 }
 

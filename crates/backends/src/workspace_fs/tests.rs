@@ -323,6 +323,40 @@ fn links_are_not_followed_without_openat2() {
 }
 
 #[test]
+fn our_own_directories_are_not_written() {
+    let rig = rig();
+    fs::create_dir_all(rig.at("ws/config/profiles")).unwrap();
+    fs::write(rig.at("ws/config/config.toml"), "").unwrap();
+    symlink("config", rig.at("ws/link")).unwrap();
+    symlink("config/config.toml", rig.at("ws/file")).unwrap();
+    symlink(rig.at("ws"), rig.at("alias")).unwrap();
+    // One of them is named through a link and does not exist yet.
+    let own = [rig.at("ws/config"), rig.at("alias/state/swb")];
+    let workspace = Workspace::new(&rig.at("ws"), Timestamp(0));
+    let fs = WorkspaceFs::new(&workspace, &rig.at("ws"), 0o022, &[]).with_protected(&own);
+    let protected = [
+        "config/config.toml",
+        "config/new",
+        "config/profiles/x",
+        "link/config.toml",
+        "link/new",
+        "file",
+        "state/swb/x",
+        "state/swb",
+    ];
+    for path in protected {
+        let result = fs.write(path, "x");
+        assert!(matches!(result, Err(WorkspaceFsError::OfOurs(_))), "{path}: {result:?}");
+    }
+    for path in ["config/config.toml", "link/config.toml", "file", "state/swb/x"] {
+        assert!(matches!(fs.check_write(path), Err(WorkspaceFsError::OfOurs(_))), "{path}");
+    }
+    fs.write("state/other", "x").unwrap();
+    fs.write("configuration", "x").unwrap();
+    fs.read("config/config.toml").unwrap();
+}
+
+#[test]
 fn lists_leave_out_what_git_does() {
     let rig = rig();
     fs::write(rig.at("ws/.gitignore"), "target/\n*.log\n").unwrap();

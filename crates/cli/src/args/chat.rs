@@ -43,6 +43,9 @@ pub(crate) struct ChatArgs {
     /// Deny everything the agent asks for
     #[arg(long)]
     pub(crate) no: bool,
+    /// Print the answer as it is, with characters that act on a terminal; otherwise they are escaped
+    #[arg(long)]
+    pub(crate) raw: bool,
     /// Save the session after the answer
     #[arg(long)]
     pub(crate) save: bool,

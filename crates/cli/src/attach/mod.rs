@@ -42,6 +42,9 @@ use user_terminal::UserTerminal;
 /// Shown when the daemon died while it wrote input to the terminal.
 const DOUBT: &str = "the last keys may not have arrived: the daemon was restarted";
 
+/// Shown when a connection ended whose protocol does not number input.
+const UNCOUNTED: &str = "the last keys may not have arrived: the connection to the session was lost";
+
 /// Attaches, reports to the user how it ended, and returns the child's exit code.
 pub(crate) fn run_and_report(plan: AttachOptions) -> Outcome {
     let session = plan.session.clone();
@@ -74,6 +77,8 @@ pub(crate) fn run(plan: AttachOptions) -> Result<AttachEnd, Failure> {
     }
     if attachment.in_doubt > 0 {
         say(format_args!("[{DOUBT}]"));
+    } else if matches!(result, Ok(AttachEnd::Lost)) && attachment.typed_lately() {
+        say(format_args!("[{UNCOUNTED}]"));
     }
     result
 }
@@ -100,6 +105,8 @@ struct Attachment {
     /// When the matcher releases the bytes it holds back.
     release: Option<Instant>,
     typed: Vec<u8>,
+    /// When input was last sent, or was to be.
+    last_typed: Option<Instant>,
     read_buffer: Box<[u8]>,
     /// Bytes of input that may not have arrived, and how many of them were reported.
     in_doubt: u64,
@@ -146,6 +153,7 @@ impl Attachment {
             matcher: Matcher::new(plan.keys),
             release: None,
             typed: Vec::new(),
+            last_typed: None,
             read_buffer: vec![0; limits::KEYBOARD_READ].into(),
             in_doubt: 0,
             shown_doubt: 0,
@@ -405,6 +413,9 @@ impl Attachment {
     fn take_typed(&mut self, typed: &[u8]) {
         match self.keyboard {
             KeyboardUse::Types => {
+                if !typed.is_empty() {
+                    self.last_typed = Some(Instant::now());
+                }
                 self.outbox.push(typed);
                 self.send();
             }
@@ -415,6 +426,12 @@ impl Attachment {
             }
             KeyboardUse::Leaves | KeyboardUse::Unused => {}
         }
+    }
+
+    /// Whether there may be input that the peer has not handled.
+    fn typed_lately(&self) -> bool {
+        self.outbox.is_pending()
+            || self.last_typed.is_some_and(|typed| typed.elapsed() < limits::INPUT_IN_DOUBT)
     }
 
     fn can_send(&self) -> bool {

@@ -3,6 +3,7 @@
 use super::endpoint::ChatEndpoint;
 use super::messages::ServerItem;
 use crate::attach::follow::timespec;
+use crate::control_client::ControlClient;
 use crate::error::{Failure, FailureKind};
 use crate::limits;
 use crate::own_socket;
@@ -15,6 +16,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
+use swb_wire::control::{OkReply, Operation};
 use swb_wire::scriptschnell::{
     Auth, ErrorCode, ErrorInfo, LineError, Lines, Received, Request, ServerMessage, VERSION, encode_request,
     parse_server,
@@ -97,8 +99,27 @@ impl ChatConnection {
         }
     }
 
-    /// Connects and authenticates; `None` if the server closes the connection instead.
+    /// Connects and authenticates; `None` if there is no place for this client.
     pub(super) fn try_open(endpoint: &ChatEndpoint) -> Result<Option<Self>, Failure> {
+        match Self::open_socket(endpoint)? {
+            Some(link) => Ok(Some(link)),
+            None => Self::open_through_control(endpoint),
+        }
+    }
+
+    /// Connects to the control socket of our own daemon and continues in the protocol of conversations; `None` if the
+    /// daemon is another or an older one.
+    fn open_through_control(endpoint: &ChatEndpoint) -> Result<Option<Self>, Failure> {
+        let Some(socket) = &endpoint.control else { return Ok(None) };
+        let Some(mut control) = ControlClient::open(socket)? else { return Ok(None) };
+        if control.request_within::<OkReply>(&Operation::Chat, Some(limits::CHAT_REPLY)).is_err() {
+            return Ok(None);
+        }
+        Self::authenticated(control.into_stream(), endpoint)
+    }
+
+    /// Connects to the endpoint itself and authenticates; `None` if the server closes the connection instead.
+    fn open_socket(endpoint: &ChatEndpoint) -> Result<Option<Self>, Failure> {
         let socket = own_socket::connect_to(&endpoint.socket, endpoint.owner).map_err(|error| {
             if own_socket::is_foreign(&error) {
                 return Failure::general(error.to_string())
@@ -111,6 +132,11 @@ impl ChatConnection {
             }
             failure
         })?;
+        Self::authenticated(socket, endpoint)
+    }
+
+    /// Authenticates; `None` if the server closes the connection instead.
+    fn authenticated(socket: UnixStream, endpoint: &ChatEndpoint) -> Result<Option<Self>, Failure> {
         socket.set_nonblocking(true)?;
         let mut link = Self::over(socket);
         match link.authenticate(endpoint) {
@@ -363,6 +389,7 @@ mod tests {
             socket: PathBuf::new(),
             owner: 0,
             token: Some("the secret".into()),
+            control: None,
             ours: true,
             most: None,
             proved: true,

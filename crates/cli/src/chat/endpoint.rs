@@ -22,6 +22,8 @@ pub(super) struct ChatEndpoint {
     pub(super) token: Option<String>,
     /// Whether it is the socket of our own daemon, which can be started.
     pub(super) ours: bool,
+    /// The control socket of our own daemon, where there is a place for us if other clients have taken all of `socket`.
+    pub(super) control: Option<PathBuf>,
     /// The limit of clients, if it is known.
     pub(super) most: Option<u64>,
     /// Whether the secret is proved and never sent.
@@ -55,7 +57,7 @@ impl ChatEndpoint {
         let token = secret.or(keys.token);
         let owner = args.socket_owner.unwrap_or_else(own_socket::our_uid);
         if let Some(socket) = args.socket.clone() {
-            return Ok(Self { socket, owner, token, ours: false, most: None, proved: false });
+            return Ok(Self { socket, owner, token, ours: false, control: None, most: None, proved: false });
         }
         if keys.enabled == Some(false) {
             return Err(Failure::general("chat is disabled: [scriptschnell] enabled is false")
@@ -71,7 +73,8 @@ impl ChatEndpoint {
         };
         let most = Some(keys.max_connections.unwrap_or(limits::CHAT_CLIENTS));
         let proved = keys.auth_method.as_deref() == Some("challenge");
-        Ok(Self { socket, owner, token, ours: true, most, proved })
+        let control = Some(context.paths.control_socket());
+        Ok(Self { socket, owner, token, ours: true, control, most, proved })
     }
 }
 

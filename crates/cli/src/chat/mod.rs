@@ -38,6 +38,9 @@ pub(crate) fn run(context: &Context, args: &args::ChatArgs) -> Outcome {
                 .hint("run the command in another terminal"));
         }
     }
+    if args.raw && context.json {
+        return Err(Failure::usage("--json cannot be combined with --raw"));
+    }
     let prompt = prompt(args, context.json)?;
     let endpoint = ChatEndpoint::find(context, args)?;
     let mut link = connect(context, &endpoint)?;

@@ -60,6 +60,8 @@ struct OneShotRun {
     /// Progress on standard error, if requested.
     transcript: Option<Transcript>,
     json: bool,
+    /// The answer is printed as it is.
+    raw: bool,
     /// Standard output is a terminal.
     shown: bool,
     /// The whole answer, for programs.
@@ -94,6 +96,7 @@ pub(super) fn run(
         typed: Vec::new(),
         transcript: watched.then(|| Transcript::new(width)),
         json,
+        raw: args.raw,
         shown: isatty(stdout()),
         text: String::new(),
         ends_line: true,
@@ -241,8 +244,7 @@ impl OneShotRun {
                     return self.tell(|| json!({"event": "text", "text": text}));
                 }
                 self.end_prompt();
-                // Programs get it unchanged.
-                if self.shown { print_text(&text) } else { print_bytes(text.as_bytes()) }
+                if self.raw { print_bytes(text.as_bytes()) } else { print_text(&text) }
             }
             ViewEvent::Progress { thought: Some(thought), .. } => {
                 self.tell(|| json!({"event": "thought", "text": thought}))

@@ -88,7 +88,7 @@ pub(super) fn run(context: &Context, args: args::TrustArgs) -> Outcome {
     let directory = context::workspace(args.dir.as_deref())?;
     let path = Path::new(&directory).join(COOPFILE);
     let text = read(&path)?;
-    let effects = CoopfileEffects::of(&text)
+    let effects = CoopfileEffects::of(&text, &defaults(context)?)
         .map_err(|error| Failure::general(format!("{}: {}", path.display(), shown_lines(&error))))?;
     let trusted = Trusted { directory, sha256: Digest::of(text.as_bytes()), effects };
     if !args.yes {
@@ -102,6 +102,15 @@ pub(super) fn run(context: &Context, args: args::TrustArgs) -> Outcome {
     })?;
     context.answer(&trusted, |trusted| format!("Trusted {}/{COOPFILE}", shown(&trusted.directory)))?;
     Ok(0)
+}
+
+/// The user's own Coopfile, over which that of a directory is merged; empty if there is none.
+fn defaults(context: &Context) -> Result<String, Failure> {
+    let path = context.paths.default_coopfile();
+    match path.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        _ => read(&path),
+    }
 }
 
 fn list(context: &Context) -> Outcome {
@@ -252,7 +261,7 @@ mod tests {
     #[test]
     fn the_question_shows_the_file_and_the_command() {
         let text = "[agent]\ncommand = \"claude\"\nargs = [\"-x\", \"a b\"]\n# \u{9b}2J \u{202e}\n[env]\nA = \"\\u001b[1m\"\n";
-        let effects = CoopfileEffects::of(text).unwrap();
+        let effects = CoopfileEffects::of(text, "").unwrap();
         insta::assert_snapshot!(question(Path::new("/w/coop.toml"), text, &effects), @r#"
         /w/coop.toml:
 
@@ -275,10 +284,10 @@ mod tests {
 
     #[test]
     fn without_a_command_the_shell_is_run() {
-        let effects = CoopfileEffects::of("[env]\nA = \"1\"\n").unwrap();
+        let effects = CoopfileEffects::of("[env]\nA = \"1\"\n", "").unwrap();
         let shown = question(Path::new("/w/coop.toml"), "", &effects);
         assert!(shown.contains("with your rights:\n\n    $SHELL\n\nin this environment"), "{shown}");
-        let effects = CoopfileEffects::of("[sandbox]\nshell = \"zsh\"\n").unwrap();
+        let effects = CoopfileEffects::of("[sandbox]\nshell = \"zsh\"\n", "").unwrap();
         let shown = question(Path::new("/w/coop.toml"), "", &effects);
         assert!(shown.contains("    $SHELL\n\nand for `coop shell`:\n\n    zsh\n"), "{shown}");
     }

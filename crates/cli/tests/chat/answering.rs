@@ -175,7 +175,7 @@ fn a_shell_is_recognised_by_its_program() {
     let mut client = swb.chat_at("direct");
     let prompt = json!({"content": "touch pwned", "options": {"piped": true}});
     let answer = client.ask("chat_send", prompt);
-    assert_eq!(refusal(&answer), "INTERNAL_ERROR");
+    assert_eq!(refusal(&answer), "OPERATION_NOT_ALLOWED");
     assert_not_run(&swb);
 }
 

@@ -4,7 +4,7 @@ use crate::support::chat_server::Server;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::process::{Output, Stdio};
-use swb_testkit::{Swb, Terminal, signal, wait_for};
+use swb_testkit::{CoopClient, Swb, Terminal, signal, wait_for};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
@@ -305,13 +305,35 @@ fn the_socket_path_is_configurable() {
     assert_eq!(swb.ok(&["chat", "-m", "say:in", "--socket", socket.to_str().expect("UTF-8")]), "in\n");
 }
 
+// SS-22 limits the clients of that socket; our own command does not depend on what they leave.
 #[test]
-fn the_connection_limit_is_reported() {
+fn other_clients_cannot_lock_out_swb_chat() {
     let swb = Swb::scripted(EXE, "[scriptschnell]\nmax_connections = 1\n");
     let _only = swb.chat();
-    let refused = swb.run(&["chat", "-m", "say:in"]);
+    assert_eq!(swb.ok(&["chat", "-m", "say:in"]), "in\n");
+    let mut terminal = Terminal::start(swb.command(&["chat", "--new"]), 90, 30);
+    terminal.type_in(b"say:typed\r");
+    terminal.until("typed");
+    let socket = swb.paths().scriptschnell_socket();
+    let refused = swb.run(&["chat", "-m", "say:in", "--socket", socket.to_str().expect("UTF-8")]);
     assert_eq!(refused.status.code(), Some(1));
-    assert!(said(&refused).contains("max_connections = 1 under [scriptschnell]"), "{}", said(&refused));
+    assert!(said(&refused).contains("max_connections under [scriptschnell]"), "{}", said(&refused));
+}
+
+#[test]
+fn conversations_on_the_control_socket_are_for_owners_where_they_are_enabled() {
+    let swb = Swb::scripted(EXE, "");
+    let mut owner = swb.control();
+    owner.ok(&json!({"cmd": "chat"}));
+    owner.send_raw(b"{\"type\":\"auth_request\",\"request_id\":\"1\"}\n");
+    let mut reply = [0; 16];
+    std::io::Read::read_exact(&mut owner.socket(), &mut reply).unwrap();
+    assert_eq!(String::from_utf8_lossy(&reply), "{\"type\":\"auth_re");
+    let mut limited = CoopClient::connect(&swb.paths().control_socket()).unwrap();
+    limited.ok(&json!({"version": 1, "role": "drive"}));
+    assert_eq!(limited.error(&json!({"cmd": "chat"})), "FORBIDDEN");
+    let swb = Swb::scripted(EXE, "[scriptschnell]\nenabled = false\n");
+    assert_eq!(swb.control().error(&json!({"cmd": "chat"})), "NOT_IMPLEMENTED");
 }
 
 #[test]

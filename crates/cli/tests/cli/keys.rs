@@ -66,6 +66,26 @@ fn keys_arrive_once_while_daemons_die() {
     }
 }
 
+// Its protocol does not number input, so what the user typed last may be lost with the connection.
+#[test]
+fn keepty_reports_that_keys_may_be_lost_with_the_connection() {
+    let swb = Swb::start(EXE);
+    swb.script("keys", "stty raw -echo; printf go; exec cat > typed");
+    let lost = "the last keys may not have arrived";
+    for (keys, reported) in [("", false), ("typed", true)] {
+        let mut terminal = Terminal::start(swb.named("keepty", &["attach", "keys"]), 80, 24);
+        terminal.until("Attached");
+        terminal.until("go");
+        terminal.type_in(keys.as_bytes());
+        wait_for("the keys", || typed(&swb.workspace("").join("typed")).ends_with(keys).then_some(()));
+        swb.kill_daemon();
+        terminal.until("Session disconnected");
+        terminal.wait();
+        let seen = String::from_utf8_lossy(terminal.seen()).into_owned();
+        assert_eq!(seen.contains(lost), reported, "{keys:?}: {seen}");
+    }
+}
+
 /// Attaches with a stream of input; returns the connection and how far the stream has come.
 fn numbered(swb: &Swb, stream: u64) -> (CoopClient, u64) {
     let mut client = swb.control();

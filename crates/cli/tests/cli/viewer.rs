@@ -123,9 +123,7 @@ fn turns_cannot_act_on_the_terminal() {
     harmless("turn of a session", &shown(swb.command(&["turn", "w"])), "end");
     harmless("turns", &shown(swb.command(&["turns", "w"])), &id);
     harmless("capture", &shown(swb.command(&["capture", &id])), &id);
-    // As in `logs`, a backspace stays.
-    let turn = shown(swb.named("clippyctl", &["get-turn", &id])).replace('\x08', "");
-    harmless("clippyctl get-turn", &turn, "said");
+    harmless("clippyctl get-turn", &shown(swb.named("clippyctl", &["get-turn", &id])), "said");
     harmless("a pipe", &swb.ok(&["turn", &id]), "said");
     assert!(swb.ok(&["turn", &id, "--raw"]).contains(HOSTILE));
     let json = swb.ok(&["turn", &id, "--json"]);
@@ -192,7 +190,11 @@ fn conversations_cannot_act_on_the_terminal() {
     drop(client);
     let said = shown(swb.command(&["chat", "evil", "-m", &format!("say:hello{HOSTILE}")]));
     harmless("chat", &said, "hello");
-    let json = swb.ok(&["chat", "evil", "--json", "-m", &format!("say:hello{HOSTILE}")]);
+    let prompt = format!("say:hello{HOSTILE}");
+    harmless("chat in a pipe", &swb.ok(&["chat", "evil", "-m", &prompt]), "hello");
+    assert!(swb.ok(&["chat", "evil", "--raw", "-m", &prompt]).contains("\x1b]0;owned\x1b\\"));
+    assert_eq!(swb.run(&["chat", "evil", "--raw", "--json", "-m", &prompt]).status.code(), Some(2));
+    let json = swb.ok(&["chat", "evil", "--json", "-m", &prompt]);
     assert!(json.contains("hello") && !json.contains(acts), "{json:?}");
 
     let mut asking = swb.chat_in("asking");

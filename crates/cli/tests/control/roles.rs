@@ -2,7 +2,7 @@
 
 use crate::support::agents::{AGENT, start};
 use serde_json::{Value, json};
-use swb_testkit::{CoopClient, QUIET, StreamItem, Swb, wait_for};
+use swb_testkit::{CoopClient, LIMIT, QUIET, StreamItem, Swb, wait_for};
 use swb_wire::clippy::PeerRole;
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
@@ -134,6 +134,31 @@ fn events_of_other_sessions_are_not_sent_to_a_scope_of_one() {
     swb.make("mine", &["cat"]);
     let (_, first) = client.event("opened");
     assert_eq!(first["session"], "mine");
+}
+
+// A name that is free again may belong to a session of another workspace.
+#[test]
+fn events_of_ended_sessions_are_not_sent_to_the_scope_of_a_later_one_of_that_name() {
+    let swb = Swb::start(EXE);
+    let (inside, outside) = (swb.workspace("inside"), swb.workspace("outside"));
+    let create =
+        |dir: &std::path::Path| json!({"cmd": "create", "name": "x", "workspace": dir, "argv": ["cat"]});
+    let mut owner = swb.control();
+    let cursor = swb.control().ok(&json!({"cmd": "events"}))["cursor"].clone();
+    owner.ok(&create(&outside));
+    owner.ok(&json!({"cmd": "kill", "session": "x"}));
+    owner.ok(&create(&inside));
+    let mut client = limited(&swb, "watch", &json!({"workspace": inside}));
+    client.ok(&json!({"cmd": "events", "since": cursor}));
+    // Nothing of the first session, which ended.
+    let mut kinds = Vec::new();
+    while kinds.last() != Some(&"started".to_owned()) {
+        match client.item(LIMIT) {
+            Some(StreamItem::Control(event)) => kinds.push(event["event"].as_str().unwrap().to_owned()),
+            other => panic!("{other:?} after {kinds:?}"),
+        }
+    }
+    assert_eq!(kinds, ["opened", "started"]);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! More connections than there are places: idle ones lock nobody out.
 
+use crate::support::hung_mount::HungMount;
+use crate::support::needs;
 use serde_json::json;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -118,8 +120,31 @@ fn silent_connections_to_a_keepty_socket_lock_nobody_out() {
     assert_eq!(watcher.ping(), b"");
     drop(idle);
     let idle = silent(&socket);
+    stop_works(&swb);
+    drop(idle);
+}
+
+#[track_caller]
+fn stop_works(swb: &Swb) {
     let stopped = swb.named("keepty", &["stop", "one"]).output().unwrap();
     assert!(stopped.status.success(), "{}", String::from_utf8_lossy(&stopped.stderr));
+    wait_for("the end of the session", || (!swb.ok(&["ls"]).contains("one")).then_some(()));
+}
+
+// KP-19: clients that have sent their Hello keep their places.
+#[test]
+fn greeted_clients_of_a_keepty_socket_lock_nobody_out() {
+    let swb = Swb::start(EXE);
+    swb.script("one", "cat");
+    allow_many_files();
+    let socket = swb.paths().keepty_socket("one");
+    let greeted = |_| {
+        let mut client = KeeptyClient::connect(&socket).unwrap();
+        client.hello(KeeptyRole::Monitor, 80, 24);
+        client
+    };
+    let idle: Vec<KeeptyClient> = (0..MANY).map(greeted).collect();
+    stop_works(&swb);
     drop(idle);
 }
 
@@ -198,6 +223,26 @@ fn open_terminals_leave_places_for_commands() {
     let idle: Vec<CoopClient> = (0..PLACES).map(|_| swb.control()).collect();
     commands_work(swb);
     drop((terminals, idle));
+}
+
+#[test]
+#[ignore = "needs root and FUSE: run by cargo xtask ci"]
+fn requests_that_wait_for_a_disk_leave_places_for_commands() {
+    needs::root();
+    needs::fuse();
+    let small = SmallDaemon::start();
+    let swb = &small.swb;
+    swb.script("one", "cat");
+    let hung = HungMount::new(&swb.dir().join("hung"));
+    let request = json!({"cmd": "create", "workspace": hung.path(), "argv": ["cat"]});
+    let asking = |_| {
+        let mut client = swb.control();
+        client.send(&request);
+        client
+    };
+    let waiting: Vec<CoopClient> = (0..PLACES).map(asking).collect();
+    commands_work(swb);
+    drop(waiting);
 }
 
 #[test]

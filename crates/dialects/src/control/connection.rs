@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use swb_engine::file_access;
-use swb_operations::{Caller, EventStream, HostAction, OpenTerminal, Outcome, Then, waits};
+use swb_operations::{Caller, EventStream, HostAction, OpenTerminal, Outcome, Then, accesses_files, waits};
 use swb_types::Scope;
 use swb_wire::control::{
     ErrorCode, ErrorReply, HandshakeReply, MAX_FRAME, Operation, VERSION, command_frames, encode_body,
@@ -43,6 +43,7 @@ enum Next {
     Close,
     Terminal(Box<OpenTerminal>),
     Events(Box<EventStream>),
+    Chat,
     Host(HostAction),
 }
 
@@ -79,6 +80,11 @@ impl Connection {
                 () = self.send_events(*events) => {}
                 () = stop.cancelled() => {}
             },
+            Next::Chat => {
+                if let Some(conversations) = &self.control.conversations {
+                    conversations.serve(self.stream, self.place.room).await;
+                }
+            }
             Next::Host(action) => {
                 drop(self.place);
                 if let Some(client) = self.stream.into_std().ok().map(OwnedFd::from) {
@@ -196,6 +202,7 @@ impl Connection {
                 Then::Close => Next::Close,
                 Then::Terminal(terminal) => Next::Terminal(terminal),
                 Then::Events(events) => Next::Events(events),
+                Then::Chat => Next::Chat,
                 Then::Host(action) => Next::Host(action),
             };
             return (next, lasting);
@@ -205,26 +212,29 @@ impl Connection {
     /// The operation in a frame, and the place that it needs.
     fn prepare(&self, frame: &[u8]) -> Result<(Operation, Option<OwnedSemaphorePermit>), ErrorReply> {
         let operation = (self.protocol.parse)(frame)?;
+        if operation == Operation::Chat && self.control.conversations.is_none() {
+            let text = "conversations are disabled: [scriptschnell] enabled is false";
+            return Err(ErrorReply::new(ErrorCode::NotImplemented, text));
+        }
         let lasting = self.lasting_place(&operation)?;
         Ok((operation, lasting))
     }
 
-    /// A place for an operation after which the connection lasts, or which waits for a program, if it is one. The other
-    /// places are left to commands.
+    /// A place for an operation after which the connection lasts, or which waits for a program or a disk, if it is one. The
+    /// other places are left to commands.
     fn lasting_place(&self, operation: &Operation) -> Result<Option<OwnedSemaphorePermit>, ErrorReply> {
         let lasts = match operation {
-            Operation::Attach(_) | Operation::Events(_) | Operation::Shell(_) => true,
+            Operation::Attach(_) | Operation::Chat | Operation::Events(_) | Operation::Shell(_) => true,
             // A program that does not read keeps those waiting who type.
             Operation::Send(_) | Operation::Keys(_) | Operation::Relay(_) | Operation::Paste(_) => true,
             Operation::Logs(logs) => logs.follow,
-            operation => waits(operation),
+            operation => waits(operation) || accesses_files(operation),
         };
         if !lasts {
             return Ok(None);
         }
         let full = |_| {
-            let text =
-                "too many open terminals, event streams and waiting commands on this socket; close some";
+            let text = "too many open terminals, conversations, event streams and waiting commands on this socket; close some";
             ErrorReply::new(ErrorCode::LimitReached, text)
         };
         Arc::clone(&self.place.lasting).try_acquire_owned().map(Some).map_err(full)

@@ -11,6 +11,7 @@ mod terminal;
 
 use crate::conn::{self, ConnectionLimits, Fronts};
 use crate::limits;
+use crate::scriptschnell::ScriptSchnell;
 use connection::{Connection, ConnectionPlace};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -33,6 +34,7 @@ pub struct Control {
     operations: Operations,
     fronts: Fronts,
     stopper: Arc<dyn Stopper>,
+    conversations: Option<ScriptSchnell>,
 }
 
 /// How the messages of one socket are read, and for which caller.
@@ -51,7 +53,13 @@ pub(crate) struct Protocol {
 impl Control {
     /// Creates the transport; [`Control::listen`] opens its socket.
     pub fn new(operations: Operations, fronts: Fronts, stopper: Arc<dyn Stopper>) -> Self {
-        Self { operations, fronts, stopper }
+        Self { operations, fronts, stopper, conversations: None }
+    }
+
+    /// Offers conversations on this socket, too. Connections to it are not counted as scriptschnell's own, so that other
+    /// clients cannot lock out `swb chat` (SS-22).
+    pub fn with_conversations(self, conversations: ScriptSchnell) -> Self {
+        Self { conversations: Some(conversations), ..self }
     }
 
     /// Serves the connections of the control socket until the daemon stops. A peer of our own user is an owner.

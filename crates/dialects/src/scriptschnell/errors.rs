@@ -35,6 +35,7 @@ pub(super) fn failure(failure: &Failure) -> ErrorInfo {
     let code = match failure {
         Failure::Agent(_) => ErrorCode::InternalError,
         Failure::NotConfigured(_) => ErrorCode::NotImplemented,
+        Failure::NotAllowed(_) => ErrorCode::OperationNotAllowed,
     };
     ErrorInfo::new(code, failure.to_string())
 }

@@ -27,12 +27,14 @@ pub use settings::{AuthMethod, ScriptschnellSettings};
 
 use crate::conn::{ConnectionLimits, Fronts};
 use crate::limits;
+use crate::places::Room;
 use attempts::Attempts;
 use connection::Connection;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use swb_engine::chat::Chats;
+use tokio::net::UnixStream;
 
 /// Label of this front.
 pub const LABEL: &str = "scriptschnell";
@@ -57,10 +59,15 @@ impl ScriptSchnell {
         let settings = Arc::clone(&self.settings);
         let admit = move |uid, gid, ours| settings.admits(uid, gid, ours);
         let front = self.clone();
-        let serve = move |stream, room| Connection::new(front.clone(), stream, room).run();
+        let serve = move |stream, room| front.serve(stream, room);
         let most = self.settings.max_connections;
         let allowed =
             ConnectionLimits { most, grace: limits::FIRST_MESSAGE, refusal: Box::new(connection::refusal) };
         self.fronts.accept_if(listener, self.fronts.stop.clone(), allowed, admit, serve)
+    }
+
+    /// Serves one connection to its end.
+    pub(crate) fn serve(&self, stream: UnixStream, room: Room) -> impl Future<Output = ()> + Send + use<> {
+        Connection::new(self.clone(), stream, room).run()
     }
 }

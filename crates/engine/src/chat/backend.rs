@@ -27,6 +27,9 @@ pub enum Failure {
     /// No agent is configured; the text says what to configure.
     #[error("{0}")]
     NotConfigured(String),
+    /// The prompt must not reach this agent; the text says why, and what to do.
+    #[error("{0}")]
+    NotAllowed(String),
 }
 
 /// An agent in one conversation.

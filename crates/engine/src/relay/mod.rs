@@ -273,7 +273,7 @@ impl Relay {
             state.complete(TurnOwner::Session(session.uid()), name.as_str(), turn, now())?
         };
         let kind = EventKind::TurnCompleted { pty: PtyId::AGENT, turn: id.clone() };
-        self.shared.events.emit(name, kind);
+        self.shared.events.emit(session, kind);
         Ok(id)
     }
 

@@ -37,7 +37,7 @@ impl SessionTask {
                     // It was dismissed while it started, when there may have been no process to signal.
                     ask_to_end(&self.context.keeper, terminal);
                 }
-                self.context.events.emit(self.session.name(), EventKind::Started(id));
+                self.context.events.emit(&self.session, EventKind::Started(id));
             }
             KeeperEvent::SpawnFailed { reason, over } => {
                 let command = terminal.argv.first().cloned().unwrap_or_default();
@@ -103,7 +103,7 @@ impl SessionTask {
         terminal.restart_at = None;
         terminal.dismissed = true;
         terminal.pty.ended(status);
-        self.context.events.emit(self.session.name(), EventKind::Exited(id, status));
+        self.context.events.emit(&self.session, EventKind::Exited(id, status));
         if id == PtyId::AGENT {
             self.close_endpoints();
             // The next daemon must not restart it.

@@ -145,7 +145,7 @@ impl SessionTask {
     /// Runs the session; `first` gets the outcome of its first start.
     pub(crate) async fn run(mut self, first: Option<ReplySender<()>>) {
         let opened = if first.is_some() { EventKind::Opened } else { EventKind::Found };
-        self.context.events.emit(self.session.name(), opened);
+        self.context.events.emit(&self.session, opened);
         if let Some(first) = first {
             match self.spec().start {
                 Start::Now => self.start_agent(Some(StartWaiter::First(first))),
@@ -194,7 +194,7 @@ impl SessionTask {
     async fn finish(mut self) {
         self.close_endpoints();
         self.view.send_modify(|view| view.ended = true);
-        self.context.events.emit(self.session.name(), EventKind::Closed);
+        self.context.events.emit(&self.session, EventKind::Closed);
         self.context.registry.remove(&self.session);
         self.context.relay.forget(&self.session);
         match self.ending.take() {
@@ -298,7 +298,7 @@ impl SessionTask {
             Finding::Dialog { offset } => EventKind::Asked(offset),
             Finding::TurnEnded(turn) => return self.complete(*turn),
         };
-        self.context.events.emit(self.session.name(), event);
+        self.context.events.emit(&self.session, event);
     }
 
     /// Stores a turn of the agent. After a crash of the daemon it may be detected a second time.

@@ -126,6 +126,7 @@ pub fn parse_operation(body: &[u8]) -> Result<Operation, BadMessage> {
         "workspaces" => Operation::Workspaces(fields(text, "workspaces")?),
         "workspace" => Operation::Workspace(fields(text, "workspace")?),
         "agents" => Operation::Agents(fields(text, "agents")?),
+        "chat" => Operation::Chat,
         // CO-49: `resize` is valid in stream mode only, so it is an unknown command here.
         unknown => return Err(BadMessage::unknown_command(unknown)),
     };

@@ -117,6 +117,8 @@ pub enum Operation {
     Workspace(Workspace),
     /// *Addition*: lists the agents that can be chosen.
     Agents(Agents),
+    /// *Addition*: continues the connection in the protocol of conversations.
+    Chat,
 }
 
 impl Operation {
@@ -129,6 +131,7 @@ impl Operation {
             Self::Ask(_) => "ask",
             Self::Attach(_) => "attach",
             Self::Capture(_) => "capture",
+            Self::Chat => "chat",
             Self::Conversation(_) => "conversation",
             Self::Create(_) => "create",
             Self::Detach => "detach",

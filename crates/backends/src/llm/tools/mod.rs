@@ -128,8 +128,9 @@ impl<'a> LlmTools<'a> {
         work: impl FnOnce(&WorkspaceFs) -> Result<T, String> + Send + 'static,
     ) -> Result<T, String> {
         let (workspace, umask) = (self.exchange.workspace(), self.context.umask);
-        let agents = self.exchange.written();
-        let work = move |dir: &Path| work(&WorkspaceFs::new(&workspace, dir, umask, &agents));
+        let (agents, own) = (self.exchange.written(), self.context.confinement.protected().to_vec());
+        let work =
+            move |dir: &Path| work(&WorkspaceFs::new(&workspace, dir, umask, &agents).with_protected(&own));
         tokio::select! {
             done = file_access::run_within(TOOL, self.exchange.working_dir(), work) => {
                 done.unwrap_or_else(|error| Err(error.to_string()))

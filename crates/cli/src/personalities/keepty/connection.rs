@@ -29,8 +29,17 @@ impl KeeptyConnection {
         role: KeeptyRole,
         size: Size,
     ) -> Result<(Self, u32), Failure> {
+        Self::try_open(context, id, role, size)?.ok_or_else(|| full(id))
+    }
+
+    /// The same; `None` if the session closes the connection without a reply, as one with too many clients does.
+    pub(super) fn try_open(
+        context: &Context,
+        id: &str,
+        role: KeeptyRole,
+        size: Size,
+    ) -> Result<Option<(Self, u32)>, Failure> {
         let hello = Message::Hello { role, cols: size.cols(), rows: size.rows() };
-        let silent = || Failure::general(format!("Session '{id}' does not respond"));
         let deadline = Instant::now() + limits::KEEPTY_PLACE;
         loop {
             let stream = connect(context, id)?;
@@ -41,7 +50,7 @@ impl KeeptyConnection {
             match link.receive() {
                 Ok(Some(Message::HelloAck { pid, .. })) => {
                     link.stream.set_read_timeout(None)?;
-                    return Ok((link, pid));
+                    return Ok(Some((link, pid)));
                 }
                 Ok(Some(Message::Error(text))) => {
                     return Err(Failure::general(format!("Session '{id}' refused: {text}")));
@@ -50,12 +59,10 @@ impl KeeptyConnection {
                 Err(error) if is_closed(&error) && Instant::now() < deadline => {
                     pause(limits::KEEPTY_PLACE_PAUSE)
                 }
-                Err(error) if is_closed(&error) => {
-                    return Err(silent().hint("it may have too many clients; close some and try again"));
-                }
+                Err(error) if is_closed(&error) => return Ok(None),
                 Ok(_) | Err(_) => {
                     sent?;
-                    return Err(silent());
+                    return Err(silent(id));
                 }
             }
         }
@@ -132,6 +139,15 @@ impl AsFd for KeeptyConnection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }
+}
+
+fn silent(id: &str) -> Failure {
+    Failure::general(format!("Session '{id}' does not respond"))
+}
+
+/// A session that closes connections without a reply.
+pub(super) fn full(id: &str) -> Failure {
+    silent(id).hint(format!("it may have too many clients; close some, or use `swb attach {id}`"))
 }
 
 fn is_closed(error: &io::Error) -> bool {

@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use swb_types::{Offset, SessionName, Size};
 use swb_vt::printable;
-use swb_wire::control::{Create, Start};
+use swb_wire::control::{Create, Kill, OkReply, Operation, Start};
 use swb_wire::keepty::{KeeptyRole, Message};
 
 /// The name of this program.
@@ -234,10 +234,18 @@ fn attach(context: &Context, id: &str, watch: bool) -> Outcome {
 
 /// KP-50.
 fn stop(context: &Context, id: &str) -> Outcome {
-    let size = Size::DEFAULT;
-    let (mut link, _) = KeeptyConnection::open(context, id, KeeptyRole::Monitor, size)?;
-    link.send(&Message::Shutdown)?;
-    link.settle();
+    match KeeptyConnection::try_open(context, id, KeeptyRole::Monitor, Size::DEFAULT)? {
+        Some((mut link, _)) => {
+            link.send(&Message::Shutdown)?;
+            link.settle();
+        }
+        // KP-19 leaves no place here, and the user has to be able to end a session.
+        None => {
+            let mut control = context.connect_if_running()?.ok_or_else(|| connection::full(id))?;
+            let request = Kill { session: Some(id.to_owned()), all: false, force: false };
+            let _: OkReply = control.request(&Operation::Kill(request))?;
+        }
+    }
     say(format_args!("Session '{id}' stopping"));
     Ok(0)
 }

@@ -419,6 +419,10 @@ fn a_daemon_that_hangs_does_not_stall_a_child() {
     client.until("20000");
     let progress =
         || std::fs::read_to_string(swb.workspace("").join("progress")).ok()?.trim().parse::<u64>().ok();
+    // By then the daemon waits for the client to read. Stopped in the middle of a write, it would later find that the ring
+    // had overwritten what it was sending, and could only end the connection.
+    let began = wait_for("progress", progress);
+    wait_for("the client to fall behind", || progress().filter(|now| *now >= began + 20));
     let daemon = swb.daemon_pid();
     signal(daemon, Signal::STOP);
     let before = wait_for("progress", progress);

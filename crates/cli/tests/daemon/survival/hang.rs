@@ -44,6 +44,22 @@ fn a_daemon_that_hangs_is_replaced_while_a_connection_is_open() {
 }
 
 #[test]
+fn a_daemon_that_hangs_is_replaced_although_the_keeper_did_not_see_the_client_come() {
+    let swb = swb();
+    swb.script("one", "cat");
+    let (daemon, keeper, before) = (swb.daemon_pid(), swb.keeper_pid(), listing(&swb));
+    // Longer than the keeper watches a daemon without clients.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    // The daemon has accepted the client by the time the keeper runs again.
+    signal(keeper, Signal::STOP);
+    let mut client = swb.coop();
+    signal(daemon, Signal::STOP);
+    signal(keeper, Signal::CONT);
+    client.to_end();
+    assert_replaced(&swb, daemon, &before);
+}
+
+#[test]
 fn a_daemon_that_hangs_is_replaced_while_output_waits() {
     let swb = swb();
     swb.script("counting", COUNTING);
