@@ -33,6 +33,7 @@ const ALLOWED: [(&str, &[&str]); 18] = [
             "swb-store",
             "swb-turns",
             "swb-types",
+            "swb-vt",
             "swb-wire",
         ],
     ),

@@ -73,7 +73,7 @@ impl Context {
     pub(crate) fn ask<T: DeserializeOwned>(&self, request: &Operation) -> Result<T, Failure> {
         let deadline = Instant::now() + limits::REQUEST_RETRY;
         loop {
-            match self.connect()?.request(request) {
+            match self.connect().and_then(|mut control| control.request(request)) {
                 Err(failure) if failure.kind() == FailureKind::Disconnected && Instant::now() < deadline => {}
                 result => return result.map_err(|failure| self.explained(failure)),
             }
@@ -82,7 +82,8 @@ impl Context {
 
     /// Sends a request with side effects; never repeated, since it may have been executed in part.
     pub(crate) fn tell<T: DeserializeOwned>(&self, request: &Operation) -> Result<T, Failure> {
-        self.connect()?.request(request).map_err(|failure| self.explained(failure))
+        let reply = self.connect().and_then(|mut control| control.request(request));
+        reply.map_err(|failure| self.explained(failure))
     }
 
     /// Adds the likely cause: a daemon that does not restart may be unable to read its configuration.

@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use swb_vt::{ColourFilter, printable_lines};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -25,8 +26,38 @@ pub(crate) fn begin(levels: [&str; 2], file: Option<&Path>) {
     // A second call (in tests) is not an error.
     let _begun = match file {
         Some(path) => base.with_ansi(false).with_writer(LogFile::open(path)).try_init(),
-        None => base.with_ansi(io::IsTerminal::is_terminal(&io::stderr())).with_writer(io::stderr).try_init(),
+        None => {
+            let coloured = io::IsTerminal::is_terminal(&io::stderr());
+            base.with_ansi(coloured).with_writer(move || StderrLog { coloured }).try_init()
+        }
     };
+}
+
+/// Standard error.
+#[derive(Debug)]
+struct StderrLog {
+    coloured: bool,
+}
+
+impl Write for StderrLog {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        io::stderr().write_all(&harmless(line, self.coloured)).map(|()| line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A line that cannot act on the terminal of a person who reads the log, whatever a client has named.
+fn harmless(line: &[u8], coloured: bool) -> Vec<u8> {
+    if !coloured {
+        return printable_lines(&String::from_utf8_lossy(line)).into_owned().into_bytes();
+    }
+    let (mut filter, mut out) = (ColourFilter::new(), Vec::with_capacity(line.len()));
+    filter.feed(line, &mut out);
+    filter.finish(&mut out);
+    out
 }
 
 #[derive(Debug, Clone)]
@@ -64,8 +95,9 @@ impl Write for LogFile {
         }
         if let Some(file) = &mut state.file {
             // The line is lost; there is no place to report that.
-            let _written = file.write_all(line);
-            state.len += line.len() as u64;
+            let shown = harmless(line, false);
+            let _written = file.write_all(&shown);
+            state.len += shown.len() as u64;
         }
         Ok(line.len())
     }
@@ -85,6 +117,15 @@ impl<'a> MakeWriter<'a> for LogFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_cannot_act_on_a_terminal() {
+        let line = "\u{1b}[2mWARN\u{1b}[0m path=/x\u{1b}]52;c;cm0=\u{7}\u{9b}5n\u{202e}\n";
+        let shown = String::from_utf8(harmless(line.as_bytes(), true)).unwrap();
+        assert!(shown.starts_with("\u{1b}[2mWARN\u{1b}[0m path=/x\\u{9b}5n\\u{202e}\n"), "{shown:?}");
+        let plain = String::from_utf8(harmless(line.as_bytes(), false)).unwrap();
+        assert!(plain.is_ascii() && !plain.contains('\u{1b}') && plain.contains("path=/x"), "{plain:?}");
+    }
 
     #[test]
     fn the_file_is_bounded_and_a_missing_directory_is_no_error() {

@@ -128,7 +128,8 @@ fn silent_connections_to_a_keepty_socket_lock_nobody_out() {
 fn stop_works(swb: &Swb) {
     let stopped = swb.named("keepty", &["stop", "one"]).output().unwrap();
     assert!(stopped.status.success(), "{}", String::from_utf8_lossy(&stopped.stderr));
-    wait_for("the end of the session", || (!swb.ok(&["ls"]).contains("one")).then_some(()));
+    let is_ended = || swb.session("one").is_none_or(|session| session["status"] == "exited");
+    wait_for("the end of the session", || is_ended().then_some(()));
 }
 
 // KP-19: clients that have sent their Hello keep their places.

@@ -282,10 +282,13 @@ fn a_disk_that_cannot_be_written_is_an_error() {
     std::fs::write(path.join("in the way"), "").unwrap();
     swb.start_daemon();
     let mut client = swb.chat();
-    client.create(json!({"workspace": swb.dir().join("w")}));
+    let name = client.create(json!({"workspace": swb.dir().join("w")}));
     assert_eq!(client.say("say:hello"), "hello");
     assert_eq!(client.refused("session_save", json!({})), "INTERNAL_ERROR");
     assert_eq!(client.say("say:and on"), "and on");
+    // A copy that cannot be removed is no reason to lose what is in memory.
+    assert_eq!(swb.run(&["history", "rm", &name]).status.code(), Some(1));
+    assert_eq!(client.say("say:still"), "still");
 }
 
 // SS-45, XS-14

@@ -439,15 +439,24 @@ impl Chats {
             if by.is_some() && owner.is_some() && owner != by {
                 return Err(swb_chat::Refused::NotOwner.into());
             }
-            chat.close(CloseMode::Delete).await?;
         }
-        let kept = name.to_owned();
-        let deleted = self.archived(move |archive| archive.delete(&kept)).await?;
+        // First, so that the conversation stays as it is if its saved copy cannot be removed.
+        let deleted = self.delete_saved(name).await?;
+        if let Some(chat) = &live {
+            chat.close(CloseMode::Delete).await?;
+            // It may have been saved meanwhile.
+            self.delete_saved(name).await?;
+        }
         match live.is_some() || deleted {
             true => Ok(()),
             false if self.terminal(name).is_some() => Err(ChatError::Terminal(name.to_owned())),
             false => Err(ChatError::NotFound(name.to_owned())),
         }
+    }
+
+    async fn delete_saved(&self, name: &str) -> Result<bool, ChatError> {
+        let name = name.to_owned();
+        self.archived(move |archive| archive.delete(&name)).await
     }
 
     /// Removes a conversation from memory and ends what was started for it; its saved copy stays.

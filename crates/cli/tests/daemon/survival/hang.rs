@@ -49,7 +49,7 @@ fn a_daemon_that_hangs_is_replaced_although_the_keeper_did_not_see_the_client_co
     swb.script("one", "cat");
     let (daemon, keeper, before) = (swb.daemon_pid(), swb.keeper_pid(), listing(&swb));
     // Longer than the keeper watches a daemon without clients.
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    std::thread::park_timeout(std::time::Duration::from_secs(3));
     // The daemon has accepted the client by the time the keeper runs again.
     signal(keeper, Signal::STOP);
     let mut client = swb.coop();
