@@ -84,6 +84,11 @@ pub(crate) fn look(view: &View, rows: &[String]) -> Sight {
     }
 }
 
+/// The rows of a conversation, without those that are not part of it.
+pub(crate) fn conversation(view: &View, rows: &[String]) -> Vec<String> {
+    rows.iter().map(|row| if view.chrome.any(row) { String::new() } else { row.clone() }).collect()
+}
+
 /// The row of a dialog: every pattern must match, below any input box.
 fn asking_row(patterns: &Patterns, rows: &[String], anchor: Option<usize>) -> Option<usize> {
     let mut patterns = patterns.iter();

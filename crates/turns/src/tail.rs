@@ -55,22 +55,20 @@ impl Tail {
         while let Some(newline) = memchr::memrchr(b'\n', &bytes[..end]) {
             let line = &bytes[newline + 1..end];
             if has_text(line) {
-                self.keep(line.to_vec(), offset + newline as u64 + 1);
+                let fits = line.len() <= limits::LINE_BYTES;
+                let start = offset + newline as u64 + 1;
+                self.finished = fits.then(|| Line { start, bytes: line.to_vec() });
                 return;
             }
             end = newline;
         }
-        let room = limits::LINE_BYTES.saturating_add(1);
-        self.bytes.extend_from_slice(&bytes[..end.min(room)]);
+        // One byte more than a prompt may have is enough to see that it is none.
+        self.bytes.extend_from_slice(&bytes[..end.min(limits::LINE_BYTES + 1)]);
         if has_text(&self.bytes) {
-            let line = std::mem::take(&mut self.bytes);
-            self.keep(line, self.start);
+            let fits = self.bytes.len() <= limits::LINE_BYTES && self.dropped == 0;
+            let line = Line { start: self.start, bytes: std::mem::take(&mut self.bytes) };
+            self.finished = fits.then_some(line);
         }
-    }
-
-    fn keep(&mut self, bytes: Vec<u8>, start: Offset) {
-        let fits = bytes.len() <= limits::LINE_BYTES && self.dropped == 0;
-        self.finished = fits.then_some(Line { start, bytes });
     }
 
     /// Drops what is known; the next line begins at `offset`.
@@ -93,6 +91,11 @@ impl Tail {
     /// The unfinished line as it was written.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// The offset of a byte of the unfinished line.
+    pub(crate) fn offset_of(&self, index: usize) -> Offset {
+        self.start + (self.dropped + index) as u64
     }
 
     /// The unfinished line without escape sequences.

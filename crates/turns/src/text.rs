@@ -6,78 +6,9 @@
 
 use crate::limits;
 use crate::look::squeeze;
-use crate::profile::{Profile, View};
-use serde::{Deserialize, Serialize};
+use crate::profile::View;
 use swb_types::{Offset, Size};
 use swb_vt::{Options, Screen, ScreenLine};
-
-/// The lines of a view that scrolls by itself, joined from its rows.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Collector {
-    lines: Vec<String>,
-    /// The line shown in the first row when last seen.
-    top: usize,
-    /// The rows when last seen, and how many of them do not scroll.
-    shown: Vec<String>,
-    pins: usize,
-    /// Whether lines were dropped at the beginning.
-    pub(crate) truncated: bool,
-}
-
-impl Collector {
-    /// Takes the rows that are shown now.
-    pub(crate) fn see(&mut self, rows: &[String]) {
-        let used = rows.iter().rposition(|row| !row.is_empty()).map_or(0, |y| y + 1);
-        let rows = &rows[..used];
-        if rows.is_empty() {
-            return;
-        }
-        let at = self.align(rows);
-        let same = rows.iter().zip(self.lines.iter().skip(at)).filter(|(new, old)| new == old).count();
-        // The user scrolls back: these lines are known, and those that follow still exist.
-        self.pins = self.pinned(rows, at);
-        if same < rows.len() {
-            let pins = self.pins.min(self.lines.len() - at);
-            self.lines.truncate(at + pins);
-            self.lines.extend_from_slice(&rows[pins..]);
-        }
-        self.top = at;
-        self.shown = rows.to_vec();
-        if self.lines.len() > limits::COLLECTED_LINES {
-            let excess = limits::COLLECTED_LINES / 10;
-            self.lines.drain(..excess);
-            self.top = self.top.saturating_sub(excess);
-            self.truncated = true;
-        }
-    }
-
-    /// The line at which the rows fit best; the end if they fit nowhere.
-    fn align(&self, rows: &[String]) -> usize {
-        let back = self.top.saturating_sub(4 * rows.len());
-        // The view usually moves forward or stays.
-        let places = (self.top..self.lines.len()).chain((back..self.top).rev());
-        let mut best = (0, self.lines.len());
-        for at in places {
-            let pairs = rows.iter().zip(&self.lines[at..]);
-            let matches = pairs.filter(|(new, old)| new == old && !new.trim().is_empty()).count();
-            if matches > best.0 {
-                best = (matches, at);
-            }
-        }
-        best.1
-    }
-
-    /// Rows at the top that stay in place while the rest scrolls, such as the question that is being answered.
-    fn pinned(&self, rows: &[String], at: usize) -> usize {
-        let same = rows.iter().zip(&self.shown).take_while(|(new, old)| new == old).count();
-        // Without a movement nothing new is known about them.
-        if at > self.top { same } else { same.min(self.pins) }
-    }
-
-    pub(crate) fn lines(&self) -> &[String] {
-        &self.lines
-    }
-}
 
 /// Renders the output of a program that writes lines.
 pub(crate) fn render(bytes: &[u8], start: Offset, size: Size, resizes: &[(Offset, Size)]) -> String {
@@ -94,22 +25,6 @@ pub(crate) fn render(bytes: &[u8], start: Offset, size: Size, resizes: &[(Offset
     screen.feed(rest);
     let lines = screen.scrollback(limits::SCRATCH_LINES).into_iter().chain(screen.lines());
     bounded(&tidy(&joined(lines)))
-}
-
-/// A program's output without its input line, if the program redrew that, without frame, and
-/// without the lines above its prompt.
-pub(crate) fn written(profile: &Profile, text: &str, asked: &str) -> String {
-    let mut lines: Vec<&str> = text.lines().collect();
-    let asked = squeeze(asked);
-    if !asked.is_empty() && lines.first().is_some_and(|first| squeeze(first) == asked) {
-        lines.remove(0);
-    }
-    let header = profile.prompt.header.as_ref();
-    if let Some(at) = header.and_then(|header| lines.iter().rposition(|line| header.is_match(line))) {
-        lines.truncate(at);
-    }
-    let kept = lines.into_iter().filter(|line| !profile.view.chrome.any(line));
-    tidy(&kept.map(str::to_owned).collect::<Vec<_>>())
 }
 
 /// Lines as they were before the screen wrapped them.
@@ -204,7 +119,7 @@ fn unframed(view: &View, line: &str) -> String {
 }
 
 /// Joins lines without trailing blanks, without blank lines at both ends, and with at most one in a row.
-fn tidy(lines: &[String]) -> String {
+pub(crate) fn tidy(lines: &[String]) -> String {
     let mut text = String::new();
     let mut blank = 0;
     for line in lines.iter().map(|line| line.trim_end()) {
@@ -231,44 +146,6 @@ fn bounded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn rows(text: &[&str]) -> Vec<String> {
-        text.iter().map(|row| (*row).to_owned()).collect()
-    }
-
-    #[test]
-    fn rows_that_scroll_by_are_joined() {
-        let all: Vec<String> = (0..100).map(|n| format!("line {n}")).collect();
-        let mut collector = Collector::default();
-        for step in [0, 3, 5, 5, 12, 14, 20, 26, 30, 60, 66] {
-            collector.see(&all[step..step + 8]);
-        }
-        // 30 to 60 is more than a page: those lines were never shown.
-        let shown: Vec<String> = all[..38].iter().chain(&all[60..74]).cloned().collect();
-        assert_eq!(collector.lines(), shown);
-    }
-
-    #[test]
-    fn scrolling_back_loses_nothing_and_changes_replace_the_end() {
-        let mut collector = Collector::default();
-        collector.see(&rows(&["a", "b", "c", "d"]));
-        collector.see(&rows(&["c", "d", "e", "wor"]));
-        collector.see(&rows(&["a", "b", "c"]));
-        collector.see(&rows(&["c", "d", "e", "word", "f"]));
-        assert_eq!(collector.lines().concat(), "abcdewordf");
-    }
-
-    #[test]
-    fn a_pinned_row_is_not_part_of_the_scrolled_text() {
-        let all: Vec<String> = (0..50).map(|n| format!("line {n}")).collect();
-        let mut collector = Collector::default();
-        collector.see(&[&["question".to_owned(), String::new()], &all[..8]].concat());
-        for step in [3, 5, 5, 9, 14, 14] {
-            collector.see(&[&["question".to_owned(), String::new()], &all[step..step + 8]].concat());
-        }
-        assert_eq!(collector.lines()[..2], ["question", ""]);
-        assert_eq!(collector.lines()[2..], all[..22]);
-    }
 
     #[test]
     fn wrapped_lines_are_joined() {

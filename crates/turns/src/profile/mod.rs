@@ -80,6 +80,10 @@ pub(crate) struct Prompt {
     pub(crate) asking: Patterns,
     /// The line as it was written, escape sequences included, where this distinguishes a prompt from output.
     pub(crate) raw: Option<regex::bytes::Regex>,
+    /// What the program writes between output that does not end its line and the prompt, escape sequences included.
+    pub(crate) unfinished: Option<regex::bytes::Regex>,
+    /// Silence after which the prompt alone is trusted.
+    pub(crate) quiet: Duration,
     /// A line the program writes above its prompt: it and what follows are not part of the answer.
     pub(crate) header: Option<Regex>,
     /// Whether the prompt stays the same: another text that matches is trusted only after a longer silence.
