@@ -43,8 +43,9 @@ class Opencode(known.Agent):
 
 AGENTS = {agent.name: agent for agent in known.ALL + (Opencode(),)}
 # The screen shows that it works.
-BUSY = {"claude": r"esc to interrupt|^[·✢✳✶✻✽∗*] \S+…", "codex": r"esc to interrupt", "gemini": r"esc to cancel",
-        "opencode": r"esc (?:again to )?interrupt", "aider": r"Waiting for|░█"}
+BUSY = {"claude": r"^[·✢✳✶✻✽∗*] \S+…|^  \S.*esc to interrupt(?=[^\n]*\n*\Z)", "codex": r"^[•◦] \S.*esc to interrupt\)",
+        "gemini": r"^ [\u2800-\u28ff] .*esc to cancel", "opencode": r"^ +[⬝■]+ +esc (?:again to )?interrupt",
+        "aider": r"Waiting for|░█"}
 PROMPT = {"claude": r"^❯", "codex": r"^› ", "gemini": r"^ > ", "opencode": r"╹▀▀", "aider": r"^(?:ask)?> ?$"}
 
 

@@ -85,9 +85,8 @@ class Session:
         for part in re.split(rb"(?<=\n)|(?<=\x1b\[\?2026l)", feed):
             self.stream.feed(part)
         if self.watch:
-            text = "\n".join(self.screen.display)
-            history = "\n".join("".join(cell.data for cell in (line[x] for x in range(self.cols)))
-                                for line in list(self.screen.history.top)[-200:])
+            text = self.display()
+            history = "\n".join(self._row(line) for line in list(self.screen.history.top)[-200:])
             squeezed = re.sub(r"\s+", "", text + history)
             self.shown.update(word for word in self.watch if word in squeezed)
 
@@ -143,10 +142,14 @@ class Session:
 
     def line(self):
         """The row with the cursor."""
-        return self.screen.display[self.screen.cursor.y].rstrip()
+        return self._row(self.screen.buffer[self.screen.cursor.y])
 
     def display(self):
-        return "\n".join(row.rstrip() for row in self.screen.display)
+        return "\n".join(self._row(self.screen.buffer[y]) for y in range(self.screen.lines))
+
+    def _row(self, cells):
+        # The second cell of a wide character is empty.
+        return "".join(cells[x].data for x in range(self.screen.columns)).rstrip()
 
     def settle(self, done, seconds=60, quiet=QUIET):
         """Waits until `done()` holds and the program has been silent for a second."""

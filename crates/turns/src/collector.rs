@@ -8,6 +8,7 @@
 use crate::limits;
 use crate::look::squeeze;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// Stands for lines that were never shown.
 pub(crate) const GAP: &str = "[lines not shown]";
@@ -30,6 +31,8 @@ impl Collector {
     /// Takes the rows that are shown now, on a screen of this width.
     pub(crate) fn see(&mut self, rows: &[String], columns: u16) {
         let used = rows.iter().rposition(|row| !row.trim().is_empty()).map_or(0, |y| y + 1);
+        // A picture that does not fill the view has not scrolled.
+        let room = rows.len().saturating_sub(used.max(self.shown.len()));
         let rows = &rows[..used];
         if rows.is_empty() {
             return;
@@ -37,17 +40,18 @@ impl Collector {
         let rewrapped = self.columns != columns && !self.shown.is_empty();
         self.columns = columns;
         let pinned = rows.iter().zip(&self.shown).take_while(|(new, old)| new == old).count();
-        if rewrapped && self.rewrap(rows, rows.len()) {
+        if rewrapped && self.rewrap(rows, 0..rows.len()) {
             // Placed.
-        } else if let Some(moved) = self.moved(rows, pinned) {
+        } else if let Some(moved) = self.moved(rows, pinned, room) {
             self.top += moved;
-            self.replace(self.top + pinned, &rows[pinned..]);
+            let stays = self.stays(rows, pinned, moved);
+            self.replace(self.top + stays, &rows[stays..]);
         } else if let Some(at) = self.known_place(rows) {
             // The user scrolls back: the lines that follow still exist.
             self.top = at;
         } else {
-            let first = rows.iter().position(|row| !row.trim().is_empty()).unwrap_or(0);
-            if !self.rewrap(rows, first + 1) {
+            let first = rows.iter().skip(pinned).position(|row| !row.trim().is_empty()).unwrap_or(0);
+            if !self.rewrap(rows, pinned..pinned + first + 1) {
                 self.jump(rows, pinned);
             }
         }
@@ -61,7 +65,7 @@ impl Collector {
     }
 
     /// By how many rows the view has moved forward since the last picture, if both have lines in common.
-    fn moved(&self, rows: &[String], pinned: usize) -> Option<usize> {
+    fn moved(&self, rows: &[String], pinned: usize, room: usize) -> Option<usize> {
         let old = &self.shown;
         if pinned == rows.len() || pinned == old.len() {
             return Some(0);
@@ -81,10 +85,27 @@ impl Collector {
         // Of equals the smallest movement; a row that grew is only a hint.
         let (moved, (fit, grown, all)) =
             best.max_by_key(|(moved, (fit, grown, _))| (2 * fit + grown, std::cmp::Reverse(*moved)))?;
-        let fits = 2 * (fit + grown) >= all && fit + grown > 0;
-        // Everything below what stays is blank in one of the pictures.
-        let empty = |rows: &[String]| rows.iter().skip(pinned).all(|row| row.trim().is_empty());
-        (fits || (pinned > 0 && empty(old))).then_some(if fits { moved } else { 0 })
+        let fits = fit + grown > 0 && 2 * (fit + grown) >= all;
+        // Where most rows stay, the others were changed in place, unless several have moved.
+        let texts = |rows: &[String]| rows.iter().filter(|row| !row.trim().is_empty()).count();
+        let stay = texts(&rows[..pinned]);
+        let in_place = (stay > 0 && room > 1) || 2 * stay >= texts(rows).max(texts(old));
+        match (fits, in_place) {
+            (true, true) if fit < limits::WITNESS_ROWS => Some(0),
+            (true, _) => Some(moved),
+            (false, in_place) => in_place.then_some(0),
+        }
+    }
+
+    /// How many rows at the top hide lines that have moved there: those before the first one that has moved. A question
+    /// that reaches the top may stay there.
+    fn stays(&self, rows: &[String], pinned: usize, moved: usize) -> usize {
+        let pairs = || rows.iter().zip(self.shown.iter().skip(moved));
+        let fits = pairs().skip(pinned).position(|(new, old)| new == old && !new.trim().is_empty());
+        match fits.filter(|_| moved > 0) {
+            Some(first) => pinned + first,
+            None => pinned,
+        }
     }
 
     /// Where all rows are known already.
@@ -94,8 +115,8 @@ impl Collector {
         (back..self.lines.len().saturating_sub(rows.len() - 1)).rev().find(fits)
     }
 
-    /// Places rows that were wrapped anew by the text of one of the first `reach`; `false` if it is not known.
-    fn rewrap(&mut self, rows: &[String], reach: usize) -> bool {
+    /// Places rows that were wrapped anew by the text of one of them; `false` if it is not known.
+    fn rewrap(&mut self, rows: &[String], among: Range<usize>) -> bool {
         let from = self.lines.len().saturating_sub(limits::PAGES_BACK * (rows.len() + self.shown.len()));
         let (mut text, mut starts) = (String::new(), Vec::new());
         for line in &self.lines[from..] {
@@ -103,7 +124,7 @@ impl Collector {
             text.push_str(&squeeze(line));
         }
         let found = [3, 2, 1].iter().find_map(|count| {
-            (0..reach.min(rows.len().saturating_sub(count - 1))).find_map(|y| {
+            (among.start..among.end.min(rows.len().saturating_sub(count - 1))).find_map(|y| {
                 let needle: String = rows[y..y + count].iter().map(|row| squeeze(row)).collect();
                 let enough = needle.chars().filter(|c| c.is_alphanumeric()).count() >= limits::WITNESS_CHARS;
                 Some((y, text.rfind(&needle).filter(|_| enough)?))
@@ -128,8 +149,11 @@ impl Collector {
         if !self.lines.is_empty() {
             self.lines.push(GAP.to_owned());
         }
-        self.top = self.lines.len().saturating_sub(pinned);
-        self.lines.extend_from_slice(&rows[pinned..]);
+        // What was shown before is pinned, or was shown for long enough.
+        let known = rows[pinned..].iter().take_while(|row| row.trim().is_empty() || self.shown.contains(row));
+        let first = pinned + known.count();
+        self.top = self.lines.len().saturating_sub(first);
+        self.lines.extend_from_slice(&rows[first..]);
     }
 
     fn replace(&mut self, from: usize, rows: &[String]) {
@@ -207,6 +231,31 @@ mod tests {
         }
         assert_eq!(collector.lines()[..2], ["question", ""]);
         assert_eq!(collector.lines()[2..], all[..22]);
+    }
+
+    #[test]
+    fn a_question_that_stays_when_it_reaches_the_top_cuts_nothing() {
+        let all = numbered(50);
+        let whole = [&rows(&["header", "", "question", ""]), &all[..]].concat();
+        let mut collector = Collector::default();
+        collector.see(&whole[..10], 80);
+        for step in [5, 7, 12] {
+            collector.see(&[&["question".to_owned()], &whole[step + 1..step + 10]].concat(), 80);
+        }
+        assert_eq!(collector.lines(), &whole[..22]);
+    }
+
+    #[test]
+    fn rows_that_change_in_place_replace_the_former_ones() {
+        let mut collector = Collector::default();
+        let filled = |text: &[&str]| -> Vec<String> { [rows(text), vec![String::new(); 9]].concat() };
+        collector.see(&filled(&["question", "", "~ Writing"]), 80);
+        collector.see(&filled(&["question", "", "One", "Two", "", "Three"]), 80);
+        assert_eq!(collector.lines(), rows(&["question", "", "One", "Two", "", "Three"]));
+        // Lines are inserted and changed where most stay.
+        collector.see(&rows(&["question", "", "One", "Two", "", "And", "Thr"]), 80);
+        collector.see(&rows(&["question", "", "One", "Two", "", "Thr"]), 80);
+        assert_eq!(collector.lines(), rows(&["question", "", "One", "Two", "", "Thr"]));
     }
 
     #[test]

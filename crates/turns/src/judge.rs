@@ -3,7 +3,7 @@
 //! Neither a dialog nor silence ends a turn: silence only chooses the moment.
 
 use crate::capture::Capture;
-use crate::collector::Collector;
+use crate::collector::{Collector, GAP};
 use crate::detector::{Detector, DetectorEvent};
 use crate::keys::TurnKeys;
 use crate::limits;
@@ -247,8 +247,9 @@ impl Detector {
         let Some(turn) = self.live.turn.take() else { return };
         self.live.pending = None;
         let line = self.profile.kind == ProgramKind::Line;
-        // Its beginning has left the scrollback.
+        // Its beginning has left the scrollback, or lines of it were never shown.
         let headless = !line && !answer.echoed && !answer.text.is_empty();
+        let gaps = !line && answer.text.lines().any(|line| line == GAP);
         let content = if line { self.line_content(&turn, true) } else { turn.capture.all(end) };
         let text = if line { self.written(&turn, &content) } else { answer.text };
         if line && !self.profile.prompt.empty_turns && text.trim().is_empty() {
@@ -258,7 +259,7 @@ impl Detector {
         let turn = CompletedTurn {
             seq: self.live.seq,
             byte_length: content.len,
-            truncated: content.truncated() || turn.collector.truncated || headless,
+            truncated: content.truncated() || turn.collector.truncated || headless || gaps,
             submit: turn.submit,
             start: content.start,
             raw: content.bytes,
@@ -295,7 +296,11 @@ impl Detector {
         let view = &self.profile.view;
         if screen.modes().alternate {
             let first = usize::try_from(turn.first_line).unwrap_or(usize::MAX);
-            return cut(view, turn.collector.lines(), &inputs, first);
+            let mut answer = cut(view, turn.collector.lines(), &inputs, first);
+            if answer.headless {
+                answer.text = format!("{GAP}\n{}", answer.text);
+            }
+            return answer;
         }
         let scrollback = screen.scrollback(usize::MAX);
         let mut lines: Vec<String> = scrollback.iter().map(swb_vt::ScreenLine::text).collect();

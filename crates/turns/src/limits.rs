@@ -70,8 +70,12 @@ pub(crate) const REDRAWN: Duration = Duration::from_millis(30);
 pub(crate) const PAGES_BACK: usize = 4;
 /// Letters and digits by which lines that were wrapped anew are known again: fewer are found anywhere.
 pub(crate) const WITNESS_CHARS: usize = 8;
+/// Rows that have to move together where most rows stay: fewer may be the same by chance.
+pub(crate) const WITNESS_ROWS: usize = 3;
 /// How long a frame may take to be drawn; a program that never ends it is read anyway.
 pub const DRAWING: Duration = Duration::from_secs(1);
+/// Blank lines in a row that are kept: code has two, and a program that clears the screen leaves many.
+pub(crate) const BLANK_LINES: usize = 4;
 /// Lines of scrollback of the screen on which the output of a turn is rendered: more than a turn's text may
 /// have.
 pub(crate) const SCRATCH_LINES: usize = 20_000;

@@ -84,9 +84,12 @@ pub(crate) fn look(view: &View, rows: &[String]) -> Sight {
     }
 }
 
-/// The rows of a conversation, without those that are not part of it.
+/// Stands for a row that is not part of the conversation; blank, so that it places nothing.
+pub(crate) const CHROME: &str = "\u{2028}";
+
+/// The rows of a conversation, with [`CHROME`] in place of those that are not part of it.
 pub(crate) fn conversation(view: &View, rows: &[String]) -> Vec<String> {
-    rows.iter().map(|row| if view.chrome.any(row) { String::new() } else { row.clone() }).collect()
+    rows.iter().map(|row| if view.chrome.any(row) { CHROME.to_owned() } else { row.clone() }).collect()
 }
 
 /// The row of a dialog: every pattern must match, below any input box.

@@ -5,7 +5,7 @@
 //! scrollback. The alternate screen has no scrollback, so its rows are collected while they scroll by.
 
 use crate::limits;
-use crate::look::squeeze;
+use crate::look::{CHROME, squeeze};
 use crate::profile::View;
 use swb_types::{Offset, Size};
 use swb_vt::{Options, Screen, ScreenLine};
@@ -24,7 +24,7 @@ pub(crate) fn render(bytes: &[u8], start: Offset, size: Size, resizes: &[(Offset
     }
     screen.feed(rest);
     let lines = screen.scrollback(limits::SCRATCH_LINES).into_iter().chain(screen.lines());
-    bounded(&tidy(&joined(lines)))
+    bounded(&tidy(joined(lines).into_iter().map(Some)))
 }
 
 /// Lines as they were before the screen wrapped them.
@@ -49,6 +49,8 @@ pub(crate) struct Answer {
     pub(crate) text: String,
     /// Whether the echo of the input was found before it.
     pub(crate) echoed: bool,
+    /// Whether its first line is missing.
+    pub(crate) headless: bool,
 }
 
 /// Cuts the answer out of a conversation: what follows the echo of the input, without frame.
@@ -72,9 +74,18 @@ pub(crate) type Cut = fn(&View, &[String], &[&str], usize) -> Answer;
 fn cut(view: &View, lines: &[String], inputs: &[&str], fallback: usize, end: usize) -> Answer {
     let echo = cut_from(view, lines, inputs);
     let start = echo.unwrap_or(fallback).min(end);
-    let kept =
-        lines[start..end].iter().filter(|line| !view.chrome.any(line)).map(|line| unframed(view, line));
-    Answer { text: bounded(&tidy(&kept.collect::<Vec<_>>())), echoed: echo.is_some() }
+    let shown = |line: &&String| *line != CHROME && !view.chrome.any(line);
+    let headless = lines[start..end].iter().find(|line| shown(line) && !line.trim().is_empty());
+    let headless = headless.is_some_and(|line| continues(view, line));
+    let kept = lines[start..end].iter().map(|line| Some(line).filter(shown).map(|line| unframed(view, line)));
+    Answer { text: bounded(&tidy(kept)), echoed: echo.is_some(), headless }
+}
+
+/// Whether the first line of an answer is none: it is indented like the others, without the mark of the first one.
+fn continues(view: &View, line: &str) -> bool {
+    let text = line.trim_start_matches(' ');
+    let indented = line.len() - text.len() == view.indent && view.indent > 0 && !view.bullets.is_empty();
+    indented && text.starts_with(char::is_alphanumeric)
 }
 
 fn cut_from(view: &View, lines: &[String], inputs: &[&str]) -> Option<usize> {
@@ -118,20 +129,25 @@ fn unframed(view: &View, line: &str) -> String {
     text.trim_end().to_owned()
 }
 
-/// Joins lines without trailing blanks, without blank lines at both ends, and with at most one in a row.
-pub(crate) fn tidy(lines: &[String]) -> String {
+/// Joins lines without trailing blanks, and without blank lines at both ends. `None` is a line that was left out; of the
+/// blank lines around it, one is kept.
+pub(crate) fn tidy(lines: impl Iterator<Item = Option<String>>) -> String {
     let mut text = String::new();
-    let mut blank = 0;
-    for line in lines.iter().map(|line| line.trim_end()) {
-        if line.is_empty() {
-            blank += 1;
-            continue;
+    let (mut blank, mut left_out) = (0, false);
+    for line in lines {
+        let line = line.as_deref().map(str::trim_end);
+        match line {
+            None => left_out = true,
+            Some("") => blank += 1,
+            Some(line) => {
+                if !text.is_empty() {
+                    let most = if left_out { 1 } else { limits::BLANK_LINES };
+                    text.push_str(&"\n".repeat(1 + blank.min(most)));
+                }
+                (blank, left_out) = (0, false);
+                text.push_str(line);
+            }
         }
-        if !text.is_empty() {
-            text.push_str(if blank > 0 { "\n\n" } else { "\n" });
-        }
-        blank = 0;
-        text.push_str(line);
     }
     text
 }
@@ -152,7 +168,7 @@ mod tests {
         let size = Size::new(10, 3).unwrap();
         assert_eq!(
             render(b"0123456789abc\r\nx\r\n\r\n\r\ny", Offset::START, size, &[]),
-            "0123456789abc\nx\n\ny"
+            "0123456789abc\nx\n\n\ny"
         );
         assert_eq!(render(b"50%\r100%\r\n\x1b[31mred\x1b[m", Offset::START, size, &[]), "100%\nred");
     }

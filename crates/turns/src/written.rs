@@ -84,13 +84,13 @@ impl Detector {
         }
         let mut submitted: Vec<&str> =
             turn.typed.lines().skip(1).chain(turn.later.iter().map(String::as_str)).collect();
-        let kept = lines.into_iter().filter_map(|line| match self.unechoed(line, &mut submitted) {
-            Some(before) => Some(before).filter(|before| !before.trim().is_empty()),
-            None => Some(line),
+        let kept = lines.into_iter().map(|line| {
+            let line = self
+                .unechoed(line, &mut submitted)
+                .map_or(Some(line), |before| Some(before).filter(|before| !before.trim().is_empty()));
+            line.filter(|line| !self.profile.view.chrome.any(line)).map(str::to_owned)
         });
-        text::tidy(
-            &kept.filter(|line| !self.profile.view.chrome.any(line)).map(str::to_owned).collect::<Vec<_>>(),
-        )
+        text::tidy(kept)
     }
 
     /// The output before the echo of one of the submitted lines, which are echoed in order; `None` if the line is no
@@ -166,6 +166,8 @@ fn known_start(raw: &[u8], prompt: &str) -> Option<usize> {
     places.into_iter().find(|at| strip_text(&raw[*at..]).trim_end() == prompt)
 }
 
+/// Whether output shows something, also if it is overwritten later.
 fn has_text(bytes: &[u8]) -> bool {
-    strip(bytes).iter().any(|byte| !byte.is_ascii_whitespace())
+    let mut parts = bytes.split(|byte| matches!(byte, b'\r' | b'\n'));
+    parts.any(|part| strip(part).iter().any(|byte| !byte.is_ascii_whitespace()))
 }
